@@ -25,6 +25,14 @@ namespace {
 
 using nlohmann::json;
 
+/// True if two tensors are of one type in files: a plan may be older than the way in which its model's
+/// weights are divided into parts now.
+bool holdsSameValues(const Graph &plan, TensorId mine, const Graph &model, TensorId theirs)
+{
+    return plan.at(mine).type.dataType == model.at(theirs).type.dataType
+        && shapeInFiles(plan, mine) == shapeInFiles(model, theirs);
+}
+
 /// A plan file with its model's values: a plan holds none.
 Result<ExecutionPlan> planWithValues(const std::string &path)
 {
@@ -36,19 +44,29 @@ Result<ExecutionPlan> planWithValues(const std::string &path)
         return error;
     }
     TRY(const auto model, openToTrain(*source));
-    std::map<std::string, const Tensor *> byName;
-    for (const Tensor &tensor : model->graph->tensors)
-        byName[tensor.name] = &tensor;
+    std::map<std::string, TensorId> byName;
+    for (std::size_t i = 0; i < model->graph->tensors.size(); ++i)
+        byName[model->graph->tensors[i].name] = TensorId{static_cast<std::int32_t>(i)};
     Graph graph = *plan.graph;
-    for (Tensor &tensor : graph.tensors) {
+    for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+        const TensorId id{static_cast<std::int32_t>(i)};
+        Tensor &tensor = graph.tensors[i];
+        if (tensor.role == TensorRole::Activation || tensor.role == TensorRole::Gradient)
+            continue;
         const auto it = byName.find(tensor.name);
-        if (it == byName.end() || it->second->type != tensor.type)
+        if (it == byName.end() || !holdsSameValues(graph, id, *model->graph, it->second))
             return Error{ErrorCode::InvalidInput,
                 "the model " + source->source + " is not the one the plan was made for: "
                     + (it == byName.end() ? "it has no tensor " : "it has another type of ") + tensor.name,
                 "solve the model again", path};
-        tensor.data = it->second->data;
-        tensor.external = it->second->external;
+        const Tensor &known = model->graph->at(it->second);
+        tensor.data = known.data;
+        if (known.data && known.type != tensor.type) {
+            auto data = std::make_shared<TensorData>(*known.data);
+            data->type = tensor.type;
+            tensor.data = std::move(data);
+        }
+        tensor.external = known.external;
     }
     plan.graph = std::make_shared<const Graph>(std::move(graph));
     return plan;

@@ -9,6 +9,7 @@
 #include "engine/frontend/onnx_order.h"
 #include "engine/frontend/onnx_parameters.h"
 #include "engine/frontend/onnx_reader.h"
+#include "engine/frontend/part_projections.h"
 #include "engine/frontend/scopes.h"
 
 #include <algorithm>
@@ -517,8 +518,10 @@ Result<Graph> completed(Graph graph, const ImportOptions &options)
     if (graph.operators.empty())
         return Error{
             ErrorCode::InvalidInput, "the model computes nothing", "export the model anew", graph.name};
-    if (options.fuse)
+    if (options.fuse) {
         graph = fuseOperators(std::move(graph));
+        partProjections(graph);
+    }
     if (options.stop.stop_requested())
         return Error{ErrorCode::Cancelled, "the import was cancelled", "", graph.name};
     buildScopes(graph);

@@ -1,5 +1,8 @@
 #include "engine/frontend/zoo.h"
 
+#include "engine/frontend/fuse.h"
+#include "engine/frontend/part_projections.h"
+#include "engine/frontend/scopes.h"
 #include "engine/frontend/zoo_parts.h"
 
 #include <algorithm>
@@ -237,6 +240,10 @@ Result<Graph> buildZooModel(std::string_view spec)
     assert(family != zooFamilies().end());
     TRY(const ZooValues values, parseValues(*family, query));
     TRY(Graph graph, builder->second(values));
+    if (partProjections(graph) > 0) {
+        annotateOperators(graph);
+        findCopies(graph);
+    }
     graph.name = std::string(spec);
     return graph;
 }

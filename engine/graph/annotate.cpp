@@ -487,7 +487,7 @@ std::string_view reservedLetters(OperatorKind kind)
     case MatMul:
         return "kmn";
     case Linear:
-        return "kn";
+        return "knp";
     case Conv:
     case ConvTranspose:
     case MaxPool:

@@ -111,21 +111,26 @@ std::string annotateLinear(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     if (!call.has(0) || !call.has(1) || call.outputs.empty())
         return missing(call);
-    if (call.in(0).empty() || call.inRank(1) != 2)
-        return "Linear needs an input with dimensions and a weight of two";
+    if (call.in(0).empty() || call.inRank(1) < 2 || call.inRank(1) > 3)
+        return "Linear needs an input with dimensions and a weight of two, or three";
     const bool transposed = call.attributes.integer("transposed") != 0;
     DimensionList x;
     for (std::size_t i = 0; i + 1 < call.inRank(0); ++i)
         x.push_back(builder.fresh(call.in(0)[i]));
     DimensionList y = x;
     const std::int32_t k = builder.named("k", call.in(0).back(), kReduce);
-    const std::int32_t n = builder.named("n", call.in(1)[transposed ? 0 : 1]);
+    DimensionList columns;
+    if (call.inRank(1) == 3)
+        columns.push_back(builder.named("p", call.in(1)[transposed ? 0 : 1]));
+    columns.push_back(builder.named("n", call.in(1)[call.inRank(1) - (transposed ? 2 : 1)]));
     x.push_back(k);
-    y.push_back(n);
+    y.insert(y.end(), columns.begin(), columns.end());
     builder.input(0, x);
-    builder.input(1, transposed ? DimensionList{n, k} : DimensionList{k, n});
+    DimensionList weight = columns;
+    weight.insert(transposed ? weight.end() : weight.begin(), k);
+    builder.input(1, weight);
     if (call.has(2))
-        builder.input(2, builder.broadcast({n}, call.in(2)));
+        builder.input(2, builder.broadcast(columns, call.in(2)));
     builder.output(0, y);
     builder.linear({0});
     return {};

@@ -20,7 +20,9 @@ enum class DimensionMeaning : std::uint8_t {
     HeadSize, ///< Of one head, of queries, keys or values.
     Hidden, ///< The model's width: what is normalised, embedded, or carried along residuals.
     FeedForward, ///< Between two products by weights that begin and end in Hidden.
-    Projection, ///< Several of the above side by side, made by one product (query, key and value).
+    /// Several of the above side by side, made by one product (query, key and value); where they have a
+    /// dimension of their own, which of them.
+    Projection,
     Vocabulary, ///< Rows of the embedding of tokens, and what their logits run over.
     Classes, ///< What another classifier's logits run over.
     Positions, ///< Rows of an embedding of something other than tokens (places, distances, segments).
@@ -108,7 +110,7 @@ struct DimensionClasses {
 /// 8. FeedForward: made by products by weights that sum over Hidden, and summed over by ones that make
 /// Hidden.
 ///    Other such ones are Hidden (a perceptron's). Projection: what Heads or FeedForward are pieces of, or
-///    lie in behind something else.
+///    lie in behind something else, or what a Linear in parts counts them by.
 /// 9. The first factor of a Batch, Heads, Sequence, Height, Width or Depth has the same meaning, if it has
 /// none:
 ///    cutting the product is cutting its first factor. What Height, Width, Depth and Sequence are divided

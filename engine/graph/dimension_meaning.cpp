@@ -143,6 +143,8 @@ void DimensionNamer::nameWeightProducts()
             else if (isParameter(op.inputs[weight]))
                 m_experts.push_back(node);
         }
+        if (op.kind == OperatorKind::Linear && op.annotation.inputs[weight].terms.size() == 3)
+            product.parts = product.makes.empty() ? -1 : product.makes.front();
         m_products.push_back(std::move(product));
     }
 }

@@ -39,6 +39,7 @@ private:
     struct WeightProduct {
         std::vector<Node> sums{};
         std::vector<Node> makes{};
+        Node parts = -1; ///< Of a projection in parts: which of them.
     };
 
     void nameBatch();

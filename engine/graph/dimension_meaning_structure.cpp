@@ -47,6 +47,7 @@ void DimensionNamer::nameProjections()
 {
     // By slices of a dimension of its own, (3 heads head-size), or by pieces of one.
     for (const WeightProduct &product : m_products) {
+        name(product.parts, Projection);
         for (const Node node : product.makes) {
             const auto factors = node < 0 ? std::vector<Node>{} : m_unifier.factorsOf(node);
             if (factors.size() < 2 || meaningOf(factors[0]) != Unknown)

@@ -48,6 +48,16 @@ std::string pathOf(const Graph &graph, ScopeId scope)
     return path;
 }
 
+const Shape &shapeInFiles(const Graph &graph, TensorId id)
+{
+    const Tensor &tensor = graph.at(id);
+    if (!tensor.fileShape.empty())
+        return tensor.fileShape;
+    if (tensor.of && graph.at(tensor.of).type.shape == tensor.type.shape)
+        return shapeInFiles(graph, tensor.of);
+    return tensor.type.shape;
+}
+
 std::vector<Shape> inputShapes(const Graph &graph, const Operator &op)
 {
     return shapesOf(graph, op.inputs);

@@ -58,6 +58,10 @@ std::string pathOf(const Graph &graph, ScopeId scope);
 /// one
 Result<void> validate(const Graph &graph);
 
+/// The shape by which files know a tensor's values: that of its type, or the file's own
+/// (`Tensor::fileShape`), also for the gradient and the optimizer states of such a weight.
+const Shape &shapeInFiles(const Graph &graph, TensorId id);
+
 std::vector<Shape> inputShapes(const Graph &graph, const Operator &op);
 std::vector<Shape> outputShapes(const Graph &graph, const Operator &op);
 

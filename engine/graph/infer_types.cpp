@@ -258,15 +258,16 @@ TypesOutcome inferLinear(const InferCall &call)
     if (x.empty())
         return call.misfit(0, "at least one dimension");
     const bool transposed = call.attributes.integer("transposed") != 0;
-    if (w.size() != 2 || w[transposed ? 1 : 0] != x.back()) {
+    if (w.size() < 2 || w.size() > 3 || (transposed ? w.back() : w.front()) != x.back()) {
         return call.misfit(1,
-            std::string("two dimensions, ") + (transposed ? "the second" : "the first") + " of them "
+            std::string("two dimensions, or three, ") + (transposed ? "the last" : "the first") + " of them "
                 + std::to_string(x.back()));
     }
-    Shape y = x;
-    y.back() = w[transposed ? 0 : 1];
-    if (call.has(2) && call.in(2) != Shape{y.back()})
-        return call.misfit(2, toString(Shape{y.back()}));
+    const Shape columns = transposed ? Shape(w.begin(), w.end() - 1) : Shape(w.begin() + 1, w.end());
+    Shape y(x.begin(), x.end() - 1);
+    y.insert(y.end(), columns.begin(), columns.end());
+    if (call.has(2) && call.in(2) != columns)
+        return call.misfit(2, toString(columns));
     return one(call.type(0).dataType, std::move(y));
 }
 

@@ -40,6 +40,9 @@ struct ExternalData {
 struct Tensor {
     std::string name{};
     TensorType type{};
+    /// Of a weight or buffer whose dimensions were regrouped at import: the shape by which files know it,
+    /// with the same elements in the same order. Empty: that of `type`.
+    Shape fileShape{};
     TensorRole role = TensorRole::Activation;
     /// Weight -> nothing; Gradient -> the tensor it is the gradient of; OptimizerState -> its weight; the
     /// Buffer that the backward pass begins with (the loss's gradient, 1) -> the loss.

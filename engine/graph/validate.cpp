@@ -120,6 +120,9 @@ private:
                 if (tensor.role == TensorRole::OptimizerState && of.role != TensorRole::Weight)
                     return broken(tensor, "is the state of '" + of.name + "', which is not a weight");
             }
+            if (!tensor.fileShape.empty()
+                && elementCount(tensor.fileShape) != elementCount(tensor.type.shape))
+                return broken(tensor, "has other elements in files: " + toString(tensor.fileShape));
             if (tensor.data) {
                 const TensorData &data = *tensor.data;
                 const std::int64_t bytes = elementCount(data.type.shape) * sizeOf(data.type.dataType);

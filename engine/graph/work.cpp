@@ -138,6 +138,12 @@ double kernelElements(const Shape *weight)
     return weight == nullptr || weight->empty() ? 0 : count(Shape(weight->begin() + 1, weight->end()));
 }
 
+/// The extent that a Linear's weight [k n], [k p n], or transposed [n k], [p n k], sums over.
+double summedByWeight(const Shape &weight, bool transposed)
+{
+    return static_cast<double>(transposed ? weight.back() : weight.front());
+}
+
 /// Multiplications and additions of one product with the forward's extents; each gradient costs the same.
 double productFlops(const Operator &op, const Shapes &shapes)
 {
@@ -151,8 +157,8 @@ double productFlops(const Operator &op, const Shapes &shapes)
     }
     case Linear: {
         const bool transposed = op.attributes.integer("transposed") != 0;
-        const double k = shapes.in(0) != nullptr ? lastExtent(shapes.in(0), 0)
-                                                 : lastExtent(shapes.in(1), transposed ? 0 : 1);
+        const double k =
+            shapes.in(0) != nullptr ? lastExtent(shapes.in(0), 0) : summedByWeight(*shapes.in(1), transposed);
         return 2 * shapes.outElements(0) * k;
     }
     case Einsum: {
@@ -391,9 +397,15 @@ std::vector<MatrixProduct> matrixProductsOf(
         return {};
     const bool transposed = op.kind == Linear && op.attributes.integer("transposed") != 0;
     MatrixProduct product;
-    product.k = a != nullptr ? lastExtent(a, 0) : lastExtent(b, transposed || b->size() < 2 ? 0 : 1);
-    const bool vector = op.kind == MatMul && b != nullptr && b->size() < 2;
-    product.n = vector ? 1 : lastExtent(y, 0);
+    if (op.kind == Linear) { // all columns of all parts
+        product.k = a != nullptr ? lastExtent(a, 0) : summedByWeight(*b, transposed);
+        if (product.k > 0)
+            product.n = b != nullptr ? count(*b) / product.k : count(*y) * product.k / count(*a);
+    } else {
+        product.k = a != nullptr ? lastExtent(a, 0) : lastExtent(b, b->size() < 2 ? 0 : 1);
+        const bool vector = b != nullptr && b->size() < 2;
+        product.n = vector ? 1 : lastExtent(y, 0);
+    }
     // One weight for all leading dimensions: their rows are one matrix.
     const bool shared = op.kind == Linear || (b != nullptr && b->size() <= 2);
     const double rows = product.n > 0 ? count(*y) / product.n : 0;

@@ -178,6 +178,15 @@ Result<void> matMulBackward(const KernelCall &call)
     });
 }
 
+/// Columns of a Linear's result, whose last dimensions are those of its weight but k: [.. n], [.. p n].
+std::int64_t columnsOf(const Buffer &y, std::size_t dimensions)
+{
+    std::int64_t n = 1;
+    for (std::size_t d = 0; d < std::min(dimensions, y.shape.size()); ++d)
+        n *= y.shape[y.shape.size() - 1 - d];
+    return n;
+}
+
 Result<void> linearForward(const KernelCall &call)
 {
     const Buffer *x = findInput(call, 0);
@@ -190,7 +199,7 @@ Result<void> linearForward(const KernelCall &call)
         return missingSlot(call, "its input or its weight");
     const bool transposed = call.op->attributes.integer("transposed") != 0;
     const std::int64_t k = x->shape.back();
-    const std::int64_t n = y->shape.back();
+    const std::int64_t n = columnsOf(*y, w->shape.size() - 1);
     if (!makesTerm(call, 0, {2}))
         bias = nullptr;
     return withFloat(call, y->dataType, [&](auto zero) -> Result<void> {
@@ -236,9 +245,8 @@ void addRow(double *sums, const double *row, std::int64_t count)
 }
 
 /// Gradient of the bias: dy summed over its rows.
-template<typename T> void sumRows(const Buffer &dy, const Buffer &target)
+template<typename T> void sumRows(const Buffer &dy, std::int64_t n, const Buffer &target)
 {
-    const std::int64_t n = dy.shape.back();
     const std::int64_t rows = n == 0 ? 0 : elementCount(dy) / n;
     std::vector<double> sums(static_cast<std::size_t>(n), 0.0);
     for (std::int64_t i = 0; i < rows; ++i)
@@ -264,7 +272,11 @@ Result<void> linearBackward(const KernelCall &call)
     if (dy == nullptr || (dx != nullptr && w == nullptr) || (dw != nullptr && x == nullptr))
         return missingSlot(call, "a gradient, its input or its weight");
     const bool transposed = call.op->attributes.integer("transposed") != 0;
-    const std::int64_t n = dy->shape.back();
+    const std::size_t dimensions = w != nullptr ? w->shape.size() - 1
+        : dw != nullptr                         ? dw->shape.size() - 1
+        : dbias != nullptr                      ? std::max<std::size_t>(dbias->shape.size(), 1)
+                                                : 1;
+    const std::int64_t n = columnsOf(*dy, dimensions);
     const std::int64_t rows = n == 0 ? 0 : elementCount(*dy) / n;
     return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
@@ -300,7 +312,7 @@ Result<void> linearBackward(const KernelCall &call)
         }
         if (dbias != nullptr) {
             if (makesTerm(call, 2, {0}))
-                sumRows<T>(*dy, *dbias);
+                sumRows<T>(*dy, n, *dbias);
             else
                 fillZero(*dbias);
         }

@@ -179,6 +179,19 @@ Tensor tensorFromJson(const json &item, const std::string &where, std::size_t co
     if (item.contains("of"))
         tensor.of.index = static_cast<std::int32_t>(
             integer(item["of"], where + "/of", -1, static_cast<std::int64_t>(count) - 1));
+    if (item.contains("file_shape")) {
+        for (const json &extent : list(item["file_shape"], where + "/file_shape"))
+            tensor.fileShape.push_back(
+                integer(extent, where + "/file_shape", 1, std::max<std::int64_t>(elements, 1)));
+        std::int64_t left = elements;
+        for (const std::int64_t extent : tensor.fileShape) {
+            if (left % extent != 0)
+                fail(where + "/file_shape", "other elements than in the shape");
+            left /= extent;
+        }
+        if (left != 1)
+            fail(where + "/file_shape", "other elements than in the shape");
+    }
     return tensor;
 }
 
@@ -236,6 +249,8 @@ json graphToJson(const Graph &graph)
             {"shape", tensor.type.shape}, {"role", kRoles[static_cast<std::size_t>(tensor.role)]}};
         if (tensor.of)
             object["of"] = tensor.of.index;
+        if (!tensor.fileShape.empty())
+            object["file_shape"] = tensor.fileShape;
         tensors.push_back(std::move(object));
     }
     json operators = json::array();

@@ -169,6 +169,7 @@ void Collector::finish(RunOutcome &outcome)
             to = &outcome.tensors;
             break;
         }
+        array.data.type.shape = shapeInFiles(*m_plan.graph, array.tensor);
         to->insert_or_assign(m_plan.graph->at(array.tensor).name, std::move(array.data));
     }
     m_arrays.clear();

@@ -14,7 +14,13 @@ std::string differenceOf(const Graph &plan, const Graph &model)
     for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
         const Tensor &a = plan.tensors[i];
         const Tensor &b = model.tensors[i];
-        if (a.name != b.name || a.type != b.type || a.role != b.role || a.of != b.of)
+        const TensorId id{static_cast<std::int32_t>(i)};
+        if (a.name == b.name && a.role == b.role && a.of == b.of && a.type != b.type
+            && a.type.dataType == b.type.dataType && shapeInFiles(plan, id) == shapeInFiles(model, id))
+            return "the plan has '" + a.name + "' as " + toString(a.type.shape) + ", the model now as "
+                + toString(b.type.shape) + ": solve the model again";
+        if (a.name != b.name || a.type != b.type || a.role != b.role || a.of != b.of
+            || a.fileShape != b.fileShape)
             return "tensor '" + a.name + "' differs from the model's '" + b.name + "'";
     }
     for (std::size_t i = 0; i < plan.operators.size(); ++i) {

@@ -111,7 +111,11 @@ Result<void> writePlansAndTables(const fs::path &root)
         "order name:a before name:b at -2\nschedule 1f1b\nstage layer:0-5 : 0\nrecompute layer:* per layer\n"
         "order name:a before name:b at +1 of 3\nin-flight 3 stage 0\nin-flight 2\nlimit memory 40GiB\nlimit "
         "time 1.5ms\n"
-        "zero1 weight:* over dp\noff split all : \"batch\" by 2  @gesture\n");
+        "zero1 weight:* over dp\noff split all : \"batch\" by 2  @gesture\n"
+        "schedule interleaved\nprecision all : bf16\nprecision kind:Linear : fp16 scale=1024\n"
+        "precision kind:Softmax : compute=fp32 storage=fp32\nprecision layer:0 : fp8\n"
+        "attention layer:0-5 : plain\nattention all : fused\noverlap tensor\noverlap none\n"
+        "prefer 2 split kind:Linear : heads by 4\nmicro-batches 4 whole\n");
     return {};
 }
 

@@ -146,6 +146,8 @@ std::vector<ShardingPicture> shardingOf(
         picture.tensor = tensor;
         picture.name = graph.at(tensor).name;
         picture.shape = graph.at(tensor).type.shape;
+        if (shapeInFiles(graph, tensor) != picture.shape)
+            picture.fileShape = shapeInFiles(graph, tensor);
         picture.output = output;
         picture.slot = static_cast<std::int32_t>(slot);
         return picture;

@@ -45,6 +45,7 @@ struct ShardingPicture {
     TensorId tensor{};
     std::string name{};
     Shape shape{};
+    Shape fileShape{}; ///< By which files know its values, where that is another (`Tensor::fileShape`).
     bool output = false; ///< Made here; else used here.
     std::int32_t slot = 0;
     std::optional<ShardedTensor>

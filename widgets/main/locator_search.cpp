@@ -7,9 +7,9 @@
 #include "engine/table/selector_index.h"
 #include "widgets/common/format.h"
 #include "widgets/main/fuzzy_match.h"
+#include "widgets/table/row_cells.h"
 
 #include <algorithm>
-#include <array>
 
 namespace planloom {
 
@@ -22,15 +22,13 @@ struct LocatorTexts {
 
 constexpr std::size_t kOperatorsBetweenLooks = 1024; ///< At the stop token.
 
-/// Words that rows begin with (table_text.h): a text that begins so may be a row.
+/// True for a text that begins as rows do, so that it may be one.
 bool readsLikeRow(const QString &text)
 {
-    static constexpr std::array<const char *, 14> kBeginnings{"split", "replicate", "value", "place", "order",
-        "before", "stage", "recompute", "mesh", "limit", "in-flight", "micro-batches", "free", "schedule"};
     const QString first = text.section(QLatin1Char(' '), 0, 0).toLower();
     return text.contains(QLatin1Char(' '))
-        && std::any_of(kBeginnings.begin(), kBeginnings.end(),
-            [&](const char *word) { return first == QLatin1String(word); });
+        && (findRuleWord(first.toStdString()) != nullptr || first == QLatin1String("off")
+            || first == QLatin1String("prefer"));
 }
 
 void addCommands(const LocatorSources &sources, const QString &query, std::vector<LocatorEntry> &entries)

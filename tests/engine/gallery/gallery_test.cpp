@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -173,6 +175,71 @@ TEST(Gallery, WhatDoesNotFitIsRefusedWithTheReason)
     }
 }
 
+/// Weights of two dimensions and more that every device of the axis "tp" holds whole, by name.
+std::set<std::string> matricesLeftWhole(const Plan &plan)
+{
+    std::set<std::string> cut;
+    std::set<std::string> matrices;
+    for (std::size_t i = 0; i < plan.decisions.size(); ++i) {
+        const Operator &op = plan.graph->operators[i];
+        if (op.direction != Direction::Forward)
+            continue;
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+            if (!op.inputs[slot] || plan.graph->at(op.inputs[slot]).role != TensorRole::Weight
+                || plan.graph->at(op.inputs[slot]).type.shape.size() < 2)
+                continue;
+            const std::string &name = plan.graph->at(op.inputs[slot]).name;
+            matrices.insert(name);
+            for (const Split &split : plan.decisions[i].partition.splits) {
+                if (split.kind == SplitKind::Dimension && split.axis == "tp" && split.parts > 1
+                    && mentions(op.annotation.inputs[slot], split.dimension))
+                    cut.insert(name);
+            }
+        }
+    }
+    std::set<std::string> whole;
+    std::set_difference(
+        matrices.begin(), matrices.end(), cut.begin(), cut.end(), std::inserter(whole, whole.end()));
+    return whole;
+}
+
+TEST(Gallery, TensorParallelismLeavesNoMatrixOfAttentionOrMlpWhole)
+{
+    const std::filesystem::path folder =
+        std::filesystem::path(PLANLOOM_SOURCE_DIR).parent_path() / "shared" / "models";
+    struct Case {
+        std::string model;
+        std::int32_t ways;
+        std::set<std::string>
+            whole; ///< Of tokens and positions, of image patches and their merging, of labels.
+    };
+    const Case cases[] = {
+        {"gpt2_tiny.onnx", 2, {"transformer.wpe.weight", "transformer.wte.weight"}},
+        {"gpt2_tiny.onnx", 4, {"transformer.wpe.weight", "transformer.wte.weight"}},
+        // Its first layers have two heads.
+        {"swin_tiny.onnx", 2,
+            {"head.weight", "layers.0.downsample.reduction.weight", "patch_embed.proj.weight"}},
+        {"zoo:gpt?layers=2&hidden=64&heads=4&seq=16&vocab=96&batch=4", 2, {"wpe.weight", "wte.weight"}},
+        {"zoo:gpt?layers=2&hidden=64&heads=4&seq=16&vocab=96&batch=4", 4, {"wpe.weight", "wte.weight"}},
+    };
+    for (const Case &one : cases) {
+        SCOPED_TRACE(one.model);
+        GraphSnapshot graph;
+        if (one.model.rfind("zoo:", 0) == 0) {
+            graph = zooTraining(one.model);
+        } else if (std::filesystem::exists(folder / one.model)) {
+            const auto forward = importOnnxFile(folder / one.model);
+            ASSERT_TRUE(forward) << describe(forward.error());
+            auto training = buildTrainingStep(*forward);
+            ASSERT_TRUE(training) << describe(training.error());
+            graph = shared(*std::move(training));
+        }
+        if (!graph)
+            continue;
+        EXPECT_EQ(matricesLeftWhole(galleryPlan(graph, "tensor-parallel", one.ways)), one.whole);
+    }
+}
+
 TEST(Gallery, RealModelsGetTheirPairs)
 {
     const std::filesystem::path folder =
@@ -183,10 +250,10 @@ TEST(Gallery, RealModelsGetTheirPairs)
         std::vector<const char *> rows;
     };
     const Case cases[] = {
-        {"gpt2_tiny.onnx", {"c_fc"}, {"c_proj"}},
+        {"gpt2_tiny.onnx", {"c_attn", "c_fc"}, {"c_proj"}},
         {"bert_tiny.onnx", {"query", "key", "value"}, {}},
         {"t5_tiny.onnx", {"q", "k", "v", "wi"}, {"o", "wo"}},
-        {"swin_tiny.onnx", {"fc1"}, {"fc2", "proj"}},
+        {"swin_tiny.onnx", {"qkv", "fc1"}, {"fc2", "proj"}},
         {"evoformer_tiny.onnx", {"linear_q", "linear_g"}, {"linear_o", "linear_2"}},
     };
     int found = 0;

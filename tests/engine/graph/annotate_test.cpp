@@ -104,6 +104,10 @@ TEST(Annotate, LinearKeepsTheInnerDimensionSplittableBesideABias)
     EXPECT_EQ(textOf({Linear, {{"transposed", number(1)}}, {floats({2, 4, 8}), floats({16, 8})}}),
         "a b k+, n k+ -> a b n");
     EXPECT_EQ(textOf({Linear, {}, {floats({4, 8}), floats({8, 16}), floats({16})}}), "a k+, k+ n, n -> a n");
+    EXPECT_EQ(textOf({Linear, {}, {floats({2, 4, 8}), floats({8, 3, 16}), floats({3, 16})}}),
+        "a b k+, k+ p n, p n -> a b p n");
+    EXPECT_EQ(textOf({Linear, {{"transposed", number(1)}}, {floats({4, 8}), floats({3, 16, 8})}}),
+        "a k+, p n k+ -> a p n");
 }
 
 TEST(Annotate, EinsumReducesWhatTheOutputLacksAndFreezesDiagonals)

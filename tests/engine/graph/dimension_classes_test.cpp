@@ -169,22 +169,22 @@ const ModelCase kModels[] = {
     {"models/evoformer_tiny", "sequence 5 8 | heads 2 4 | head-size 4 6 | hidden 16 24 | feed-forward 32 48"},
     {"models/gpt2_small_full",
         "batch 8 | sequence 1024 | heads 12 | head-size 64 | hidden 768 | feed-forward 3072 | "
-        "projection 2304 | vocabulary 50257"},
+        "projection 3 | vocabulary 50257"},
     {"models/gpt2_small_full_inputs",
         "batch 8 | sequence 1024 | heads 12 | head-size 64 | hidden 768 | feed-forward 3072 | "
-        "projection 2304 | vocabulary 50257"},
+        "projection 3 | vocabulary 50257"},
     {"models/gpt2_tiny",
         "batch 2 | sequence 16 | heads 4 | head-size 16 | hidden 64 | feed-forward 256 | "
-        "projection 192 | vocabulary 160"},
+        "projection 3 | vocabulary 160"},
     {"models/gpt2_xl_full",
         "batch 4 | sequence 1024 | heads 25 | head-size 64 | hidden 1600 | feed-forward 6400 | "
-        "projection 4800 | vocabulary 50257"},
+        "projection 3 | vocabulary 50257"},
     {"models/gpt3_175b_full",
         "sequence 2048 | heads 96 | head-size 128 | hidden 12288 | feed-forward 49152 | "
-        "projection 36864 | vocabulary 50257"},
+        "projection 3 | vocabulary 50257"},
     {"models/gpt3_1p3b_full",
         "batch 2 | sequence 2048 | heads 32 | head-size 64 | hidden 2048 | feed-forward 8192 | "
-        "projection 6144 | vocabulary 50257"},
+        "projection 3 | vocabulary 50257"},
     {"models/light_resnet50",
         "classes 1000 | channels 3 64 128 256 512 1024 2048 | height 7 14 28 56 112 | "
         "width 7 14 28 56 112"},
@@ -199,16 +199,16 @@ const ModelCase kModels[] = {
     {"models/swin_1b_full",
         "batch 2 | sequence 576 2304 9216 36864 | heads 14 28 56 112 | head-size 32 | "
         "hidden 448 896 1792 3584 7168 | feed-forward 1792 3584 7168 14336 | "
-        "projection 1344 2688 5376 10752 | classes 1000 | channels 3 | height 2 4 8 24 48 96 192 | "
+        "projection 3 | classes 1000 | channels 3 | height 2 4 8 24 48 96 192 | "
         "width 2 4 8 24 48 96 192"},
     {"models/swin_large_full",
         "batch 8 | sequence 144 576 2304 9216 | heads 6 12 24 48 | head-size 32 | "
         "hidden 192 384 768 1536 3072 | feed-forward 768 1536 3072 6144 | "
-        "projection 576 1152 2304 4608 | classes 1000 | channels 3 | height 2 4 8 12 24 48 96 | "
+        "projection 3 | classes 1000 | channels 3 | height 2 4 8 12 24 48 96 | "
         "width 2 4 8 12 24 48 96"},
     {"models/swin_tiny",
         "batch 2 | sequence 16 64 256 | heads 2 4 | head-size 8 | hidden 16 32 64 | "
-        "feed-forward 64 128 | projection 48 96 | classes 10 | channels 3 | height 2 4 8 16 | "
+        "feed-forward 64 128 | projection 3 | classes 10 | channels 3 | height 2 4 8 16 | "
         "width 2 4 8 16"},
     {"models/t5_3b_full",
         "batch 2 | sequence 512 | heads 32 | head-size 128 | hidden 1024 | feed-forward 16384 | "
@@ -231,7 +231,7 @@ const ModelCase kModels[] = {
         "vocabulary 192"},
     {"models-modern/gpt2_dynamo",
         "batch 2 | sequence 12 | heads 4 | head-size 12 | hidden 48 | feed-forward 192 | "
-        "projection 144 | vocabulary 192"},
+        "projection 3 | vocabulary 192"},
     {"models-modern/llama_bf16",
         "batch 2 | sequence 12 | heads 2 4 | head-size 12 | hidden 48 | feed-forward 96 | "
         "vocabulary 192"},

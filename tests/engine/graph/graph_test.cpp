@@ -152,6 +152,11 @@ TEST(Graph, ValidationNamesWhatIsBroken)
         {"tensor without name", [](Graph &g) { g.tensors[2].name.clear(); }, "name"},
         {"two tensors of one name", [](Graph &g) { g.tensors[2].name = "x"; }, "tensor:x"},
         {"negative extent", [](Graph &g) { g.tensors[2].type.shape[0] = -8; }, "negative"},
+        {"other elements in files",
+            [](Graph &g) {
+                g.tensors[1].fileShape = {2, 9};
+            },
+            "in files"},
         {"gradient of nothing", [](Graph &g) { g.tensors[5].of = {}; }, "y.grad"},
         {"gradient of a missing tensor", [](Graph &g) { g.tensors[5].of = TensorId{99}; }, "y.grad"},
         {"gradient of another shape", [](Graph &g) { g.tensors[5].of = TensorId{1}; }, "[4 2]"},

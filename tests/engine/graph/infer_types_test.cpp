@@ -69,6 +69,11 @@ TEST(InferTypes, Products)
         text(infer(Linear, {{"transposed", number(1)}}, {floats({2, 8}), floats({16, 8}), floats({16})})),
         "float32[2 16]");
     EXPECT_EQ(text(infer(Linear, {}, {floats({2, 8}), floats({8, 16}), floats({8})})), "error at input:2");
+    EXPECT_EQ(text(infer(Linear, {}, {floats({2, 8}), floats({8, 3, 4}), floats({3, 4})})), "float32[2 3 4]");
+    EXPECT_EQ(text(infer(Linear, {{"transposed", number(1)}}, {floats({2, 8}), floats({3, 4, 8})})),
+        "float32[2 3 4]");
+    EXPECT_EQ(text(infer(Linear, {}, {floats({2, 8}), floats({8, 3, 4}), floats({12})})), "error at input:2");
+    EXPECT_EQ(text(infer(Linear, {}, {floats({2, 8}), floats({8, 3, 4, 2})})), "error at input:1");
     EXPECT_EQ(text(infer(Einsum, {{"equation", std::string("bij, bjk -> bik")}},
                   {floats({2, 3, 4}), floats({2, 4, 5})})),
         "float32[2 3 5]");

@@ -53,6 +53,8 @@ TEST(WorkOf, ProductsCountMultiplicationsAndAdditions)
     linear.attributes.set("transposed", std::int64_t{1});
     EXPECT_EQ(
         work(linear, {Shape{4, 8}, Shape{16, 8}, Shape{16}}, {Shape{4, 16}}).flops, 2 * 4 * 8 * 16 + 4 * 16);
+    EXPECT_EQ(work(linear, {Shape{4, 8}, Shape{2, 8, 8}, Shape{2, 8}}, {Shape{4, 2, 8}}).flops,
+        2 * 4 * 8 * 16 + 4 * 16);
     Operator einsum = forward(Einsum);
     einsum.attributes.set("equation", std::string("bid,bjd->bij"));
     EXPECT_EQ(work(einsum, {Shape{2, 3, 4}, Shape{2, 5, 4}}, {Shape{2, 3, 5}}).flops, 2 * 2 * 3 * 4 * 5);
@@ -106,6 +108,43 @@ TEST(WorkOf, AHalfOfAnOperatorIsHalfTheWork)
     const Slots three(3, Shape{8});
     EXPECT_EQ(work(adam, four, three).bytes, 4 * 8 * 7);
     EXPECT_GT(work(adam, four, three).flops, 0);
+}
+
+TEST(MatrixProductsOf, ALinearInPartsAreThoseOfAllItsColumns)
+{
+    using enum OperatorKind;
+    const auto products = [](Operator op, const std::vector<Shape> &in, const std::vector<Shape> &out) {
+        std::vector<TensorType> inputs;
+        std::vector<TensorType> outputs;
+        std::int32_t next = 0;
+        for (const Shape &shape : in) {
+            inputs.push_back({DataType::Float32, shape});
+            op.inputs.push_back(shape.empty() ? TensorId{} : TensorId{next++});
+        }
+        for (const Shape &shape : out) {
+            outputs.push_back({DataType::Float32, shape});
+            op.outputs.push_back(shape.empty() ? TensorId{} : TensorId{next++});
+        }
+        return matrixProductsOf(op, inputs, outputs);
+    };
+    for (const bool transposed : {false, true}) {
+        Operator linear = forward(Linear);
+        linear.attributes.set("transposed", std::int64_t{transposed ? 1 : 0});
+        const Shape w = transposed ? Shape{3, 16, 8} : Shape{8, 3, 16};
+        const Shape flat = transposed ? Shape{48, 8} : Shape{8, 48};
+        const Shape x{2, 5, 8};
+        const Shape y{2, 5, 3, 16};
+        const std::vector<MatrixProduct> one{{.m = 10, .n = 48, .k = 8, .count = 1}};
+        EXPECT_EQ(products(linear, {x, w}, {y}), one);
+        EXPECT_EQ(products(linear, {x, flat}, {Shape{2, 5, 48}}), one);
+        linear.direction = Direction::Backward;
+        EXPECT_EQ(products(linear, {y, x, w, {}, {}}, {x, w, Shape{3, 16}}),
+            products(linear, {Shape{2, 5, 48}, x, flat, {}, {}}, {x, flat, Shape{48}}));
+        EXPECT_EQ(products(linear, {y, x, {}, {}, {}}, {{}, w, Shape{3, 16}}),
+            (std::vector<MatrixProduct>{{.m = 8, .n = 48, .k = 10, .count = 1}}));
+        EXPECT_EQ(products(linear, {y, {}, w, {}, {}}, {x, {}, {}}),
+            (std::vector<MatrixProduct>{{.m = 10, .n = 8, .k = 48, .count = 1}}));
+    }
 }
 
 TEST(IsView, OnlyForwardReshapesAndIdentities)

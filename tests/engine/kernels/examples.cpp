@@ -155,6 +155,9 @@ void addProducts(Collector &c)
         c.add(Linear, With{}.integer("transposed", transposed), {c.x({2, 4, 6}), c.x(w), c.x({8})});
         c.add(Linear, With{}.integer("transposed", transposed), {c.x({4, 6}), c.x(w)});
         c.add(Linear, With{}.integer("transposed", transposed), {c.x({6}), c.x(w), Collector::none()});
+        const Shape parts = transposed != 0 ? Shape{3, 4, 6} : Shape{6, 3, 4};
+        c.add(Linear, With{}.integer("transposed", transposed), {c.x({2, 4, 6}), c.x(parts), c.x({3, 4})});
+        c.add(Linear, With{}.integer("transposed", transposed), {c.x({4, 6}), c.x(parts)});
     }
     for (const auto &[equation, a, b] : std::vector<std::tuple<const char *, Shape, Shape>>{
              {"ij,jk->ik", {4, 6}, {6, 3}}, {"bij,bkj->bik", {2, 4, 6}, {2, 3, 6}},

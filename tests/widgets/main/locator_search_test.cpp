@@ -146,6 +146,19 @@ TEST(LocatorSearch, ARowTypedInFullIsOfferedToBeWritten)
     EXPECT_NE(found("split", true).front().kind, LocatorKind::Write);
 }
 
+TEST(LocatorSearch, RowsOfEveryKindAreOfferedToBeWritten)
+{
+    for (const char *row :
+        {"mesh dp=2", "micro-batches 2", "split all : batch by 2", "replicate layer:0 : by 2",
+            "coshard layer:0 : n by 2", "stage layer:1 : 0", "schedule sequential", "recompute layer:0",
+            "zero1 all", "precision all : bf16", "attention layer:0 : plain", "overlap tensor", "in-flight 2",
+            "limit memory 40GiB", "off split all : batch by 2", "prefer 2 split layer:0 : batch by 2"}) {
+        const auto entries = found(row, true);
+        ASSERT_FALSE(entries.empty()) << row;
+        EXPECT_EQ(entries.front().kind, LocatorKind::Write) << row;
+    }
+}
+
 TEST(LocatorSearch, SelectorsSelect)
 {
     const auto entries = found("= layer:1");

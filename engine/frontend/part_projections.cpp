@@ -1,0 +1,454 @@
+#include "engine/frontend/part_projections.h"
+
+#include "engine/frontend/unique_names.h"
+#include "engine/graph/catalogue.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+
+namespace {
+
+constexpr int kMostSteps = 16; ///< Operators between a product and what takes its result apart.
+
+bool passesElements(OperatorKind kind)
+{
+    return isElementwise(kind) || kind == OperatorKind::Cast;
+}
+
+/// Where dimension `axis` of `in` is in `out`, a reshape of it: the dimension of the same extent with as many
+/// elements before it.
+std::optional<std::size_t> keptBy(const Shape &in, const Shape &out, std::size_t axis)
+{
+    const std::int64_t before = std::accumulate(
+        in.begin(), in.begin() + static_cast<std::ptrdiff_t>(axis), std::int64_t{1}, std::multiplies<>());
+    std::int64_t passed = 1;
+    for (std::size_t d = 0; d < out.size() && passed <= before; ++d) {
+        if (passed == before && out[d] != 1)
+            return out[d] == in[axis] ? std::optional(d) : std::nullopt;
+        passed *= out[d];
+    }
+    return std::nullopt;
+}
+
+/// Where the elements of dimension `axis` of `in` begin in `out`, a reshape that divides it further.
+std::optional<std::size_t> dividedBy(const Shape &in, const Shape &out, std::size_t axis)
+{
+    const std::int64_t before = std::accumulate(
+        in.begin(), in.begin() + static_cast<std::ptrdiff_t>(axis), std::int64_t{1}, std::multiplies<>());
+    std::int64_t passed = 1;
+    for (std::size_t d = 0; d < out.size() && passed <= before; ++d) {
+        if (passed == before && out[d] != 1)
+            return in[axis] % out[d] == 0 ? std::optional(d) : std::nullopt;
+        passed *= out[d];
+    }
+    return std::nullopt;
+}
+
+/// The lengths of the pieces that a Split, or Slices, cut dimension `axis` of their input into.
+struct Cut {
+    std::vector<std::int64_t> begins{};
+    std::vector<std::int64_t> lengths{};
+};
+
+/// What the parts of one product's columns entail.
+struct Parting {
+    std::int32_t parts = 0;
+    TensorId weight{};
+    TensorId bias{};
+    std::map<TensorId, Shape> shapes{}; ///< Of activations, now.
+    std::map<std::int32_t, Attributes> attributes{}; ///< By operator.
+    std::set<TensorId> narrowed{}; ///< Pieces, which have a dimension of size 1 more now.
+};
+
+class ProjectionParter
+{
+public:
+    explicit ProjectionParter(Graph &graph)
+        : m_graph(graph)
+        , m_users(graph.tensors.size())
+        , m_isOutput(graph.tensors.size(), false)
+    {
+        for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+            for (const TensorId id : graph.operators[i].inputs) {
+                if (id && (usersOf(id).empty() || usersOf(id).back() != static_cast<std::int32_t>(i)))
+                    m_users[index(id)].push_back(static_cast<std::int32_t>(i));
+            }
+        }
+        for (const TensorId id : graph.outputs)
+            m_isOutput[index(id)] = true;
+        if (graph.loss)
+            m_isOutput[index(graph.loss)] = true;
+    }
+
+    std::int32_t run();
+
+private:
+    static std::size_t index(TensorId id) { return static_cast<std::size_t>(id.index); }
+    const std::vector<std::int32_t> &usersOf(TensorId id) const { return m_users[index(id)]; }
+    const Operator &at(std::int32_t op) const { return m_graph.operators[static_cast<std::size_t>(op)]; }
+    const Shape &shapeOf(TensorId id) const { return m_graph.at(id).type.shape; }
+
+    std::optional<Parting> partingOf(std::int32_t product) const;
+    std::optional<Parting> partedBy(TensorId columns, std::size_t axis, int steps) const;
+    std::optional<Cut> cutOf(const Operator &op, std::size_t axis) const;
+    bool isTakenApart(TensorId tensor, std::size_t axis, int steps) const;
+    void follow(Parting &parting, TensorId tensor, std::size_t axis) const;
+    void keepAgreed();
+    void apply();
+    void applyToParameter(TensorId id, std::int32_t parts, bool partsFirst);
+    void widen(const Parting &parting, std::vector<std::vector<TensorId>> &narrowedBy);
+
+    Graph &m_graph;
+    std::vector<std::vector<std::int32_t>> m_users; ///< By tensor.
+    std::vector<bool> m_isOutput; ///< By tensor: of the model.
+    std::map<std::int32_t, Parting> m_partings{}; ///< By product.
+};
+
+std::optional<Cut> ProjectionParter::cutOf(const Operator &op, std::size_t axis) const
+{
+    const Shape &in = shapeOf(op.inputs[0]);
+    Cut cut;
+    if (op.kind == OperatorKind::Split) {
+        if (op.attributes.integer("axis") != static_cast<std::int64_t>(axis))
+            return std::nullopt;
+        cut.lengths = op.attributes.integers("sizes");
+        cut.begins.assign(cut.lengths.size(), 0);
+        std::partial_sum(cut.lengths.begin(), cut.lengths.end() - 1, cut.begins.begin() + 1);
+        return cut;
+    }
+    if (op.kind != OperatorKind::Slice)
+        return std::nullopt;
+    const auto starts = op.attributes.integers("starts");
+    const auto steps = op.attributes.integers("steps");
+    const Shape &out = shapeOf(op.outputs[0]);
+    for (std::size_t d = 0; d < in.size(); ++d) {
+        if (steps[d] != 1 || (d != axis && (starts[d] != 0 || out[d] != in[d])))
+            return std::nullopt;
+    }
+    return Cut{{starts[axis]}, {out[axis]}};
+}
+
+/// True if a Split, Slice or Gather takes the places along dimension `axis` apart.
+bool ProjectionParter::isTakenApart(TensorId tensor, std::size_t axis, int steps) const
+{
+    using enum OperatorKind;
+    if (steps > kMostSteps || m_isOutput[index(tensor)] || usersOf(tensor).empty())
+        return false;
+    const auto takes = [&](std::int32_t user) {
+        const Operator &op = at(user);
+        switch (op.kind) {
+        case Split:
+        case Slice:
+            return cutOf(op, axis).has_value();
+        case Gather:
+            return op.inputs[0] == tensor && op.inputs[1] != tensor
+                && op.attributes.integer("axis") == static_cast<std::int64_t>(axis);
+        case Transpose: {
+            const auto permutation = op.attributes.integers("permutation");
+            const auto to =
+                std::find(permutation.begin(), permutation.end(), static_cast<std::int64_t>(axis));
+            return isTakenApart(op.outputs[0], static_cast<std::size_t>(to - permutation.begin()), steps + 1);
+        }
+        case Reshape: {
+            const auto to = keptBy(shapeOf(tensor), shapeOf(op.outputs[0]), axis);
+            return to && isTakenApart(op.outputs[0], *to, steps + 1);
+        }
+        default:
+            return passesElements(op.kind) && shapeOf(op.outputs[0]) == shapeOf(tensor)
+                && isTakenApart(op.outputs[0], axis, steps + 1);
+        }
+    };
+    return std::all_of(usersOf(tensor).begin(), usersOf(tensor).end(), takes);
+}
+
+/// How the columns in dimension `axis` are taken apart, if they are: only the number of parts is set.
+std::optional<Parting> ProjectionParter::partedBy(TensorId columns, std::size_t axis, int steps) const
+{
+    using enum OperatorKind;
+    if (steps > kMostSteps || m_isOutput[index(columns)] || usersOf(columns).empty())
+        return std::nullopt;
+    const Shape &shape = shapeOf(columns);
+    const auto inParts = [](std::int64_t parts) -> std::optional<Parting> {
+        if (parts < 2 || parts > std::numeric_limits<std::int32_t>::max())
+            return std::nullopt;
+        Parting parting;
+        parting.parts = static_cast<std::int32_t>(parts);
+        return parting;
+    };
+    const Operator &first = at(usersOf(columns).front());
+    if (first.kind == Split || first.kind == Slice) {
+        std::int64_t length = 0;
+        for (const std::int32_t user : usersOf(columns)) {
+            const auto cut = cutOf(at(user), axis);
+            if (!cut)
+                return std::nullopt;
+            for (std::size_t i = 0; i < cut->lengths.size(); ++i) {
+                if (length == 0)
+                    length = cut->lengths[i];
+                if (length < 2 || cut->lengths[i] != length || cut->begins[i] % length != 0)
+                    return std::nullopt;
+            }
+        }
+        return shape[axis] % length == 0 ? inParts(shape[axis] / length) : std::nullopt;
+    }
+    if (usersOf(columns).size() != 1)
+        return std::nullopt;
+    const TensorId next = first.outputs.empty() ? TensorId{} : first.outputs[0];
+    switch (first.kind) {
+    case Transpose: {
+        const auto permutation = first.attributes.integers("permutation");
+        const auto to = std::find(permutation.begin(), permutation.end(), static_cast<std::int64_t>(axis));
+        return partedBy(next, static_cast<std::size_t>(to - permutation.begin()), steps + 1);
+    }
+    case Reshape: {
+        const Shape &out = shapeOf(next);
+        if (const auto to = keptBy(shape, out, axis))
+            return partedBy(next, *to, steps + 1);
+        const auto to = dividedBy(shape, out, axis);
+        if (!to)
+            return std::nullopt;
+        // Heads of all parts in one dimension, [b s 3*heads d]; else the parts themselves.
+        if (auto parting = partedBy(next, *to, steps + 1))
+            return parting;
+        return isTakenApart(next, *to, steps + 1) ? inParts(out[*to]) : std::nullopt;
+    }
+    default: {
+        const bool alone = std::all_of(first.inputs.begin(), first.inputs.end(), [&](TensorId id) {
+            return !id || id == columns || (shapeOf(id).size() <= 1 && elementCount(shapeOf(id)) == 1);
+        });
+        return passesElements(first.kind) && alone && shapeOf(next) == shape ? partedBy(next, axis, steps + 1)
+                                                                             : std::nullopt;
+    }
+    }
+}
+
+std::optional<Parting> ProjectionParter::partingOf(std::int32_t product) const
+{
+    const Operator &op = at(product);
+    if (op.kind != OperatorKind::Linear || op.inputs.size() < 2 || !op.inputs[1]
+        || shapeOf(op.inputs[1]).size() != 2)
+        return std::nullopt;
+    const Tensor &weight = m_graph.at(op.inputs[1]);
+    if (weight.role != TensorRole::Weight && weight.role != TensorRole::Buffer)
+        return std::nullopt;
+    const std::size_t axis = shapeOf(op.outputs[0]).size() - 1;
+    auto parting = partedBy(op.outputs[0], axis, 0);
+    if (!parting)
+        return std::nullopt;
+    parting->weight = op.inputs[1];
+    if (op.inputs.size() > 2)
+        parting->bias = op.inputs[2];
+    follow(*parting, op.outputs[0], axis);
+    return parting;
+}
+
+/// Writes down what becomes of `tensor`, whose dimension `axis` is two now, and of what follows from it.
+void ProjectionParter::follow(Parting &parting, TensorId tensor, std::size_t axis) const
+{
+    using enum OperatorKind;
+    const Shape &old = shapeOf(tensor);
+    const auto at64 = static_cast<std::ptrdiff_t>(axis);
+    const std::int64_t length = old[axis] / parting.parts;
+    Shape now = old;
+    now[axis] = length;
+    now.insert(now.begin() + at64, parting.parts);
+    parting.shapes[tensor] = now;
+    for (const std::int32_t user : usersOf(tensor)) {
+        const Operator &op = at(user);
+        Attributes attributes = op.attributes;
+        switch (op.kind) {
+        case Split:
+            attributes.set("sizes", std::vector<std::int64_t>(op.outputs.size(), 1));
+            break;
+        case Slice: {
+            auto starts = attributes.integers("starts");
+            auto steps = attributes.integers("steps");
+            starts.insert(starts.begin() + at64, starts[axis] / length);
+            starts[axis + 1] = 0;
+            steps.insert(steps.begin() + at64, 1);
+            attributes.set("starts", std::move(starts));
+            attributes.set("steps", std::move(steps));
+            break;
+        }
+        case Transpose: {
+            std::vector<std::int64_t> permutation;
+            for (const std::int64_t from : attributes.integers("permutation")) {
+                const auto place = static_cast<std::int64_t>(axis);
+                permutation.push_back(from > place ? from + 1 : from);
+                if (from == place)
+                    permutation.push_back(from + 1);
+            }
+            const auto before = op.attributes.integers("permutation");
+            const auto to =
+                std::find(before.begin(), before.end(), static_cast<std::int64_t>(axis)) - before.begin();
+            attributes.set("permutation", std::move(permutation));
+            parting.attributes[user] = std::move(attributes);
+            follow(parting, op.outputs[0], static_cast<std::size_t>(to));
+            continue;
+        }
+        case Reshape: {
+            const Shape &out = shapeOf(op.outputs[0]);
+            if (const auto to = keptBy(old, out, axis)) {
+                follow(parting, op.outputs[0], *to);
+            } else {
+                const auto first = dividedBy(old, out, axis);
+                if (out[*first] != parting.parts) // else the parts are apart already
+                    follow(parting, op.outputs[0], *first);
+            }
+            continue;
+        }
+        default: // elementwise
+            follow(parting, op.outputs[0], axis);
+            continue;
+        }
+        parting.attributes[user] = std::move(attributes);
+        for (const TensorId piece : op.outputs) {
+            if (!piece)
+                continue;
+            Shape narrow = now;
+            narrow[axis] = 1;
+            parting.shapes[piece] = std::move(narrow);
+            parting.narrowed.insert(piece);
+        }
+    }
+}
+
+/// A weight that several products share, or a bias, has one shape for all of them.
+void ProjectionParter::keepAgreed()
+{
+    std::vector<std::int32_t> wrong;
+    do {
+        for (const std::int32_t product : wrong)
+            m_partings.erase(product);
+        wrong.clear();
+        for (const auto &[product, parting] : m_partings) {
+            for (const TensorId parameter : {parting.weight, parting.bias}) {
+                if (!parameter)
+                    continue;
+                const bool weight = parameter == parting.weight;
+                const bool agreed = !m_isOutput[index(parameter)]
+                    && std::all_of(
+                        usersOf(parameter).begin(), usersOf(parameter).end(), [&](std::int32_t user) {
+                            const auto other = m_partings.find(user);
+                            return other != m_partings.end() && other->second.parts == parting.parts
+                                && (weight ? other->second.weight : other->second.bias) == parameter;
+                        });
+                if (!agreed)
+                    wrong.push_back(product);
+            }
+        }
+    } while (!wrong.empty());
+}
+
+void ProjectionParter::applyToParameter(TensorId id, std::int32_t parts, bool partsFirst)
+{
+    Tensor &tensor = m_graph.at(id);
+    if (!tensor.fileShape.empty())
+        return; // shared, and done already
+    tensor.fileShape = tensor.type.shape;
+    Shape &shape = tensor.type.shape;
+    const std::size_t axis = partsFirst ? 0 : shape.size() - 1;
+    shape[axis] /= parts;
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), parts);
+    if (tensor.data) {
+        auto data = std::make_shared<TensorData>(*tensor.data);
+        data->type.shape = shape;
+        tensor.data = std::move(data);
+    }
+}
+
+/// Pieces [.. 1 h] that others than reshapes read as [.. h] get a reshape.
+void ProjectionParter::widen(const Parting &parting, std::vector<std::vector<TensorId>> &narrowedBy)
+{
+    for (const auto &[op, attributes] : parting.attributes) {
+        for (const TensorId piece : m_graph.operators[static_cast<std::size_t>(op)].outputs) {
+            if (!piece || !parting.narrowed.contains(piece))
+                continue;
+            const bool reshaped = !m_isOutput[index(piece)]
+                && std::all_of(usersOf(piece).begin(), usersOf(piece).end(),
+                    [&](std::int32_t user) { return at(user).kind == OperatorKind::Reshape; });
+            if (!reshaped)
+                narrowedBy[static_cast<std::size_t>(op)].push_back(piece);
+        }
+    }
+}
+
+void ProjectionParter::apply()
+{
+    std::vector<std::vector<TensorId>> narrowedBy(m_graph.operators.size());
+    for (const auto &[product, parting] : m_partings)
+        widen(parting, narrowedBy);
+    UniqueNames tensorNames = UniqueNames::ofTensors(m_graph);
+    UniqueNames operatorNames = UniqueNames::ofOperators(m_graph);
+    std::vector<Shape> wide(m_graph.tensors.size()); // of pieces, before
+    for (const auto &[product, parting] : m_partings) {
+        const bool transposed = at(product).attributes.integer("transposed") != 0;
+        applyToParameter(parting.weight, parting.parts, transposed);
+        if (parting.bias)
+            applyToParameter(parting.bias, parting.parts, true);
+        for (const auto &[tensor, shape] : parting.shapes)
+            wide[index(tensor)] = std::exchange(m_graph.at(tensor).type.shape, shape);
+        for (const auto &[op, attributes] : parting.attributes)
+            m_graph.operators[static_cast<std::size_t>(op)].attributes = attributes;
+    }
+    std::vector<Operator> operators;
+    operators.reserve(m_graph.operators.size());
+    for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
+        const std::size_t cutter = operators.size();
+        operators.push_back(std::move(m_graph.operators[i]));
+        // A piece keeps its id for those who read it; what is cut off gets a new one.
+        for (const TensorId piece : narrowedBy[i]) {
+            Tensor narrow = m_graph.at(piece);
+            narrow.name = tensorNames.take(narrow.name + ".part");
+            m_graph.at(piece).type.shape = wide[index(piece)];
+            const TensorId made{static_cast<std::int32_t>(m_graph.tensors.size())};
+            m_graph.tensors.push_back(std::move(narrow));
+            std::vector<TensorId> &pieces = operators[cutter].outputs;
+            std::replace(pieces.begin(), pieces.end(), piece, made);
+            Operator reshape;
+            reshape.name = operatorNames.take(operators[cutter].name + ".part");
+            reshape.kind = OperatorKind::Reshape;
+            reshape.inputs = {made};
+            reshape.outputs = {piece};
+            reshape.scope = operators[cutter].scope;
+            reshape.sources = operators[cutter].sources;
+            operators.push_back(std::move(reshape));
+        }
+    }
+    m_graph.operators = std::move(operators);
+}
+
+std::int32_t ProjectionParter::run()
+{
+    for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
+        if (auto parting = partingOf(static_cast<std::int32_t>(i)))
+            m_partings.emplace(static_cast<std::int32_t>(i), *std::move(parting));
+    }
+    keepAgreed();
+    if (m_partings.empty())
+        return 0;
+    std::set<TensorId> weights;
+    for (const auto &[product, parting] : m_partings)
+        weights.insert(parting.weight);
+    apply();
+    return static_cast<std::int32_t>(weights.size());
+}
+
+} // namespace
+
+std::int32_t partProjections(Graph &graph)
+{
+    return ProjectionParter(graph).run();
+}
+
+} // namespace planloom
