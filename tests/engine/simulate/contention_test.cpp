@@ -132,8 +132,9 @@ TEST(Contention, TwoSendsThroughOneCardTakeTwiceAsLong)
 
     for (const Segment &segment : plan.devices[0].segments)
         for (const Instruction &instruction : segment.instructions)
-            if (instruction.kind == InstructionKind::Send)
+            if (instruction.kind == InstructionKind::Send) {
                 EXPECT_EQ(durationAlone(plan, cluster, DeviceId{0}, instruction), kAlone);
+            }
 
     const auto alone = simulate(plan, cluster, lateCosts(cluster), {.sharedLinks = false});
     ASSERT_TRUE(alone);
