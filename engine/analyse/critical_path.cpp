@@ -78,7 +78,7 @@ RowId rowBehind(const ExecutionPlan &execution, const Plan *plan, const Timeline
     const auto isIn = [&](OperatorId op, const Segment &segment) {
         const Direction direction = plan->graph->at(op).direction;
         const bool same = (direction == Direction::Forward && segment.kind == SegmentKind::Forward)
-            || (direction == Direction::Backward && segment.kind == SegmentKind::Backward);
+            || (direction == Direction::Backward && isBackward(segment.kind));
         return same && plan->decisions[static_cast<std::size_t>(op.index)].stage == segment.stage;
     };
     const auto opOf = [&](const Segment &segment, std::size_t span) {
@@ -94,9 +94,8 @@ RowId rowBehind(const ExecutionPlan &execution, const Plan *plan, const Timeline
                    : isIn(order.first, segmentA) && isIn(order.second, segmentB))
             return order.row;
     }
-    if (segmentA.kind == SegmentKind::Backward && segmentB.kind == SegmentKind::Forward
-        && segmentA.stage == segmentB.stage && segmentA.stage.valid()
-        && static_cast<std::size_t>(segmentA.stage.index) < plan->inFlight.size())
+    if (isBackward(segmentA.kind) && segmentB.kind == SegmentKind::Forward && segmentA.stage == segmentB.stage
+        && segmentA.stage.valid() && static_cast<std::size_t>(segmentA.stage.index) < plan->inFlight.size())
         return plan->inFlightRows[static_cast<std::size_t>(segmentA.stage.index)];
     return {};
 }

@@ -74,6 +74,8 @@ Direction directionOf(SegmentKind kind)
 {
     switch (kind) {
     case SegmentKind::Backward:
+    case SegmentKind::InputGradient:
+    case SegmentKind::WeightGradient:
         return Direction::Backward;
     case SegmentKind::Reduce:
     case SegmentKind::Optimizer:
@@ -143,8 +145,7 @@ std::optional<BoxStatistics> statisticsOf(
             }
             count(
                 result.byDirection[static_cast<std::size_t>(directionOf(plan, segment, instruction))], part);
-            const bool repeated = segment.kind == SegmentKind::Forward
-                || segment.kind == SegmentKind::Backward || segment.kind == SegmentKind::Transfer;
+            const bool repeated = isPass(segment.kind) || segment.kind == SegmentKind::Transfer;
             const auto microBatch = static_cast<std::size_t>(spans.microBatch[s]);
             count(repeated && microBatch < result.byMicroBatch.size() ? result.byMicroBatch[microBatch]
                                                                       : result.oncePerStep,

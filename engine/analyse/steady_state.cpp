@@ -51,7 +51,7 @@ Repetition repetitionOf(const std::vector<std::int64_t> &times, double tolerance
 
 std::vector<PipelineBlock> pipelineBlocks(const ExecutionPlan &plan, const Timeline &timeline)
 {
-    std::map<std::tuple<std::int32_t, bool, std::int32_t>, PipelineBlock> blocks;
+    std::map<std::tuple<std::int32_t, bool, bool, std::int32_t>, PipelineBlock> blocks;
     const SpanColumns &spans = timeline.spans;
     for (std::size_t d = 0; d < plan.devices.size() && d + 1 < timeline.deviceBegin.size(); ++d) {
         PipelineBlock *current = nullptr;
@@ -67,11 +67,13 @@ std::vector<PipelineBlock> pipelineBlocks(const ExecutionPlan &plan, const Timel
                 microBatchOf = spans.microBatch[s];
                 const Segment &segment = plan.devices[d].segments[static_cast<std::size_t>(segmentOf)];
                 current = nullptr;
-                if (segment.kind == SegmentKind::Forward || segment.kind == SegmentKind::Backward) {
-                    const bool backward = segment.kind == SegmentKind::Backward;
-                    const auto [found, isNew] = blocks.try_emplace(
-                        {segment.stage.index, backward, microBatchOf},
-                        PipelineBlock{segment.stage, backward, microBatchOf, spans.start[s], spans.start[s]});
+                if (isPass(segment.kind)) {
+                    const bool backward = isBackward(segment.kind);
+                    const bool ofWeights = segment.kind == SegmentKind::WeightGradient;
+                    const auto [found, isNew] =
+                        blocks.try_emplace({segment.stage.index, backward, ofWeights, microBatchOf},
+                            PipelineBlock{segment.stage, backward, microBatchOf, spans.start[s],
+                                spans.start[s], ofWeights});
                     current = &found->second;
                 }
             }
@@ -98,7 +100,8 @@ std::optional<SteadyState> steadyStateOf(
     SteadyState state;
     std::map<StageId, std::vector<const PipelineBlock *>> byStage;
     for (const PipelineBlock &block : blocks)
-        byStage[block.stage].push_back(&block);
+        if (!block.ofWeights)
+            byStage[block.stage].push_back(&block);
     bool any = false;
     for (const auto &[stage, ofStage] : byStage) {
         StagePhases phases{.stage = stage};
@@ -125,6 +128,8 @@ std::optional<SteadyState> steadyStateOf(
     }
     if (!any)
         return std::nullopt;
+    for (const PipelineBlock &block : blocks)
+        state.end = std::max(state.end, block.end);
     state.steadyEnd = std::max(state.steadyEnd, state.steadyBegin);
 
     const auto startsOf = [&](StageId stage, bool backward, std::int64_t from, std::int64_t to) {

@@ -9,13 +9,14 @@
 
 namespace planloom {
 
-/// All that one stage computes of one micro-batch in one direction, over all of its devices.
+/// All that one stage computes of one micro-batch in one pass, over all of its devices.
 struct PipelineBlock {
     StageId stage{};
     bool backward = false;
     std::int32_t microBatch = 0;
     std::int64_t start = 0; ///< Nanoseconds: of the first span.
     std::int64_t end = 0; ///< Of the last.
+    bool ofWeights = false; ///< Gradients of weights, of a split backward pass.
     friend bool operator==(const PipelineBlock &, const PipelineBlock &) = default;
 };
 
@@ -34,6 +35,9 @@ struct StagePhases {
 /// - Warm-up, [0, steadyBegin): until the first backward block starts anywhere.
 /// - Steady, [steadyBegin, steadyEnd): both directions run.
 /// - Cool-down, [steadyEnd, end): from the end of the last forward block anywhere.
+///
+/// Of split backward passes the gradients of inputs count as backward blocks: those of weights only fill
+/// time.
 ///
 /// With p equal stages, m micro-batches, forward f and backward b long and transfers free: GPipe has no
 /// steady band, and warms up for (m + p - 1) f; 1F1B warms up for p f and is steady for (m - 1)(f + b), m - 1

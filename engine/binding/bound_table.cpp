@@ -273,6 +273,10 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
         now.attention = meaning.attention;
         binding.attentionRow = row;
     }
+    if (meaning.splitBackward) {
+        now.splitBackward = true;
+        binding.splitBackwardRow = row;
+    }
     return std::nullopt;
 }
 

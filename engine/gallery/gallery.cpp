@@ -27,6 +27,10 @@ struct Recipe {
     bool sequence = false; ///< Sequence parallel between the tensor-parallel regions.
     ScheduleKind schedule = ScheduleKind::OneFOneB;
     std::int32_t microBatches = 0; ///< 0 chooses.
+
+    bool isBidirectional() const { return name == "bidirectional"; }
+    /// Into how many parts every micro-batch is cut.
+    std::int32_t batchParts() const { return isBidirectional() ? 2 : dp; }
 };
 
 Error wrongSpec(std::string message, std::string advice = {})
@@ -55,6 +59,7 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         {"data-parallel", {"micro-batches"}},
         {"tensor-parallel", {"sequence", "micro-batches"}},
         {"pipeline", {"stages", "interleave", "schedule", "micro-batches"}},
+        {"bidirectional", {"stages", "micro-batches"}},
         {"zero1", {"micro-batches"}},
         {"zero2", {"micro-batches"}},
         {"zero3", {"micro-batches"}},
@@ -63,7 +68,8 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
     const auto known = kParameters.find(recipe.name);
     if (known == kParameters.end()) {
         return Error{ErrorCode::NotFound, "there is no gallery plan '" + recipe.name.substr(0, 60) + "'",
-            "single, data-parallel, tensor-parallel, pipeline, zero1, zero2, zero3 or 3d", "gallery"};
+            "single, data-parallel, tensor-parallel, pipeline, bidirectional, zero1, zero2, zero3 or 3d",
+            "gallery"};
     }
     if (recipe.name.starts_with("zero"))
         recipe.zero = recipe.name.back() - '0';
@@ -71,7 +77,7 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         recipe.dp = deviceCount;
     if (recipe.name == "tensor-parallel")
         recipe.tp = deviceCount;
-    if (recipe.name == "pipeline")
+    if (recipe.name == "pipeline" || recipe.isBidirectional())
         recipe.pp = deviceCount;
 
     std::string_view rest = colon == std::string_view::npos ? std::string_view{} : spec.substr(colon + 1);
@@ -168,7 +174,8 @@ Result<std::int32_t> microBatchesOf(const Graph &graph, const BatchInfo &batch, 
             return wrongSpec("no more than " + counted(batch.mostMicroBatches, "micro-batch") + " can be made"
                 + (batch.limitedBy.empty() ? "" : ": " + batch.limitedBy));
         }
-        TRY_VOID(checkBatch(graph, batch, std::int64_t{recipe.microBatches} * recipe.dp, "micro-batches"));
+        TRY_VOID(checkBatch(
+            graph, batch, std::int64_t{recipe.microBatches} * recipe.batchParts(), "micro-batches"));
         return recipe.microBatches;
     }
     if (recipe.pp == 1)
@@ -177,10 +184,36 @@ Result<std::int32_t> microBatchesOf(const Graph &graph, const BatchInfo &batch, 
     for (std::int64_t count = most; count > 1; --count) {
         if (recipe.interleave > 1 && count % recipe.pp != 0)
             continue;
-        if (batch.size % count == 0 && checkBatch(graph, batch, count * recipe.dp, "micro-batches"))
+        if (batch.size % count == 0 && checkBatch(graph, batch, count * recipe.batchParts(), "micro-batches"))
             return static_cast<std::int32_t>(count);
     }
     return 1;
+}
+
+/// One half of every micro-batch runs through the devices forth, the other back.
+Result<void> appendBidirectional(
+    const Model &model, const Recipe &recipe, const CostModel &costs, ConstraintTable &table)
+{
+    if (recipe.pp % 2 != 0)
+        return wrongSpec(
+            "pipelines in both directions need an even number of devices, not " + std::to_string(recipe.pp));
+    TRY_VOID(checkBatch(*model.graph, *model.batch, 2, "pipelines in both directions"));
+    SplitStep halves{.kind = SplitKind::Dimension,
+        .dimension = {.kind = DimensionRef::Kind::Meaning, .name = {}},
+        .parts = 2,
+        .sizes = {},
+        .axis = {}};
+    table.rows.push_back(templateRow({}, OpTransRule{{std::move(halves)}}));
+    TRY(const auto stages, pipelineStages(*model.index, recipe.pp, costs));
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+        const Selector selector = stageSelector(*model.index, stages[s]);
+        const auto number = static_cast<std::int32_t>(s);
+        table.rows.push_back(
+            templateRow(selector, OpAssignRule{{DeviceId{number}, DeviceId{recipe.pp - 1 - number}}, {}}));
+        table.rows.push_back(templateRow(selector, StageRule{number}));
+    }
+    table.rows.push_back(templateRow({}, ScheduleRule{ScheduleKind::Chimera}));
+    return {};
 }
 
 Result<void> appendPipeline(
@@ -216,13 +249,16 @@ const std::vector<GalleryEntry> &galleryEntries()
         {"tensor-parallel", "weights cut into columns and rows, as in Megatron-LM",
             {"sequence=0|1", "micro-batches=N"}},
         {"pipeline", "stages of consecutive layers, balanced by cost",
-            {"stages=N", "interleave=N", "schedule=1f1b|gpipe|sequential", "micro-batches=N"}},
+            {"stages=N", "interleave=N", "schedule=1f1b|gpipe|combined-1f1b|zb-h1|sequential",
+                "micro-batches=N"}},
+        {"bidirectional", "pipelines in both directions, with a copy of the weights each (Chimera)",
+            {"stages=N", "micro-batches=N"}},
         {"zero1", "data parallel with the optimizer cut over the replicas", {"micro-batches=N"}},
         {"zero2", "zero1 with the gradients cut too", {"micro-batches=N"}},
         {"zero3", "zero2 with the weights cut too, gathered before their use", {"micro-batches=N"}},
         {"3d", "data, pipeline and tensor parallel",
             {"dp=N", "tp=N", "pp=N", "interleave=N", "zero=0|1|2|3", "sequence=0|1",
-                "schedule=1f1b|gpipe|sequential", "micro-batches=N"}},
+                "schedule=1f1b|gpipe|combined-1f1b|zb-h1|sequential", "micro-batches=N"}},
     };
     return kEntries;
 }
@@ -239,7 +275,7 @@ Result<ConstraintTable> galleryTable(
     ConstraintTable table;
     MeshRule mesh;
     for (const auto &[name, size] : {std::pair{"dp", recipe.dp}, {"pp", recipe.pp}, {"tp", recipe.tp}}) {
-        if (size > 1)
+        if (size > 1 && !recipe.isBidirectional())
             mesh.axes.push_back({name, size});
     }
     if (!mesh.axes.empty())
@@ -258,7 +294,9 @@ Result<ConstraintTable> galleryTable(
             .axis = "dp"};
         table.rows.push_back(templateRow({}, OpTransRule{{std::move(step)}}));
     }
-    if (recipe.pp > 1)
+    if (recipe.isBidirectional())
+        TRY_VOID(appendBidirectional(model, recipe, costs, table));
+    else if (recipe.pp > 1)
         TRY_VOID(appendPipeline(*model.index, recipe, costs, table));
     if (recipe.tp > 1)
         TRY_VOID(appendTensorParallel(model, deviceCount, "tp", recipe.tp, table));

@@ -1,6 +1,7 @@
 #include "engine/gesture/acting.h"
 #include "engine/gesture/order_gesture.h"
 #include "engine/gesture/row_edits.h"
+#include "engine/graph/gradient_flow.h"
 
 #include <algorithm>
 
@@ -13,11 +14,23 @@ constexpr std::int32_t kMostInFlight = 1 << 24;
 std::vector<OperatorId> operatorsOfBlock(const GestureContext &context, const BlockRef &block)
 {
     std::vector<OperatorId> found;
+    std::vector<bool> ofWeights; // by tensor; empty while no backward pass is split
+    const auto runsBehind =
+        [&](OperatorId op) { // among the gradients of weights, which have no order of their own
+            if (!context.plan->decisions[static_cast<std::size_t>(op.index)].splitBackward)
+                return false;
+            if (ofWeights.empty())
+                ofWeights = gradientsOfWeights(context.graph());
+            const auto &outputs = context.graph().at(op).outputs;
+            return std::all_of(outputs.begin(), outputs.end(), [&](TensorId output) {
+                return !output || ofWeights[static_cast<std::size_t>(output.index)];
+            });
+        };
     for (const OperatorId op : operatorsOfStage(context, block.stage)) {
         const OperatorId mirror = context.graph().at(op).mirror;
         if (block.direction == Direction::Forward)
             found.push_back(op);
-        else if (block.direction == Direction::Backward && mirror.valid())
+        else if (block.direction == Direction::Backward && mirror.valid() && !runsBehind(mirror))
             found.push_back(mirror);
     }
     std::sort(found.begin(), found.end());

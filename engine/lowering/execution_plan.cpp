@@ -75,9 +75,20 @@ const char *nameOf(UnitShare share)
 
 const char *nameOf(SegmentKind kind)
 {
-    static constexpr std::array<const char *, 6> kNames{
-        "prologue", "forward", "backward", "transfer", "reduce", "optimizer"};
+    static constexpr std::array<const char *, 8> kNames{"prologue", "forward", "backward", "input-gradient",
+        "weight-gradient", "transfer", "reduce", "optimizer"};
     return kNames[static_cast<std::size_t>(kind)];
+}
+
+bool isBackward(SegmentKind kind)
+{
+    return kind == SegmentKind::Backward || kind == SegmentKind::InputGradient
+        || kind == SegmentKind::WeightGradient;
+}
+
+bool isPass(SegmentKind kind)
+{
+    return kind == SegmentKind::Forward || isBackward(kind);
 }
 
 AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op)

@@ -26,7 +26,8 @@ constexpr std::array kInstructionKinds{InstructionKind::Load, InstructionKind::K
 constexpr std::array kBufferTypes{
     DataType::Float32, DataType::Float16, DataType::BFloat16, DataType::Float8E4M3, DataType::Float8E5M2};
 constexpr std::array kSegmentKinds{SegmentKind::Prologue, SegmentKind::Forward, SegmentKind::Backward,
-    SegmentKind::Transfer, SegmentKind::Reduce, SegmentKind::Optimizer};
+    SegmentKind::InputGradient, SegmentKind::WeightGradient, SegmentKind::Transfer, SegmentKind::Reduce,
+    SegmentKind::Optimizer};
 constexpr std::array kMemoryKinds{MemoryKind::Weight, MemoryKind::Gradient, MemoryKind::OptimizerState,
     MemoryKind::Activation, MemoryKind::Input, MemoryKind::Communication};
 

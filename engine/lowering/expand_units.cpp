@@ -109,8 +109,7 @@ private:
                 instruction = instructionOf(std::move(instruction), unit, device);
         for (ScheduleEntry &entry : program.schedule) {
             const SegmentKind kind = program.segments[static_cast<std::size_t>(entry.segment)].kind;
-            if (kind == SegmentKind::Forward || kind == SegmentKind::Backward
-                || kind == SegmentKind::Transfer)
+            if (isPass(kind) || kind == SegmentKind::Transfer)
                 entry.microBatch = entry.microBatch * m_units.count + unit;
         }
         return program;

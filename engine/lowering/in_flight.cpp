@@ -11,14 +11,16 @@ std::vector<std::int32_t> mostInFlight(const ExecutionPlan &plan)
     std::vector<std::int32_t> most(stages, 0);
     for (const DeviceProgram &program : plan.devices) {
         std::vector<bool> backward(stages, false);
+        std::vector<bool> split(stages, false); // and ends with the gradients of weights
         const auto stageOf = [&](const Segment &segment) {
             const auto stage = static_cast<std::size_t>(segment.stage.index);
             return segment.stage.valid() && stage < stages ? stage : stages;
         };
         for (const Segment &segment : program.segments)
-            if (const std::size_t stage = stageOf(segment);
-                stage < stages && segment.kind == SegmentKind::Backward)
+            if (const std::size_t stage = stageOf(segment); stage < stages && isBackward(segment.kind)) {
                 backward[stage] = true;
+                split[stage] = split[stage] || segment.kind == SegmentKind::WeightGradient;
+            }
         const auto microBatches = static_cast<std::size_t>(std::max(plan.microBatches, 1));
         std::vector<std::int32_t> held(stages, 0);
         std::vector<bool> ranForward(stages * microBatches, false);
@@ -36,7 +38,8 @@ std::vector<std::int32_t> mostInFlight(const ExecutionPlan &plan)
                 ranForward[one] = true;
                 held[stage] += ranBackward[one] ? 0 : 1;
                 most[stage] = std::max(most[stage], held[stage]);
-            } else if (segment.kind == SegmentKind::Backward) {
+            } else if (isBackward(segment.kind)
+                && split[stage] == (segment.kind == SegmentKind::WeightGradient)) {
                 ranBackward[one] = true;
                 held[stage] -= ranForward[one] ? 1 : 0;
             }

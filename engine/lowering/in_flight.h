@@ -10,8 +10,8 @@
 
 namespace planloom {
 
-/// By stage: the most micro-batches that a device holds between its forward and its backward segment of the
-/// stage; 0 where no device runs both. O(schedule).
+/// By stage: the most micro-batches that a device holds between its forward and its last backward segment of
+/// the stage (that of weight gradients, where it has one); 0 where no device runs both. O(schedule).
 std::vector<std::int32_t> mostInFlight(const ExecutionPlan &plan);
 
 /// In-flight rows of `plan` that `execution`, lowered from it, could not keep, because other rows left

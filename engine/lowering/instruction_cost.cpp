@@ -1,5 +1,7 @@
 #include "engine/lowering/instruction_cost.h"
 
+#include "engine/graph/gradient_flow.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -51,9 +53,22 @@ TensorType slotType(const ExecutionPlan &plan, const DeviceProgram &program, con
 double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
     const CostModel &costs, Bytes spared, std::int32_t deviceClass)
 {
-    const Operator &op = plan.graph->at(instruction.op);
-    if (isView(op))
+    const Operator &whole = plan.graph->at(instruction.op);
+    if (isView(whole))
         return 0;
+    // Half of a backward operator does, reads and writes less.
+    std::optional<Operator> half;
+    if (whole.direction == Direction::Backward) {
+        std::vector<bool> made(whole.outputs.size());
+        bool all = true;
+        for (std::size_t slot = 0; slot < made.size(); ++slot) {
+            made[slot] = slot < instruction.outputs.size() && instruction.outputs[slot] >= 0;
+            all = all && (made[slot] || !whole.outputs[slot]);
+        }
+        if (!all)
+            half = partOfBackward(*plan.graph, whole, made);
+    }
+    const Operator &op = half ? *half : whole;
     std::vector<TensorType> inputs(op.inputs.size()), outputs(op.outputs.size());
     for (std::size_t slot = 0; slot < inputs.size(); ++slot)
         inputs[slot] = slotType(plan, program, instruction, op.inputs, instruction.inputs, slot, false);

@@ -28,6 +28,7 @@ void Lowering::makeBlocks()
     for (std::int32_t s = 0; s < m_plan.stageCount; ++s)
         m_backward.push_back(
             m_builder.addBlock(SegmentKind::Backward, StageId{s}, 1e4 + (m_plan.stageCount - 1 - s)));
+    splitBackwardPasses();
     for (std::int32_t s = 0; s <= m_plan.stageCount; ++s)
         m_optimizer.push_back(
             m_builder.addBlock(SegmentKind::Optimizer, StageId{std::min(s, m_plan.stageCount - 1)}, 2e6 + s));
@@ -44,9 +45,12 @@ Result<void> Lowering::assignBlocks()
         if (op.direction == Direction::Forward)
             block = m_transformed.batch.oncePerStep[o] ? m_prologue : m_forward[stage];
         else if (op.direction == Direction::Backward)
-            block = m_backward[stage];
+            block = m_inWeightGradient[o] && !m_halves.contains(id.index) ? m_weightGradient[stage]
+                                                                          : m_backward[stage];
         m_blockOf[o] = block;
         m_sequence[static_cast<std::size_t>(block)].push_back(id);
+        if (m_halves.contains(id.index))
+            m_sequence[static_cast<std::size_t>(m_weightGradient[stage])].push_back(id);
     }
     TRY(auto orders, sortOrders(m_plan, m_builder.blocks(), m_blockOf));
     for (std::size_t block = 0; block < orders.inside.size(); ++block) {
@@ -72,16 +76,18 @@ void Lowering::estimateBlocks()
     for (std::size_t block = 0; block < m_sequence.size(); ++block) {
         std::vector<double> busy(static_cast<std::size_t>(m_plan.deviceCount), 0);
         for (const OperatorId id : m_sequence[block]) {
-            const Operator &op = m_graph.at(id);
+            const Operator &op = shareOf(id, static_cast<std::int32_t>(block));
             const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
             // One part stands for all: they are equal, or nearly so.
             const TransformedPart &part = parts.front();
             inputs.resize(part.inputs.size());
             for (std::size_t slot = 0; slot < inputs.size(); ++slot)
-                typeInto(inputs[slot], part.inputs[slot], m_types.read(id, slot));
+                typeInto(
+                    inputs[slot], op.inputs[slot] ? part.inputs[slot] : TensorView{}, m_types.read(id, slot));
             outputs.resize(part.outputs.size());
             for (std::size_t slot = 0; slot < outputs.size(); ++slot)
-                typeInto(outputs[slot], part.outputs[slot], m_types.made(id, slot));
+                typeInto(outputs[slot], op.outputs[slot] ? part.outputs[slot] : TensorView{},
+                    m_types.made(id, slot));
             const OperatorDecision &decision = m_plan.decisions[static_cast<std::size_t>(id.index)];
             std::array<double, kMostDeviceClasses> seconds{}; // by class
             for (const TransformedPart &p : parts) {
@@ -114,7 +120,7 @@ Result<void> Lowering::emitBlock(std::int32_t block)
             TRY_VOID(recomputeFor(id, block));
         TRY_VOID(emitOperator(id, block, false));
         markCompletions(id, block);
-        noteCut(id);
+        noteCut(id, block);
         if (std::any_of(m_gatherGroups.begin(), m_gatherGroups.end(),
                 [place](const GatherGroup &group) { return group.last == place; }))
             TRY_VOID(cutGradients(block));
@@ -140,6 +146,9 @@ Result<MaterializedPlan> Lowering::run()
     TRY_VOID(storeOutputs());
     for (std::size_t s = m_backward.size(); s-- > 0;)
         TRY_VOID(emitBlock(m_backward[s]));
+    for (std::size_t s = m_weightGradient.size(); s-- > 0;)
+        if (m_weightGradient[s] >= 0)
+            TRY_VOID(emitBlock(m_weightGradient[s]));
     fillBuckets();
     reduceAccumulators();
     for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer.back())]) {
@@ -151,6 +160,9 @@ Result<MaterializedPlan> Lowering::run()
     MaterializedPlan materialized;
     for (const auto &[earlier, later] : m_builder.sharedBufferDependencies())
         materialized.dataFlow.push_back({earlier, later, 0, RowId{}});
+    for (std::size_t s = 0; s < m_weightGradient.size(); ++s)
+        if (m_weightGradient[s] >= 0)
+            materialized.dataFlow.push_back({m_backward[s], m_weightGradient[s], 0, RowId{}});
     for (const BlockInfo &block : m_builder.blocks())
         if (block.kind == SegmentKind::Transfer)
             materialized.dataFlow.push_back({block.source, block.target, 0, RowId{}});

@@ -73,7 +73,7 @@ void Lowering::accumulate(TensorId tensor, DeviceId device, std::int32_t block, 
 void Lowering::markCompletions(OperatorId id, std::int32_t block)
 {
     std::int32_t mark = -1;
-    for (const TensorId output : m_graph.at(id).outputs) {
+    for (const TensorId output : shareOf(id, block).outputs) {
         const auto complete = output ? m_complete.find(output) : m_complete.end();
         if (complete == m_complete.end())
             continue;

@@ -22,13 +22,14 @@ bool Lowering::isLeftOut(OperatorId id, bool output, std::size_t slot) const
 Result<std::vector<BufferList>> Lowering::gatherInputs(OperatorId id, std::int32_t block)
 {
     const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
-    const std::size_t slots = m_graph.at(id).inputs.size();
+    const Operator &op = shareOf(id, block);
+    const std::size_t slots = op.inputs.size();
     std::vector<BufferList> inputs(parts.size());
     for (BufferList &list : inputs)
         list.resize(slots, -1);
     std::vector<Need> needs;
     for (std::size_t slot = 0; slot < slots; ++slot) {
-        const TensorId tensor = m_graph.at(id).inputs[slot];
+        const TensorId tensor = op.inputs[slot];
         if (!tensor || isLeftOut(id, false, slot))
             continue;
         needs.clear();
@@ -58,7 +59,7 @@ Result<std::vector<BufferList>> Lowering::gatherInputs(OperatorId id, std::int32
             BufferInfo info{
                 .tensor = tensor, .dataType = type, .index = parts[p].inputs[slot].index, .valuePart = value};
             const SegmentKind kind = m_builder.block(block).kind;
-            info.perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward;
+            info.perMicroBatch = isPass(kind);
             inputs[p][slot] = m_builder.addBuffer(parts[p].device, std::move(info));
             m_builder.emit(parts[p].device, block,
                 {.kind = InstructionKind::ValueSelect,
@@ -86,9 +87,10 @@ std::int32_t Lowering::castBuffer(
 
 Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool recompute)
 {
-    const Operator &op = m_graph.at(id);
+    const Operator &op = shareOf(id, block);
     const auto o = static_cast<std::size_t>(id.index);
     TRY(const auto inputs, gatherInputs(id, block));
+    m_builder.noteSlice(block);
     const bool noneWanted = std::none_of(
         op.outputs.begin(), op.outputs.end(), [this](TensorId tensor) { return tensor && isWanted(tensor); });
     const SegmentKind kind = m_builder.block(block).kind;
@@ -103,9 +105,9 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             const TensorView &view = part.outputs[slot];
             // Plain attention has its probabilities in memory even where nobody reads them again.
-            const bool kept = (view.tensor && isWanted(view.tensor))
+            const bool kept = (op.outputs[slot] && isWanted(view.tensor))
                 || static_cast<std::int32_t>(slot) == probabilitiesOutput(op) || noneWanted;
-            if (!view.tensor || !kept || isLeftOut(id, true, slot)) {
+            if (!op.outputs[slot] || !kept || isLeftOut(id, true, slot)) {
                 kernel.outputs.push_back(-1);
                 continue;
             }
@@ -113,7 +115,7 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
                 .dataType = m_types.made(id, slot),
                 .index = view.index,
                 .memory = memoryOf(view.tensor)};
-            info.perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward;
+            info.perMicroBatch = isPass(kind);
             if (m_transformed.summandCount[static_cast<std::size_t>(view.tensor.index)] > 1)
                 info.summands = {m_transformed.summandBase[o][slot] + view.value.index};
             kernel.outputs.push_back(m_builder.addBuffer(part.device, std::move(info)));
@@ -154,7 +156,12 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
 Result<void> Lowering::recomputeFor(OperatorId backward, std::int32_t block)
 {
     const std::int32_t stage = m_builder.block(block).stage.index;
-    for (const TensorId input : m_graph.at(backward).inputs) {
+    const auto runsInStage = [&](OperatorId id) {
+        const std::int32_t its = m_blockOf[static_cast<std::size_t>(id.index)];
+        return its == m_backward[static_cast<std::size_t>(stage)]
+            || its == m_weightGradient[static_cast<std::size_t>(stage)];
+    };
+    for (const TensorId input : shareOf(backward, block).inputs) {
         if (!input)
             continue;
         for (const OperatorId producer : m_uses.producers[static_cast<std::size_t>(input.index)]) {
@@ -184,7 +191,7 @@ Result<void> Lowering::recomputeFor(OperatorId backward, std::int32_t block)
                     for (const OperatorId consumer : m_uses.consumers[static_cast<std::size_t>(output.index)])
                         wanted = wanted
                             || (m_graph.at(consumer).direction == Direction::Backward
-                                && m_blockOf[static_cast<std::size_t>(consumer.index)] == block);
+                                && runsInStage(consumer));
                     wanted = wanted || needed.count(output) > 0;
                 }
                 if (!wanted)

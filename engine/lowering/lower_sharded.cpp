@@ -111,7 +111,7 @@ void Lowering::gatherWeight(const ShardedWeight &sharded, TensorId weight, const
             {.tensor = weight,
                 .dataType = type,
                 .index = box,
-                .perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward,
+                .perMicroBatch = isPass(kind),
                 .memory = memoryOf(weight)});
         m_builder.emit(need.device, block,
             {.kind = InstructionKind::AllGather,
@@ -127,7 +127,7 @@ void Lowering::gatherWeight(const ShardedWeight &sharded, TensorId weight, const
 /// Gathers what `id` reads of sharded weights.
 void Lowering::gatherWeightsOf(OperatorId id, std::int32_t block)
 {
-    const Operator &op = m_graph.at(id);
+    const Operator &op = shareOf(id, block);
     const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
     for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
         const ShardedWeight *sharded = op.inputs[slot] ? shardedWeight(op.inputs[slot], 3) : nullptr;
@@ -161,7 +161,7 @@ void Lowering::findGatherGroups(std::int32_t block)
     };
     const auto &sequence = m_sequence[static_cast<std::size_t>(block)];
     for (std::size_t place = 0; place < sequence.size(); ++place) {
-        if (!touches(m_graph.at(sequence[place])))
+        if (!touches(shareOf(sequence[place], block)))
             continue;
         const std::int32_t group = groupOf(sequence[place]);
         const auto found = group < 0 ? known.end() : known.find(group);
@@ -175,7 +175,7 @@ void Lowering::findGatherGroups(std::int32_t block)
         own.operators.push_back(sequence[place]);
     }
     const BlockInfo &info = m_builder.block(block);
-    if (info.kind != SegmentKind::Backward)
+    if (info.kind != SegmentKind::Backward && info.kind != SegmentKind::InputGradient)
         return;
     for (const OperatorId id :
         m_sequence[static_cast<std::size_t>(m_forward[static_cast<std::size_t>(info.stage.index)])]) {
@@ -228,9 +228,9 @@ void Lowering::addToShards(const ShardedWeight &sharded, TensorId gradient, Devi
 }
 
 /// Gradients that `id` was the last to add to are complete for this micro-batch.
-void Lowering::noteCut(OperatorId id)
+void Lowering::noteCut(OperatorId id, std::int32_t block)
 {
-    for (const TensorId output : m_graph.at(id).outputs) {
+    for (const TensorId output : shareOf(id, block).outputs) {
         if (!output || !isWeightGradient(output) || !isCutByMicroBatch(output))
             continue;
         const auto [left, fresh] = m_makersLeft.try_emplace(output,
@@ -254,7 +254,7 @@ bool Lowering::isCutByMicroBatch(TensorId gradient)
     bool &cut = known->second;
     for (const OperatorId producer : producers) {
         const auto o = static_cast<std::size_t>(producer.index);
-        cut = cut && m_blockOf[o] == m_blockOf[static_cast<std::size_t>(producers.front().index)];
+        cut = cut && weightBlockOf(producer) == weightBlockOf(producers.front());
         const Operator &op = m_graph.at(producer);
         for (std::size_t slot = 0; slot < op.outputs.size() && sharded->shard; ++slot) {
             if (op.outputs[slot] != gradient)

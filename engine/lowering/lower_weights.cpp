@@ -227,7 +227,7 @@ Result<std::vector<std::int32_t>> Lowering::inputBuffers(
             continue;
         }
         BufferInfo info{.tensor = tensor, .dataType = type, .index = need.box, .memory = MemoryKind::Input};
-        info.perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward;
+        info.perMicroBatch = isPass(kind);
         const std::int32_t buffer = m_builder.addBuffer(need.device, std::move(info));
         m_builder.emit(need.device, block, {.kind = InstructionKind::Load, .op = op, .outputs = {buffer}});
         loaded.push_back({need.device, need.box, buffer, type});

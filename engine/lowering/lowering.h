@@ -80,6 +80,9 @@ private:
     };
 
     void makeBlocks();
+    void splitBackwardPasses();
+    const Operator &shareOf(OperatorId id, std::int32_t block) const;
+    std::int32_t weightBlockOf(OperatorId id) const;
     Result<void> assignBlocks();
     void collectPersistentBoxes();
     void estimateBlocks();
@@ -113,7 +116,7 @@ private:
     bool isCutByMicroBatch(TensorId gradient);
     void addToShards(const ShardedWeight &sharded, TensorId gradient, DeviceId device, std::int32_t block,
         const IndexMask &box, std::int32_t summand, std::int32_t buffer);
-    void noteCut(OperatorId id);
+    void noteCut(OperatorId id, std::int32_t block);
     Result<void> cutGradients(std::int32_t block);
     void cutAcrossUnits(const std::vector<TensorId> &gradients, std::int32_t block);
     void addShard(TensorId gradient, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
@@ -155,7 +158,11 @@ private:
 
     std::int32_t m_prologue = -1;
     std::vector<std::int32_t> m_forward{}; ///< Block by stage.
-    std::vector<std::int32_t> m_backward{};
+    std::vector<std::int32_t> m_backward{}; ///< Of a split pass: the block of input gradients.
+    std::vector<std::int32_t> m_weightGradient{}; ///< By stage; -1 where the backward pass is not split.
+    std::vector<bool> m_inWeightGradient{}; ///< By operator: it runs there, or one half of it.
+    /// By operator that runs in two halves: what it makes with the gradients of inputs, and of weights.
+    std::map<std::int32_t, std::pair<Operator, Operator>> m_halves{};
     std::vector<std::int32_t> m_optimizer{}; ///< Block by stage, and one for weights of several stages.
     std::vector<std::vector<OperatorId>> m_sequence{}; ///< Operators by block, in order.
 

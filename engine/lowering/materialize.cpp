@@ -37,14 +37,8 @@ bool Materializer::complete(TensorId tensor, const SummandSet &summands) const
 
 bool Materializer::perMicroBatch(std::int32_t block) const
 {
-    switch (m_builder.block(block).kind) {
-    case SegmentKind::Forward:
-    case SegmentKind::Backward:
-    case SegmentKind::Transfer:
-        return true;
-    default:
-        return false;
-    }
+    const SegmentKind kind = m_builder.block(block).kind;
+    return isPass(kind) || kind == SegmentKind::Transfer;
 }
 
 IndexMask Materializer::wholeBox(TensorId tensor) const
@@ -325,7 +319,7 @@ bool Materializer::isBackwardOf(std::int32_t maker, std::int32_t reader) const
 {
     const BlockInfo &forward = m_builder.block(maker);
     const BlockInfo &backward = m_builder.block(reader);
-    return forward.kind == SegmentKind::Forward && backward.kind == SegmentKind::Backward
+    return forward.kind == SegmentKind::Forward && isBackward(backward.kind)
         && forward.stage == backward.stage;
 }
 
@@ -500,7 +494,7 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
             };
             // So does what the stage's devices gather again from one another's pieces.
             const auto isGathered = [&] {
-                return from.kind == SegmentKind::Forward && to.kind == SegmentKind::Backward
+                return from.kind == SegmentKind::Forward && isBackward(to.kind)
                     && std::all_of(needs.begin(), needs.end(), [&](const Need &need) {
                            return std::any_of(made.raw.begin(), made.raw.end(), [&](const Holding &h) {
                                return h.device == need.device && h.summands.empty()

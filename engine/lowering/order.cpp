@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <queue>
 
@@ -34,10 +35,9 @@ ScheduleSetting settingOf(
     std::map<std::vector<DeviceId>, std::int32_t> ranks;
     for (std::int32_t stage = 0; stage < stageCount; ++stage)
         for (const BlockInfo &block : blocks) {
-            if (block.stage.index != stage || block.devices.empty()
-                || (block.kind != SegmentKind::Forward && block.kind != SegmentKind::Backward))
+            if (block.stage.index != stage || block.devices.empty() || !isPass(block.kind))
                 continue;
-            setting.backward = setting.backward || block.kind == SegmentKind::Backward;
+            setting.backward = setting.backward || isBackward(block.kind);
             if (block.kind != SegmentKind::Forward)
                 continue;
             std::vector<DeviceId> devices = block.devices;
@@ -49,14 +49,47 @@ ScheduleSetting settingOf(
     return setting;
 }
 
+/// Two runs, slice by slice: each at an even pace, from cut to cut.
+std::vector<BlockRun> interleaved(const std::vector<BlockInfo> &blocks, const BlockRun &a, const BlockRun &b)
+{
+    std::vector<std::pair<double, BlockRun>> slices; // by where it ends, of its block
+    for (const BlockRun &run : {a, b}) {
+        const std::vector<std::int32_t> &cuts = blocks[static_cast<std::size_t>(run.block)].cuts;
+        BlockRun rest = run;
+        for (std::size_t i = 0; i < cuts.size(); ++i) {
+            slices.push_back({static_cast<double>(i + 1) / static_cast<double>(cuts.size() + 1),
+                {run.block, run.microBatch, rest.from, cuts[i]}});
+            rest.from = cuts[i];
+        }
+        slices.push_back({1, rest});
+    }
+    std::stable_sort(slices.begin(), slices.end(),
+        [](const auto &one, const auto &other) { return one.first < other.first; });
+    std::vector<BlockRun> runs;
+    for (auto &[end, slice] : slices)
+        runs.push_back(slice);
+    return runs;
+}
+
 /// Which of the `repeated` blocks this one is; -1 if none.
 std::int32_t positionOf(
     const std::vector<BlockInfo> &blocks, const std::vector<std::int32_t> &repeated, const BlockKey &key)
 {
-    const SegmentKind kind = key.pass == Pass::Forward ? SegmentKind::Forward : SegmentKind::Backward;
+    const auto runs = [&](SegmentKind kind) {
+        switch (key.pass) {
+        case Pass::Forward:
+            return kind == SegmentKind::Forward;
+        case Pass::WeightGradient:
+            return kind == SegmentKind::WeightGradient;
+        case Pass::Backward:
+        case Pass::InputGradient:
+            break;
+        }
+        return kind == SegmentKind::Backward || kind == SegmentKind::InputGradient;
+    };
     for (std::size_t p = 0; p < repeated.size(); ++p) {
         const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[p])];
-        if (block.kind == kind && block.stage == key.stage)
+        if (runs(block.kind) && block.stage == key.stage)
             return static_cast<std::int32_t>(p);
     }
     return -1;
@@ -157,7 +190,38 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
 
     const std::size_t m = static_cast<std::size_t>(microBatches);
     std::vector<Item> items(repeated.size() * m);
+    const auto itemOf =
+        [&](const ScheduledBlock &block) { // nothing for a stage without operators in this pass
+            const std::int32_t p = positionOf(blocks, repeated, block.block);
+            return p < 0 ? std::optional<std::size_t>{}
+                         : static_cast<std::size_t>(p) * m + static_cast<std::size_t>(block.microBatch);
+        };
+    Schedule explicitly;
+    if (const auto make = scheduleTemplates()[static_cast<std::size_t>(schedule)].make) {
+        TRY(explicitly, make(settingOf(blocks, microBatches, stageCount)));
+    }
+    // Two that are interleaved are one: the first stands for both.
+    std::vector<std::size_t> leaderOf(items.size());
+    std::iota(leaderOf.begin(), leaderOf.end(), std::size_t{0});
+    std::vector<std::size_t> besideOf = leaderOf; // by leader; itself where it runs alone
+    std::size_t left = items.size(); // that have not run
+    for (const auto &[first, second] : explicitly.interleaved) {
+        const auto a = itemOf(first);
+        const auto b = itemOf(second);
+        if (!a || !b)
+            continue;
+        leaderOf[*b] = *a;
+        besideOf[*a] = *b;
+        --left;
+    }
+    const auto forBoth = [&](std::size_t leader, const auto &act) {
+        act(leader);
+        if (besideOf[leader] != leader)
+            act(besideOf[leader]);
+    };
     const auto link = [&](std::size_t from, std::size_t to) {
+        from = leaderOf[from];
+        to = leaderOf[to];
         items[from].next.push_back(static_cast<std::int32_t>(to));
         ++items[to].waitingFor;
     };
@@ -172,26 +236,22 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                 link(static_cast<std::size_t>(from) * m + static_cast<std::size_t>(i),
                     static_cast<std::size_t>(to) * m + static_cast<std::size_t>(j));
     }
-    if (const auto make = scheduleTemplates()[static_cast<std::size_t>(schedule)].make) {
-        TRY(const Schedule explicitly, make(settingOf(blocks, microBatches, stageCount)));
-        for (const auto &rank : explicitly.ranks) {
-            std::optional<std::size_t> before;
-            for (const ScheduledBlock &next : rank) {
-                const std::int32_t p = positionOf(blocks, repeated, next.block);
-                if (p < 0) // a stage without operators in this pass
-                    continue;
-                const std::size_t item =
-                    static_cast<std::size_t>(p) * m + static_cast<std::size_t>(next.microBatch);
-                if (before)
-                    link(*before, item);
-                before = item;
-            }
+    for (const auto &rank : explicitly.ranks) {
+        std::optional<std::size_t> before;
+        for (const ScheduledBlock &next : rank) {
+            const auto item = itemOf(next);
+            if (before && item && leaderOf[*before] != leaderOf[*item])
+                link(*before, *item);
+            before = item ? item : before;
         }
     }
-    const auto isBackward = [&](std::int32_t p) {
-        return blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])].kind
-            == SegmentKind::Backward;
+    const auto blockAt = [&](std::size_t item) -> const BlockInfo & {
+        return blocks[static_cast<std::size_t>(repeated[item / m])];
     };
+    const auto kindOf = [&](std::int32_t p) {
+        return blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])].kind;
+    };
+    const auto isBackward = [&](std::int32_t p) { return planloom::isBackward(kindOf(p)); };
     std::int32_t forwardLeft = 0;
     bool anyBackward = false;
     for (std::size_t p = 0; p < repeated.size(); ++p) {
@@ -201,10 +261,13 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const auto stages = static_cast<std::size_t>(std::max(stageCount, 1));
     std::vector<std::int32_t> inFlight(stages, 0);
     std::vector<bool> hasBackward(stages, false);
-    for (std::size_t p = 0; p < repeated.size(); ++p)
-        if (isBackward(static_cast<std::int32_t>(p)))
-            hasBackward[static_cast<std::size_t>(blocks[static_cast<std::size_t>(repeated[p])].stage.index)] =
-                true;
+    std::vector<bool> hasWeightGradient(stages, false); // what a stage holds, it holds until then
+    for (std::size_t p = 0; p < repeated.size(); ++p) {
+        const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[p])];
+        const auto stage = static_cast<std::size_t>(block.stage.index);
+        hasBackward[stage] = hasBackward[stage] || planloom::isBackward(block.kind);
+        hasWeightGradient[stage] = hasWeightGradient[stage] || block.kind == SegmentKind::WeightGradient;
+    }
     // Backward blocks that need nothing of their forward block may run before it: those hold nothing.
     std::vector<bool> ranForward(stages * m, false);
     std::vector<bool> ranBackward(stages * m, false);
@@ -228,16 +291,20 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         const auto p = static_cast<std::int32_t>(item / m);
         const auto microBatch = static_cast<double>(item % m);
         const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])];
+        const bool ofWeights = block.kind == SegmentKind::WeightGradient; // nobody waits for them
         switch (schedule) {
         case ScheduleKind::Sequential:
             return std::make_tuple(microBatch, block.rank, 0.0);
         case ScheduleKind::GPipe:
-            return std::make_tuple(isBackward(p) ? 1.0 : 0.0, microBatch, block.rank);
+            return std::make_tuple(ofWeights ? 2.0 : isBackward(p) ? 1.0 : 0.0, microBatch, block.rank);
         case ScheduleKind::OneFOneB:
         case ScheduleKind::Interleaved:
+        case ScheduleKind::CombinedOneFOneB:
+        case ScheduleKind::ZeroBubbleH1:
+        case ScheduleKind::Chimera:
             break;
         }
-        return std::make_tuple(isBackward(p) ? 0.0 : 1.0, microBatch, block.rank);
+        return std::make_tuple(ofWeights ? 2.0 : isBackward(p) ? 0.0 : 1.0, microBatch, block.rank);
     };
 
     struct Event {
@@ -249,7 +316,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     std::int32_t sequence = 0;
     std::vector<std::size_t> ready;
     for (std::size_t i = 0; i < items.size(); ++i)
-        if (items[i].waitingFor == 0)
+        if (items[i].waitingFor == 0 && leaderOf[i] == i)
             ready.push_back(i);
     std::vector<std::int32_t> ran(repeated.size(), 0);
     const auto isLeft = [&](const BlockDependency &dependency) {
@@ -258,7 +325,15 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         return from >= 0 && to >= 0 && ran[static_cast<std::size_t>(from)] < microBatches
             && ran[static_cast<std::size_t>(to)] < microBatches;
     };
-    for (std::size_t done = 0; done < items.size(); ++done) {
+    const auto startOf = [&](std::size_t leader) {
+        double start = items[leader].readyAt;
+        forBoth(leader, [&](std::size_t item) {
+            for (const DeviceId device : blockAt(item).devices)
+                start = std::max(start, freeAt[static_cast<std::size_t>(device.index)]);
+        });
+        return start;
+    };
+    for (; left > 0; --left) {
         std::size_t best = ready.size();
         double bestStart = std::numeric_limits<double>::infinity();
         // First of all rules hold; then GPipe's, that backward blocks wait for all forward blocks, gives way
@@ -272,9 +347,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                     continue;
                 if (!isBackward(p) && lifted < 2 && !mayHold(block.stage.index, ready[r] % m))
                     continue;
-                double start = items[ready[r]].readyAt;
-                for (const DeviceId device : block.devices)
-                    start = std::max(start, freeAt[static_cast<std::size_t>(device.index)]);
+                double start = startOf(ready[r]);
                 if (schedule == ScheduleKind::Sequential)
                     start = 0; // priority alone decides
                 if (best == ready.size() || start < bestStart
@@ -296,29 +369,34 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         }
         const std::size_t item = ready[best];
         ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(best));
-        const auto p = static_cast<std::int32_t>(item / m);
-        const std::int32_t index = repeated[static_cast<std::size_t>(p)];
-        ++ran[static_cast<std::size_t>(p)];
-        const BlockInfo &block = blocks[static_cast<std::size_t>(index)];
-        double start = items[item].readyAt;
-        for (const DeviceId device : block.devices)
-            start = std::max(start, freeAt[static_cast<std::size_t>(device.index)]);
-        const double end = start + block.seconds;
-        for (const DeviceId device : block.devices)
-            freeAt[static_cast<std::size_t>(device.index)] = end;
-        const auto stage = static_cast<std::size_t>(block.stage.index);
-        const std::size_t held = stage * m + item % m;
-        (isBackward(p) ? ranBackward : ranForward)[held] = true;
-        if (isBackward(p))
-            inFlight[stage] -= ranForward[held] ? 1 : 0;
-        else {
-            inFlight[stage] += ranBackward[held] ? 0 : 1;
-            --forwardLeft;
-        }
-        const auto microBatch = static_cast<std::int32_t>(item % m);
-        events.push_back({start, sequence++, {index, microBatch}});
-        for (const std::int32_t transfer : transfersFrom[static_cast<std::size_t>(index)])
-            events.push_back({end, sequence++, {transfer, microBatch}});
+        const double start = startOf(item);
+        double end = start;
+        forBoth(item, [&](std::size_t each) { end += blockAt(each).seconds; });
+        std::vector<BlockRun> runs;
+        forBoth(item, [&](std::size_t each) {
+            const std::size_t p = each / m;
+            const BlockInfo &block = blockAt(each);
+            ++ran[p];
+            for (const DeviceId device : block.devices)
+                freeAt[static_cast<std::size_t>(device.index)] = end;
+            const auto stage = static_cast<std::size_t>(block.stage.index);
+            const std::size_t held = stage * m + each % m;
+            const bool backward = planloom::isBackward(block.kind);
+            if (backward && hasWeightGradient[stage] == (block.kind == SegmentKind::WeightGradient)) {
+                ranBackward[held] = true;
+                inFlight[stage] -= ranForward[held] ? 1 : 0;
+            } else if (!backward) {
+                ranForward[held] = true;
+                inFlight[stage] += ranBackward[held] ? 0 : 1;
+                --forwardLeft;
+            }
+            runs.push_back({repeated[p], static_cast<std::int32_t>(each % m)});
+        });
+        for (const BlockRun &run : runs.size() == 1 ? runs : interleaved(blocks, runs[0], runs[1]))
+            events.push_back({start, sequence++, run});
+        for (const BlockRun &run : runs)
+            for (const std::int32_t transfer : transfersFrom[static_cast<std::size_t>(run.block)])
+                events.push_back({end, sequence++, {transfer, run.microBatch}});
         for (const std::int32_t next : items[item].next) {
             Item &waiting = items[static_cast<std::size_t>(next)];
             waiting.readyAt = std::max(waiting.readyAt, end);

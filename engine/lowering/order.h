@@ -20,6 +20,7 @@ struct BlockInfo {
     std::int32_t target = -1;
     double seconds = 0; ///< Estimated duration.
     std::vector<DeviceId> devices{}; ///< That run something in it; ascending.
+    std::vector<std::int32_t> cuts{}; ///< Marks behind what it communicates, ascending: where it may be cut.
 };
 
 /// One block of one micro-batch in the global order, or a slice of it.
@@ -58,12 +59,17 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 /// 3. OneFOneB: backward before forward, and stage s starts a forward block only while it holds fewer than
 ///    S - s micro-batches (PipeDream-Flush, arXiv:2104.04473, section 2.2).
 ///
-/// 4. Templates that make a schedule (schedule.h): each rank in its order.
+/// 4. Templates that make a schedule (schedule.h): each rank in its order. Two blocks that it interleaves
+/// start
+///    together, when both can, and are handed on when both are done.
+///
+/// Gradients of weights that are a block of their own come last in all of them: they fill what would be idle
+/// time, until the stage holds as many micro-batches as it may.
 ///
 /// `inFlight` by stage, where it is not 0, is the most micro-batches the stage holds between its forward and
-/// its backward block, under every schedule; under OneFOneB in place of S - s, more or less. Under GPipe a
-/// backward block then runs where no forward block may. Stages without a backward block hold none. Limits are
-/// only lifted where rows leave nothing else to run (`liftedLimits` in in_flight.h finds out).
+/// its last backward block, under every schedule; under OneFOneB in place of S - s, more or less. Under GPipe
+/// a backward block then runs where no forward block may. Stages without a backward block hold none. Limits
+/// are only lifted where rows leave nothing else to run (`liftedLimits` in in_flight.h finds out).
 ///
 /// Transfers follow the block they carry from at once. The step's ends (Prologue; Reduce, Optimizer) stand
 /// first and last.

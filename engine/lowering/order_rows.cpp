@@ -10,11 +10,6 @@ namespace planloom {
 
 namespace {
 
-bool isRepeated(const BlockInfo &block)
-{
-    return block.kind == SegmentKind::Forward || block.kind == SegmentKind::Backward;
-}
-
 class Sorter
 {
 public:
@@ -90,7 +85,7 @@ private:
         const BlockInfo &behind = m_blocks[static_cast<std::size_t>(second)];
         if (first == second && order.microBatchOffset == 0) {
             m_result.inside[static_cast<std::size_t>(first)].push_back(order);
-        } else if (isRepeated(before) && isRepeated(behind)) {
+        } else if (isPass(before.kind) && isPass(behind.kind)) {
             const BlockDependency dependency{
                 first, second, order.microBatchOffset, order.row, order.microBatch};
             if (m_known.insert(dependency).second)

@@ -51,9 +51,12 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
         instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
     if (isCommunication(instruction.kind) && runsOnce(block))
         instruction.queue = QueueKind::Data;
-    else if (isCommunication(instruction.kind) && !message && m_queue) {
-        instruction.queue = m_queue;
-        instruction.waits = m_waits;
+    else if (isCommunication(instruction.kind)) {
+        m_communicated.insert(block);
+        if (!message && m_queue) {
+            instruction.queue = m_queue;
+            instruction.waits = m_waits;
+        }
     }
     instructions.push_back(std::move(instruction));
 }
@@ -103,6 +106,28 @@ std::int32_t ProgramBuilder::mark(std::int32_t block)
                                                              .byBlock[static_cast<std::size_t>(block)]
                                                              .size());
     return static_cast<std::int32_t>(m_marks.size()) - 1;
+}
+
+void ProgramBuilder::noteSlice(std::int32_t block)
+{
+    constexpr std::size_t kMostCuts = 64;
+    auto &cuts = m_blocks[static_cast<std::size_t>(block)].cuts;
+    if (cuts.size() < kMostCuts && m_communicated.erase(block) > 0)
+        cuts.push_back(mark(block));
+}
+
+/// A cut does not part what is launched together: it moves behind it. Between what is joined nothing is
+/// communicated, so the cuts of all devices still keep one global order.
+void ProgramBuilder::moveCuts()
+{
+    for (std::size_t block = 0; block < m_blocks.size(); ++block)
+        for (const std::int32_t cut : m_blocks[block].cuts)
+            for (auto &[device, place] : m_marks[static_cast<std::size_t>(cut)]) {
+                const auto &instructions = m_devices[static_cast<std::size_t>(device)].byBlock[block];
+                while (static_cast<std::size_t>(place) < instructions.size()
+                    && instructions[static_cast<std::size_t>(place)].joined)
+                    ++place;
+            }
 }
 
 namespace {
@@ -259,6 +284,7 @@ void ProgramBuilder::markDeaths(Device &device) const
 
 void ProgramBuilder::finish(MaterializedPlan &plan)
 {
+    moveCuts();
     plan.programs.groups = std::move(m_groups);
     for (Device &device : m_devices) {
         markDeaths(device);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace planloom {
@@ -46,6 +47,9 @@ public:
     /// emitted later stands behind it, on all devices, so that cuts at one mark keep one global order.
     std::int32_t mark(std::int32_t block);
 
+    /// Notes that `block` may be cut here, if it has communicated since it last might.
+    void noteSlice(std::int32_t block);
+
     /// Index of the communicator of these devices in this order.
     std::int32_t groupOf(const std::vector<DeviceId> &members);
     std::int32_t newTag() { return m_nextTag++; }
@@ -70,10 +74,12 @@ private:
     };
 
     void markDeaths(Device &device) const;
+    void moveCuts();
     bool runsOnce(std::int32_t block) const;
 
     std::vector<Device> m_devices{};
     std::vector<BlockInfo> m_blocks{};
+    std::set<std::int32_t> m_communicated{}; ///< Blocks that have, since they last might be cut.
     std::vector<std::vector<DeviceId>> m_groups{};
     std::map<std::vector<DeviceId>, std::int32_t> m_groupIndex{};
     std::int32_t m_nextTag = 0;

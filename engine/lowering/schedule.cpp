@@ -18,6 +18,15 @@ std::span<const ScheduleTemplate> scheduleTemplates()
             "PipeDream-Flush, arXiv:2104.04473", nullptr},
         ScheduleTemplate{ScheduleKind::Interleaved, "1F1B over several stages on each rank",
             "Megatron-LM, arXiv:2104.04473, section 2.2", &interleavedSchedule},
+        ScheduleTemplate{ScheduleKind::CombinedOneFOneB,
+            "1F1B whose forward and backward blocks run side by side, in slices",
+            "DualPipe's chunks, arXiv:2412.19437, section 3.2.1", &combined1F1BSchedule},
+        ScheduleTemplate{ScheduleKind::ZeroBubbleH1,
+            "1F1B with the gradients of weights in a pass of their own, where ranks would wait",
+            "ZB-H1, arXiv:2401.10241, section 2.1", &zeroBubbleH1Schedule},
+        ScheduleTemplate{ScheduleKind::Chimera,
+            "two pipelines in opposite directions, with a copy of the weights each",
+            "Chimera, arXiv:2107.06925, section 3", &chimeraSchedule},
     };
     return kTemplates;
 }
@@ -59,6 +68,110 @@ Result<Schedule> interleavedSchedule(const ScheduleSetting &setting)
                 order.push_back(numbered(rank, warmUp + k, Pass::Forward));
             order.push_back(numbered(rank, k, Pass::Backward));
         }
+    }
+    return schedule;
+}
+
+namespace {
+
+/// Every rank has one stage, in order.
+bool isOneEach(const ScheduleSetting &setting)
+{
+    bool one = static_cast<std::int32_t>(setting.rankOf.size()) == setting.rankCount;
+    for (std::int32_t s = 0; s < setting.rankCount && one; ++s)
+        one = setting.rankOf[static_cast<std::size_t>(s)] == s;
+    return one;
+}
+
+} // namespace
+
+Result<Schedule> combined1F1BSchedule(const ScheduleSetting &setting)
+{
+    const std::int32_t p = setting.rankCount;
+    const std::int32_t m = setting.microBatches;
+    if (!isOneEach(setting))
+        return Error{ErrorCode::InvalidInput, "a combined-1f1b schedule takes one stage on each rank",
+            "place every stage on devices of its own, or use schedule 1f1b", ""};
+    Schedule schedule;
+    for (std::int32_t rank = 0; rank < p; ++rank) {
+        std::vector<ScheduledBlock> &order = schedule.ranks.emplace_back();
+        const std::int32_t warmUp = setting.backward ? std::min(p - rank, m) : m;
+        for (std::int32_t i = 0; i < warmUp; ++i)
+            order.push_back({{StageId{rank}, Pass::Forward}, i});
+        for (std::int32_t i = 0; setting.backward && i < m; ++i) {
+            const ScheduledBlock backward{{StageId{rank}, Pass::Backward}, i};
+            if (warmUp + i < m) {
+                order.push_back({{StageId{rank}, Pass::Forward}, warmUp + i});
+                schedule.interleaved.emplace_back(order.back(), backward);
+            }
+            order.push_back(backward);
+        }
+    }
+    return schedule;
+}
+
+Result<Schedule> zeroBubbleH1Schedule(const ScheduleSetting &setting)
+{
+    const std::int32_t p = setting.rankCount;
+    const std::int32_t m = setting.microBatches;
+    if (!isOneEach(setting))
+        return Error{ErrorCode::InvalidInput, "a zb-h1 schedule takes one stage on each rank",
+            "place every stage on devices of its own, or use schedule 1f1b with a split-backward row", ""};
+    Schedule schedule;
+    for (std::int32_t rank = 0; rank < p; ++rank) {
+        std::vector<ScheduledBlock> &order = schedule.ranks.emplace_back();
+        const auto run = [&](Pass pass, std::int32_t microBatch) {
+            if (microBatch >= 0 && microBatch < m)
+                order.push_back({{StageId{rank}, pass}, microBatch});
+        };
+        const std::int32_t warmUp = setting.backward ? p - rank - 1 : m;
+        for (std::int32_t i = 0; i < std::min(warmUp, m); ++i)
+            run(Pass::Forward, i);
+        for (std::int32_t i = 0; setting.backward && i < m; ++i) {
+            run(Pass::Forward, warmUp + i);
+            run(Pass::InputGradient, i);
+            run(Pass::WeightGradient, i - rank);
+        }
+        for (std::int32_t i = std::max(m - rank, 0); setting.backward && i < m; ++i)
+            run(Pass::WeightGradient, i);
+    }
+    return schedule;
+}
+
+Result<Schedule> chimeraSchedule(const ScheduleSetting &setting)
+{
+    const auto stages = static_cast<std::int32_t>(setting.rankOf.size());
+    bool mirrored = stages % 2 == 0 && setting.rankCount == stages / 2;
+    for (std::int32_t s = 0; s < stages && mirrored; ++s)
+        mirrored = setting.rankOf[static_cast<std::size_t>(s)] == std::min(s, stages - 1 - s);
+    if (!mirrored)
+        return Error{ErrorCode::InvalidInput,
+            "a chimera schedule takes an even number of stages, the first and the last on the same devices, "
+            "the "
+            "second and the last but one, and so on",
+            "cut the batch by 2 and place stage s on devices s and S - 1 - s, as the bidirectional gallery "
+            "plan "
+            "does",
+            ""};
+    struct Slot {
+        std::int32_t time = 0;
+        ScheduledBlock block{};
+    };
+    Schedule schedule;
+    for (std::int32_t rank = 0; rank < setting.rankCount; ++rank) {
+        std::vector<Slot> slots;
+        for (const std::int32_t s : {rank, stages - 1 - rank})
+            for (std::int32_t i = 0; i < setting.microBatches; ++i) {
+                const std::int32_t unit = i / (stages / 2); // of S / 2 micro-batches
+                const std::int32_t first = 2 * stages * unit + 2 * (i % (stages / 2));
+                slots.push_back({first + s, {{StageId{s}, Pass::Forward}, i}});
+                if (setting.backward)
+                    slots.push_back({first + 2 * stages - 1 - s, {{StageId{s}, Pass::Backward}, i}});
+            }
+        std::sort(slots.begin(), slots.end(), [](const Slot &a, const Slot &b) { return a.time < b.time; });
+        std::vector<ScheduledBlock> &order = schedule.ranks.emplace_back();
+        for (const Slot &slot : slots)
+            order.push_back(slot.block);
     }
     return schedule;
 }

@@ -6,11 +6,17 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace planloom {
 
-enum class Pass : std::uint8_t { Forward, Backward };
+enum class Pass : std::uint8_t {
+    Forward,
+    Backward, ///< All of it; of a stage whose backward pass is split, what InputGradient is.
+    InputGradient, ///< Of a stage whose backward pass is not split: all of it.
+    WeightGradient,
+};
 
 /// A block of a pipeline: what one stage does in one pass.
 struct BlockKey {
@@ -30,6 +36,9 @@ struct ScheduledBlock {
 /// same stages.
 struct Schedule {
     std::vector<std::vector<ScheduledBlock>> ranks{};
+    /// Neighbours in the order of one rank that run side by side: each is cut where it has communicated, and
+    /// their slices run in turn, so that one computes while the other waits for what it communicates.
+    std::vector<std::pair<ScheduledBlock, ScheduledBlock>> interleaved{};
     friend bool operator==(const Schedule &, const Schedule &) = default;
 };
 
@@ -66,5 +75,49 @@ std::span<const ScheduleTemplate> scheduleTemplates();
 /// turn.
 /// @return InvalidInput if stages do not lie so, or p does not divide the micro-batches
 Result<Schedule> interleavedSchedule(const ScheduleSetting &setting);
+
+/// 1F1B whose forward and backward block run side by side, as Megatron-LM's combined 1F1B and the chunks of
+/// DualPipe (DeepSeek-V3, arXiv:2412.19437, section 3.2.1) do to hide what they communicate. Two blocks that
+/// run so cannot wait for one another: rank r runs p - r forward blocks first, one more than under 1F1B. With
+/// 2 ranks and 4 micro-batches:
+///
+///     rank 0   F0 F1    F2|B0 F3|B1 B2    B3
+///     rank 1      F0    F1|B0 F2|B1 F3|B2 B3
+///
+/// @return InvalidInput if a rank has several stages
+Result<Schedule> combined1F1BSchedule(const ScheduleSetting &setting);
+
+/// ZB-H1 (zero bubble, arXiv:2401.10241, section 2.1): 1F1B over split backward passes, where rank r runs the
+/// gradients of weights r micro-batches late. No rank holds more micro-batches than under 1F1B, p of them,
+/// and the stage before waits for the gradients of inputs alone. With 3 ranks and 4 micro-batches:
+///
+///     rank 0   F0 F1 F2       B0 W0 F3 B1 W1 B2 W2 B3 W3
+///     rank 1      F0 F1    B0 F2 B1 W0 F3 B2 W1 B3 W2 W3
+///     rank 2         F0 B0 F1 B1 F2 B2 W0 F3 B3 W1 W2 W3
+///
+/// Every rank is idle for (p - 1) (F + B - W) of a step, under 1F1B for (p - 1) (F + B + W), where W takes no
+/// longer than F and there are p micro-batches or more.
+/// @return InvalidInput if a rank has several stages
+Result<Schedule> zeroBubbleH1Schedule(const ScheduleSetting &setting);
+
+/// Chimera (arXiv:2107.06925, section 3): two pipelines run in opposite directions over the same devices,
+/// with a copy of the weights each. A lane is one half of the batch of every micro-batch: stage s of S lies
+/// with its first half on one device and with its second half where the first half of stage S - 1 - s lies,
+/// so that a block is what both lanes do at the same time, and what the two copies' gradients come to is
+/// reduced like that of any replicas. Rank r has stages r and S - 1 - r. In slots of one block, S / 2
+/// micro-batches take
+///
+///     forward    of stage s, micro-batch i    s + 2 i
+///     backward                                2 S - 1 - s + 2 i
+///
+/// so that with 4 stages, where | parts stages 0 and 3 of rank 0, or 1 and 2 of rank 1:
+///
+///     rank 0   F0| .  F1| |F0 |B0 |F1 |B1 B0| .  B1|
+///     rank 1    . F0| |F0 F1| |F1 |B0 B0| |B1 B1| .
+///
+/// and every further S / 2 follow 2 S slots behind: S - 2 slots of a step are idle where forward and backward
+/// blocks take equally long.
+/// @return InvalidInput if stages do not lie so
+Result<Schedule> chimeraSchedule(const ScheduleSetting &setting);
 
 } // namespace planloom

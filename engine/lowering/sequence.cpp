@@ -25,12 +25,14 @@ void sliceForReductions(const MaterializedPlan &materialized, std::vector<BlockR
     std::vector<BlockRun> sliced;
     for (std::size_t i = 0; i < order.size(); ++i) {
         const auto reductions = inside.find(order[i].block);
-        if (reductions == inside.end() || last.at(order[i].block) != i) {
+        if (reductions == inside.end() || order[last.at(order[i].block)].microBatch != order[i].microBatch) {
             sliced.push_back(order[i]);
             continue;
         }
-        BlockRun rest = order[i];
+        BlockRun rest = order[i]; // all of the run, or a slice of it: marks ascend
         for (const ReductionPlace *reduction : reductions->second) {
+            if (reduction->mark <= order[i].from || (order[i].to >= 0 && reduction->mark > order[i].to))
+                continue;
             sliced.push_back({rest.block, rest.microBatch, rest.from, reduction->mark});
             sliced.push_back({reduction->block, 0});
             rest.from = reduction->mark;
@@ -46,7 +48,7 @@ void sliceForReductions(const MaterializedPlan &materialized, std::vector<BlockR
         std::size_t end = 0;
         for (const auto &[block, run] : last) {
             const BlockInfo &info = materialized.blocks[static_cast<std::size_t>(block)];
-            if (info.kind == SegmentKind::Backward && info.stage.index == static_cast<std::int32_t>(s))
+            if (isBackward(info.kind) && info.stage.index == static_cast<std::int32_t>(s))
                 end = std::max(end, run);
         }
         updates.emplace_back(end, materialized.optimizers[s]);
@@ -115,7 +117,7 @@ bool isSameButForOrder(const Plan &a, const Plan &b)
                 return x.partition == y.partition && x.devices == y.devices && x.stage == y.stage
                     && x.recomputeGroup == y.recomputeGroup && x.attention == y.attention
                     && x.precision == y.precision && x.sharding == y.sharding
-                    && x.gatherGroup == y.gatherGroup;
+                    && x.gatherGroup == y.gatherGroup && x.splitBackward == y.splitBackward;
             });
 }
 

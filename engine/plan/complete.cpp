@@ -43,6 +43,15 @@ void chooseAttentions(PlanDraft &draft)
     }
 }
 
+/// Gives the gradients of weights a pass of their own where rows or the schedule ask for one.
+void splitBackwardPasses(PlanDraft &draft)
+{
+    const bool everywhere = splitsBackward(draft.plan.schedule);
+    for (std::size_t i = 0; i < draft.plan.decisions.size(); ++i)
+        draft.plan.decisions[i].splitBackward = draft.graph().operators[i].direction == Direction::Forward
+            && (everywhere || draft.bound.bindings[i].allowed.splitBackward);
+}
+
 /// The pairs that order rows ask for.
 void addOrders(PlanDraft &draft)
 {
@@ -135,6 +144,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         addOrders(draft);
         assignRecomputeGroups(draft);
         chooseAttentions(draft);
+        splitBackwardPasses(draft);
         mirrorDecisions(draft);
         decideOptimizers(draft);
         shareOutUpdates(draft, shardings);

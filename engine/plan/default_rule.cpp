@@ -393,7 +393,7 @@ void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)
             decision.rows.push_back({row});
     };
     for (const std::int32_t row : {binding.placeRow, binding.coshardRow, binding.stageRow,
-             binding.recomputeRow, binding.attentionRow, binding.withinRow})
+             binding.recomputeRow, binding.attentionRow, binding.splitBackwardRow, binding.withinRow})
         follow(row);
     for (const std::int32_t row : binding.axisRows)
         follow(row);

@@ -55,6 +55,8 @@ Result<void> checkMirror(const Plan &plan, const Operator &op, const OperatorDec
     if (decision.partition != mirrored(op, forward.partition) || decision.devices != forward.devices
         || decision.stage != forward.stage || decision.precision != forward.precision)
         return broken(op, "partition, devices, stage or precision differ from those of its forward operator");
+    if (decision.splitBackward != forward.splitBackward)
+        return broken(op, "its forward operator divides its backward pass otherwise");
     if (decision.attention != forward.attention)
         return broken(op, "would not read the probabilities as its forward operator keeps them");
     return {};

@@ -38,6 +38,9 @@ struct OperatorDecision {
     /// Forward and backward operators with the same group >= 0 have their sharded weights gathered, and their
     /// gradients reduced, together; -1 for each on its own.
     std::int32_t gatherGroup = -1;
+    /// Gradients of its weights are made in a pass of their own, behind the stage's other backward operators.
+    /// Of forward and backward operators.
+    bool splitBackward = false;
     Precision precision{}; ///< Backward operators have their forward's.
     std::vector<RowId> precisionRows{}; ///< Rows it follows from, ascending; empty if the default decided.
     std::vector<RowId> rows{}; ///< Rows it follows from, ascending; empty if only defaults decided.

@@ -21,7 +21,7 @@ namespace planloom {
 //     place layer:0-5 : pp=0                              # or: devices 0,1,1,2; or: mesh
 //     order name:a before name:b at +1
 //     order name:a before name:b at +1 of 3               # only for name:a of micro-batch 3
-//     schedule 1f1b                                       # or gpipe, sequential
+//     schedule 1f1b                                       # or gpipe, interleaved, zb-h1, ...
 //     stage layer:0-5 : 0
 //     recompute layer:* per layer                         # or per operator; default: per selection
 //     zero1 weight:* over dp                              # or by 4; default: all replicas
@@ -29,6 +29,7 @@ namespace planloom {
 //     zero3 weight:* over dp keep prefetch 2              # weights too; gathered ahead of their use
 //     precision all : bf16                                # or fp32, tf32, fp16 (scale=1024), fp8
 //     precision kind:Softmax : storage=fp32               # compute, storage, gradient, reduction, optimizer
+//     split-backward layer:*                              # gradients of weights in a pass of their own
 //     in-flight 3 stage 0                                 # without a stage: of every stage
 //     attention layer:0-5 : plain                         # probabilities in memory; default: fused
 //     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB

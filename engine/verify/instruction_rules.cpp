@@ -1,5 +1,7 @@
 #include "engine/verify/instruction_rules.h"
 
+#include "engine/graph/gradient_flow.h"
+
 #include <algorithm>
 #include <optional>
 
@@ -166,6 +168,15 @@ std::string checkStore(const ExecutionPlan &plan, const Content &input)
     return {};
 }
 
+/// What a kernel with these outputs has to do of a backward operator.
+Operator madeOf(const Graph &graph, const Operator &backward, const std::vector<Content> &outputs)
+{
+    std::vector<bool> made;
+    for (const Content &output : outputs)
+        made.push_back(output.box != nullptr);
+    return partOfBackward(graph, backward, made);
+}
+
 std::string checkKernel(const ExecutionPlan &plan, const Specification &specification, const Side &side)
 {
     const Instruction &instruction = *side.instruction;
@@ -196,6 +207,9 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
                 return "input " + std::to_string(slot) + " of " + op.name + " should be absent";
             continue;
         }
+        if (!input.box && op.direction == Direction::Backward
+            && !madeOf(graph, op, side.outputs).inputs[slot])
+            continue; // this half of it does without
         if (!input.box)
             return "input " + std::to_string(slot) + " of " + op.name + " is missing";
         const TensorView &view = part.inputs[slot];

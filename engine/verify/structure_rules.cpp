@@ -1,6 +1,7 @@
 #include "engine/verify/structure_rules.h"
 
 #include "engine/base/ids.h"
+#include "engine/graph/gradient_flow.h"
 #include "engine/graph/storage_types.h"
 #include "engine/verify/type_rules.h"
 
@@ -54,6 +55,7 @@ public:
         : m_plan(plan)
         , m_graph(*plan.graph)
         , m_types(*plan.graph, plan.precisions)
+        , m_ofWeights(gradientsOfWeights(*plan.graph))
     {
     }
 
@@ -351,9 +353,17 @@ private:
         const bool once = m_plan.batch.oncePerStep[at(instruction.op.index)];
         SegmentKind expected = SegmentKind::Optimizer;
         if (op.direction == Direction::Backward
-            || (op.direction == Direction::Forward && instruction.recompute))
+            || (op.direction == Direction::Forward && instruction.recompute)) {
             expected = SegmentKind::Backward;
-        else if (op.direction == Direction::Forward)
+            if (kind == SegmentKind::WeightGradient && op.direction == Direction::Backward)
+                for (std::size_t slot = 0; slot < op.outputs.size() && slot < instruction.outputs.size();
+                     ++slot)
+                    if (op.outputs[slot] && instruction.outputs[slot] >= 0
+                        && !m_ofWeights[at(op.outputs[slot].index)])
+                        return op.name + " makes the gradient of an input among those of weights";
+            if (isBackward(kind))
+                return {};
+        } else if (op.direction == Direction::Forward)
             expected = once ? SegmentKind::Prologue : SegmentKind::Forward;
         if (kind == expected)
             return {};
@@ -364,6 +374,7 @@ private:
     const ExecutionPlan &m_plan;
     const Graph &m_graph;
     StorageTypes m_types;
+    std::vector<bool> m_ofWeights; ///< By tensor.
     std::optional<VerifyFailure> m_failure{};
 };
 

@@ -1,6 +1,7 @@
 #include "engine/verify/verify.h"
 
 #include "engine/base/ids.h"
+#include "engine/graph/gradient_flow.h"
 #include "engine/verify/batch_rules.h"
 #include "engine/verify/graph_rules.h"
 #include "engine/verify/instruction_rules.h"
@@ -31,6 +32,7 @@ public:
         , m_stop(std::move(stop))
         , m_spec(plan)
         , m_devices(plan.devices.size())
+        , m_ofWeights(gradientsOfWeights(*plan.graph))
     {
     }
 
@@ -77,7 +79,9 @@ private:
     Specification m_spec;
     ValueParts m_valueParts{};
     std::vector<Device> m_devices;
-    std::vector<std::vector<std::uint8_t>> m_ran{}; ///< Per operator: [part x micro-batch] times it ran.
+    /// Per operator: [part x micro-batch] outputs it has made, a bit each; all of them if it makes none.
+    std::vector<std::vector<std::uint64_t>> m_ran{};
+    std::vector<bool> m_ofWeights; ///< By tensor.
     std::map<std::pair<std::int32_t, std::int32_t>, std::vector<IndexMask>>
         m_stored{}; ///< (tensor, micro-batch)
     std::vector<std::int32_t> m_arrived{}; ///< Per group: members that wait.
@@ -305,12 +309,30 @@ bool Interpreter::noteKernel(std::int32_t device, const Instruction &instruction
         return fail(device,
             m_graph.at(instruction.op).name + " runs once per step, not in micro-batch "
                 + std::to_string(microBatch));
-    std::uint8_t &times =
+    const Operator &op = m_graph.at(instruction.op);
+    std::uint64_t &made =
         m_ran[at(instruction.op.index)][at(instruction.part) * at(m_plan.microBatches) + at(microBatch)];
-    if (times++ > 0)
+    const auto isAgain = [&](const char *what) {
         return fail(device,
-            m_graph.at(instruction.op).name + " part " + std::to_string(instruction.part)
-                + " runs twice in micro-batch " + std::to_string(microBatch));
+            op.name + " part " + std::to_string(instruction.part) + what + " in micro-batch "
+                + std::to_string(microBatch));
+    };
+    // A backward operator may run in two halves: gradients of inputs, then those of weights.
+    std::uint64_t now = ~std::uint64_t{0};
+    if (op.direction == Direction::Backward && op.outputs.size() < 64) {
+        now = 0;
+        bool ofWeights = true;
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+            if (op.outputs[slot] && instruction.outputs[slot] >= 0) {
+                now |= std::uint64_t{1} << slot;
+                ofWeights = ofWeights && m_ofWeights[at(op.outputs[slot].index)];
+            }
+        if (made != 0 && !ofWeights && (made & now) == 0)
+            return isAgain(" makes gradients of inputs behind those of its weights");
+    }
+    if ((made & now) != 0)
+        return isAgain(" runs twice");
+    made |= now;
     return true;
 }
 
@@ -576,7 +598,7 @@ Result<VerifyReport> Interpreter::run()
         return m_report;
     }
     for (std::size_t o = 0; o < m_graph.operators.size(); ++o)
-        m_ran.emplace_back(m_plan.placement[o].size() * at(m_plan.microBatches), std::uint8_t{0});
+        m_ran.emplace_back(m_plan.placement[o].size() * at(m_plan.microBatches), std::uint64_t{0});
     m_arrived.resize(m_plan.groups.size());
     std::vector<std::int32_t> runnable;
     for (std::int32_t d = static_cast<std::int32_t>(m_devices.size()); d-- > 0;) {

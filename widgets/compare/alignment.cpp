@@ -30,7 +30,7 @@ std::optional<std::int64_t> timeOf(AlignAt event, const TimelineScene &scene, Op
     case AlignAt::End:
         return scene.timeline->step.count();
     case AlignAt::FirstBackward:
-        return firstBlock(scene, [](SegmentKind kind) { return kind == SegmentKind::Backward; });
+        return firstBlock(scene, isBackward);
     case AlignAt::Gradients:
         return scene.gradientsBegin;
     case AlignAt::Operator:

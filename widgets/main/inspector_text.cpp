@@ -162,6 +162,8 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
     if (decision.recomputeGroup >= 0)
         sheet.row(
             tr("Recompute"), tr("outputs are dropped and made again, group %1").arg(decision.recomputeGroup));
+    if (decision.splitBackward && op.direction != Direction::Optimizer)
+        sheet.row(tr("Backward pass"), tr("gradients of weights in a pass of their own"));
     sheet.row(tr("Precision"), escaped(toString(decision.precision)));
     if (op.kind == OperatorKind::Attention)
         sheet.row(tr("Probabilities"),

@@ -120,7 +120,7 @@ WarmUp warmUpOf(const DeviceLane &lane)
     for (const TimelineBlock &block : lane.blocks) {
         if (!block.isOrdered() || block.stage.index != lane.stage)
             continue;
-        if (block.kind == SegmentKind::Backward)
+        if (isBackward(block.kind))
             break;
         if (warmUp.count == 0) {
             warmUp.stage = block.stage;
@@ -282,8 +282,7 @@ DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
     lane.host = scene.cluster.nodeOf(lane.device);
     lane.replica = replicaOf(*scene.plan, d);
     for (const Segment &segment : scene.plan->devices[d].segments) {
-        if (segment.stage.valid() && !segment.instructions.empty()
-            && (segment.kind == SegmentKind::Forward || segment.kind == SegmentKind::Backward)) {
+        if (segment.stage.valid() && !segment.instructions.empty() && isPass(segment.kind)) {
             lane.stage = segment.stage.index;
             break;
         }

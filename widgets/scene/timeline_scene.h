@@ -30,8 +30,9 @@ struct TimelineBlock {
     DecidedBy decidedBy = DecidedBy::Default; ///< The least of its operators.
     friend bool operator==(const TimelineBlock &, const TimelineBlock &) = default;
 
-    /// Forward and backward blocks have an order of their own; what runs once per step has none.
-    bool isOrdered() const { return kind == SegmentKind::Forward || kind == SegmentKind::Backward; }
+    /// Forward and backward blocks have an order of their own; what runs once per step has none, and
+    /// gradients of weights in a pass of their own fill the time that the others leave.
+    bool isOrdered() const { return isPass(kind) && kind != SegmentKind::WeightGradient; }
 };
 
 /// Spans of one block that follow one another.

@@ -16,6 +16,16 @@ QColor shaded(const Palette &palette, QColor colour, std::int32_t microBatch)
     return microBatch % 2 == 0 ? colour : mixed(colour, palette.surface, kOddShade);
 }
 
+/// That of the direction; gradients of weights in a pass of their own stand between the backward pass and the
+/// optimizer.
+QColor passColour(const Palette &palette, SegmentKind kind)
+{
+    const QColor colour = directionColour(palette, directionOf(kind));
+    return kind == SegmentKind::WeightGradient
+        ? mixed(colour, directionColour(palette, Direction::Optimizer), 0.5)
+        : colour;
+}
+
 /// The colours of rows [begin, end) in proportion to their time: of all of them, or of some evenly among them
 /// where they are many.
 QColor mixedOf(const Palette &palette, const TimelineScene &scene, TimelineColouring colouring,
@@ -53,8 +63,7 @@ QColor computeColour(
     const Segment *segment = scene.findSegment(row);
     switch (colouring) {
     case TimelineColouring::Direction:
-        return shaded(palette,
-            directionColour(palette, directionOf(segment ? segment->kind : SegmentKind::Forward)),
+        return shaded(palette, passColour(palette, segment ? segment->kind : SegmentKind::Forward),
             spans.microBatch[row]);
     case TimelineColouring::MicroBatch:
         return microBatchColour(palette, spans.microBatch[row]);
@@ -116,7 +125,7 @@ QColor blockColour(
     case TimelineColouring::Time:
         break;
     }
-    return shaded(palette, directionColour(palette, directionOf(block.kind)), block.microBatch);
+    return shaded(palette, passColour(palette, block.kind), block.microBatch);
 }
 
 QColor communicationColour(const Palette &palette, InstructionKind kind)

@@ -28,8 +28,7 @@ bool sameKind(const BlockRef &a, const BlockRef &b)
 std::vector<OperatorId> sequenceOf(const TimelineScene &scene, const TimelineBlock &block)
 {
     std::vector<OperatorId> sequence;
-    const Direction direction =
-        block.kind == SegmentKind::Backward ? Direction::Backward : Direction::Forward;
+    const Direction direction = isBackward(block.kind) ? Direction::Backward : Direction::Forward;
     std::vector<bool> seen(scene.graph().operators.size(), false);
     for (std::size_t row = block.rows.begin; row < block.rows.end; ++row) {
         const Instruction *instruction = scene.findInstruction(row);

@@ -25,6 +25,8 @@ Proposal fixedProposal(const TimelineBlock *block)
             ? "the optimizer step follows the operators whose weights it updates: move those"
             : kind == SegmentKind::Reduce
             ? "gradients are reduced as soon as the backward operators that make them are done: move those"
+            : kind == SegmentKind::WeightGradient
+            ? "gradients of weights fill the time that other blocks leave: move those"
             : "this runs once per step: only forward and backward blocks can be moved");
 }
 
@@ -43,8 +45,7 @@ const TimelineBlock *blockOf(const TimelineCanvas &canvas, const TimelineHit &hi
 
 BlockRef refOf(const TimelineBlock &block)
 {
-    return {block.stage, block.kind == SegmentKind::Backward ? Direction::Backward : Direction::Forward,
-        block.microBatch};
+    return {block.stage, isBackward(block.kind) ? Direction::Backward : Direction::Forward, block.microBatch};
 }
 
 void TimelineGestures::setHost(GestureHost *host)

@@ -21,6 +21,10 @@ std::string wordOf(SegmentKind kind)
         return "forward";
     case SegmentKind::Backward:
         return "backward";
+    case SegmentKind::InputGradient:
+        return "gradients of inputs";
+    case SegmentKind::WeightGradient:
+        return "gradients of weights";
     case SegmentKind::Transfer:
         return "between stages";
     case SegmentKind::Reduce:
@@ -95,7 +99,10 @@ std::string labelOf(const TimelineBlock &block)
     case SegmentKind::Forward:
         return "F" + std::to_string(block.microBatch);
     case SegmentKind::Backward:
+    case SegmentKind::InputGradient:
         return "B" + std::to_string(block.microBatch);
+    case SegmentKind::WeightGradient:
+        return "W" + std::to_string(block.microBatch);
     case SegmentKind::Transfer:
         return "T" + std::to_string(block.microBatch);
     case SegmentKind::Reduce:
@@ -188,9 +195,7 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
         others > 0)
         facts.push_back({"Launched",
             "together with " + std::to_string(others) + (others == 1 ? " other" : " others"), -1});
-    if (scene.plan->microBatches > 1
-        && (segment->kind == SegmentKind::Forward || segment->kind == SegmentKind::Backward
-            || segment->kind == SegmentKind::Transfer)) {
+    if (scene.plan->microBatches > 1 && (isPass(segment->kind) || segment->kind == SegmentKind::Transfer)) {
         facts.push_back({"Micro-batch", indexAmong(spans.microBatch[row], scene.plan->microBatches), -1});
     }
     if (segment->stage.valid() && scene.plan->stageCount > 1)
@@ -334,7 +339,7 @@ std::string sentenceOf(const TimelineScene &scene, std::size_t row)
     if (segment) {
         sentence += ", ";
         sentence += wordOf(segment->kind);
-        if (segment->kind == SegmentKind::Forward || segment->kind == SegmentKind::Backward)
+        if (isPass(segment->kind))
             sentence += " of micro-batch " + std::to_string(spans.microBatch[row]);
         if (segment->stage.valid())
             sentence += ", stage " + std::to_string(segment->stage.index);

@@ -59,6 +59,7 @@ struct OperatorMeaning {
     std::optional<OptimizerShardingRule> sharding{};
     std::optional<PrecisionRule> precision{};
     std::optional<AttentionMode> attention{};
+    bool splitBackward = false; ///< Gradients of its weights have a pass of their own.
 
     bool splits() const { return !axes.empty() || !within.isAnything(); }
 };
@@ -154,6 +155,14 @@ template<> struct RuleMeaning<RecomputeRule> {
         const RowSetting &setting, const RecomputeRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const RecomputeRule &rule, OperatorId op);
+};
+template<> struct RuleMeaning<SplitBackwardRule> {
+    static constexpr bool sameForAll = true;
+    static Result<void> check(const RowSetting &setting, const SplitBackwardRule &rule);
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const SplitBackwardRule &rule, const std::vector<OperatorId> &selected);
+    static Result<std::optional<OperatorMeaning>> of(
+        const RowSetting &setting, const SplitBackwardRule &rule, OperatorId op);
 };
 /// Passes by whatever is no Attention.
 template<> struct RuleMeaning<AttentionRule> {

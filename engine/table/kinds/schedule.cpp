@@ -18,8 +18,19 @@ const char *nameOf(ScheduleKind kind)
         return "1f1b";
     case ScheduleKind::Interleaved:
         return "interleaved";
+    case ScheduleKind::CombinedOneFOneB:
+        return "combined-1f1b";
+    case ScheduleKind::ZeroBubbleH1:
+        return "zb-h1";
+    case ScheduleKind::Chimera:
+        return "chimera";
     }
     return "";
+}
+
+bool splitsBackward(ScheduleKind kind)
+{
+    return kind == ScheduleKind::ZeroBubbleH1;
 }
 
 std::optional<ScheduleKind> scheduleNamed(std::string_view name)

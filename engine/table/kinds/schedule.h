@@ -17,14 +17,20 @@ enum class ScheduleKind : std::uint8_t {
     OneFOneB, ///< Unless a row says otherwise, stage s holds at most S - s micro-batches, then alternates
               ///< (PipeDream-Flush, arXiv:2104.04473).
     Interleaved, ///< 1F1B over several stages on each rank (arXiv:2104.04473, section 2.2).
+    CombinedOneFOneB, ///< 1F1B whose forward and backward blocks run side by side, in slices.
+    ZeroBubbleH1, ///< 1F1B with weight gradients where ranks would wait (arXiv:2401.10241, section 2.1).
+    Chimera, ///< Two pipelines in opposite directions, with a copy of the weights each (arXiv:2107.06925).
 };
-inline constexpr std::array kAllSchedules{
-    ScheduleKind::Sequential, ScheduleKind::GPipe, ScheduleKind::OneFOneB, ScheduleKind::Interleaved};
+inline constexpr std::array kAllSchedules{ScheduleKind::Sequential, ScheduleKind::GPipe,
+    ScheduleKind::OneFOneB, ScheduleKind::Interleaved, ScheduleKind::CombinedOneFOneB,
+    ScheduleKind::ZeroBubbleH1, ScheduleKind::Chimera};
 
-const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", "sequential", "interleaved"
+const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", "sequential", "interleaved", ...
+/// Gradients of weights have a pass of their own in this schedule, whatever rows say.
+bool splitsBackward(ScheduleKind kind);
 /// The schedule of this name, if there is one.
 std::optional<ScheduleKind> scheduleNamed(std::string_view name);
-/// "sequential, gpipe, 1f1b or interleaved"
+/// "sequential, gpipe, 1f1b, interleaved, combined-1f1b, zb-h1 or chimera"
 std::string scheduleNames();
 
 /// The order in which the pipeline runs its blocks.

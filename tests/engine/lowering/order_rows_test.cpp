@@ -1,6 +1,7 @@
 // Order and in-flight rows on whole plans: what the schedules of the devices hold in the end.
 
 #include "engine/lowering/in_flight.h"
+#include "engine/lowering/schedule.h"
 #include "engine/table/selector_index.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
@@ -89,6 +90,8 @@ TEST(OrderRows, NoDeviceOfARandomPlanHoldsMoreThanItsStagesLimit)
         ASSERT_TRUE(completion);
         if (firstError(*completion))
             continue;
+        if (scheduleTemplates()[static_cast<std::size_t>(completion->plan.schedule)].make)
+            continue; // says itself what each rank runs when
         const auto execution = lower(completion->plan, *clusterNamed("dgx-a100:8"));
         if (!execution)
             continue;

@@ -49,7 +49,10 @@ inline ConstraintTable randomTable(
         }
     }
     if (chance(0.5))
-        add(selectAll(), ScheduleRule{static_cast<ScheduleKind>(below(3))});
+        add(selectAll(),
+            ScheduleRule{chance(0.1) ? ScheduleKind::ZeroBubbleH1
+                    : chance(0.1)    ? ScheduleKind::CombinedOneFOneB
+                                     : static_cast<ScheduleKind>(below(3))});
 
     // Either devices are dealt out anyhow, or contiguous runs of operators share a set of devices.
     const bool anyhow = chance(0.5);
@@ -137,6 +140,13 @@ inline ConstraintTable randomTable(
             sharding.prefetch = static_cast<std::int32_t>(below(3));
         }
         add(selectAll(), sharding);
+    }
+    if (chance(0.3)) { // everywhere, or of some operators
+        std::vector<std::string> names;
+        for (const Operator *op : forward)
+            if (chance(0.5))
+                names.push_back(op->name);
+        add(names.empty() || chance(0.5) ? selectAll() : selectSet(std::move(names)), SplitBackwardRule{});
     }
     if (options.orders && chance(0.3) && forward.size() > 2) {
         const auto a = below(static_cast<std::int64_t>(forward.size()));

@@ -66,6 +66,45 @@ TEST(LoweredMemory, OfAnMlpHoldsParametersAndTwoStatesEach)
     }
 }
 
+/// Bytes of activations when the first kernel of a segment of this kind begins.
+std::int64_t activationsAt(const ExecutionPlan &plan, const Timeline &timeline, SegmentKind kind)
+{
+    const SpanColumns &spans = timeline.spans;
+    for (std::size_t row = 0; row < spans.size(); ++row) {
+        if (plan.devices[0].segments[static_cast<std::size_t>(spans.segment[row])].kind != kind)
+            continue;
+        const MemoryCurve &curve = timeline.memory[0];
+        const auto after = std::upper_bound(curve.time.begin(), curve.time.end(), spans.start[row]);
+        return curve.bytes[static_cast<std::size_t>(after - curve.time.begin()) - 1]
+                          [static_cast<std::size_t>(MemoryKind::Activation)];
+    }
+    return -1;
+}
+
+/// Two linear layers with a Relu between them: the gradients of their weights are made of what the layers
+/// read and of the gradients of what they make. The input is fed anew.
+TEST(LoweredMemory, OfASplitBackwardPassHoldsWhatGradientsOfWeightsAreMadeOf)
+{
+    const auto forward = buildZooModel("zoo:mlp?layers=2&input=8&hidden=16&classes=4&batch=8");
+    ASSERT_TRUE(forward) << describe(forward.error());
+    auto training = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
+    ASSERT_TRUE(training) << describe(training.error());
+    const auto graph = std::make_shared<const Graph>(*std::move(training));
+    const Cluster cluster = *clusterNamed("dgx-a100:1");
+    const auto completion = completePlan(
+        graph, 1, ConstraintTable{{Row{.selector = selectAll(), .rule = SplitBackwardRule{}}}, {}});
+    ASSERT_TRUE(completion && !firstError(*completion));
+    const auto plan = lower(completion->plan, cluster);
+    ASSERT_TRUE(plan) << describe(plan.error());
+    const auto timeline = simulate(*plan, cluster);
+    ASSERT_TRUE(timeline) << describe(timeline.error());
+    constexpr std::int64_t kHidden =
+        8 * 16 * 4; // the second layer's input, the gradient of the first's output
+    constexpr std::int64_t kLogits = 8 * 4 * 4; // their gradient
+    constexpr std::int64_t kCount = 4; // of labels, which the loss divides by
+    EXPECT_EQ(activationsAt(*plan, *timeline, SegmentKind::WeightGradient), 2 * kHidden + kLogits + kCount);
+}
+
 TEST(LoweredMemory, OfPlainAttentionsHoldsTheirProbabilities)
 {
     const auto forward = buildZooModel("zoo:gpt?layers=2&hidden=16&heads=8&seq=64&batch=2&vocab=16");

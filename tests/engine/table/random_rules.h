@@ -99,7 +99,7 @@ template<> struct RandomRule<OpOrderRule> {
 template<> struct RandomRule<ScheduleRule> {
     static ScheduleRule make(RandomValues &random)
     {
-        return {static_cast<ScheduleKind>(random.number(0, 3))};
+        return {static_cast<ScheduleKind>(random.number(0, 6))};
     }
 };
 
@@ -126,6 +126,10 @@ template<> struct RandomRule<AttentionRule> {
     {
         return {random.chance(50) ? AttentionMode::Plain : AttentionMode::Fused};
     }
+};
+
+template<> struct RandomRule<SplitBackwardRule> {
+    static SplitBackwardRule make(RandomValues &) { return {}; }
 };
 
 template<> struct RandomRule<OptimizerShardingRule> {

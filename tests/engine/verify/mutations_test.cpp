@@ -66,6 +66,8 @@ protected:
         list.push_back(precisePlan(mlp, "zero1", 2, "precision all : bf16"));
         list.push_back(precisePlan(gpt, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8,
             "precision all : fp16 reduction=fp16\nprecision kind:Gelu : storage=fp32"));
+        list.push_back(galleryPlan(gpt, "pipeline:schedule=zb-h1,micro-batches=2", 2));
+        list.push_back(galleryPlan(gpt, "3d:dp=1,tp=2,pp=1,schedule=combined-1f1b,micro-batches=2", 2));
         return list;
     }
 

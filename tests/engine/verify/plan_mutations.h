@@ -378,7 +378,7 @@ inline std::vector<Mutation> programMutations()
         if (device.segments.empty())
             return false;
         Segment &segment = dice.of(device.segments.edit());
-        segment.kind = dice.otherKind(segment.kind, 6);
+        segment.kind = dice.otherKind(segment.kind, 8);
         return true;
     });
     add("stage of segment", [](ExecutionPlan &plan, Dice &dice) {

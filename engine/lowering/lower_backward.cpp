@@ -1,0 +1,70 @@
+#include "engine/graph/catalogue.h"
+#include "engine/graph/gradient_flow.h"
+#include "engine/lowering/lowering.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+/// Finds what runs in blocks of weight gradients, and makes those. An operator that makes gradients of both
+/// kinds runs twice, half each, if it is a product: that is a product for each anyway. Others (a
+/// normalization, say) make both from what they have to compute once; they stay with the gradients of inputs.
+void Lowering::splitBackwardPasses()
+{
+    m_weightGradient.assign(static_cast<std::size_t>(m_plan.stageCount), -1);
+    m_inWeightGradient.assign(m_graph.operators.size(), false);
+    if (std::none_of(m_plan.decisions.begin(), m_plan.decisions.end(),
+            [](const OperatorDecision &decision) { return decision.splitBackward; }))
+        return;
+    const std::vector<bool> areOfWeights = gradientsOfWeights(m_graph);
+    std::vector<bool> anyOf(m_weightGradient.size(), false);
+    for (std::size_t o = 0; o < m_graph.operators.size(); ++o) {
+        const Operator &op = m_graph.operators[o];
+        const OperatorDecision &decision = m_plan.decisions[o];
+        if (op.direction != Direction::Backward || !decision.splitBackward)
+            continue;
+        std::vector<bool> ofWeights(op.outputs.size(), false);
+        std::vector<bool> others(op.outputs.size(), false);
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+            if (const TensorId output = op.outputs[slot]; output && isWanted(output))
+                (areOfWeights[static_cast<std::size_t>(output.index)] ? ofWeights : others)[slot] = true;
+        const auto any = [](const std::vector<bool> &list) {
+            return std::find(list.begin(), list.end(), true) != list.end();
+        };
+        if (!any(ofWeights) || (any(others) && categoryOf(op.kind) != OperatorCategory::Product))
+            continue;
+        if (any(others))
+            m_halves.emplace(static_cast<std::int32_t>(o),
+                std::pair(partOfBackward(m_graph, op, others), partOfBackward(m_graph, op, ofWeights)));
+        m_inWeightGradient[o] = true;
+        anyOf[static_cast<std::size_t>(decision.stage.index)] = true;
+    }
+    for (std::int32_t s = 0; s < m_plan.stageCount; ++s) {
+        if (!anyOf[static_cast<std::size_t>(s)])
+            continue;
+        const std::int32_t input = m_backward[static_cast<std::size_t>(s)];
+        m_builder.blocks()[static_cast<std::size_t>(input)].kind = SegmentKind::InputGradient;
+        m_weightGradient[static_cast<std::size_t>(s)] =
+            m_builder.addBlock(SegmentKind::WeightGradient, StageId{s}, 2e4 + (m_plan.stageCount - 1 - s));
+    }
+}
+
+/// The operator, with invalid ids for what `block` neither reads nor makes of it.
+const Operator &Lowering::shareOf(OperatorId id, std::int32_t block) const
+{
+    const auto halves = m_halves.find(id.index);
+    if (halves == m_halves.end())
+        return m_graph.at(id);
+    const bool ofWeights = m_builder.block(block).kind == SegmentKind::WeightGradient;
+    return ofWeights ? halves->second.second : halves->second.first;
+}
+
+/// The block that an operator makes gradients of weights in.
+std::int32_t Lowering::weightBlockOf(OperatorId id) const
+{
+    const auto o = static_cast<std::size_t>(id.index);
+    return m_inWeightGradient[o] ? m_weightGradient[static_cast<std::size_t>(m_plan.decisions[o].stage.index)]
+                                 : m_blockOf[o];
+}
+
+} // namespace planloom

@@ -1,0 +1,167 @@
+// Plans whose backward passes are split, or whose blocks run side by side: proven, run, and compared with the
+// model on one device.
+
+#include "engine/lowering/lower.h"
+#include "engine/runtime/check.h"
+#include "engine/table/table_text.h"
+#include "engine/verify/verify.h"
+
+#include "tests/engine/lowering/models_for_tests.h"
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <ostream>
+#include <set>
+
+namespace planloom {
+namespace {
+
+struct BlockPlan {
+    const char *model;
+    const char *rows;
+    std::int32_t devices;
+};
+
+std::ostream &operator<<(std::ostream &out, const BlockPlan &plan)
+{
+    return out << plan.model << " " << plan.rows;
+}
+
+Result<ExecutionPlan> loweredRows(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
+{
+    TRY(const auto table, parseTable(rows));
+    TRY(const auto completion, completePlan(graph, devices, table));
+    if (const auto error = firstError(completion))
+        return *error;
+    return lower(completion.plan, *clusterNamed("cpu:" + std::to_string(devices)));
+}
+
+class BlockSchedules : public testing::TestWithParam<BlockPlan>
+{
+};
+
+TEST_P(BlockSchedules, LikeTheModelOnOneDevice)
+{
+    const BlockPlan &given = GetParam();
+    const GraphSnapshot graph = trainingStep(given.model);
+    const auto plan = loweredRows(graph, given.rows, given.devices);
+    ASSERT_TRUE(plan) << describe(plan.error());
+    bool split = false;
+    bool sliced = false;
+    for (const DeviceProgram &device : plan->devices) {
+        for (const Segment &segment : device.segments)
+            split = split || segment.kind == SegmentKind::WeightGradient;
+        for (const ScheduleEntry &entry : device.schedule)
+            sliced = sliced
+                || (entry.begin > 0
+                    && device.segments[static_cast<std::size_t>(entry.segment)].kind == SegmentKind::Forward);
+    }
+    const std::string rows = given.rows;
+    EXPECT_EQ(split, rows.find("split-backward") != rows.npos || rows.find("zb-h1") != rows.npos);
+    EXPECT_EQ(sliced, rows.find("combined-1f1b") != rows.npos);
+    const auto report = verify(*plan);
+    ASSERT_TRUE(report) << describe(report.error());
+    ASSERT_TRUE(report->ok()) << report->failure->reason;
+    RunOptions options;
+    options.keepGradients = true;
+    options.randomWeights = true;
+    options.steps = 2;
+    const auto outcome = runOnCpu(*plan, options);
+    ASSERT_TRUE(outcome) << describe(outcome.error());
+    const auto reference = loweredRows(graph, "", 1);
+    ASSERT_TRUE(reference);
+    const auto check = checkAgainst(*reference, *plan, *outcome, options);
+    ASSERT_TRUE(check) << describe(check.error());
+    EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
+}
+
+constexpr const char *kGptOfTwo = "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24";
+constexpr const char *kT5OfOne = "zoo:t5?layers=1&hidden=16&heads=4&src=8&tgt=4&batch=4&vocab=24";
+constexpr const char *kSwinOfTwo =
+    "zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=2";
+constexpr const char *kEvoformerOfTwo =
+    "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=3&residues=4&heads=2&"
+    "pair_heads=2&head_width=4";
+constexpr const char *kMlpOfThree = "zoo:mlp?layers=3&hidden=12&batch=8";
+
+const BlockPlan kBlockPlans[] = {{kMlpOfThree, "split-backward all", 1},
+    {kMlpOfThree, "split-backward all\nsplit kind:Linear : value by 2\nplace all : devices 0,1", 2},
+    {kMlpOfThree,
+        "split-backward all\nmesh dp=2\nsplit all : batch over dp\nzero1 all over dp\nmicro-batches 2", 2},
+    {kGptOfTwo, "split-backward all\nmicro-batches 2", 1}, {kGptOfTwo, "split-backward layer:1", 1},
+    {kGptOfTwo, "split-backward all\nrecompute layer:* per layer\nmicro-batches 2", 1},
+    {kGptOfTwo, "split-backward all\nmesh x=2\nsplit all : heads over x", 2},
+    {kGptOfTwo, "split-backward all\nmesh x=2\nsplit all : sequence over x", 2},
+    {kGptOfTwo,
+        "micro-batches 4\nstage layer:1 : 1\nplace layer:1 : devices 1\nplace layer:0 : devices 0\n"
+        "schedule zb-h1",
+        2},
+    {kGptOfTwo,
+        "micro-batches 4\nstage layer:1 : 1\nplace layer:1 : devices 1\nplace layer:0 : devices 0\n"
+        "schedule 1f1b\nsplit-backward all\nrecompute layer:* per operator",
+        2},
+    {kGptOfTwo,
+        "micro-batches 2\nmesh dp=2 pp=2\nsplit all : batch over dp\nstage layer:1 : 1\nplace layer:1 : "
+        "pp=1\nplace layer:0 : pp=0\nschedule zb-h1",
+        4},
+    {kT5OfOne, "split-backward all\nmesh x=2\nsplit all : heads over x\nmicro-batches 2", 2},
+    {kGptOfTwo, "mesh x=2\nsplit all : heads over x\nmicro-batches 4\nschedule combined-1f1b", 2},
+    {kGptOfTwo,
+        "mesh tp=2 pp=2\nsplit all : heads over tp\nmicro-batches 4\nstage layer:1 : 1\nplace layer:1 : "
+        "pp=1\n"
+        "place layer:0 : pp=0\nschedule combined-1f1b",
+        4},
+    {kGptOfTwo,
+        "mesh dp=2 tp=2\nsplit all : batch over dp\nsplit all : heads over tp\nmicro-batches 2\n"
+        "schedule combined-1f1b\nsplit-backward all",
+        4},
+    {kT5OfOne, "mesh x=2\nsplit all : heads over x\nmicro-batches 2\nschedule combined-1f1b", 2},
+    {kGptOfTwo,
+        "micro-batches 2\nsplit all : batch by 2\nstage layer:0 : 0\nplace layer:0 : devices 0,1\n"
+        "stage layer:1 : 1\nplace layer:1 : devices 1,0\nschedule chimera",
+        2},
+    {kSwinOfTwo, "split-backward all\nmicro-batches 2", 1}, {kEvoformerOfTwo, "split-backward all", 1}};
+
+TEST(Bidirectional, GalleryPlanIsTheModel)
+{
+    const GraphSnapshot graph = trainingStep("zoo:gpt?layers=4&hidden=16&heads=4&seq=8&batch=8&vocab=24");
+    for (const char *gallery :
+        {"bidirectional:micro-batches=4", "bidirectional:micro-batches=2", "bidirectional"}) {
+        SCOPED_TRACE(gallery);
+        const auto table = galleryTable(gallery, graph, 4);
+        ASSERT_TRUE(table) << describe(table.error());
+        const auto completion = completePlan(graph, 4, *table);
+        ASSERT_TRUE(completion && !firstError(*completion));
+        const auto plan = lower(completion->plan, *clusterNamed("cpu:4"));
+        ASSERT_TRUE(plan) << describe(plan.error());
+        // Both ends of the pipeline on each device, and a copy of their weights.
+        std::set<std::int32_t> stages;
+        for (const Segment &segment : plan->devices[0].segments)
+            if (isPass(segment.kind))
+                stages.insert(segment.stage.index);
+        EXPECT_EQ(stages, (std::set<std::int32_t>{0, 3}));
+        const auto report = verify(*plan);
+        ASSERT_TRUE(report && report->ok()) << report->failure->reason;
+        RunOptions options;
+        options.keepGradients = true;
+        options.randomWeights = true;
+        options.steps = 2;
+        const auto outcome = runOnCpu(*plan, options);
+        ASSERT_TRUE(outcome) << describe(outcome.error());
+        const auto check = checkAgainst(*loweredRows(graph, "", 1), *plan, *outcome, options);
+        ASSERT_TRUE(check) << describe(check.error());
+        EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
+    }
+    EXPECT_FALSE(galleryTable("bidirectional", graph, 3));
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, BlockSchedules, testing::ValuesIn(kBlockPlans), [](const auto &info) {
+    std::string name = std::to_string(info.index) + "_";
+    for (const char letter : std::string(info.param.rows).substr(0, 60))
+        name += std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
+    return name;
+});
+
+} // namespace
+} // namespace planloom
