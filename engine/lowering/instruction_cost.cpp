@@ -58,7 +58,7 @@ double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, co
         return 0;
     // Half of a backward operator does, reads and writes less.
     std::optional<Operator> half;
-    if (whole.direction == Direction::Backward) {
+    if (whole.direction == Direction::Backward && whole.mirror) {
         std::vector<bool> made(whole.outputs.size());
         bool all = true;
         for (std::size_t slot = 0; slot < made.size(); ++slot) {
