@@ -146,10 +146,10 @@ void Lowering::reduceAccumulators()
                 return std::tie(a.box, a.summand) < std::tie(b.box, b.summand);
             });
             for (const auto &[box, alone, buffer, summands] : own) {
-                const bool all = static_cast<std::int32_t>(summands.size()) == m_transformed.summandCount[index];
+                const bool all =
+                    static_cast<std::int32_t>(summands.size()) == m_transformed.summandCount[index];
                 m_builder.setSummands(device, buffer, all ? SummandSet{} : summands);
-                m_materializer.made(tensor,
-                    m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block,
+                m_materializer.made(tensor, m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block,
                     {device, box, summands, buffer});
             }
         }

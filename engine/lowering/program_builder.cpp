@@ -150,7 +150,8 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                 } else if ((instruction.group >= 0 || instruction.acrossUnits)
                     && runsOnce(static_cast<std::int32_t>(block))) {
                     instruction.joined = mate && mate->kind == instruction.kind
-                        && mate->group == instruction.group && mate->acrossUnits == instruction.acrossUnits;
+                        && mate->group == instruction.group && mate->acrossUnits == instruction.acrossUnits
+                        && mate->combination == instruction.combination;
                 } else if ((instruction.kind == InstructionKind::Accumulate
                                || instruction.kind == InstructionKind::Sum)
                     && mate && last == mate) {

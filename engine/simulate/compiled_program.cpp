@@ -157,15 +157,21 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
                 const auto channel = static_cast<std::size_t>(slots[static_cast<std::size_t>(entry.slot)]);
                 entry.channel = symmetry.channelClass[channel];
                 const Bytes bytes = collectiveBytes(program, instruction);
-                entry.bytes = bytes.count;
+                entry.bytes = bytes.count * timesSent(instruction);
                 // Joined ones are one launch: each takes what it adds to the whole.
                 Bytes &bucket = buckets[static_cast<std::size_t>(entry.queue)];
                 const Bytes before = instruction.joined ? bucket : Bytes{};
                 bucket = before + bytes;
-                entry.duration = collectiveNanoseconds(*kind, bucket, symmetry.channels[channel]);
+                const auto takes = [&](Bytes all) {
+                    std::int64_t nanoseconds = collectiveNanoseconds(*kind, all, symmetry.channels[channel]);
+                    if (needsLargestFirst(instruction))
+                        nanoseconds +=
+                            collectiveNanoseconds(CollectiveKind::AllReduce, all, symmetry.channels[channel]);
+                    return nanoseconds;
+                };
+                entry.duration = takes(bucket);
                 if (instruction.joined)
-                    entry.duration = std::max<std::int64_t>(
-                        0, entry.duration - collectiveNanoseconds(*kind, before, symmetry.channels[channel]));
+                    entry.duration = std::max<std::int64_t>(0, entry.duration - takes(before));
                 if (instruction.overlaps)
                     entry.duration = exposedBesideProduct(program, segment.instructions, i, entry.duration);
                 continue;

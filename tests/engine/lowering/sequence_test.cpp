@@ -46,9 +46,9 @@ TEST(Sequence, AnotherOrderIsThatOfLoweringAnew)
     const auto materialized = materialize(first, cluster, costModelOf(cluster));
     ASSERT_TRUE(materialized) << describe(materialized.error());
     ExecutionPlan before;
-    for (const auto &[schedule, rows] : std::vector<std::pair<std::string, std::string>>{{"1f1b", ""},
-             {"gpipe", ""}, {"sequential", ""}, {"1f1b", "in-flight 6 stage 0"},
-             {"gpipe", "order forward before backward at -1 of 2"}}) {
+    for (const auto &[schedule, rows] :
+        std::vector<std::pair<std::string, std::string>>{{"1f1b", ""}, {"gpipe", ""}, {"sequential", ""},
+            {"1f1b", "in-flight 6 stage 0"}, {"gpipe", "order forward before backward at -1 of 2"}}) {
         SCOPED_TRACE(schedule + ", " + rows);
         const Plan plan = planWith(graph, pipeline + schedule, rows);
         EXPECT_TRUE(isSameButForOrder(first, plan));
@@ -83,8 +83,8 @@ TEST(Sequence, OtherSplitsAreNoMatterOfOrder)
     const auto graph = trainingStep("zoo:mlp?layers=8&hidden=8&batch=16");
     EXPECT_FALSE(isSameButForOrder(planWith(graph, "pipeline:stages=4,micro-batches=8", ""),
         planWith(graph, "pipeline:stages=4,micro-batches=4", "")));
-    EXPECT_FALSE(isSameButForOrder(
-        planWith(graph, "single", ""), planWith(graph, "single", "recompute all")));
+    EXPECT_FALSE(
+        isSameButForOrder(planWith(graph, "single", ""), planWith(graph, "single", "recompute all")));
 }
 
 } // namespace
