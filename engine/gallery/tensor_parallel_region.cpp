@@ -36,7 +36,6 @@ struct Search {
     const Graph &graph;
     std::int32_t parts = 1;
     std::vector<bool> trained{}; ///< By tensor: depends on a weight, so that its gradient matters.
-    std::vector<bool> isOutput{}; ///< By tensor: the model returns it.
     std::vector<std::int32_t> identifier{}; ///< By operator: decided by earlier regions.
     std::vector<std::int32_t> cut{}; ///< By tensor: its dimension cut by earlier regions; -1 if whole.
 
@@ -207,12 +206,9 @@ bool Region::setCut(TensorId tensor, std::int32_t dimension)
     if (const std::int32_t known = cutOf(tensor); known >= 0)
         return known == dimension
             || fail("'" + m_search.graph.at(tensor).name + "' would be cut in two ways");
-    if (m_whole.contains(tensor) || m_search.isOutput[static_cast<std::size_t>(tensor.index)]) {
-        const bool output = m_search.isOutput[static_cast<std::size_t>(tensor.index)];
-        return fail("'" + m_search.graph.at(tensor).name
-                + (output ? "' is an output of the model" : "' is needed whole"),
-            m_whole.contains(tensor) ? m_followed : tensor);
-    }
+    // What the model returns may be cut: the host takes it in pieces.
+    if (m_whole.contains(tensor))
+        return fail("'" + m_search.graph.at(tensor).name + "' is needed whole", m_followed);
     m_cut.emplace(tensor, dimension);
     m_open.push_back(tensor);
     return true;
@@ -276,7 +272,8 @@ void commit(Search &search, const Region &region, TensorParallelCut &result)
         search.identifier[static_cast<std::size_t>(op.index)] = identifier;
     for (const auto &[tensor, dimension] : region.cuts())
         search.cut[static_cast<std::size_t>(tensor.index)] = dimension;
-    ++result.regions;
+    // Pairs, and rows fed by slices; a loss or a lookup alone is no reason to split a model.
+    result.regions += region.losses() == 0 && region.products() > 1 ? 1 : 0;
 }
 
 /// Regions that begin with columns, and end with rows or with a loss's statistics of the classes.
@@ -400,7 +397,6 @@ TensorParallelCut findTensorParallel(const SelectorIndex &index, std::int32_t pa
     const Graph &graph = index.graph();
     Search search{index, graph, parts};
     search.trained.assign(graph.tensors.size(), false);
-    search.isOutput.assign(graph.tensors.size(), false);
     search.identifier.assign(graph.operators.size(), -1);
     search.cut.assign(graph.tensors.size(), -1);
     for (std::size_t t = 0; t < graph.tensors.size(); ++t)
@@ -415,10 +411,6 @@ TensorParallelCut findTensorParallel(const SelectorIndex &index, std::int32_t pa
                 search.trained[static_cast<std::size_t>(output.index)] = any;
         }
     }
-    for (const TensorId output : graph.outputs)
-        search.isOutput[static_cast<std::size_t>(output.index)] = true;
-    if (graph.loss.valid())
-        search.isOutput[static_cast<std::size_t>(graph.loss.index)] = true;
 
     TensorParallelCut result;
     findPairs(search, result);
