@@ -70,6 +70,15 @@ CostModel costModelOf(const Cluster &cluster)
     };
 }
 
+double reductionSeconds(
+    const CostModel &costs, CollectiveKind kind, Bytes bytes, GroupShape shape, Combination combination)
+{
+    const double once = costs.collective(kind, bytes, shape);
+    if (combination != Combination::LogSumExp)
+        return once;
+    return costs.collective(CollectiveKind::AllReduce, bytes, shape) + once;
+}
+
 DataType computeTypeOf(const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs)
 {
     for (const auto *list : {&outputs, &inputs}) {

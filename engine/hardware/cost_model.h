@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/graph/attention.h"
+#include "engine/graph/combination.h"
 #include "engine/graph/operator.h"
 #include "engine/graph/tensor.h"
 #include "engine/hardware/cost.h"
@@ -50,6 +51,14 @@ struct CostModel {
         return index < deviceClasses.size() ? deviceClasses[index] : 0;
     }
 };
+
+/// Seconds of an AllReduce or ReduceScatter that combines what members have by `combination`.
+///
+/// NCCL sums and takes maxima. Of logarithms it does in two what Megatron-LM does for its vocabulary-parallel
+/// loss (core/tensor_parallel/cross_entropy.py): an all-reduce of the maxima, then the collective itself for
+/// the sums of what lies below them; the element-wise steps between are launches of the kernels around.
+double reductionSeconds(
+    const CostModel &costs, CollectiveKind kind, Bytes bytes, GroupShape shape, Combination combination);
 
 /// By the figures of `cluster`: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of what
 /// it needs.

@@ -52,11 +52,24 @@ bool isCommunication(InstructionKind kind)
     }
 }
 
+bool combinesSummands(InstructionKind kind)
+{
+    return kind == InstructionKind::Sum || kind == InstructionKind::AllReduce
+        || kind == InstructionKind::ReduceScatter;
+}
+
+std::string textOf(const Instruction &instruction)
+{
+    const std::string name = nameOf(instruction.kind);
+    return instruction.combination == Combination::Sum ? name
+                                                       : name + " (" + nameOf(instruction.combination) + ")";
+}
+
 const char *nameOf(InstructionKind kind)
 {
-    static constexpr std::array<const char *, 17> kNames{"load", "kernel", "accumulate", "select", "concat",
+    static constexpr std::array<const char *, 18> kNames{"load", "kernel", "accumulate", "select", "concat",
         "sum", "value-select", "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast",
-        "send", "recv", "store", "update", "cast"};
+        "send", "recv", "store", "update", "cast", "weigh"};
     return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -10,6 +10,11 @@ bool Lowering::isWanted(TensorId tensor) const
         || std::find(m_graph.outputs.begin(), m_graph.outputs.end(), tensor) != m_graph.outputs.end();
 }
 
+bool Lowering::isInParts(TensorId tensor) const
+{
+    return tensor && m_transformed.summandCount[static_cast<std::size_t>(tensor.index)] > 1;
+}
+
 bool Lowering::isLeftOut(OperatorId id, bool output, std::size_t slot) const
 {
     const Operator &op = m_graph.at(id);
@@ -89,6 +94,7 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
     const Operator &op = m_graph.at(id);
     const auto o = static_cast<std::size_t>(id.index);
     TRY(const auto inputs, gatherInputs(id, block));
+    TRY(auto weighing, weighingOf(id));
     const bool noneWanted = std::none_of(
         op.outputs.begin(), op.outputs.end(), [this](TensorId tensor) { return tensor && isWanted(tensor); });
     const SegmentKind kind = m_builder.block(block).kind;
@@ -103,7 +109,7 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             const TensorView &view = part.outputs[slot];
             // Plain attention has its probabilities in memory even where nobody reads them again.
-            const bool kept = (view.tensor && isWanted(view.tensor))
+            const bool kept = (view.tensor && isWanted(view.tensor)) || weighing.weighs[slot]
                 || static_cast<std::int32_t>(slot) == probabilitiesOutput(op) || noneWanted;
             if (!view.tensor || !kept || isLeftOut(id, true, slot)) {
                 kernel.outputs.push_back(-1);
@@ -114,7 +120,8 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
                 .index = view.index,
                 .memory = memoryOf(view.tensor)};
             info.perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward;
-            if (m_transformed.summandCount[static_cast<std::size_t>(view.tensor.index)] > 1)
+            info.unweighed = weighing.by[slot] >= 0;
+            if (isInParts(view.tensor))
                 info.summands = {m_transformed.summandBase[o][slot] + view.value.index};
             kernel.outputs.push_back(m_builder.addBuffer(part.device, std::move(info)));
         }
@@ -128,6 +135,10 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
             const DataType made = m_types.made(id, slot);
             const DataType kept = m_types.accumulated(view.tensor);
             std::int32_t buffer = outputs[slot];
+            if (weighing.by[slot] >= 0 || weighing.weighs[slot])
+                weighing.made[slot].push_back({part.device, view.index, {summand}, buffer});
+            if (weighing.by[slot] >= 0)
+                continue;
             if (isWeightGradient(view.tensor)) { // adding widens by itself
                 if (made != kept && sizeOf(made) >= sizeOf(kept))
                     buffer = castBuffer(part.device, block, id, buffer, kept);
@@ -147,7 +158,7 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
                 view.tensor, block, {part.device, view.index, {summand}, buffer}, parts.size());
         }
     }
-    return {};
+    return weighParts(id, block, weighing);
 }
 
 /// Runs again, in `block`, the forward operators whose dropped outputs this backward operator reads.

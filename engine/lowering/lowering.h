@@ -85,6 +85,15 @@ private:
     void estimateBlocks();
 
     Result<void> emitOperator(OperatorId id, std::int32_t block, bool recompute);
+    /// Outputs of an operator whose parts have to be weighed (`Combination::Weighted`), by slot.
+    struct Weighing {
+        std::vector<std::int32_t> by{}; ///< The slot of the log-sum-exps; -1 where there is nothing to weigh.
+        std::vector<bool> weighs{}; ///< Another output is weighed by it.
+        std::vector<std::vector<Holding>> made{}; ///< What the parts made of both, in one order.
+    };
+    /// NotSupported where what is kept of one part would not be that of the whole.
+    Result<Weighing> weighingOf(OperatorId id) const;
+    Result<void> weighParts(OperatorId id, std::int32_t block, const Weighing &weighing);
     Result<std::vector<BufferList>> gatherInputs(OperatorId id, std::int32_t block);
     Result<std::vector<std::int32_t>> inputBuffers(
         TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
@@ -137,6 +146,8 @@ private:
     bool isPersistent(TensorId tensor) const;
     bool isWeightGradient(TensorId tensor) const;
     bool isWanted(TensorId tensor) const;
+    /// Several summands make up the tensor's value.
+    bool isInParts(TensorId tensor) const;
     /// True for probabilities that the plan does not keep: neither made nor read.
     bool isLeftOut(OperatorId op, bool output, std::size_t slot) const;
     MemoryKind memoryOf(TensorId tensor) const;

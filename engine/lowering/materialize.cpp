@@ -22,6 +22,7 @@ Materializer::Materializer(const Graph &graph, const BatchInfo &batch,
     , m_units(units)
     , m_batchCuts(batchCuts)
     , m_builder(builder)
+    , m_combinations(combinationsOf(graph))
     , m_tensors(graph.tensors.size())
     , m_sent(static_cast<std::size_t>(cluster.deviceCount), 0)
     , m_paths(cluster, costs)
@@ -424,7 +425,11 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
     if (perMicroBatch(block) && m_batch.tensorRole[static_cast<std::size_t>(tensor.index)] == BatchRole::Step
         && m_batch.tensorDimension[static_cast<std::size_t>(tensor.index)] >= 0)
         return ensureSlices(tensor, needs, type, block, op);
-    Task task{.tensor = tensor, .op = op, .block = block, .dataType = type};
+    Task task{.tensor = tensor,
+        .op = op,
+        .block = block,
+        .dataType = type,
+        .combination = onceWeighed(m_combinations[static_cast<std::size_t>(tensor.index)])};
     const auto meetLocally = [&] {
         bool all = true;
         for (std::size_t i = 0; i < needs.size(); ++i) {

@@ -73,6 +73,13 @@ public:
     /// Whether `block` has all of `needs` at hand, in one buffer each.
     bool holds(TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block) const;
 
+    /// Weighs what `block` made of a tensor whose parts are `Combination::Weighted`, each by the log-sum-exp
+    /// that its operator made beside it (`weights`, of the tensor `by`) and that of all parts, which is
+    /// brought to it. Both lists have the parts in one order, with their summands.
+    /// @return summands of the tensor, in that order
+    Result<std::vector<Holding>> weigh(TensorId tensor, const std::vector<Holding> &parts, TensorId by,
+        const std::vector<Holding> &weights, std::int32_t block, OperatorId op);
+
     /// What `block` or any other made of `tensor`: one entry per device and box after local merging.
     const std::vector<Holding> *holdingsOf(TensorId tensor, std::int32_t block) const;
     /// Blocks that made something of `tensor`, in the order of first making.
@@ -112,6 +119,7 @@ private:
         DataType dataType{};
         IndexMask whole{}; ///< Of the tensor, in micro-batch 0.
         SummandSet summands{}; ///< All that this conversion brings.
+        Combination combination = Combination::Sum; ///< The tensor's.
     };
     struct CrossingChoice {
         LayoutPath before{};
@@ -181,13 +189,14 @@ private:
     ScaleUnits m_units;
     std::int32_t m_batchCuts;
     ProgramBuilder &m_builder;
+    std::vector<Combination> m_combinations; ///< By tensor.
     std::vector<TensorState> m_tensors;
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> m_transfers{};
     std::vector<std::int64_t> m_sent{}; ///< Bytes sent so far by each device, to spread the load.
     PathFinder m_paths;
     /// By operator and tensor: whether `ensureParts` found something the first time.
     std::map<std::pair<OperatorId, TensorId>, bool> m_partsFound{};
-    using CrossingKey = std::tuple<Layout, Layout, std::vector<std::int64_t>, DataType,
+    using CrossingKey = std::tuple<Layout, Layout, std::vector<std::int64_t>, DataType, Combination,
         std::vector<std::int32_t>, std::vector<std::int32_t>>;
     std::map<CrossingKey, std::optional<CrossingChoice>> m_crossings{};
 };

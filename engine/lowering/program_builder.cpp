@@ -160,7 +160,8 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                     instruction.joined = mate && mate->kind == instruction.kind
                         && (runsOnce(static_cast<std::int32_t>(block))
                             || (last == mate && mate->waits == instruction.waits))
-                        && mate->group == instruction.group && mate->acrossUnits == instruction.acrossUnits;
+                        && mate->group == instruction.group && mate->acrossUnits == instruction.acrossUnits
+                        && mate->combination == instruction.combination;
                 } else if ((instruction.kind == InstructionKind::Accumulate
                                || instruction.kind == InstructionKind::Sum)
                     && mate && last == mate) {

@@ -113,6 +113,7 @@ DeviceExecutor::Prepared DeviceExecutor::prepare(const Instruction &instruction)
     case InstructionKind::Select:
     case InstructionKind::AllReduce:
     case InstructionKind::Broadcast:
+    case InstructionKind::Weigh:
         prepared.takesInput = sameBox;
         break;
     case InstructionKind::Concat:
@@ -397,9 +398,35 @@ Result<void> DeviceExecutor::sum(const Prepared &prepared, std::int32_t microBat
     if (prepared.takesInput)
         take(instruction.inputs[0], out, microBatch); // its data stays where `from` says
     TRY(std::byte *const to, acquire(out, microBatch));
-    if (!sumInto(to, from, static_cast<std::size_t>(slot(out).elements), slot(out).type))
+    if (!combineInto(
+            to, from, static_cast<std::size_t>(slot(out).elements), slot(out).type, instruction.combination))
         return Error{ErrorCode::NotSupported,
-            std::string{"values of type "} + nameOf(slot(out).type) + " cannot be added", {}, {}};
+            std::string{"values of type "} + nameOf(slot(out).type) + " cannot be combined by "
+                + nameOf(instruction.combination),
+            {}, {}};
+    return {};
+}
+
+Result<void> DeviceExecutor::weigh(const Prepared &prepared, std::int32_t microBatch)
+{
+    const Instruction &instruction = *prepared.source;
+    const std::int32_t part = instruction.inputs[0];
+    const std::int32_t own = instruction.inputs[1];
+    const std::int32_t all = instruction.inputs[2];
+    const std::int32_t out = instruction.outputs[0];
+    const auto rows = static_cast<std::size_t>(slot(own).elements);
+    const auto elements = static_cast<std::size_t>(slot(part).elements);
+    const std::byte *from = block(part, microBatch).data();
+    if (prepared.takesInput)
+        take(part, out, microBatch); // its data stays where `from` says
+    TRY(std::byte *const to, acquire(out, microBatch));
+    if (slot(all).elements != slot(own).elements || slot(all).type != slot(own).type
+        || slot(out).elements != slot(part).elements || slot(out).type != slot(part).type
+        || (rows > 0 && elements % rows != 0)
+        || !weighInto(to, from, slot(part).type, block(own, microBatch).data(), block(all, microBatch).data(),
+            slot(own).type, rows, rows == 0 ? 0 : elements / rows))
+        return Error{ErrorCode::InvalidInput, "a part and its weights do not fit",
+            "this plan was not made by Planloom, or is damaged", {}};
     return {};
 }
 
@@ -427,11 +454,12 @@ Result<void> DeviceExecutor::collective(
     const CollectiveBuffer in = prepared.takesInput ? out : collectiveBuffer(input, microBatch);
     switch (instruction.kind) {
     case InstructionKind::AllReduce:
-        return communicator.allReduce(instruction.group, in, out);
+        return communicator.allReduce(instruction.group, in, out, instruction.combination);
     case InstructionKind::AllGather:
         return communicator.allGather(instruction.group, in, out, instruction.dimension);
     case InstructionKind::ReduceScatter:
-        return communicator.reduceScatter(instruction.group, in, out, instruction.dimension);
+        return communicator.reduceScatter(
+            instruction.group, in, out, instruction.dimension, instruction.combination);
     case InstructionKind::AllToAll:
         return communicator.allToAll(
             instruction.group, in, out, instruction.dimension, instruction.gatherDimension);
@@ -513,6 +541,8 @@ Result<void> DeviceExecutor::execute(
         return message(prepared, microBatch, communicator);
     case InstructionKind::Cast:
         return cast(prepared, microBatch);
+    case InstructionKind::Weigh:
+        return weigh(prepared, microBatch);
     case InstructionKind::Store:
         return {}; // its claims say what goes to the host
     case InstructionKind::Update: {

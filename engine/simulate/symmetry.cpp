@@ -180,7 +180,8 @@ private:
             colour.add(instruction.op.index);
         colour.add(static_cast<std::int32_t>(instruction.kind) * 128 + (instruction.waits ? 64 : 0)
             + (instruction.overlaps ? 32 : 0) + (instruction.acrossUnits ? 16 : 0)
-            + static_cast<std::int32_t>(queueOf(instruction)) * 2 + (instruction.joined ? 1 : 0));
+            + static_cast<std::int32_t>(queueOf(instruction)) * 2 + (instruction.joined ? 1 : 0)
+            + static_cast<std::int32_t>(instruction.combination) * 4096);
         colour.add(instruction.inputs);
         colour.add(instruction.outputs);
         if (!isCommunication(instruction.kind))

@@ -1,5 +1,7 @@
 #include "engine/verify/instruction_rules.h"
 
+#include "engine/verify/combination_rules.h"
+
 #include <algorithm>
 #include <optional>
 
@@ -31,6 +33,8 @@ std::string textOf(const ExecutionPlan &plan, const Content &content)
     if (!content.valuePart.complete())
         text += " part " + std::to_string(content.valuePart.index) + "/"
             + std::to_string(content.valuePart.count);
+    if (content.unweighed)
+        text += " unweighed";
     if (content.share == UnitShare::Partial)
         text += " of one unit's micro-batches";
     if (content.share == UnitShare::Shard)
@@ -233,6 +237,7 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
             && specification.updateOf(output.tensor) == view.tensor;
         if ((output.tensor != view.tensor && !inPlace) || *output.box != view.index
             || *output.summands != summands || !output.valuePart.complete()
+            || output.unweighed != (count > 1 && specification.weightTensor(view.tensor))
             || !isShard(output, specification.outputShard(instruction.op, slot)))
             return op.name + " makes " + toString(view) + " of " + nameOfTensor(plan, view.tensor)
                 + ", its buffer is " + textOf(plan, output);
@@ -307,6 +312,10 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         return side.inputs.size() == inputs && side.outputs.size() == outputs && present(side.inputs)
             && present(side.outputs);
     };
+    if (auto reason = checkCombination(plan, specification, side); !reason.empty())
+        return reason;
+    if (instruction.kind == InstructionKind::Weigh)
+        return checkWeigh(plan, specification, side);
     if (instruction.kind == InstructionKind::Kernel)
         return checkKernel(plan, specification, side);
 
@@ -362,7 +371,8 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
             || input.share == UnitShare::Partial || output.share != expected
             || (input.share == UnitShare::Shard && !sharedAlike(input, output)))
             return wrong();
-        if (roleOf(plan, input.tensor) != BatchRole::Summand)
+        if (roleOf(plan, input.tensor) != BatchRole::Summand
+            || onceWeighed(specification.combination(input.tensor)) != Combination::Sum)
             return nameOfTensor(plan, input.tensor)
                 + " is not a sum over micro-batches, and cannot be accumulated";
         // The accumulator's set must name every summand that is added to it.
@@ -423,7 +433,10 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
             ? std::string{}
             : wrong();
     case InstructionKind::ValueSelect:
+        // Parts of a value add up to it, and so do its own summands only where it is their sum.
         return contains(*input.box, *output.box) && *input.summands == *output.summands
+                && (input.summands->empty()
+                    || onceWeighed(specification.combination(input.tensor)) == Combination::Sum)
                 && input.valuePart.complete() && !output.valuePart.complete() && output.valuePart.index >= 0
                 && output.valuePart.index < output.valuePart.count
             ? std::string{}
@@ -442,6 +455,9 @@ std::string checkCommunication(
 {
     const Instruction &first = *sides.front().instruction;
     const char *name = nameOf(first.kind);
+    for (const Side &side : sides)
+        if (auto reason = checkCombination(plan, specification, side); !reason.empty())
+            return reason;
     if (first.kind == InstructionKind::Send || first.kind == InstructionKind::Recv) {
         const Side &sender = sides[0];
         const Side &receiver = sides[1];

@@ -16,6 +16,7 @@ struct Content {
     const IndexMask *box = nullptr; ///< In micro-batch 0.
     const SummandSet *summands = nullptr;
     ValueMask valuePart{};
+    bool unweighed = false;
     bool perMicroBatch = true;
     bool persistent = false;
     UnitShare share = UnitShare::Same;

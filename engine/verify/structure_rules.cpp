@@ -231,7 +231,7 @@ private:
         const bool inProduct = before && adds && before->kind == InstructionKind::Kernel;
         if (!before || (before->kind != instruction.kind && !inProduct) || queueOf(*before) != queue
             || before->group != instruction.group || before->acrossUnits != instruction.acrossUnits
-            || isMessage(instruction.kind))
+            || before->combination != instruction.combination || isMessage(instruction.kind))
             return std::string("a ") + nameOf(instruction.kind)
                 + " is joined to what it cannot be launched together with";
         return {};

@@ -169,6 +169,7 @@ Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) co
         content.box = &buffer.index;
         content.summands = &buffer.summands;
         content.valuePart = buffer.valuePart;
+        content.unweighed = buffer.unweighed;
         content.perMicroBatch = buffer.perMicroBatch;
         content.persistent = buffer.persistent;
         content.share = buffer.share;

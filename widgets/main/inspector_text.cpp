@@ -125,6 +125,16 @@ std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> 
     return types;
 }
 
+/// A split along the identifier leaves parts of some output that are not summed.
+bool combinesOtherwise(const Annotation &annotation, std::int32_t identifier)
+{
+    for (std::size_t slot = 0; slot < annotation.outputs.size(); ++slot)
+        if (combinationOf(annotation, slot) != Combination::Sum
+            && !mentions(annotation.outputs[slot], identifier))
+            return true;
+    return false;
+}
+
 void dimensions(Sheet &sheet, const OpenedModel &model, OperatorId id)
 {
     const Operator &op = model.graph->at(id);
@@ -136,8 +146,11 @@ void dimensions(Sheet &sheet, const OpenedModel &model, OperatorId id)
         const Dimension &dimension = op.annotation.dimensions[i];
         const std::string name = displayName(model.index->dimensions(), id, static_cast<std::int32_t>(i));
         const QString meaning = dimension.mark == DimensionMark::Frozen ? tr("%1, can't be split")
-            : dimension.mark == DimensionMark::Reduce ? tr("%1, a split leaves partial sums")
-                                                      : tr("%1, may be split");
+            : dimension.mark == DimensionMark::Reduce
+            ? combinesOtherwise(op.annotation, static_cast<std::int32_t>(i))
+                ? tr("%1, a split leaves parts to be combined")
+                : tr("%1, a split leaves partial sums")
+            : tr("%1, may be split");
         const QString label = sheet.mono(escaped(dimension.name));
         sheet.row(name.empty() ? label : tr("%1 %2").arg(label, escaped(name)), meaning.arg(dimension.size));
     }
