@@ -43,6 +43,9 @@ struct CostModel {
     /// By device of the whole cluster; empty where all are of class 0.
     std::vector<std::int32_t> deviceClasses{};
 
+    /// Copying `bytes` between a device of this class and its host, either way.
+    std::function<double(Bytes bytes, std::int32_t deviceClass)> hostCopy{};
+
     /// @param device  by its number in the whole cluster
     std::int32_t classOf(DeviceId device) const
     {
@@ -50,6 +53,10 @@ struct CostModel {
         return index < deviceClasses.size() ? deviceClasses[index] : 0;
     }
 };
+
+/// Seconds of a copy between a device and its host; as within the device where `costs` does not know the
+/// host.
+double hostCopySeconds(const CostModel &costs, Bytes bytes, std::int32_t deviceClass = 0);
 
 /// By the figures of `cluster`: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of what
 /// it needs.

@@ -164,13 +164,14 @@ Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) co
         const BufferInfo &buffer = own.buffers[at(index)];
         content.dataType = buffer.dataType;
         content.tensor = buffer.tensor;
-        if (!written && buffer.persistent && state.updated[at(index)])
+        if (!written && state.updated[at(index)])
             content.tensor = m_spec.updateOf(buffer.tensor);
         content.box = &buffer.index;
         content.summands = &buffer.summands;
         content.valuePart = buffer.valuePart;
         content.perMicroBatch = buffer.perMicroBatch;
         content.persistent = buffer.persistent;
+        content.inPlace = written && updatesInPlace(m_plan, own, instruction, index);
         content.share = buffer.share;
         content.shardDimension = buffer.shardDimension;
         content.shardEnd = buffer.shardEnd;
@@ -233,7 +234,8 @@ bool Interpreter::begin(std::int32_t device)
             if (life != Life::Alive)
                 return fail(device, "a persistent buffer is written before it is loaded");
         } else if (life != Life::Unwritten
-            && !(instruction.kind == InstructionKind::Accumulate && life == Life::Alive))
+            && !(instruction.kind == InstructionKind::Accumulate && life == Life::Alive)
+            && !updatesInPlace(m_plan, program(device), instruction, index))
             return fail(device, "'" + m_graph.at(buffer.tensor).name + "' is written twice");
     }
     return true;
@@ -406,7 +408,10 @@ bool Interpreter::advance(std::int32_t device, std::vector<std::int32_t> &runnab
                 return false;
             if (m_graph.at(instruction->op).direction == Direction::Optimizer)
                 for (const std::int32_t index : instruction->outputs)
-                    if (index >= 0 && program(device).buffers[at(index)].persistent && !update(device, index))
+                    if (index >= 0
+                        && (program(device).buffers[at(index)].persistent
+                            || updatesInPlace(m_plan, program(device), *instruction, index))
+                        && !update(device, index))
                         return false;
             break;
         case InstructionKind::Accumulate:
@@ -417,6 +422,10 @@ bool Interpreter::advance(std::int32_t device, std::vector<std::int32_t> &runnab
             if (!store(device, *instruction, microBatch))
                 return false;
             break;
+        case InstructionKind::Offload:
+            if (!program(device).buffers[at(instruction->outputs[0])].persistent)
+                break;
+            [[fallthrough]];
         case InstructionKind::Update:
             if (!update(device, instruction->outputs[0]))
                 return false;
