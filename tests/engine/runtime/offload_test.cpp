@@ -37,7 +37,7 @@ std::ostream &operator<<(std::ostream &out, const OffloadingPlan &plan)
 }
 
 /// Of a model of the zoo, or of the model set; null where that is not there.
-GraphSnapshot adamStepOf(const std::string &model)
+GraphSnapshot offloadedStepOf(const std::string &model)
 {
     const std::filesystem::path file = kModelFiles / (model + ".onnx");
     const bool fromZoo = model.rfind("zoo:", 0) == 0;
@@ -51,7 +51,7 @@ GraphSnapshot adamStepOf(const std::string &model)
 }
 
 /// Copies without latency, so that each is launched alone: the most that can go wrong.
-Cluster prompt(std::int32_t devices)
+Cluster promptCluster(std::int32_t devices)
 {
     Cluster cluster = *clusterNamed("cpu:" + std::to_string(devices));
     cluster.device.hostLatency.value = 0;
@@ -65,12 +65,12 @@ ExecutionPlan offloadingPlanOf(const GraphSnapshot &graph, const std::string &ro
     const auto completion = completePlan(graph, devices, *table);
     EXPECT_TRUE(completion) << describe(completion.error());
     EXPECT_FALSE(firstError(*completion)) << describe(*firstError(*completion));
-    auto plan = lower(completion->plan, prompt(devices));
+    auto plan = lower(completion->plan, promptCluster(devices));
     EXPECT_TRUE(plan) << describe(plan.error());
     return *std::move(plan);
 }
 
-std::int64_t copiesIn(const ExecutionPlan &plan, InstructionKind kind)
+std::int64_t hostCopiesIn(const ExecutionPlan &plan, InstructionKind kind)
 {
     std::int64_t count = 0;
     for (const DeviceProgram &device : plan.devices)
@@ -80,7 +80,7 @@ std::int64_t copiesIn(const ExecutionPlan &plan, InstructionKind kind)
     return count;
 }
 
-void expectTheModel(const ExecutionPlan &plan)
+void expectOffloadedIsTheModel(const ExecutionPlan &plan)
 {
     const auto report = verify(plan);
     ASSERT_TRUE(report) << describe(report.error());
@@ -105,43 +105,45 @@ class OffloadRows : public testing::TestWithParam<OffloadingPlan>
 TEST_P(OffloadRows, GiveAPlanThatIsTheModel)
 {
     const OffloadingPlan &given = GetParam();
-    const GraphSnapshot graph = adamStepOf(given.model);
+    const GraphSnapshot graph = offloadedStepOf(given.model);
     if (!graph)
         GTEST_SKIP() << "the model set is not at " << kModelFiles;
     const ExecutionPlan plan = offloadingPlanOf(graph, given.rows, given.devices);
-    EXPECT_GT(copiesIn(plan, InstructionKind::Offload), 0);
-    EXPECT_GT(copiesIn(plan, InstructionKind::Fetch), 0);
-    expectTheModel(plan);
+    EXPECT_GT(hostCopiesIn(plan, InstructionKind::Offload), 0);
+    EXPECT_GT(hostCopiesIn(plan, InstructionKind::Fetch), 0);
+    expectOffloadedIsTheModel(plan);
     // Its file says it all.
     const auto again = executionPlanFromJson(toJson(plan));
     ASSERT_TRUE(again) << describe(again.error());
     EXPECT_EQ(again->devices, plan.devices);
-    const auto timeline = simulate(plan, prompt(given.devices));
+    const auto timeline = simulate(plan, promptCluster(given.devices));
     ASSERT_TRUE(timeline) << describe(timeline.error());
     EXPECT_GT(timeline->hostPeak.front().count, 0);
 }
 
-constexpr const char *kGpt2 = "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24";
-constexpr const char *kT5 = "zoo:t5?layers=1&hidden=16&heads=4&src=8&tgt=4&batch=4&vocab=24";
-constexpr const char *kBoth = "offload all : states\noffload all : activations";
-constexpr const char *kBothOverTwo =
+constexpr const char *kGpt2Offloaded = "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24";
+constexpr const char *kT5Offloaded = "zoo:t5?layers=1&hidden=16&heads=4&src=8&tgt=4&batch=4&vocab=24";
+constexpr const char *kBothOffloaded = "offload all : states\noffload all : activations";
+constexpr const char *kBothOffloadedOverTwo =
     "mesh x=2\nsplit all : batch over x\noffload all : states\noffload all : activations";
 
-const OffloadingPlan kOffloading[] = {{kGpt2, "offload all : states", 1},
-    {kGpt2, "offload all : activations", 1}, {kGpt2, "offload all : states\noffload all : activations", 1},
-    {kGpt2, "micro-batches 4\noffload all : states\noffload layer:0 : activations", 1},
-    {kGpt2,
+const OffloadingPlan kOffloading[] = {{kGpt2Offloaded, "offload all : states", 1},
+    {kGpt2Offloaded, "offload all : activations", 1},
+    {kGpt2Offloaded, "offload all : states\noffload all : activations", 1},
+    {kGpt2Offloaded, "micro-batches 4\noffload all : states\noffload layer:0 : activations", 1},
+    {kGpt2Offloaded,
         "micro-batches 2\nstage layer:1 : 1\nschedule 1f1b\noffload all : states\noffload all : activations",
         2},
-    {kGpt2, "mesh x=2\nsplit all : heads over x\noffload all : activations\noffload all : states", 2},
-    {kGpt2, "mesh x=2\nsplit all : sequence over x\noffload all : activations", 2},
-    {kGpt2, "mesh dp=2\nsplit all : batch over dp\nzero1 all over dp\noffload all : states", 2},
-    {kGpt2, "recompute layer:* per layer\noffload all : activations", 1},
-    {kT5, "offload all : states\noffload all : activations", 1},
-    {kT5, "mesh x=2\nsplit all : batch over x\noffload all : states\noffload all : activations", 2},
-    {"gpt2_tiny", kBoth, 1}, {"gpt2_tiny", kBothOverTwo, 2}, {"t5_tiny", kBoth, 1},
-    {"t5_tiny", kBothOverTwo, 2}, {"swin_tiny", kBoth, 1}, {"swin_tiny", kBothOverTwo, 2},
-    {"evoformer_tiny", kBoth, 1},
+    {kGpt2Offloaded, "mesh x=2\nsplit all : heads over x\noffload all : activations\noffload all : states",
+        2},
+    {kGpt2Offloaded, "mesh x=2\nsplit all : sequence over x\noffload all : activations", 2},
+    {kGpt2Offloaded, "mesh dp=2\nsplit all : batch over dp\nzero1 all over dp\noffload all : states", 2},
+    {kGpt2Offloaded, "recompute layer:* per layer\noffload all : activations", 1},
+    {kT5Offloaded, "offload all : states\noffload all : activations", 1},
+    {kT5Offloaded, "mesh x=2\nsplit all : batch over x\noffload all : states\noffload all : activations", 2},
+    {"gpt2_tiny", kBothOffloaded, 1}, {"gpt2_tiny", kBothOffloadedOverTwo, 2}, {"t5_tiny", kBothOffloaded, 1},
+    {"t5_tiny", kBothOffloadedOverTwo, 2}, {"swin_tiny", kBothOffloaded, 1},
+    {"swin_tiny", kBothOffloadedOverTwo, 2}, {"evoformer_tiny", kBothOffloaded, 1},
     {"evoformer_tiny", "mesh x=2\nsplit all : heads over x\noffload all : activations", 2}};
 
 INSTANTIATE_TEST_SUITE_P(Models, OffloadRows, testing::ValuesIn(kOffloading), [](const auto &info) {
@@ -153,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(Models, OffloadRows, testing::ValuesIn(kOffloading), []
 
 TEST(Offload, KeepsMasterWeightsOnTheHost)
 {
-    const GraphSnapshot graph = adamStepOf(kGpt2);
+    const GraphSnapshot graph = offloadedStepOf(kGpt2Offloaded);
     const ExecutionPlan plan = offloadingPlanOf(graph, "precision all : bf16\noffload all : states", 1);
     std::int64_t parameters = 0;
     for (const Tensor &tensor : graph->tensors)
@@ -161,7 +163,7 @@ TEST(Offload, KeepsMasterWeightsOnTheHost)
             parameters += elementCount(tensor.type.shape);
     const auto report = verify(plan);
     ASSERT_TRUE(report && report->ok()) << report->failure->reason;
-    const auto timeline = simulate(plan, prompt(1));
+    const auto timeline = simulate(plan, promptCluster(1));
     ASSERT_TRUE(timeline) << describe(timeline.error());
     EXPECT_EQ(timeline->hostPeak.front().count, parameters * 12); // the weight and two states in fp32
     RunOptions options;
@@ -180,8 +182,8 @@ TEST(Offload, OfRandomTablesIsTheModel)
 {
     std::mt19937 random(11);
     int offloaded = 0;
-    for (const char *model : {kGpt2, kT5}) {
-        const GraphSnapshot graph = adamStepOf(model);
+    for (const char *model : {kGpt2Offloaded, kT5Offloaded}) {
+        const GraphSnapshot graph = offloadedStepOf(model);
         for (int round = 0; round < 16; ++round) {
             SCOPED_TRACE(testing::Message() << model << ", round " << round);
             ConstraintTable table = randomTable(*graph, 3, random, {.touched = 0.3});
@@ -192,11 +194,11 @@ TEST(Offload, OfRandomTablesIsTheModel)
             ASSERT_TRUE(completion) << describe(completion.error());
             if (firstError(*completion))
                 continue;
-            const auto plan = lower(completion->plan, prompt(3));
+            const auto plan = lower(completion->plan, promptCluster(3));
             if (!plan)
                 continue; // refused with a reason, as without these rows
-            offloaded += copiesIn(*plan, InstructionKind::Fetch) > 0 ? 1 : 0;
-            expectTheModel(*plan);
+            offloaded += hostCopiesIn(*plan, InstructionKind::Fetch) > 0 ? 1 : 0;
+            expectOffloadedIsTheModel(*plan);
         }
     }
     EXPECT_GT(offloaded, 12);

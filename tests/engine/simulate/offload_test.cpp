@@ -8,10 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace planloom {
 namespace {
@@ -49,36 +48,97 @@ Offloaded offloaded(const GraphSnapshot &graph, const std::string &rows, double 
     return {*std::move(plan), *std::move(timeline)};
 }
 
-TEST(OffloadedMemory, Prints)
+// An MLP 8 -> 16 -> ... -> 16 -> 4: weights of 8 x 16, 16 x 16 and 16 x 4 floats with biases of 16, 16 and 4.
+constexpr std::int64_t kFirst = (8 * 16 + 16) * 4; // bytes of a layer's parameters
+constexpr std::int64_t kMiddle = (16 * 16 + 16) * 4;
+constexpr std::int64_t kLast = (16 * 4 + 4) * 4;
+constexpr std::int64_t kScalars = 8; // the number of labels, and where the backward pass begins
+
+TEST(OffloadedMemory, OfAnMlpHoldsTheStatesOfTwoUpdates)
 {
-    for (const char *model : {"zoo:mlp?layers=4&input=8&hidden=16&classes=4&batch=8",
-             "zoo:gpt?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=16"})
-        for (const char *rows : {"", "offload all : states", "offload all : activations"}) {
-            const auto graph = adamStep(model);
-            const Offloaded result = offloaded(graph, rows);
-            std::printf("== %s %s peak %lld act %lld state %lld host %lld\n", model, rows,
-                (long long)result.memory().peak.count,
-                (long long)most(result.memory(), MemoryKind::Activation),
-                (long long)most(result.memory(), MemoryKind::OptimizerState),
-                (long long)result.timeline.hostPeak[0].count);
-            const auto &dev = result.plan.devices[0];
-            for (const Segment &segment : dev.segments)
-                for (const Instruction &i : segment.instructions) {
-                    std::printf("  %s %s %s%s%s:", nameOf(segment.kind), nameOf(i.kind),
-                        i.op.valid() ? graph->at(i.op).name.c_str() : "", i.waits ? " waits" : "",
-                        i.joined ? " joined" : "");
-                    for (auto *l : {&i.inputs, &i.outputs, &i.deaths}) {
-                        std::printf(" |");
-                        for (auto b : *l)
-                            if (b >= 0)
-                                std::printf(" %d%s(%s,%lld)", b,
-                                    dev.buffers[b].place == MemoryPlace::Host ? "H" : "",
-                                    graph->at(dev.buffers[b].tensor).name.c_str(),
-                                    (long long)sizeOf(dev.buffers[b]).count);
-                    }
-                    std::printf("\n");
-                }
-        }
+    const auto graph = adamStep("zoo:mlp?layers=4&input=8&hidden=16&classes=4&batch=8");
+    const std::int64_t weights = kFirst + 2 * kMiddle + kLast + kScalars;
+    const std::int64_t states = 2 * (weights - kScalars); // AdamW's two moments
+    const Offloaded kept = offloaded(graph, "");
+    const Offloaded moved = offloaded(graph, "offload all : states");
+    EXPECT_EQ(most(kept.memory(), MemoryKind::OptimizerState), states);
+    EXPECT_EQ(kept.timeline.hostPeak.front().count, 0);
+    EXPECT_EQ(moved.timeline.hostPeak.front().count, states);
+    // While the bias of the first layer is updated, the moments of the second layer's weight come.
+    const std::int64_t staged = 2 * (16 + 16 * 16) * 4;
+    EXPECT_EQ(most(moved.memory(), MemoryKind::OptimizerState), staged);
+    // Then all gradients are there but the first weight's, which is updated.
+    EXPECT_EQ(moved.memory().peak.count, weights + (weights - kScalars - 8 * 16 * 4) + staged);
+    // Without: the most is there while the second layer is derived. Gradients of the two layers behind it,
+    // its own, what it read, what it was given and what it gives: 8 x 16 floats each.
+    EXPECT_EQ(kept.memory().peak.count, weights + states + kLast + 2 * kMiddle + 3 * (8 * 16 * 4));
+    // What is written back is there for the next step.
+    EXPECT_EQ(moved.memory().bytes.back(), moved.memory().bytes.front());
+}
+
+TEST(OffloadedMemory, OfAnMlpHoldsTheActivationsOfOneLayer)
+{
+    const auto graph = adamStep("zoo:mlp?layers=6&input=8&hidden=16&classes=4&batch=256");
+    const std::int64_t parameters = kFirst + 4 * kMiddle + kLast;
+    const std::int64_t always = 3 * parameters + kScalars; // weights and two moments
+    const std::int64_t one = 256 * 16 * 4; // what a layer makes
+    const Offloaded kept = offloaded(graph, "");
+    const Offloaded moved = offloaded(graph, "offload all : activations");
+    // Without: five layers keep what their Relu makes. The last Relu to have run is derived first: from the
+    // gradient of what it made, that of what it read. The gradients of the last layer are there.
+    EXPECT_EQ(kept.memory().peak.count, always + kLast + 7 * one);
+    // With: where the second Relu is derived there are what it made, both gradients, and what the first one
+    // made, which the layer between them reads next. Five layers have their gradients.
+    EXPECT_EQ(moved.memory().peak.count, always + kLast + 3 * kMiddle + 4 * one);
+    // On the host: what five Relu made, and the logits.
+    EXPECT_EQ(moved.timeline.hostPeak.front().count, 5 * one + 256 * 4 * 4);
+}
+
+TEST(OffloadedMemory, OfTransformerLayersDoesNotGrowWithTheirNumber)
+{
+    // 2 x 8 tokens of 16 floats. The backward pass of a layer reads: what both norms made, query, key, value,
+    // the attention's output by heads and merged, both residuals (11 times the tokens with what follows),
+    // what the feed-forward layer makes before and behind its activation (4 each), and for each token and
+    // each of 2 heads the logarithm of the attention's sum.
+    const std::int64_t tokens = 2 * 8 * 16 * 4;
+    const std::int64_t layer = (2 + 3 + 2 + 2 + 4 + 4) * tokens + 2 * 8 * 2 * 4;
+    const auto graphOf = [](int layers) {
+        return adamStep(
+            "zoo:gpt?layers=" + std::to_string(layers) + "&hidden=16&heads=2&seq=8&batch=2&vocab=16");
+    };
+    const auto two = graphOf(2);
+    const auto three = graphOf(3);
+    const Offloaded keptTwo = offloaded(two, "");
+    const Offloaded keptThree = offloaded(three, "");
+    const Offloaded movedTwo = offloaded(two, "offload all : activations");
+    const Offloaded movedThree = offloaded(three, "offload all : activations");
+    const auto activations = [](const Offloaded &plan) {
+        return most(plan.memory(), MemoryKind::Activation);
+    };
+    EXPECT_EQ(activations(keptThree) - activations(keptTwo), layer);
+    EXPECT_EQ(activations(movedThree), activations(movedTwo));
+    EXPECT_EQ(movedThree.timeline.hostPeak.front().count - movedTwo.timeline.hostPeak.front().count, layer);
+}
+
+TEST(OffloadedMemory, ComesJustInTimeAndShowsOnItsQueue)
+{
+    const auto graph = adamStep("zoo:mlp?layers=6&input=8&hidden=16&classes=4&batch=256");
+    const Offloaded kept = offloaded(graph, "");
+    const Offloaded fast = offloaded(graph, "offload all : activations");
+    const Offloaded slow = offloaded(graph, "offload all : activations", 1e-3);
+    // Behind what is computed, but for the one that the backward pass begins with.
+    EXPECT_LE(fast.timeline.step.count(), kept.timeline.step.count() + 200);
+    const auto [begin, end] = rowsOf(slow.timeline, 0, QueueKind::Copy);
+    std::map<InstructionKind, int> spans;
+    for (std::size_t row = begin; row < end; ++row) {
+        const Segment &segment =
+            slow.plan.devices[0].segments[static_cast<std::size_t>(slow.timeline.spans.segment[row])];
+        ++spans[segment.instructions[static_cast<std::size_t>(slow.timeline.spans.instruction[row])].kind];
+        EXPECT_EQ(slow.timeline.spans.duration[row], 1'000'000);
+    }
+    EXPECT_EQ(
+        spans, (std::map<InstructionKind, int>{{InstructionKind::Offload, 6}, {InstructionKind::Fetch, 6}}));
+    EXPECT_GE(slow.timeline.step.count(), 12'000'000);
 }
 
 } // namespace
