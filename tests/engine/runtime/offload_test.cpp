@@ -158,9 +158,9 @@ TEST(Offload, KeepsMasterWeightsOnTheHost)
     const GraphSnapshot graph = offloadedStepOf(kGpt2Offloaded);
     const ExecutionPlan plan = offloadingPlanOf(graph, "precision all : bf16\noffload all : states", 1);
     std::int64_t parameters = 0;
-    for (const Tensor &tensor : graph->tensors)
-        if (tensor.role == TensorRole::Weight)
-            parameters += elementCount(tensor.type.shape);
+    for (const Operator &op : graph->operators)
+        if (op.direction == Direction::Optimizer)
+            parameters += elementCount(graph->at(op.inputs.front()).type.shape);
     const auto report = verify(plan);
     ASSERT_TRUE(report && report->ok()) << report->failure->reason;
     const auto timeline = simulate(plan, promptCluster(1));
