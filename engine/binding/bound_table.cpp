@@ -273,6 +273,10 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
         now.attention = meaning.attention;
         binding.attentionRow = row;
     }
+    if (meaning.offloaded) {
+        now.offloaded = true;
+        binding.offloadRow = row;
+    }
     return std::nullopt;
 }
 

@@ -47,7 +47,16 @@ enum class InstructionKind : std::uint8_t {
     Cast, ///< (in) -> out: the same box and summands in another type, rounded to the nearest, ties to even.
     Weigh, ///< (part, its log-sum-exp, that of all) -> out: part x exp(its log-sum-exp - that of all), row by
            ///< row: a summand of a value that is `Combination::Weighted`.
+    Offload, ///< (in) -> out: the same in host memory. Into a persistent buffer it writes the new value.
+    Fetch, ///< (in) -> out: what waits in host memory, back on the device.
 };
+constexpr std::size_t kInstructionKindCount = static_cast<std::size_t>(InstructionKind::Fetch) + 1;
+
+/// Copies between a device and its host.
+inline bool isHostCopy(InstructionKind kind)
+{
+    return kind == InstructionKind::Offload || kind == InstructionKind::Fetch;
+}
 
 /// The queues of a device. Each runs what it is given in order, all of them side by side. An instruction
 /// starts once it heads its queue and its input buffers are complete; a collective starts once all its
@@ -71,6 +80,10 @@ const char *nameOf(InstructionKind kind); ///< "all-reduce"
 enum class MemoryKind : std::uint8_t { Weight, Gradient, OptimizerState, Activation, Input, Communication };
 constexpr int kMemoryKindCount = 6;
 const char *nameOf(MemoryKind kind);
+
+/// Where a buffer's memory is. What is on the host can only be copied: no kernel reads it.
+enum class MemoryPlace : std::uint8_t { Device, Host };
+const char *nameOf(MemoryPlace place); ///< "host"
 
 /// Summands of a pTensor's value, ascending; empty means the complete value. The parts of a value that is
 /// combined otherwise than by summing are called so, too.
@@ -103,6 +116,7 @@ struct BufferInfo {
     bool perMicroBatch = true; ///< One instance for each micro-batch; else one for the step (or for ever).
     bool persistent = false; ///< Lives across steps: weights, buffers, optimizer state.
     MemoryKind memory = MemoryKind::Activation;
+    MemoryPlace place = MemoryPlace::Device;
     UnitShare share = UnitShare::Same;
     std::int8_t shardDimension = -1; ///< Of UnitShare::Shard.
     std::int64_t shardEnd = 0; ///< Of UnitShare::Shard: where the last unit's share ends.
@@ -149,8 +163,8 @@ struct Instruction {
 /// "all-reduce (log-sum-exp)": the kind, and how summands are combined where they are not summed.
 std::string textOf(const Instruction &instruction);
 
-/// The queue that `instruction` waits in: its own, or else compute for what one device does alone, pipeline
-/// for sends and receives, tensor for collectives.
+/// The queue that `instruction` waits in: its own, or else compute for what one device does alone, copy for
+/// copies to and from the host, pipeline for sends and receives, tensor for collectives.
 QueueKind queueOf(const Instruction &instruction);
 
 enum class SegmentKind : std::uint8_t {
@@ -236,6 +250,11 @@ IndexMask boxOf(
 
 /// The precision that `op` works in.
 Precision precisionOf(const ExecutionPlan &plan, OperatorId op);
+
+/// Whether `instruction`, of an optimizer, reads the buffer `output`, which is not persistent, and leaves the
+/// new value in it: so what was fetched from the host is updated where it lies.
+bool updatesInPlace(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
+    std::int32_t output);
 
 /// Bytes of one instance of `buffer`.
 Bytes sizeOf(const BufferInfo &buffer);

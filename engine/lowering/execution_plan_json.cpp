@@ -23,11 +23,12 @@ constexpr std::array kInstructionKinds{InstructionKind::Load, InstructionKind::K
     InstructionKind::ValueSelect, InstructionKind::AllReduce, InstructionKind::AllGather,
     InstructionKind::ReduceScatter, InstructionKind::AllToAll, InstructionKind::Broadcast,
     InstructionKind::Send, InstructionKind::Recv, InstructionKind::Store, InstructionKind::Update,
-    InstructionKind::Cast, InstructionKind::Weigh};
+    InstructionKind::Cast, InstructionKind::Weigh, InstructionKind::Offload, InstructionKind::Fetch};
 constexpr std::array kBufferTypes{
     DataType::Float32, DataType::Float16, DataType::BFloat16, DataType::Float8E4M3, DataType::Float8E5M2};
 constexpr std::array kSegmentKinds{SegmentKind::Prologue, SegmentKind::Forward, SegmentKind::Backward,
     SegmentKind::Transfer, SegmentKind::Reduce, SegmentKind::Optimizer};
+constexpr std::array kMemoryPlaces{MemoryPlace::Device, MemoryPlace::Host};
 constexpr std::array kMemoryKinds{MemoryKind::Weight, MemoryKind::Gradient, MemoryKind::OptimizerState,
     MemoryKind::Activation, MemoryKind::Input, MemoryKind::Communication};
 
@@ -484,6 +485,8 @@ private:
         buffer.perMicroBatch = flag(value, "per_micro_batch", where, true);
         buffer.persistent = flag(value, "persistent", where, false);
         buffer.memory = named(at(value, "memory", where), where + "/memory", kMemoryKinds);
+        if (value.contains("place"))
+            buffer.place = named(value["place"], where + "/place", kMemoryPlaces);
         if (value.contains("share"))
             buffer.share = named(value["share"], where + "/share", kUnitShares);
         if (buffer.share == UnitShare::Shard) {
@@ -608,6 +611,8 @@ std::string toJson(const ExecutionPlan &plan)
                 object["per_micro_batch"] = false;
             if (buffer.persistent)
                 object["persistent"] = true;
+            if (buffer.place != MemoryPlace::Device)
+                object["place"] = nameOf(buffer.place);
             if (buffer.share != UnitShare::Same)
                 object["share"] = nameOf(buffer.share);
             if (buffer.share == UnitShare::Shard)

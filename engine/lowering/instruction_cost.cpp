@@ -210,6 +210,12 @@ LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &prog
         return both(moving(in + out));
     case InstructionKind::Update: // The new value takes the old one's place where nobody else needs it.
         return both(renames ? Nanoseconds{} : moving(2 * out));
+    case InstructionKind::Offload:
+    case InstructionKind::Fetch:
+        // What is joined to another copy is on its way already.
+        return both(toNanoseconds(std::max(0.0,
+            hostCopySeconds(costs, Bytes{in}, deviceClass)
+                - (instruction.joined ? hostCopySeconds(costs, Bytes{}, deviceClass) : 0.0))));
     default:
         return {};
     }

@@ -1,6 +1,7 @@
 #include "engine/lowering/lowering.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/lowering/offload.h"
 #include "engine/lowering/order_rows.h"
 
 #include <algorithm>
@@ -61,6 +62,7 @@ Result<void> Lowering::assignBlocks()
 
 void Lowering::estimateBlocks()
 {
+    m_seconds.assign(m_graph.operators.size(), 0);
     std::vector<TensorType> inputs;
     std::vector<TensorType> outputs;
     const auto typeInto = [](TensorType &type, const TensorView &view, DataType dataType) {
@@ -92,6 +94,7 @@ void Lowering::estimateBlocks()
                         false, {}, decision.attention, c});
                 busy[static_cast<std::size_t>(p.device.index)] += own;
             }
+            m_seconds[static_cast<std::size_t>(id.index)] = *std::max_element(seconds.begin(), seconds.end());
         }
         // Never zero: what follows a block must come after it in time.
         m_builder.blocks()[block].seconds = 1e-9 + *std::max_element(busy.begin(), busy.end());
@@ -148,13 +151,14 @@ Result<MaterializedPlan> Lowering::run()
         TRY_VOID(emitOptimizer(id));
     }
 
+    m_builder.join(m_graph, m_plan.overlap);
+    offload(m_plan, m_costs, m_seconds, m_builder);
     MaterializedPlan materialized;
     for (const auto &[earlier, later] : m_builder.sharedBufferDependencies())
         materialized.dataFlow.push_back({earlier, later, 0, RowId{}});
     for (const BlockInfo &block : m_builder.blocks())
         if (block.kind == SegmentKind::Transfer)
             materialized.dataFlow.push_back({block.source, block.target, 0, RowId{}});
-    m_builder.join(m_graph, m_plan.overlap);
     for (const Bucket &bucket : m_buckets)
         materialized.reductions.push_back({bucket.block, bucket.after.block, bucket.after.mark});
     materialized.optimizers = m_optimizer;

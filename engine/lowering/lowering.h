@@ -168,6 +168,7 @@ private:
     std::vector<std::int32_t> m_forward{}; ///< Block by stage.
     std::vector<std::int32_t> m_backward{};
     std::vector<std::int32_t> m_optimizer{}; ///< Block by stage, and one for weights of several stages.
+    std::vector<double> m_seconds{}; ///< By operator: what one part of it takes.
     std::vector<std::vector<OperatorId>> m_sequence{}; ///< Operators by block, in order.
 
     std::vector<std::vector<Persistent>> m_persistent; ///< By tensor.

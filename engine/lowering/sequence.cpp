@@ -115,7 +115,7 @@ bool isSameButForOrder(const Plan &a, const Plan &b)
                 return x.partition == y.partition && x.devices == y.devices && x.stage == y.stage
                     && x.recomputeGroup == y.recomputeGroup && x.attention == y.attention
                     && x.precision == y.precision && x.sharding == y.sharding
-                    && x.gatherGroup == y.gatherGroup;
+                    && x.gatherGroup == y.gatherGroup && x.offloaded == y.offloaded;
             });
 }
 

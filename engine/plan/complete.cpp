@@ -28,6 +28,7 @@ void mirrorDecisions(PlanDraft &draft)
         OperatorDecision decision = draft.decisionOf(op.mirror);
         decision.partition = mirrored(op, decision.partition);
         decision.recomputeGroup = -1;
+        decision.offloaded = false;
         decision.why = "as its forward operator";
         draft.plan.decisions[i] = std::move(decision);
     }
@@ -40,6 +41,20 @@ void chooseAttentions(PlanDraft &draft)
         const auto &asked = draft.bound.bindings[i].allowed.attention;
         if (asked)
             draft.plan.decisions[i].attention = *asked;
+    }
+}
+
+/// Sends to host memory what rows ask for. After all other decisions about optimizers, which start anew.
+void chooseOffloads(PlanDraft &draft)
+{
+    for (std::size_t i = 0; i < draft.plan.decisions.size(); ++i) {
+        const OperatorBinding &binding = draft.bound.bindings[i];
+        if (!binding.allowed.offloaded)
+            continue;
+        OperatorDecision &decision = draft.plan.decisions[i];
+        decision.offloaded = true;
+        decision.rows.push_back(RowId{binding.offloadRow});
+        std::sort(decision.rows.begin(), decision.rows.end());
     }
 }
 
@@ -139,6 +154,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         decideOptimizers(draft);
         shareOutUpdates(draft, shardings);
         groupShardedWeights(draft);
+        chooseOffloads(draft);
         decidePrecisions(draft, options.precision);
     }
     Completion completion;

@@ -39,6 +39,8 @@ Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorD
         return broken(op, "only forward operators can be recomputed");
     if (op.kind != OperatorKind::Attention && decision.attention != AttentionMode::Fused)
         return broken(op, "only an Attention keeps its probabilities");
+    if (op.direction == Direction::Backward && decision.offloaded)
+        return broken(op, "what it makes is not kept, and cannot wait in host memory");
     const Precision &precision = decision.precision;
     if (!isComputeType(precision.compute) || !isStorageType(precision.storage)
         || !isStorageType(precision.gradient) || !isStorageType(precision.reduction)

@@ -38,6 +38,9 @@ struct OperatorDecision {
     /// Forward and backward operators with the same group >= 0 have their sharded weights gathered, and their
     /// gradients reduced, together; -1 for each on its own.
     std::int32_t gatherGroup = -1;
+    /// Forward operators: what they made and the backward pass reads waits in host memory. Optimizer
+    /// operators: their states, and weights that nobody else reads so, live there.
+    bool offloaded = false;
     Precision precision{}; ///< Backward operators have their forward's.
     std::vector<RowId> precisionRows{}; ///< Rows it follows from, ascending; empty if the default decided.
     std::vector<RowId> rows{}; ///< Rows it follows from, ascending; empty if only defaults decided.

@@ -220,6 +220,11 @@ bool DeviceExecutor::diesIn(const Instruction &instruction, std::int32_t buffer)
 void DeviceExecutor::account(std::int32_t buffer, std::int64_t sign)
 {
     const std::int64_t bytes = sign * static_cast<std::int64_t>(slot(buffer).bytes);
+    if (info(buffer).place == MemoryPlace::Host) {
+        m_hostLive += bytes;
+        m_hostPeak = std::max(m_hostPeak, m_hostLive);
+        return;
+    }
     m_live[static_cast<std::size_t>(info(buffer).memory)] += bytes;
     m_liveTotal += bytes;
     m_peak = std::max(m_peak, m_liveTotal);
@@ -230,11 +235,12 @@ Result<std::byte *> DeviceExecutor::acquire(std::int32_t buffer, std::int32_t mi
     MemoryBlock &memory = block(buffer, microBatch);
     if (memory) // written again, as in a second setup of one buffer
         return memory.data();
-    memory = m_shared.pool.allocate(slot(buffer).bytes);
+    const bool onHost = info(buffer).place == MemoryPlace::Host;
+    memory = (onHost ? m_shared.hostPool : m_shared.pool).allocate(slot(buffer).bytes);
     if (!memory)
         return Error{ErrorCode::ResourceLimit,
-            "device " + std::to_string(m_device) + " found no memory for "
-                + std::to_string(slot(buffer).bytes) + " bytes of "
+            std::string(onHost ? "the host of " : "") + "device " + std::to_string(m_device)
+                + " found no memory for " + std::to_string(slot(buffer).bytes) + " bytes of "
                 + m_plan.graph->at(info(buffer).tensor).name,
             "use a smaller batch, more micro-batches or recomputation", {}};
     account(buffer, 1);
@@ -545,6 +551,16 @@ Result<void> DeviceExecutor::execute(
         return weigh(prepared, microBatch);
     case InstructionKind::Store:
         return {}; // its claims say what goes to the host
+    case InstructionKind::Offload:
+    case InstructionKind::Fetch: {
+        const std::int32_t in = instruction.inputs[0];
+        const std::int32_t out = instruction.outputs[0];
+        if (slot(in).bytes != slot(out).bytes)
+            return Error{ErrorCode::InvalidInput, "a copy of another size", "verify the plan", {}};
+        TRY(std::byte *const to, acquire(out, microBatch));
+        std::memcpy(to, block(in, microBatch).data(), slot(in).bytes);
+        return {};
+    }
     case InstructionKind::Update: {
         const std::int32_t in = instruction.inputs[0];
         const std::int32_t out = instruction.outputs[0];

@@ -114,6 +114,7 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
         compiled.buffers.push_back({count++, perMicroBatch});
         compiled.bufferBytes.push_back(sizeOf(buffer).count);
         compiled.bufferKind.push_back(buffer.memory);
+        compiled.onHost.push_back(buffer.place == MemoryPlace::Host);
         if (buffer.persistent)
             compiled.persistent.push_back(static_cast<std::int32_t>(b));
     }

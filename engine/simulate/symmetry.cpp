@@ -152,7 +152,8 @@ private:
                     "device:" + std::to_string(device)};
             colour.add(static_cast<std::int32_t>(buffer.dataType) * 64
                 + static_cast<std::int32_t>(buffer.memory) * 8 + (buffer.perMicroBatch ? 4 : 0)
-                + (buffer.persistent ? 2 : 0) + (buffer.valuePart.index != 0 ? 1 : 0));
+                + (buffer.persistent ? 2 : 0) + (buffer.valuePart.index != 0 ? 1 : 0)
+                + (buffer.place == MemoryPlace::Host ? 1 << 20 : 0));
             for (const Range &range : buffer.index.ranges)
                 colour.add(range.size());
         }

@@ -233,7 +233,7 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
         SummandSet summands;
         if (count > 1)
             summands.push_back(specification.summandBase(instruction.op, slot) + view.value.index);
-        const bool inPlace = output.persistent && op.direction == Direction::Optimizer
+        const bool inPlace = (output.persistent || output.inPlace) && op.direction == Direction::Optimizer
             && specification.updateOf(output.tensor) == view.tensor;
         if ((output.tensor != view.tensor && !inPlace) || *output.box != view.index
             || *output.summands != summands || !output.valuePart.complete()
@@ -333,7 +333,8 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         return std::string(name)
             + (joins ? " expects inputs and one output" : " expects one input and one output");
     const Content &output = side.outputs[0];
-    const bool updates = instruction.kind == InstructionKind::Update;
+    const bool updates = instruction.kind == InstructionKind::Update
+        || (instruction.kind == InstructionKind::Offload && output.persistent);
     if (output.persistent && !updates)
         return std::string(name) + " writes into a persistent buffer";
     for (const Content &input : side.inputs) {
@@ -427,6 +428,8 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         return all && *all == *output.summands ? std::string{}
                                                : "sum's inputs do not add up to " + textOf(plan, output);
     }
+    case InstructionKind::Offload:
+    case InstructionKind::Fetch:
     case InstructionKind::Cast:
         return *input.box == *output.box && *input.summands == *output.summands
                 && input.perMicroBatch == output.perMicroBatch

@@ -19,6 +19,7 @@ struct Content {
     bool unweighed = false;
     bool perMicroBatch = true;
     bool persistent = false;
+    bool inPlace = false; ///< Read and written by one update: `updatesInPlace`.
     UnitShare share = UnitShare::Same;
     std::int32_t shardDimension = -1;
     std::int64_t shardEnd = 0;

@@ -141,7 +141,7 @@ std::string checkSentTypes(
 
 std::string checkMemoryKind(const ExecutionPlan &plan, const StorageTypes &types, const BufferInfo &buffer)
 {
-    if (!buffer.persistent || plan.graph->at(buffer.tensor).role != TensorRole::Weight)
+    if (plan.graph->at(buffer.tensor).role != TensorRole::Weight)
         return {};
     const MemoryKind expected =
         types.isMaster(buffer.tensor, buffer.dataType) ? MemoryKind::OptimizerState : MemoryKind::Weight;

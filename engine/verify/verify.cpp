@@ -164,7 +164,7 @@ Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) co
         const BufferInfo &buffer = own.buffers[at(index)];
         content.dataType = buffer.dataType;
         content.tensor = buffer.tensor;
-        if (!written && buffer.persistent && state.updated[at(index)])
+        if (!written && state.updated[at(index)])
             content.tensor = m_spec.updateOf(buffer.tensor);
         content.box = &buffer.index;
         content.summands = &buffer.summands;
@@ -172,6 +172,7 @@ Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) co
         content.unweighed = buffer.unweighed;
         content.perMicroBatch = buffer.perMicroBatch;
         content.persistent = buffer.persistent;
+        content.inPlace = written && updatesInPlace(m_plan, own, instruction, index);
         content.share = buffer.share;
         content.shardDimension = buffer.shardDimension;
         content.shardEnd = buffer.shardEnd;
@@ -234,7 +235,8 @@ bool Interpreter::begin(std::int32_t device)
             if (life != Life::Alive)
                 return fail(device, "a persistent buffer is written before it is loaded");
         } else if (life != Life::Unwritten
-            && !(instruction.kind == InstructionKind::Accumulate && life == Life::Alive))
+            && !(instruction.kind == InstructionKind::Accumulate && life == Life::Alive)
+            && !updatesInPlace(m_plan, program(device), instruction, index))
             return fail(device, "'" + m_graph.at(buffer.tensor).name + "' is written twice");
     }
     return true;
@@ -407,7 +409,10 @@ bool Interpreter::advance(std::int32_t device, std::vector<std::int32_t> &runnab
                 return false;
             if (m_graph.at(instruction->op).direction == Direction::Optimizer)
                 for (const std::int32_t index : instruction->outputs)
-                    if (index >= 0 && program(device).buffers[at(index)].persistent && !update(device, index))
+                    if (index >= 0
+                        && (program(device).buffers[at(index)].persistent
+                            || updatesInPlace(m_plan, program(device), *instruction, index))
+                        && !update(device, index))
                         return false;
             break;
         case InstructionKind::Accumulate:
@@ -418,6 +423,10 @@ bool Interpreter::advance(std::int32_t device, std::vector<std::int32_t> &runnab
             if (!store(device, *instruction, microBatch))
                 return false;
             break;
+        case InstructionKind::Offload:
+            if (!program(device).buffers[at(instruction->outputs[0])].persistent)
+                break;
+            [[fallthrough]];
         case InstructionKind::Update:
             if (!update(device, instruction->outputs[0]))
                 return false;

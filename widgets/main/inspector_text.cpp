@@ -175,6 +175,10 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
     if (decision.recomputeGroup >= 0)
         sheet.row(
             tr("Recompute"), tr("outputs are dropped and made again, group %1").arg(decision.recomputeGroup));
+    if (decision.offloaded)
+        sheet.row(tr("Offload"),
+            op.direction == Direction::Optimizer ? tr("states wait in host memory")
+                                                 : tr("what the backward pass reads waits in host memory"));
     sheet.row(tr("Precision"), escaped(toString(decision.precision)));
     if (op.kind == OperatorKind::Attention)
         sheet.row(tr("Probabilities"),
@@ -295,6 +299,9 @@ void origins(Sheet &sheet, const Graph &graph, const Operator &op, const Precisi
     say(tr("of which"), tr("%1 are reached").arg(percent(device.memoryEfficiency.value)),
         device.memoryEfficiency.source);
     say(tr("Launch"), escaped(formatSeconds(device.launchLatency.value)), device.launchLatency.source);
+    if (device.hostMemory.value > 0)
+        say(tr("Host memory"), escaped(formatBytes({static_cast<std::int64_t>(device.hostMemory.value)})),
+            device.hostMemory.source);
 }
 
 QString oneOperator(const Palette &palette, const OpenedModel &model, const PlanUpdate *update, OperatorId id)

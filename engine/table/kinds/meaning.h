@@ -59,6 +59,7 @@ struct OperatorMeaning {
     std::optional<OptimizerShardingRule> sharding{};
     std::optional<PrecisionRule> precision{};
     std::optional<AttentionMode> attention{};
+    bool offloaded = false; ///< False leaves it open: rows that ask for it cannot disagree.
 
     bool splits() const { return !axes.empty() || !within.isAnything(); }
 };
@@ -163,6 +164,15 @@ template<> struct RuleMeaning<AttentionRule> {
         const RowSetting &setting, const AttentionRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const AttentionRule &rule, OperatorId op);
+};
+template<> struct RuleMeaning<OffloadRule> {
+    static constexpr bool sameForAll = true;
+    static Result<void> check(const RowSetting &setting, const OffloadRule &rule);
+    /// Of states: as of `OptimizerShardingRule`. Of activations: the forward operators selected.
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const OffloadRule &rule, const std::vector<OperatorId> &selected);
+    static Result<std::optional<OperatorMeaning>> of(
+        const RowSetting &setting, const OffloadRule &rule, OperatorId op);
 };
 template<> struct RuleMeaning<OptimizerShardingRule> {
     static constexpr bool sameForAll = true;

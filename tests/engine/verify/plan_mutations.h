@@ -270,7 +270,7 @@ inline std::vector<Mutation> programMutations()
         }));
     add("kind of instruction",
         onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
-            i.kind = dice.otherKind(i.kind, 18);
+            i.kind = dice.otherKind(i.kind, kInstructionKindCount);
             return true;
         }));
     add("operator of instruction",
@@ -488,6 +488,10 @@ inline std::vector<Mutation> bufferMutations()
     }));
     add("memory of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
         b.memory = dice.otherKind(b.memory, kMemoryKindCount);
+        return true;
+    }));
+    add("place of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &) {
+        b.place = b.place == MemoryPlace::Host ? MemoryPlace::Device : MemoryPlace::Host;
         return true;
     }));
     add("buffer deleted", [](ExecutionPlan &plan, Dice &dice) {
