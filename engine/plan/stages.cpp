@@ -105,6 +105,8 @@ void assignRecomputeGroups(PlanDraft &draft)
             else if (rule->per == RecomputePer::Operator)
                 part = id;
         }
+        if (binding.recomputeRow < 0 && draft.plan.decisions[i].coshardRegion >= 0)
+            part = -2 - draft.plan.decisions[i].coshardRegion; // layers are numbered from -1
         OperatorDecision &decision = draft.plan.decisions[i];
         const auto [found, isNew] = groups.emplace(
             std::tuple(row, part, decision.stage.index), static_cast<std::int32_t>(groups.size()));
