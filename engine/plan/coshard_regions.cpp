@@ -240,6 +240,8 @@ void RegionFinder::run()
 {
     m_decisions = m_draft.plan.decisions;
     for (std::size_t i = 0; i < m_decisions.size(); ++i) {
+        if (m_graph.operators[i].direction != Direction::Forward)
+            continue;
         const Split *coshard = m_draft.bound.bindings[i].allowed.coshard.preferred();
         m_decisions[i].coshardRegion = coshard && coshard->parts > 1 ? 0 : -1;
         for (const OperatorId backward : m_backwards[i]) {
