@@ -124,9 +124,8 @@ Result<void> Lowering::emitBlock(std::int32_t block)
             markCompletions(sequence[done], block);
             noteCut(sequence[done]);
         }
-        if (std::any_of(m_gatherGroups.begin(), m_gatherGroups.end(), [&](const GatherGroup &group) {
-                return group.last >= begin && group.last < end;
-            }))
+        if (std::any_of(m_gatherGroups.begin(), m_gatherGroups.end(),
+                [&](const GatherGroup &group) { return group.last >= begin && group.last < end; }))
             TRY_VOID(cutGradients(block));
     }
     return cutGradients(block);

@@ -60,8 +60,10 @@ Result<std::vector<BufferList>> Lowering::gatherInputs(
             const ValueMask value = parts[p]->inputs[slot].value;
             if (value.complete())
                 continue;
-            BufferInfo info{
-                .tensor = tensor, .dataType = type, .index = parts[p]->inputs[slot].index, .valuePart = value};
+            BufferInfo info{.tensor = tensor,
+                .dataType = type,
+                .index = parts[p]->inputs[slot].index,
+                .valuePart = value};
             const SegmentKind kind = m_builder.block(block).kind;
             info.perMicroBatch = kind == SegmentKind::Forward || kind == SegmentKind::Backward;
             inputs[p][slot] = m_builder.addBuffer(parts[p]->device, std::move(info));
@@ -145,6 +147,8 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
                     buffer = castBuffer(part.device, block, id, buffer, kept);
                 if (isCutByMicroBatch(view.tensor)) {
                     const ShardedWeight &sharded = *shardedWeight(m_graph.at(view.tensor).of, 2);
+                    if (addToSum(view, part.device, block, id, slot, summand, buffer))
+                        continue;
                     if (!sharded.shard && made != kept && sizeOf(made) < sizeOf(kept))
                         buffer = castBuffer(part.device, block, id, buffer, kept);
                     addToShards(sharded, view.tensor, part.device, block, view.index, summand, buffer);

@@ -52,9 +52,8 @@ Result<void> Lowering::recomputeGroup(std::int32_t group, std::int32_t block)
     const auto isReader = [&](OperatorId consumer, OperatorId maker) {
         if (regionOf(consumer) >= 0 && regionOf(consumer) == regionOf(maker))
             return false;
-        return isForward(m_graph, consumer)
-            ? regionOf(consumer) >= 0 && groupOf(consumer) == group
-            : m_graph.at(consumer).direction == Direction::Backward
+        return isForward(m_graph, consumer) ? regionOf(consumer) >= 0 && groupOf(consumer) == group
+                                            : m_graph.at(consumer).direction == Direction::Backward
                 && m_blockOf[static_cast<std::size_t>(consumer.index)] == block;
     };
     std::set<TensorId> needed;

@@ -1,7 +1,7 @@
 // Coshard regions: operators that run part by part.
 //
-//     forward     x --> [a 0]-[b 0] --> y 0     x --> [a 1]-[b 1] --> y 1        y = y 0 + y 1, or side by side
-//     backward    [a 0]-[b 0'a 0'] --> dx 0     [a 1]-[b 1'a 1'] --> dx 1
+//     forward     x --> [a 0]-[b 0] --> y 0     x --> [a 1]-[b 1] --> y 1        y = y 0 + y 1, or side by
+//     side backward    [a 0]-[b 0'a 0'] --> dx 0     [a 1]-[b 1'a 1'] --> dx 1
 //
 // Between turns live what the region reads, and what it makes for others; sums over the parts grow in one
 // buffer. All devices take the same turns, so that communication inside a region keeps one order.
@@ -74,8 +74,7 @@ Result<void> Lowering::emitInOrder(
 
 /// The forward operators of a region that have to run again for `members`, its backward ones: those whose
 /// dropped outputs they read, and what those are made from.
-std::vector<OperatorId> Lowering::readAgain(
-    const std::vector<OperatorId> &members, std::int32_t block) const
+std::vector<OperatorId> Lowering::readAgain(const std::vector<OperatorId> &members, std::int32_t block) const
 {
     const std::int32_t region = m_regionOf[static_cast<std::size_t>(members.front().index)];
     const std::int32_t forward = m_forward[static_cast<std::size_t>(m_builder.block(block).stage.index)];
@@ -104,8 +103,7 @@ std::vector<OperatorId> Lowering::readAgain(
     return again;
 }
 
-Result<void> Lowering::emitRegion(
-    const std::vector<OperatorId> &members, std::int32_t block, bool recompute)
+Result<void> Lowering::emitRegion(const std::vector<OperatorId> &members, std::int32_t block, bool recompute)
 {
     const auto decisionOf = [this](OperatorId id) -> const OperatorDecision & {
         return m_plan.decisions[static_cast<std::size_t>(id.index)];
@@ -208,7 +206,10 @@ void Lowering::chooseSums(const std::vector<OperatorId> &members)
         const auto &outputs = m_graph.at(id).outputs;
         for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
             const TensorId tensor = outputs[slot];
-            if (!tensor || read.count(tensor) > 0 || isWeightGradient(tensor))
+            // Gradients of weights have accumulators of the step, unless they are cut in every micro-batch.
+            if (!tensor || read.count(tensor) > 0
+                || (isWeightGradient(tensor)
+                    && (!isCutByMicroBatch(tensor) || shardedWeight(m_graph.at(tensor).of, 2)->shard)))
                 continue;
             Places places;
             bool several = false;

@@ -93,8 +93,8 @@ private:
     Result<void> emitRegion(const std::vector<OperatorId> &members, std::int32_t block, bool recompute);
     Result<void> bringToRegion(const std::vector<OperatorId> &members, std::int32_t block);
     void chooseSums(const std::vector<OperatorId> &members);
-    bool addToSum(const TensorView &view, DeviceId device, std::int32_t block, OperatorId op, std::size_t slot,
-        std::int32_t summand, std::int32_t buffer);
+    bool addToSum(const TensorView &view, DeviceId device, std::int32_t block, OperatorId op,
+        std::size_t slot, std::int32_t summand, std::int32_t buffer);
     void handOutSums(std::int32_t block);
     void findTurns();
     std::size_t regionEnd(const std::vector<OperatorId> &operators, std::size_t begin) const;

@@ -520,8 +520,9 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
         brought.push_back(convert(made, needs, own));
     }
     if (brought.empty())
-        return Error{ErrorCode::Internal, m_graph.at(tensor).name + " is made in other turns than it is read in",
-            {}, "operator:" + m_graph.at(op).name};
+        return Error{ErrorCode::Internal,
+            m_graph.at(tensor).name + " is made in other turns than it is read in", {},
+            "operator:" + m_graph.at(op).name};
     for (std::size_t i = 0; i < needs.size(); ++i) {
         std::vector<Holding> pieces;
         for (const auto &list : brought)

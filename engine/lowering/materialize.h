@@ -83,8 +83,8 @@ public:
     /// recomputation makes it anew there. Copies that other blocks hold stay.
     void forget(TensorId tensor, std::int32_t made, std::int32_t reader);
 
-    /// From here on, until `endTurns`, what blocks make belongs to turn `turn` of a coshard region, which reads
-    /// what it made itself and nothing that other turns did.
+    /// From here on, until `endTurns`, what blocks make belongs to turn `turn` of a coshard region, which
+    /// reads what it made itself and nothing that other turns did.
     void beginTurn(std::int32_t turn);
 
     /// Joins what all turns made in `block`. Of what they read, slices that can be cut again are forgotten,

@@ -41,18 +41,17 @@ void Materializer::endTurns(std::int32_t block, const std::vector<TensorId> &rea
         std::vector<std::pair<DeviceId, std::int32_t>> gone; // device, buffer
         available.forEach([&](const std::vector<Available> &own) {
             for (const Available &slice : own) {
-                const bool canBeCutAgain = slice.block == block
-                    && std::any_of(own.begin(), own.end(), [&](const Available &whole) {
-                           return whole.holding.box != slice.holding.box
-                               && contains(whole.holding.box, slice.holding.box);
-                       });
+                const bool canBeCutAgain =
+                    slice.block == block && std::any_of(own.begin(), own.end(), [&](const Available &whole) {
+                        return whole.holding.box != slice.holding.box
+                            && contains(whole.holding.box, slice.holding.box);
+                    });
                 if (canBeCutAgain)
                     gone.emplace_back(slice.holding.device, slice.holding.buffer);
             }
         });
         available.eraseIf([&](const Available &entry) {
-            return std::find(gone.begin(), gone.end(),
-                       std::pair(entry.holding.device, entry.holding.buffer))
+            return std::find(gone.begin(), gone.end(), std::pair(entry.holding.device, entry.holding.buffer))
                 != gone.end();
         });
     }

@@ -140,7 +140,8 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
             });
             const std::string name = graph.at(stuck == operators.end() ? operators.front() : *stuck).name;
             return Error{ErrorCode::InvalidInput,
-                "the parts of '" + name + "' cannot take turns: what is outside their region reads and feeds it",
+                "the parts of '" + name
+                    + "' cannot take turns: what is outside their region reads and feeds it",
                 "coshard fewer operators together", "operator:" + name};
         }
         const OrderConstraint &row = left == rows.end() ? rows.front() : *left;

@@ -151,7 +151,8 @@ public:
         , m_uses(draft.index().uses())
         , m_backwards(backwardsOf(m_graph))
         , m_whole(draft.plan.wholeBatches ? wholeBatchInfo(m_graph) : BatchInfo{})
-        , m_views(m_graph, m_decisions, draft.plan.wholeBatches ? m_whole : draft.batch(), batchCuts(draft.plan))
+        , m_views(
+              m_graph, m_decisions, draft.plan.wholeBatches ? m_whole : draft.batch(), batchCuts(draft.plan))
         , m_isMember(m_graph.operators.size(), false)
         , m_isBehind(m_graph.operators.size(), false)
     {
@@ -160,9 +161,9 @@ public:
     void run();
 
 private:
-    using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>; // row, layer, stage, turns
+    using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>; // layer, stage, turns
 
-    bool join(OperatorId op, const Key &key);
+    bool join(OperatorId op);
     void open(const Key &key);
     bool readsBehind(OperatorId op) const;
     void tell(std::int32_t row, const Obstacle &obstacle);
@@ -211,7 +212,7 @@ void RegionFinder::tell(std::int32_t row, const Obstacle &obstacle)
 }
 
 /// Adds `op` to the open region, if it can take turns with what is there.
-bool RegionFinder::join(OperatorId op, const Key &key)
+bool RegionFinder::join(OperatorId op)
 {
     std::vector<OperatorId> together = m_backwards[static_cast<std::size_t>(op.index)];
     together.push_back(op);
@@ -227,7 +228,7 @@ bool RegionFinder::join(OperatorId op, const Key &key)
         const auto forward = [&](OperatorId id) {
             return m_graph.at(id).direction == Direction::Backward ? m_graph.at(id).mirror : id;
         };
-        tell(std::get<0>(key), {forward(obstacle->first), forward(obstacle->second)});
+        tell(m_draft.bindingOf(op).coshardRow, {forward(obstacle->first), forward(obstacle->second)});
         return false;
     }
     for (const OperatorId each : together)
@@ -257,24 +258,24 @@ void RegionFinder::run()
         const bool behind = readsBehind(op);
         const std::int32_t row = m_draft.bound.bindings[i].coshardRow;
         const std::int32_t turns = turnsOf(m_decisions[i]);
-        if (row >= 0 && turns > 1 && !dividesValue(m_decisions[i].partition) && !m_draft.batch().oncePerStep[i]) {
-            const Key key{row, m_draft.index().layerOf(op), m_decisions[i].stage.index, turns};
-            if (m_open == key && !behind && join(op, key))
+        if (row >= 0 && turns > 1 && !dividesValue(m_decisions[i].partition)
+            && !m_draft.batch().oncePerStep[i]) {
+            const Key key{m_draft.index().layerOf(op), m_decisions[i].stage.index, turns};
+            if (m_open == key && !behind && join(op))
                 continue;
             if (m_open != key || !m_members.empty()) // else it was tried alone already
                 open(key);
-            if (m_members.empty() && join(op, key))
+            if (m_members.empty() && join(op))
                 continue;
         }
         const auto readsRegion = [&] {
-            return std::any_of(m_graph.operators[i].inputs.begin(), m_graph.operators[i].inputs.end(),
-                [&](TensorId tensor) {
+            return std::any_of(
+                m_graph.operators[i].inputs.begin(), m_graph.operators[i].inputs.end(), [&](TensorId tensor) {
                     if (!tensor)
                         return false;
                     const auto &makers = m_uses.producers[static_cast<std::size_t>(tensor.index)];
-                    return std::any_of(makers.begin(), makers.end(), [&](OperatorId maker) {
-                        return m_isMember[static_cast<std::size_t>(maker.index)];
-                    });
+                    return std::any_of(makers.begin(), makers.end(),
+                        [&](OperatorId maker) { return m_isMember[static_cast<std::size_t>(maker.index)]; });
                 });
         };
         m_isBehind[i] = behind || readsRegion();
@@ -297,8 +298,8 @@ Result<void> checkCoshardRegions(const Plan &plan)
             [](const OperatorDecision &decision) { return decision.coshardRegion < 0; }))
         return {};
     const auto broken = [&](OperatorId op, std::string message) {
-        return Error{ErrorCode::InvalidInput, "operator '" + graph.at(op).name + "': " + std::move(message), "",
-            "operator:" + graph.at(op).name};
+        return Error{ErrorCode::InvalidInput, "operator '" + graph.at(op).name + "': " + std::move(message),
+            "", "operator:" + graph.at(op).name};
     };
     const std::shared_ptr<const BatchInfo> batch =
         plan.wholeBatches ? std::make_shared<const BatchInfo>(wholeBatchInfo(graph)) : batchOf(plan);
@@ -324,7 +325,8 @@ Result<void> checkCoshardRegions(const Plan &plan)
         });
         if (obstacle)
             return broken(obstacle->second,
-                "needs all parts of '" + graph.at(obstacle->first).name + "', which is in its coshard region");
+                "needs all parts of '" + graph.at(obstacle->first).name
+                    + "', which is in its coshard region");
     }
     return {};
 }

@@ -10,8 +10,8 @@ namespace planloom {
 ///
 ///     turn 0: [a 0/2]-[b 0/2]-[c 0/2]     turn 1: [a 1/2]-[b 1/2]-[c 1/2]
 ///
-/// A region holds operators of one coshard row, one layer, one stage and as many turns. It ends where its
-/// parts cannot go on alone:
+/// A region holds operators of coshard rows, in one layer and stage and cut into as many parts. It ends where
+/// its parts cannot go on alone:
 ///
 /// 1. where an operator, or its backward operator, reads what several turns make together (a sum over the
 ///    parts, a normalisation over what they cut), unless that comes from outside;
@@ -23,7 +23,7 @@ namespace planloom {
 /// O(operators x parts^2) at most, where coshard rows act.
 void assignCoshardRegions(PlanDraft &draft);
 
-/// Regions of a plan hold what `assignCoshardRegions` promises, but for rows and layers.
+/// Regions of a plan hold what `assignCoshardRegions` promises, but for layers.
 /// @return InvalidInput naming an operator
 Result<void> checkCoshardRegions(const Plan &plan);
 
