@@ -162,6 +162,9 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
     if (decision.recomputeGroup >= 0)
         sheet.row(
             tr("Recompute"), tr("outputs are dropped and made again, group %1").arg(decision.recomputeGroup));
+    if (decision.coshardRegion >= 0)
+        sheet.row(tr("Coshard"),
+            tr("region %1, whose parts take %2 turns").arg(decision.coshardRegion).arg(turnsOf(decision)));
     sheet.row(tr("Precision"), escaped(toString(decision.precision)));
     if (op.kind == OperatorKind::Attention)
         sheet.row(tr("Probabilities"),

@@ -138,7 +138,11 @@ const CoshardCase kCoshard[]{
     {"swin_tiny", "coshard all : batch by 2", 1},
     {"swin_tiny", "mesh tp=2\nsplit all : heads over tp\ncoshard all : height by 2", 2},
     {"evoformer_tiny", "coshard all : heads by 2", 1},
-    {"evoformer_tiny", "coshard all : batch by 2", 1},
+    {"evoformer_tiny", "coshard all : features by 2\nrecompute all per layer", 1},
+    {kSmallGpt, "mesh dp=2\nsplit all : batch over dp\nzero3 all\ncoshard all : batch by 2\nmicro-batches 1",
+        2},
+    {kSmallGpt, "mesh dp=2\nsplit all : batch over dp\nzero2 all\ncoshard all : heads by 2\nmicro-batches 2",
+        2},
     {"evoformer_tiny", "mesh dp=2\nsplit all : heads over dp\ncoshard all : features by 2", 2},
 };
 
