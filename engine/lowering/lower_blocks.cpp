@@ -50,11 +50,16 @@ Result<void> Lowering::assignBlocks()
         m_sequence[static_cast<std::size_t>(block)].push_back(id);
     }
     TRY(auto orders, sortOrders(m_plan, m_builder.blocks(), m_blockOf));
+    const bool regions = std::any_of(m_regionOf.begin(), m_regionOf.end(), [](auto r) { return r >= 0; });
+    orders.inside.resize(m_sequence.size());
     for (std::size_t block = 0; block < orders.inside.size(); ++block) {
-        if (orders.inside[block].empty())
-            continue;
-        TRY(auto ordered, orderInBlock(m_graph, m_uses, m_sequence[block], orders.inside[block]));
-        m_sequence[block] = std::move(ordered);
+        const auto &rows = orders.inside[block];
+        if (!rows.empty()) {
+            TRY(m_sequence[block], orderInBlock(m_graph, m_uses, m_sequence[block], rows));
+        }
+        if (regions) {
+            TRY(m_sequence[block], orderInBlock(m_graph, m_uses, m_sequence[block], rows, m_regionOf));
+        }
     }
     m_ordersInside = std::move(orders.inside);
     return {};
@@ -108,18 +113,22 @@ Result<void> Lowering::emitBlock(std::int32_t block)
         m_persistent[static_cast<std::size_t>(tensor.index)].clear();
     findGatherGroups(block);
     const auto &sequence = m_sequence[static_cast<std::size_t>(block)];
-    for (std::size_t place = 0; place < sequence.size(); ++place) {
-        const OperatorId id = sequence[place];
+    for (std::size_t place = 0; place < sequence.size();) {
         if (m_stop.stop_requested())
             return cancelled("lowering was stopped");
-        gatherAhead(place, block);
-        if (m_graph.at(id).direction == Direction::Backward)
-            TRY_VOID(recomputeFor(id, block));
-        TRY_VOID(emitOperator(id, block, false));
-        markCompletions(id, block);
-        noteCut(id);
+        const std::size_t begin = place;
+        const std::size_t end = regionEnd(sequence, begin);
+        for (; place < end; ++place)
+            gatherAhead(place, block);
+        TRY_VOID(emitInOrder({sequence.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 sequence.begin() + static_cast<std::ptrdiff_t>(end)},
+            block, false));
+        for (std::size_t done = begin; done < end; ++done) {
+            markCompletions(sequence[done], block);
+            noteCut(sequence[done]);
+        }
         if (std::any_of(m_gatherGroups.begin(), m_gatherGroups.end(),
-                [place](const GatherGroup &group) { return group.last == place; }))
+                [&](const GatherGroup &group) { return group.last >= begin && group.last < end; }))
             TRY_VOID(cutGradients(block));
     }
     return cutGradients(block);
@@ -128,6 +137,7 @@ Result<void> Lowering::emitBlock(std::int32_t block)
 Result<MaterializedPlan> Lowering::run()
 {
     makeBlocks();
+    findTurns();
     TRY_VOID(assignBlocks());
     collectPersistentBoxes();
     estimateBlocks();

@@ -97,11 +97,13 @@ std::int32_t Materializer::newBuffer(const Task &task, DeviceId device, const In
 void Materializer::made(TensorId tensor, std::int32_t block, Holding holding, std::size_t expected)
 {
     TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
-    auto it = std::find_if(
-        state.made.begin(), state.made.end(), [block](const Made &made) { return made.block == block; });
+    const auto isHere = [&](const Made &made) { return made.block == block && made.turn == m_turn; };
+    auto it = std::find_if(state.made.begin(), state.made.end(), isHere);
     if (it == state.made.end()) {
-        state.made.push_back(Made{.block = block});
+        state.made.push_back(Made{.block = block, .turn = m_turn});
         it = state.made.end() - 1;
+        if (m_turn >= 0)
+            m_turnTensors.insert(tensor);
     }
     if (it->raw.empty())
         it->raw.reserve(expected);
@@ -112,7 +114,7 @@ void Materializer::made(TensorId tensor, std::int32_t block, Holding holding, st
     it->raw.push_back(std::move(holding));
     it->merged.clear();
     for (auto &[type, versions] : state.versions)
-        std::erase_if(versions, [block](const Made &made) { return made.block == block; });
+        std::erase_if(versions, isHere);
 }
 
 void Materializer::available(TensorId tensor, Holding holding, std::int32_t block)
@@ -479,6 +481,8 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
     // Every block's contributions are brought over on their own, then added up.
     std::vector<std::vector<Holding>> brought;
     for (Made &made : asMade ? state.made : versionsOf(task)) {
+        if (isOtherTurns(made))
+            continue;
         Task own = task;
         const BlockInfo &from = m_builder.block(made.block);
         const BlockInfo &to = m_builder.block(block);
@@ -520,6 +524,10 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
         own.summands = summandsOf(made.raw);
         brought.push_back(convert(made, needs, own));
     }
+    if (brought.empty())
+        return Error{ErrorCode::Internal,
+            m_graph.at(tensor).name + " is made in other turns than it is read in", {},
+            "operator:" + m_graph.at(op).name};
     for (std::size_t i = 0; i < needs.size(); ++i) {
         std::vector<Holding> pieces;
         for (const auto &list : brought)

@@ -1,5 +1,6 @@
 #include "engine/plan/complete.h"
 
+#include "engine/plan/coshard_regions.h"
 #include "engine/plan/default_rule.h"
 #include "engine/plan/optimizer_rule.h"
 #include "engine/plan/plan_draft.h"
@@ -148,6 +149,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         limitStages(draft);
     if (!draft.failed()) {
         addOrders(draft);
+        assignCoshardRegions(draft);
         assignRecomputeGroups(draft);
         chooseAttentions(draft);
         mirrorDecisions(draft);

@@ -364,15 +364,17 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
     };
     switch (instruction.kind) {
     case InstructionKind::Accumulate: {
-        // What a unit adds up is its own micro-batches' share, or a shard of what all units' come to.
-        const UnitShare expected = input.share == UnitShare::Shard ? UnitShare::Shard
-            : plan.units.isOne()                                   ? UnitShare::Same
-                                                                   : UnitShare::Partial;
-        if (*input.box != *output.box || output.perMicroBatch || !input.perMicroBatch
-            || input.share == UnitShare::Partial || output.share != expected
+        // Parts add up within a micro-batch, or once per step. Else what a unit adds up is its own
+        // micro-batches' share, or a shard of what all units' come to.
+        const bool within = output.perMicroBatch == input.perMicroBatch;
+        const UnitShare expected = within || input.share == UnitShare::Shard ? input.share
+            : plan.units.isOne()                                             ? UnitShare::Same
+                                                                             : UnitShare::Partial;
+        if (*input.box != *output.box || (!within && !input.perMicroBatch)
+            || (!within && input.share == UnitShare::Partial) || output.share != expected
             || (input.share == UnitShare::Shard && !sharedAlike(input, output)))
             return wrong();
-        if (roleOf(plan, input.tensor) != BatchRole::Summand
+        if ((!within && roleOf(plan, input.tensor) != BatchRole::Summand)
             || onceWeighed(specification.combination(input.tensor)) != Combination::Sum)
             return nameOfTensor(plan, input.tensor)
                 + " is not a sum over micro-batches, and cannot be accumulated";

@@ -42,7 +42,7 @@ private:
         std::vector<Life> life{};
         std::vector<bool> updated{}; ///< Per buffer: a persistent one that holds the new value.
         std::vector<std::vector<bool>> added{}; ///< Per accumulator: [summand position x micro-batch].
-        std::vector<std::int64_t> missing{}; ///< Per accumulator: contributions still to come.
+        std::vector<std::int64_t> missing{}; ///< Per instance of an accumulator: contributions still to come.
         std::vector<std::vector<std::int32_t>>
             checkedAt{}; ///< Per segment and instruction: epoch of its last check.
         std::int32_t epoch = 1; ///< Grows whenever a persistent buffer changes its tensor.
@@ -131,7 +131,7 @@ bool Interpreter::setUp(std::int32_t device)
     state.life.assign(instances, Life::Unwritten);
     state.updated.assign(own.buffers.size(), false);
     state.added.resize(own.buffers.size());
-    state.missing.assign(own.buffers.size(), 0);
+    state.missing.assign(instances, 0);
     for (const Segment &segment : own.segments)
         state.checkedAt.emplace_back(segment.instructions.size(), 0);
     for (const Instruction &instruction : own.setup) {
@@ -193,15 +193,16 @@ bool Interpreter::readable(
 {
     Device &state = m_devices[at(device)];
     const BufferInfo &buffer = program(device).buffers[at(index)];
-    const Life life = state.life[state.instanceBase[at(index)] + (buffer.perMicroBatch ? at(microBatch) : 0)];
+    const std::size_t instance = state.instanceBase[at(index)] + (buffer.perMicroBatch ? at(microBatch) : 0);
+    const Life life = state.life[instance];
     if (life != Life::Alive)
         return fail(device,
             std::string(nameOf(instruction.kind)) + " reads '" + m_graph.at(buffer.tensor).name
                 + (life == Life::Dead ? "' after it died" : "' before it is written"));
-    if (state.missing[at(index)] > 0)
+    if (state.missing[instance] > 0)
         return fail(device,
             "'" + m_graph.at(buffer.tensor).name + "' is read while "
-                + std::to_string(state.missing[at(index)]) + " of its contributions are missing");
+                + std::to_string(state.missing[instance]) + " of its contributions are missing");
     return true;
 }
 
@@ -326,9 +327,15 @@ bool Interpreter::accumulate(std::int32_t device, const Instruction &instruction
     const auto count =
         output.summands.empty() ? at(m_spec.summandCount(output.tensor)) : output.summands.size();
     const auto microBatches = at(m_plan.microBatches);
+    // What belongs to a micro-batch adds up within it, part by part.
+    const std::size_t instance = state.instanceBase[at(index)];
     if (state.added[at(index)].empty()) {
         state.added[at(index)].assign(count * microBatches, false);
-        state.missing[at(index)] = static_cast<std::int64_t>(count * microBatches);
+        if (output.perMicroBatch)
+            std::fill_n(state.missing.begin() + static_cast<std::ptrdiff_t>(instance), microBatches,
+                static_cast<std::int64_t>(count));
+        else
+            state.missing[instance] = static_cast<std::int64_t>(count * microBatches);
     }
     SummandSet summands = input.summands;
     for (std::size_t all = summands.empty() ? count : 0; all > 0; --all)
@@ -347,7 +354,7 @@ bool Interpreter::accumulate(std::int32_t device, const Instruction &instruction
                 "a summand of '" + m_graph.at(output.tensor).name + "' is added twice in micro-batch "
                     + std::to_string(microBatch));
         state.added[at(index)][bit] = true;
-        --state.missing[at(index)];
+        --state.missing[instance + (output.perMicroBatch ? at(microBatch) : 0)];
     }
     return true;
 }

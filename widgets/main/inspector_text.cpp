@@ -179,6 +179,9 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
         sheet.row(tr("Offload"),
             op.direction == Direction::Optimizer ? tr("states wait in host memory")
                                                  : tr("what the backward pass reads waits in host memory"));
+    if (decision.coshardRegion >= 0)
+        sheet.row(tr("Coshard"),
+            tr("region %1, whose parts take %2 turns").arg(decision.coshardRegion).arg(turnsOf(decision)));
     sheet.row(tr("Precision"), escaped(toString(decision.precision)));
     if (op.kind == OperatorKind::Attention)
         sheet.row(tr("Probabilities"),
