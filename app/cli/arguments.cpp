@@ -130,6 +130,9 @@ const std::vector<VerbSpec> &verbs()
             "what replicas cut among themselves: nothing, optimizer states, gradients too, weights too (a "
             "row "
             "of its own)"},
+        {"offload", "none|states|activations|both",
+            "what waits in host memory: optimizer states, or what the backward pass reads (rows of their "
+            "own)"},
         {"precision", "fp32|tf32|bf16|fp16|fp8",
             "number formats of all operators (a row of its own; default: bf16 on accelerators, fp32 on "
             "CPUs)"},

@@ -2,6 +2,7 @@
 #include "app/cli/model.h"
 
 #include "engine/analyse/bound.h"
+#include "engine/analyse/limits.h"
 #include "engine/base/files.h"
 #include "engine/base/words.h"
 #include "engine/design/remembered.h"
@@ -48,8 +49,9 @@ json devicesToJson(const TimelineSummary &summary, const Cluster &cluster, const
     json devices = json::array();
     for (std::size_t d = 0; d < summary.devices.size(); ++d) {
         const DeviceSummary &device = summary.devices[d];
-        devices.push_back({{"peak_bytes", device.peak.count}, {"busy_seconds", device.busySeconds},
-            {"bubble", device.bubble}, {"sent_bytes", device.sent.count},
+        devices.push_back({{"peak_bytes", device.peak.count}, {"host_peak_bytes", device.hostPeak.count},
+            {"busy_seconds", device.busySeconds}, {"bubble", device.bubble},
+            {"sent_bytes", device.sent.count},
             {"exposed_communication_seconds", device.exposedCommunicationSeconds}});
         if (const std::string name = classNameOf(cluster, units, d); !name.empty())
             devices.back()["class"] = name;
@@ -59,13 +61,16 @@ json devicesToJson(const TimelineSummary &summary, const Cluster &cluster, const
 
 void printDevices(const TimelineSummary &summary, const Cluster &cluster, const ScaleUnits &units)
 {
-    std::printf("  %-8s %12s %12s %9s %14s\n", "device", "peak", "busy", "bubble", "sent");
+    const bool offloads = summary.largestHostPeak.count > 0;
+    std::printf("  %-8s %12s %12s %9s %14s%s\n", "device", "peak", "busy", "bubble", "sent",
+        offloads ? "         host" : "");
     for (std::size_t d = 0; d < summary.devices.size(); ++d) {
         const DeviceSummary &device = summary.devices[d];
         const std::string name = classNameOf(cluster, units, d);
-        std::printf("  %-8zu %12s %12s %8.1f%% %14s%s%s\n", d, formatBytes(device.peak).c_str(),
+        const std::string host = offloads ? " " + formatBytes(device.hostPeak) : std::string{};
+        std::printf("  %-8zu %12s %12s %8.1f%% %14s%*s%s%s\n", d, formatBytes(device.peak).c_str(),
             secondsText(device.busySeconds).c_str(), device.bubble * 100, formatBytes(device.sent).c_str(),
-            name.empty() ? "" : "  ", name.c_str());
+            offloads ? 13 : 0, host.c_str(), name.empty() ? "" : "  ", name.c_str());
     }
 }
 
@@ -150,6 +155,8 @@ Result<int> runSolve(const Arguments &arguments)
     std::vector<std::string> warnings;
     for (const RowWarning &warning : solved->warnings)
         warnings.push_back(rowWords(warning.row.index) + ": " + warning.sentence);
+    if (const auto overflow = hostOverflow(summary, solved->cluster, execution.units))
+        warnings.push_back(overflow->message + ": " + overflow->advice);
     if (arguments.has("out"))
         TRY_VOID(writeFile(arguments.text("out"), toJson(execution)));
     if (arguments.has("json")) {

@@ -80,6 +80,11 @@ Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &m
         if (stage != "0")
             TRY_VOID(request.table.apply(insertText(request.table, 0, "zero" + stage + " weight:*")));
     }
+    if (arguments.has("offload")) {
+        TRY(const auto rows, offloadRows(arguments.text("offload")));
+        for (const std::string &row : rows)
+            TRY_VOID(request.table.apply(insertText(request.table, 0, row)));
+    }
     if (arguments.has("attention")) {
         const std::string mode = arguments.text("attention");
         if (!attentionModeNamed(mode))

@@ -79,9 +79,10 @@ private:
             static_cast<std::size_t>(std::find(members.begin(), members.end(), from) - members.begin());
         if (members.size() < 2 || position == members.size())
             return {};
-        const std::int64_t sent = ringBytesSent(
-            *kind, bytes, static_cast<std::int32_t>(members.size()), static_cast<std::int32_t>(position))
-                                      .count;
+        const std::int64_t sent = ringBytesSent(*kind, bytes, static_cast<std::int32_t>(members.size()),
+                                      static_cast<std::int32_t>(position))
+                                      .count
+            * timesSent(instruction);
         std::vector<Share> shares;
         if (instruction.kind == InstructionKind::AllToAll) {
             for (std::size_t i = 1; i < members.size(); ++i)

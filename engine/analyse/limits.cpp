@@ -100,4 +100,20 @@ MemoryUse memoryUse(const TimelineSummary &summary, const Cluster &cluster, cons
     return use;
 }
 
+std::optional<Error> hostOverflow(
+    const TimelineSummary &summary, const Cluster &cluster, const ScaleUnits &units)
+{
+    for (std::size_t d = 0; d < summary.devices.size(); ++d) {
+        const DeviceId id = units.deviceOf(0, DeviceId{static_cast<std::int32_t>(d)});
+        const Bytes share{static_cast<std::int64_t>(cluster.deviceAt(id).hostMemory.value)};
+        const Bytes peak = summary.devices[d].hostPeak;
+        if (share.count > 0 && peak.count > share.count)
+            return Error{ErrorCode::ResourceLimit,
+                "device " + std::to_string(d) + " keeps " + formatBytes(peak)
+                    + " in host memory, its share of it is " + formatBytes(share),
+                "offload fewer layers, or split weights over more devices", "memory"};
+    }
+    return std::nullopt;
+}
+
 } // namespace planloom

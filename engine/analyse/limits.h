@@ -6,6 +6,7 @@
 #include "engine/simulate/timeline.h"
 #include "engine/table/table.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,5 +31,11 @@ struct MemoryUse {
 };
 /// @param units  of the plan. O(devices)
 MemoryUse memoryUse(const TimelineSummary &summary, const Cluster &cluster, const ScaleUnits &units);
+
+/// Why what the devices offload does not fit into their host's memory, each its share of it: the first of
+/// them. Nothing if it does, or if the cluster does not say how much there is.
+/// @param units  of the plan. O(devices)
+std::optional<Error> hostOverflow(
+    const TimelineSummary &summary, const Cluster &cluster, const ScaleUnits &units);
 
 } // namespace planloom

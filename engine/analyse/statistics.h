@@ -37,7 +37,6 @@ struct DeviceStatistics {
 };
 
 constexpr std::size_t kOperatorCategoryCount = static_cast<std::size_t>(OperatorCategory::Other) + 1;
-constexpr std::size_t kInstructionKindCount = static_cast<std::size_t>(InstructionKind::Update) + 1;
 constexpr std::size_t kDirectionCount = static_cast<std::size_t>(Direction::Optimizer) + 1;
 
 /// "product", "normalization", ...

@@ -40,4 +40,18 @@ Result<std::string> recomputeRow(const Model &model, std::string_view word)
     return row + " per operator";
 }
 
+Result<std::vector<std::string>> offloadRows(std::string_view word)
+{
+    const bool both = word == "both";
+    if (!both && word != "none" && word != "states" && word != "activations")
+        return Error{ErrorCode::InvalidInput,
+            "expected none, states, activations or both, found \"" + std::string(word.substr(0, 40)) + "\"",
+            {}, "--offload"};
+    std::vector<std::string> rows;
+    for (const char *what : {"states", "activations"})
+        if (both || word == what)
+            rows.push_back(std::string("offload all : ") + what);
+    return rows;
+}
+
 } // namespace planloom

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace planloom {
 
@@ -13,5 +14,10 @@ namespace planloom {
 /// normalisations (Korthikanti et al., arXiv:2205.05198, section 5; attention keeps no scores anyway).
 /// @return InvalidInput for another word, or where the model has nothing of the kind
 Result<std::string> recomputeRow(const Model &model, std::string_view word);
+
+/// The rows behind a usual word for what waits in host memory: "none" is no row, "states", "activations",
+/// "both".
+/// @return InvalidInput for another word
+Result<std::vector<std::string>> offloadRows(std::string_view word);
 
 } // namespace planloom

@@ -1,6 +1,7 @@
 #include "engine/frontend/import_onnx.h"
 
 #include "engine/base/files.h"
+#include "engine/frontend/class_statistics.h"
 #include "engine/frontend/dead_code.h"
 #include "engine/frontend/fuse.h"
 #include "engine/frontend/onnx_builder.h"
@@ -524,6 +525,7 @@ Result<Graph> completed(Graph graph, const ImportOptions &options)
     }
     if (options.stop.stop_requested())
         return Error{ErrorCode::Cancelled, "the import was cancelled", "", graph.name};
+    separateClassStatistics(graph);
     buildScopes(graph);
     annotateOperators(graph);
     TRY_VOID(validate(graph));

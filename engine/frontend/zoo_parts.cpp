@@ -134,7 +134,9 @@ TensorId ZooBuilder::meanLoss(TensorId logits, TensorId labels)
         logits = reshape(logits, {items, in.back()}, "logits");
         labels = reshape(labels, {items}, "labels");
     }
-    const TensorId sum = one(OperatorKind::CrossEntropy, {logits, labels},
+    const auto statistics = add(OperatorKind::ClassStatistics, {logits, labels},
+        attributesOf({{"ignore_index", kIgnoredLabel}}), "statistics");
+    const TensorId sum = one(OperatorKind::ClassLoss, {statistics[0], statistics[1], labels},
         attributesOf({{"reduction", "sum"}, {"ignore_index", kIgnoredLabel}}), "cross_entropy");
     const TensorId count =
         one(OperatorKind::CountValid, {labels}, attributesOf({{"ignore_index", kIgnoredLabel}}), "count");

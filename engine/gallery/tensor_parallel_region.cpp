@@ -1,6 +1,7 @@
 #include "engine/gallery/tensor_parallel_region.h"
 
 #include "engine/graph/annotation.h"
+#include "engine/graph/dimension_classes.h"
 
 #include <algorithm>
 #include <deque>
@@ -35,7 +36,6 @@ struct Search {
     const Graph &graph;
     std::int32_t parts = 1;
     std::vector<bool> trained{}; ///< By tensor: depends on a weight, so that its gradient matters.
-    std::vector<bool> isOutput{}; ///< By tensor: the model returns it.
     std::vector<std::int32_t> identifier{}; ///< By operator: decided by earlier regions.
     std::vector<std::int32_t> cut{}; ///< By tensor: its dimension cut by earlier regions; -1 if whole.
 
@@ -74,6 +74,7 @@ public:
     int rows() const { return m_rows; }
     int columns() const { return m_columns; }
     int products() const { return m_products; }
+    int losses() const { return m_losses; }
     const std::string &obstacle() const { return m_obstacle; }
     TensorId blamed() const { return m_blamed; }
 
@@ -109,6 +110,7 @@ private:
     int m_rows = 0;
     int m_columns = 0;
     int m_products = 0;
+    int m_losses = 0; ///< That read a range of the classes.
     std::string m_obstacle{};
 };
 
@@ -156,7 +158,9 @@ bool Region::decide(OperatorId id, std::int32_t identifier)
     }
     const bool product = isProduct(op);
     m_products += product ? 1 : 0;
-    if (dimension.mark == DimensionMark::Reduce) {
+    if (dimension.mark == DimensionMark::Reduce && categoryOf(op.kind) == OperatorCategory::Loss) {
+        ++m_losses; // of what every item's logits come down to a few numbers are combined
+    } else if (dimension.mark == DimensionMark::Reduce) {
         if (!product || !inWeight)
             return fail(
                 "'" + op.name + "' sums over '" + dimension.name + "', and has no weight to split with it");
@@ -202,12 +206,9 @@ bool Region::setCut(TensorId tensor, std::int32_t dimension)
     if (const std::int32_t known = cutOf(tensor); known >= 0)
         return known == dimension
             || fail("'" + m_search.graph.at(tensor).name + "' would be cut in two ways");
-    if (m_whole.contains(tensor) || m_search.isOutput[static_cast<std::size_t>(tensor.index)]) {
-        const bool output = m_search.isOutput[static_cast<std::size_t>(tensor.index)];
-        return fail("'" + m_search.graph.at(tensor).name
-                + (output ? "' is an output of the model" : "' is needed whole"),
-            m_whole.contains(tensor) ? m_followed : tensor);
-    }
+    // What the model returns may be cut: the host takes it in pieces.
+    if (m_whole.contains(tensor))
+        return fail("'" + m_search.graph.at(tensor).name + "' is needed whole", m_followed);
     m_cut.emplace(tensor, dimension);
     m_open.push_back(tensor);
     return true;
@@ -271,10 +272,11 @@ void commit(Search &search, const Region &region, TensorParallelCut &result)
         search.identifier[static_cast<std::size_t>(op.index)] = identifier;
     for (const auto &[tensor, dimension] : region.cuts())
         search.cut[static_cast<std::size_t>(tensor.index)] = dimension;
-    ++result.regions;
+    // Pairs, and rows fed by slices; a loss or a lookup alone is no reason to split a model.
+    result.regions += region.losses() == 0 && region.products() > 1 ? 1 : 0;
 }
 
-/// Regions that begin with columns and end with rows.
+/// Regions that begin with columns, and end with rows or with a loss's statistics of the classes.
 void findPairs(Search &search, TensorParallelCut &result)
 {
     const Graph &graph = search.graph;
@@ -299,7 +301,7 @@ void findPairs(Search &search, TensorParallelCut &result)
                 continue;
             Region region(search, false, none);
             const bool grown = region.grow({static_cast<std::int32_t>(i)}, identifier);
-            if (grown && region.rows() > 0)
+            if (grown && (region.rows() > 0 || region.losses() > 0))
                 commit(search, region, result);
             else if (result.obstacle.empty()
                 || region.obstacle().find("does not divide") != std::string::npos)
@@ -337,6 +339,57 @@ void findRows(Search &search, TensorParallelCut &result)
     }
 }
 
+/// Lookups in tables of tokens, cut along the vocabulary as Megatron-LM does (arXiv:1909.08053, section 3):
+/// what they make is added up, and every device keeps its share of the table. Not where another operator
+/// reads the same table whole.
+void findVocabularies(Search &search, TensorParallelCut &result)
+{
+    const Graph &graph = search.graph;
+    const DimensionClasses &classes = search.index.dimensions();
+    const auto rowsOf = [&](OperatorId id) -> std::optional<std::int32_t> {
+        const Operator &op = graph.at(id);
+        if (op.kind != OperatorKind::Embedding || op.direction != Direction::Forward
+            || graph.at(op.inputs[0]).role != TensorRole::Weight)
+            return std::nullopt;
+        const auto rows = splittableFactor(op.annotation, op.annotation.inputs[0].terms[0]);
+        if (!rows
+            || !leadingWith(classes,
+                classes.ofOperator[static_cast<std::size_t>(id.index)][static_cast<std::size_t>(*rows)],
+                DimensionMeaning::Vocabulary)
+            || op.annotation.dimensions[static_cast<std::size_t>(*rows)].size % search.parts != 0)
+            return std::nullopt;
+        return rows;
+    };
+    const auto readsShare = [&](OperatorId id, TensorId table) {
+        const Operator &op = graph.at(id);
+        if (op.direction != Direction::Forward || rowsOf(id))
+            return true;
+        const std::int32_t cut = search.identifier[static_cast<std::size_t>(id.index)];
+        for (std::size_t s = 0; s < op.inputs.size(); ++s)
+            if (op.inputs[s] == table
+                && (cut < 0 || leadingPosition(op.annotation, op.annotation.inputs[s], cut) != 0))
+                return false;
+        return true;
+    };
+    std::vector<std::pair<OperatorId, std::int32_t>> lookups;
+    for (std::size_t i = 0; i < search.index.forwardCount(); ++i) {
+        const OperatorId id{static_cast<std::int32_t>(i)};
+        const auto rows = rowsOf(id);
+        if (!rows || search.identifier[i] >= 0)
+            continue;
+        const TensorId table = graph.at(id).inputs[0];
+        const auto &users = search.index.uses().consumers[static_cast<std::size_t>(table.index)];
+        if (std::all_of(users.begin(), users.end(), [&](OperatorId user) { return readsShare(user, table); }))
+            lookups.emplace_back(id, *rows);
+    }
+    const std::set<TensorId> none;
+    for (const auto &[id, rows] : lookups) {
+        Region region(search, false, none);
+        if (region.grow(id, rows))
+            commit(search, region, result);
+    }
+}
+
 } // namespace
 
 TensorParallelCut findTensorParallel(const SelectorIndex &index, std::int32_t parts)
@@ -344,7 +397,6 @@ TensorParallelCut findTensorParallel(const SelectorIndex &index, std::int32_t pa
     const Graph &graph = index.graph();
     Search search{index, graph, parts};
     search.trained.assign(graph.tensors.size(), false);
-    search.isOutput.assign(graph.tensors.size(), false);
     search.identifier.assign(graph.operators.size(), -1);
     search.cut.assign(graph.tensors.size(), -1);
     for (std::size_t t = 0; t < graph.tensors.size(); ++t)
@@ -359,14 +411,12 @@ TensorParallelCut findTensorParallel(const SelectorIndex &index, std::int32_t pa
                 search.trained[static_cast<std::size_t>(output.index)] = any;
         }
     }
-    for (const TensorId output : graph.outputs)
-        search.isOutput[static_cast<std::size_t>(output.index)] = true;
-    if (graph.loss.valid())
-        search.isOutput[static_cast<std::size_t>(graph.loss.index)] = true;
 
     TensorParallelCut result;
     findPairs(search, result);
     findRows(search, result);
+    if (result.regions > 0)
+        findVocabularies(search, result);
     result.identifier = std::move(search.identifier);
     return result;
 }

@@ -11,7 +11,8 @@ namespace planloom {
 /// Which identifier each operator is split on under tensor parallelism.
 struct TensorParallelCut {
     std::vector<std::int32_t> identifier{}; ///< By operator; -1 where it is not split.
-    std::int32_t regions = 0; ///< Parts of the model that are split, each between two synchronisations.
+    /// Parts of the model that are split, each between two synchronisations; without losses and lookups.
+    std::int32_t regions = 0;
     std::string obstacle{}; ///< Why something could not be split; may be empty.
 };
 
@@ -21,8 +22,10 @@ struct TensorParallelCut {
 /// A *column* operator has an identifier in its weight and its output, but in no other input: splitting it
 /// takes no communication. The cut is followed through all users of its output, and back through the other
 /// inputs they need cut alike, until every path ends in a *row* operator: one whose weight has the identifier
-/// as a sum, so that its outputs are summands (one all-reduce). A path that ends elsewhere (identifier
-/// frozen, does not divide, reaches an output of the model) takes the whole region back.
+/// as a sum, so that its outputs are summands (one all-reduce); or in a loss that takes statistics of a range
+/// of its classes (a few numbers an item). A path that ends elsewhere (identifier frozen, does not divide)
+/// takes the whole region back. Where the model has such regions, lookups in tables of tokens are cut along
+/// the vocabulary, too.
 ///
 /// Where a row operator is left without columns, because something before it can't be cut (a fused
 /// query-key-value projection), its region begins with slices of whole values, if it holds another product

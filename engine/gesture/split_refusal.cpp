@@ -18,6 +18,8 @@ std::string kindWords(OperatorKind kind)
     case OperatorKind::Attention:
         return "attention";
     case OperatorKind::CrossEntropy:
+    case OperatorKind::ClassStatistics:
+    case OperatorKind::ClassLoss:
         return "cross-entropy";
     case OperatorKind::LayerNorm:
         return "layer norm";
@@ -53,20 +55,18 @@ std::string lockOf(const Operator &op, std::int32_t dimension)
     switch (op.kind) {
     case OperatorKind::Softmax:
     case OperatorKind::LogSoftmax:
-    case OperatorKind::ReduceMax:
     case OperatorKind::ReduceMin:
     case OperatorKind::ReduceProd:
     case OperatorKind::ReduceL1:
     case OperatorKind::ReduceL2:
     case OperatorKind::ReduceLogSum:
-    case OperatorKind::ReduceLogSumExp:
     case OperatorKind::ReduceSumSquare:
     case OperatorKind::ArgMax:
     case OperatorKind::ArgMin:
     case OperatorKind::LpNormalize:
         return kind + " reduces over this dimension";
     case OperatorKind::Attention:
-        return d.name == "t" ? "attention compares all keys with one another"
+        return d.name == "t" ? "additive masks may hide all keys of a part, whose weights are lost then"
             : d.name == "r"  ? "query heads that share a key head stay together"
                              : "attention sums over this dimension within a head";
     case OperatorKind::LayerNorm:

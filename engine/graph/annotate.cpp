@@ -309,6 +309,15 @@ std::string annotateChannelNorm(const AnnotateCall &call, AnnotationBuilder &bui
     return {};
 }
 
+/// The items that labels stand for: [n ..].
+DimensionList itemsOf(AnnotationBuilder &builder, const Shape &labels, DimensionMark mark)
+{
+    DimensionList items;
+    for (std::size_t i = 0; i < labels.size(); ++i)
+        items.push_back(i == 0 ? builder.named("n", labels[i], mark) : builder.fresh(labels[i], mark));
+    return items;
+}
+
 std::string annotateLoss(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     using enum OperatorKind;
@@ -318,11 +327,7 @@ std::string annotateLoss(const AnnotateCall &call, AnnotationBuilder &builder)
     const std::size_t labelSlot = count ? 0 : 1;
     const bool sum = count || call.attributes.text("reduction", "sum") == "sum";
     const DimensionMark mark = sum ? kReduce : DimensionMark::Spatial;
-    DimensionList labels;
-    for (std::size_t i = 0; i < call.inRank(labelSlot); ++i) {
-        const std::int64_t size = call.in(labelSlot)[i];
-        labels.push_back(i == 0 ? builder.named("n", size, mark) : builder.fresh(size, mark));
-    }
+    const DimensionList labels = itemsOf(builder, call.in(labelSlot), mark);
     if (!count) {
         if (call.inRank(0) == 0)
             return std::string(nameOf(call.kind)) + " needs logits with a class dimension";
@@ -347,13 +352,48 @@ std::string annotateLoss(const AnnotateCall &call, AnnotationBuilder &builder)
     return {};
 }
 
+/// Statistics of a range of the classes: where the label is outside, its logit is 0 in the sum.
+std::string annotateClassStatistics(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!takes(call, 2, 2))
+        return missing(call);
+    const DimensionList items = itemsOf(builder, call.in(1), DimensionMark::Spatial);
+    const std::size_t axis = call.inRank(0) == 1 ? 0 : 1;
+    if (call.inRank(0) != items.size() + 1)
+        return "ClassStatistics needs logits with one dimension more than its labels";
+    DimensionList logits = items;
+    logits.insert(
+        logits.begin() + static_cast<std::ptrdiff_t>(axis), builder.named("c", call.in(0)[axis], kReduce));
+    builder.input(0, logits);
+    builder.input(1, items);
+    builder.output(0, items);
+    builder.output(1, items);
+    builder.combines(0, Combination::LogSumExp);
+    return {};
+}
+
+std::string annotateClassLoss(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!takes(call, 3, 1))
+        return missing(call);
+    const bool sum = call.attributes.text("reduction", "sum") == "sum";
+    const DimensionList items = itemsOf(builder, call.in(2), sum ? kReduce : DimensionMark::Spatial);
+    for (std::size_t slot = 0; slot < 3; ++slot)
+        builder.input(slot, items);
+    if (call.has(3))
+        builder.input(3, builder.literals(call.in(3)));
+    builder.output(0, sum ? DimensionList{} : items);
+    return {};
+}
+
 std::string annotateReduction(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     using enum OperatorKind;
     if (!takes(call, 1, 1))
         return missing(call);
-    const bool sums = call.kind == ReduceSum || call.kind == ReduceMean || call.kind == ReduceL1
-        || call.kind == ReduceSumSquare;
+    const bool other = call.kind == ReduceMax || call.kind == ReduceLogSumExp;
+    const bool cut = call.kind == ReduceSum || call.kind == ReduceMean || call.kind == ReduceL1
+        || call.kind == ReduceSumSquare || other;
     const bool arg = call.kind == ArgMax || call.kind == ArgMin;
     std::vector<std::int64_t> axes =
         arg ? std::vector<std::int64_t>{call.attributes.integer("axis")} : call.attributes.integers("axes");
@@ -361,7 +401,7 @@ std::string annotateReduction(const AnnotateCall &call, AnnotationBuilder &build
     const auto reduced = [&](std::size_t i) {
         return all || std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) != axes.end();
     };
-    const DimensionList x = dimensionsWith(builder, call.in(0), sums ? kReduce : kFrozen, reduced);
+    const DimensionList x = dimensionsWith(builder, call.in(0), cut ? kReduce : kFrozen, reduced);
     DimensionList y;
     for (std::size_t i = 0; i < x.size(); ++i) {
         if (!reduced(i))
@@ -373,6 +413,8 @@ std::string annotateReduction(const AnnotateCall &call, AnnotationBuilder &build
     builder.output(0, y);
     if ((call.kind == ReduceSum || call.kind == ReduceMean) && isFloating(call.inputs[0].dataType))
         builder.linear({0});
+    if (other)
+        builder.combines(0, call.kind == ReduceMax ? Combination::Max : Combination::LogSumExp);
     return {};
 }
 
@@ -445,6 +487,10 @@ std::string annotateKind(const AnnotateCall &call, AnnotationBuilder &builder)
     case NegativeLogLikelihood:
     case CountValid:
         return annotateLoss(call, builder);
+    case ClassStatistics:
+        return annotateClassStatistics(call, builder);
+    case ClassLoss:
+        return annotateClassLoss(call, builder);
     case ReduceSum:
     case ReduceMean:
     case ReduceMax:
@@ -502,6 +548,8 @@ std::string_view reservedLetters(OperatorKind kind)
         return "nchwdl";
     case CrossEntropy:
     case NegativeLogLikelihood:
+    case ClassStatistics:
+    case ClassLoss:
     case CountValid:
         return "nc";
     case Embedding:

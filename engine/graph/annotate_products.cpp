@@ -283,7 +283,12 @@ std::string annotateAttention(const AnnotateCall &call, AnnotationBuilder &build
         grouped ? builder.compound({outer, builder.named("r", heads / keyHeads, kFrozen)}) : Term{{outer}};
     const Term ofKeys = keyHeads == 1 ? Term{{builder.literal(1)}} : Term{{outer}};
     const Term s{{builder.named("s", call.in(0)[rank - 2])}};
-    const Term t{{builder.named("t", call.in(1)[rank - 2], kFrozen)}};
+    // Parts of the keys make means that are weighed by their log-sum-exps. Scores of large negative numbers,
+    // which hide keys, leave no digits in these to tell how many keys share the weight.
+    bool partsOfKeys = !call.attributes.has("masked_score");
+    for (std::size_t slot = 3; slot < call.inputs.size(); ++slot)
+        partsOfKeys = partsOfKeys && (!call.has(slot) || call.inputs[slot].dataType == DataType::Bool);
+    const Term t{{builder.named("t", call.in(1)[rank - 2], partsOfKeys ? kReduce : kFrozen)}};
     const Term e{{builder.named("e", call.in(0)[rank - 1], kFrozen)}};
     const Term f{{builder.named("f", call.in(2)[rank - 1], kFrozen)}};
     const auto behind = [&lead](std::initializer_list<Term> more) {
@@ -309,6 +314,10 @@ std::string annotateAttention(const AnnotateCall &call, AnnotationBuilder &build
     builder.output(0, behind({queryHeads, s, f}));
     builder.output(1, behind({queryHeads, s}));
     builder.output(2, scores);
+    if (partsOfKeys) {
+        builder.combines(0, Combination::Weighted);
+        builder.combines(1, Combination::LogSumExp);
+    }
     return {};
 }
 

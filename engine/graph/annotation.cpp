@@ -53,14 +53,15 @@ void append(std::string &text, const Annotation &annotation, const TensorTerms &
     }
 }
 
-void append(std::string &text, const Annotation &annotation, const std::vector<TensorTerms> &tensors)
+void append(std::string &text, const Annotation &annotation, const std::vector<TensorTerms> &tensors,
+    const std::vector<Combination> &combinations = {})
 {
-    bool first = true;
-    for (const TensorTerms &terms : tensors) {
-        if (!first)
+    for (std::size_t slot = 0; slot < tensors.size(); ++slot) {
+        if (slot > 0)
             text += ", ";
-        first = false;
-        append(text, annotation, terms);
+        if (slot < combinations.size() && combinations[slot] != Combination::Sum)
+            text += std::string(nameOf(combinations[slot])) + ": ";
+        append(text, annotation, tensors[slot]);
     }
 }
 
@@ -102,7 +103,7 @@ std::string toString(const Annotation &annotation)
     text += text.empty() ? "->" : " ->";
     if (!annotation.outputs.empty())
         text += ' ';
-    append(text, annotation, annotation.outputs);
+    append(text, annotation, annotation.outputs, annotation.combinations);
     return text;
 }
 
@@ -111,6 +112,11 @@ std::string toString(const Annotation &annotation, const TensorTerms &terms)
     std::string text;
     append(text, annotation, terms);
     return text;
+}
+
+Combination combinationOf(const Annotation &annotation, std::size_t slot)
+{
+    return slot < annotation.combinations.size() ? annotation.combinations[slot] : Combination::Sum;
 }
 
 std::optional<std::int32_t> findDimension(const Annotation &annotation, std::string_view name)
@@ -128,6 +134,24 @@ bool mentions(const TensorTerms &terms, std::int32_t dimension)
         if (std::find(term.factors.begin(), term.factors.end(), dimension) != term.factors.end())
             return true;
     }
+    return false;
+}
+
+std::int32_t weightsOf(const Annotation &annotation, std::size_t slot)
+{
+    if (combinationOf(annotation, slot) != Combination::Weighted)
+        return -1;
+    const auto &found = annotation.combinations;
+    const auto weights = std::find(found.begin(), found.end(), Combination::LogSumExp);
+    return weights == found.end() ? -1 : static_cast<std::int32_t>(weights - found.begin());
+}
+
+bool isLargestOver(const Annotation &annotation, std::int32_t dimension)
+{
+    for (std::size_t slot = 0; slot < annotation.outputs.size(); ++slot)
+        if (combinationOf(annotation, slot) == Combination::Max
+            && !mentions(annotation.outputs[slot], dimension))
+            return true;
     return false;
 }
 

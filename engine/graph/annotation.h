@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/graph/combination.h"
 #include "engine/graph/shape.h"
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace planloom {
 /// What splitting an operator along a dimension does (nnScaler's marks; OSDI '24, section 3.2).
 enum class DimensionMark : std::uint8_t {
     Spatial, ///< "m": every tensor that has it is cut; outputs without it are the same in every part.
-    Reduce, ///< "k+": every tensor that has it is cut; outputs without it become summands.
+    Reduce, ///< "k+": every tensor that has it is cut; outputs without it come in parts to be combined.
     Frozen, ///< "k^", or a literal size: may not be split.
 };
 
@@ -44,7 +45,7 @@ struct TensorTerms {
 
 /// An operator's dimension annotation: how its inputs' and outputs' dimensions belong together, and which may
 /// be split. Text form: `b m k+, k+ n -> b m n`; compounds in brackets, literal sizes as numbers, opaque as
-/// `?`.
+/// `?`. An output whose parts are not summed says how they are combined: `n c+ -> log-sum-exp: n`.
 struct Annotation {
     std::vector<Dimension> dimensions{};
     std::vector<TensorTerms> inputs{};
@@ -52,8 +53,13 @@ struct Annotation {
     /// Inputs in which the outputs are jointly linear, the others held fixed: what a value split may divide,
     /// and what lets a sum over micro-batches pass through an operator.
     std::vector<std::int32_t> linearInputs{};
+    /// By output: how its parts along Reduce identifiers make up its value. Empty where all are summed.
+    std::vector<Combination> combinations{};
     friend bool operator==(const Annotation &, const Annotation &) = default;
 };
+
+/// How the parts of output `slot` make up its value.
+Combination combinationOf(const Annotation &annotation, std::size_t slot);
 
 /// The whole operator in one piece: every dimension a literal.
 Annotation wholeAnnotation(const std::vector<Shape> &inputs, const std::vector<Shape> &outputs);
@@ -80,6 +86,13 @@ std::optional<std::int32_t> findDimension(const Annotation &annotation, std::str
 
 /// True if an identifier (an index into `Annotation::dimensions`) stands in a tensor's terms.
 bool mentions(const TensorTerms &terms, std::int32_t dimension);
+
+/// The output by whose logarithms the parts of output `slot` are weighed (`Combination::Weighted`); -1 if
+/// they are not.
+std::int32_t weightsOf(const Annotation &annotation, std::size_t slot);
+
+/// True if some output is the largest element along an identifier, which it does not have itself.
+bool isLargestOver(const Annotation &annotation, std::int32_t dimension);
 
 /// The identifier that a split of `term` cuts: its first factor of size other than 1, if not Frozen.
 std::optional<std::int32_t> splittableFactor(const Annotation &annotation, const Term &term);

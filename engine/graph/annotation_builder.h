@@ -81,6 +81,12 @@ public:
     void output(std::size_t slot, const DimensionList &dimensions);
     void output(std::size_t slot, std::vector<Term> terms);
     void linear(std::vector<std::int32_t> slots) { m_annotation.linearInputs = std::move(slots); }
+    /// Parts of output `slot` are combined otherwise than by summing.
+    void combines(std::size_t slot, Combination combination)
+    {
+        m_annotation.combinations.resize(m_annotation.outputs.size(), Combination::Sum);
+        m_annotation.combinations[slot] = combination;
+    }
 
     std::int64_t sizeOf(std::int32_t dimension) const
     {

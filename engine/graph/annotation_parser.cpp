@@ -27,6 +27,7 @@ struct WrittenTerm {
 struct WrittenTensor {
     std::vector<WrittenTerm> terms{};
     bool opaque = false;
+    Combination combination = Combination::Sum;
     std::size_t position = 0;
 };
 
@@ -77,7 +78,9 @@ private:
         const auto atEnd = [&] { return isInput ? atArrow() : m_at == m_text.size(); };
         if (!atEnd()) {
             while (true) {
+                const Combination combination = isInput ? Combination::Sum : readCombination();
                 TRY(WrittenTensor tensor, readTensor());
+                tensor.combination = combination;
                 tensors.push_back(std::move(tensor));
                 if (m_at == m_text.size() || m_text[m_at] != ',')
                     break;
@@ -91,6 +94,21 @@ private:
         if (isInput)
             m_at += 2;
         return {};
+    }
+
+    /// What stands before the colon of an output: "max: n".
+    Combination readCombination()
+    {
+        skipSpaces();
+        for (int i = 0; i < kCombinationCount; ++i) {
+            const auto combination = static_cast<Combination>(i);
+            const std::string prefix = std::string(nameOf(combination)) + ':';
+            if (m_text.substr(m_at, prefix.size()) != prefix)
+                continue;
+            m_at += prefix.size();
+            return combination;
+        }
+        return Combination::Sum;
     }
 
     Result<WrittenTensor> readTensor()
@@ -390,6 +408,12 @@ private:
         };
         collect(m_inputs, result.inputs);
         collect(m_outputs, result.outputs);
+        for (std::size_t slot = 0; slot < m_outputs.size(); ++slot) {
+            if (m_outputs[slot].combination == Combination::Sum)
+                continue;
+            result.combinations.resize(m_outputs.size(), Combination::Sum);
+            result.combinations[slot] = m_outputs[slot].combination;
+        }
         renumber(result);
         return std::move(result);
     }

@@ -363,6 +363,9 @@ private:
                 setSplit(output, dimension);
             } else if (op.annotation.dimensions[static_cast<std::size_t>(identifier)].mark
                 == DimensionMark::Reduce) {
+                if (combinationOf(op.annotation, slot) != Combination::Sum)
+                    return wholeOrFail(
+                        id, "makes '" + m_graph.at(output).name + "' of the whole batch, and not by summing");
                 role = statistics ? BatchRole::Local : BatchRole::Summand;
             }
         }

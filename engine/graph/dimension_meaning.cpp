@@ -400,7 +400,8 @@ void DimensionNamer::nameEmbeddingsAndLosses()
     std::vector<Node> losses;
     for (const OperatorId id : m_forward) {
         const Operator &op = at(id);
-        if (op.kind == OperatorKind::CrossEntropy || op.kind == OperatorKind::NegativeLogLikelihood)
+        if (op.kind == OperatorKind::CrossEntropy || op.kind == OperatorKind::NegativeLogLikelihood
+            || op.kind == OperatorKind::ClassStatistics)
             losses.push_back(
                 m_flow.at(op.inputs[0], graph().at(op.inputs[0]).type.shape.size() == 1 ? 0 : 1));
     }

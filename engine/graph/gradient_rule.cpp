@@ -58,12 +58,15 @@ bool isContinuous(const Operator &op, std::size_t slot)
         return slot != 0;
     case CrossEntropy:
     case NegativeLogLikelihood:
+    case ClassStatistics:
     case Gather:
     case Embedding:
     case GatherElements:
     case GatherND:
     case ReverseSequence:
         return slot == 0; // labels, class weights, indices and lengths are constants
+    case ClassLoss:
+        return slot < 2;
     case ScatterElements:
     case ScatterND:
         return slot != 1 && op.attributes.text("reduction", "none") != "mul";
@@ -183,6 +186,10 @@ Need needOf(const Operator &op, int slot)
         return {{0, 1, 2}, {}};
     case NegativeLogLikelihood:
         return {{1, 2}, {}};
+    case ClassStatistics:
+        return {{0, 1}, {0}};
+    case ClassLoss:
+        return {{2, 3}, {}};
 
     case Gather:
     case Embedding:

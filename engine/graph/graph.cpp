@@ -40,6 +40,28 @@ Uses usesOf(const Graph &graph)
     return uses;
 }
 
+std::vector<Combination> combinationsOf(const Graph &graph)
+{
+    std::vector<Combination> combinations(graph.tensors.size(), Combination::Sum);
+    for (const Operator &op : graph.operators)
+        for (std::size_t slot = 0; slot < op.annotation.combinations.size(); ++slot)
+            if (op.outputs[slot])
+                combinations[static_cast<std::size_t>(op.outputs[slot].index)] =
+                    op.annotation.combinations[slot];
+    return combinations;
+}
+
+std::vector<TensorId> weightTensorsOf(const Graph &graph)
+{
+    std::vector<TensorId> weights(graph.tensors.size());
+    for (const Operator &op : graph.operators)
+        for (std::size_t slot = 0; slot < op.annotation.combinations.size(); ++slot)
+            if (const std::int32_t by = weightsOf(op.annotation, slot); by >= 0 && op.outputs[slot])
+                weights[static_cast<std::size_t>(op.outputs[slot].index)] =
+                    op.outputs[static_cast<std::size_t>(by)];
+    return weights;
+}
+
 std::string pathOf(const Graph &graph, ScopeId scope)
 {
     std::string path;

@@ -50,6 +50,14 @@ struct Uses {
 };
 Uses usesOf(const Graph &graph);
 
+/// How the parts of each pTensor's value are combined where its producer makes it in parts, by tensor index.
+/// O(operators).
+std::vector<Combination> combinationsOf(const Graph &graph);
+
+/// The pTensor by whose logarithms the parts of each pTensor are weighed, by tensor index; invalid for those
+/// that are not. O(operators).
+std::vector<TensorId> weightTensorsOf(const Graph &graph);
+
 /// "transformer.h.3.attn"; empty for the model itself.
 std::string pathOf(const Graph &graph, ScopeId scope);
 

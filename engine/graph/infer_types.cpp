@@ -58,6 +58,10 @@ Arity arityOf(OperatorKind kind)
     case CrossEntropy:
     case NegativeLogLikelihood:
         return {2, 3};
+    case ClassStatistics:
+        return {2, 2};
+    case ClassLoss:
+        return {3, 4};
     case Attention:
         return {3, kAny};
     case Einsum:
@@ -501,8 +505,30 @@ TypesOutcome inferLoss(const InferCall &call)
     items.erase(items.begin() + static_cast<std::ptrdiff_t>(axis));
     if (call.in(1) != items)
         return call.misfit(1, toString(items) + ", the shape of the logits without their classes");
+    if (call.kind == OperatorKind::ClassStatistics) {
+        const TensorType statistic{call.type(0).dataType, items};
+        return std::vector<TensorType>{statistic, statistic};
+    }
     if (call.has(2) && call.in(2) != Shape{logits[axis]})
         return call.misfit(2, "one weight per class, " + toString(Shape{logits[axis]}));
+    const std::string reduction = call.attributes.text("reduction", "sum");
+    if (reduction != "sum" && reduction != "none")
+        return call.badAttribute("reduction", "\"sum\" or \"none\", found \"" + reduction + "\"");
+    return one(call.type(0).dataType, reduction == "sum" ? Shape{} : items);
+}
+
+/// A cross-entropy from the statistics of its classes.
+TypesOutcome inferClassLoss(const InferCall &call)
+{
+    const Shape &items = call.in(0);
+    if (!isFloating(call.type(0).dataType))
+        return call.misfit(0, "floating statistics");
+    if (call.type(1) != call.type(0))
+        return call.misfit(1, std::string(nameOf(call.type(0).dataType)) + toString(items));
+    if (!isIndexType(call.type(2).dataType) || call.in(2) != items)
+        return call.misfit(2, "int32 or int64 labels of shape " + toString(items));
+    if (call.has(3) && call.rank(3) != 1)
+        return call.misfit(3, "one weight per class");
     const std::string reduction = call.attributes.text("reduction", "sum");
     if (reduction != "sum" && reduction != "none")
         return call.badAttribute("reduction", "\"sum\" or \"none\", found \"" + reduction + "\"");
@@ -619,8 +645,11 @@ TypesOutcome inferKind(const InferCall &call)
         return inferPooling(call);
     case CrossEntropy:
     case NegativeLogLikelihood:
+    case ClassStatistics:
     case CountValid:
         return inferLoss(call);
+    case ClassLoss:
+        return inferClassLoss(call);
     case Rotary:
         for (const std::size_t slot : {1, 2}) {
             if (broadcast(call.in(0), call.in(slot)) != call.in(0))

@@ -27,7 +27,7 @@ constexpr std::array kKindNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan",
     "BatchMean", "BatchVariance", "BatchNormalize", "InstanceNorm", "LayerNorm", "RmsNorm",
     "LocalResponseNorm", "Softmax", "LogSoftmax", "LpNormalize",
     // Losses
-    "CrossEntropy", "NegativeLogLikelihood", "CountValid",
+    "CrossEntropy", "NegativeLogLikelihood", "ClassStatistics", "ClassLoss", "CountValid",
     // Reductions
     "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
     "ReduceLogSumExp", "ReduceSumSquare", "ArgMax", "ArgMin",

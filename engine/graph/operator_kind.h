@@ -109,6 +109,10 @@ enum class OperatorKind : std::uint8_t {
     CrossEntropy, ///< (logits [n c ..], labels [n ..], [class weights [c]]); `reduction` "sum" -> [], "none"
     ///< -> [n ..]; `ignore_index` if any.
     NegativeLogLikelihood, ///< as CrossEntropy with log-probabilities in place of logits.
+    ClassStatistics, ///< (logits [n c ..], labels [n ..]) -> (log-sum-exp over c [n ..], logit of the label
+    ///< [n ..]: 0 where the label is `ignore_index`). What a cross-entropy needs of the logits.
+    ClassLoss, ///< (log-sum-exp [n ..], logit of the label [n ..], labels [n ..], [class weights [c]]) -> the
+    ///< CrossEntropy of those; its attributes.
     CountValid, ///< (labels, [class weights]) -> []: float number (or weight) of labels other than
     ///< `ignore_index`.
 

@@ -283,6 +283,14 @@ Result<void> checkPartition(const Operator &op, const Partition &partition, cons
                     + std::to_string(split.parts) + " parts)",
                 op.annotationProblem);
         }
+        if (split.parts > 1 && op.mirror && isLargestOver(annotation, split.dimension)) {
+            return illegal(op, dimension.name,
+                "'" + dimension.name
+                    + "' may not be split in training: equal largest elements share the gradient, which "
+                      "takes "
+                      "all of them to count",
+                "cut another dimension or replicate it instead");
+        }
         auto &parts = extents[static_cast<std::size_t>(split.dimension)];
         if (parts.empty())
             parts.push_back(whole);

@@ -19,6 +19,8 @@ bool isStatisticOutput(OperatorKind kind, std::size_t slot)
     case OperatorKind::BatchVariance:
     case OperatorKind::CrossEntropy:
     case OperatorKind::NegativeLogLikelihood:
+    case OperatorKind::ClassStatistics:
+    case OperatorKind::ClassLoss:
     case OperatorKind::CountValid:
         return true;
     case OperatorKind::Attention: // the log-sum-exp of each row of scores

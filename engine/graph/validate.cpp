@@ -258,12 +258,34 @@ private:
             if (slot < 0 || static_cast<std::size_t>(slot) >= op.inputs.size() || !linear.insert(slot).second)
                 return broken(op, "its linear inputs name slot " + std::to_string(slot) + " wrongly");
         }
+        if (!annotation.combinations.empty()) {
+            const auto &all = annotation.combinations;
+            if (all.size() != op.outputs.size()
+                || std::all_of(all.begin(), all.end(), [](Combination c) { return c == Combination::Sum; }))
+                return broken(op, "its annotation does not say of every output how its parts are combined");
+            for (std::size_t slot = 0; slot < all.size(); ++slot)
+                if (all[slot] == Combination::Weighted && !isWeighedRightly(op, slot))
+                    return broken(op, "has no logarithms by which to weigh the parts of an output");
+            if (!annotation.linearInputs.empty() || op.direction != Direction::Forward)
+                return broken(op, "is linear, but the parts of its outputs are not summed");
+        }
         if (!op.annotationProblem.empty() && !splittableDimensions(annotation).empty()) {
             return broken(op,
                 "is kept whole (" + op.annotationProblem + "), but may be split: '" + toString(annotation)
                     + "'");
         }
         return {};
+    }
+
+    /// The parts of output `slot` find their weights: rows that the output's dimensions begin with.
+    static bool isWeighedRightly(const Operator &op, std::size_t slot)
+    {
+        const std::int32_t by = weightsOf(op.annotation, slot);
+        if (by < 0 || !op.outputs[static_cast<std::size_t>(by)])
+            return false;
+        const auto &rows = op.annotation.outputs[static_cast<std::size_t>(by)].terms;
+        const auto &own = op.annotation.outputs[slot].terms;
+        return rows.size() <= own.size() && std::equal(rows.begin(), rows.end(), own.begin());
     }
 
     /// The terms of one slot; those of an absent tensor only have to make sense by themselves.

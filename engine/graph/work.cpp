@@ -281,8 +281,9 @@ double forwardFlops(const Operator &op, const Shapes &shapes)
         }
     }
     case OperatorCategory::Loss:
-        return op.kind == CrossEntropy ? 14 * shapes.inElements(0)
-                                       : 2 * shapes.inElements(op.kind == CountValid ? 0 : 1);
+        return op.kind == CrossEntropy || op.kind == ClassStatistics
+            ? 14 * shapes.inElements(0)
+            : 2 * shapes.inElements(op.kind == CountValid ? 0 : 1);
     case OperatorCategory::Reduction:
         switch (op.kind) {
         case MaxPool:

@@ -37,6 +37,11 @@ struct DeviceModel {
     Sourced memoryBandwidth{}; ///< Bytes/s.
     Sourced memoryEfficiency{}; ///< Achieved share of it, 0..1.
     Sourced launchLatency{}; ///< Seconds per kernel.
+    /// Bytes of its node's host memory, as many as each of the node's devices can have; 0 where nothing is
+    /// known.
+    Sourced hostMemory{};
+    Sourced hostBandwidth{}; ///< Bytes/s of copies to its host, and of those back; 0: see `hostCopySeconds`.
+    Sourced hostLatency{}; ///< Seconds per such copy.
     friend bool operator==(const DeviceModel &, const DeviceModel &) = default;
 };
 

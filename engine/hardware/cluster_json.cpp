@@ -38,6 +38,9 @@ constexpr std::array kDeviceFigures{
     Figure<DeviceModel>{"memoryBandwidth", &DeviceModel::memoryBandwidth, Limit::Positive},
     Figure<DeviceModel>{"memoryEfficiency", &DeviceModel::memoryEfficiency, Limit::Share},
     Figure<DeviceModel>{"launchLatency", &DeviceModel::launchLatency, Limit::NonNegative},
+    Figure<DeviceModel>{"hostMemory", &DeviceModel::hostMemory, Limit::Positive, true},
+    Figure<DeviceModel>{"hostBandwidth", &DeviceModel::hostBandwidth, Limit::Positive, true},
+    Figure<DeviceModel>{"hostLatency", &DeviceModel::hostLatency, Limit::NonNegative, true},
 };
 
 /// Those that a class of devices may have of its own.

@@ -43,6 +43,10 @@ CostModel mixedCosts(const Cluster &cluster)
         [all](CollectiveKind kind, Bytes bytes, GroupShape shape) {
             return collectiveLoad(all->links[shape.classes], kind, bytes, shape);
         },
+        {},
+        [all, deviceOf](Bytes bytes, std::int32_t deviceClass) {
+            return hostCopySeconds(deviceOf(*all, deviceClass), bytes);
+        },
     };
     // `cluster` may be one unit of a larger one.
     const std::int32_t devices = cluster.deviceCount * cluster.units.count;
@@ -67,7 +71,23 @@ CostModel costModelOf(const Cluster &cluster)
         [links = cluster.links](CollectiveKind kind, Bytes bytes, GroupShape shape) {
             return collectiveLoad(links, kind, bytes, shape);
         },
+        {},
+        [device = cluster.device](Bytes bytes, std::int32_t) { return hostCopySeconds(device, bytes); },
     };
+}
+
+double reductionSeconds(
+    const CostModel &costs, CollectiveKind kind, Bytes bytes, GroupShape shape, Combination combination)
+{
+    const double once = costs.collective(kind, bytes, shape);
+    if (combination != Combination::LogSumExp)
+        return once;
+    return costs.collective(CollectiveKind::AllReduce, bytes, shape) + once;
+}
+
+double hostCopySeconds(const CostModel &costs, Bytes bytes, std::int32_t deviceClass)
+{
+    return costs.hostCopy ? costs.hostCopy(bytes, deviceClass) : costs.copy(bytes, deviceClass);
 }
 
 DataType computeTypeOf(const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs)

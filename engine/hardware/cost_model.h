@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/graph/attention.h"
+#include "engine/graph/combination.h"
 #include "engine/graph/operator.h"
 #include "engine/graph/tensor.h"
 #include "engine/hardware/cost.h"
@@ -43,6 +44,9 @@ struct CostModel {
     /// By device of the whole cluster; empty where all are of class 0.
     std::vector<std::int32_t> deviceClasses{};
 
+    /// Copying `bytes` between a device of this class and its host, either way.
+    std::function<double(Bytes bytes, std::int32_t deviceClass)> hostCopy{};
+
     /// @param device  by its number in the whole cluster
     std::int32_t classOf(DeviceId device) const
     {
@@ -50,6 +54,18 @@ struct CostModel {
         return index < deviceClasses.size() ? deviceClasses[index] : 0;
     }
 };
+
+/// Seconds of an AllReduce or ReduceScatter that combines what members have by `combination`.
+///
+/// NCCL sums and takes maxima. Of logarithms it does in two what Megatron-LM does for its vocabulary-parallel
+/// loss (core/tensor_parallel/cross_entropy.py): an all-reduce of the maxima, then the collective itself for
+/// the sums of what lies below them; the element-wise steps between are launches of the kernels around.
+double reductionSeconds(
+    const CostModel &costs, CollectiveKind kind, Bytes bytes, GroupShape shape, Combination combination);
+
+/// Seconds of a copy between a device and its host; as within the device where `costs` does not know the
+/// host.
+double hostCopySeconds(const CostModel &costs, Bytes bytes, std::int32_t deviceClass = 0);
 
 /// By the figures of `cluster`: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of what
 /// it needs.

@@ -136,7 +136,9 @@ double kernelSeconds(const DeviceModel &device, const KernelQuery &query)
         return attentionSeconds(device, query) + launch;
     Work work = workOf(query.op, query.inputs, query.outputs, query.attention);
     work.bytes = std::max(0.0, work.bytes - static_cast<double>(query.spared.count));
-    if (query.op.kind == OperatorKind::CrossEntropy && device.multiprocessors.value > 0) {
+    const bool entropy =
+        query.op.kind == OperatorKind::CrossEntropy || query.op.kind == OperatorKind::ClassStatistics;
+    if (entropy && device.multiprocessors.value > 0) {
         const bool backward = query.op.direction == Direction::Backward;
         double logits = 0;
         for (const auto *list : {&query.inputs, &query.outputs})

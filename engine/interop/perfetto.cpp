@@ -102,7 +102,7 @@ private:
         event() << R"({"ph":"X","name":)" << jsonQuoted(titleOf(instruction)) << R"(,"cat":")"
                 << nameOf(segment.kind) << R"(","pid":)" << device << R"(,"tid":)" << thread << R"(,"ts":)"
                 << microseconds(spans.start[row]) << R"(,"dur":)" << microseconds(spans.duration[row])
-                << R"(,"args":{"instruction":")" << nameOf(instruction.kind) << R"(","micro-batch":)"
+                << R"(,"args":{"instruction":")" << textOf(instruction) << R"(","micro-batch":)"
                 << spans.microBatch[row] << R"(,"stage":)" << segment.stage.index;
         if (instruction.kind == InstructionKind::Kernel)
             m_stream << R"(,"part":)" << instruction.part;
@@ -124,7 +124,7 @@ private:
 
     std::string titleOf(const Instruction &instruction) const
     {
-        const std::string kind = nameOf(instruction.kind);
+        const std::string kind = textOf(instruction);
         if (!instruction.op.valid() || !m_plan.graph
             || static_cast<std::size_t>(instruction.op.index) >= m_plan.graph->operators.size())
             return kind;

@@ -276,7 +276,7 @@ private:
             const auto at = static_cast<std::size_t>(i);
             const std::int64_t row = head * queries + i;
             m_shift[at] = m_logSum[row];
-            if (m_probabilities == nullptr && std::isfinite(m_shift[at])
+            if (m_probabilities == nullptr && m_tiles.hasAllKeys() && std::isfinite(m_shift[at])
                 && std::fabs(static_cast<double>(m_shift[at])) > kExactLogSum)
                 normaliseExactly(head, i);
             if (!needsSlope())

@@ -25,6 +25,7 @@ public:
     std::int64_t heads() const { return m_heads; }
     std::int64_t queries() const { return m_queries; }
     std::int64_t keys() const { return m_keys; }
+    bool hasAllKeys() const { return m_keys == m_allKeys; }
     std::int64_t keyHeadOf(std::int64_t head) const { return head / m_group; }
     T scale() const { return m_scale; }
     bool drops() const { return m_ratio > 0; }

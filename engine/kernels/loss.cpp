@@ -3,7 +3,9 @@
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/vector_math.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -57,6 +59,12 @@ private:
     const Buffer *m_weights;
     std::optional<std::int64_t> m_ignored{};
 };
+
+/// How many classes there are as far as their weights tell: without any, labels may be as large as they like.
+std::int64_t classesKnown(const Buffer *weights)
+{
+    return weights == nullptr ? std::numeric_limits<std::int64_t>::max() : elementCount(*weights);
+}
 
 /// Largest logit and sum of the exponentials of their distances from it.
 template<typename T> struct Normaliser {
@@ -213,6 +221,150 @@ Result<void> lossBackward(const KernelCall &call)
     });
 }
 
+/// Of the classes that this part has: their log-sum-exp, and the label's logit if it is among them.
+Result<void> statisticsForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *labels = findInput(call, 1);
+    const Buffer *sums = findOutput(call, 0);
+    const Buffer *picked = findOutput(call, 1);
+    if (sums == nullptr && picked == nullptr)
+        return {};
+    if (x == nullptr || labels == nullptr)
+        return missingSlot(call, "its logits or its labels");
+    const Labels known(call, *labels, nullptr);
+    const AxisView view = classView(x->shape);
+    const std::size_t axis = x->shape.size() == 1 ? 0 : 1;
+    const std::int64_t first = firstOf(*x, axis);
+    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        std::vector<T> line;
+        for (std::int64_t o = 0; o < view.outer; ++o) {
+            for (std::int64_t i = 0; i < view.inner; ++i) {
+                const std::int64_t item = o * view.inner + i;
+                TRY(const std::int64_t label, known.classOf(item, wholeExtent(*x, axis)));
+                const T *row = rowOf(elements<const T>(*x), view, o, i, line);
+                if (sums != nullptr) {
+                    Normaliser<T> normaliser;
+                    normalise(row, view.extent, normaliser);
+                    const bool none = normaliser.largest == -std::numeric_limits<T>::infinity();
+                    elements<T>(*sums)[item] = none
+                        ? normaliser.largest
+                        : static_cast<T>(std::log(normaliser.sum) + static_cast<double>(normaliser.largest));
+                }
+                const bool here = label >= first && label < first + view.extent;
+                if (picked != nullptr)
+                    elements<T>(*picked)[item] = here ? row[label - first] : T(0);
+            }
+        }
+        return {};
+    });
+}
+
+/// dx = softmax(x) d(log-sum-exp), and at the label d(its logit): all of it local to a part's classes.
+Result<void> statisticsBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dx = back.wanted(0);
+    const Buffer *dSums = back.gradient(0);
+    const Buffer *dPicked = back.gradient(1);
+    const Buffer *x = back.input(0);
+    const Buffer *labels = back.input(1);
+    const Buffer *sums = back.output(0);
+    if (dx == nullptr)
+        return {};
+    if (labels == nullptr || x == nullptr || (dSums != nullptr && sums == nullptr))
+        return missingSlot(call, "its logits, its labels or their log-sum-exp");
+    const Labels known(call, *labels, nullptr);
+    const AxisView view = classView(dx->shape);
+    const std::size_t axis = dx->shape.size() == 1 ? 0 : 1;
+    const std::int64_t first = firstOf(*dx, axis);
+    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        std::vector<T> line;
+        std::vector<T> made(static_cast<std::size_t>(view.extent));
+        for (std::int64_t o = 0; o < view.outer; ++o) {
+            for (std::int64_t i = 0; i < view.inner; ++i) {
+                const std::int64_t item = o * view.inner + i;
+                TRY(const std::int64_t label, known.classOf(item, wholeExtent(*dx, axis)));
+                T *to = elements<T>(*dx) + o * view.extent * view.inner + i;
+                T *target = view.inner == 1 ? to : made.data();
+                if (dSums != nullptr)
+                    scaledSoftmax(rowOf(elements<const T>(*x), view, o, i, line), target, view.extent,
+                        elements<const T>(*sums)[item], elements<const T>(*dSums)[item]);
+                else
+                    std::fill(target, target + view.extent, T(0));
+                if (dPicked != nullptr && label >= first && label < first + view.extent)
+                    target[label - first] += elements<const T>(*dPicked)[item];
+                for (std::int64_t c = 0; target != to && c < view.extent; ++c)
+                    to[c * view.inner] = target[c];
+            }
+        }
+        return {};
+    });
+}
+
+Result<void> classLossForward(const KernelCall &call)
+{
+    const Buffer *sums = findInput(call, 0);
+    const Buffer *picked = findInput(call, 1);
+    const Buffer *labels = findInput(call, 2);
+    const Buffer *weights = findInput(call, 3);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (sums == nullptr || picked == nullptr || labels == nullptr)
+        return missingSlot(call, "its statistics or its labels");
+    const Labels known(call, *labels, weights);
+    const bool sum = call.op->attributes.text("reduction", "sum") == "sum";
+    return withFloat(call, y->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        double total = 0;
+        for (std::int64_t item = 0; item < elementCount(*labels); ++item) {
+            TRY(const std::int64_t label, known.classOf(item, classesKnown(weights)));
+            const double loss = label < 0 ? 0
+                                          : known.weightOf(label)
+                    * (static_cast<double>(elements<const T>(*sums)[item])
+                        - static_cast<double>(elements<const T>(*picked)[item]));
+            total += loss;
+            if (!sum)
+                elements<T>(*y)[item] = static_cast<T>(loss);
+        }
+        if (sum)
+            elements<T>(*y)[0] = static_cast<T>(total);
+        return {};
+    });
+}
+
+/// The gradient of the log-sum-exp is that of the loss, times the label's weight; of its logit the opposite.
+Result<void> classLossBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *labels = back.input(2);
+    const Buffer *weights = back.input(3);
+    if (back.wanted(0) == nullptr && back.wanted(1) == nullptr)
+        return {};
+    if (dy == nullptr || labels == nullptr)
+        return missingSlot(call, "a gradient or its labels");
+    const Labels known(call, *labels, weights);
+    const bool sum = call.op->attributes.text("reduction", "sum") == "sum";
+    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        for (std::int64_t item = 0; item < elementCount(*labels); ++item) {
+            TRY(const std::int64_t label, known.classOf(item, classesKnown(weights)));
+            const T gradient = label < 0 ? T(0)
+                                         : static_cast<T>(known.weightOf(label)
+                                             * static_cast<double>(elements<const T>(*dy)[sum ? 0 : item]));
+            if (const Buffer *dSums = back.wanted(0))
+                elements<T>(*dSums)[item] = gradient;
+            if (const Buffer *dPicked = back.wanted(1))
+                elements<T>(*dPicked)[item] = -gradient;
+        }
+        return {};
+    });
+}
+
 Result<void> countValid(const KernelCall &call)
 {
     const Buffer *labels = findInput(call, 0);
@@ -223,8 +375,7 @@ Result<void> countValid(const KernelCall &call)
     if (labels == nullptr)
         return missingSlot(call, "its labels");
     const Labels known(call, *labels, weights);
-    const std::int64_t classes =
-        weights == nullptr ? std::numeric_limits<std::int64_t>::max() : elementCount(*weights);
+    const std::int64_t classes = classesKnown(weights);
     double total = 0;
     for (std::int64_t i = 0; i < elementCount(*labels); ++i) {
         TRY(const std::int64_t label, known.classOf(i, classes));
@@ -245,6 +396,10 @@ void addLossKernels(KernelTable &table)
         table.add(kind, Direction::Forward, lossForward);
         table.add(kind, Direction::Backward, lossBackward);
     }
+    table.add(OperatorKind::ClassStatistics, Direction::Forward, statisticsForward);
+    table.add(OperatorKind::ClassStatistics, Direction::Backward, statisticsBackward);
+    table.add(OperatorKind::ClassLoss, Direction::Forward, classLossForward);
+    table.add(OperatorKind::ClassLoss, Direction::Backward, classLossBackward);
     table.add(OperatorKind::CountValid, Direction::Forward, countValid);
 }
 

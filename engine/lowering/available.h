@@ -35,6 +35,13 @@ public:
         return it == m_byDevice.end() ? kNone : it->second;
     }
 
+    /// Calls `visit` with what each device has.
+    template<typename Visit> void forEach(Visit visit) const
+    {
+        for (const auto &[device, own] : m_byDevice)
+            visit(own);
+    }
+
     template<typename Predicate> void eraseIf(Predicate predicate)
     {
         for (auto &[device, own] : m_byDevice)

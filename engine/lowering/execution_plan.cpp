@@ -9,6 +9,8 @@ QueueKind queueOf(const Instruction &instruction)
 {
     if (instruction.queue)
         return *instruction.queue;
+    if (isHostCopy(instruction.kind))
+        return QueueKind::Copy;
     if (!isCommunication(instruction.kind))
         return QueueKind::Compute;
     const bool message =
@@ -52,11 +54,25 @@ bool isCommunication(InstructionKind kind)
     }
 }
 
+bool combinesSummands(InstructionKind kind)
+{
+    return kind == InstructionKind::Sum || kind == InstructionKind::AllReduce
+        || kind == InstructionKind::ReduceScatter;
+}
+
+std::string textOf(const Instruction &instruction)
+{
+    const std::string name = nameOf(instruction.kind);
+    return instruction.combination == Combination::Sum ? name
+                                                       : name + " (" + nameOf(instruction.combination) + ")";
+}
+
 const char *nameOf(InstructionKind kind)
 {
-    static constexpr std::array<const char *, 17> kNames{"load", "kernel", "accumulate", "select", "concat",
-        "sum", "value-select", "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast",
-        "send", "recv", "store", "update", "cast"};
+    static constexpr std::array<const char *, kInstructionKindCount> kNames{"load", "kernel", "accumulate",
+        "select", "concat", "sum", "value-select", "all-reduce", "all-gather", "reduce-scatter", "all-to-all",
+        "broadcast", "send", "recv", "store", "update", "cast", "weigh", "offload",
+        "fetch"};
     return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -65,6 +81,11 @@ const char *nameOf(MemoryKind kind)
     static constexpr std::array<const char *, kMemoryKindCount> kNames{
         "weight", "gradient", "optimizer-state", "activation", "input", "communication"};
     return kNames[static_cast<std::size_t>(kind)];
+}
+
+const char *nameOf(MemoryPlace place)
+{
+    return place == MemoryPlace::Host ? "host" : "device";
 }
 
 const char *nameOf(UnitShare share)
@@ -89,6 +110,16 @@ bool isBackward(SegmentKind kind)
 bool isPass(SegmentKind kind)
 {
     return kind == SegmentKind::Forward || isBackward(kind);
+}
+
+bool updatesInPlace(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
+    std::int32_t output)
+{
+    return instruction.kind == InstructionKind::Kernel
+        && plan.graph->at(instruction.op).direction == Direction::Optimizer
+        && !program.buffers[static_cast<std::size_t>(output)].persistent
+        && std::find(instruction.inputs.begin(), instruction.inputs.end(), output)
+        != instruction.inputs.end();
 }
 
 AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op)

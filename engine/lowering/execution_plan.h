@@ -30,12 +30,12 @@ enum class InstructionKind : std::uint8_t {
     Accumulate, ///< (in) -> out: out += in; the first time in a step, out = in.
     Select, ///< (in) -> out: the box of `out` cut from the box of `in`.
     Concat, ///< (in...) -> out: disjoint boxes that tile the box of `out`.
-    Sum, ///< (in...) -> out: same box, disjoint summands.
+    Sum, ///< (in...) -> out: same box, disjoint summands, combined by `combination`.
     ValueSelect, ///< (in) -> out: part `out.valuePart` of what `in` holds, cut to the box of `out`: part 0 is
                  ///< all of it, others are 0.
-    AllReduce, ///< (in) -> out: sum over `group`, same box.
+    AllReduce, ///< (in) -> out: `combination` over `group`, same box.
     AllGather, ///< (in) -> out: concatenation along `dimension`, in the order of `group`.
-    ReduceScatter, ///< (in) -> out: sum over `group`; member i keeps chunk i along `dimension`.
+    ReduceScatter, ///< (in) -> out: `combination` over `group`; member i keeps chunk i along `dimension`.
     AllToAll, ///< (in) -> out: cut along `dimension`, chunk i to member i; concatenated along
               ///< `gatherDimension`.
     Broadcast, ///< member 0 (in) -> every member (out); member 0's out may be -1.
@@ -45,7 +45,18 @@ enum class InstructionKind : std::uint8_t {
            ///< Summand.
     Update, ///< (in) -> out: writes a new weight or optimizer state into its persistent buffer.
     Cast, ///< (in) -> out: the same box and summands in another type, rounded to the nearest, ties to even.
+    Weigh, ///< (part, its log-sum-exp, that of all) -> out: part x exp(its log-sum-exp - that of all), row by
+           ///< row: a summand of a value that is `Combination::Weighted`.
+    Offload, ///< (in) -> out: the same in host memory. Into a persistent buffer it writes the new value.
+    Fetch, ///< (in) -> out: what waits in host memory, back on the device.
 };
+constexpr std::size_t kInstructionKindCount = static_cast<std::size_t>(InstructionKind::Fetch) + 1;
+
+/// Copies between a device and its host.
+inline bool isHostCopy(InstructionKind kind)
+{
+    return kind == InstructionKind::Offload || kind == InstructionKind::Fetch;
+}
 
 /// The queues of a device. Each runs what it is given in order, all of them side by side. An instruction
 /// starts once it heads its queue and its input buffers are complete; a collective starts once all its
@@ -61,6 +72,8 @@ constexpr int kQueueCount = 5;
 const char *nameOf(QueueKind queue); ///< "tensor"
 
 bool isCommunication(InstructionKind kind);
+/// Combines summands: Sum, AllReduce, ReduceScatter.
+bool combinesSummands(InstructionKind kind);
 const char *nameOf(InstructionKind kind); ///< "all-reduce"
 
 /// What a buffer's memory counts as.
@@ -68,7 +81,12 @@ enum class MemoryKind : std::uint8_t { Weight, Gradient, OptimizerState, Activat
 constexpr int kMemoryKindCount = 6;
 const char *nameOf(MemoryKind kind);
 
-/// Summands of a pTensor's value, ascending; empty means the complete value.
+/// Where a buffer's memory is. What is on the host can only be copied: no kernel reads it.
+enum class MemoryPlace : std::uint8_t { Device, Host };
+const char *nameOf(MemoryPlace place); ///< "host"
+
+/// Summands of a pTensor's value, ascending; empty means the complete value. The parts of a value that is
+/// combined otherwise than by summing are called so, too.
 using SummandSet = InlineVector<std::int32_t, 4>;
 
 /// What a buffer that is not a micro-batch's own holds of a value that all scale units make together.
@@ -93,9 +111,12 @@ struct BufferInfo {
     IndexMask index{}; ///< For micro-batch 0; that of micro-batch i is shifted by `ExecutionPlan::boxOf`.
     SummandSet summands{};
     ValueMask valuePart{}; ///< Not {0, 1} only for the output of a ValueSelect.
+    /// A part of a value that is `Combination::Weighted` as its operator made it: no summand before a Weigh.
+    bool unweighed = false;
     bool perMicroBatch = true; ///< One instance for each micro-batch; else one for the step (or for ever).
     bool persistent = false; ///< Lives across steps: weights, buffers, optimizer state.
     MemoryKind memory = MemoryKind::Activation;
+    MemoryPlace place = MemoryPlace::Device;
     UnitShare share = UnitShare::Same;
     std::int8_t shardDimension = -1; ///< Of UnitShare::Shard.
     std::int64_t shardEnd = 0; ///< Of UnitShare::Shard: where the last unit's share ends.
@@ -119,6 +140,8 @@ struct Instruction {
     std::int32_t tag = -1; ///< Send, Recv: unique in the plan for one pair.
     std::int32_t dimension = -1;
     std::int32_t gatherDimension = -1;
+    /// Sum, AllReduce, ReduceScatter: how summands make up the value; the tensor's.
+    Combination combination = Combination::Sum;
     BufferList inputs{};
     BufferList outputs{};
     BufferList deaths{}; ///< Buffers nobody needs after this instruction (of this micro-batch).
@@ -137,8 +160,11 @@ struct Instruction {
     friend bool operator==(const Instruction &, const Instruction &) = default;
 };
 
-/// The queue that `instruction` waits in: its own, or else compute for what one device does alone, pipeline
-/// for sends and receives, tensor for collectives.
+/// "all-reduce (log-sum-exp)": the kind, and how summands are combined where they are not summed.
+std::string textOf(const Instruction &instruction);
+
+/// The queue that `instruction` waits in: its own, or else compute for what one device does alone, copy for
+/// copies to and from the host, pipeline for sends and receives, tensor for collectives.
 QueueKind queueOf(const Instruction &instruction);
 
 enum class SegmentKind : std::uint8_t {
@@ -230,6 +256,11 @@ IndexMask boxOf(
 
 /// The precision that `op` works in.
 Precision precisionOf(const ExecutionPlan &plan, OperatorId op);
+
+/// Whether `instruction`, of an optimizer, reads the buffer `output`, which is not persistent, and leaves the
+/// new value in it: so what was fetched from the host is updated where it lies.
+bool updatesInPlace(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
+    std::int32_t output);
 
 /// Bytes of one instance of `buffer`.
 Bytes sizeOf(const BufferInfo &buffer);

@@ -16,21 +16,24 @@ using nlohmann::json;
 
 constexpr int kVersion = 1; ///< Of plans that are Float32 throughout, which older readers understand.
 constexpr int kPrecisionVersion = 2; ///< With precisions and types of buffers.
+constexpr int kCombinationVersion = 3; ///< With summands that are not summed.
 
 constexpr std::array kInstructionKinds{InstructionKind::Load, InstructionKind::Kernel,
     InstructionKind::Accumulate, InstructionKind::Select, InstructionKind::Concat, InstructionKind::Sum,
     InstructionKind::ValueSelect, InstructionKind::AllReduce, InstructionKind::AllGather,
     InstructionKind::ReduceScatter, InstructionKind::AllToAll, InstructionKind::Broadcast,
     InstructionKind::Send, InstructionKind::Recv, InstructionKind::Store, InstructionKind::Update,
-    InstructionKind::Cast};
+    InstructionKind::Cast, InstructionKind::Weigh, InstructionKind::Offload, InstructionKind::Fetch};
 constexpr std::array kBufferTypes{
     DataType::Float32, DataType::Float16, DataType::BFloat16, DataType::Float8E4M3, DataType::Float8E5M2};
 constexpr std::array kSegmentKinds{SegmentKind::Prologue, SegmentKind::Forward, SegmentKind::Backward,
     SegmentKind::InputGradient, SegmentKind::WeightGradient, SegmentKind::Transfer, SegmentKind::Reduce,
     SegmentKind::Optimizer};
+constexpr std::array kMemoryPlaces{MemoryPlace::Device, MemoryPlace::Host};
 constexpr std::array kMemoryKinds{MemoryKind::Weight, MemoryKind::Gradient, MemoryKind::OptimizerState,
     MemoryKind::Activation, MemoryKind::Input, MemoryKind::Communication};
 
+constexpr std::array kCombinations{Combination::Sum, Combination::Max, Combination::LogSumExp};
 constexpr std::array kUnitShares{UnitShare::Same, UnitShare::Partial, UnitShare::Shard};
 constexpr std::array kQueueKinds{
     QueueKind::Compute, QueueKind::Tensor, QueueKind::Data, QueueKind::Pipeline, QueueKind::Copy};
@@ -62,6 +65,8 @@ json instructionToJson(const Instruction &instruction)
         object["dimension"] = instruction.dimension;
     if (instruction.gatherDimension >= 0)
         object["gather_dimension"] = instruction.gatherDimension;
+    if (instruction.combination != Combination::Sum)
+        object["combination"] = nameOf(instruction.combination);
     if (!instruction.inputs.empty())
         object["inputs"] = instruction.inputs;
     if (!instruction.outputs.empty())
@@ -118,6 +123,25 @@ bool isFloat32(const ExecutionPlan &plan)
            });
 }
 
+/// Some instruction combines summands otherwise than by summing.
+bool combines(const ExecutionPlan &plan)
+{
+    for (const DeviceProgram &device : plan.devices)
+        for (const Segment &segment : device.segments)
+            for (const Instruction &instruction : segment.instructions)
+                if (instruction.combination != Combination::Sum || instruction.kind == InstructionKind::Weigh)
+                    return true;
+    return false;
+}
+
+/// The lowest whose readers understand all of the plan.
+int versionOf(const ExecutionPlan &plan)
+{
+    if (combines(plan))
+        return kCombinationVersion;
+    return isFloat32(plan) ? kVersion : kPrecisionVersion;
+}
+
 /// Reads a plan; the first thing that is wrong ends it with the JSON pointer of its place.
 class Reader
 {
@@ -132,9 +156,9 @@ public:
         if (!m_document.is_object() || at(m_document, "format", "") != "planloom-execution-plan")
             fail("/format", "expected \"planloom-execution-plan\"");
         if (const json &version = at(m_document, "version", "");
-            !version.is_number_integer() || (version != kVersion && version != kPrecisionVersion))
+            !version.is_number_integer() || version < kVersion || version > kCombinationVersion)
             fail("/version",
-                "expected 1 or 2, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
+                "expected 1, 2 or 3, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
         ExecutionPlan plan;
         auto graph = graphFromJson(at(m_document, "graph", ""));
         if (!graph)
@@ -458,9 +482,12 @@ private:
                 fail(where + "/value_part", "expected [index, count]");
             buffer.valuePart = {pair[0], pair[1]};
         }
+        buffer.unweighed = flag(value, "unweighed", where, false);
         buffer.perMicroBatch = flag(value, "per_micro_batch", where, true);
         buffer.persistent = flag(value, "persistent", where, false);
         buffer.memory = named(at(value, "memory", where), where + "/memory", kMemoryKinds);
+        if (value.contains("place"))
+            buffer.place = named(value["place"], where + "/place", kMemoryPlaces);
         if (value.contains("share"))
             buffer.share = named(value["share"], where + "/share", kUnitShares);
         if (buffer.share == UnitShare::Shard) {
@@ -495,6 +522,8 @@ private:
         instruction.tag = optional("tag", 1 << 30);
         instruction.dimension = optional("dimension", 64);
         instruction.gatherDimension = optional("gather_dimension", 64);
+        if (value.contains("combination"))
+            instruction.combination = named(value["combination"], where + "/combination", kCombinations);
         if (value.contains("inputs"))
             instruction.inputs = integers<std::int32_t>(value["inputs"], where + "/inputs", -1, buffers - 1);
         if (value.contains("outputs"))
@@ -525,9 +554,9 @@ private:
 
 std::string toJson(const ExecutionPlan &plan)
 {
-    json document{{"format", "planloom-execution-plan"},
-        {"version", isFloat32(plan) ? kVersion : kPrecisionVersion}, {"graph", graphToJson(*plan.graph)},
-        {"micro_batches", plan.microBatches}, {"stages", plan.stageCount}, {"origin", plan.origin}};
+    json document{{"format", "planloom-execution-plan"}, {"version", versionOf(plan)},
+        {"graph", graphToJson(*plan.graph)}, {"micro_batches", plan.microBatches},
+        {"stages", plan.stageCount}, {"origin", plan.origin}};
     if (!plan.units.isOne())
         document["units"] = {{"count", plan.units.count}, {"inner", plan.units.inner}};
     json &batch = document["batch"];
@@ -577,10 +606,14 @@ std::string toJson(const ExecutionPlan &plan)
                 object["summands"] = buffer.summands;
             if (!buffer.valuePart.complete())
                 object["value_part"] = {buffer.valuePart.index, buffer.valuePart.count};
+            if (buffer.unweighed)
+                object["unweighed"] = true;
             if (!buffer.perMicroBatch)
                 object["per_micro_batch"] = false;
             if (buffer.persistent)
                 object["persistent"] = true;
+            if (buffer.place != MemoryPlace::Device)
+                object["place"] = nameOf(buffer.place);
             if (buffer.share != UnitShare::Same)
                 object["share"] = nameOf(buffer.share);
             if (buffer.share == UnitShare::Shard)

@@ -1,5 +1,7 @@
 #include "engine/lowering/graph_json.h"
 
+#include "engine/graph/catalogue.h"
+
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -229,6 +231,13 @@ Operator operatorFromJson(const json &item, const std::string &where, const Grap
     for (const json &slot : list(at(annotation, "linear", place), place + "/linear"))
         op.annotation.linearInputs.push_back(static_cast<std::int32_t>(
             integer(slot, place + "/linear", 0, static_cast<std::int64_t>(op.inputs.size()) - 1)));
+    if (annotation.contains("combinations"))
+        for (const json &entry : list(annotation["combinations"], place + "/combinations")) {
+            const auto known = combinationNamed(text(entry, place + "/combinations"));
+            if (!known)
+                fail(place + "/combinations", "expected sum, max or log-sum-exp");
+            op.annotation.combinations.push_back(*known);
+        }
     if (item.contains("mirror"))
         op.mirror.index = static_cast<std::int32_t>(
             integer(item["mirror"], where + "/mirror", 0, static_cast<std::int64_t>(count) - 1));
@@ -237,6 +246,42 @@ Operator operatorFromJson(const json &item, const std::string &where, const Grap
     if (item.contains("annotation_problem"))
         op.annotationProblem = text(item["annotation_problem"], where + "/annotation_problem");
     return op;
+}
+
+/// Dimensions that once had to stay whole may be split now (what is combined otherwise than by summing): a
+/// file from before says what its kinds and shapes said then. What it left whole, it may leave whole today.
+void loosenAnnotations(Graph &graph)
+{
+    for (Operator &op : graph.operators) {
+        const auto typesOf = [&graph](const std::vector<TensorId> &ids) {
+            std::vector<TensorType> types;
+            for (const TensorId id : ids)
+                types.push_back(id ? graph.at(id).type : TensorType{});
+            return types;
+        };
+        Annotation today;
+        if (op.direction == Direction::Backward) {
+            if (!op.mirror || graph.at(op.mirror).direction != Direction::Forward)
+                continue;
+            today = backwardAnnotation(graph.at(op.mirror).annotation);
+        } else {
+            std::vector<bool> present;
+            for (const TensorId id : op.inputs)
+                present.push_back(id.valid());
+            const auto inputs = typesOf(op.inputs);
+            const auto outputs = typesOf(op.outputs);
+            if (!inferTypes(op.kind, op.attributes, inputs, present, outputs))
+                continue;
+            today = annotate(op.kind, op.attributes, inputs, present, outputs).annotation;
+        }
+        Annotation before = today;
+        before.combinations = op.annotation.combinations;
+        for (std::size_t d = 0; d < before.dimensions.size() && d < op.annotation.dimensions.size(); ++d)
+            if (op.annotation.dimensions[d].mark == DimensionMark::Frozen)
+                before.dimensions[d].mark = DimensionMark::Frozen;
+        if (before == op.annotation)
+            op.annotation = std::move(today);
+    }
 }
 
 } // namespace
@@ -260,13 +305,14 @@ json graphToJson(const Graph &graph)
         for (const Dimension &dimension : op.annotation.dimensions)
             dimensions.push_back(
                 {dimension.name, dimension.size, kMarks[static_cast<std::size_t>(dimension.mark)]});
+        json annotation{{"dimensions", std::move(dimensions)}, {"inputs", termsToJson(op.annotation.inputs)},
+            {"outputs", termsToJson(op.annotation.outputs)}, {"linear", op.annotation.linearInputs}};
+        for (const Combination combination : op.annotation.combinations)
+            annotation["combinations"].push_back(nameOf(combination));
         json object{{"name", op.name}, {"kind", nameOf(op.kind)},
             {"direction", kDirections[static_cast<std::size_t>(op.direction)]},
             {"attributes", attributesToJson(op.attributes)}, {"inputs", idsToJson(op.inputs)},
-            {"outputs", idsToJson(op.outputs)},
-            {"annotation",
-                {{"dimensions", std::move(dimensions)}, {"inputs", termsToJson(op.annotation.inputs)},
-                    {"outputs", termsToJson(op.annotation.outputs)}, {"linear", op.annotation.linearInputs}}},
+            {"outputs", idsToJson(op.outputs)}, {"annotation", std::move(annotation)},
             {"scope", op.scope.index}};
         if (op.mirror)
             object["mirror"] = op.mirror.index;
@@ -310,6 +356,7 @@ Result<Graph> graphFromJson(const json &value)
         graph.outputs = idsFromJson(at(value, "outputs", "/graph"), "/graph/outputs", graph.tensors.size());
         graph.loss.index = static_cast<std::int32_t>(integer(at(value, "loss", "/graph"), "/graph/loss", -1,
             static_cast<std::int64_t>(graph.tensors.size()) - 1));
+        loosenAnnotations(graph);
         if (auto valid = validate(graph); !valid)
             fail("/graph", valid.error().where + ": " + valid.error().message);
         return graph;

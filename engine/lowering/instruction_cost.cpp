@@ -120,6 +120,18 @@ Bytes collectiveBytes(const DeviceProgram &program, const Instruction &instructi
     }
 }
 
+bool needsLargestFirst(const Instruction &instruction)
+{
+    return instruction.combination == Combination::LogSumExp && isCommunication(instruction.kind);
+}
+
+std::int32_t timesSent(const Instruction &instruction)
+{
+    if (!needsLargestFirst(instruction))
+        return 1;
+    return instruction.kind == InstructionKind::ReduceScatter ? 3 : 2;
+}
+
 Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::int32_t position)
 {
     if (ranks < 2)
@@ -209,9 +221,16 @@ LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &prog
         return both(!carries ? moving(out) : renames ? Nanoseconds{} : moving(2 * out));
     }
     case InstructionKind::Cast:
+    case InstructionKind::Weigh: // the rows' weights are small beside them
         return both(moving(in + out));
     case InstructionKind::Update: // The new value takes the old one's place where nobody else needs it.
         return both(renames ? Nanoseconds{} : moving(2 * out));
+    case InstructionKind::Offload:
+    case InstructionKind::Fetch:
+        // What is joined to another copy is on its way already.
+        return both(toNanoseconds(std::max(0.0,
+            hostCopySeconds(costs, Bytes{in}, deviceClass)
+                - (instruction.joined ? hostCopySeconds(costs, Bytes{}, deviceClass) : 0.0))));
     default:
         return {};
     }

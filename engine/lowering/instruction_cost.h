@@ -13,6 +13,13 @@ std::optional<CollectiveKind> collectiveOf(InstructionKind kind);
 /// Bytes of a communication instruction as `collectiveSeconds` takes them.
 Bytes collectiveBytes(const DeviceProgram &program, const Instruction &instruction);
 
+/// The all-reduce of maxima that comes before a collective which combines logarithms (`reductionSeconds`).
+bool needsLargestFirst(const Instruction &instruction);
+
+/// How often `instruction` sends what its collective sends once: an all-reduce of maxima sends as much as
+/// another all-reduce, twice as much as a reduce-scatter.
+std::int32_t timesSent(const Instruction &instruction);
+
 /// Bytes that member `position` of `ranks` sends in one collective, by the ring algorithm.
 Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::int32_t position);
 

@@ -97,19 +97,22 @@ struct LayoutPath {
 /// one with the fewest hops. In the middle of a path, groups of more than 16 devices permute two digits at a
 /// time.
 /// @param to  by position. Its summands are any that together make the value
+/// @param combination  of the tensor's summands: what a reduction takes, and whether values can be divided
 /// @return nothing if `to` cannot be reached (boxes that are neither held nor part of what can be made)
 std::optional<LayoutPath> cheapestPath(const Layout &from, const std::vector<Cell> &to,
     const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster,
-    const CostModel &costs);
+    const CostModel &costs, Combination combination = Combination::Sum);
 
 /// The same, to a layout.
 std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, const IndexMask &whole,
-    DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs);
+    DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs,
+    Combination combination = Combination::Sum);
 
 /// Paths from `from` to every layout without summands that is not further than `bound` (seconds), without a
 /// Permute.
 std::map<Layout, LayoutPath> cheapestPaths(const Layout &from, const IndexMask &whole, DataType dataType,
-    const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs, double bound);
+    const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs, double bound,
+    Combination combination = Combination::Sum);
 
 /// A number for each device, all that the costs of a group's paths depend on: its node, counted from
 /// `origin`, or where nodes are not alike, its own and its class.

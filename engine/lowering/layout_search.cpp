@@ -72,13 +72,15 @@ class PathSearch
 {
 public:
     PathSearch(const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group,
-        const Cluster &cluster, const CostModel &costs, std::vector<std::int32_t> radices)
+        const Cluster &cluster, const CostModel &costs, std::vector<std::int32_t> radices,
+        Combination combination)
         : m_whole(whole)
         , m_elementBytes(sizeOf(dataType))
         , m_group(group)
         , m_cluster(cluster)
         , m_costs(costs)
         , m_radices(std::move(radices))
+        , m_combination(combination)
     {
         for (const DeviceId device : group)
             m_nodesOfGroup.push_back(cluster.nodeOf(device));
@@ -396,8 +398,12 @@ private:
             if (std::find(distinct.begin(), distinct.end(), nodes) != distinct.end())
                 continue;
             distinct.push_back(nodes);
+            const Bytes bytes{elements * m_elementBytes};
+            const GroupShape shape = groupShape(m_cluster, members);
+            const bool reduces = kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
             worst = std::max(worst,
-                m_costs.collective(kind, Bytes{elements * m_elementBytes}, groupShape(m_cluster, members)));
+                reduces ? reductionSeconds(m_costs, kind, bytes, shape, m_combination)
+                        : m_costs.collective(kind, bytes, shape));
         }
         m_seconds.emplace(std::move(key), worst);
         return worst;
@@ -483,6 +489,7 @@ private:
     const Cluster &m_cluster;
     const CostModel &m_costs;
     std::vector<std::int32_t> m_radices;
+    Combination m_combination; ///< Of summands.
     std::vector<std::int32_t> m_nodesOfGroup{}; ///< By position.
     const Layout *m_permutesFrom = nullptr; ///< Where a path may begin with a Permute.
     double m_bound = kNoBound; ///< Nothing dearer is of interest.
@@ -494,10 +501,10 @@ private:
 
 std::optional<LayoutPath> cheapestPath(const Layout &from, const std::vector<Cell> &to,
     const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster,
-    const CostModel &costs)
+    const CostModel &costs, Combination combination)
 {
     const auto radices = radicesOf(static_cast<std::int32_t>(group.size()));
-    PathSearch exact(whole, dataType, group, cluster, costs, radices);
+    PathSearch exact(whole, dataType, group, cluster, costs, radices, combination);
     if (group.size() <= kFewDevices)
         return exact.to(from, to, kNoBound);
     std::vector<Holding> wanted;
@@ -508,7 +515,7 @@ std::optional<LayoutPath> cheapestPath(const Layout &from, const std::vector<Cel
     if (target)
         ends.push_back(&*target);
     const CoarseDigits digits(ends, radices, topologyOf(cluster, group, 0));
-    auto path = PathSearch(whole, dataType, group, cluster, costs, digits.radices())
+    auto path = PathSearch(whole, dataType, group, cluster, costs, digits.radices(), combination)
                     .to(digits.coarse(from), to, kNoBound);
     if (path)
         for (Hop &hop : path->hops)
@@ -520,22 +527,26 @@ std::optional<LayoutPath> cheapestPath(const Layout &from, const std::vector<Cel
 }
 
 std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, const IndexMask &whole,
-    DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs)
+    DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs,
+    Combination combination)
 {
     const auto radices = radicesOf(static_cast<std::int32_t>(group.size()));
-    return cheapestPath(from, cellsUnder(to, whole, radices), whole, dataType, group, cluster, costs);
+    return cheapestPath(
+        from, cellsUnder(to, whole, radices), whole, dataType, group, cluster, costs, combination);
 }
 
 std::map<Layout, LayoutPath> cheapestPaths(const Layout &from, const IndexMask &whole, DataType dataType,
-    const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs, double bound)
+    const std::vector<DeviceId> &group, const Cluster &cluster, const CostModel &costs, double bound,
+    Combination combination)
 {
     const auto radices = radicesOf(static_cast<std::int32_t>(group.size()));
     if (group.size() <= kMostExactDevices)
-        return PathSearch(whole, dataType, group, cluster, costs, radices).toAll(from, bound);
+        return PathSearch(whole, dataType, group, cluster, costs, radices, combination).toAll(from, bound);
     const CoarseDigits digits({&from}, radices, topologyOf(cluster, group, 0));
     std::map<Layout, LayoutPath> found;
-    for (auto &[layout, path] : PathSearch(whole, dataType, group, cluster, costs, digits.radices())
-                                    .toAll(digits.coarse(from), bound)) {
+    for (auto &[layout, path] :
+        PathSearch(whole, dataType, group, cluster, costs, digits.radices(), combination)
+            .toAll(digits.coarse(from), bound)) {
         for (Hop &hop : path.hops)
             hop = digits.fine(std::move(hop));
         found.emplace(digits.fine(layout), std::move(path));

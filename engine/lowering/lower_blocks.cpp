@@ -1,6 +1,7 @@
 #include "engine/lowering/lowering.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/lowering/offload.h"
 #include "engine/lowering/order_rows.h"
 
 #include <algorithm>
@@ -53,11 +54,16 @@ Result<void> Lowering::assignBlocks()
             m_sequence[static_cast<std::size_t>(m_weightGradient[stage])].push_back(id);
     }
     TRY(auto orders, sortOrders(m_plan, m_builder.blocks(), m_blockOf));
+    const bool regions = std::any_of(m_regionOf.begin(), m_regionOf.end(), [](auto r) { return r >= 0; });
+    orders.inside.resize(m_sequence.size());
     for (std::size_t block = 0; block < orders.inside.size(); ++block) {
-        if (orders.inside[block].empty())
-            continue;
-        TRY(auto ordered, orderInBlock(m_graph, m_uses, m_sequence[block], orders.inside[block]));
-        m_sequence[block] = std::move(ordered);
+        const auto &rows = orders.inside[block];
+        if (!rows.empty()) {
+            TRY(m_sequence[block], orderInBlock(m_graph, m_uses, m_sequence[block], rows));
+        }
+        if (regions) {
+            TRY(m_sequence[block], orderInBlock(m_graph, m_uses, m_sequence[block], rows, m_regionOf));
+        }
     }
     m_ordersInside = std::move(orders.inside);
     return {};
@@ -65,6 +71,7 @@ Result<void> Lowering::assignBlocks()
 
 void Lowering::estimateBlocks()
 {
+    m_seconds.assign(m_graph.operators.size(), 0);
     std::vector<TensorType> inputs;
     std::vector<TensorType> outputs;
     const auto typeInto = [](TensorType &type, const TensorView &view, DataType dataType) {
@@ -98,6 +105,7 @@ void Lowering::estimateBlocks()
                         false, {}, decision.attention, c});
                 busy[static_cast<std::size_t>(p.device.index)] += own;
             }
+            m_seconds[static_cast<std::size_t>(id.index)] = *std::max_element(seconds.begin(), seconds.end());
         }
         // Never zero: what follows a block must come after it in time.
         m_builder.blocks()[block].seconds = 1e-9 + *std::max_element(busy.begin(), busy.end());
@@ -111,18 +119,22 @@ Result<void> Lowering::emitBlock(std::int32_t block)
         m_persistent[static_cast<std::size_t>(tensor.index)].clear();
     findGatherGroups(block);
     const auto &sequence = m_sequence[static_cast<std::size_t>(block)];
-    for (std::size_t place = 0; place < sequence.size(); ++place) {
-        const OperatorId id = sequence[place];
+    for (std::size_t place = 0; place < sequence.size();) {
         if (m_stop.stop_requested())
             return cancelled("lowering was stopped");
-        gatherAhead(place, block);
-        if (m_graph.at(id).direction == Direction::Backward)
-            TRY_VOID(recomputeFor(id, block));
-        TRY_VOID(emitOperator(id, block, false));
-        markCompletions(id, block);
-        noteCut(id, block);
+        const std::size_t begin = place;
+        const std::size_t end = regionEnd(sequence, begin);
+        for (; place < end; ++place)
+            gatherAhead(place, block);
+        TRY_VOID(emitInOrder({sequence.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 sequence.begin() + static_cast<std::ptrdiff_t>(end)},
+            block, false));
+        for (std::size_t done = begin; done < end; ++done) {
+            markCompletions(sequence[done], block);
+            noteCut(sequence[done], block);
+        }
         if (std::any_of(m_gatherGroups.begin(), m_gatherGroups.end(),
-                [place](const GatherGroup &group) { return group.last == place; }))
+                [&](const GatherGroup &group) { return group.last >= begin && group.last < end; }))
             TRY_VOID(cutGradients(block));
     }
     return cutGradients(block);
@@ -131,6 +143,7 @@ Result<void> Lowering::emitBlock(std::int32_t block)
 Result<MaterializedPlan> Lowering::run()
 {
     makeBlocks();
+    findTurns();
     TRY_VOID(assignBlocks());
     collectPersistentBoxes();
     estimateBlocks();
@@ -157,6 +170,8 @@ Result<MaterializedPlan> Lowering::run()
         TRY_VOID(emitOptimizer(id));
     }
 
+    m_builder.join(m_graph, m_plan.overlap);
+    offload(m_plan, m_costs, m_seconds, m_builder);
     MaterializedPlan materialized;
     for (const auto &[earlier, later] : m_builder.sharedBufferDependencies())
         materialized.dataFlow.push_back({earlier, later, 0, RowId{}});
@@ -166,7 +181,6 @@ Result<MaterializedPlan> Lowering::run()
     for (const BlockInfo &block : m_builder.blocks())
         if (block.kind == SegmentKind::Transfer)
             materialized.dataFlow.push_back({block.source, block.target, 0, RowId{}});
-    m_builder.join(m_graph, m_plan.overlap);
     for (const Bucket &bucket : m_buckets)
         materialized.reductions.push_back({bucket.block, bucket.after.block, bucket.after.mark});
     materialized.optimizers = m_optimizer;

@@ -10,6 +10,11 @@ bool Lowering::isWanted(TensorId tensor) const
         || std::find(m_graph.outputs.begin(), m_graph.outputs.end(), tensor) != m_graph.outputs.end();
 }
 
+bool Lowering::isInParts(TensorId tensor) const
+{
+    return tensor && m_transformed.summandCount[static_cast<std::size_t>(tensor.index)] > 1;
+}
+
 bool Lowering::isLeftOut(OperatorId id, bool output, std::size_t slot) const
 {
     const Operator &op = m_graph.at(id);
@@ -18,10 +23,15 @@ bool Lowering::isLeftOut(OperatorId id, bool output, std::size_t slot) const
         && m_plan.decisions[static_cast<std::size_t>(id.index)].attention == AttentionMode::Fused;
 }
 
-/// Buffers of every part by slot; -1 where absent.
-Result<std::vector<BufferList>> Lowering::gatherInputs(OperatorId id, std::int32_t block)
+/// Buffers of the parts with these numbers by slot; -1 where absent.
+Result<std::vector<BufferList>> Lowering::gatherInputs(
+    OperatorId id, std::int32_t block, const std::vector<std::size_t> &numbers)
 {
-    const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
+    const auto &all = m_transformed.operators[static_cast<std::size_t>(id.index)];
+    std::vector<const TransformedPart *> parts;
+    parts.reserve(numbers.size());
+    for (const std::size_t p : numbers)
+        parts.push_back(&all[p]);
     const Operator &op = shareOf(id, block);
     const std::size_t slots = op.inputs.size();
     std::vector<BufferList> inputs(parts.size());
@@ -35,8 +45,8 @@ Result<std::vector<BufferList>> Lowering::gatherInputs(OperatorId id, std::int32
         needs.clear();
         needs.reserve(parts.size());
         bool divided = false;
-        for (const TransformedPart &part : parts) {
-            needs.push_back({part.device, part.inputs[slot].index, part.inputs[slot].value});
+        for (const TransformedPart *part : parts) {
+            needs.push_back({part->device, part->inputs[slot].index, part->inputs[slot].value});
             divided = divided || !needs.back().value.complete();
         }
         const DataType type = m_types.read(id, slot);
@@ -53,15 +63,17 @@ Result<std::vector<BufferList>> Lowering::gatherInputs(OperatorId id, std::int32
         TRY(const auto buffers, inputBuffers(tensor, needs, type, block, id));
         for (std::size_t p = 0; p < parts.size(); ++p) {
             inputs[p][slot] = buffers[p];
-            const ValueMask value = parts[p].inputs[slot].value;
+            const ValueMask value = parts[p]->inputs[slot].value;
             if (value.complete())
                 continue;
-            BufferInfo info{
-                .tensor = tensor, .dataType = type, .index = parts[p].inputs[slot].index, .valuePart = value};
+            BufferInfo info{.tensor = tensor,
+                .dataType = type,
+                .index = parts[p]->inputs[slot].index,
+                .valuePart = value};
             const SegmentKind kind = m_builder.block(block).kind;
             info.perMicroBatch = isPass(kind);
-            inputs[p][slot] = m_builder.addBuffer(parts[p].device, std::move(info));
-            m_builder.emit(parts[p].device, block,
+            inputs[p][slot] = m_builder.addBuffer(parts[p]->device, std::move(info));
+            m_builder.emit(parts[p]->device, block,
                 {.kind = InstructionKind::ValueSelect,
                     .op = id,
                     .inputs = {buffers[p]},
@@ -85,27 +97,35 @@ std::int32_t Lowering::castBuffer(
     return copy;
 }
 
-Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool recompute)
+/// @param turn  of its region, whose parts alone are to run; -1 for all
+Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool recompute, std::int32_t turn)
 {
     const Operator &op = shareOf(id, block);
     const auto o = static_cast<std::size_t>(id.index);
-    TRY(const auto inputs, gatherInputs(id, block));
+    const auto &parts = m_transformed.operators[o];
+    std::vector<std::size_t> numbers;
+    numbers.reserve(parts.size());
+    for (std::size_t p = 0; p < parts.size(); ++p)
+        if (turn < 0 || turnOf(m_plan.decisions[o], static_cast<std::int32_t>(p)) == turn)
+            numbers.push_back(p);
+    TRY(const auto inputs, gatherInputs(id, block, numbers));
+    TRY(auto weighing, weighingOf(id));
     m_builder.noteSlice(block);
     const bool noneWanted = std::none_of(
         op.outputs.begin(), op.outputs.end(), [this](TensorId tensor) { return tensor && isWanted(tensor); });
     const SegmentKind kind = m_builder.block(block).kind;
-    const auto &parts = m_transformed.operators[o];
-    for (std::size_t p = 0; p < parts.size(); ++p) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const std::size_t p = numbers[i];
         const TransformedPart &part = parts[p];
         Instruction kernel{.kind = InstructionKind::Kernel,
             .op = id,
             .part = static_cast<std::int32_t>(p),
             .recompute = recompute,
-            .inputs = inputs[p]};
+            .inputs = inputs[i]};
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             const TensorView &view = part.outputs[slot];
             // Plain attention has its probabilities in memory even where nobody reads them again.
-            const bool kept = (op.outputs[slot] && isWanted(view.tensor))
+            const bool kept = (op.outputs[slot] && isWanted(view.tensor)) || weighing.weighs[slot]
                 || static_cast<std::int32_t>(slot) == probabilitiesOutput(op) || noneWanted;
             if (!op.outputs[slot] || !kept || isLeftOut(id, true, slot)) {
                 kernel.outputs.push_back(-1);
@@ -116,7 +136,8 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
                 .index = view.index,
                 .memory = memoryOf(view.tensor)};
             info.perMicroBatch = isPass(kind);
-            if (m_transformed.summandCount[static_cast<std::size_t>(view.tensor.index)] > 1)
+            info.unweighed = weighing.by[slot] >= 0;
+            if (isInParts(view.tensor))
                 info.summands = {m_transformed.summandBase[o][slot] + view.value.index};
             kernel.outputs.push_back(m_builder.addBuffer(part.device, std::move(info)));
         }
@@ -130,11 +151,17 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
             const DataType made = m_types.made(id, slot);
             const DataType kept = m_types.accumulated(view.tensor);
             std::int32_t buffer = outputs[slot];
+            if (weighing.by[slot] >= 0 || weighing.weighs[slot])
+                weighing.made[slot].push_back({part.device, view.index, {summand}, buffer});
+            if (weighing.by[slot] >= 0)
+                continue;
             if (isWeightGradient(view.tensor)) { // adding widens by itself
                 if (made != kept && sizeOf(made) >= sizeOf(kept))
                     buffer = castBuffer(part.device, block, id, buffer, kept);
                 if (isCutByMicroBatch(view.tensor)) {
                     const ShardedWeight &sharded = *shardedWeight(m_graph.at(view.tensor).of, 2);
+                    if (addToSum(view, part.device, block, id, slot, summand, buffer))
+                        continue;
                     if (!sharded.shard && made != kept && sizeOf(made) < sizeOf(kept))
                         buffer = castBuffer(part.device, block, id, buffer, kept);
                     addToShards(sharded, view.tensor, part.device, block, view.index, summand, buffer);
@@ -143,74 +170,15 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
                 accumulate(view.tensor, part.device, block, id, view.index, summand, buffer);
                 continue;
             }
+            if (addToSum(view, part.device, block, id, slot, summand, buffer))
+                continue;
             if (made != kept) // another operator makes summands of it in another type
                 buffer = castBuffer(part.device, block, id, buffer, kept);
             m_materializer.made(
-                view.tensor, block, {part.device, view.index, {summand}, buffer}, parts.size());
+                view.tensor, block, {part.device, view.index, {summand}, buffer}, numbers.size());
         }
     }
-    return {};
-}
-
-/// Runs again, in `block`, the forward operators whose dropped outputs this backward operator reads.
-Result<void> Lowering::recomputeFor(OperatorId backward, std::int32_t block)
-{
-    const std::int32_t stage = m_builder.block(block).stage.index;
-    const auto runsInStage = [&](OperatorId id) {
-        const std::int32_t its = m_blockOf[static_cast<std::size_t>(id.index)];
-        return its == m_backward[static_cast<std::size_t>(stage)]
-            || its == m_weightGradient[static_cast<std::size_t>(stage)];
-    };
-    for (const TensorId input : shareOf(backward, block).inputs) {
-        if (!input)
-            continue;
-        for (const OperatorId producer : m_uses.producers[static_cast<std::size_t>(input.index)]) {
-            const OperatorDecision &decision = m_plan.decisions[static_cast<std::size_t>(producer.index)];
-            if (m_graph.at(producer).direction != Direction::Forward || decision.recomputeGroup < 0
-                || m_blockOf[static_cast<std::size_t>(producer.index)]
-                    != m_forward[static_cast<std::size_t>(stage)]
-                || !m_recomputed.insert({decision.recomputeGroup, stage}).second)
-                continue;
-            const std::int32_t forward = m_forward[static_cast<std::size_t>(stage)];
-            const auto inGroup = [&](OperatorId id) {
-                return m_plan.decisions[static_cast<std::size_t>(id.index)].recomputeGroup
-                    == decision.recomputeGroup;
-            };
-            // Only what some backward operator of this stage reads, and what that is made from.
-            std::vector<OperatorId> group;
-            for (const OperatorId id : m_sequence[static_cast<std::size_t>(forward)])
-                if (inGroup(id))
-                    group.push_back(id);
-            std::set<TensorId> needed;
-            std::vector<OperatorId> again;
-            for (auto it = group.rbegin(); it != group.rend(); ++it) {
-                bool wanted = false;
-                for (const TensorId output : m_graph.at(*it).outputs) {
-                    if (!output)
-                        continue;
-                    for (const OperatorId consumer : m_uses.consumers[static_cast<std::size_t>(output.index)])
-                        wanted = wanted
-                            || (m_graph.at(consumer).direction == Direction::Backward
-                                && runsInStage(consumer));
-                    wanted = wanted || needed.count(output) > 0;
-                }
-                if (!wanted)
-                    continue;
-                again.push_back(*it);
-                for (const TensorId read : m_graph.at(*it).inputs)
-                    if (read)
-                        needed.insert(read);
-            }
-            std::reverse(again.begin(), again.end());
-            for (const OperatorId id : again)
-                for (const TensorId output : m_graph.at(id).outputs)
-                    if (output)
-                        m_materializer.forget(output, forward, block);
-            for (const OperatorId id : again)
-                TRY_VOID(emitOperator(id, block, true));
-        }
-    }
-    return {};
+    return weighParts(id, block, weighing);
 }
 
 Result<void> Lowering::storeOutput(TensorId tensor)

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <stop_token>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,9 @@ namespace planloom {
 
 /// By operator; empty if all work in Float32.
 std::vector<Precision> precisionsOf(const Plan &plan);
+
+/// By operator: `OperatorDecision::coshardRegion`.
+std::vector<std::int32_t> coshardRegionsOf(const Plan &plan);
 
 /// The first half of lowering at work on one plan; used once. Between the parts of operators, on their
 /// devices, it puts what the materializer finds (materialize.h), and sorts all of it by block.
@@ -45,6 +49,7 @@ public:
         , m_gathered(m_graph.tensors.size())
         , m_persistentBoxes(m_graph.tensors.size())
         , m_blockOf(m_graph.operators.size(), -1)
+        , m_regionOf(coshardRegionsOf(plan))
         , m_accumulators(m_graph.tensors.size())
     {
     }
@@ -87,8 +92,29 @@ private:
     void collectPersistentBoxes();
     void estimateBlocks();
 
-    Result<void> emitOperator(OperatorId id, std::int32_t block, bool recompute);
-    Result<std::vector<BufferList>> gatherInputs(OperatorId id, std::int32_t block);
+    Result<void> emitInOrder(const std::vector<OperatorId> &operators, std::int32_t block, bool recompute);
+    Result<void> emitRegion(const std::vector<OperatorId> &members, std::int32_t block, bool recompute);
+    Result<void> bringToRegion(const std::vector<OperatorId> &members, std::int32_t block);
+    void chooseSums(const std::vector<OperatorId> &members);
+    bool addToSum(const TensorView &view, DeviceId device, std::int32_t block, OperatorId op,
+        std::size_t slot, std::int32_t summand, std::int32_t buffer);
+    void handOutSums(std::int32_t block);
+    void findTurns();
+    std::size_t regionEnd(const std::vector<OperatorId> &operators, std::size_t begin) const;
+    std::vector<OperatorId> readAgain(const std::vector<OperatorId> &members, std::int32_t block) const;
+    Result<void> recomputeGroup(std::int32_t group, std::int32_t block);
+    Result<void> emitOperator(OperatorId id, std::int32_t block, bool recompute, std::int32_t turn = -1);
+    Result<std::vector<BufferList>> gatherInputs(
+        OperatorId id, std::int32_t block, const std::vector<std::size_t> &parts);
+    /// Outputs of an operator whose parts have to be weighed (`Combination::Weighted`), by slot.
+    struct Weighing {
+        std::vector<std::int32_t> by{}; ///< The slot of the log-sum-exps; -1 where there is nothing to weigh.
+        std::vector<bool> weighs{}; ///< Another output is weighed by it.
+        std::vector<std::vector<Holding>> made{}; ///< What the parts made of both, in one order.
+    };
+    /// NotSupported where what is kept of one part would not be that of the whole.
+    Result<Weighing> weighingOf(OperatorId id) const;
+    Result<void> weighParts(OperatorId id, std::int32_t block, const Weighing &weighing);
     Result<std::vector<std::int32_t>> inputBuffers(
         TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
     std::int32_t persistentBuffer(TensorId tensor, DeviceId device, const IndexMask &box, DataType type,
@@ -140,6 +166,8 @@ private:
     bool isPersistent(TensorId tensor) const;
     bool isWeightGradient(TensorId tensor) const;
     bool isWanted(TensorId tensor) const;
+    /// Several summands make up the tensor's value.
+    bool isInParts(TensorId tensor) const;
     /// True for probabilities that the plan does not keep: neither made nor read.
     bool isLeftOut(OperatorId op, bool output, std::size_t slot) const;
     MemoryKind memoryOf(TensorId tensor) const;
@@ -164,6 +192,7 @@ private:
     /// By operator that runs in two halves: what it makes with the gradients of inputs, and of weights.
     std::map<std::int32_t, std::pair<Operator, Operator>> m_halves{};
     std::vector<std::int32_t> m_optimizer{}; ///< Block by stage, and one for weights of several stages.
+    std::vector<double> m_seconds{}; ///< By operator: what one part of it takes.
     std::vector<std::vector<OperatorId>> m_sequence{}; ///< Operators by block, in order.
 
     std::vector<std::vector<Persistent>> m_persistent; ///< By tensor.
@@ -171,6 +200,16 @@ private:
     std::vector<std::vector<Persistent>>
         m_persistentBoxes; ///< By tensor: every box that is read, per device.
     std::vector<std::int32_t> m_blockOf; ///< By operator.
+    std::vector<std::int32_t> m_regionOf; ///< By operator: its coshard region, or -1.
+    std::vector<bool> m_takesTurns{}; ///< By recompute group: it is one coshard region.
+    /// What the turns of the region at hand add up, by output: see `chooseSums`.
+    std::map<std::pair<OperatorId, std::size_t>, std::size_t> m_sumOf{};
+    struct TurnSum {
+        TensorId tensor{};
+        std::map<std::pair<DeviceId, IndexMask>, Holding> accumulators{}; ///< Buffer -1 until the first part.
+        std::set<std::tuple<DeviceId, IndexMask, std::int32_t>> added{}; ///< Summands.
+    };
+    std::vector<TurnSum> m_sums{};
     /// Where a device adds a weight's gradient up.
     struct Accumulator {
         IndexMask box{};

@@ -22,6 +22,7 @@ Materializer::Materializer(const Graph &graph, const BatchInfo &batch,
     , m_units(units)
     , m_batchCuts(batchCuts)
     , m_builder(builder)
+    , m_combinations(combinationsOf(graph))
     , m_tensors(graph.tensors.size())
     , m_sent(static_cast<std::size_t>(cluster.deviceCount), 0)
     , m_paths(cluster, costs)
@@ -90,11 +91,13 @@ std::int32_t Materializer::newBuffer(const Task &task, DeviceId device, const In
 void Materializer::made(TensorId tensor, std::int32_t block, Holding holding, std::size_t expected)
 {
     TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
-    auto it = std::find_if(
-        state.made.begin(), state.made.end(), [block](const Made &made) { return made.block == block; });
+    const auto isHere = [&](const Made &made) { return made.block == block && made.turn == m_turn; };
+    auto it = std::find_if(state.made.begin(), state.made.end(), isHere);
     if (it == state.made.end()) {
-        state.made.push_back(Made{.block = block});
+        state.made.push_back(Made{.block = block, .turn = m_turn});
         it = state.made.end() - 1;
+        if (m_turn >= 0)
+            m_turnTensors.insert(tensor);
     }
     if (it->raw.empty())
         it->raw.reserve(expected);
@@ -105,7 +108,7 @@ void Materializer::made(TensorId tensor, std::int32_t block, Holding holding, st
     it->raw.push_back(std::move(holding));
     it->merged.clear();
     for (auto &[type, versions] : state.versions)
-        std::erase_if(versions, [block](const Made &made) { return made.block == block; });
+        std::erase_if(versions, isHere);
 }
 
 void Materializer::available(TensorId tensor, Holding holding, std::int32_t block)
@@ -418,7 +421,11 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
     if (perMicroBatch(block) && m_batch.tensorRole[static_cast<std::size_t>(tensor.index)] == BatchRole::Step
         && m_batch.tensorDimension[static_cast<std::size_t>(tensor.index)] >= 0)
         return ensureSlices(tensor, needs, type, block, op);
-    Task task{.tensor = tensor, .op = op, .block = block, .dataType = type};
+    Task task{.tensor = tensor,
+        .op = op,
+        .block = block,
+        .dataType = type,
+        .combination = onceWeighed(m_combinations[static_cast<std::size_t>(tensor.index)])};
     const auto meetLocally = [&] {
         bool all = true;
         for (std::size_t i = 0; i < needs.size(); ++i) {
@@ -468,6 +475,8 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
     // Every block's contributions are brought over on their own, then added up.
     std::vector<std::vector<Holding>> brought;
     for (Made &made : asMade ? state.made : versionsOf(task)) {
+        if (isOtherTurns(made))
+            continue;
         Task own = task;
         const BlockInfo &from = m_builder.block(made.block);
         const BlockInfo &to = m_builder.block(block);
@@ -509,6 +518,10 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
         own.summands = summandsOf(made.raw);
         brought.push_back(convert(made, needs, own));
     }
+    if (brought.empty())
+        return Error{ErrorCode::Internal,
+            m_graph.at(tensor).name + " is made in other turns than it is read in", {},
+            "operator:" + m_graph.at(op).name};
     for (std::size_t i = 0; i < needs.size(); ++i) {
         std::vector<Holding> pieces;
         for (const auto &list : brought)

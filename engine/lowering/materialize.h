@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -73,6 +74,13 @@ public:
     /// Whether `block` has all of `needs` at hand, in one buffer each.
     bool holds(TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block) const;
 
+    /// Weighs what `block` made of a tensor whose parts are `Combination::Weighted`, each by the log-sum-exp
+    /// that its operator made beside it (`weights`, of the tensor `by`) and that of all parts, which is
+    /// brought to it. Both lists have the parts in one order, with their summands.
+    /// @return summands of the tensor, in that order
+    Result<std::vector<Holding>> weigh(TensorId tensor, const std::vector<Holding> &parts, TensorId by,
+        const std::vector<Holding> &weights, std::int32_t block, OperatorId op);
+
     /// What `block` or any other made of `tensor`: one entry per device and box after local merging.
     const std::vector<Holding> *holdingsOf(TensorId tensor, std::int32_t block) const;
     /// Blocks that made something of `tensor`, in the order of first making.
@@ -82,12 +90,22 @@ public:
     /// recomputation makes it anew there. Copies that other blocks hold stay.
     void forget(TensorId tensor, std::int32_t made, std::int32_t reader);
 
+    /// From here on, until `endTurns`, what blocks make belongs to turn `turn` of a coshard region, which
+    /// reads what it made itself and nothing that other turns did.
+    void beginTurn(std::int32_t turn);
+
+    /// Joins what all turns made in `block`. Of what they read, slices that can be cut again are forgotten,
+    /// so that nothing holds them until then.
+    /// @param read  tensors that the turns read and did not make
+    void endTurns(std::int32_t block, const std::vector<TensorId> &read);
+
     /// Registers a complete buffer that exists already (a persistent one, or an input).
     void available(TensorId tensor, Holding holding, std::int32_t block);
 
 private:
     struct Made {
         std::int32_t block = -1;
+        std::int32_t turn = -1; ///< Of a coshard region; -1 outside, and once it is over.
         std::vector<Holding> raw{}; ///< As operators made them; of a version, cast where they are needed.
         std::vector<Holding> merged{}; ///< After local Sum and Concat; empty until merged.
     };
@@ -112,6 +130,7 @@ private:
         DataType dataType{};
         IndexMask whole{}; ///< Of the tensor, in micro-batch 0.
         SummandSet summands{}; ///< All that this conversion brings.
+        Combination combination = Combination::Sum; ///< The tensor's.
     };
     struct CrossingChoice {
         LayoutPath before{};
@@ -171,6 +190,7 @@ private:
     const std::vector<Holding> &castRaw(Made &made, const Task &task);
     std::int32_t transferBlock(std::int32_t from, std::int32_t to);
     bool complete(TensorId tensor, const SummandSet &summands) const;
+    bool isOtherTurns(const Made &made) const { return made.turn >= 0 && made.turn != m_turn; }
 
     const Graph &m_graph;
     const BatchInfo &m_batch;
@@ -181,13 +201,16 @@ private:
     ScaleUnits m_units;
     std::int32_t m_batchCuts;
     ProgramBuilder &m_builder;
+    std::vector<Combination> m_combinations; ///< By tensor.
     std::vector<TensorState> m_tensors;
+    std::int32_t m_turn = -1;
+    std::set<TensorId> m_turnTensors{}; ///< That turns have made so far.
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> m_transfers{};
     std::vector<std::int64_t> m_sent{}; ///< Bytes sent so far by each device, to spread the load.
     PathFinder m_paths;
     /// By operator and tensor: whether `ensureParts` found something the first time.
     std::map<std::pair<OperatorId, TensorId>, bool> m_partsFound{};
-    using CrossingKey = std::tuple<Layout, Layout, std::vector<std::int64_t>, DataType,
+    using CrossingKey = std::tuple<Layout, Layout, std::vector<std::int64_t>, DataType, Combination,
         std::vector<std::int32_t>, std::vector<std::int32_t>>;
     std::map<CrossingKey, std::optional<CrossingChoice>> m_crossings{};
 };

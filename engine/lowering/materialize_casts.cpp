@@ -81,15 +81,16 @@ std::vector<Materializer::Made> &Materializer::versionsOf(const Task &task)
     TensorState &state = m_tensors[static_cast<std::size_t>(task.tensor.index)];
     auto &versions = state.versions[task.dataType];
     for (Made &made : state.made) {
-        if (std::any_of(versions.begin(), versions.end(),
-                [&](const Made &version) { return version.block == made.block; }))
+        if (isOtherTurns(made) || std::any_of(versions.begin(), versions.end(), [&](const Made &version) {
+                return version.block == made.block && version.turn == made.turn;
+            }))
             continue;
         Task merging = task;
         merging.dataType = m_types.accumulated(task.tensor);
         merging.whole = wholeBox(task.tensor);
         Task casting = task;
         casting.block = made.block;
-        Made version{.block = made.block};
+        Made version{.block = made.block, .turn = made.turn};
         for (const Holding &holding : merge(made, merging)) {
             version.merged.push_back(cast(holding, casting));
             if (holding.summands.empty())

@@ -101,7 +101,7 @@ Holding Materializer::sum(const std::vector<Holding> &pieces, const Task &task)
     if (pieces.size() == 1)
         return pieces.front();
     Holding result = pieces.front();
-    Instruction instruction{.kind = InstructionKind::Sum, .op = task.op};
+    Instruction instruction{.kind = InstructionKind::Sum, .op = task.op, .combination = task.combination};
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         instruction.inputs.push_back(pieces[i].buffer);
         if (i > 0)

@@ -63,6 +63,7 @@ void Materializer::communicate(const Hop &hop, const std::vector<Holding> &holdi
         switch (hop.kind) {
         case HopKind::AllReduce:
             instruction.kind = InstructionKind::AllReduce;
+            instruction.combination = task.combination;
             break;
         case HopKind::AllGather:
             instruction.kind = InstructionKind::AllGather;
@@ -71,6 +72,7 @@ void Materializer::communicate(const Hop &hop, const std::vector<Holding> &holdi
         case HopKind::ReduceScatter:
             instruction.kind = InstructionKind::ReduceScatter;
             instruction.dimension = hop.dimension;
+            instruction.combination = task.combination;
             break;
         case HopKind::AllToAll:
             instruction.kind = InstructionKind::AllToAll;
@@ -217,8 +219,8 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
     const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task)
 {
     const std::int32_t origin = m_cluster.nodeOf(producers.front());
-    CrossingKey key{from, to, extentsOf(task.whole), task.dataType, topologyOf(m_cluster, producers, origin),
-        topologyOf(m_cluster, consumers, origin)};
+    CrossingKey key{from, to, extentsOf(task.whole), task.dataType, task.combination,
+        topologyOf(m_cluster, producers, origin), topologyOf(m_cluster, consumers, origin)};
     if (const auto it = m_crossings.find(key); it != m_crossings.end())
         return it->second;
 
@@ -280,7 +282,8 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
     // To send what there is, with all summands added up first, is a bound on everything better.
     Layout added = from;
     added.summandDigits.clear();
-    const auto adding = cheapestPath(from, added, task.whole, task.dataType, producers, m_cluster, m_costs);
+    const auto adding =
+        cheapestPath(from, added, task.whole, task.dataType, producers, m_cluster, m_costs, task.combination);
     double bound = std::numeric_limits<double>::infinity();
     double least = bound;
     for (const Landing &landing : landings) {
@@ -292,8 +295,8 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
                         boxesUnder(added, task.whole, producers.size()), landing.boxes, landing.receivers));
     }
     std::vector<std::pair<Layout, LayoutPath>> starts;
-    for (auto &[layout, path] :
-        cheapestPaths(from, task.whole, task.dataType, producers, m_cluster, m_costs, bound - least))
+    for (auto &[layout, path] : cheapestPaths(
+             from, task.whole, task.dataType, producers, m_cluster, m_costs, bound - least, task.combination))
         starts.emplace_back(layout, std::move(path));
     std::stable_sort(starts.begin(), starts.end(), [](const auto &a, const auto &b) {
         return a.second.seconds != b.second.seconds ? a.second.seconds < b.second.seconds

@@ -46,7 +46,7 @@ std::optional<std::vector<Holding>> Materializer::convertWithin(
             return std::nullopt;
         cells.push_back({wanted[i].box, wanted[i].value.index});
     }
-    const auto found = m_paths.find(holdings, cells, task.whole, task.dataType);
+    const auto found = m_paths.find(holdings, cells, task.whole, task.dataType, task.combination);
     if (!found)
         return std::nullopt;
     if (!found->regular)
@@ -67,7 +67,9 @@ std::optional<std::vector<std::int32_t>> Materializer::ensureParts(
 {
     TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
     const auto [asked, first] = m_partsFound.try_emplace({op, tensor}, false);
-    if ((!first && !asked->second) || state.made.size() != 1 || !coverParts(needs))
+    // Shares of a value are summed by those that read them: only summands of a sum are shares of it.
+    if ((!first && !asked->second) || state.made.size() != 1 || !coverParts(needs)
+        || onceWeighed(m_combinations[static_cast<std::size_t>(tensor.index)]) != Combination::Sum)
         return std::nullopt;
     Made &made = state.made.front();
     // What is made once per step stays so, unless micro-batches read slices of it.

@@ -46,9 +46,11 @@ struct BlockDependency {
 /// The operators of one block in the first topological order, by their order in the graph, that data flow and
 /// the rows inside the block allow.
 /// Rows that are `allWithAll` are taken together by row, at a cost of their number.
-/// @return InvalidInput naming a row if there is none
+/// @param regionOf  by operator: those with the same number >= 0 stay together, in their order; may be empty
+/// @return InvalidInput naming a row, or an operator of a region, if there is none
 Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &uses,
-    const std::vector<OperatorId> &operators, const std::vector<OrderConstraint> &rows);
+    const std::vector<OperatorId> &operators, const std::vector<OrderConstraint> &rows,
+    const std::vector<std::int32_t> &regionOf = {});
 
 /// The second phase of lowering: one global order of blocks, from which every device takes its own, so that
 /// no two devices wait for each other. A list schedule in estimated time: among the blocks whose dependencies

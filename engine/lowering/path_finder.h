@@ -36,14 +36,15 @@ public:
     /// @param wanted  by the same devices
     /// @return nothing if `held` is no layout in any of these numberings
     std::optional<Found> find(const std::vector<Holding> &held, const std::vector<Cell> &wanted,
-        const IndexMask &whole, DataType dataType);
+        const IndexMask &whole, DataType dataType, Combination combination);
 
 private:
     const std::optional<LayoutPath> &pathOf(const Layout &from, std::vector<Cell> wanted,
-        const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &devices);
+        const IndexMask &whole, DataType dataType, Combination combination,
+        const std::vector<DeviceId> &devices);
 
-    using Key =
-        std::tuple<Layout, std::vector<Cell>, std::vector<std::int64_t>, DataType, std::vector<std::int32_t>>;
+    using Key = std::tuple<Layout, std::vector<Cell>, std::vector<std::int64_t>, DataType, Combination,
+        std::vector<std::int32_t>>;
 
     const Cluster &m_cluster;
     const CostModel &m_costs;

@@ -100,6 +100,7 @@ std::optional<std::size_t> overlapPartner(
 
 std::int32_t ProgramBuilder::mark(std::int32_t block)
 {
+    m_markBlocks.push_back(block);
     auto &places = m_marks.emplace_back();
     for (const DeviceId device : m_blocks[static_cast<std::size_t>(block)].devices)
         places[device.index] = static_cast<std::int32_t>(m_devices[static_cast<std::size_t>(device.index)]
@@ -185,7 +186,8 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                     instruction.joined = mate && mate->kind == instruction.kind
                         && (runsOnce(static_cast<std::int32_t>(block))
                             || (last == mate && mate->waits == instruction.waits))
-                        && mate->group == instruction.group && mate->acrossUnits == instruction.acrossUnits;
+                        && mate->group == instruction.group && mate->acrossUnits == instruction.acrossUnits
+                        && mate->combination == instruction.combination;
                 } else if ((instruction.kind == InstructionKind::Accumulate
                                || instruction.kind == InstructionKind::Sum)
                     && mate && last == mate) {
@@ -250,6 +252,52 @@ std::vector<std::pair<std::int32_t, std::int32_t>> ProgramBuilder::sharedBufferD
         }
     }
     return {dependencies.begin(), dependencies.end()};
+}
+
+std::int32_t ProgramBuilder::bufferCount(DeviceId device) const
+{
+    return static_cast<std::int32_t>(
+        m_devices[static_cast<std::size_t>(device.index)].program.buffers.size());
+}
+
+std::span<Instruction> ProgramBuilder::instructions(DeviceId device, std::int32_t block)
+{
+    Device &owner = m_devices[static_cast<std::size_t>(device.index)];
+    if (owner.byBlock.size() <= static_cast<std::size_t>(block))
+        return {};
+    return owner.byBlock[static_cast<std::size_t>(block)];
+}
+
+void ProgramBuilder::moveToHost(DeviceId device, std::int32_t buffer)
+{
+    m_devices[static_cast<std::size_t>(device.index)]
+        .program.buffers.edit()[static_cast<std::size_t>(buffer)]
+        .place = MemoryPlace::Host;
+}
+
+void ProgramBuilder::insert(DeviceId device, std::int32_t block, std::vector<Insertion> insertions)
+{
+    if (insertions.empty())
+        return;
+    auto &old = m_devices[static_cast<std::size_t>(device.index)].byBlock[static_cast<std::size_t>(block)];
+    for (std::size_t mark = 0; mark < m_marks.size(); ++mark) {
+        const auto place = m_marks[mark].find(device.index);
+        if (m_markBlocks[mark] != block || place == m_marks[mark].end())
+            continue;
+        const auto before = std::partition_point(insertions.begin(), insertions.end(),
+            [&](const auto &each) { return each.position < static_cast<std::size_t>(place->second); });
+        place->second += static_cast<std::int32_t>(before - insertions.begin());
+    }
+    std::vector<Instruction> all;
+    all.reserve(old.size() + insertions.size());
+    auto next = insertions.begin();
+    for (std::size_t i = 0; i <= old.size(); ++i) {
+        for (; next != insertions.end() && next->position == i; ++next)
+            all.push_back(std::move(next->instruction));
+        if (i < old.size())
+            all.push_back(std::move(old[i]));
+    }
+    old = std::move(all);
 }
 
 void ProgramBuilder::markDeaths(Device &device) const

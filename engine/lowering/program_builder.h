@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 namespace planloom {
@@ -62,6 +63,21 @@ public:
     /// step, element-wise kernels with the one before that they read, neighbouring updates.
     void join(const Graph &graph, CollectiveOverlap overlap);
 
+    std::int32_t deviceCount() const { return static_cast<std::int32_t>(m_devices.size()); }
+    std::int32_t bufferCount(DeviceId device) const;
+    /// What `device` runs in `block` so far; to be changed in place.
+    std::span<Instruction> instructions(DeviceId device, std::int32_t block);
+    /// Says that a buffer is in host memory.
+    void moveToHost(DeviceId device, std::int32_t buffer);
+    /// An instruction that comes before the one at `position`, and behind those put there earlier.
+    struct Insertion {
+        std::size_t position = 0;
+        Instruction instruction{};
+    };
+    /// Puts instructions between those of a block. What comes where a mark is stands behind it.
+    /// @param insertions  ascending by position
+    void insert(DeviceId device, std::int32_t block, std::vector<Insertion> insertions);
+
     /// Moves what was built into `plan`: blocks, marks, and the groups and devices of its programs, with the
     /// deaths of buffers.
     void finish(MaterializedPlan &plan);
@@ -87,6 +103,7 @@ private:
     bool m_waits = false;
     std::vector<std::map<std::int32_t, std::int32_t>>
         m_marks{}; ///< By mark and device: instructions before it.
+    std::vector<std::int32_t> m_markBlocks{}; ///< By mark.
 };
 
 /// While it lives, communications of a builder wait in the data queue, beside computation.

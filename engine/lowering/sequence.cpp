@@ -115,9 +115,10 @@ bool isSameButForOrder(const Plan &a, const Plan &b)
         && std::equal(a.decisions.begin(), a.decisions.end(), b.decisions.begin(), b.decisions.end(),
             [](const OperatorDecision &x, const OperatorDecision &y) { // whatever they follow from
                 return x.partition == y.partition && x.devices == y.devices && x.stage == y.stage
-                    && x.recomputeGroup == y.recomputeGroup && x.attention == y.attention
-                    && x.precision == y.precision && x.sharding == y.sharding
-                    && x.gatherGroup == y.gatherGroup && x.splitBackward == y.splitBackward;
+                    && x.recomputeGroup == y.recomputeGroup && x.coshardRegion == y.coshardRegion
+                    && x.attention == y.attention && x.precision == y.precision && x.sharding == y.sharding
+                    && x.gatherGroup == y.gatherGroup && x.offloaded == y.offloaded
+                    && x.splitBackward == y.splitBackward;
             });
 }
 

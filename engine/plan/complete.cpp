@@ -1,5 +1,6 @@
 #include "engine/plan/complete.h"
 
+#include "engine/plan/coshard_regions.h"
 #include "engine/plan/default_rule.h"
 #include "engine/plan/optimizer_rule.h"
 #include "engine/plan/plan_draft.h"
@@ -28,6 +29,7 @@ void mirrorDecisions(PlanDraft &draft)
         OperatorDecision decision = draft.decisionOf(op.mirror);
         decision.partition = mirrored(op, decision.partition);
         decision.recomputeGroup = -1;
+        decision.offloaded = false;
         decision.why = "as its forward operator";
         draft.plan.decisions[i] = std::move(decision);
     }
@@ -49,7 +51,22 @@ void splitBackwardPasses(PlanDraft &draft)
     const bool everywhere = splitsBackward(draft.plan.schedule);
     for (std::size_t i = 0; i < draft.plan.decisions.size(); ++i)
         draft.plan.decisions[i].splitBackward = draft.graph().operators[i].direction == Direction::Forward
+            && draft.plan.decisions[i].coshardRegion < 0 // whose parts go through in one pass
             && (everywhere || draft.bound.bindings[i].allowed.splitBackward);
+}
+
+/// Sends to host memory what rows ask for. After all other decisions about optimizers, which start anew.
+void chooseOffloads(PlanDraft &draft)
+{
+    for (std::size_t i = 0; i < draft.plan.decisions.size(); ++i) {
+        const OperatorBinding &binding = draft.bound.bindings[i];
+        if (!binding.allowed.offloaded)
+            continue;
+        OperatorDecision &decision = draft.plan.decisions[i];
+        decision.offloaded = true;
+        decision.rows.push_back(RowId{binding.offloadRow});
+        std::sort(decision.rows.begin(), decision.rows.end());
+    }
 }
 
 /// The pairs that order rows ask for.
@@ -142,6 +159,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         limitStages(draft);
     if (!draft.failed()) {
         addOrders(draft);
+        assignCoshardRegions(draft);
         assignRecomputeGroups(draft);
         chooseAttentions(draft);
         splitBackwardPasses(draft);
@@ -149,6 +167,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         decideOptimizers(draft);
         shareOutUpdates(draft, shardings);
         groupShardedWeights(draft);
+        chooseOffloads(draft);
         decidePrecisions(draft, options.precision);
     }
     Completion completion;

@@ -57,7 +57,7 @@ std::optional<Split> followed(const Graph &graph, const Leader &leader, const Op
     if (in.opaque || t >= in.terms.size())
         return std::nullopt;
     const auto factor = splittableFactor(op.annotation, in.terms[t]);
-    if (!factor)
+    if (!factor || (op.mirror && isLargestOver(op.annotation, *factor)))
         return std::nullopt;
     const std::int64_t size = op.annotation.dimensions[static_cast<std::size_t>(*factor)].size;
     const std::int64_t before = partsAlong(taken, *factor);

@@ -9,6 +9,8 @@ namespace {
 /// The parts of `split` make summands of what `op` makes in `output`.
 bool makesSummands(const Operator &op, std::size_t output, const Split &split)
 {
+    if (onceWeighed(combinationOf(op.annotation, output)) != Combination::Sum)
+        return false; // what is no sum cannot be added to before it is complete
     if (split.kind == SplitKind::Value)
         return true;
     return split.kind == SplitKind::Dimension

@@ -1,6 +1,7 @@
 #include "engine/plan/plan.h"
 
 #include "engine/base/words.h"
+#include "engine/plan/coshard_regions.h"
 
 #include <string>
 
@@ -39,6 +40,8 @@ Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorD
         return broken(op, "only forward operators can be recomputed");
     if (op.kind != OperatorKind::Attention && decision.attention != AttentionMode::Fused)
         return broken(op, "only an Attention keeps its probabilities");
+    if (op.direction == Direction::Backward && decision.offloaded)
+        return broken(op, "what it makes is not kept, and cannot wait in host memory");
     const Precision &precision = decision.precision;
     if (!isComputeType(precision.compute) || !isStorageType(precision.storage)
         || !isStorageType(precision.gradient) || !isStorageType(precision.reduction)
@@ -53,8 +56,10 @@ Result<void> checkMirror(const Plan &plan, const Operator &op, const OperatorDec
         return broken(op, "a backward operator without its forward operator");
     const auto &forward = plan.decisions[static_cast<std::size_t>(op.mirror.index)];
     if (decision.partition != mirrored(op, forward.partition) || decision.devices != forward.devices
-        || decision.stage != forward.stage || decision.precision != forward.precision)
-        return broken(op, "partition, devices, stage or precision differ from those of its forward operator");
+        || decision.stage != forward.stage || decision.precision != forward.precision
+        || decision.coshardRegion != forward.coshardRegion)
+        return broken(
+            op, "partition, devices, stage, precision or region differ from those of its forward operator");
     if (decision.splitBackward != forward.splitBackward)
         return broken(op, "its forward operator divides its backward pass otherwise");
     if (decision.attention != forward.attention)
@@ -154,7 +159,8 @@ Result<void> validate(const Plan &plan)
     for (const std::int32_t limit : plan.inFlight)
         if (limit < 0)
             return wrong("a limit of less than no micro-batches in flight");
-    return checkDataFlow(plan);
+    TRY_VOID(checkDataFlow(plan));
+    return checkCoshardRegions(plan);
 }
 
 } // namespace planloom

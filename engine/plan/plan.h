@@ -33,6 +33,10 @@ struct OperatorDecision {
     /// Forward operators with the same group >= 0 drop their outputs and are run again just before the
     /// group's first backward operator; -1 keeps outputs.
     std::int32_t recomputeGroup = -1;
+    /// Operators with the same region >= 0 run part by part: all of them the parts of turn 0, then those of
+    /// turn 1. Forward ones that are recomputed are so part by part too, before the backward ones of the same
+    /// turn. Backward operators are in the region of their forwards. See `turnOf`.
+    std::int32_t coshardRegion = -1;
     AttentionMode attention = AttentionMode::Fused; ///< Of an Attention and its backward operator.
     WeightSharding sharding{}; ///< Of an optimizer operator whose partition shares its work out.
     /// Forward and backward operators with the same group >= 0 have their sharded weights gathered, and their
@@ -41,12 +45,29 @@ struct OperatorDecision {
     /// Gradients of its weights are made in a pass of their own, behind the stage's other backward operators.
     /// Of forward and backward operators.
     bool splitBackward = false;
+    /// Forward operators: what they made and the backward pass reads waits in host memory. Optimizer
+    /// operators: their states, and weights that nobody else reads so, live there.
+    bool offloaded = false;
     Precision precision{}; ///< Backward operators have their forward's.
     std::vector<RowId> precisionRows{}; ///< Rows it follows from, ascending; empty if the default decided.
     std::vector<RowId> rows{}; ///< Rows it follows from, ascending; empty if only defaults decided.
     std::string why{}; ///< The default rule that decided what no row did, as a sentence; may be empty.
     friend bool operator==(const OperatorDecision &, const OperatorDecision &) = default;
 };
+
+/// How many turns a decision's parts take: the parts of its last split, in a region; else 1.
+inline std::int32_t turnsOf(const OperatorDecision &decision)
+{
+    return decision.coshardRegion < 0 || decision.partition.splits.empty()
+        ? 1
+        : decision.partition.splits.back().parts;
+}
+
+/// In which turn of its region part `part` runs.
+inline std::int32_t turnOf(const OperatorDecision &decision, std::int32_t part)
+{
+    return part % turnsOf(decision);
+}
 
 /// op-order: `first` of micro-batch i runs before `second` of micro-batch i + `microBatchOffset`, on every
 /// device that runs both, and across devices.

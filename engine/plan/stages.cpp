@@ -93,7 +93,7 @@ void assignRecomputeGroups(PlanDraft &draft)
     std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, std::int32_t> groups; // row, part, stage
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         const OperatorBinding &binding = draft.bound.bindings[i];
-        const std::int32_t row = binding.recomputeRow >= 0 ? binding.recomputeRow : binding.coshardRow;
+        std::int32_t row = binding.recomputeRow >= 0 ? binding.recomputeRow : binding.coshardRow;
         if (row < 0 || graph.operators[i].direction != Direction::Forward)
             continue;
         const auto id = static_cast<std::int32_t>(i);
@@ -104,6 +104,10 @@ void assignRecomputeGroups(PlanDraft &draft)
                 part = 0;
             else if (rule->per == RecomputePer::Operator)
                 part = id;
+        }
+        if (binding.recomputeRow < 0 && draft.plan.decisions[i].coshardRegion >= 0) { // of several rows
+            row = -1;
+            part = draft.plan.decisions[i].coshardRegion;
         }
         OperatorDecision &decision = draft.plan.decisions[i];
         const auto [found, isNew] = groups.emplace(

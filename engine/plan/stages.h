@@ -16,7 +16,8 @@ namespace planloom {
 void assignStages(PlanDraft &draft);
 
 /// Numbers the recompute groups of recompute and coshard rows (within stages), for graphs with a backward
-/// pass. Coshard rows make a group per layer and stage.
+/// pass. A coshard region that no recompute row names is a group; what coshard rows leave outside of regions
+/// makes one per layer and stage.
 void assignRecomputeGroups(PlanDraft &draft);
 
 } // namespace planloom

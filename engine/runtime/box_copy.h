@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/graph/combination.h"
 #include "engine/graph/mask.h"
 #include "engine/graph/shape.h"
 
@@ -22,6 +23,16 @@ bool addBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, cons
 /// of `from`. Narrow floats are added as floats, and rounded once. False for types that cannot be added.
 bool sumInto(std::byte *to, std::span<const std::byte *const> from, std::size_t count, DataType type);
 
+/// As `sumInto`, for any combination: log-sum-exp is that of floats alone. A log-sum-exp of nothing but minus
+/// infinities is minus infinity; a NaN stays one in all of them.
+bool combineInto(std::byte *to, std::span<const std::byte *const> from, std::size_t count, DataType type,
+    Combination combination);
+
+/// `rows` rows of `width` elements: to = from * exp(own - all), with one `own` and one `all` for each row,
+/// both of type `weightType`. 0 where `own` is minus infinity. False for types other than floats.
+bool weighInto(std::byte *to, const std::byte *from, DataType type, const std::byte *own,
+    const std::byte *all, DataType weightType, std::size_t rows, std::size_t width);
+
 /// to[i] += from[i]. False for types that cannot be added.
 bool addInto(std::byte *to, const std::byte *from, std::size_t count, DataType type);
 
@@ -32,6 +43,8 @@ bool addConverted(
 
 /// True for the types `sumInto` takes.
 bool canAdd(DataType type);
+/// True for the types `combineInto` takes.
+bool canCombine(DataType type, Combination combination);
 
 /// Elements in a box; 1 for a scalar.
 std::int64_t elementCount(const IndexMask &box);

@@ -2,6 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
+#include "engine/graph/combination.h"
 #include "engine/graph/shape.h"
 #include "engine/runtime/memory_pool.h"
 
@@ -43,18 +44,18 @@ public:
     /// Waits for all devices of the run.
     virtual Result<void> barrier() = 0;
 
-    /// out = sum of all members' `in`. `out` may be `in` itself.
-    virtual Result<void> allReduce(
-        std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) = 0;
+    /// out = all members' `in`, combined. `out` may be `in` itself.
+    virtual Result<void> allReduce(std::int32_t group, const CollectiveBuffer &in,
+        const CollectiveBuffer &out, Combination combination = Combination::Sum) = 0;
 
     /// out = all members' `in` concatenated along `dimension`. Extents along it may differ between members.
     virtual Result<void> allGather(std::int32_t group, const CollectiveBuffer &in,
         const CollectiveBuffer &out, std::int32_t dimension) = 0;
 
-    /// out = this member's chunk, along `dimension`, of the sum of all members' `in`. Chunks are as long as
-    /// the members' `out`.
+    /// out = this member's chunk, along `dimension`, of all members' `in` combined. Chunks are as long as the
+    /// members' `out`.
     virtual Result<void> reduceScatter(std::int32_t group, const CollectiveBuffer &in,
-        const CollectiveBuffer &out, std::int32_t dimension) = 0;
+        const CollectiveBuffer &out, std::int32_t dimension, Combination combination = Combination::Sum) = 0;
 
     /// Cuts every `in` along `dimension` into the members' chunks; out = this member's chunks from all
     /// members, concatenated along `gatherDimension`, which is another dimension.

@@ -113,6 +113,7 @@ DeviceExecutor::Prepared DeviceExecutor::prepare(const Instruction &instruction)
     case InstructionKind::Select:
     case InstructionKind::AllReduce:
     case InstructionKind::Broadcast:
+    case InstructionKind::Weigh:
         prepared.takesInput = sameBox;
         break;
     case InstructionKind::Concat:
@@ -219,6 +220,11 @@ bool DeviceExecutor::diesIn(const Instruction &instruction, std::int32_t buffer)
 void DeviceExecutor::account(std::int32_t buffer, std::int64_t sign)
 {
     const std::int64_t bytes = sign * static_cast<std::int64_t>(slot(buffer).bytes);
+    if (info(buffer).place == MemoryPlace::Host) {
+        m_hostLive += bytes;
+        m_hostPeak = std::max(m_hostPeak, m_hostLive);
+        return;
+    }
     m_live[static_cast<std::size_t>(info(buffer).memory)] += bytes;
     m_liveTotal += bytes;
     m_peak = std::max(m_peak, m_liveTotal);
@@ -229,11 +235,12 @@ Result<std::byte *> DeviceExecutor::acquire(std::int32_t buffer, std::int32_t mi
     MemoryBlock &memory = block(buffer, microBatch);
     if (memory) // written again, as in a second setup of one buffer
         return memory.data();
-    memory = m_shared.pool.allocate(slot(buffer).bytes);
+    const bool onHost = info(buffer).place == MemoryPlace::Host;
+    memory = (onHost ? m_shared.hostPool : m_shared.pool).allocate(slot(buffer).bytes);
     if (!memory)
         return Error{ErrorCode::ResourceLimit,
-            "device " + std::to_string(m_device) + " found no memory for "
-                + std::to_string(slot(buffer).bytes) + " bytes of "
+            std::string(onHost ? "the host of " : "") + "device " + std::to_string(m_device)
+                + " found no memory for " + std::to_string(slot(buffer).bytes) + " bytes of "
                 + m_plan.graph->at(info(buffer).tensor).name,
             "use a smaller batch, more micro-batches or recomputation", {}};
     account(buffer, 1);
@@ -397,9 +404,35 @@ Result<void> DeviceExecutor::sum(const Prepared &prepared, std::int32_t microBat
     if (prepared.takesInput)
         take(instruction.inputs[0], out, microBatch); // its data stays where `from` says
     TRY(std::byte *const to, acquire(out, microBatch));
-    if (!sumInto(to, from, static_cast<std::size_t>(slot(out).elements), slot(out).type))
+    if (!combineInto(
+            to, from, static_cast<std::size_t>(slot(out).elements), slot(out).type, instruction.combination))
         return Error{ErrorCode::NotSupported,
-            std::string{"values of type "} + nameOf(slot(out).type) + " cannot be added", {}, {}};
+            std::string{"values of type "} + nameOf(slot(out).type) + " cannot be combined by "
+                + nameOf(instruction.combination),
+            {}, {}};
+    return {};
+}
+
+Result<void> DeviceExecutor::weigh(const Prepared &prepared, std::int32_t microBatch)
+{
+    const Instruction &instruction = *prepared.source;
+    const std::int32_t part = instruction.inputs[0];
+    const std::int32_t own = instruction.inputs[1];
+    const std::int32_t all = instruction.inputs[2];
+    const std::int32_t out = instruction.outputs[0];
+    const auto rows = static_cast<std::size_t>(slot(own).elements);
+    const auto elements = static_cast<std::size_t>(slot(part).elements);
+    const std::byte *from = block(part, microBatch).data();
+    if (prepared.takesInput)
+        take(part, out, microBatch); // its data stays where `from` says
+    TRY(std::byte *const to, acquire(out, microBatch));
+    if (slot(all).elements != slot(own).elements || slot(all).type != slot(own).type
+        || slot(out).elements != slot(part).elements || slot(out).type != slot(part).type
+        || (rows > 0 && elements % rows != 0)
+        || !weighInto(to, from, slot(part).type, block(own, microBatch).data(), block(all, microBatch).data(),
+            slot(own).type, rows, rows == 0 ? 0 : elements / rows))
+        return Error{ErrorCode::InvalidInput, "a part and its weights do not fit",
+            "this plan was not made by Planloom, or is damaged", {}};
     return {};
 }
 
@@ -427,11 +460,12 @@ Result<void> DeviceExecutor::collective(
     const CollectiveBuffer in = prepared.takesInput ? out : collectiveBuffer(input, microBatch);
     switch (instruction.kind) {
     case InstructionKind::AllReduce:
-        return communicator.allReduce(instruction.group, in, out);
+        return communicator.allReduce(instruction.group, in, out, instruction.combination);
     case InstructionKind::AllGather:
         return communicator.allGather(instruction.group, in, out, instruction.dimension);
     case InstructionKind::ReduceScatter:
-        return communicator.reduceScatter(instruction.group, in, out, instruction.dimension);
+        return communicator.reduceScatter(
+            instruction.group, in, out, instruction.dimension, instruction.combination);
     case InstructionKind::AllToAll:
         return communicator.allToAll(
             instruction.group, in, out, instruction.dimension, instruction.gatherDimension);
@@ -513,8 +547,20 @@ Result<void> DeviceExecutor::execute(
         return message(prepared, microBatch, communicator);
     case InstructionKind::Cast:
         return cast(prepared, microBatch);
+    case InstructionKind::Weigh:
+        return weigh(prepared, microBatch);
     case InstructionKind::Store:
         return {}; // its claims say what goes to the host
+    case InstructionKind::Offload:
+    case InstructionKind::Fetch: {
+        const std::int32_t in = instruction.inputs[0];
+        const std::int32_t out = instruction.outputs[0];
+        if (slot(in).bytes != slot(out).bytes)
+            return Error{ErrorCode::InvalidInput, "a copy of another size", "verify the plan", {}};
+        TRY(std::byte *const to, acquire(out, microBatch));
+        std::memcpy(to, block(in, microBatch).data(), slot(in).bytes);
+        return {};
+    }
     case InstructionKind::Update: {
         const std::int32_t in = instruction.inputs[0];
         const std::int32_t out = instruction.outputs[0];

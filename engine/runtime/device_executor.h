@@ -25,6 +25,7 @@ struct RunShared {
     const HostValues &values;
     Collector &collector;
     MemoryPool &pool;
+    MemoryPool &hostPool; ///< Host memory that devices offload to.
     const std::atomic<bool> &stopped; ///< Set once the run is to end early.
 };
 
@@ -60,6 +61,7 @@ public:
         Communicator &communicator, std::int32_t step, Clock::time_point origin, bool measure);
 
     Bytes peak() const { return {m_peak}; }
+    Bytes hostPeak() const { return {m_hostPeak}; }
     const std::vector<MeasuredSpan> &spans() const { return m_spans; }
     /// Tells spans as they end from now on, see `takeLive`.
     void setLive(bool live) { m_tellsSpans = live; }
@@ -113,6 +115,7 @@ private:
     Result<void> accumulate(const Prepared &prepared, std::int32_t microBatch);
     Result<void> copyPieces(const Prepared &prepared, std::int32_t microBatch);
     Result<void> sum(const Prepared &prepared, std::int32_t microBatch);
+    Result<void> weigh(const Prepared &prepared, std::int32_t microBatch);
     Result<void> valueSelect(const Prepared &prepared, std::int32_t microBatch);
     Result<void> collective(const Prepared &prepared, std::int32_t microBatch, Communicator &communicator);
     Result<void> message(const Prepared &prepared, std::int32_t microBatch, Communicator &communicator);
@@ -140,6 +143,8 @@ private:
     std::array<std::int64_t, kMemoryKindCount> m_live{};
     std::int64_t m_liveTotal = 0;
     std::int64_t m_peak = 0;
+    std::int64_t m_hostLive = 0;
+    std::int64_t m_hostPeak = 0;
     Clock::time_point m_origin{};
     bool m_measure = false;
     std::vector<MeasuredSpan> m_spans;

@@ -67,6 +67,7 @@ std::int64_t indexExtent(const Graph &graph, const Operator &op, std::size_t slo
     }
     case OperatorKind::CrossEntropy:
     case OperatorKind::NegativeLogLikelihood:
+    case OperatorKind::ClassStatistics:
         return slot == 1 ? extentAt(shapeOfInput(0), 1) : 0;
     case OperatorKind::OneHot:
         return slot == 0 ? op.attributes.integer("depth") : 0;

@@ -108,6 +108,7 @@ Timeline measuredTimeline(
         timeline.busy.emplace_back(busy);
         timeline.exposedCommunication.emplace_back(communication); // one thread: no compute runs beside it
         timeline.memory.push_back(devices[d]->memory());
+        timeline.hostPeak.push_back(devices[d]->hostPeak());
         timeline.symmetryClass.push_back(static_cast<std::int32_t>(d));
     }
     timeline.deviceBegin.push_back(columns.size());

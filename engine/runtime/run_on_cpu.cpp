@@ -55,7 +55,7 @@ public:
         , m_progress(events.counters == nullptr ? m_ownProgress.data() : events.counters)
         , m_collector(plan, options)
         , m_world(static_cast<std::int32_t>(plan.devices.size()), plan.groups)
-        , m_shared{plan, options, values, m_collector, m_pool, m_stopped}
+        , m_shared{plan, options, values, m_collector, m_pool, m_hostPool, m_stopped}
         , m_running(plan.devices.size())
     {
         for (std::size_t d = 0; d < plan.devices.size(); ++d)
@@ -181,6 +181,7 @@ private:
     DeviceProgress *m_progress;
     std::atomic<bool> m_stopped{false};
     MemoryPool m_pool{}; ///< Before everything that holds its blocks.
+    MemoryPool m_hostPool{}; ///< As `m_pool`.
     Collector m_collector;
     ThreadWorld m_world;
     RunShared m_shared;

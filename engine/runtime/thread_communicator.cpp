@@ -27,6 +27,7 @@ struct PublishedBuffers {
     CollectiveBuffer out{};
     std::int32_t dimension = -1;
     std::int32_t gatherDimension = -1;
+    Combination combination = Combination::Sum;
 };
 
 /// Where the members of a group meet. Between `enter` and `leave` all members' `slots` may be read.
@@ -163,6 +164,8 @@ std::string misfit(const std::vector<PublishedBuffers> &slots)
             return std::string{nameOf(first.kind)} + " meets " + nameOf(slot.kind);
         if (slot.dimension != first.dimension || slot.gatherDimension != first.gatherDimension)
             return "members name different dimensions";
+        if (slot.combination != first.combination)
+            return "members combine in different ways";
     }
     // Along `along`, `whole` is as long as the members' parts together; elsewhere extents agree.
     const auto fits = [&](const Shape &whole, const auto &partOf, std::int32_t along) {
@@ -231,8 +234,9 @@ std::string misfit(const std::vector<PublishedBuffers> &slots)
         if ((reads && slot.in.type != first.in.type)
             || (slot.out.data != nullptr && slot.out.type != first.in.type))
             return "members' data types differ";
-        if (sums && !canAdd(first.in.type))
-            return std::string{"values of type "} + planloom::nameOf(first.in.type) + " cannot be added";
+        if (sums && !canCombine(first.in.type, first.combination))
+            return std::string{"values of type "} + planloom::nameOf(first.in.type)
+                + " cannot be combined by " + planloom::nameOf(first.combination);
     }
     return {};
 }
@@ -254,7 +258,7 @@ void allReduceChunk(const std::vector<PublishedBuffers> &slots, std::size_t memb
         for (std::size_t k = 0; k < slots.size(); ++k)
             from[k] = slots[k].in.data + at * size;
         std::byte *to = slots[member].out.data + at * size;
-        sumInto(to, from, length, type);
+        combineInto(to, from, length, type, slots[0].combination);
         for (std::size_t k = 0; k < slots.size(); ++k)
             if (k != member)
                 std::memcpy(slots[k].out.data + at * size, to, length * size);
@@ -294,7 +298,8 @@ void reduceInto(const std::vector<PublishedBuffers> &slots, std::size_t member)
     for (std::int64_t o = 0; o < outer; ++o) {
         for (std::size_t k = 0; k < slots.size(); ++k)
             from[k] = slots[k].in.data + (o * in.shape[d] + offset) * inner;
-        sumInto(out.data + o * run, from, static_cast<std::size_t>(run / sizeOf(in.type)), in.type);
+        combineInto(out.data + o * run, from, static_cast<std::size_t>(run / sizeOf(in.type)), in.type,
+            slots[0].combination);
     }
 }
 
@@ -430,10 +435,10 @@ public:
     DeviceId device() const override { return m_device; }
     Result<void> barrier() override { return m_world.everyone(); }
 
-    Result<void> allReduce(
-        std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) override
+    Result<void> allReduce(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out,
+        Combination combination) override
     {
-        return m_world.meet(m_device, group, {Collective::AllReduce, in, out});
+        return m_world.meet(m_device, group, {Collective::AllReduce, in, out, -1, -1, combination});
     }
 
     Result<void> allGather(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out,
@@ -443,9 +448,10 @@ public:
     }
 
     Result<void> reduceScatter(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out,
-        std::int32_t dimension) override
+        std::int32_t dimension, Combination combination) override
     {
-        return m_world.meet(m_device, group, {Collective::ReduceScatter, in, out, dimension});
+        return m_world.meet(
+            m_device, group, {Collective::ReduceScatter, in, out, dimension, -1, combination});
     }
 
     Result<void> allToAll(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out,

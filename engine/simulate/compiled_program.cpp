@@ -114,6 +114,7 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
         compiled.buffers.push_back({count++, perMicroBatch});
         compiled.bufferBytes.push_back(sizeOf(buffer).count);
         compiled.bufferKind.push_back(buffer.memory);
+        compiled.onHost.push_back(buffer.place == MemoryPlace::Host);
         if (buffer.persistent)
             compiled.persistent.push_back(static_cast<std::int32_t>(b));
     }
@@ -170,19 +171,25 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
                 const auto channel = static_cast<std::size_t>(slots[static_cast<std::size_t>(entry.slot)]);
                 entry.channel = symmetry.channelClass[channel];
                 const Bytes bytes = collectiveBytes(program, instruction);
-                entry.bytes = bytes.count;
+                entry.bytes = bytes.count * timesSent(instruction);
                 // Joined ones are one launch: each takes what it adds to the whole.
                 Bytes &bucket = buckets[static_cast<std::size_t>(entry.queue)];
                 const Bytes before = instruction.joined ? bucket : Bytes{};
                 bucket = before + bytes;
-                const Priced whole = priced(*kind, bucket, symmetry.channels[channel]);
-                entry.duration = whole.nanoseconds;
-                entry.load = whole.load;
+                // Both ways of a log-sum-exp: the largest first.
+                const auto takes = [&](Bytes all) {
+                    std::int64_t nanoseconds = priced(*kind, all, symmetry.channels[channel]).nanoseconds;
+                    if (needsLargestFirst(instruction))
+                        nanoseconds +=
+                            priced(CollectiveKind::AllReduce, all, symmetry.channels[channel]).nanoseconds;
+                    return nanoseconds;
+                };
+                entry.duration = takes(bucket);
+                entry.load = priced(*kind, bucket, symmetry.channels[channel]).load;
                 if (instruction.joined)
-                    entry.duration = std::max<std::int64_t>(
-                        0, entry.duration - priced(*kind, before, symmetry.channels[channel]).nanoseconds);
-                else if (whole.load >= 0)
-                    entry.latency = std::llround(m_loads[static_cast<std::size_t>(whole.load)].latency * 1e9);
+                    entry.duration = std::max<std::int64_t>(0, entry.duration - takes(before));
+                else if (entry.load >= 0)
+                    entry.latency = std::llround(m_loads[static_cast<std::size_t>(entry.load)].latency * 1e9);
                 if (instruction.overlaps)
                     entry.duration =
                         exposedBesideProduct(program, segment.instructions, i, entry.duration, deviceClass);

@@ -53,6 +53,7 @@ struct CompiledProgram {
     std::vector<BufferSlot> buffers{};
     std::vector<std::int64_t> bufferBytes{}; ///< In memory.
     std::vector<MemoryKind> bufferKind{};
+    std::vector<bool> onHost{}; ///< By buffer.
     std::vector<std::int32_t> persistent{}; ///< Buffers that are there from the start.
     std::int32_t perMicroBatchCount = 0;
     std::int32_t singleCount = 0;

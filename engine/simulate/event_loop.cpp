@@ -89,7 +89,8 @@ private:
         for (const std::int32_t buffer : program.persistent) {
             const auto b = static_cast<std::size_t>(buffer);
             state.single[static_cast<std::size_t>(program.buffers[b].index)].there = 0;
-            trace.memory[0].push_back({0, program.bufferBytes[b], program.bufferKind[b]});
+            auto &events = program.onHost[b] ? trace.hostMemory : trace.memory[0];
+            events.push_back({0, program.bufferBytes[b], program.bufferKind[b]});
         }
         std::array<std::int64_t, std::size_t{2} * kQueueCount> events{};
         for (std::size_t i = 0; i < program.instructions.size(); ++i) {
@@ -118,6 +119,14 @@ private:
         return state.perMicroBatch[static_cast<std::size_t>(microBatch)
                 * static_cast<std::size_t>(state.program->perMicroBatchCount)
             + static_cast<std::size_t>(slot.index)];
+    }
+
+    /// Where births (or deaths) of buffer `b` of class `c` are noted: in `list`, or as its host's.
+    std::vector<MemoryEvent> &memoryOf(std::int32_t c, std::int32_t b, std::size_t list)
+    {
+        DeviceTrace &trace = m_traces[static_cast<std::size_t>(c)];
+        const CompiledProgram &program = m_programs[static_cast<std::size_t>(c)];
+        return program.onHost[static_cast<std::size_t>(b)] ? trace.hostMemory : trace.memory[list];
     }
 
     /// Runs class `c` until it ends or waits. Appends the classes that it wakes to `ready`.
@@ -240,8 +249,9 @@ private:
             const std::int32_t b = program.operands[static_cast<std::size_t>(k)];
             BufferState &buffer = bufferOf(state, b, entry.microBatch);
             if (buffer.there == kAbsent)
-                trace.memory[2 * queue].push_back({start, program.bufferBytes[static_cast<std::size_t>(b)],
-                    program.bufferKind[static_cast<std::size_t>(b)]});
+                memoryOf(c, b, 2 * queue)
+                    .push_back({start, program.bufferBytes[static_cast<std::size_t>(b)],
+                        program.bufferKind[static_cast<std::size_t>(b)]});
             buffer.there = end;
         }
         for (std::int32_t k = instruction.deathBegin; k < instruction.deathEnd; ++k) {
@@ -250,9 +260,10 @@ private:
             if (buffer.there == kAbsent)
                 continue;
             // What another queue still fills or reads lives until that is done.
-            trace.memory[2 * queue + 1].push_back({std::max({end, buffer.there, buffer.read}),
-                -program.bufferBytes[static_cast<std::size_t>(b)],
-                program.bufferKind[static_cast<std::size_t>(b)]});
+            memoryOf(c, b, 2 * queue + 1)
+                .push_back({std::max({end, buffer.there, buffer.read}),
+                    -program.bufferBytes[static_cast<std::size_t>(b)],
+                    program.bufferKind[static_cast<std::size_t>(b)]});
             buffer.there = kAbsent;
         }
     }

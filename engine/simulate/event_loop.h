@@ -33,6 +33,7 @@ struct DeviceTrace {
     std::array<QueueTrace, kQueueCount> queues{}; ///< By QueueKind.
     /// By queue, births then deaths: each in order of execution, which is almost that of time.
     std::array<std::vector<MemoryEvent>, std::size_t{2} * kQueueCount> memory{};
+    std::vector<MemoryEvent> hostMemory{}; ///< Of its host, in no order.
     std::int64_t end = 0;
 };
 

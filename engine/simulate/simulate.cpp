@@ -333,12 +333,15 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
 
     const std::size_t classes = programs.size();
     std::vector<MemoryCurve> curves(classes);
+    std::vector<Bytes> hostPeaks(classes);
     std::vector<Nanoseconds> busy(classes), exposed(classes);
     std::vector<ClassTraffic> traffic(classes);
     Timeline timeline;
     inParallel(classes, 1, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t c = begin; c < end; ++c)
+        for (std::size_t c = begin; c < end; ++c) {
             curves[c] = memoryCurve(inOrderOfTime(std::move(traces[c].memory)), options.spans);
+            hostPeaks[c] = memoryCurve(inOrderOfTime({std::move(traces[c].hostMemory)}), false).peak;
+        }
     });
     for (std::size_t c = 0; c < classes; ++c) {
         const DeviceTrace &trace = traces[c];
@@ -355,6 +358,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
         const auto c = static_cast<std::size_t>(symmetry.deviceClass[d]);
         timeline.memory.push_back(curves[c]);
+        timeline.hostPeak.push_back(hostPeaks[c]);
         timeline.busy.push_back(busy[c]);
         timeline.exposedCommunication.push_back(exposed[c]);
         appendTraffic(timeline.traffic, traffic[c], symmetry, static_cast<std::int32_t>(d));

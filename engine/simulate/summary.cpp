@@ -25,9 +25,12 @@ TimelineSummary summaryOf(const Timeline &timeline)
             device.bubble = static_cast<double>(step - timeline.busy[d].count()) / static_cast<double>(step);
         if (d < timeline.memory.size())
             device.peak = timeline.memory[d].peak;
+        if (d < timeline.hostPeak.size())
+            device.hostPeak = timeline.hostPeak[d];
         if (d < timeline.exposedCommunication.size())
             device.exposedCommunicationSeconds = secondsOf(timeline.exposedCommunication[d]);
         summary.largestPeak = std::max(summary.largestPeak, device.peak);
+        summary.largestHostPeak = std::max(summary.largestHostPeak, device.hostPeak);
     }
     for (const DeviceSummary &device : summary.devices)
         summary.exposedCommunicationSeconds +=

@@ -11,6 +11,7 @@ namespace planloom {
 /// One device's figures, as the command line prints them.
 struct DeviceSummary {
     Bytes peak{};
+    Bytes hostPeak{}; ///< In host memory.
     double busySeconds = 0;
     double bubble = 0; ///< Share of the step that its compute queue is idle.
     double exposedCommunicationSeconds = 0;
@@ -32,6 +33,7 @@ struct TimelineSummary {
     double bubble = 0; ///< As `bubbleRatio`.
     double exposedCommunicationSeconds = 0; ///< Mean over the devices, as in a waterfall (`StepParts`).
     Bytes largestPeak{};
+    Bytes largestHostPeak{}; ///< Of one device, in host memory.
     Bytes sent{}; ///< By all devices.
     std::int32_t classes = 0; ///< Devices with timelines of their own.
     std::vector<DeviceSummary> devices{};

@@ -152,7 +152,8 @@ private:
                     "device:" + std::to_string(device)};
             colour.add(static_cast<std::int32_t>(buffer.dataType) * 64
                 + static_cast<std::int32_t>(buffer.memory) * 8 + (buffer.perMicroBatch ? 4 : 0)
-                + (buffer.persistent ? 2 : 0) + (buffer.valuePart.index != 0 ? 1 : 0));
+                + (buffer.persistent ? 2 : 0) + (buffer.valuePart.index != 0 ? 1 : 0)
+                + (buffer.place == MemoryPlace::Host ? 1 << 20 : 0));
             for (const Range &range : buffer.index.ranges)
                 colour.add(range.size());
         }
@@ -180,7 +181,8 @@ private:
             colour.add(instruction.op.index);
         colour.add(static_cast<std::int32_t>(instruction.kind) * 128 + (instruction.waits ? 64 : 0)
             + (instruction.overlaps ? 32 : 0) + (instruction.acrossUnits ? 16 : 0)
-            + static_cast<std::int32_t>(queueOf(instruction)) * 2 + (instruction.joined ? 1 : 0));
+            + static_cast<std::int32_t>(queueOf(instruction)) * 2 + (instruction.joined ? 1 : 0)
+            + static_cast<std::int32_t>(instruction.combination) * 4096);
         colour.add(instruction.inputs);
         colour.add(instruction.outputs);
         if (!isCommunication(instruction.kind))

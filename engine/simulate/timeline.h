@@ -52,6 +52,7 @@ struct Timeline {
     SpanColumns spans{};
     std::vector<std::size_t> deviceBegin{}; ///< Row of the first span of device d; one more entry at the end.
     std::vector<MemoryCurve> memory{}; ///< By device.
+    std::vector<Bytes> hostPeak{}; ///< By device: the most that waits for it in host memory.
     std::vector<Traffic> traffic{};
     Nanoseconds step{}; ///< Makespan.
     std::vector<Nanoseconds> busy{}; ///< By device: time its compute queue runs.

@@ -117,8 +117,13 @@ bool SelectorMatcher::isWeight(TensorId tensor)
 bool SelectorMatcher::matchesKind(const Operator &op)
 {
     Known &known = m_known[static_cast<std::size_t>(op.kind)];
+    // Rows from when a cross-entropy was one operator speak of both that it is made of.
+    const bool ofEntropy = op.kind == OperatorKind::ClassStatistics || op.kind == OperatorKind::ClassLoss;
     if (known == Known::NotAsked)
-        known = m_glob.matches(nameOf(op.kind)) ? Known::Yes : Known::No;
+        known = m_glob.matches(nameOf(op.kind))
+                || (ofEntropy && m_glob.matches(nameOf(OperatorKind::CrossEntropy)))
+            ? Known::Yes
+            : Known::No;
     return known == Known::Yes
         || (op.kind == OperatorKind::Unknown && m_glob.matches(op.attributes.text("onnx_type")));
 }

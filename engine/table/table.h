@@ -8,6 +8,7 @@
 #include "engine/table/kinds/limit.h"
 #include "engine/table/kinds/mesh.h"
 #include "engine/table/kinds/micro_batches.h"
+#include "engine/table/kinds/offload.h"
 #include "engine/table/kinds/order.h"
 #include "engine/table/kinds/overlap.h"
 #include "engine/table/kinds/place.h"
@@ -34,7 +35,7 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 /// What a row decides, one alternative a kind of row: see kinds/rule_traits.h for how a kind is added.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
-    OverlapRule, AttentionRule, SplitBackwardRule>;
+    OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };

@@ -1,6 +1,7 @@
 #include "engine/verify/instruction_rules.h"
 
 #include "engine/graph/gradient_flow.h"
+#include "engine/verify/combination_rules.h"
 
 #include <algorithm>
 #include <optional>
@@ -33,6 +34,8 @@ std::string textOf(const ExecutionPlan &plan, const Content &content)
     if (!content.valuePart.complete())
         text += " part " + std::to_string(content.valuePart.index) + "/"
             + std::to_string(content.valuePart.count);
+    if (content.unweighed)
+        text += " unweighed";
     if (content.share == UnitShare::Partial)
         text += " of one unit's micro-batches";
     if (content.share == UnitShare::Shard)
@@ -243,10 +246,11 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
         SummandSet summands;
         if (count > 1)
             summands.push_back(specification.summandBase(instruction.op, slot) + view.value.index);
-        const bool inPlace = output.persistent && op.direction == Direction::Optimizer
+        const bool inPlace = (output.persistent || output.inPlace) && op.direction == Direction::Optimizer
             && specification.updateOf(output.tensor) == view.tensor;
         if ((output.tensor != view.tensor && !inPlace) || *output.box != view.index
             || *output.summands != summands || !output.valuePart.complete()
+            || output.unweighed != (count > 1 && specification.weightTensor(view.tensor))
             || !isShard(output, specification.outputShard(instruction.op, slot)))
             return op.name + " makes " + toString(view) + " of " + nameOfTensor(plan, view.tensor)
                 + ", its buffer is " + textOf(plan, output);
@@ -321,6 +325,10 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         return side.inputs.size() == inputs && side.outputs.size() == outputs && present(side.inputs)
             && present(side.outputs);
     };
+    if (auto reason = checkCombination(plan, specification, side); !reason.empty())
+        return reason;
+    if (instruction.kind == InstructionKind::Weigh)
+        return checkWeigh(plan, specification, side);
     if (instruction.kind == InstructionKind::Kernel)
         return checkKernel(plan, specification, side);
 
@@ -338,7 +346,8 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         return std::string(name)
             + (joins ? " expects inputs and one output" : " expects one input and one output");
     const Content &output = side.outputs[0];
-    const bool updates = instruction.kind == InstructionKind::Update;
+    const bool updates = instruction.kind == InstructionKind::Update
+        || (instruction.kind == InstructionKind::Offload && output.persistent);
     if (output.persistent && !updates)
         return std::string(name) + " writes into a persistent buffer";
     for (const Content &input : side.inputs) {
@@ -368,15 +377,18 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
     };
     switch (instruction.kind) {
     case InstructionKind::Accumulate: {
-        // What a unit adds up is its own micro-batches' share, or a shard of what all units' come to.
-        const UnitShare expected = input.share == UnitShare::Shard ? UnitShare::Shard
-            : plan.units.isOne()                                   ? UnitShare::Same
-                                                                   : UnitShare::Partial;
-        if (*input.box != *output.box || output.perMicroBatch || !input.perMicroBatch
-            || input.share == UnitShare::Partial || output.share != expected
+        // Parts add up within a micro-batch, or once per step. Else what a unit adds up is its own
+        // micro-batches' share, or a shard of what all units' come to.
+        const bool within = output.perMicroBatch == input.perMicroBatch;
+        const UnitShare expected = within || input.share == UnitShare::Shard ? input.share
+            : plan.units.isOne()                                             ? UnitShare::Same
+                                                                             : UnitShare::Partial;
+        if (*input.box != *output.box || (!within && !input.perMicroBatch)
+            || (!within && input.share == UnitShare::Partial) || output.share != expected
             || (input.share == UnitShare::Shard && !sharedAlike(input, output)))
             return wrong();
-        if (roleOf(plan, input.tensor) != BatchRole::Summand)
+        if ((!within && roleOf(plan, input.tensor) != BatchRole::Summand)
+            || onceWeighed(specification.combination(input.tensor)) != Combination::Sum)
             return nameOfTensor(plan, input.tensor)
                 + " is not a sum over micro-batches, and cannot be accumulated";
         // The accumulator's set must name every summand that is added to it.
@@ -431,13 +443,18 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         return all && *all == *output.summands ? std::string{}
                                                : "sum's inputs do not add up to " + textOf(plan, output);
     }
+    case InstructionKind::Offload:
+    case InstructionKind::Fetch:
     case InstructionKind::Cast:
         return *input.box == *output.box && *input.summands == *output.summands
                 && input.perMicroBatch == output.perMicroBatch
             ? std::string{}
             : wrong();
     case InstructionKind::ValueSelect:
+        // Parts of a value add up to it, and so do its own summands only where it is their sum.
         return contains(*input.box, *output.box) && *input.summands == *output.summands
+                && (input.summands->empty()
+                    || onceWeighed(specification.combination(input.tensor)) == Combination::Sum)
                 && input.valuePart.complete() && !output.valuePart.complete() && output.valuePart.index >= 0
                 && output.valuePart.index < output.valuePart.count
             ? std::string{}
@@ -456,6 +473,9 @@ std::string checkCommunication(
 {
     const Instruction &first = *sides.front().instruction;
     const char *name = nameOf(first.kind);
+    for (const Side &side : sides)
+        if (auto reason = checkCombination(plan, specification, side); !reason.empty())
+            return reason;
     if (first.kind == InstructionKind::Send || first.kind == InstructionKind::Recv) {
         const Side &sender = sides[0];
         const Side &receiver = sides[1];

@@ -16,8 +16,10 @@ struct Content {
     const IndexMask *box = nullptr; ///< In micro-batch 0.
     const SummandSet *summands = nullptr;
     ValueMask valuePart{};
+    bool unweighed = false;
     bool perMicroBatch = true;
     bool persistent = false;
+    bool inPlace = false; ///< Read and written by one update: `updatesInPlace`.
     UnitShare share = UnitShare::Same;
     std::int32_t shardDimension = -1;
     std::int64_t shardEnd = 0;

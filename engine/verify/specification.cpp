@@ -53,7 +53,9 @@ std::optional<ShardSpecification> shardOf(const std::vector<TensorView> &views)
 } // namespace
 
 Specification::Specification(const ExecutionPlan &plan)
-    : m_types(*plan.graph, plan.precisions)
+    : m_combination(combinationsOf(*plan.graph))
+    , m_weightTensor(weightTensorsOf(*plan.graph))
+    , m_types(*plan.graph, plan.precisions)
 {
     const Graph &graph = *plan.graph;
     const std::size_t operators = graph.operators.size();

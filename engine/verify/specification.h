@@ -51,6 +51,18 @@ public:
         return m_summandBase[static_cast<std::size_t>(op.index)][slot];
     }
 
+    /// How the summands of a tensor make up its value.
+    Combination combination(TensorId tensor) const
+    {
+        return m_combination[static_cast<std::size_t>(tensor.index)];
+    }
+
+    /// By whose logarithms parts of a tensor are weighed; invalid where they are not.
+    TensorId weightTensor(TensorId tensor) const
+    {
+        return m_weightTensor[static_cast<std::size_t>(tensor.index)];
+    }
+
     /// Somebody makes this tensor in the step.
     bool isMade(TensorId tensor) const { return m_made[static_cast<std::size_t>(tensor.index)]; }
     /// The tensor that an optimizer operator makes of this weight or state; invalid if none does.
@@ -89,6 +101,8 @@ private:
     std::vector<std::vector<PartSpecification>> m_parts{};
     std::vector<bool> m_once{};
     std::vector<std::int32_t> m_summandCount{};
+    std::vector<Combination> m_combination{};
+    std::vector<TensorId> m_weightTensor{};
     std::vector<std::vector<std::int32_t>> m_summandBase{};
     std::vector<bool> m_made{};
     std::vector<TensorId> m_update{};

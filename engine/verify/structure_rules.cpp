@@ -173,6 +173,8 @@ private:
             for (const Instruction &instruction : segment.instructions) {
                 std::string reason = checkInstruction(device, instruction);
                 if (reason.empty())
+                    reason = checkPlaces(own, instruction);
+                if (reason.empty())
                     reason = checkQueue(instruction, before[static_cast<std::size_t>(queueOf(instruction))]);
                 before[static_cast<std::size_t>(queueOf(instruction))] = &instruction;
                 if (reason.empty() && instruction.kind == InstructionKind::Kernel)
@@ -213,12 +215,30 @@ private:
         return true;
     }
 
+    /// Memory of the host is touched by copies alone, and each of them has one side there.
+    std::string checkPlaces(const DeviceProgram &own, const Instruction &instruction) const
+    {
+        const auto check = [&](const BufferList &list, bool onHost) {
+            for (const std::int32_t index : list)
+                if (index >= 0 && (own.buffers[at(index)].place == MemoryPlace::Host) != onHost)
+                    return std::string("a ") + nameOf(instruction.kind) + " touches '"
+                        + m_graph.at(own.buffers[at(index)].tensor).name + "' "
+                        + (onHost ? "on the device" : "in host memory");
+            return std::string{};
+        };
+        std::string reason = check(instruction.inputs, instruction.kind == InstructionKind::Fetch);
+        if (reason.empty())
+            reason = check(instruction.outputs, instruction.kind == InstructionKind::Offload);
+        return reason;
+    }
+
     /// Joined instructions are one launch: of one kind, in one queue, and collectives among the same devices.
     static std::string checkQueue(const Instruction &instruction, const Instruction *before)
     {
         const QueueKind queue = queueOf(instruction);
-        if ((queue == QueueKind::Compute || queue == QueueKind::Copy) == isCommunication(instruction.kind)
-            || (queue == QueueKind::Copy && !isCommunication(instruction.kind)))
+        const bool communicates = queue != QueueKind::Compute && queue != QueueKind::Copy;
+        if (communicates != isCommunication(instruction.kind)
+            || (queue == QueueKind::Copy) != isHostCopy(instruction.kind))
             return std::string("a ") + nameOf(instruction.kind) + " waits in the " + nameOf(queue) + " queue";
         if (instruction.overlaps
             && (!isCommunication(instruction.kind) || isMessage(instruction.kind)
@@ -233,7 +253,7 @@ private:
         const bool inProduct = before && adds && before->kind == InstructionKind::Kernel;
         if (!before || (before->kind != instruction.kind && !inProduct) || queueOf(*before) != queue
             || before->group != instruction.group || before->acrossUnits != instruction.acrossUnits
-            || isMessage(instruction.kind))
+            || before->combination != instruction.combination || isMessage(instruction.kind))
             return std::string("a ") + nameOf(instruction.kind)
                 + " is joined to what it cannot be launched together with";
         return {};
@@ -274,7 +294,8 @@ private:
         if (buffer.persistent && tensor.role != TensorRole::Weight && tensor.role != TensorRole::Buffer
             && tensor.role != TensorRole::OptimizerState)
             return name + " does not live across steps, but its buffer does";
-        if (buffer.persistent && tensor.role == TensorRole::Weight)
+        if (tensor.role == TensorRole::Weight
+            && (buffer.persistent || buffer.memory == MemoryKind::OptimizerState))
             return checkMemoryKind(m_plan, m_types, buffer);
         const bool passing = buffer.memory == MemoryKind::Activation
             || buffer.memory == MemoryKind::Communication

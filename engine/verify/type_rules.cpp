@@ -96,6 +96,15 @@ std::string checkBufferTypes(const ExecutionPlan &plan, const Specification &spe
             return mismatch(input, output);
         return {};
     }
+    case InstructionKind::Weigh: {
+        const Content &part = side.inputs[0];
+        if (part.dataType != side.outputs[0].dataType)
+            return mismatch(part, side.outputs[0]);
+        for (const std::size_t slot : {1, 2})
+            if (side.inputs[slot].dataType != types.accumulated(side.inputs[slot].tensor))
+                return mismatch(side.inputs[slot], side.outputs[0]);
+        return {};
+    }
     default:
         for (const Content &input : side.inputs)
             for (const Content &output : side.outputs)
@@ -132,7 +141,7 @@ std::string checkSentTypes(
 
 std::string checkMemoryKind(const ExecutionPlan &plan, const StorageTypes &types, const BufferInfo &buffer)
 {
-    if (!buffer.persistent || plan.graph->at(buffer.tensor).role != TensorRole::Weight)
+    if (plan.graph->at(buffer.tensor).role != TensorRole::Weight)
         return {};
     const MemoryKind expected =
         types.isMaster(buffer.tensor, buffer.dataType) ? MemoryKind::OptimizerState : MemoryKind::Weight;

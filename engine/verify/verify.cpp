@@ -44,7 +44,7 @@ private:
         std::vector<Life> life{};
         std::vector<bool> updated{}; ///< Per buffer: a persistent one that holds the new value.
         std::vector<std::vector<bool>> added{}; ///< Per accumulator: [summand position x micro-batch].
-        std::vector<std::int64_t> missing{}; ///< Per accumulator: contributions still to come.
+        std::vector<std::int64_t> missing{}; ///< Per instance of an accumulator: contributions still to come.
         std::vector<std::vector<std::int32_t>>
             checkedAt{}; ///< Per segment and instruction: epoch of its last check.
         std::int32_t epoch = 1; ///< Grows whenever a persistent buffer changes its tensor.
@@ -135,7 +135,7 @@ bool Interpreter::setUp(std::int32_t device)
     state.life.assign(instances, Life::Unwritten);
     state.updated.assign(own.buffers.size(), false);
     state.added.resize(own.buffers.size());
-    state.missing.assign(own.buffers.size(), 0);
+    state.missing.assign(instances, 0);
     for (const Segment &segment : own.segments)
         state.checkedAt.emplace_back(segment.instructions.size(), 0);
     for (const Instruction &instruction : own.setup) {
@@ -168,13 +168,15 @@ Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) co
         const BufferInfo &buffer = own.buffers[at(index)];
         content.dataType = buffer.dataType;
         content.tensor = buffer.tensor;
-        if (!written && buffer.persistent && state.updated[at(index)])
+        if (!written && state.updated[at(index)])
             content.tensor = m_spec.updateOf(buffer.tensor);
         content.box = &buffer.index;
         content.summands = &buffer.summands;
         content.valuePart = buffer.valuePart;
+        content.unweighed = buffer.unweighed;
         content.perMicroBatch = buffer.perMicroBatch;
         content.persistent = buffer.persistent;
+        content.inPlace = written && updatesInPlace(m_plan, own, instruction, index);
         content.share = buffer.share;
         content.shardDimension = buffer.shardDimension;
         content.shardEnd = buffer.shardEnd;
@@ -195,15 +197,16 @@ bool Interpreter::readable(
 {
     Device &state = m_devices[at(device)];
     const BufferInfo &buffer = program(device).buffers[at(index)];
-    const Life life = state.life[state.instanceBase[at(index)] + (buffer.perMicroBatch ? at(microBatch) : 0)];
+    const std::size_t instance = state.instanceBase[at(index)] + (buffer.perMicroBatch ? at(microBatch) : 0);
+    const Life life = state.life[instance];
     if (life != Life::Alive)
         return fail(device,
             std::string(nameOf(instruction.kind)) + " reads '" + m_graph.at(buffer.tensor).name
                 + (life == Life::Dead ? "' after it died" : "' before it is written"));
-    if (state.missing[at(index)] > 0)
+    if (state.missing[instance] > 0)
         return fail(device,
             "'" + m_graph.at(buffer.tensor).name + "' is read while "
-                + std::to_string(state.missing[at(index)]) + " of its contributions are missing");
+                + std::to_string(state.missing[instance]) + " of its contributions are missing");
     return true;
 }
 
@@ -237,7 +240,8 @@ bool Interpreter::begin(std::int32_t device)
             if (life != Life::Alive)
                 return fail(device, "a persistent buffer is written before it is loaded");
         } else if (life != Life::Unwritten
-            && !(instruction.kind == InstructionKind::Accumulate && life == Life::Alive))
+            && !(instruction.kind == InstructionKind::Accumulate && life == Life::Alive)
+            && !updatesInPlace(m_plan, program(device), instruction, index))
             return fail(device, "'" + m_graph.at(buffer.tensor).name + "' is written twice");
     }
     return true;
@@ -345,9 +349,15 @@ bool Interpreter::accumulate(std::int32_t device, const Instruction &instruction
     const auto count =
         output.summands.empty() ? at(m_spec.summandCount(output.tensor)) : output.summands.size();
     const auto microBatches = at(m_plan.microBatches);
+    // What belongs to a micro-batch adds up within it, part by part.
+    const std::size_t instance = state.instanceBase[at(index)];
     if (state.added[at(index)].empty()) {
         state.added[at(index)].assign(count * microBatches, false);
-        state.missing[at(index)] = static_cast<std::int64_t>(count * microBatches);
+        if (output.perMicroBatch)
+            std::fill_n(state.missing.begin() + static_cast<std::ptrdiff_t>(instance), microBatches,
+                static_cast<std::int64_t>(count));
+        else
+            state.missing[instance] = static_cast<std::int64_t>(count * microBatches);
     }
     SummandSet summands = input.summands;
     for (std::size_t all = summands.empty() ? count : 0; all > 0; --all)
@@ -366,7 +376,7 @@ bool Interpreter::accumulate(std::int32_t device, const Instruction &instruction
                 "a summand of '" + m_graph.at(output.tensor).name + "' is added twice in micro-batch "
                     + std::to_string(microBatch));
         state.added[at(index)][bit] = true;
-        --state.missing[at(index)];
+        --state.missing[instance + (output.perMicroBatch ? at(microBatch) : 0)];
     }
     return true;
 }
@@ -428,7 +438,10 @@ bool Interpreter::advance(std::int32_t device, std::vector<std::int32_t> &runnab
                 return false;
             if (m_graph.at(instruction->op).direction == Direction::Optimizer)
                 for (const std::int32_t index : instruction->outputs)
-                    if (index >= 0 && program(device).buffers[at(index)].persistent && !update(device, index))
+                    if (index >= 0
+                        && (program(device).buffers[at(index)].persistent
+                            || updatesInPlace(m_plan, program(device), *instruction, index))
+                        && !update(device, index))
                         return false;
             break;
         case InstructionKind::Accumulate:
@@ -439,6 +452,10 @@ bool Interpreter::advance(std::int32_t device, std::vector<std::int32_t> &runnab
             if (!store(device, *instruction, microBatch))
                 return false;
             break;
+        case InstructionKind::Offload:
+            if (!program(device).buffers[at(instruction->outputs[0])].persistent)
+                break;
+            [[fallthrough]];
         case InstructionKind::Update:
             if (!update(device, instruction->outputs[0]))
                 return false;

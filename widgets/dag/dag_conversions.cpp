@@ -19,6 +19,7 @@ std::optional<Conversion> conversionOf(InstructionKind kind)
     case InstructionKind::Sum:
     case InstructionKind::ValueSelect:
     case InstructionKind::Cast:
+    case InstructionKind::Weigh:
         return Conversion::Local;
     case InstructionKind::Load:
     case InstructionKind::Kernel:

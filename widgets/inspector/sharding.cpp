@@ -112,6 +112,7 @@ std::vector<ShardingJoin> joinsOf(
                 const Bytes bytes = sizeOf(program.buffers[static_cast<std::size_t>(buffer)]);
                 const auto add = [&](ShardingJoin &join) {
                     join.kind = instruction.kind;
+                    join.combination = instruction.combination;
                     join.count += runs[s];
                     if (!std::binary_search(join.members.begin(), join.members.end(), members))
                         join.members.insert(
@@ -221,7 +222,7 @@ std::string wordsOf(const ShardCell &cell, const Shape &shape)
 
 std::string wordsOf(const ShardingJoin &join)
 {
-    std::string words = nameOf(join.kind);
+    std::string words = textOf(Instruction{.kind = join.kind, .combination = join.combination});
     if (join.kind != InstructionKind::Send) {
         words += " of ";
         for (std::size_t i = 0; i < join.members.size(); ++i)

@@ -34,6 +34,7 @@ struct ShardedTensor {
 /// for it.
 struct ShardingJoin {
     InstructionKind kind{};
+    Combination combination = Combination::Sum; ///< Of a reduction.
     std::int64_t count = 0; ///< Groups or pairs of devices, each once a micro-batch.
     std::vector<std::int32_t> members{}; ///< Sizes of its groups, ascending, each once.
     Bytes bytes{}; ///< Of one instance on one device, the largest.

@@ -125,6 +125,16 @@ std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> 
     return types;
 }
 
+/// A split along the identifier leaves parts of some output that are not summed.
+bool combinesOtherwise(const Annotation &annotation, std::int32_t identifier)
+{
+    for (std::size_t slot = 0; slot < annotation.outputs.size(); ++slot)
+        if (combinationOf(annotation, slot) != Combination::Sum
+            && !mentions(annotation.outputs[slot], identifier))
+            return true;
+    return false;
+}
+
 void dimensions(Sheet &sheet, const OpenedModel &model, OperatorId id)
 {
     const Operator &op = model.graph->at(id);
@@ -136,8 +146,11 @@ void dimensions(Sheet &sheet, const OpenedModel &model, OperatorId id)
         const Dimension &dimension = op.annotation.dimensions[i];
         const std::string name = displayName(model.index->dimensions(), id, static_cast<std::int32_t>(i));
         const QString meaning = dimension.mark == DimensionMark::Frozen ? tr("%1, can't be split")
-            : dimension.mark == DimensionMark::Reduce ? tr("%1, a split leaves partial sums")
-                                                      : tr("%1, may be split");
+            : dimension.mark == DimensionMark::Reduce
+            ? combinesOtherwise(op.annotation, static_cast<std::int32_t>(i))
+                ? tr("%1, a split leaves parts to be combined")
+                : tr("%1, a split leaves partial sums")
+            : tr("%1, may be split");
         const QString label = sheet.mono(escaped(dimension.name));
         sheet.row(name.empty() ? label : tr("%1 %2").arg(label, escaped(name)), meaning.arg(dimension.size));
     }
@@ -164,6 +177,13 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
             tr("Recompute"), tr("outputs are dropped and made again, group %1").arg(decision.recomputeGroup));
     if (decision.splitBackward && op.direction != Direction::Optimizer)
         sheet.row(tr("Backward pass"), tr("gradients of weights in a pass of their own"));
+    if (decision.offloaded)
+        sheet.row(tr("Offload"),
+            op.direction == Direction::Optimizer ? tr("states wait in host memory")
+                                                 : tr("what the backward pass reads waits in host memory"));
+    if (decision.coshardRegion >= 0)
+        sheet.row(tr("Coshard"),
+            tr("region %1, whose parts take %2 turns").arg(decision.coshardRegion).arg(turnsOf(decision)));
     sheet.row(tr("Precision"), escaped(toString(decision.precision)));
     if (op.kind == OperatorKind::Attention)
         sheet.row(tr("Probabilities"),
@@ -284,6 +304,9 @@ void origins(Sheet &sheet, const Graph &graph, const Operator &op, const Precisi
     say(tr("of which"), tr("%1 are reached").arg(percent(device.memoryEfficiency.value)),
         device.memoryEfficiency.source);
     say(tr("Launch"), escaped(formatSeconds(device.launchLatency.value)), device.launchLatency.source);
+    if (device.hostMemory.value > 0)
+        say(tr("Host memory"), escaped(formatBytes({static_cast<std::int64_t>(device.hostMemory.value)})),
+            device.hostMemory.source);
 }
 
 QString oneOperator(const Palette &palette, const OpenedModel &model, const PlanUpdate *update, OperatorId id)

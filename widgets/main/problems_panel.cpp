@@ -140,6 +140,9 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
                  "memory"},
                 -1, {}, {}});
     }
+    if (update.scene)
+        if (auto overflow = hostOverflow(update.summary, update.cluster, update.scene->plan->units))
+            problems.push_back({*std::move(overflow), -1, {}, {}});
     return problems;
 }
 

@@ -5,8 +5,9 @@
 
 namespace planloom {
 
-/// Cuts further into parts that stay on the same device, one after the other, and recomputes them in the
-/// backward pass (nnScaler's coshard, OSDI '24, section 6).
+/// Cuts further into parts that stay on the same device and take turns: neighbouring operators with as many
+/// parts run together, part by part, and again so in the backward pass, recomputed (nnScaler's coshard,
+/// OSDI '24, section 6; engine/plan/coshard_regions.h).
 struct CoshardRule {
     DimensionRef dimension{};
     std::int32_t parts = 2;

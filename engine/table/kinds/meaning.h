@@ -60,6 +60,7 @@ struct OperatorMeaning {
     std::optional<PrecisionRule> precision{};
     std::optional<AttentionMode> attention{};
     bool splitBackward = false; ///< Gradients of its weights have a pass of their own.
+    bool offloaded = false; ///< False leaves it open: rows that ask for it cannot disagree.
 
     bool splits() const { return !axes.empty() || !within.isAnything(); }
 };
@@ -172,6 +173,15 @@ template<> struct RuleMeaning<AttentionRule> {
         const RowSetting &setting, const AttentionRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const AttentionRule &rule, OperatorId op);
+};
+template<> struct RuleMeaning<OffloadRule> {
+    static constexpr bool sameForAll = true;
+    static Result<void> check(const RowSetting &setting, const OffloadRule &rule);
+    /// Of states: as of `OptimizerShardingRule`. Of activations: the forward operators selected.
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const OffloadRule &rule, const std::vector<OperatorId> &selected);
+    static Result<std::optional<OperatorMeaning>> of(
+        const RowSetting &setting, const OffloadRule &rule, OperatorId op);
 };
 template<> struct RuleMeaning<OptimizerShardingRule> {
     static constexpr bool sameForAll = true;

@@ -28,5 +28,17 @@ TEST(RecomputeRow, IsARowThatActsOnWhatItSays)
     EXPECT_FALSE(recomputeRow(**model, "some"));
 }
 
+TEST(UsualRows, OffloadWhatTheirWordSays)
+{
+    const auto none = offloadRows("none");
+    ASSERT_TRUE(none);
+    EXPECT_TRUE(none->empty());
+    const auto both = offloadRows("both");
+    ASSERT_TRUE(both);
+    EXPECT_EQ(*both, (std::vector<std::string>{"offload all : states", "offload all : activations"}));
+    EXPECT_EQ(*offloadRows("activations"), std::vector<std::string>{"offload all : activations"});
+    EXPECT_FALSE(offloadRows("weights"));
+}
+
 } // namespace
 } // namespace planloom

@@ -220,7 +220,13 @@ TEST(ImportOnnx, MeanCrossEntropyIsSumOverCount)
         .set("ignore_index", -100);
     file.output("loss").output("log");
     const Graph graph = imported(file);
-    EXPECT_EQ(kinds(graph), (std::vector<std::string>{"LogSoftmax", "CrossEntropy", "CountValid", "Div"}));
+    EXPECT_EQ(kinds(graph),
+        (std::vector<std::string>{"LogSoftmax", "ClassStatistics", "ClassLoss", "CountValid", "Div"}));
+    const Operator *statistics = findKind(graph, OperatorKind::ClassStatistics);
+    const Operator *entropy = findKind(graph, OperatorKind::ClassLoss);
+    EXPECT_EQ(statistics->name, entropy->name + ".statistics"); // rows about the loss still find it
+    EXPECT_EQ(statistics->attributes.integer("ignore_index"), -100);
+    EXPECT_EQ(toString(statistics->annotation), "n c+, n -> log-sum-exp: n, n");
     EXPECT_EQ(graph.loss, graph.outputs[0]);
     EXPECT_EQ(findKind(graph, OperatorKind::Div)->name, "loss.L");
     EXPECT_EQ(findKind(graph, OperatorKind::CountValid)->attributes.integer("ignore_index"), -100);

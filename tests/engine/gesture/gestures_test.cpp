@@ -58,10 +58,9 @@ TEST(Chips, StandForEachDimensionOnceAnEdge)
     EXPECT_EQ(chip(context, "h.1.mlp.c_fc", "k+").counts, (std::vector<std::int32_t>{2, 4, 8, 16, 32, 64}));
     EXPECT_EQ(chip(context, "h.1.mlp.c_fc", "k+").size, 64);
     EXPECT_EQ(
-        chip(context, "h.1.attn.attention", "t^").locked, "attention compares all keys with one another");
-    EXPECT_EQ(
         chip(context, "h.1.attn.attention", "e^").locked, "attention sums over this dimension within a head");
-    EXPECT_TRUE(chip(context, "h.1.attn.attention", "t^").counts.empty());
+    EXPECT_TRUE(chip(context, "h.1.attn.attention", "e^").counts.empty());
+    EXPECT_FALSE(chip(context, "h.1.attn.attention", "t+").counts.empty());
     EXPECT_FALSE(chip(context, "h.1.attn.attention", "h").counts.empty());
     EXPECT_FALSE(chip(context, "h.1.ln_1", "c^").locked.empty());
     EXPECT_TRUE(hasValueSplit(context, one(context, "h.1.mlp.c_fc")));
@@ -169,8 +168,8 @@ TEST(SplitGesture, IsRefusedInASentence)
     EXPECT_EQ(refusal(third), "k can't be split by 3: its size is 64 in h.1.mlp.c_fc");
     EXPECT_EQ(third.refusal->where, "operator:h.1.mlp.c_fc/k");
     EXPECT_EQ(third.words, "split k+ by 3");
-    EXPECT_EQ(refusal(split(single, "h.1.attn.attention", "t^", 2)),
-        "attention compares all keys with one another: it can't be split");
+    EXPECT_EQ(refusal(split(single, "h.1.attn.attention", "e^", 2)),
+        "attention sums over this dimension within a head: it can't be split");
     EXPECT_EQ(refusal(split(single, "h.1.mlp.c_fc", "n", 0, "tp")), "there is no mesh with an axis 'tp'");
     const GestureContext three = gpt(3, "");
     EXPECT_EQ(refusal(split(three, "h.1.mlp.c_fc", "n", 2)),

@@ -185,14 +185,57 @@ TEST(Annotate, LossesReduceOverItems)
     EXPECT_EQ(textOf({CountValid, {}, {integers({4, 3}), floats({7})}}), "n+ a+, c^ -> 1");
 }
 
-TEST(Annotate, SumsAreReducedAndMaximaFrozen)
+TEST(Annotate, StatisticsOfClassesAreCombinedEachInItsWay)
+{
+    using enum OperatorKind;
+    EXPECT_EQ(textOf({ClassStatistics, {}, {floats({4, 7}), integers({4})}}), "n c+, n -> log-sum-exp: n, n");
+    EXPECT_EQ(textOf({ClassStatistics, {}, {floats({2, 7, 3}), integers({2, 3})}}),
+        "n c+ a, n a -> log-sum-exp: n a, n a");
+    EXPECT_EQ(textOf({ClassStatistics, {}, {floats({7}), integers({})}}), "c+, 1 -> log-sum-exp: 1, 1");
+    EXPECT_EQ(textOf({ClassLoss, {{"reduction", std::string("sum")}},
+                  {floats({4}), floats({4}), integers({4}), floats({7})}}),
+        "n+, n+, n+, 7 -> 1");
+    EXPECT_EQ(
+        textOf({ClassLoss, {{"reduction", std::string("none")}}, {floats({4}), floats({4}), integers({4})}}),
+        "n, n, n -> n");
+}
+
+TEST(Annotate, CombinationsAreReadAsTheyAreWritten)
+{
+    const std::vector<Shape> inputs{{4, 6}};
+    const std::vector<Shape> outputs{{4}, {4}, {4}};
+    const auto parsed = parseAnnotation("n c+ -> max: n, n, log-sum-exp: n", inputs, outputs);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(combinationOf(*parsed, 0), Combination::Max);
+    EXPECT_EQ(combinationOf(*parsed, 1), Combination::Sum);
+    EXPECT_EQ(combinationOf(*parsed, 2), Combination::LogSumExp);
+    EXPECT_EQ(toString(*parsed), "n c+ -> max: n, n, log-sum-exp: n");
+    const auto summed = parseAnnotation("n c+ -> sum: n, n, n", inputs, outputs);
+    ASSERT_TRUE(summed);
+    EXPECT_TRUE(summed->combinations.empty());
+    EXPECT_FALSE(parseAnnotation("n c+ -> least: n, n, n", inputs, outputs));
+}
+
+TEST(BackwardAnnotation, WhatEqualLargestElementsShareIsNotSplit)
+{
+    using enum OperatorKind;
+    const auto backward = [](OperatorKind kind) {
+        return toString(backwardAnnotation(annotated(
+            {kind, {{"axes", list({1})}, {"keepdims", number(0)}},
+                {floats({2, 3})}}).outcome.annotation));
+    };
+    EXPECT_EQ(backward(ReduceMax), "a+, a+ b^, a+ -> a+ b^");
+    EXPECT_EQ(backward(ReduceLogSumExp), "a+, a+ b+, a+ -> a+ b+");
+}
+
+TEST(Annotate, SumsAndMaximaAreReduced)
 {
     using enum OperatorKind;
     const TensorType x = floats({2, 3, 4});
     EXPECT_EQ(
         textOf({ReduceSum, {{"axes", list({0, 1, 2})}, {"keepdims", number(0)}}, {x}}), "a+ b+ c+ -> 1");
     EXPECT_EQ(textOf({ReduceMean, {{"axes", list({2})}, {"keepdims", number(1)}}, {x}}), "a b c+ -> a b 1");
-    EXPECT_EQ(textOf({ReduceMax, {{"axes", list({1})}, {"keepdims", number(0)}}, {x}}), "a b^ c -> a c");
+    EXPECT_EQ(textOf({ReduceMax, {{"axes", list({1})}, {"keepdims", number(0)}}, {x}}), "a b+ c -> max: a c");
     EXPECT_EQ(textOf({ArgMax, {{"axis", number(2)}, {"keepdims", number(0)}}, {x}}), "a b c^ -> a b");
 }
 
@@ -264,12 +307,14 @@ TEST(Annotate, AttentionsCutLeadingDimensionsHeadsAndQueries)
         return textOf({Attention, {}, std::move(inputs)});
     };
     EXPECT_EQ(of(floats({2, 6, 5, 8}), floats({2, 6, 7, 8}), floats({2, 6, 7, 4})),
-        "a h s e^, a h t^ e^, a h t^ f^ -> a h s f^, a h s, a h s t^");
+        "a h s e^, a h t+ e^, a h t+ f^ -> weighted: a h s f^, log-sum-exp: a h s, a h s t+");
     // Query heads that share a key head stay together; one key head for all may be read by every part.
     EXPECT_EQ(of(floats({2, 6, 5, 8}), floats({2, 3, 7, 8}), floats({2, 3, 7, 4})),
-        "a (g r^) s e^, a g t^ e^, a g t^ f^ -> a (g r^) s f^, a (g r^) s, a (g r^) s t^");
+        "a (g r^) s e^, a g t+ e^, a g t+ f^ -> weighted: a (g r^) s f^, log-sum-exp: a (g r^) s, "
+        "a (g r^) s t+");
     EXPECT_EQ(of(floats({6, 5, 8}), floats({1, 7, 8}), floats({1, 7, 4})),
-        "h s e^, 1 t^ e^, 1 t^ f^ -> h s f^, h s, h s t^");
+        "h s e^, 1 t+ e^, 1 t+ f^ -> weighted: h s f^, log-sum-exp: h s, h s t+");
+    // An additive mask may hide all keys by large negative numbers, beside which parts' weights are lost.
     EXPECT_EQ(
         of(floats({2, 3, 4, 5, 8}), floats({2, 3, 4, 5, 8}), floats({2, 3, 4, 5, 8}), {floats({3, 1, 5, 5})}),
         "a b h s e^, a b h t^ e^, a b h t^ f^, b 1 s t^ -> a b h s f^, a b h s, a b h s t^");

@@ -331,6 +331,22 @@ TEST(Batch, WhatDependsOnInputsAloneMayNeedAllOfIt)
     expectSlicesMeet(batch, model.graph);
 }
 
+TEST(Batch, TheLargestOfTheBatchIsNotASumOverMicroBatches)
+{
+    Model model;
+    model.tensor("x", {8, 4}, Role::Input)
+        .tensor("w", {4}, Role::Weight)
+        .op(Kind::ReduceMax, "m+ n -> max: n", {"x"}, "most", {4})
+        .op(Kind::Sub, "m n, n -> m n", {"x", "most"}, "h", {8, 4}, {0, 1})
+        .op(Kind::Mul, "m n, n -> m n", {"h", "w"}, "y", {8, 4}, {0})
+        .op(Kind::ReduceSum, "m+ n+ -> 1", {"y"}, "loss", {}, {0})
+        .train("loss");
+    const BatchInfo batch = analyseBatch(model.graph);
+    EXPECT_EQ(batch.mostMicroBatches, 8) << batch.limitedBy;
+    EXPECT_EQ(identifierOf(batch, model, "most"), "once");
+    EXPECT_EQ(roleOf(batch, model, "most"), "step");
+}
+
 TEST(Batch, ManyOperatorsMayNeedAllOfTheirInput)
 {
     Model model;

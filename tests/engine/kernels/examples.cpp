@@ -228,6 +228,13 @@ void addNorms(Collector &c)
                 {c.x({4, 5, 3}, -3, 3), labels({4, 3}), c.x({5}, 0.5, 2)});
         }
     }
+    c.add(ClassStatistics, {}, {c.x({4, 5}, -3, 3), labels({4})});
+    c.add(ClassStatistics, With{}.integer("ignore_index", 2), {c.x({4, 5, 3}, -3, 3), labels({4, 3})});
+    for (const char *reduction : {"sum", "none"}) {
+        c.add(ClassLoss, With{}.text("reduction", reduction), {c.x({4}), c.x({4}), labels({4})});
+        c.add(ClassLoss, With{}.text("reduction", reduction).integer("ignore_index", 2),
+            {c.x({4, 3}), c.x({4, 3}), labels({4, 3}), c.x({5}, 0.5, 2)});
+    }
     c.add(CountValid, With{}.integer("ignore_index", 2), {labels({4, 6})}, {c.real({})});
     c.add(CountValid, {}, {labels({4, 6}), c.x({5}, 0.5, 2)}, {c.real({})});
 }

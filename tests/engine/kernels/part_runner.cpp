@@ -46,6 +46,7 @@ struct Assembly {
     std::vector<double> sum{};
     std::vector<std::int32_t> summands{}; ///< Per element, how many summands are in.
     std::int32_t expected = 1;
+    Combination combination = Combination::Sum;
     std::map<std::pair<IndexMask, std::int32_t>, std::vector<double>> seen{};
 };
 
@@ -68,6 +69,23 @@ Error failed(std::string message)
     return {ErrorCode::CheckFailed, std::move(message), {}, {}};
 }
 
+void add(Assembly &assembly, std::size_t at, double number)
+{
+    double &value = assembly.sum[at];
+    const bool first = assembly.summands[at]++ == 0;
+    if (first) {
+        value = number;
+    } else if (assembly.combination == Combination::Max) {
+        value = std::max(value, number);
+    } else if (assembly.combination == Combination::LogSumExp) {
+        const double largest = std::max(value, number);
+        if (std::isfinite(largest))
+            value = largest + std::log(std::exp(value - largest) + std::exp(number - largest));
+    } else {
+        value += number;
+    }
+}
+
 Result<void> merge(
     Assembly &assembly, const Tensor &tensor, const TensorView &view, const std::vector<std::byte> &bytes)
 {
@@ -84,12 +102,43 @@ Result<void> merge(
         return {};
     }
     assembly.expected = view.value.count;
-    for (std::size_t i = 0; i < offsets.size(); ++i) {
-        const auto at = static_cast<std::size_t>(offsets[i]);
-        assembly.sum[at] += numbers[i];
-        ++assembly.summands[at];
-    }
+    if (assembly.combination == Combination::Weighted && view.value.count > 1)
+        return {}; // once all are there
+    for (std::size_t i = 0; i < offsets.size(); ++i)
+        add(assembly, static_cast<std::size_t>(offsets[i]), numbers[i]);
     return {};
+}
+
+/// The parts of a weighted output, each multiplied by exp(its log-sum-exp - that of all).
+void addWeighed(Assembly &assembly, const Tensor &tensor, const Assembly &logarithms, const Tensor &rows)
+{
+    for (const auto &[key, numbers] : assembly.seen) {
+        IndexMask box = key.first;
+        box.ranges.resize(rows.type.shape.size());
+        const std::vector<double> &own = logarithms.seen.at({box, key.second});
+        const std::vector<std::int64_t> rowOffsets = offsetsOf(rows.type.shape, box);
+        const std::vector<std::int64_t> offsets = offsetsOf(tensor.type.shape, key.first);
+        const std::size_t width = offsets.size() / std::max<std::size_t>(rowOffsets.size(), 1);
+        for (std::size_t i = 0; i < offsets.size(); ++i) {
+            const double all = logarithms.sum[static_cast<std::size_t>(rowOffsets[i / width])];
+            const double weight = std::isinf(own[i / width]) ? 0 : std::exp(own[i / width] - all);
+            add(assembly, static_cast<std::size_t>(offsets[i]), numbers[i] * weight);
+        }
+    }
+}
+
+/// What has a cut identifier along which another output's parts are weighed is right within its part alone:
+/// probabilities.
+bool isOfPartAlone(const Annotation &annotation, const Partition &partition, std::size_t slot)
+{
+    for (const Split &split : partition.splits)
+        for (std::size_t other = 0; other < annotation.outputs.size(); ++other)
+            if (split.kind == SplitKind::Dimension && split.parts > 1
+                && combinationOf(annotation, other) == Combination::Weighted
+                && !mentions(annotation.outputs[other], split.dimension)
+                && mentions(annotation.outputs[slot], split.dimension))
+                return true;
+    return false;
 }
 
 } // namespace
@@ -173,6 +222,7 @@ Result<void> runParts(const Graph &graph, const Operator &op, const Partition &p
             const auto count = static_cast<std::size_t>(elementCount(graph.at(op.outputs[slot]).type.shape));
             assemblies[slot].sum.assign(count, 0.0);
             assemblies[slot].summands.assign(count, 0);
+            assemblies[slot].combination = combinationOf(op.annotation, slot);
         }
     }
     for (std::int32_t part = 0; part < partCount(partition); ++part) {
@@ -201,7 +251,7 @@ Result<void> runParts(const Graph &graph, const Operator &op, const Partition &p
         }
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             call.outputs.emplace_back();
-            if (!op.outputs[slot].valid())
+            if (!op.outputs[slot].valid() || isOfPartAlone(op.annotation, partition, slot))
                 continue;
             const TensorView view = outputView(graph, op, partition, part, slot);
             auto &bytes = storage[op.inputs.size() + slot];
@@ -210,17 +260,21 @@ Result<void> runParts(const Graph &graph, const Operator &op, const Partition &p
         }
         TRY_VOID(runKernel(call));
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
-            if (!op.outputs[slot].valid())
+            if (!op.outputs[slot].valid() || isOfPartAlone(op.annotation, partition, slot))
                 continue;
             const TensorView view = outputView(graph, op, partition, part, slot);
             TRY_VOID(merge(assemblies[slot], graph.at(view.tensor), view, storage[op.inputs.size() + slot]));
         }
     }
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
-        if (!op.outputs[slot].valid())
+        if (!op.outputs[slot].valid() || isOfPartAlone(op.annotation, partition, slot))
             continue;
         const Tensor &tensor = graph.at(op.outputs[slot]);
-        const Assembly &assembly = assemblies[slot];
+        Assembly &assembly = assemblies[slot];
+        if (const std::int32_t by = weightsOf(op.annotation, slot); by >= 0 && assembly.expected > 1) {
+            const auto rows = static_cast<std::size_t>(by);
+            addWeighed(assembly, tensor, assemblies[rows], graph.at(op.outputs[rows]));
+        }
         auto &bytes = values[static_cast<std::size_t>(op.outputs[slot].index)];
         bytes.resize(assembly.sum.size() * static_cast<std::size_t>(sizeOf(tensor.type.dataType)));
         for (std::size_t i = 0; i < assembly.sum.size(); ++i) {
@@ -260,6 +314,8 @@ std::vector<Partition> partitionsOf(const Operator &op)
     std::vector<Split> singles;
     for (const std::int32_t dimension : splittableDimensions(op.annotation)) {
         const std::int64_t size = op.annotation.dimensions[static_cast<std::size_t>(dimension)].size;
+        if (op.mirror && isLargestOver(op.annotation, dimension))
+            continue; // not in training
         for (std::int32_t parts = 2; parts <= 4; ++parts) {
             if (size % parts == 0)
                 singles.push_back({SplitKind::Dimension, dimension, parts, {}, {}});

@@ -64,6 +64,31 @@ TEST(ExecutionPlanJson, SaysWhichAttentionsKeepTheirProbabilities)
     EXPECT_EQ(back->devices, plan->devices);
 }
 
+TEST(ExecutionPlanJson, OpensFilesOfWhenFewerDimensionsWereSplit)
+{
+    // What combines otherwise than by summing had to stay whole, and no annotation spoke of it.
+    const ExecutionPlan plan = galleryPlan(trainingStep(smallModels()[1]), "single", 1);
+    nlohmann::json document = nlohmann::json::parse(toJson(plan));
+    int changed = 0;
+    for (nlohmann::json &op : document["graph"]["operators"]) {
+        if (op["kind"] != "Attention" && op["kind"] != "ClassStatistics")
+            continue;
+        nlohmann::json &annotation = op["annotation"];
+        annotation.erase("combinations");
+        for (nlohmann::json &dimension : annotation["dimensions"])
+            if (dimension[0] == "t" || dimension[0] == "c")
+                dimension[2] = "^";
+        ++changed;
+    }
+    EXPECT_EQ(changed, 6); // two attentions and the loss, forward and backward
+    const auto back = executionPlanFromJson(document.dump());
+    ASSERT_TRUE(back) << describe(back.error());
+    EXPECT_EQ(back->devices, plan.devices);
+    for (std::size_t i = 0; i < plan.graph->operators.size(); ++i)
+        EXPECT_EQ(back->graph->operators[i].annotation, plan.graph->operators[i].annotation);
+    EXPECT_EQ(toJson(*back), toJson(plan));
+}
+
 TEST(ExecutionPlanJson, NamesThePlaceOfWhatIsWrong)
 {
     const nlohmann::json good = nlohmann::json::parse(toJson(samplePlan()));

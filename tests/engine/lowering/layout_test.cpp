@@ -232,6 +232,36 @@ TEST(CheapestPath, TakesTheCollectiveThatAnExpertWould)
     EXPECT_TRUE(kinds(rows, rows).empty());
 }
 
+TEST(CheapestPath, OfLogarithmsPaysForTheirLargestFirst)
+{
+    const auto cluster = clusterNamed("dgx-a100:8");
+    ASSERT_TRUE(cluster);
+    const CostModel costs = costModelOf(*cluster);
+    const Bytes bytes{4 * 1024 * 4096};
+    const auto group = groupOf(8);
+    const GroupShape shape = groupShape(*cluster, group);
+    const double reduce = costs.collective(CollectiveKind::AllReduce, bytes, shape);
+    const double scatter = costs.collective(CollectiveKind::ReduceScatter, bytes, shape);
+    const auto priced = [&](CollectiveKind kind, Combination combination) {
+        return reductionSeconds(costs, kind, bytes, shape, combination);
+    };
+    EXPECT_DOUBLE_EQ(priced(CollectiveKind::AllReduce, Combination::Sum), reduce);
+    EXPECT_DOUBLE_EQ(priced(CollectiveKind::AllReduce, Combination::Max), reduce);
+    EXPECT_DOUBLE_EQ(priced(CollectiveKind::AllReduce, Combination::LogSumExp), 2 * reduce);
+    EXPECT_DOUBLE_EQ(priced(CollectiveKind::ReduceScatter, Combination::LogSumExp), reduce + scatter);
+
+    const IndexMask whole = boxOfShape({1024, 4096});
+    const Layout summands{{0, 1, 2}, {{}, {}}};
+    const Layout replicas{{}, {{}, {}}};
+    const auto seconds = [&](Combination combination) {
+        return cheapestPath(summands, replicas, whole, DataType::Float32, group, *cluster, costs, combination)
+            ->seconds;
+    };
+    EXPECT_EQ(seconds(Combination::Max), seconds(Combination::Sum));
+    EXPECT_GT(seconds(Combination::LogSumExp), 1.5 * seconds(Combination::Sum));
+    EXPECT_LE(seconds(Combination::LogSumExp), 2 * reduce);
+}
+
 TEST(CheapestPath, OfManyDevicesTakesDigitsThatGoTogetherAsOne)
 {
     const auto cluster = clusterNamed("dgx-a100:512");

@@ -271,7 +271,7 @@ std::optional<PathFinder::Found> found(PathFinder &finder, const Placed &from, c
         if (summands.size() > 1)
             held.back().summands = {from[p].summand};
     }
-    return finder.find(held, {to.begin(), to.end()}, kWhole, DataType::Float32);
+    return finder.find(held, {to.begin(), to.end()}, kWhole, DataType::Float32, Combination::Sum);
 }
 
 /// Everything made complete, then everybody keeps what is asked for.

@@ -194,6 +194,16 @@ inline ConstraintTable randomTable(
         add(selectAll(), LimitRule{LimitRule::Kind::Memory, 1 + below(1 << 30)});
     if (chance(0.3))
         add(selectAll(), AttentionRule{chance(0.8) ? AttentionMode::Plain : AttentionMode::Fused});
+    if (chance(0.25))
+        add(selectAll(), OffloadRule{OffloadedKind::States});
+    if (chance(0.25)) {
+        std::vector<std::string> names;
+        for (const Operator *op : forward)
+            if (chance(0.5))
+                names.push_back(op->name);
+        if (!names.empty())
+            add(selectSet(std::move(names)), OffloadRule{OffloadedKind::Activations});
+    }
     return table;
 }
 

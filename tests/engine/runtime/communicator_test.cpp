@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <random>
 #include <thread>
@@ -222,6 +224,66 @@ TYPED_TEST(CommunicatorTest, AllGatherConcatenatesAlongAnyDimension)
                 EXPECT_EQ(values, expected);
         }
     }
+}
+
+TYPED_TEST(CommunicatorTest, LargestAndLogSumExpAreThoseOfAllMembers)
+{
+    constexpr float kNone = -std::numeric_limits<float>::infinity();
+    std::mt19937 random(9);
+    for (std::int32_t n = 1; n <= 4; ++n) {
+        TypeParam world{n, {everyone(n)}};
+        const std::int64_t count = 12 * n;
+        std::vector<Values> in;
+        for (std::int32_t d = 0; d < n; ++d) {
+            in.push_back(drawnValues(random, count));
+            in.back()[0] = kNone; // nobody has anything
+            in.back()[1] = d == 0 ? 3.0F : kNone; // one has
+            in.back()[2] = 500.0F + static_cast<float>(d); // whose exponential no float holds
+            in.back()[3] = -500.0F;
+        }
+        for (const Combination combination : {Combination::Max, Combination::LogSumExp}) {
+            Values expected;
+            for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+                double largest = -std::numeric_limits<double>::infinity();
+                for (const Values &values : in)
+                    largest = std::max(largest, static_cast<double>(values[i]));
+                double sum = 0;
+                for (const Values &values : in)
+                    sum += std::exp(static_cast<double>(values[i]) - largest);
+                const bool logarithm = combination == Combination::LogSumExp && std::isfinite(largest);
+                expected.push_back(static_cast<float>(logarithm ? largest + std::log(sum) : largest));
+            }
+            const auto expectPart = [&](const Values &values, std::size_t first) {
+                for (std::size_t i = 0; i < values.size(); ++i)
+                    EXPECT_FLOAT_EQ(values[i], expected[first + i]) << first + i;
+            };
+            std::vector<Values> all(in.size(), Values(static_cast<std::size_t>(count)));
+            std::vector<Values> chunks(in.size(), Values(12));
+            world.run([&](Communicator &end) {
+                const auto d = static_cast<std::size_t>(end.device().index);
+                EXPECT_TRUE(
+                    end.allReduce(0, bufferOf(in[d], {count}), bufferOf(all[d], {count}), combination));
+                EXPECT_TRUE(end.reduceScatter(
+                    0, bufferOf(in[d], {count}), bufferOf(chunks[d], {12}), 0, combination));
+            });
+            for (std::size_t d = 0; d < in.size(); ++d) {
+                expectPart(all[d], 0);
+                expectPart(chunks[d], 12 * d);
+            }
+        }
+    }
+}
+
+TYPED_TEST(CommunicatorTest, MembersMustCombineAlike)
+{
+    TypeParam world{2, {everyone(2)}};
+    std::vector<Values> values(2, Values(4));
+    world.run([&](Communicator &end) {
+        const auto d = static_cast<std::size_t>(end.device().index);
+        const auto buffer = bufferOf(values[d], {4});
+        const auto outcome = end.allReduce(0, buffer, buffer, d == 0 ? Combination::Max : Combination::Sum);
+        EXPECT_FALSE(outcome);
+    });
 }
 
 TYPED_TEST(CommunicatorTest, ReduceScatterKeepsTheChunkOfTheSum)

@@ -46,7 +46,12 @@ TEST(Simulate, StartsEveryInstructionWhenTheDefinitionSays)
         SCOPED_TRACE(testing::Message()
             << "round " << round << ": " << shape.stages << " x " << shape.replicas << " x " << shape.shards
             << ", " << shape.microBatches);
-        const auto plan = test::pipelinePlan(shape);
+        auto plan = test::pipelinePlan(shape);
+        if (round % 2 == 1) // some wait for the compute queue
+            for (DeviceProgram &device : plan.devices)
+                for (Segment &segment : device.segments.edit())
+                    for (Instruction &instruction : segment.instructions)
+                        instruction.waits = queueOf(instruction) != QueueKind::Compute && random() % 2 == 0;
         const auto cluster = test::clusterOf(plan);
         const auto costs = variedCosts(random());
         const auto timeline = simulate(plan, cluster, costs);

@@ -132,6 +132,13 @@ template<> struct RandomRule<SplitBackwardRule> {
     static SplitBackwardRule make(RandomValues &) { return {}; }
 };
 
+template<> struct RandomRule<OffloadRule> {
+    static OffloadRule make(RandomValues &random)
+    {
+        return {random.chance(50) ? OffloadedKind::States : OffloadedKind::Activations};
+    }
+};
+
 template<> struct RandomRule<OptimizerShardingRule> {
     static OptimizerShardingRule make(RandomValues &random)
     {

@@ -104,6 +104,13 @@ std::vector<Subject> subjects()
         subjectOf("mlp bf16 zero3", precisePlan(mlp, "zero3:micro-batches=2", 2, "precision all : bf16")));
     list.push_back(
         subjectOf("gpt zb-h1 pipeline", galleryPlan(gpt, "pipeline:schedule=zb-h1,micro-batches=4", 2)));
+    list.push_back(
+        subjectOf("gpt key split", planOf(gpt, 2, "mesh cp=2\nsplit kind:Attention : t over cp\n")));
+    list.push_back(subjectOf(
+        "mlp offload", planOf(mlp, 1, "micro-batches 2\noffload all : states\noffload all : activations\n")));
+    list.push_back(subjectOf("gpt offload bf16",
+        precisePlan(gpt, "data-parallel", 2,
+            "precision all : bf16\noffload all : states\noffload all : activations")));
     list.push_back(subjectOf("gpt whole batches", planOf(gpt, 1, "micro-batches 3 whole\n")));
     list.push_back(subjectOf("mlp data parallel whole batches",
         planOf(mlp, 2, "micro-batches 2 whole\nsplit all : batch by 2\nplace all : devices 0,1\n")));

@@ -270,7 +270,7 @@ inline std::vector<Mutation> programMutations()
         }));
     add("kind of instruction",
         onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
-            i.kind = dice.otherKind(i.kind, 17);
+            i.kind = dice.otherKind(i.kind, kInstructionKindCount);
             return true;
         }));
     add("operator of instruction",
@@ -313,6 +313,11 @@ inline std::vector<Mutation> programMutations()
             const bool had = isCommunication(i.kind) && i.peer.index < 0;
             (dice.coin() ? i.dimension : i.gatherDimension) = static_cast<std::int32_t>(dice.below(4)) - 1;
             return had;
+        }));
+    add("combination of instruction",
+        onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
+            i.combination = dice.otherKind(i.combination, kCombinationCount);
+            return true;
         }));
     add("input", onInstruction([](ExecutionPlan &, DeviceProgram &device, Instruction &i, Dice &dice) {
         return redirect(i.inputs, device.buffers.size(), dice);
@@ -483,6 +488,10 @@ inline std::vector<Mutation> bufferMutations()
     }));
     add("memory of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
         b.memory = dice.otherKind(b.memory, kMemoryKindCount);
+        return true;
+    }));
+    add("place of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &) {
+        b.place = b.place == MemoryPlace::Host ? MemoryPlace::Device : MemoryPlace::Host;
         return true;
     }));
     add("buffer deleted", [](ExecutionPlan &plan, Dice &dice) {

@@ -1,0 +1,93 @@
+// What is dropped after the forward pass and made again before the backward pass reads it.
+
+#include "engine/lowering/lowering.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+bool isForward(const Graph &graph, OperatorId id)
+{
+    return graph.at(id).direction == Direction::Forward;
+}
+
+} // namespace
+
+/// Runs again, in `block`, the forward operators whose dropped outputs this backward operator reads.
+Result<void> Lowering::recomputeFor(OperatorId backward, std::int32_t block)
+{
+    const std::int32_t forward = m_forward[static_cast<std::size_t>(m_builder.block(block).stage.index)];
+    const std::int32_t region = m_regionOf[static_cast<std::size_t>(backward.index)];
+    for (const TensorId input : shareOf(backward, block).inputs) {
+        if (!input)
+            continue;
+        for (const OperatorId producer : m_uses.producers[static_cast<std::size_t>(input.index)]) {
+            const auto p = static_cast<std::size_t>(producer.index);
+            const std::int32_t group = m_plan.decisions[p].recomputeGroup;
+            if (!isForward(m_graph, producer) || group < 0 || m_blockOf[p] != forward)
+                continue;
+            // A region makes what it reads itself in its own turns, and others read what it kept.
+            if ((region >= 0 && m_regionOf[p] == region) || m_takesTurns[static_cast<std::size_t>(group)])
+                continue;
+            TRY_VOID(recomputeGroup(group, block));
+        }
+    }
+    return {};
+}
+
+/// Runs a group again, unless it was: only what some backward operator of this stage reads, or a coshard
+/// region of the group when it runs again, and what that is made from.
+Result<void> Lowering::recomputeGroup(std::int32_t group, std::int32_t block)
+{
+    const std::int32_t stage = m_builder.block(block).stage.index;
+    if (!m_recomputed.insert({group, stage}).second)
+        return {};
+    const std::int32_t forward = m_forward[static_cast<std::size_t>(stage)];
+    const auto groupOf = [&](OperatorId id) {
+        return m_plan.decisions[static_cast<std::size_t>(id.index)].recomputeGroup;
+    };
+    const auto regionOf = [&](OperatorId id) { return m_regionOf[static_cast<std::size_t>(id.index)]; };
+    const auto runsInStage = [&](OperatorId id) {
+        const std::int32_t its = m_blockOf[static_cast<std::size_t>(id.index)];
+        return its == m_backward[static_cast<std::size_t>(stage)]
+            || its == m_weightGradient[static_cast<std::size_t>(stage)];
+    };
+    const auto isReader = [&](OperatorId consumer, OperatorId maker) {
+        if (regionOf(consumer) >= 0 && regionOf(consumer) == regionOf(maker))
+            return false;
+        return isForward(m_graph, consumer) ? regionOf(consumer) >= 0 && groupOf(consumer) == group
+                                            : m_graph.at(consumer).direction == Direction::Backward
+                && runsInStage(consumer);
+    };
+    std::set<TensorId> needed;
+    std::vector<OperatorId> again;
+    const auto &sequence = m_sequence[static_cast<std::size_t>(forward)];
+    for (auto it = sequence.rbegin(); it != sequence.rend(); ++it) {
+        if (groupOf(*it) != group)
+            continue;
+        bool wanted = false;
+        for (const TensorId output : m_graph.at(*it).outputs) {
+            if (!output)
+                continue;
+            for (const OperatorId consumer : m_uses.consumers[static_cast<std::size_t>(output.index)])
+                wanted = wanted || isReader(consumer, *it);
+            wanted = wanted || needed.count(output) > 0;
+        }
+        if (!wanted)
+            continue;
+        again.push_back(*it);
+        for (const TensorId read : m_graph.at(*it).inputs)
+            if (read)
+                needed.insert(read);
+    }
+    std::reverse(again.begin(), again.end());
+    for (const OperatorId id : again)
+        for (const TensorId output : m_graph.at(id).outputs)
+            if (output)
+                m_materializer.forget(output, forward, block);
+    return emitInOrder(again, block, true);
+}
+
+} // namespace planloom
