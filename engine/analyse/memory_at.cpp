@@ -102,6 +102,9 @@ std::vector<BufferLifetime> lifetimesOf(
             }
         }
     }
+    std::erase_if(lifetimes, [&](const BufferLifetime &each) { // the device's own memory is asked for
+        return program.buffers[static_cast<std::size_t>(each.buffer)].place == MemoryPlace::Host;
+    });
     std::stable_sort(lifetimes.begin(), lifetimes.end(),
         [](const BufferLifetime &a, const BufferLifetime &b) { return a.birth < b.birth; });
     return lifetimes;

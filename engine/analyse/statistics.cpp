@@ -159,7 +159,7 @@ std::optional<BoxStatistics> statisticsOf(
                 const std::int64_t part = overlapOf(spans, s, begin, end);
                 device.communication += part;
                 const InstructionKind kind = instructionOf(program, s).kind;
-                if (isCommunication(kind))
+                if (isCommunication(kind) || isHostCopy(kind))
                     count(result.communication[static_cast<std::size_t>(kind)], part);
                 stretches.emplace_back(
                     std::max(begin, spans.start[s]), std::min(end, spans.start[s] + spans.duration[s]));

@@ -71,8 +71,7 @@ const char *nameOf(InstructionKind kind)
 {
     static constexpr std::array<const char *, kInstructionKindCount> kNames{"load", "kernel", "accumulate",
         "select", "concat", "sum", "value-select", "all-reduce", "all-gather", "reduce-scatter", "all-to-all",
-        "broadcast", "send", "recv", "store", "update", "cast", "weigh", "offload",
-        "fetch"};
+        "broadcast", "send", "recv", "store", "update", "cast", "weigh", "offload", "fetch"};
     return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -57,9 +57,9 @@ Result<void> Lowering::recomputeGroup(std::int32_t group, std::int32_t block)
     const auto isReader = [&](OperatorId consumer, OperatorId maker) {
         if (regionOf(consumer) >= 0 && regionOf(consumer) == regionOf(maker))
             return false;
-        return isForward(m_graph, consumer) ? regionOf(consumer) >= 0 && groupOf(consumer) == group
-                                            : m_graph.at(consumer).direction == Direction::Backward
-                && runsInStage(consumer);
+        return isForward(m_graph, consumer)
+            ? regionOf(consumer) >= 0 && groupOf(consumer) == group
+            : m_graph.at(consumer).direction == Direction::Backward && runsInStage(consumer);
     };
     std::set<TensorId> needed;
     std::vector<OperatorId> again;

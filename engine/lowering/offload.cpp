@@ -192,8 +192,8 @@ private:
         const auto made = std::find_if(blocks.begin(), blocks.end(), [&](const auto &each) {
             return each.second.lastWrite && kindOf(each.first) == SegmentKind::Forward;
         });
-        const bool readAgain = std::any_of(blocks.begin(), blocks.end(),
-            [&](const auto &each) { return isBackward(kindOf(each.first)); });
+        const bool readAgain = std::any_of(
+            blocks.begin(), blocks.end(), [&](const auto &each) { return isBackward(kindOf(each.first)); });
         if (made == blocks.end() || !readAgain)
             return;
         const std::int32_t host = copyOf(buffer, MemoryPlace::Host);

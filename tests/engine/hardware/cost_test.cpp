@@ -12,9 +12,9 @@ TEST(OperatorSeconds, IsTheRoofline)
     const double launch = a100.launchLatency.value;
     const Work product{.flops = 2e12, .bytes = 1e9};
     EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Product, product, DataType::Float32),
-        2e12 / (19.5e12 * 0.82) + launch);
+        2e12 / (19.5e12 * 0.80) + launch);
     EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Product, product, DataType::BFloat16),
-        2e12 / (312e12 * 0.82) + launch);
+        2e12 / (312e12 * 0.80) + launch);
     const Work thin{.flops = 1e9, .bytes = 4e9};
     EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Attention, product, DataType::BFloat16),
         operatorSeconds(a100, OperatorCategory::Product, product, DataType::BFloat16));
@@ -45,8 +45,8 @@ TEST(OperatorSeconds, HasRatesOfItsOwnForTensorFloat32AndEightBits)
     const auto seconds = [&](DataType type) {
         return operatorSeconds(h100, OperatorCategory::Product, work, type) - h100.launchLatency.value;
     };
-    EXPECT_DOUBLE_EQ(seconds(DataType::TensorFloat32), 1e15 / (495e12 * 0.72));
-    EXPECT_DOUBLE_EQ(seconds(DataType::Float8E4M3), 1e15 / (1979e12 * 0.72));
+    EXPECT_DOUBLE_EQ(seconds(DataType::TensorFloat32), 1e15 / (495e12 * 0.70));
+    EXPECT_DOUBLE_EQ(seconds(DataType::Float8E4M3), 1e15 / (1979e12 * 0.70));
     EXPECT_DOUBLE_EQ(seconds(DataType::Float8E5M2), seconds(DataType::Float8E4M3));
     h100.float8Flops = {};
     h100.tensorFloat32Flops.value = 0;

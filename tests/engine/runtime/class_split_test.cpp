@@ -67,7 +67,7 @@ Result<ExecutionPlan> loweredTable(
     return lower(completion.plan, *clusterNamed("dgx-a100:" + std::to_string(devices)));
 }
 
-ExecutionPlan loweredRows(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
+ExecutionPlan classSplitPlan(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
 {
     const auto table = parseTable(rows);
     EXPECT_TRUE(table) << describe(table.error());
@@ -114,7 +114,7 @@ TEST(ClassSplit, GivesTheModelsNumbersInEveryFormOfTheLoss)
         for (const std::int32_t devices : {2, 4}) {
             SCOPED_TRACE(testing::Message()
                 << form.sums << form.weighted << form.ignores << form.spatial << " on " << devices);
-            const ExecutionPlan plan = loweredRows(graph,
+            const ExecutionPlan plan = classSplitPlan(graph,
                 "mesh tp=" + std::to_string(devices)
                     + "\nsplit name:head : n over tp\nsplit name:statistics : c over tp\n",
                 devices);
@@ -128,10 +128,10 @@ TEST(ClassSplit, PartsMayBeUnevenOrOneAfterTheOther)
 {
     const GraphSnapshot graph = classifier({.weighted = true, .ignores = true});
     expectLikeOneDevice(
-        graph, loweredRows(graph, "split name:statistics : c into 5,4,3\nplace all : devices 0,1,2\n", 3));
-    expectLikeOneDevice(graph, loweredRows(graph, "coshard name:statistics : c by 3\n", 1));
+        graph, classSplitPlan(graph, "split name:statistics : c into 5,4,3\nplace all : devices 0,1,2\n", 3));
+    expectLikeOneDevice(graph, classSplitPlan(graph, "coshard name:statistics : c by 3\n", 1));
     expectLikeOneDevice(graph,
-        loweredRows(graph,
+        classSplitPlan(graph,
             "mesh dp=2 tp=2\nmicro-batches 2\nsplit all : batch over dp\nsplit name:head : n over tp\n"
             "split name:statistics : c over tp\nrecompute all\n",
             4));
@@ -154,7 +154,8 @@ TEST(ClassSplit, GatheringSumsOfExponentialsNeverOverflows)
     ASSERT_TRUE(training);
     const auto graph = std::make_shared<const Graph>(*std::move(training));
     expectLikeOneDevice(graph,
-        loweredRows(graph, "mesh tp=4\nsplit name:head : n over tp\nsplit name:statistics : c over tp\n", 4));
+        classSplitPlan(
+            graph, "mesh tp=4\nsplit name:head : n over tp\nsplit name:statistics : c over tp\n", 4));
 }
 
 TEST(ClassSplit, LargestAndLogSumExpOfReductionsAreCombined)
@@ -174,7 +175,7 @@ TEST(ClassSplit, LargestAndLogSumExpOfReductionsAreCombined)
     ASSERT_TRUE(training) << describe(training.error());
     const auto graph = std::make_shared<const Graph>(*std::move(training));
     for (const std::int32_t devices : {2, 4}) {
-        const ExecutionPlan plan = loweredRows(graph,
+        const ExecutionPlan plan = classSplitPlan(graph,
             "mesh tp=" + std::to_string(devices)
                 + "\nsplit name:largest : in0.-1 over tp\nsplit name:exponentials : in0.-1 over tp\n"
                   "split name:head : n over tp\n",
