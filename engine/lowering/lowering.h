@@ -162,7 +162,6 @@ private:
     Result<void> storeOutputs();
     Result<void> storeOutput(TensorId tensor);
 
-    const TransformedGraph &transformed() const { return m_transformed; }
     bool isPersistent(TensorId tensor) const;
     bool isWeightGradient(TensorId tensor) const;
     bool isWanted(TensorId tensor) const;

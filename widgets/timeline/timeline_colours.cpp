@@ -16,16 +16,6 @@ QColor shaded(const Palette &palette, QColor colour, std::int32_t microBatch)
     return microBatch % 2 == 0 ? colour : mixed(colour, palette.surface, kOddShade);
 }
 
-/// That of the direction; gradients of weights in a pass of their own stand between the backward pass and the
-/// optimizer.
-QColor passColour(const Palette &palette, SegmentKind kind)
-{
-    const QColor colour = directionColour(palette, directionOf(kind));
-    return kind == SegmentKind::WeightGradient
-        ? mixed(colour, directionColour(palette, Direction::Optimizer), 0.5)
-        : colour;
-}
-
 /// The colours of rows [begin, end) in proportion to their time: of all of them, or of some evenly among them
 /// where they are many.
 QColor mixedOf(const Palette &palette, const TimelineScene &scene, TimelineColouring colouring,
@@ -55,6 +45,14 @@ QColor mixedOf(const Palette &palette, const TimelineScene &scene, TimelineColou
 }
 
 } // namespace
+
+QColor passColour(const Palette &palette, SegmentKind kind)
+{
+    const QColor colour = directionColour(palette, directionOf(kind));
+    return kind == SegmentKind::WeightGradient
+        ? mixed(colour, directionColour(palette, Direction::Optimizer), 0.5)
+        : colour;
+}
 
 QColor computeColour(
     const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t row)

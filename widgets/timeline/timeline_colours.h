@@ -22,6 +22,10 @@ enum class TimelineColouring : std::uint8_t {
 };
 constexpr int kTimelineColouringCount = 7;
 
+/// That of the direction; gradients of weights in a pass of their own stand between the backward pass and the
+/// optimizer.
+QColor passColour(const Palette &palette, SegmentKind kind);
+
 /// The colour of one compute span.
 QColor computeColour(
     const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t row);

@@ -280,6 +280,16 @@ private:
         flag(at, toQString(formatSeconds(time * 1e-9)), m_palette.accent, at > m_canvas.right() - 90);
     }
 
+    /// Whether some backward pass makes gradients of weights on their own.
+    bool splitsBackward() const
+    {
+        const auto &devices = m_scene.plan->devices;
+        return std::any_of(devices.begin(), devices.end(), [](const DeviceProgram &program) {
+            return std::any_of(program.segments.begin(), program.segments.end(),
+                [](const Segment &segment) { return segment.kind == SegmentKind::WeightGradient; });
+        });
+    }
+
     void paintLegend()
     {
         const int height = m_picture.metrics.legend;
@@ -292,6 +302,9 @@ private:
         if (m_picture.colouring == TimelineColouring::Direction) {
             for (const Direction direction : {Direction::Forward, Direction::Backward, Direction::Optimizer})
                 swatch(strip, left, directionColour(m_palette, direction), nameOfDirection(direction));
+            if (splitsBackward())
+                swatch(strip, left, passColour(m_palette, SegmentKind::WeightGradient),
+                    translated("Gradients of weights"));
         } else if (m_picture.colouring == TimelineColouring::Kind) {
             for (const OperatorCategory category :
                 {OperatorCategory::Product, OperatorCategory::Attention, OperatorCategory::Normalization,

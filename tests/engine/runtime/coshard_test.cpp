@@ -18,20 +18,6 @@
 namespace planloom {
 namespace {
 
-GraphSnapshot coshardModel(const std::string &name)
-{
-    if (isZooSpec(name))
-        return trainingStep(name, OperatorKind::SgdStep);
-    const auto file = kModelFiles / (name + ".onnx");
-    if (!std::filesystem::exists(file))
-        return nullptr;
-    const auto forward = importOnnxFile(file);
-    EXPECT_TRUE(forward) << describe(forward.error());
-    auto step = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
-    EXPECT_TRUE(step) << describe(step.error());
-    return std::make_shared<const Graph>(*std::move(step));
-}
-
 struct CoshardCase {
     const char *model;
     const char *table;
@@ -78,7 +64,7 @@ void expectTurns(const Plan &plan, const ExecutionPlan &lowered)
 TEST_P(Coshard, RunsEqualToTheModel)
 {
     const CoshardCase &test = GetParam();
-    const GraphSnapshot graph = coshardModel(test.model);
+    const GraphSnapshot graph = trainingStepOf(test.model);
     if (!graph)
         GTEST_SKIP() << "the model set is not at " << kModelFiles;
     const auto table = parseTable(test.table);

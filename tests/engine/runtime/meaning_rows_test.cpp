@@ -17,21 +17,6 @@
 namespace planloom {
 namespace {
 
-/// The training step of a zoo model, or of a file of the model set; null without the set.
-GraphSnapshot modelOf(const std::string &name)
-{
-    if (isZooSpec(name))
-        return trainingStep(name, OperatorKind::SgdStep);
-    const auto file = kModelFiles / (name + ".onnx");
-    if (!std::filesystem::exists(file))
-        return nullptr;
-    const auto forward = importOnnxFile(file);
-    EXPECT_TRUE(forward) << describe(forward.error());
-    auto step = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
-    EXPECT_TRUE(step) << describe(step.error());
-    return std::make_shared<const Graph>(*std::move(step));
-}
-
 Completion completed(const GraphSnapshot &graph, const std::string &row, std::int32_t devices)
 {
     const auto table = parseTable("mesh x=" + std::to_string(devices) + "\n" + row + "\n");
@@ -68,7 +53,7 @@ class MeaningRows : public testing::TestWithParam<RowCase>
 TEST_P(MeaningRows, GiveAPlanThatIsTheModel)
 {
     const RowCase &test = GetParam();
-    const GraphSnapshot graph = modelOf(test.model);
+    const GraphSnapshot graph = trainingStepOf(test.model);
     if (!graph)
         GTEST_SKIP() << "the model set is not at " << kModelFiles;
     const Completion completion = completed(graph, test.row, test.devices);
@@ -149,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, MeaningRows, testing::ValuesIn(kRows), [](const a
 
 std::string refusalOf(const std::string &model, const std::string &row, std::int32_t devices)
 {
-    const GraphSnapshot graph = modelOf(model);
+    const GraphSnapshot graph = trainingStepOf(model);
     const auto error = firstError(completed(graph, row, devices));
     return error ? error->message + " | " + error->advice : "";
 }
@@ -180,7 +165,7 @@ TEST(MeaningRowsRefused, WhereNothingSelectedHasIt)
 
 TEST(MeaningRowsInAttentions, CutTheQueryAndTheHeads)
 {
-    const GraphSnapshot graph = modelOf(kGpt);
+    const GraphSnapshot graph = trainingStepOf(kGpt);
     const auto partOf = [&](const std::string &row) {
         const Completion completion = completed(graph, row, 2);
         EXPECT_FALSE(firstError(completion)) << describe(*firstError(completion));

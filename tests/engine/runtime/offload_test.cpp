@@ -36,20 +36,6 @@ std::ostream &operator<<(std::ostream &out, const OffloadingPlan &plan)
     return out << plan.model << " " << plan.rows;
 }
 
-/// Of a model of the zoo, or of the model set; null where that is not there.
-GraphSnapshot offloadedStepOf(const std::string &model)
-{
-    const std::filesystem::path file = kModelFiles / (model + ".onnx");
-    const bool fromZoo = model.rfind("zoo:", 0) == 0;
-    if (!fromZoo && !std::filesystem::exists(file))
-        return nullptr;
-    const auto forward = fromZoo ? buildZooModel(model) : importOnnxFile(file);
-    EXPECT_TRUE(forward) << describe(forward.error());
-    auto step = buildTrainingStep(*forward, {.optimizer = OperatorKind::AdamWStep});
-    EXPECT_TRUE(step) << describe(step.error());
-    return std::make_shared<const Graph>(*std::move(step));
-}
-
 /// Copies without latency, so that each is launched alone: the most that can go wrong.
 Cluster promptCluster(std::int32_t devices)
 {
@@ -105,7 +91,7 @@ class OffloadRows : public testing::TestWithParam<OffloadingPlan>
 TEST_P(OffloadRows, GiveAPlanThatIsTheModel)
 {
     const OffloadingPlan &given = GetParam();
-    const GraphSnapshot graph = offloadedStepOf(given.model);
+    const GraphSnapshot graph = trainingStepOf(given.model, OperatorKind::AdamWStep);
     if (!graph)
         GTEST_SKIP() << "the model set is not at " << kModelFiles;
     const ExecutionPlan plan = offloadingPlanOf(graph, given.rows, given.devices);
@@ -155,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Models, OffloadRows, testing::ValuesIn(kOffloading), []
 
 TEST(Offload, KeepsMasterWeightsOnTheHost)
 {
-    const GraphSnapshot graph = offloadedStepOf(kGpt2Offloaded);
+    const GraphSnapshot graph = trainingStepOf(kGpt2Offloaded, OperatorKind::AdamWStep);
     const ExecutionPlan plan = offloadingPlanOf(graph, "precision all : bf16\noffload all : states", 1);
     std::int64_t parameters = 0;
     for (const Operator &op : graph->operators)
@@ -183,7 +169,7 @@ TEST(Offload, OfRandomTablesIsTheModel)
     std::mt19937 random(11);
     int offloaded = 0;
     for (const char *model : {kGpt2Offloaded, kT5Offloaded}) {
-        const GraphSnapshot graph = offloadedStepOf(model);
+        const GraphSnapshot graph = trainingStepOf(model, OperatorKind::AdamWStep);
         for (int round = 0; round < 16; ++round) {
             SCOPED_TRACE(testing::Message() << model << ", round " << round);
             ConstraintTable table = randomTable(*graph, 3, random, {.touched = 0.3});
