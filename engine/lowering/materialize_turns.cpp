@@ -39,7 +39,7 @@ void Materializer::endTurns(std::int32_t block, const std::vector<TensorId> &rea
     for (const TensorId tensor : read) {
         auto &available = m_tensors[static_cast<std::size_t>(tensor.index)].available;
         std::vector<std::pair<DeviceId, std::int32_t>> gone; // device, buffer
-        available.forEach([&](const std::vector<Available> &own) {
+        available.forEach([&](const auto &own) {
             for (const Available &slice : own) {
                 const bool canBeCutAgain =
                     slice.block == block && std::any_of(own.begin(), own.end(), [&](const Available &whole) {
