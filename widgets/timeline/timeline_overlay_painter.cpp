@@ -177,7 +177,8 @@ public:
         m_painter.drawText(inSight.adjusted(6, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, name);
     }
 
-    /// A bracket over the first unit that repeats in whole: "steady: 1.20 ms ×6".
+    /// A bracket over the first unit that repeats in whole: "steady: 1.20 ms ×6", unless there is no room to
+    /// say so.
     void unit(const SteadyState &steady, const QRect &strip)
     {
         const double begin = static_cast<double>(steady.periodBegin);
@@ -192,11 +193,21 @@ public:
         m_painter.drawLine(QPointF(left, y), QPointF(right, y));
         m_painter.drawLine(QPointF(left, y), QPointF(left, strip.bottom() - 2));
         m_painter.drawLine(QPointF(right, y), QPointF(right, strip.bottom() - 2));
-        const int width = QFontMetrics(m_small).horizontalAdvance(text);
-        const bool inside = width + 8 < right - left;
-        m_painter.drawText(
-            QRectF(inside ? left : right + 5, y, inside ? right - left : width + 4, strip.height() - 3),
-            Qt::AlignCenter, text);
+        // In it, behind it or before it, where there is room among what repeats.
+        const double width = QFontMetrics(m_small).horizontalAdvance(text) + 8;
+        const double first = std::max(x(static_cast<double>(steady.steadyBegin)), double(m_canvas.left()));
+        const double last = std::min(x(static_cast<double>(steady.steadyEnd)), double(m_canvas.right()));
+        QRectF place(left, y, right - left, strip.height() - 3);
+        if (width > place.width()) {
+            if (right + width <= last)
+                place.moveLeft(right);
+            else if (left - width >= first)
+                place.moveLeft(left - width);
+            else
+                return;
+            place.setWidth(width);
+        }
+        m_painter.drawText(place, Qt::AlignCenter, text);
     }
 
     void criticalPath(const TimelineAnalysis &analysis)
