@@ -42,6 +42,9 @@ constexpr double kCausalShare = 0.89;
 constexpr double kPlainPasses = 4;
 constexpr double kPlainPassesBackward = 7;
 constexpr double kPlainLaunches = 3;
+/// Where they are dropped out, frameworks do so in a kernel of its own, either way: read, written, and a mask
+/// of one byte to each two of theirs, written forward and read backward.
+constexpr double kDropoutPasses = 2.5;
 
 /// Bytes that a cross-entropy moves for each logit, counted in Megatron-LM's
 /// (core/tensor_parallel/cross_entropy.py), which computes in fp32: the cast (2 + 4), the maximum (4),
@@ -85,10 +88,11 @@ double attentionSeconds(const DeviceModel &device, const KernelQuery &query)
         double scores = keys;
         for (std::size_t d = 0; d + 1 < q->size(); ++d)
             scores *= static_cast<double>((*q)[d]);
-        const double passes = backward ? kPlainPassesBackward : kPlainPasses;
+        const bool drops = query.op.attributes.real("dropout") > 0;
+        const double passes = (backward ? kPlainPassesBackward : kPlainPasses) + (drops ? kDropoutPasses : 0);
         const double bytes = scores * static_cast<double>(sizeOf(query.inputs[0].dataType)) * passes;
         return flops / (peak * device.productEfficiency.value) + bytes / bytesRate(device)
-            + (query.joined ? 0 : kPlainLaunches * device.launchLatency.value);
+            + (query.joined ? 0 : (kPlainLaunches + (drops ? 1 : 0)) * device.launchLatency.value);
     }
     const double rate = peak * attentionShapeEfficiency(device, backward, reach.causal, width, keys);
     return std::max(work.flops / rate, work.bytes / bytesRate(device));

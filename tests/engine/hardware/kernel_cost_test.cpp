@@ -58,6 +58,32 @@ TEST(AttentionShape, IsWithinAFifthOfWhatWasMeasured)
     }
 }
 
+TEST(AttentionShape, PlainOnesPayForDroppingProbabilitiesOut)
+{
+    const DeviceModel device = h100();
+    Operator op;
+    op.kind = OperatorKind::Attention;
+    op.inputs = {TensorId{0}, TensorId{1}, TensorId{2}};
+    op.outputs = {TensorId{3}};
+    const TensorType type{DataType::BFloat16, {4, 16, 2048, 128}};
+    const std::vector<TensorType> inputs(3, type);
+    const std::vector<TensorType> outputs(1, type);
+    const auto seconds = [&](AttentionMode mode) {
+        KernelQuery query{op, inputs, outputs, DataType::BFloat16};
+        query.attention = mode;
+        return kernelSeconds(device, query);
+    };
+    const double plain = seconds(AttentionMode::Plain);
+    const double fused = seconds(AttentionMode::Fused);
+    op.attributes.set("dropout", 0.1);
+    // Read, written, and a byte for each two of them, in a kernel of its own.
+    const double bytes = 2.5 * 2 * 4 * 16 * 2048.0 * 2048.0;
+    EXPECT_NEAR(seconds(AttentionMode::Plain) - plain,
+        bytes / (device.memoryBandwidth.value * device.memoryEfficiency.value) + device.launchLatency.value,
+        1e-9);
+    EXPECT_EQ(seconds(AttentionMode::Fused), fused);
+}
+
 Operator linear()
 {
     Operator op;
