@@ -71,7 +71,7 @@ void joinSplits(OperatorBinding &binding, OperatorMeaning both, std::int32_t row
 }
 
 /// Operators that an order row speaks of.
-std::int32_t countOf(const RuleMeaning<OpOrderRule>::Sides &sides)
+template<typename Sides> std::int32_t countOf(const Sides &sides)
 {
     std::vector<OperatorId> both;
     std::set_union(sides.first.begin(), sides.first.end(), sides.second.begin(), sides.second.end(),
@@ -160,14 +160,28 @@ private:
 
     std::int32_t bindRule(std::int32_t row, const OpOrderRule &rule, const std::vector<OperatorId> &selected)
     {
+        return bindPairs(row, rule, selected, m_bound.orders);
+    }
+
+    std::int32_t bindRule(
+        std::int32_t row, const CommunicateRule &rule, const std::vector<OperatorId> &selected)
+    {
+        return bindPairs(row, rule, selected, m_bound.communications);
+    }
+
+    /// A row about two selections.
+    template<typename RuleType, typename Bound>
+    std::int32_t bindPairs(std::int32_t row, const RuleType &rule, const std::vector<OperatorId> &selected,
+        std::vector<Bound> &all)
+    {
         if (auto check = m_bound.setting.index().check(rule.second); !check)
             return refuse(row, std::move(check).error());
-        auto sides = RuleMeaning<OpOrderRule>::of(m_bound.setting, rule, selected, m_bound.plan.microBatches);
+        auto sides = RuleMeaning<RuleType>::of(m_bound.setting, rule, selected, m_bound.plan.microBatches);
         if (!sides)
             return refuse(row, std::move(sides).error());
         const std::int32_t bound = countOf(*sides);
         if (bound > 0)
-            m_bound.orders.push_back({row, *std::move(sides)});
+            all.push_back({row, *std::move(sides)});
         return bound;
     }
 
@@ -320,13 +334,14 @@ std::int32_t boundAlone(const RowSetting &setting, std::int32_t microBatches, co
     if (!hasSelector(row.rule) || !setting.index().check(row.selector))
         return 0;
     const auto selected = setting.index().select(row.selector);
-    if (const auto *order = std::get_if<OpOrderRule>(&row.rule)) {
-        const auto sides = RuleMeaning<OpOrderRule>::of(setting, *order, selected, microBatches);
-        return sides && setting.index().check(order->second) ? countOf(*sides) : 0;
-    }
+    if (const Selector *second = secondSelectorOf(row.rule); second && !setting.index().check(*second))
+        return 0;
     return std::visit(
         [&]<typename RuleType>(const RuleType &rule) -> std::int32_t {
-            if constexpr (MeansOfOperators<RuleType>) {
+            if constexpr (requires { rule.second; }) {
+                const auto sides = RuleMeaning<RuleType>::of(setting, rule, selected, microBatches);
+                return sides ? countOf(*sides) : 0;
+            } else if constexpr (MeansOfOperators<RuleType>) {
                 using Meaning = RuleMeaning<RuleType>;
                 const auto acted = Meaning::actsOn(setting, rule, selected);
                 if (!acted || !Meaning::check(setting, rule))

@@ -73,6 +73,11 @@ struct BoundTable {
         RuleMeaning<OpOrderRule>::Sides sides{};
     };
     std::vector<Order> orders{};
+    struct Communication {
+        std::int32_t row = -1;
+        RuleMeaning<CommunicateRule>::Sides sides{};
+    };
+    std::vector<Communication> communications{};
 
     const OperatorBinding &of(OperatorId op) const { return bindings[static_cast<std::size_t>(op.index)]; }
 

@@ -320,7 +320,7 @@ Directions directionsOf(const Rule &rule)
 {
     if (std::holds_alternative<OptimizerShardingRule>(rule))
         return {Direction::Optimizer, Direction::Forward};
-    if (std::holds_alternative<OpOrderRule>(rule))
+    if (secondSelectorOf(rule))
         return {Direction::Forward, Direction::Backward, Direction::Optimizer};
     return {Direction::Forward, Direction::Optimizer};
 }
@@ -347,10 +347,10 @@ Rebinding rebind(const SelectorIndex &before, const SelectorIndex &after, const 
         Row written = *row;
         if (parts.front().selector)
             written.selector = *parts.front().selector;
-        if (auto *order = std::get_if<OpOrderRule>(&written.rule)) {
-            parts.push_back(rebinder.rewrite(order->second, directions));
+        if (Selector *second = secondSelectorOf(written.rule)) {
+            parts.push_back(rebinder.rewrite(*second, directions));
             if (parts.back().selector)
-                order->second = *parts.back().selector;
+                *second = *parts.back().selector;
         }
         const auto any = [&parts](bool Rewritten::*flag) {
             return std::any_of(

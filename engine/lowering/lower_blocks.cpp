@@ -118,6 +118,7 @@ Result<void> Lowering::emitBlock(std::int32_t block)
     for (const TensorId tensor : m_fed)
         m_persistent[static_cast<std::size_t>(tensor.index)].clear();
     findGatherGroups(block);
+    TRY_VOID(scheduleGathers(block));
     const auto &sequence = m_sequence[static_cast<std::size_t>(block)];
     for (std::size_t place = 0; place < sequence.size();) {
         if (m_stop.stop_requested())
@@ -183,6 +184,8 @@ Result<MaterializedPlan> Lowering::run()
             materialized.dataFlow.push_back({block.source, block.target, 0, RowId{}});
     for (const Bucket &bucket : m_buckets)
         materialized.reductions.push_back({bucket.block, bucket.after.block, bucket.after.mark});
+    for (const auto &[gradient, bucket] : m_bucketOf)
+        materialized.reductions[static_cast<std::size_t>(bucket)].gradients.push_back(gradient);
     materialized.optimizers = m_optimizer;
     materialized.blockOf = std::move(m_blockOf);
     materialized.inside = std::move(m_ordersInside);

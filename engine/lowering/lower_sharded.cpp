@@ -2,6 +2,7 @@
 // micro-batch, and weights that are gathered before their use.
 
 #include "engine/lowering/lowering.h"
+#include "engine/table/table.h"
 
 #include <algorithm>
 
@@ -168,7 +169,7 @@ void Lowering::findGatherGroups(std::int32_t block)
         if (found == known.end()) {
             if (group >= 0)
                 known[group] = m_gatherGroups.size();
-            m_gatherGroups.push_back({place, place, {}});
+            m_gatherGroups.push_back({.first = place, .last = place});
         }
         GatherGroup &own = found == known.end() ? m_gatherGroups.back() : m_gatherGroups[found->second];
         own.last = place;
@@ -186,31 +187,61 @@ void Lowering::findGatherGroups(std::int32_t block)
     }
 }
 
-/// Gathers the weights of groups that are due before the operator at `place` of `block`: at the begin of a
-/// block those of its first groups, which nothing holds up; later, as each group begins, those of the one so
-/// far ahead.
-void Lowering::gatherAhead(std::size_t place, std::int32_t block)
+/// Says before which operator of the block each group's weights are gathered: those of the first groups at
+/// its begin, where nothing holds them up; those of others as the group so far ahead begins; and where rows
+/// ask for it, later or earlier.
+/// @return InvalidInput naming a row that asks for weights after their use
+Result<void> Lowering::scheduleGathers(std::int32_t block)
 {
-    const auto gather = [&](std::size_t group, bool waits) {
-        m_gathersWait = waits;
-        for (const OperatorId id : m_gatherGroups[group].operators)
-            gatherWeightsOf(id, block);
-        m_gathersWait = true;
-    };
-    const auto aheadOf = [this](const GatherGroup &group) {
+    for (std::size_t g = 0; g < m_gatherGroups.size(); ++g) {
+        GatherGroup &group = m_gatherGroups[g];
         std::int32_t ahead = 0;
         for (const OperatorId id : group.operators)
             for (const TensorId input : m_graph.at(id).inputs)
                 if (const ShardedWeight *sharded = input ? shardedWeight(input, 3) : nullptr)
                     ahead = std::max(ahead, sharded->sharding.prefetch);
-        return static_cast<std::size_t>(ahead);
-    };
-    for (std::size_t g = 0; g < m_gatherGroups.size(); ++g) {
-        const std::size_t ahead = aheadOf(m_gatherGroups[g]);
-        if (place == 0 && g < ahead)
-            gather(g, false);
-        else if (g >= ahead && m_gatherGroups[g - ahead].first == place)
-            gather(g, true);
+        const bool atBegin = g < static_cast<std::size_t>(ahead);
+        group.due = atBegin ? 0 : m_gatherGroups[g - static_cast<std::size_t>(ahead)].first;
+        group.waits = !atBegin;
+    }
+    const auto &sequence = m_sequence[static_cast<std::size_t>(block)];
+    for (const CommunicationOrder &order : m_plan.communicationOrders) {
+        if (order.part != CommunicationPart::Gathers)
+            continue;
+        std::vector<std::size_t> places; // of the other side
+        for (std::size_t place = 0; place < sequence.size(); ++place)
+            if (std::binary_search(order.second.begin(), order.second.end(), sequence[place]))
+                places.push_back(place);
+        for (GatherGroup &group : m_gatherGroups) {
+            if (places.empty()
+                || std::none_of(group.operators.begin(), group.operators.end(), [&](OperatorId op) {
+                       return std::binary_search(order.first.begin(), order.first.end(), op);
+                   }))
+                continue;
+            const std::size_t due =
+                order.before ? std::min(group.due, places.front()) : std::max(group.due, places.back() + 1);
+            if (due > group.first)
+                return Error{ErrorCode::InvalidInput,
+                    "weights cannot be gathered after '" + m_graph.at(sequence[due - 1]).name + "': '"
+                        + m_graph.at(sequence[group.first]).name + "' reads them before it is done",
+                    "remove the row, or turn it around", placeOf(order.row, "rule")};
+            group.waits = group.waits || due > group.due;
+            group.due = due;
+        }
+    }
+    return {};
+}
+
+/// Gathers the weights of groups that are due before the operator at `place` of `block`.
+void Lowering::gatherAhead(std::size_t place, std::int32_t block)
+{
+    for (const GatherGroup &group : m_gatherGroups) {
+        if (group.due != place)
+            continue;
+        m_gathersWait = group.waits;
+        for (const OperatorId id : group.operators)
+            gatherWeightsOf(id, block);
+        m_gathersWait = true;
     }
 }
 

@@ -81,6 +81,8 @@ private:
     struct GatherGroup {
         std::size_t first = 0; ///< Places in the block's sequence.
         std::size_t last = 0;
+        std::size_t due = 0; ///< Where the weights are gathered.
+        bool waits = true; ///< For what is computed before that place.
         std::vector<OperatorId> operators{};
     };
 
@@ -138,6 +140,7 @@ private:
         DataType type, std::int32_t block, OperatorId op);
     void gatherWeightsOf(OperatorId id, std::int32_t block);
     void findGatherGroups(std::int32_t block);
+    Result<void> scheduleGathers(std::int32_t block);
     void gatherAhead(std::size_t place, std::int32_t block);
     bool isCutByMicroBatch(TensorId gradient);
     void addToShards(const ShardedWeight &sharded, TensorId gradient, DeviceId device, std::int32_t block,

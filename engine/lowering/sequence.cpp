@@ -1,5 +1,6 @@
 #include "engine/lowering/sequence.h"
 
+#include "engine/lowering/order_communication.h"
 #include "engine/lowering/order_rows.h"
 
 #include <algorithm>
@@ -87,6 +88,22 @@ std::vector<ScheduleEntry> scheduleOf(
     return schedule;
 }
 
+/// Lets what the blocks communicate wait for all that their devices computed before.
+void makeWait(const MaterializedPlan &materialized, const std::vector<std::int32_t> &blocks,
+    std::vector<DeviceProgram> &devices)
+{
+    for (std::size_t d = 0; d < devices.size(); ++d)
+        for (const std::int32_t block : blocks) {
+            const std::int32_t segment = materialized.segmentOf[d][static_cast<std::size_t>(block)];
+            if (segment < 0)
+                continue;
+            for (Instruction &instruction :
+                devices[d].segments.edit()[static_cast<std::size_t>(segment)].instructions)
+                if (isCommunication(instruction.kind) && instruction.kind != InstructionKind::Recv)
+                    instruction.waits = true;
+        }
+}
+
 } // namespace
 
 Result<std::optional<ExecutionPlan>> sequence(const MaterializedPlan &materialized, const Plan &plan)
@@ -101,16 +118,32 @@ Result<std::optional<ExecutionPlan>> sequence(const MaterializedPlan &materializ
         orderBlocks(materialized.blocks, dependencies, plan.microBatches, plan.stageCount, plan.schedule,
             plan.inFlight));
     sliceForReductions(materialized, order);
+    TRY(order, orderCommunication(materialized, plan, std::move(order)));
     ExecutionPlan result = materialized.programs;
     for (std::size_t d = 0; d < result.devices.size(); ++d)
         result.devices[d].schedule = scheduleOf(materialized, d, order);
+    makeWait(materialized, waitingBlocks(materialized, plan), result.devices);
     return std::optional(std::move(result));
 }
 
+namespace {
+
+/// Orders that blocks are made with.
+std::vector<CommunicationOrder> gatherOrders(const Plan &plan)
+{
+    std::vector<CommunicationOrder> orders;
+    for (const CommunicationOrder &order : plan.communicationOrders)
+        if (order.part == CommunicationPart::Gathers)
+            orders.push_back(order);
+    return orders;
+}
+
+} // namespace
+
 bool isSameButForOrder(const Plan &a, const Plan &b)
 {
-    return a.graph == b.graph && a.deviceCount == b.deviceCount && a.units == b.units
-        && a.microBatches == b.microBatches && a.wholeBatches == b.wholeBatches
+    return gatherOrders(a) == gatherOrders(b) && a.graph == b.graph && a.deviceCount == b.deviceCount
+        && a.units == b.units && a.microBatches == b.microBatches && a.wholeBatches == b.wholeBatches
         && a.stageCount == b.stageCount && a.overlap == b.overlap
         && std::equal(a.decisions.begin(), a.decisions.end(), b.decisions.begin(), b.decisions.end(),
             [](const OperatorDecision &x, const OperatorDecision &y) { // whatever they follow from

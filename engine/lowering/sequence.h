@@ -17,6 +17,7 @@ struct ReductionPlace {
     std::int32_t block = -1; ///< The reduction's own.
     std::int32_t after = -1; ///< The block that completes its gradients; -1: when all is done.
     std::int32_t mark = -1; ///< Where in `after`: see `MaterializedPlan::marks`.
+    std::vector<TensorId> gradients{}; ///< Ascending.
 };
 
 /// What a plan's devices run, block by block, whatever the order of the blocks: the first half of lowering.

@@ -85,6 +85,16 @@ void addOrders(PlanDraft &draft)
     }
 }
 
+void addCommunicationOrders(PlanDraft &draft)
+{
+    for (BoundTable::Communication &order : draft.bound.communications) {
+        const auto &rule =
+            std::get<CommunicateRule>(draft.table.rows[static_cast<std::size_t>(order.row)].rule);
+        draft.plan.communicationOrders.push_back({order.sides.first, order.sides.second, rule.part,
+            rule.secondPart, rule.before, rule.microBatchOffset, rule.microBatch, RowId{order.row}});
+    }
+}
+
 /// Gives the plan's stages the limits of in-flight rows.
 void limitStages(PlanDraft &draft)
 {
@@ -159,6 +169,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         limitStages(draft);
     if (!draft.failed()) {
         addOrders(draft);
+        addCommunicationOrders(draft);
         assignCoshardRegions(draft);
         assignRecomputeGroups(draft);
         chooseAttentions(draft);

@@ -153,6 +153,15 @@ Result<void> validate(const Plan &plan)
             return wrong("an order of micro-batch " + std::to_string(order.microBatch) + ", but the plan has "
                 + counted(plan.microBatches, "micro-batch") + ", numbered from 0");
     }
+    for (const CommunicationOrder &order : plan.communicationOrders) {
+        const auto isMissing = [&](OperatorId op) {
+            return op.index < 0 || op.index >= static_cast<std::int32_t>(graph.operators.size());
+        };
+        if (order.part == CommunicationPart::None || order.microBatch >= plan.microBatches
+            || std::any_of(order.first.begin(), order.first.end(), isMissing)
+            || std::any_of(order.second.begin(), order.second.end(), isMissing))
+            return wrong("an order of communication that the plan does not have");
+    }
     if (plan.inFlight.size() != plan.inFlightRows.size()
         || (!plan.inFlight.empty() && plan.inFlight.size() != static_cast<std::size_t>(plan.stageCount)))
         return wrong("limits of micro-batches in flight, but not one for each stage");

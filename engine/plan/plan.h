@@ -83,6 +83,20 @@ struct OrderConstraint {
     friend bool operator==(const OrderConstraint &, const OrderConstraint &) = default;
 };
 
+/// op-order of communication: what `first` communicates, where `before` before what `second` computes or
+/// communicates, else after it. See `CommunicateRule`.
+struct CommunicationOrder {
+    std::vector<OperatorId> first{}; ///< Of one direction, ascending, as `second`.
+    std::vector<OperatorId> second{};
+    CommunicationPart part = CommunicationPart::Sends; ///< Of `first`. Never None.
+    CommunicationPart secondPart = CommunicationPart::None;
+    bool before = false;
+    std::int32_t microBatchOffset = 0; ///< `second` is that of the micro-batch so many later.
+    std::int32_t microBatch = -1; ///< Of `first`: only this one; -1 for every one.
+    RowId row{};
+    friend bool operator==(const CommunicationOrder &, const CommunicationOrder &) = default;
+};
+
 /// One explicit decision per operator, forward, backward and optimizer alike: what `lower` carries out.
 struct Plan {
     GraphSnapshot graph{};
@@ -97,6 +111,7 @@ struct Plan {
     CollectiveOverlap overlap = CollectiveOverlap::None;
     std::vector<OperatorDecision> decisions{}; ///< By operator index. Backward ones mirror their forwards.
     std::vector<OrderConstraint> orders{};
+    std::vector<CommunicationOrder> communicationOrders{};
     /// By stage: the most micro-batches it holds whose backward pass has not run; 0 leaves it to the
     /// schedule. Empty means 0 for all.
     std::vector<std::int32_t> inFlight{};

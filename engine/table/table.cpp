@@ -46,6 +46,23 @@ std::optional<RuleShape> shapeOf(std::string_view name)
     return shapes[static_cast<std::size_t>(found - names.begin())];
 }
 
+const Selector *secondSelectorOf(const Rule &rule)
+{
+    return std::visit(
+        []<typename R>(const R &itself) -> const Selector * {
+            if constexpr (requires { itself.second; })
+                return &itself.second;
+            else
+                return nullptr;
+        },
+        rule);
+}
+
+Selector *secondSelectorOf(Rule &rule)
+{
+    return const_cast<Selector *>(secondSelectorOf(std::as_const(rule)));
+}
+
 bool hasSelector(const Rule &rule)
 {
     return std::visit([]<typename R>(const R &) { return RuleTraits<R>::shape != RuleShape::Plain; }, rule);

@@ -3,6 +3,7 @@
 #include "engine/base/ids.h"
 #include "engine/graph/partition.h"
 #include "engine/table/kinds/attention.h"
+#include "engine/table/kinds/communicate.h"
 #include "engine/table/kinds/coshard.h"
 #include "engine/table/kinds/in_flight.h"
 #include "engine/table/kinds/limit.h"
@@ -35,7 +36,7 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 /// What a row decides, one alternative a kind of row: see kinds/rule_traits.h for how a kind is added.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
-    OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule>;
+    OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };
@@ -68,6 +69,10 @@ std::optional<RuleShape> shapeOf(std::string_view name);
 
 /// False for rules about the whole plan: mesh, schedule, ...
 bool hasSelector(const Rule &rule);
+
+/// The second selector of rows about two selections; null for others.
+const Selector *secondSelectorOf(const Rule &rule);
+Selector *secondSelectorOf(Rule &rule);
 
 /// "split", "place", ...: the word a row of this rule begins with.
 const char *nameOf(const Rule &rule);

@@ -21,6 +21,7 @@ namespace planloom {
 //     place layer:0-5 : pp=0                              # or: devices 0,1,1,2; or: mesh
 //     order name:a before name:b at +1
 //     order name:a before name:b at +1 of 3               # only for name:a of micro-batch 3
+//     communicate layer:2 sends after layer:2 at +1        # or gathers, reductions; or before
 //     schedule 1f1b                                       # or gpipe, interleaved, zb-h1, ...
 //     stage layer:0-5 : 0
 //     recompute layer:* per layer                         # or per operator; default: per selection

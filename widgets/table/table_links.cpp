@@ -11,15 +11,15 @@ namespace planloom {
 
 namespace {
 
-/// Selectors of a row: its own, and the second one of an order.
+/// Selectors of a row: its own, and the second one of those about two selections.
 std::vector<const Selector *> selectorsOf(const Row &row)
 {
     std::vector<const Selector *> selectors;
     if (!hasSelector(row.rule))
         return selectors;
     selectors.push_back(&row.selector);
-    if (const auto *order = std::get_if<OpOrderRule>(&row.rule))
-        selectors.push_back(&order->second);
+    if (const Selector *second = secondSelectorOf(row.rule))
+        selectors.push_back(second);
     return selectors;
 }
 

@@ -216,6 +216,17 @@ template<> struct RuleMeaning<OpOrderRule> {
         const std::vector<OperatorId> &selected, std::int32_t microBatches);
 };
 
+/// Communicate rows are about what operators communicate, and about micro-batches.
+template<> struct RuleMeaning<CommunicateRule> {
+    struct Sides {
+        std::vector<OperatorId> first{}; ///< The row's selection: of one direction, ascending.
+        std::vector<OperatorId> second{};
+    };
+    /// @return InvalidInput if what they communicate cannot be ordered so, or there is no such micro-batch
+    static Result<Sides> of(const RowSetting &setting, const CommunicateRule &rule,
+        const std::vector<OperatorId> &selected, std::int32_t microBatches);
+};
+
 /// True for kinds that say something of single operators.
 template<typename RuleType>
 concept MeansOfOperators = requires(const RowSetting &setting, const RuleType &rule, OperatorId op)

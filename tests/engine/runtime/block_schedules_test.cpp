@@ -121,6 +121,19 @@ const BlockPlan kBlockPlans[] = {{kMlpOfThree, "split-backward all", 1},
         "micro-batches 2\nsplit all : batch by 2\nstage layer:0 : 0\nplace layer:0 : devices 0,1\n"
         "stage layer:1 : 1\nplace layer:1 : devices 1,0\nschedule chimera",
         2},
+    {kGptOfTwo,
+        "micro-batches 4\nstage layer:1 : 1\nplace layer:1 : devices 1\nplace layer:0 : devices 0\n"
+        "schedule gpipe\ncommunicate layer:0 sends after layer:0 at +1\n"
+        "communicate layer:1 & backward sends after layer:1 & backward at +1",
+        2},
+    {kGptOfTwo,
+        "mesh dp=2\nsplit all : batch over dp\nmicro-batches 2\n"
+        "communicate layer:1 reductions after backward & layer:0",
+        2},
+    {kT5OfOne,
+        "mesh dp=2\nsplit all : batch over dp\nzero3 all over dp\n"
+        "communicate in:*.ff gathers after name:*.attn.out_proj",
+        2},
     {kSwinOfTwo, "split-backward all\nmicro-batches 2", 1}, {kEvoformerOfTwo, "split-backward all", 1}};
 
 TEST(Bidirectional, GalleryPlanIsTheModel)

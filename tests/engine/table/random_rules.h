@@ -96,6 +96,15 @@ template<> struct RandomRule<OpOrderRule> {
     }
 };
 
+template<> struct RandomRule<CommunicateRule> {
+    static CommunicateRule make(RandomValues &random)
+    {
+        return {static_cast<CommunicationPart>(random.number(1, 3)), random.chance(50), random.selector(),
+            static_cast<CommunicationPart>(random.number(0, 3)), random.number(-3, 3),
+            random.chance(50) ? -1 : random.number(0, 9)};
+    }
+};
+
 template<> struct RandomRule<ScheduleRule> {
     static ScheduleRule make(RandomValues &random)
     {
