@@ -29,7 +29,7 @@ find_package(mimalloc 2.0 QUIET)
 if(TARGET mimalloc AND NOT PLANLOOM_SANITIZE)
     # Nothing calls it by name, so the linker has to be told that it is needed.
     target_link_libraries(planloom_allocator INTERFACE -Wl,--push-state,--no-as-needed mimalloc -Wl,--pop-state)
-    target_sources(planloom_allocator INTERFACE ${PROJECT_SOURCE_DIR}/engine/base/allocator.cpp)
+    target_sources(planloom_allocator INTERFACE ${PROJECT_SOURCE_DIR}/app/allocator.cpp)
 endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/precompiled.cmake)
