@@ -123,6 +123,10 @@ private:
             if (!tensor.fileShape.empty()
                 && elementCount(tensor.fileShape) != elementCount(tensor.type.shape))
                 return broken(tensor, "has other elements in files: " + toString(tensor.fileShape));
+            if (tensor.filePart && !fitsFilePart(tensor))
+                return broken(tensor,
+                    "is no part of '" + tensor.filePart->name + "', which has shape "
+                        + toString(tensor.filePart->shape) + " in files");
             if (tensor.data) {
                 const TensorData &data = *tensor.data;
                 const std::int64_t bytes = elementCount(data.type.shape) * sizeOf(data.type.dataType);

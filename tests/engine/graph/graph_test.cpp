@@ -157,6 +157,20 @@ TEST(Graph, ValidationNamesWhatIsBroken)
                 g.tensors[1].fileShape = {2, 9};
             },
             "in files"},
+        {"part of a tensor that is too small",
+            [](Graph &g) {
+                Shape whole = g.tensors[1].type.shape;
+                whole[1] += 3;
+                g.tensors[1].filePart = FilePart{"all", whole, 1, 4};
+            },
+            "no part of 'all'"},
+        {"part of a tensor of other dimensions",
+            [](Graph &g) {
+                Shape whole = g.tensors[1].type.shape;
+                whole[0] += 1;
+                g.tensors[1].filePart = FilePart{"all", whole, 1, 0};
+            },
+            "no part of 'all'"},
         {"gradient of nothing", [](Graph &g) { g.tensors[5].of = {}; }, "y.grad"},
         {"gradient of a missing tensor", [](Graph &g) { g.tensors[5].of = TensorId{99}; }, "y.grad"},
         {"gradient of another shape", [](Graph &g) { g.tensors[5].of = TensorId{1}; }, "[4 2]"},
