@@ -180,8 +180,8 @@ std::optional<std::vector<Taken>> ProjectionDivider::takenFrom(TensorId tensor, 
         if (!cut)
             return std::nullopt;
         for (std::size_t i = 0; i < cut->lengths.size(); ++i)
-            taken.push_back({cut->begins[i], cut->lengths[i],
-                i < op.outputs.size() ? op.outputs[i] : TensorId{}, false});
+            taken.push_back(
+                {cut->begins[i], cut->lengths[i], i < op.outputs.size() ? op.outputs[i] : TensorId{}, false});
     }
     return taken;
 }
@@ -376,8 +376,7 @@ void ProjectionDivider::bringOut(
     for (const Taken &taken : division.taken) {
         if (!taken.tensor || taken.begin < part.begin || taken.begin >= part.begin + part.size())
             continue;
-        const TensorId piece =
-            pieces[static_cast<std::size_t>((taken.begin - part.begin) / part.length)];
+        const TensorId piece = pieces[static_cast<std::size_t>((taken.begin - part.begin) / part.length)];
         if (!taken.dropped && !m_isOutput[index(taken.tensor)]) {
             m_same[taken.tensor] = piece;
             continue;
@@ -396,8 +395,7 @@ void ProjectionDivider::apply(const Division &division)
 {
     const std::vector<EqualParts> columns = inColumns(division);
     const auto weights = partsOfParameter(division.weight, division.weightAxis, columns);
-    const auto biases =
-        division.bias ? partsOfParameter(division.bias, 0, columns) : std::vector<TensorId>{};
+    const auto biases = division.bias ? partsOfParameter(division.bias, 0, columns) : std::vector<TensorId>{};
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const std::string suffix = ".part." + std::to_string(i);
         TensorId made;

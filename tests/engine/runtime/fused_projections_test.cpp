@@ -10,6 +10,7 @@
 #include "engine/plan/complete.h"
 #include "engine/runtime/check.h"
 #include "engine/table/table_text.h"
+#include "engine/verify/same_model.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/gallery/gallery_for_tests.h"
 
@@ -327,6 +328,25 @@ TEST(FileParts, AreReadFromTheFileBesideTheModel)
         EXPECT_EQ(cut.error().code, ErrorCode::Io);
     }
     std::filesystem::remove(path);
+}
+
+TEST(FileParts, OfAPlanMustBeThoseOfTheModel)
+{
+    const GraphSnapshot model = stepOfFused(Parts::Grouped, true);
+    EXPECT_EQ(differenceOf(*model, *model), "");
+    std::int32_t parts = 0;
+    for (std::size_t i = 0; i < model->tensors.size(); ++i) {
+        if (!model->tensors[i].filePart)
+            continue;
+        ++parts;
+        for (const auto &change :
+            {+[](FilePart &part) { part.name += "2"; }, +[](FilePart &part) { part.begin ^= 1; }}) {
+            Graph plan = *model;
+            change(*plan.tensors[i].filePart);
+            EXPECT_NE(differenceOf(plan, *model).find(model->tensors[i].name), std::string::npos);
+        }
+    }
+    EXPECT_GT(parts, 0);
 }
 
 } // namespace
