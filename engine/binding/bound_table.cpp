@@ -229,7 +229,7 @@ const char *clashWords(Aspect aspect)
     case Aspect::Place:
         return "place in different ways";
     case Aspect::Coshard:
-        return "cut in different ways";
+        return "cut, or keep, in different ways";
     case Aspect::Stage:
         return "give different stages to";
     case Aspect::Recompute:
@@ -262,6 +262,7 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
     }
     if (!meaning.coshard.isAnything()) {
         now.coshard = intersection(now.coshard, meaning.coshard);
+        now.coshardKeeps = meaning.coshardKeeps;
         binding.coshardRow = row;
     }
     if (!meaning.stage.isAnything()) {

@@ -6,7 +6,7 @@
 //   v ---------------------------------------------------------> MatMul <- [not NaN] [Dropout]+
 //
 // with reshapes of the leading dimensions anywhere between. Keys and values of fewer heads, copied for every
-// query head, are read before they are copied.
+// query head, are read before they are copied; those of one head may stand for all heads as they are.
 #include "engine/frontend/attention_masks.h"
 #include "engine/frontend/fuse_editor.h"
 #include "engine/graph/catalogue.h"
@@ -229,6 +229,63 @@ public:
         return make(OperatorKind::Not, id, Shape(m_editor.shape(id)), "shown");
     }
 
+    /// How many copies of each place stand beside one another along dimension `axis`: [.. G r ..], expanded
+    /// from [.. G 1 ..], in one dimension, before or after a transpose or a rotation of all places alike.
+    std::int64_t copiesAlong(TensorId id, std::size_t axis) const
+    {
+        const Operator *made = maker(id);
+        const Shape &shape = m_editor.shape(id);
+        if (made == nullptr)
+            return 1;
+        if (made->kind == OperatorKind::Transpose)
+            return copiesAlong(made->inputs[0], axisBefore(*made, axis));
+        if (made->kind == OperatorKind::Rotary) {
+            const auto alike = [&](TensorId angles) {
+                const Shape &own = m_editor.shape(angles);
+                const std::size_t left = shape.size() - own.size();
+                return axis < left || own[axis - left] == 1;
+            };
+            return alike(made->inputs[1]) && alike(made->inputs[2]) ? copiesAlong(made->inputs[0], axis) : 1;
+        }
+        const Operator *expand = expandBefore(id);
+        if (expand == nullptr)
+            return 1;
+        const Shape &in = m_editor.shape(expand->inputs[0]);
+        const Shape &out = m_editor.shape(expand->outputs[0]);
+        if (in.size() != out.size())
+            return 1;
+        const auto differs =
+            std::mismatch(in.begin(), in.end(), out.begin()).first - in.begin(); // the first that does
+        const auto at = static_cast<std::size_t>(differs);
+        const std::size_t behind = shape.size() - axis - 1;
+        if (at == out.size() || !std::equal(in.begin() + differs + 1, in.end(), out.begin() + differs + 1)
+            || out.size() - at - 1 != behind
+            || !std::equal(out.end() - static_cast<std::ptrdiff_t>(behind), out.end(),
+                shape.end() - static_cast<std::ptrdiff_t>(behind))
+            || shape[axis] % out[at] != 0)
+            return 1;
+        return out[at];
+    }
+
+    /// `id`, in which `copiesAlong` found that many copies, as it is before they are made.
+    TensorId beforeCopies(TensorId id, std::size_t axis, std::int64_t copies)
+    {
+        Shape shape = m_editor.shape(id);
+        shape[axis] /= copies;
+        const Operator *maker = this->maker(id);
+        if (maker->kind != OperatorKind::Transpose && maker->kind != OperatorKind::Rotary)
+            return reshaped(expandBefore(id)->inputs[0], shape);
+        Operator made = *maker;
+        const bool turns = made.kind == OperatorKind::Transpose;
+        made.inputs[0] = beforeCopies(made.inputs[0], turns ? axisBefore(made, axis) : axis, copies);
+        const TensorType type{m_editor.tensor(id).type.dataType, std::move(shape)};
+        made.name.clear();
+        made.sources.clear();
+        made.outputs = {m_editor.addTensor(type, id, "once")};
+        m_made.push_back(std::move(made));
+        return m_made.back().outputs.front();
+    }
+
     TensorId make(OperatorKind kind, TensorId from, Shape shape, const char *suffix)
     {
         const TensorType type{m_editor.tensor(from).type.dataType, std::move(shape)};
@@ -244,6 +301,28 @@ public:
     std::vector<Operator> take() { return std::move(m_made); }
 
 private:
+    /// The operator that makes `id`, here or in the graph.
+    const Operator *maker(TensorId id) const
+    {
+        const auto found = std::find_if(
+            m_made.begin(), m_made.end(), [id](const Operator &op) { return op.outputs.front() == id; });
+        return found != m_made.end() ? &*found : m_editor.maker(id);
+    }
+
+    static std::size_t axisBefore(const Operator &transpose, std::size_t axis)
+    {
+        return static_cast<std::size_t>(transpose.attributes.integers("permutation")[axis]);
+    }
+
+    /// The Expand that makes the elements of `id`, in another shape perhaps.
+    const Operator *expandBefore(TensorId id) const
+    {
+        const Operator *made = maker(id);
+        while (made != nullptr && made->kind == OperatorKind::Reshape)
+            made = maker(made->inputs[0]);
+        return made != nullptr && made->kind == OperatorKind::Expand ? made : nullptr;
+    }
+
     FuseEditor &m_editor;
     std::vector<Operator> m_made{};
 };
@@ -274,38 +353,6 @@ TensorId withoutFactors(const FuseEditor &editor, TensorId id, double &factor)
         factor *= by;
         id = of;
     }
-}
-
-/// What keys or values [.. H t e] are copies of, [.. G 1 t e] expanded to [.. G r t e].
-struct Copied {
-    TensorId from{};
-    std::int64_t heads = 0; ///< G
-};
-
-std::optional<Copied> copiesOf(const FuseEditor &editor, TensorId id)
-{
-    const Shape &shape = editor.shape(id);
-    const std::size_t rank = shape.size();
-    const Operator *made = editor.maker(id);
-    while (made != nullptr && made->kind == OperatorKind::Reshape)
-        made = editor.maker(made->inputs[0]);
-    if (made == nullptr || made->kind != OperatorKind::Expand)
-        return std::nullopt;
-    const Shape &in = editor.shape(made->inputs[0]);
-    const Shape &out = editor.shape(made->outputs[0]);
-    std::size_t axis = out.size();
-    for (std::size_t d = 0; d < out.size(); ++d) {
-        if (in.size() != out.size() || (in[d] != out[d] && axis != out.size()))
-            return std::nullopt;
-        if (in[d] != out[d])
-            axis = d;
-    }
-    if (axis + 3 != out.size() || out[axis + 1] != shape[rank - 2] || out[axis + 2] != shape[rank - 1])
-        return std::nullopt;
-    const std::int64_t copies = out[axis];
-    if (shape[rank - 3] % copies != 0)
-        return std::nullopt;
-    return Copied{made->inputs[0], shape[rank - 3] / copies};
 }
 
 /// The shape in which a mask of scores [`from`] stands beside scores [`to`], whose leading dimensions are
@@ -440,16 +487,12 @@ bool addMasks(const FuseEditor &editor, AttentionWriter &writer, const std::vect
 /// Keys and values of the heads that they have before they are copied.
 void readBeforeCopies(const FuseEditor &editor, AttentionWriter &writer, Operator &fused)
 {
-    const auto keys = copiesOf(editor, fused.inputs[1]);
-    const auto values = copiesOf(editor, fused.inputs[2]);
-    if (!keys || !values || keys->heads != values->heads)
+    const std::size_t axis = editor.shape(fused.inputs[1]).size() - 3;
+    const std::int64_t copies = writer.copiesAlong(fused.inputs[1], axis);
+    if (copies == 1 || writer.copiesAlong(fused.inputs[2], axis) != copies)
         return;
-    for (const auto &[slot, from] : {std::pair{1, keys->from}, {2, values->from}}) {
-        TensorId &input = fused.inputs[static_cast<std::size_t>(slot)];
-        Shape shape = editor.shape(input);
-        shape[shape.size() - 3] = keys->heads;
-        input = writer.reshaped(from, shape);
-    }
+    for (const std::size_t slot : {1U, 2U})
+        fused.inputs[slot] = writer.beforeCopies(fused.inputs[slot], axis, copies);
 }
 
 /// Gives the operator its outputs and puts it, with what was made around it, in place of `members`.
@@ -514,18 +557,28 @@ void fuseSoftmaxAttention(FuseEditor &editor, const Operator &softmax)
     const Shape k = editor.shape(turnedKey);
     const Shape v = editor.shape(value);
     const DataType type = editor.tensor(query).type.dataType;
-    // Products that broadcast over heads or samples are left as they are.
-    const auto matches = [](const Shape &a, const Shape &b) {
-        return a.size() == b.size() && a.size() >= 3 && std::equal(a.begin(), a.end() - 2, b.begin());
+    // Keys and values of one head stand for those of all (multi-query attention, arXiv:1911.02150). Products
+    // that broadcast otherwise, over samples or one of the two alone, are left as they are.
+    const bool oneHead = q.size() >= 4 && q[q.size() - 3] > 1 && k.size() == q.size() && v.size() == q.size()
+        && k[k.size() - 3] == 1 && v[v.size() - 3] == 1;
+    const auto matches = [oneHead](const Shape &a, const Shape &b) {
+        return a.size() == b.size() && a.size() >= 3
+            && std::equal(a.begin(), a.end() - (oneHead ? 3 : 2), b.begin());
     };
     if (!matches(q, k) || !matches(editor.shape(weights.product->inputs[0]), v) || !isFloating(type))
         return;
-    Shape lead = leadingOf(editor, query, path);
-    if (lead.empty())
+    const Shape lead = leadingOf(editor, query, path);
+    if (lead.empty() || (oneHead && lead.back() != q[q.size() - 3]))
         return;
     const auto shaped = [&lead](std::int64_t rows, std::int64_t columns) {
         Shape shape = lead;
         shape.insert(shape.end(), {rows, columns});
+        return shape;
+    };
+    const auto keyShaped = [&](std::int64_t rows, std::int64_t columns) {
+        Shape shape = shaped(rows, columns);
+        if (oneHead)
+            shape[shape.size() - 3] = 1;
         return shape;
     };
     const std::int64_t queries = q[q.size() - 2];
@@ -538,7 +591,7 @@ void fuseSoftmaxAttention(FuseEditor &editor, const Operator &softmax)
     TensorId key = writer.turned(turnedKey);
     key = withoutFactors(editor, key, scale);
     fused.inputs = {writer.reshaped(query, shaped(queries, q.back())),
-        writer.reshaped(key, shaped(keys, q.back())), writer.reshaped(value, shaped(keys, v.back()))};
+        writer.reshaped(key, keyShaped(keys, q.back())), writer.reshaped(value, keyShaped(keys, v.back()))};
     readBeforeCopies(editor, writer, fused);
     fused.attributes.set("scale", scale);
     if (weights.dropout != nullptr) {

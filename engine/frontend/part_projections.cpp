@@ -1,14 +1,14 @@
 #include "engine/frontend/part_projections.h"
 
+#include "engine/frontend/divide_projections.h"
+#include "engine/frontend/projection_columns.h"
 #include "engine/frontend/unique_names.h"
 #include "engine/graph/catalogue.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -17,48 +17,6 @@
 namespace planloom {
 
 namespace {
-
-constexpr int kMostSteps = 16; ///< Operators between a product and what takes its result apart.
-
-bool passesElements(OperatorKind kind)
-{
-    return isElementwise(kind) || kind == OperatorKind::Cast;
-}
-
-/// Where dimension `axis` of `in` is in `out`, a reshape of it: the dimension of the same extent with as many
-/// elements before it.
-std::optional<std::size_t> keptBy(const Shape &in, const Shape &out, std::size_t axis)
-{
-    const std::int64_t before = std::accumulate(
-        in.begin(), in.begin() + static_cast<std::ptrdiff_t>(axis), std::int64_t{1}, std::multiplies<>());
-    std::int64_t passed = 1;
-    for (std::size_t d = 0; d < out.size() && passed <= before; ++d) {
-        if (passed == before && out[d] != 1)
-            return out[d] == in[axis] ? std::optional(d) : std::nullopt;
-        passed *= out[d];
-    }
-    return std::nullopt;
-}
-
-/// Where the elements of dimension `axis` of `in` begin in `out`, a reshape that divides it further.
-std::optional<std::size_t> dividedBy(const Shape &in, const Shape &out, std::size_t axis)
-{
-    const std::int64_t before = std::accumulate(
-        in.begin(), in.begin() + static_cast<std::ptrdiff_t>(axis), std::int64_t{1}, std::multiplies<>());
-    std::int64_t passed = 1;
-    for (std::size_t d = 0; d < out.size() && passed <= before; ++d) {
-        if (passed == before && out[d] != 1)
-            return in[axis] % out[d] == 0 ? std::optional(d) : std::nullopt;
-        passed *= out[d];
-    }
-    return std::nullopt;
-}
-
-/// The lengths of the pieces that a Split, or Slices, cut dimension `axis` of their input into.
-struct Cut {
-    std::vector<std::int64_t> begins{};
-    std::vector<std::int64_t> lengths{};
-};
 
 /// What the parts of one product's columns entail.
 struct Parting {
@@ -100,7 +58,6 @@ private:
 
     std::optional<Parting> partingOf(std::int32_t product) const;
     std::optional<Parting> partedBy(TensorId columns, std::size_t axis, int steps) const;
-    std::optional<Cut> cutOf(const Operator &op, std::size_t axis) const;
     bool isTakenApart(TensorId tensor, std::size_t axis, int steps) const;
     void follow(Parting &parting, TensorId tensor, std::size_t axis) const;
     void keepAgreed();
@@ -114,42 +71,18 @@ private:
     std::map<std::int32_t, Parting> m_partings{}; ///< By product.
 };
 
-std::optional<Cut> ProjectionParter::cutOf(const Operator &op, std::size_t axis) const
-{
-    const Shape &in = shapeOf(op.inputs[0]);
-    Cut cut;
-    if (op.kind == OperatorKind::Split) {
-        if (op.attributes.integer("axis") != static_cast<std::int64_t>(axis))
-            return std::nullopt;
-        cut.lengths = op.attributes.integers("sizes");
-        cut.begins.assign(cut.lengths.size(), 0);
-        std::partial_sum(cut.lengths.begin(), cut.lengths.end() - 1, cut.begins.begin() + 1);
-        return cut;
-    }
-    if (op.kind != OperatorKind::Slice)
-        return std::nullopt;
-    const auto starts = op.attributes.integers("starts");
-    const auto steps = op.attributes.integers("steps");
-    const Shape &out = shapeOf(op.outputs[0]);
-    for (std::size_t d = 0; d < in.size(); ++d) {
-        if (steps[d] != 1 || (d != axis && (starts[d] != 0 || out[d] != in[d])))
-            return std::nullopt;
-    }
-    return Cut{{starts[axis]}, {out[axis]}};
-}
-
 /// True if a Split, Slice or Gather takes the places along dimension `axis` apart.
 bool ProjectionParter::isTakenApart(TensorId tensor, std::size_t axis, int steps) const
 {
     using enum OperatorKind;
-    if (steps > kMostSteps || m_isOutput[index(tensor)] || usersOf(tensor).empty())
+    if (steps > kMostStepsToCut || m_isOutput[index(tensor)] || usersOf(tensor).empty())
         return false;
     const auto takes = [&](std::int32_t user) {
         const Operator &op = at(user);
         switch (op.kind) {
         case Split:
         case Slice:
-            return cutOf(op, axis).has_value();
+            return cutOf(m_graph, op, axis).has_value();
         case Gather:
             return op.inputs[0] == tensor && op.inputs[1] != tensor
                 && op.attributes.integer("axis") == static_cast<std::int64_t>(axis);
@@ -164,7 +97,7 @@ bool ProjectionParter::isTakenApart(TensorId tensor, std::size_t axis, int steps
             return to && isTakenApart(op.outputs[0], *to, steps + 1);
         }
         default:
-            return passesElements(op.kind) && shapeOf(op.outputs[0]) == shapeOf(tensor)
+            return passesColumns(op.kind) && shapeOf(op.outputs[0]) == shapeOf(tensor)
                 && isTakenApart(op.outputs[0], axis, steps + 1);
         }
     };
@@ -175,7 +108,7 @@ bool ProjectionParter::isTakenApart(TensorId tensor, std::size_t axis, int steps
 std::optional<Parting> ProjectionParter::partedBy(TensorId columns, std::size_t axis, int steps) const
 {
     using enum OperatorKind;
-    if (steps > kMostSteps || m_isOutput[index(columns)] || usersOf(columns).empty())
+    if (steps > kMostStepsToCut || m_isOutput[index(columns)] || usersOf(columns).empty())
         return std::nullopt;
     const Shape &shape = shapeOf(columns);
     const auto inParts = [](std::int64_t parts) -> std::optional<Parting> {
@@ -189,7 +122,7 @@ std::optional<Parting> ProjectionParter::partedBy(TensorId columns, std::size_t 
     if (first.kind == Split || first.kind == Slice) {
         std::int64_t length = 0;
         for (const std::int32_t user : usersOf(columns)) {
-            const auto cut = cutOf(at(user), axis);
+            const auto cut = cutOf(m_graph, at(user), axis);
             if (!cut)
                 return std::nullopt;
             for (std::size_t i = 0; i < cut->lengths.size(); ++i) {
@@ -226,8 +159,8 @@ std::optional<Parting> ProjectionParter::partedBy(TensorId columns, std::size_t 
         const bool alone = std::all_of(first.inputs.begin(), first.inputs.end(), [&](TensorId id) {
             return !id || id == columns || (shapeOf(id).size() <= 1 && elementCount(shapeOf(id)) == 1);
         });
-        return passesElements(first.kind) && alone && shapeOf(next) == shape ? partedBy(next, axis, steps + 1)
-                                                                             : std::nullopt;
+        return passesColumns(first.kind) && alone && shapeOf(next) == shape ? partedBy(next, axis, steps + 1)
+                                                                            : std::nullopt;
     }
     }
 }
@@ -448,7 +381,8 @@ std::int32_t ProjectionParter::run()
 
 std::int32_t partProjections(Graph &graph)
 {
-    return ProjectionParter(graph).run();
+    const std::int32_t divided = divideProjections(graph);
+    return divided + ProjectionParter(graph).run();
 }
 
 } // namespace planloom

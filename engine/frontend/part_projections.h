@@ -22,11 +22,12 @@ namespace planloom {
 /// keep its columns together: it is cut by one Split into equal parts, or by Slices at multiples of one
 /// length, or reshaped so that the parts are an own dimension, which a Split, Slice or Gather cuts later. A
 /// weight of several products is changed if all of them agree. Elements stay in their order, in files and in
-/// memory; `Tensor::fileShape` says the shape that files have. Parts of unequal lengths stay as they are.
+/// memory; `Tensor::fileShape` says the shape that files have. Parts of unequal lengths become weights of
+/// their own before (`divideProjections`).
 ///
 /// For forward graphs whose products are fused already (Linear); annotations, and which scopes are copies,
 /// are to be computed afterwards if any was changed. O(operators + tensors).
-/// @return how many weights were changed
+/// @return how many weights were changed; one that was divided, and a part of it with parts, are two
 std::int32_t partProjections(Graph &graph);
 
 } // namespace planloom

@@ -80,6 +80,49 @@ const Shape &shapeInFiles(const Graph &graph, TensorId id)
     return tensor.type.shape;
 }
 
+const std::string &nameInFiles(const Tensor &tensor)
+{
+    return tensor.filePart ? tensor.filePart->name : tensor.name;
+}
+
+bool fitsFilePart(const Tensor &tensor)
+{
+    if (!tensor.filePart)
+        return true;
+    const FilePart &part = *tensor.filePart;
+    const Shape &own = tensor.fileShape.empty() ? tensor.type.shape : tensor.fileShape;
+    if (part.name.empty() || part.shape.size() != own.size() || part.axis < 0
+        || static_cast<std::size_t>(part.axis) >= own.size())
+        return false;
+    for (std::size_t d = 0; d < own.size(); ++d) {
+        const bool along = d == static_cast<std::size_t>(part.axis);
+        if (along ? part.begin < 0 || part.begin > part.shape[d] - own[d] : part.shape[d] != own[d])
+            return false;
+    }
+    return true;
+}
+
+FileRuns runsInFile(const Tensor &tensor)
+{
+    const Shape &own = tensor.fileShape.empty() ? tensor.type.shape : tensor.fileShape;
+    if (!tensor.filePart)
+        return {1, elementCount(own), 0, elementCount(own)};
+    const FilePart &part = *tensor.filePart;
+    const auto axis = static_cast<std::size_t>(part.axis);
+    FileRuns runs;
+    std::int64_t inner = 1;
+    for (std::size_t d = 0; d < own.size(); ++d) {
+        if (d < axis)
+            runs.count *= own[d];
+        else if (d > axis)
+            inner *= own[d];
+    }
+    runs.length = own[axis] * inner;
+    runs.first = part.begin * inner;
+    runs.stride = part.shape[axis] * inner;
+    return runs;
+}
+
 std::vector<Shape> inputShapes(const Graph &graph, const Operator &op)
 {
     return shapesOf(graph, op.inputs);

@@ -70,6 +70,23 @@ Result<void> validate(const Graph &graph);
 /// (`Tensor::fileShape`), also for the gradient and the optimizer states of such a weight.
 const Shape &shapeInFiles(const Graph &graph, TensorId id);
 
+/// The name by which files know a tensor: its own, or that of what it is a part of.
+const std::string &nameInFiles(const Tensor &tensor);
+
+/// False if `Tensor::filePart` is none of a tensor of this shape: other dimensions, or beyond the end.
+bool fitsFilePart(const Tensor &tensor);
+
+/// How the values of a tensor lie in what files have: `count` runs of `length` elements, the first of them
+/// `first` elements after the begin, each `stride` after the one before. All of it in one run for a tensor
+/// that is no part of another.
+struct FileRuns {
+    std::int64_t count = 1;
+    std::int64_t length = 0;
+    std::int64_t first = 0;
+    std::int64_t stride = 0;
+};
+FileRuns runsInFile(const Tensor &tensor);
+
 std::vector<Shape> inputShapes(const Graph &graph, const Operator &op);
 std::vector<Shape> outputShapes(const Graph &graph, const Operator &op);
 

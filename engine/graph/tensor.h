@@ -36,6 +36,16 @@ struct ExternalData {
     friend bool operator==(const ExternalData &, const ExternalData &) = default;
 };
 
+/// Which part of a tensor of the model's files a pTensor is: the places along one dimension from `begin` on,
+/// as many as it has itself.
+struct FilePart {
+    std::string name{}; ///< Of the file's tensor.
+    Shape shape{}; ///< Of the file's tensor.
+    std::int32_t axis = 0;
+    std::int64_t begin = 0;
+    friend bool operator==(const FilePart &, const FilePart &) = default;
+};
+
 /// The paper's pTensor: a logical tensor of the model, whole, whatever plan is made.
 struct Tensor {
     std::string name{};
@@ -43,6 +53,9 @@ struct Tensor {
     /// Of a weight or buffer whose dimensions were regrouped at import: the shape by which files know it,
     /// with the same elements in the same order. Empty: that of `type`.
     Shape fileShape{};
+    /// Of a weight or buffer that was divided at import, along the one of its dimensions (in files) that is
+    /// `axis` there. `data` are the values of this part, `external` says where all of the file's tensor lies.
+    std::optional<FilePart> filePart{};
     TensorRole role = TensorRole::Activation;
     /// Weight -> nothing; Gradient -> the tensor it is the gradient of; OptimizerState -> its weight; the
     /// Buffer that the backward pass begins with (the loss's gradient, 1) -> the loss.

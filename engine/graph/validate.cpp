@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 namespace planloom {
 
@@ -40,6 +43,7 @@ public:
     {
         TRY_VOID(checkScopes());
         TRY_VOID(checkTensors());
+        TRY_VOID(checkFileParts());
         TRY_VOID(checkEnds());
         TRY_VOID(checkIdsAndNames());
         TRY_VOID(checkOrder());
@@ -123,6 +127,10 @@ private:
             if (!tensor.fileShape.empty()
                 && elementCount(tensor.fileShape) != elementCount(tensor.type.shape))
                 return broken(tensor, "has other elements in files: " + toString(tensor.fileShape));
+            if (tensor.filePart && !fitsFilePart(tensor))
+                return broken(tensor,
+                    "is no part of '" + tensor.filePart->name + "', which has shape "
+                        + toString(tensor.filePart->shape) + " in files");
             if (tensor.data) {
                 const TensorData &data = *tensor.data;
                 const std::int64_t bytes = elementCount(data.type.shape) * sizeOf(data.type.dataType);
@@ -133,6 +141,40 @@ private:
                         "expected " + std::to_string(bytes) + " bytes of values, found "
                             + std::to_string(data.bytes.size()));
                 }
+            }
+        }
+        return {};
+    }
+
+    /// What says to be parts of one tensor in files is so together: of one kind, one beside the other.
+    Result<void> checkFileParts() const
+    {
+        std::unordered_map<std::string_view, std::vector<const Tensor *>> parts; // by the file's name
+        for (const Tensor &tensor : m_graph.tensors) {
+            if (tensor.filePart)
+                parts[tensor.filePart->name].push_back(&tensor);
+        }
+        if (parts.empty())
+            return {};
+        for (const Tensor &tensor : m_graph.tensors) {
+            if (!tensor.filePart && parts.contains(tensor.name))
+                return broken(tensor, "has the name of a file's tensor that is in parts");
+        }
+        const auto extentOf = [](const Tensor &tensor) {
+            const Shape &own = tensor.fileShape.empty() ? tensor.type.shape : tensor.fileShape;
+            return own[static_cast<std::size_t>(tensor.filePart->axis)];
+        };
+        for (auto &[name, own] : parts) {
+            std::sort(own.begin(), own.end(),
+                [](const Tensor *a, const Tensor *b) { return a->filePart->begin < b->filePart->begin; });
+            for (std::size_t i = 1; i < own.size(); ++i) {
+                const Tensor &before = *own[i - 1];
+                const FilePart &part = *own[i]->filePart;
+                if (part.shape != before.filePart->shape || part.axis != before.filePart->axis
+                    || own[i]->type.dataType != before.type.dataType
+                    || part.begin < before.filePart->begin + extentOf(before))
+                    return broken(
+                        *own[i], "cannot be a part of '" + part.name + "' beside '" + before.name + "'");
             }
         }
         return {};

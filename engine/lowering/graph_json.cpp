@@ -194,6 +194,21 @@ Tensor tensorFromJson(const json &item, const std::string &where, std::size_t co
         if (left != 1)
             fail(where + "/file_shape", "other elements than in the shape");
     }
+    if (item.contains("file_part")) {
+        const json &value = item["file_part"];
+        const std::string place = where + "/file_part";
+        FilePart part;
+        part.name = text(at(value, "name", place), place + "/name");
+        for (const json &extent : list(at(value, "shape", place), place + "/shape"))
+            part.shape.push_back(integer(extent, place + "/shape", 0, std::int64_t{1} << 40));
+        part.axis = static_cast<std::int32_t>(integer(
+            at(value, "axis", place), place + "/axis", 0, static_cast<std::int64_t>(part.shape.size()) - 1));
+        part.begin = integer(
+            at(value, "begin", place), place + "/begin", 0, part.shape[static_cast<std::size_t>(part.axis)]);
+        tensor.filePart = std::move(part);
+        if (!fitsFilePart(tensor))
+            fail(place, "a tensor of this shape cannot be that part");
+    }
     return tensor;
 }
 
@@ -296,6 +311,9 @@ json graphToJson(const Graph &graph)
             object["of"] = tensor.of.index;
         if (!tensor.fileShape.empty())
             object["file_shape"] = tensor.fileShape;
+        if (tensor.filePart)
+            object["file_part"] = {{"name", tensor.filePart->name}, {"shape", tensor.filePart->shape},
+                {"axis", tensor.filePart->axis}, {"begin", tensor.filePart->begin}};
         tensors.push_back(std::move(object));
     }
     json operators = json::array();

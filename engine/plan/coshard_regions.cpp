@@ -171,7 +171,7 @@ public:
     void run();
 
 private:
-    using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>; // layer, stage, turns
+    using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t, bool>; // layer, stage, turns, keeps
 
     bool join(OperatorId op);
     void open(const Key &key);
@@ -271,7 +271,8 @@ void RegionFinder::run()
         if (row >= 0 && turns > 1 && !dividesValue(m_decisions[i].partition)
             && !combinesOtherwise(m_graph, m_graph.operators[i], m_decisions[i].partition)
             && !m_draft.batch().oncePerStep[i]) {
-            const Key key{m_draft.index().layerOf(op), m_decisions[i].stage.index, turns};
+            const Key key{m_draft.index().layerOf(op), m_decisions[i].stage.index, turns,
+                m_draft.bound.bindings[i].allowed.coshardKeeps == true};
             if (m_open == key && !behind && join(op))
                 continue;
             if (m_open != key || !m_members.empty()) // else it was tried alone already

@@ -10,8 +10,8 @@ namespace planloom {
 ///
 ///     turn 0: [a 0/2]-[b 0/2]-[c 0/2]     turn 1: [a 1/2]-[b 1/2]-[c 1/2]
 ///
-/// A region holds operators of coshard rows, in one layer and stage and cut into as many parts. It ends where
-/// its parts cannot go on alone:
+/// A region holds operators of coshard rows, in one layer and stage, cut into as many parts, and all of them
+/// recomputed or kept (`keep`). It ends where its parts cannot go on alone:
 ///
 /// 1. where an operator, or its backward operator, reads what several turns make together (a sum over the
 ///    parts, a normalisation over what they cut), unless that comes from outside;

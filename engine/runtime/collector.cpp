@@ -7,7 +7,11 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace planloom {
 
@@ -151,8 +155,57 @@ void Collector::endStep()
         divide(0.0f);
 }
 
+namespace {
+
+/// Puts what is known of parts of one tensor together, under the name by which files know it.
+class FileParts
+{
+public:
+    void add(const Tensor &tensor, TensorData data)
+    {
+        m_parts[nameInFiles(tensor)].push_back({&tensor, std::move(data)});
+    }
+
+    /// Where a part is missing, the others keep their own names.
+    void addTo(NamedArrays &arrays)
+    {
+        for (auto &[name, parts] : m_parts) {
+            const FilePart &first = *parts.front().tensor->filePart;
+            TensorData whole{{parts.front().data.type.dataType, first.shape}, {}};
+            const std::int64_t size = sizeOf(whole.type.dataType);
+            std::int64_t left = elementCount(first.shape);
+            for (const Part &part : parts)
+                left -= elementCount(part.data.type.shape);
+            if (left != 0) {
+                for (Part &part : parts)
+                    arrays.insert_or_assign(part.tensor->name, std::move(part.data));
+                continue;
+            }
+            whole.bytes.resize(static_cast<std::size_t>(elementCount(first.shape) * size));
+            for (const Part &part : parts) {
+                const FileRuns runs = runsInFile(*part.tensor);
+                for (std::int64_t run = 0; run < runs.count; ++run)
+                    std::memcpy(whole.bytes.data() + (runs.first + run * runs.stride) * size,
+                        part.data.bytes.data() + run * runs.length * size,
+                        static_cast<std::size_t>(runs.length * size));
+            }
+            arrays.insert_or_assign(name, std::move(whole));
+        }
+    }
+
+private:
+    struct Part {
+        const Tensor *tensor = nullptr;
+        TensorData data{};
+    };
+    std::map<std::string, std::vector<Part>> m_parts{}; ///< By the file's name.
+};
+
+} // namespace
+
 void Collector::finish(RunOutcome &outcome)
 {
+    std::map<NamedArrays *, FileParts> parted;
     for (Array &array : m_arrays) {
         NamedArrays *to = nullptr;
         switch (array.kind) {
@@ -170,8 +223,14 @@ void Collector::finish(RunOutcome &outcome)
             break;
         }
         array.data.type.shape = shapeInFiles(*m_plan.graph, array.tensor);
-        to->insert_or_assign(m_plan.graph->at(array.tensor).name, std::move(array.data));
+        const Tensor &tensor = m_plan.graph->at(array.tensor);
+        if (tensor.filePart)
+            parted[to].add(tensor, std::move(array.data));
+        else
+            to->insert_or_assign(tensor.name, std::move(array.data));
     }
+    for (auto &[to, parts] : parted)
+        parts.addTo(*to);
     m_arrays.clear();
     m_index.clear();
     m_claimed.clear();

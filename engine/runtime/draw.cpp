@@ -180,8 +180,14 @@ DrawRule drawRule(const Graph &graph, const Uses &uses, TensorId tensor)
 
 void draw(const Tensor &tensor, const DrawRule &rule, std::uint64_t seed, const IndexMask &box, std::byte *to)
 {
-    const std::uint64_t stream = streamOf(tensor.name, seed);
-    const auto bits = [&](std::uint64_t i) { return mixed(stream + (i + 1) * 0x9E3779B97F4A7C15ULL); };
+    const std::uint64_t stream = streamOf(nameInFiles(tensor), seed);
+    const FileRuns runs = runsInFile(tensor);
+    const auto bits = [&](std::uint64_t i) {
+        const auto own = static_cast<std::int64_t>(i);
+        const std::int64_t at =
+            runs.first + (runs.count == 1 ? own : own / runs.length * runs.stride + own % runs.length);
+        return mixed(stream + (static_cast<std::uint64_t>(at) + 1) * 0x9E3779B97F4A7C15ULL);
+    };
     const auto real = [&](std::uint64_t i) {
         return rule.low + (rule.high - rule.low) * static_cast<double>(bits(i) >> 40U) * 0x1p-24;
     };

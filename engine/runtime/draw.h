@@ -24,8 +24,8 @@ struct DrawRule {
 /// O(operators that the tensor reaches through movements).
 DrawRule drawRule(const Graph &graph, const Uses &uses, TensorId tensor);
 
-/// Fills `box` of `tensor` with values that depend on seed, tensor name and index in the whole tensor alone,
-/// so that every plan draws the same.
+/// Fills `box` of `tensor` with values that depend on seed, name and index in the whole tensor alone (those
+/// by which files know it), so that every plan draws the same.
 void draw(
     const Tensor &tensor, const DrawRule &rule, std::uint64_t seed, const IndexMask &box, std::byte *to);
 

@@ -48,22 +48,28 @@ std::size_t bytesOf(const TensorType &type)
 Result<TensorData> loadExternal(const Tensor &tensor)
 {
     const ExternalData &external = *tensor.external;
-    const std::size_t size = bytesOf(tensor.type);
-    if (external.offset < 0 || external.length != static_cast<std::int64_t>(size))
+    const std::int64_t whole = elementCount(tensor.filePart ? tensor.filePart->shape : tensor.type.shape)
+        * sizeOf(tensor.type.dataType);
+    if (external.offset < 0 || external.length != whole)
         return Error{ErrorCode::InvalidInput,
-            "weight " + tensor.name + " takes " + std::to_string(size)
+            "weight " + nameInFiles(tensor) + " takes " + std::to_string(whole)
                 + " bytes, the model says its file holds " + std::to_string(external.length),
             "export the model again", external.path};
     std::ifstream file(external.path, std::ios::binary);
     if (!file)
         return Error{ErrorCode::NotFound, "the file with the values of " + tensor.name + " cannot be opened",
             "put it there, or use --random-weights SEED", external.path};
-    TensorData data{tensor.type, std::vector<std::byte>(size)};
-    file.seekg(external.offset);
-    file.read(reinterpret_cast<char *>(data.bytes.data()), static_cast<std::streamsize>(size));
-    if (file.gcount() != static_cast<std::streamsize>(size))
-        return Error{ErrorCode::Io, "the file ends before the values of " + tensor.name + " do",
-            "copy the file again, or use --random-weights SEED", external.path};
+    TensorData data{tensor.type, std::vector<std::byte>(bytesOf(tensor.type))};
+    const FileRuns runs = runsInFile(tensor);
+    const std::int64_t size = sizeOf(tensor.type.dataType);
+    for (std::int64_t run = 0; run < runs.count; ++run) {
+        const std::int64_t length = runs.length * size;
+        file.seekg(external.offset + (runs.first + run * runs.stride) * size);
+        file.read(reinterpret_cast<char *>(data.bytes.data()) + run * length, length);
+        if (file.gcount() != length)
+            return Error{ErrorCode::Io, "the file ends before the values of " + tensor.name + " do",
+                "copy the file again, or use --random-weights SEED", external.path};
+    }
     return data;
 }
 

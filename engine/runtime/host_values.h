@@ -45,8 +45,8 @@ private:
     std::uint64_t m_seed = 0;
 };
 
-/// Reads all values of a tensor from the file beside its model. The file, offset and length must fit its
-/// type.
+/// Reads all values of a tensor, or of the part it is of one, from the file beside its model. The file,
+/// offset and length must fit the file's tensor.
 /// @return NotFound, Io; InvalidInput if sizes do not match
 Result<TensorData> loadExternal(const Tensor &tensor);
 

@@ -66,7 +66,7 @@ struct RunOutcome {
     std::vector<double> losses{}; ///< One a step.
     std::vector<double> stepSeconds{};
     NamedArrays outputs{}; ///< Graph outputs of the last step, whole.
-    NamedArrays gradients{}; ///< By weight name, of the last step, whole; if `keepGradients`.
+    NamedArrays gradients{}; ///< By weight name (in files), of the last step, whole; if `keepGradients`.
     NamedArrays weights{}; ///< After the last step, whole; if `keepGradients`.
     NamedArrays tensors{}; ///< By tensor name, of the last step, whole, as far as made; if `keepAll`.
     Timeline measured{}; ///< Of the last step.

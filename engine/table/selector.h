@@ -21,7 +21,7 @@ enum class SelectorKind : std::uint8_t {
     Layer, ///< `layer:FIRST-LAST`: it lies in one of these layers (see layers.h); `layer:*` is any.
     Direction, ///< `forward`, `backward`, `optimizer`.
     Set, ///< `set{a, b}`: its name is one of these.
-    Weight, ///< `weight:GLOB`: it reads a weight with this name.
+    Weight, ///< `weight:GLOB`: it reads a weight with this name, or a part of it that files name so.
     And,
     Or, ///< Of two or more children.
     Not, ///< Of one child.

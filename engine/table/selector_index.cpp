@@ -153,7 +153,8 @@ Result<void> SelectorIndex::check(const Selector &selector) const
     case SelectorKind::Weight:
         if (plain) {
             const auto isIt = [&](const Tensor &tensor) {
-                return tensor.role == TensorRole::Weight && tensor.name == *plain;
+                return tensor.role == TensorRole::Weight
+                    && (tensor.name == *plain || nameInFiles(tensor) == *plain);
             };
             if (std::none_of(m_graph->tensors.begin(), m_graph->tensors.end(), isIt))
                 return missing("no weight is called '" + *plain + "'");

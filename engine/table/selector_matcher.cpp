@@ -109,7 +109,10 @@ bool SelectorMatcher::isWeight(TensorId tensor)
     Known &known = m_known[static_cast<std::size_t>(tensor.index)];
     if (known == Known::NotAsked) {
         const Tensor &itself = m_index.graph().at(tensor);
-        known = itself.role == TensorRole::Weight && m_glob.matches(itself.name) ? Known::Yes : Known::No;
+        known = itself.role == TensorRole::Weight
+                && (m_glob.matches(itself.name) || m_glob.matches(nameInFiles(itself)))
+            ? Known::Yes
+            : Known::No;
     }
     return known == Known::Yes;
 }

@@ -20,7 +20,7 @@ std::string differenceOf(const Graph &plan, const Graph &model)
             return "the plan has '" + a.name + "' as " + toString(a.type.shape) + ", the model now as "
                 + toString(b.type.shape) + ": solve the model again";
         if (a.name != b.name || a.type != b.type || a.role != b.role || a.of != b.of
-            || a.fileShape != b.fileShape)
+            || a.fileShape != b.fileShape || a.filePart != b.filePart)
             return "tensor '" + a.name + "' differs from the model's '" + b.name + "'";
     }
     for (std::size_t i = 0; i < plan.operators.size(); ++i) {

@@ -149,6 +149,8 @@ std::vector<ShardingPicture> shardingOf(
         picture.shape = graph.at(tensor).type.shape;
         if (shapeInFiles(graph, tensor) != picture.shape)
             picture.fileShape = shapeInFiles(graph, tensor);
+        const TensorId of = graph.at(tensor).of; // gradients and states lie as their weight does
+        picture.filePart = graph.at(of ? of : tensor).filePart;
         picture.output = output;
         picture.slot = static_cast<std::int32_t>(slot);
         return picture;
@@ -217,6 +219,24 @@ std::string wordsOf(const ShardCell &cell, const Shape &shape)
     words += cell.devices.size() == 1 ? " on device " : " on devices ";
     for (std::size_t i = 0; i < cell.devices.size(); ++i)
         words += (i > 0 ? ", " : "") + std::to_string(cell.devices[i].index);
+    return words;
+}
+
+std::string shapeInWords(const ShardingPicture &picture)
+{
+    std::string words = formatShape(picture.shape);
+    if (picture.fileShape.empty() && !picture.filePart)
+        return words;
+    const Shape &files = picture.fileShape.empty() ? picture.shape : picture.fileShape;
+    words += ", in files ";
+    for (std::size_t d = 0; d < files.size(); ++d) {
+        words += d > 0 ? " × " : "";
+        if (picture.filePart && static_cast<std::size_t>(picture.filePart->axis) == d)
+            words += std::to_string(picture.filePart->begin) + ":"
+                + std::to_string(picture.filePart->begin + files[d]);
+        else
+            words += std::to_string(files[d]);
+    }
     return words;
 }
 

@@ -47,6 +47,7 @@ struct ShardingPicture {
     std::string name{};
     Shape shape{};
     Shape fileShape{}; ///< By which files know its values, where that is another (`Tensor::fileShape`).
+    std::optional<FilePart> filePart{}; ///< What it is a part of in files.
     bool output = false; ///< Made here; else used here.
     std::int32_t slot = 0;
     std::optional<ShardedTensor>
@@ -65,6 +66,10 @@ struct ShardingPicture {
 /// @param execution  the lowered plan, for the joins; may be null
 std::vector<ShardingPicture> shardingOf(
     const Plan &plan, const ExecutionPlan *execution, OperatorId op, std::stop_token stop = {});
+
+/// "4 × 2 × 3, in files 4 × 6:12": the shape of a tensor and, where that differs, the one by which files know
+/// it, with the range that a part of a file's tensor has there.
+std::string shapeInWords(const ShardingPicture &picture);
 
 /// "[0:512, all of 768] summand 1 of 2 on 0, 4": a cell in words.
 std::string wordsOf(const ShardCell &cell, const Shape &shape);

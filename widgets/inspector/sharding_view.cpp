@@ -228,9 +228,7 @@ void ShardingView::paintEvent(QPaintEvent *)
         const double titleWidth = QFontMetrics(bold).horizontalAdvance(role) + margin;
         painter.setFont(font());
         painter.setPen(palette.textMuted);
-        QString shape = QString::fromStdString(formatShape(picture.shape));
-        if (!picture.fileShape.empty())
-            shape = tr("%1, in files %2").arg(shape, QString::fromStdString(formatShape(picture.fileShape)));
+        const QString shape = QString::fromStdString(shapeInWords(picture));
         const double shapeWidth = metrics.horizontalAdvance(shape);
         painter.drawText(QPointF(margin + titleWidth, top + line),
             metrics.elidedText(QString::fromStdString(picture.name), Qt::ElideMiddle,

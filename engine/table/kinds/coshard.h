@@ -11,6 +11,9 @@ namespace planloom {
 struct CoshardRule {
     DimensionRef dimension{};
     std::int32_t parts = 2;
+    /// What the backward pass reads is kept from the forward pass, of all parts, and nothing is recomputed:
+    /// memory falls only by what dies within a turn.
+    bool keep = false;
     friend bool operator==(const CoshardRule &, const CoshardRule &) = default;
 };
 

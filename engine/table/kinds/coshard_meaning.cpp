@@ -25,6 +25,7 @@ Result<std::optional<OperatorMeaning>> RuleMeaning<CoshardRule>::of(
     TRY_VOID(checkPartition(setting.graph().at(op), {{split}}));
     OperatorMeaning meaning;
     meaning.coshard = Allowed<Split>::only(std::move(split));
+    meaning.coshardKeeps = rule.keep;
     return std::optional(std::move(meaning));
 }
 

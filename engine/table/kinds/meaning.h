@@ -54,6 +54,7 @@ struct OperatorMeaning {
     Allowed<std::vector<Split>> within{};
     AllowedPlaceSnapshot place{}; ///< op-assign; null is anywhere. Shared: the devices may be many thousands.
     Allowed<Split> coshard{}; ///< Parts on one device, one after the other.
+    std::optional<bool> coshardKeeps{}; ///< Whether those parts keep what their backward operators read.
     Allowed<std::int32_t> stage{};
     std::optional<RecomputePer> recompute{};
     std::optional<OptimizerShardingRule> sharding{};

@@ -65,6 +65,20 @@ struct AttentionText {
     {
         return b.input(name, {type, std::move(shape)});
     }
+    /// [b t G w] -> [b t (G r) w], copies of heads before they are brought to the front.
+    TensorId copies(TensorId x, std::int64_t copies)
+    {
+        const Shape in = b.shape(x);
+        const TensorId apart = b.reshape(x, {in[0], in[1], in[2], 1, in[3]});
+        const TensorId wide =
+            b.one(Expand, {apart}, {}, {}, {{DataType::Float32, {in[0], in[1], in[2], copies, in[3]}}});
+        return b.reshape(wide, {in[0], in[1], in[2] * copies, in[3]});
+    }
+    /// [b t G w] -> [b (G r) t w]
+    TensorId copiedBeforeTurning(TensorId x, std::int64_t copies)
+    {
+        return turned(this->copies(x, copies), {0, 2, 1, 3});
+    }
     /// [.. G t w] -> [.. r G t w], copies of heads as they stand in files.
     TensorId copied(TensorId x, std::int64_t copies)
     {
@@ -320,6 +334,39 @@ std::vector<WrittenAttention> writtenAttentions()
                 return w.product(w.softmax(w.product(w.q(), k)), w.copied(w.v({2, 2, 6, 2}), 2));
             },
             "scale 1 |"},
+        {"copied heads, then turned",
+            [](AttentionText &w) {
+                const TensorId k = w.copiedBeforeTurning(w.k({2, 6, 2, 3}), 2);
+                const TensorId v = w.copiedBeforeTurning(w.v({2, 6, 2, 2}), 2);
+                return w.product(w.softmax(w.product(w.q(), w.turned(k, {0, 1, 3, 2}))), v);
+            },
+            "scale 1 |"},
+        {"copied heads, then turned in one",
+            [](AttentionText &w) {
+                const TensorId k = w.turned(w.copies(w.k({2, 6, 2, 3}), 2), {0, 2, 3, 1});
+                const TensorId v = w.copiedBeforeTurning(w.v({2, 6, 2, 2}), 2);
+                return w.product(w.softmax(w.product(w.q(), k)), v);
+            },
+            "scale 1 |"},
+        {"copied heads, then turned and rotated",
+            [](AttentionText &w) {
+                const TensorId k = w.copiedBeforeTurning(w.k({2, 6, 2, 4}), 2);
+                const TensorId v = w.copiedBeforeTurning(w.v({2, 6, 2, 2}), 2);
+                const TensorId turned = w.b.one(Rotary,
+                    {k, w.input("cos", DataType::Float32, {6, 4}),
+                        w.input("sin", DataType::Float32, {1, 1, 6, 4})},
+                    attributesOf({{"interleaved", 0}}));
+                return w.product(w.softmax(w.product(w.q({2, 4, 5, 4}), w.turned(turned, {0, 1, 3, 2}))), v);
+            },
+            "scale 1 |"},
+        {"one head of keys and values",
+            [](AttentionText &w) {
+                const TensorId k = w.turned(w.k({2, 1, 6, 3}), {0, 1, 3, 2});
+                const TensorId masked =
+                    w.b.one(Add, {w.product(w.q(), k), w.input("m", DataType::Float32, {2, 1, 5, 6})});
+                return w.product(w.softmax(masked), w.v({2, 1, 6, 2}));
+            },
+            "scale 1 | float32[2 1 5 6]"},
 
         {"probabilities returned",
             [](AttentionText &w) {
@@ -357,6 +404,12 @@ std::vector<WrittenAttention> writtenAttentions()
         {"heads broadcast by the product",
             [](AttentionText &w) {
                 return w.weigh(w.product(w.q(), w.turned(w.k({2, 1, 6, 3}), {0, 1, 3, 2})));
+            },
+            ""},
+        {"samples broadcast by the product",
+            [](AttentionText &w) {
+                const TensorId k = w.turned(w.k({1, 1, 6, 3}), {0, 1, 3, 2});
+                return w.product(w.softmax(w.product(w.q(), k)), w.v({1, 1, 6, 2}));
             },
             ""},
         {"squashed scores", [](AttentionText &w) { return w.weigh(w.b.one(Tanh, {w.scores()})); }, ""},
@@ -427,6 +480,26 @@ TEST(FuseAttentions, ReadHeadsBeforeTheyAreCopied)
     ASSERT_EQ(graph.operators.size(), 1U);
     EXPECT_EQ(graph.at(graph.operators[0].inputs[1]).name, "k");
     EXPECT_EQ(graph.at(graph.operators[0].inputs[2]).name, "v");
+}
+
+/// Copies that are turned or rotated are not made either.
+TEST(FuseAttentions, ReadHeadsBeforeTheyAreCopiedAndTurned)
+{
+    for (const WrittenAttention &item : writtenAttentions()) {
+        if (item.name.find("copied heads") == std::string::npos)
+            continue;
+        SCOPED_TRACE(item.name);
+        AttentionText w;
+        const TensorId y = item.write(w);
+        const Graph graph = fuseOperators(w.b.finish({y}).value());
+        for (const Operator &op : graph.operators) {
+            EXPECT_NE(op.kind, OperatorKind::Expand);
+            if (op.kind == OperatorKind::Attention) {
+                EXPECT_EQ(graph.at(op.inputs[1]).type.shape[1], 2);
+                EXPECT_EQ(graph.at(op.inputs[2]).type.shape[1], 2);
+            }
+        }
+    }
 }
 
 TEST(FuseAttentions, OfBatchedMatricesHaveHeadsOfTheirOwn)

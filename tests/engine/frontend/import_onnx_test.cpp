@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace planloom {
 namespace {
@@ -618,6 +619,63 @@ TEST(ImportOnnx, DeadOperatorsAndUnusedTensorsGo)
     EXPECT_EQ(graph.operators.size(), 1U);
     EXPECT_EQ(graph.inputs.size(), 2U) << "inputs stay, used or not";
     EXPECT_EQ(graph.tensors.size(), 4U);
+}
+
+/// One weight of queries, keys and values, as it is exported for grouped-query attention (one behind the
+/// other) and for multi-query attention (heads, the last two of keys and values).
+OnnxFile fusedHeads(bool multiQuery)
+{
+    OnnxFile file;
+    file.input("x", {2, 3, 4}).weight("qkv.weight", {multiQuery ? 12 : 16, 4});
+    file.node("Transpose", {"qkv.weight"}, {"w"}).set("perm", Integers{1, 0});
+    file.node("MatMul", {"x", "w"}, {"y"}, "/qkv/MatMul");
+    file.list("axis", {multiQuery ? 2 : -1});
+    const auto slice = [&file](const std::string &name, std::int64_t begin, std::int64_t end) {
+        file.list(name + ".begin", {begin}).list(name + ".end", {end});
+        file.node("Slice", {name[0] == 'h' ? "heads" : "y", name + ".begin", name + ".end", "axis"}, {name});
+    };
+    if (multiQuery) {
+        file.list("shape", {2, 3, 6, 2});
+        file.node("Reshape", {"y", "shape"}, {"heads"});
+        slice("h.queries", 0, -2);
+        file.list("place.k", {-2});
+        *file.graph().add_initializer() = OnnxFile::integers("place.v", {}, {-1});
+        file.list("apart", {2, 3, 1, 2});
+        file.node("Gather", {"heads", "place.k"}, {"keys"}).set("axis", 2);
+        file.node("Gather", {"heads", "place.v"}, {"gathered"}).set("axis", 2);
+        file.node("Reshape", {"gathered", "apart"}, {"values"});
+        file.node("Mul", {"h.queries", "keys"}, {"both"});
+        file.node("Add", {"both", "values"}, {"out"});
+    } else {
+        slice("queries", 0, 8);
+        slice("keys", 8, 12);
+        slice("values", 12, std::numeric_limits<std::int64_t>::max());
+        file.node("Mul", {"keys", "values"}, {"both"});
+        file.node("Concat", {"queries", "both"}, {"out"}).set("axis", 2);
+    }
+    return file.output("out");
+}
+
+TEST(ImportOnnx, FusedProjectionsOfUnequalPartsAreDivided)
+{
+    for (const bool multiQuery : {false, true}) {
+        SCOPED_TRACE(multiQuery);
+        const OnnxFile file = fusedHeads(multiQuery);
+        const Graph whole = imported(file);
+        const Graph divided = imported(file, {});
+        const std::int64_t rows = multiQuery ? 12 : 16;
+        const Tensor *queries = findTensor(divided, "qkv.weight.part.0");
+        const Tensor *others = findTensor(divided, "qkv.weight.part.1");
+        ASSERT_TRUE(queries && others);
+        EXPECT_EQ(queries->type.shape, (Shape{8, 4}));
+        EXPECT_EQ(others->type.shape, (Shape{2, (rows - 8) / 2, 4}));
+        EXPECT_EQ(others->fileShape, (Shape{rows - 8, 4}));
+        EXPECT_EQ(others->filePart, (FilePart{"qkv.weight", {rows, 4}, 0, 8}));
+        Reals x;
+        for (int i = 0; i < 24; ++i)
+            x.push_back(0.1 * i - 1);
+        expectNear(computed(divided, {x}), computed(whole, {x}));
+    }
 }
 
 TEST(ImportOnnx, NodesInAnyOrderAreSorted)

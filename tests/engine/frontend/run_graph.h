@@ -129,7 +129,7 @@ public:
         return values;
     }
 
-    /// Takes the values of all fed and kept tensors that `other` has by the same name.
+    /// Takes the values of all fed and kept tensors that `other` has by the name that files know.
     void takeFrom(const GraphRunner &other)
     {
         std::map<std::string, std::size_t> named;
@@ -137,9 +137,14 @@ public:
             named.emplace(other.m_graph.tensors[i].name, i);
         for (std::size_t i = 0; i < m_graph.tensors.size(); ++i) {
             const TensorRole role = m_graph.tensors[i].role;
-            const auto found = named.find(m_graph.tensors[i].name);
-            if (found != named.end() && role != TensorRole::Activation && role != TensorRole::Gradient)
-                m_values[i] = other.m_values[found->second];
+            const auto found = named.find(nameInFiles(m_graph.tensors[i]));
+            if (found == named.end() || role == TensorRole::Activation || role == TensorRole::Gradient)
+                continue;
+            const FileRuns runs = runsInFile(m_graph.tensors[i]);
+            const TensorId whole = id(found->second);
+            for (std::int64_t run = 0; run < runs.count; ++run)
+                for (std::int64_t k = 0; k < runs.length; ++k)
+                    set(id(i), run * runs.length + k, other.get(whole, runs.first + run * runs.stride + k));
         }
     }
 

@@ -157,6 +157,51 @@ TEST(Graph, ValidationNamesWhatIsBroken)
                 g.tensors[1].fileShape = {2, 9};
             },
             "in files"},
+        {"part of a tensor that is too small",
+            [](Graph &g) {
+                Shape whole = g.tensors[1].type.shape;
+                whole[1] += 3;
+                g.tensors[1].filePart = FilePart{"all", whole, 1, 4};
+            },
+            "no part of 'all'"},
+        {"parts of one tensor that overlap",
+            [](Graph &g) {
+                Tensor &w = g.tensors[1];
+                Shape whole = w.type.shape;
+                whole[0] += 2;
+                w.filePart = FilePart{"all", whole, 0, 0};
+                Tensor again = w;
+                again.name = "again";
+                again.filePart->begin = 2;
+                g.tensors.push_back(again);
+            },
+            "a part of 'all' beside 'w'"},
+        {"parts of one tensor of two shapes",
+            [](Graph &g) {
+                Tensor &w = g.tensors[1];
+                Shape whole = w.type.shape;
+                whole[0] *= 2;
+                w.filePart = FilePart{"all", whole, 0, 0};
+                Tensor again = w;
+                again.name = "again";
+                again.filePart->begin = w.type.shape[0];
+                again.filePart->shape[0] += 1;
+                g.tensors.push_back(again);
+            },
+            "a part of 'all' beside 'w'"},
+        {"a tensor of the name of one in parts",
+            [](Graph &g) {
+                Tensor &w = g.tensors[1];
+                w.filePart = FilePart{g.tensors[2].name, w.type.shape, 0, 0};
+            },
+            "that is in parts"},
+        {"part of a tensor of other dimensions",
+            [](Graph &g) {
+                Shape whole = g.tensors[1].type.shape;
+                whole[0] += 1;
+                g.tensors[1].filePart = FilePart{"all", whole, 1, 0};
+            },
+            "no part of 'all'"},
         {"gradient of nothing", [](Graph &g) { g.tensors[5].of = {}; }, "y.grad"},
         {"gradient of a missing tensor", [](Graph &g) { g.tensors[5].of = TensorId{99}; }, "y.grad"},
         {"gradient of another shape", [](Graph &g) { g.tensors[5].of = TensorId{1}; }, "[4 2]"},

@@ -108,6 +108,19 @@ TEST(ExecutionPlanJson, NamesThePlaceOfWhatIsWrong)
         "/devices/1/segments/0/instructions/0/outputs");
     EXPECT_EQ(errorOf("/groups/0", {0, 99}), "/groups/0");
     EXPECT_EQ(errorOf("/graph/operators/0/kind", "Magic"), "/graph/operators/0/kind");
+    std::size_t weight = 0;
+    while (good["graph"]["tensors"][weight]["role"] != "weight")
+        ++weight;
+    const std::string part = "/graph/tensors/" + std::to_string(weight) + "/file_part";
+    nlohmann::json whole = good["graph"]["tensors"][weight]["shape"];
+    whole[0] = whole[0].get<int>() + 2;
+    const auto partOf = [&](const nlohmann::json &shape, int axis, int begin) {
+        return nlohmann::json{{"name", "all"}, {"shape", shape}, {"axis", axis}, {"begin", begin}};
+    };
+    EXPECT_EQ(errorOf(part, partOf(whole, 0, 3)), part); // ends behind its end
+    EXPECT_EQ(errorOf(part, partOf(whole, 9, 0)), part + "/axis");
+    EXPECT_EQ(errorOf(part, partOf(nlohmann::json::array({1}), 0, 0)), part);
+    EXPECT_EQ(errorOf(part, 5), part);
     EXPECT_EQ(errorOf("/decisions/0/devices", {12}), "/decisions/0/devices");
     EXPECT_EQ(errorOf("/format", 7), "/format");
     EXPECT_EQ(errorOf("/stages", 18446744073709551615ULL), "/stages");

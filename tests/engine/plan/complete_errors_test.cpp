@@ -46,6 +46,8 @@ TEST(CompletePlan, EachBadRowIsReportedWithItsPlaceAndReason)
         {"coshard name:a : n by 5", "row:0/rule", "12"},
         {"split name:a : n by 6\nplace name:a : devices 0\ncoshard name:a : n by 4", "row:2/rule",
             "with the other rows"},
+        {"coshard name:a : n by 2\ncoshard name:a : n by 2 keep", "row:0/rule",
+            "cut, or keep, in different ways"},
         {"stage name:a : 1\nstage name:b : 0", "row:1/rule", "reads"},
         {"stage name:a : 1\nstage name:a : 0", "row:0/rule", "row 2 "},
         {"recompute name:a\nrecompute name:a", "row:0/rule", "row 2 "},

@@ -100,6 +100,29 @@ TEST(CompletePlan, CoshardPartsStayOnTheirDeviceAndAreRecomputed)
     EXPECT_LT(relu.recomputeGroup, 0);
 }
 
+TEST(CompletePlan, CoshardPartsAreKeptWhereTheRowSaysSo)
+{
+    const auto graph = tinyMlp();
+    const auto decisionOf = [&](const Plan &plan, const char *name) {
+        return plan.decisions[static_cast<std::size_t>(operatorNamed(*graph, name).index)];
+    };
+    const Plan kept = planOf(graph, 1, "coshard set{a, r} : batch by 2 keep");
+    EXPECT_GE(decisionOf(kept, "a").coshardRegion, 0);
+    EXPECT_EQ(decisionOf(kept, "a").coshardRegion, decisionOf(kept, "r").coshardRegion);
+    EXPECT_LT(decisionOf(kept, "a").recomputeGroup, 0);
+    // Those that are kept and those that are not are apart.
+    const Plan both = planOf(graph, 1, "coshard name:a : batch by 2 keep\ncoshard name:r : batch by 2");
+    EXPECT_GE(decisionOf(both, "a").coshardRegion, 0);
+    EXPECT_GE(decisionOf(both, "r").coshardRegion, 0);
+    EXPECT_NE(decisionOf(both, "a").coshardRegion, decisionOf(both, "r").coshardRegion);
+    EXPECT_LT(decisionOf(both, "a").recomputeGroup, 0);
+    EXPECT_GE(decisionOf(both, "r").recomputeGroup, 0);
+    // A row about recomputation has its say.
+    const Plan again = planOf(graph, 1, "coshard set{a, r} : batch by 2 keep\nrecompute name:a");
+    EXPECT_GE(decisionOf(again, "a").recomputeGroup, 0);
+    EXPECT_LT(decisionOf(again, "r").recomputeGroup, 0);
+}
+
 TEST(CompletePlan, PlacesAndStagesFollowTheDataFlow)
 {
     const auto graph = tinyMlp();

@@ -61,6 +61,17 @@ void expectTurns(const Plan &plan, const ExecutionPlan &lowered)
         }
 }
 
+/// Rows that keep have nothing run again.
+bool recomputes(const ExecutionPlan &lowered)
+{
+    for (const DeviceProgram &program : lowered.devices)
+        for (const Segment &segment : program.segments)
+            for (const Instruction &instruction : segment.instructions)
+                if (instruction.recompute)
+                    return true;
+    return false;
+}
+
 TEST_P(Coshard, RunsEqualToTheModel)
 {
     const CoshardCase &test = GetParam();
@@ -76,6 +87,11 @@ TEST_P(Coshard, RunsEqualToTheModel)
     const auto lowered = lower(completion->plan, *clusterNamed("cpu:" + std::to_string(test.devices)));
     ASSERT_TRUE(lowered) << describe(lowered.error());
     expectTurns(completion->plan, *lowered);
+    const bool keeps = std::all_of(table->rows.begin(), table->rows.end(), [](const Row &row) {
+        const auto *coshard = std::get_if<CoshardRule>(&row.rule);
+        return !std::holds_alternative<RecomputeRule>(row.rule) && (!coshard || coshard->keep);
+    });
+    EXPECT_EQ(recomputes(*lowered), !keeps);
     const auto report = verify(*lowered);
     ASSERT_TRUE(report) << describe(report.error());
     ASSERT_TRUE(report->ok()) << report->failure->reason;
@@ -130,6 +146,24 @@ const CoshardCase kCoshard[]{
     {kSmallGpt, "mesh dp=2\nsplit all : batch over dp\nzero2 all\ncoshard all : heads by 2\nmicro-batches 2",
         2},
     {"evoformer_tiny", "mesh dp=2\nsplit all : heads over dp\ncoshard all : features by 2", 2},
+    {kSmallGpt, "coshard all : batch by 2 keep", 1},
+    {kSmallGpt, "coshard all : heads by 4 keep", 1},
+    {kSmallGpt, "coshard all : sequence by 2 keep", 1},
+    {kSmallGpt, "coshard in:*.mlp : feed-forward by 4 keep\ncoshard in:*.attn : heads by 2", 1},
+    {kSmallGpt, "coshard all : heads by 2 keep\nrecompute layer:1 per layer", 1},
+    {kSmallGpt, "mesh tp=2\nsplit all : heads over tp\ncoshard all : heads by 2 keep", 2},
+    {kSmallGpt,
+        "mesh dp=2\nsplit all : batch over dp\nzero3 all\ncoshard all : heads by 2 keep\n"
+        "micro-batches 2",
+        2},
+    {kSmallGpt,
+        "place layer:0 : devices 0\nplace layer:1 : devices 1\n"
+        "micro-batches 2\nschedule 1f1b\ncoshard all : batch by 2 keep",
+        2},
+    {"gpt2_tiny", "mesh tp=2\nsplit all : heads over tp\ncoshard all : heads by 2 keep\nmicro-batches 2", 2},
+    {"t5_tiny", "coshard all : batch by 2 keep", 1},
+    {"swin_tiny", "mesh tp=2\nsplit all : heads over tp\ncoshard all : height by 2 keep", 2},
+    {"evoformer_tiny", "coshard all : features by 2 keep", 1},
 };
 
 INSTANTIATE_TEST_SUITE_P(Rows, Coshard, testing::ValuesIn(kCoshard), [](const auto &info) {

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace planloom {
@@ -78,6 +79,23 @@ TEST(CoshardMemory, OfAnMlpHoldsOnePartOfTheBatch)
             << parts;
 }
 
+/// Where parts are kept, both values stay that the backward pass reads; one part of the gradient is new.
+TEST(CoshardMemory, OfAnMlpThatIsKeptHoldsOnePartOfTheGradient)
+{
+    const GraphSnapshot graph = perceptron();
+    const std::int64_t wide = 64 * 256 * kFloat;
+    const std::int64_t narrow = 64 * 16 * kFloat;
+    for (const std::int64_t parts : {2, 4, 8}) {
+        const std::string by = " by " + std::to_string(parts) + " keep\n";
+        const std::string rows =
+            "coshard name:up : n" + by + "coshard name:act : b" + by + "coshard name:down : k" + by;
+        EXPECT_EQ(peakActivations(graph, rows), 2 * wide + wide / parts + narrow + kFloat) << rows;
+        EXPECT_EQ(peakActivations(graph, "coshard ! in:loss : batch" + by),
+            2 * wide + wide / parts + narrow + narrow / parts + kFloat)
+            << parts;
+    }
+}
+
 /// A transformer layer of width h, with products four times as wide. Its peak is in the backward pass of the
 /// second product, as above. Behind the layer's begin live, each h wide: its input, both norms' outputs (the
 /// regions' inputs), the sum between attention and products, and the two gradients of the sum at the end.
@@ -92,6 +110,7 @@ TEST(CoshardMemory, OfATransformerLayerFallsWithTheParts)
         trainingStep("zoo:gpt?layers=1&hidden=64&heads=4&seq=64&batch=4&vocab=24", OperatorKind::SgdStep);
     const std::int64_t h = 4 * 64 * 64 * kFloat;
     const std::int64_t exponents = 4 * 64 * 4 * kFloat;
+    const std::int64_t logits = 4 * 64 * 24 * kFloat;
     const std::int64_t constants = 4 * 64 * 8 + 64 * 8 + kFloat; // labels, positions, the number of labels
     EXPECT_EQ(peakActivations(graph, ""), 3 * 4 * h + 6 * h + 5 * h + exponents + constants);
     for (const std::int64_t c : {2, 4}) {
@@ -101,6 +120,17 @@ TEST(CoshardMemory, OfATransformerLayerFallsWithTheParts)
             3 * 4 * h / c + 6 * h + h + constants);
         EXPECT_EQ(peakActivations(graph, "coshard in:*.attn : batch" + by + "coshard in:*.mlp : batch" + by),
             3 * 4 * h / c + 6 * h + 2 * h / c + (c - 2) * h / c + constants);
+        // Kept: all but the gradient of the wide value is as if whole. With many parts that is less than what
+        // the products with the table at the end take: both sides of the last norm, a gradient of each, and
+        // that of the logits.
+        const std::string kept = " by " + std::to_string(c) + " keep\n";
+        const std::int64_t behind = 2 * 4 * h + 5 * h + 4 * h + 3 * h + logits + exponents + constants;
+        EXPECT_EQ(peakActivations(
+                      graph, "coshard in:*.attn : heads" + kept + "coshard in:*.mlp : feed-forward" + kept),
+            std::max(2 * 4 * h + 4 * h / c + 6 * h + 5 * h + exponents + constants, behind));
+        EXPECT_EQ(
+            peakActivations(graph, "coshard in:*.attn : batch" + kept + "coshard in:*.mlp : batch" + kept),
+            std::max(2 * 4 * h + 4 * h / c + 6 * h + 5 * h + h / c + exponents + constants, behind));
     }
 }
 

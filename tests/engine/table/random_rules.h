@@ -70,6 +70,7 @@ template<> struct RandomRule<CoshardRule> {
     {
         CoshardRule coshard{.dimension = randomDimension(random)};
         coshard.parts = random.number(1, 8);
+        coshard.keep = random.chance(30);
         return coshard;
     }
 };

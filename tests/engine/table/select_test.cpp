@@ -34,6 +34,24 @@ TEST(Select, AtomsOfASmallModel)
     EXPECT_EQ(namesOf(index, "all").size(), index.graph().operators.size());
 }
 
+TEST(Select, WeightsByTheNameThatFilesKnow)
+{
+    auto graph = std::make_shared<Graph>(*tinyMlp());
+    for (Tensor &tensor : graph->tensors) {
+        if (tensor.name != "w1")
+            continue;
+        Shape whole = tensor.type.shape;
+        whole[0] += 1;
+        tensor.filePart = FilePart{"fused", whole, 0, 0};
+    }
+    const SelectorIndex index(graph);
+    using Names = std::vector<std::string>;
+    for (const char *text : {"weight:w1", "weight:fused", "weight:fu*"}) {
+        EXPECT_EQ(namesOf(index, text), (Names{"a", "w1.step"})) << text;
+        EXPECT_TRUE(index.check(*parseSelector(text))) << text;
+    }
+}
+
 TEST(Select, LayersAndModulesOfATransformer)
 {
     const SelectorIndex index(tinyGpt());

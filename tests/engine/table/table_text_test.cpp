@@ -28,6 +28,7 @@ TEST(TableText, CanonicalTextStaysAsItIs)
                              "split set{x} : m into 3,5 then value by 2\n"
                              "replicate kind:LayerNorm : by 2 over tp\n"
                              "coshard in:h.0.mlp : n by 4\n"
+                             "coshard in:h.1.mlp : n by 4 keep\n"
                              "place layer:0-5 : pp=0\n"
                              "place layer:6-11 : pp=1,dp=0  @gesture  # half\n"
                              "# two\n"
@@ -53,8 +54,8 @@ TEST(TableText, CanonicalTextStaysAsItIs)
     const auto table = parseTable(text);
     ASSERT_TRUE(table) << describe(table.error());
     EXPECT_EQ(print(*table), text);
-    EXPECT_EQ(table->rows.size(), 26u);
-    EXPECT_EQ(table->rows[9].note, "two\nlines");
+    EXPECT_EQ(table->rows.size(), 27u);
+    EXPECT_EQ(table->rows[10].note, "two\nlines");
     EXPECT_EQ(table->note, "the end");
     EXPECT_FALSE(table->rows.back().enabled);
     EXPECT_EQ(std::get<OpTransRule>(table->rows.back().rule).steps[0].dimension.kind,

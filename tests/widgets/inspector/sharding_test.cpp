@@ -131,6 +131,17 @@ TEST(Sharding, EveryTensorOfEveryOperatorIsCovered)
     }
 }
 
+TEST(Sharding, ShapesSayHowFilesKnowThem)
+{
+    ShardingPicture picture;
+    picture.shape = {4, 2, 3};
+    EXPECT_EQ(shapeInWords(picture), "4 × 2 × 3");
+    picture.fileShape = {4, 6};
+    EXPECT_EQ(shapeInWords(picture), "4 × 2 × 3, in files 4 × 6");
+    picture.filePart = FilePart{"qkv.weight", {4, 12}, 1, 6};
+    EXPECT_EQ(shapeInWords(picture), "4 × 2 × 3, in files 4 × 6:12");
+}
+
 TEST(Sharding, UnknownOperatorsHaveNoPicture)
 {
     const Planned plan = planned(kNarrowModel, "place all : devices 0\n", 1);

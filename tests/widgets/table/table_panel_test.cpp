@@ -1,3 +1,5 @@
+#include <QtWidgets/QCheckBox>
+
 #include "tests/qt_test.h"
 #include "tests/widgets/table/table_panel_fixture.h"
 
@@ -192,6 +194,30 @@ private Q_SLOTS:
         QTRY_VERIFY(!editor());
         QCOMPARE(text(), QStringLiteral("split layer:0 : batch by 4\nschedule 1f1b\n"));
         QVERIFY(m_panel->grid()->hasFocus());
+    }
+
+    void coshardsSayWhetherTheyKeep()
+    {
+        open("coshard layer:0 : batch by 2\n");
+        for (const bool keep : {true, false}) {
+            m_panel->grid()->setFocus();
+            go(0, TableColumn::Value);
+            key(Qt::Key_F2);
+            QTRY_VERIFY(qobject_cast<SplitCellEditor *>(editor()));
+            auto *coshard = static_cast<SplitCellEditor *>(editor());
+            QVERIFY(!coshard->axis());
+            QCOMPARE(coshard->keep()->isChecked(), !keep);
+            QCOMPARE(coshard->parts()->currentText(), QStringLiteral("2"));
+            key(Qt::Key_Tab);
+            key(Qt::Key_Tab);
+            QVERIFY(coshard->keep()->hasFocus());
+            key(Qt::Key_Space);
+            key(Qt::Key_Tab);
+            QTRY_COMPARE(text(),
+                keep ? QStringLiteral("coshard layer:0 : batch by 2 keep\n")
+                     : QStringLiteral("coshard layer:0 : batch by 2\n"));
+            QTRY_VERIFY(!qobject_cast<SplitCellEditor *>(editor())); // the next cell is open
+        }
     }
 
     void theNewRowIsTypedInto()

@@ -7,7 +7,7 @@ namespace {
 
 CellEditor *newCoshardEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
 {
-    return SplitCellEditor::canShow(value) ? new SplitCellEditor(false, parent) : nullptr;
+    return SplitCellEditor::canShow("coshard", value) ? new SplitCellEditor("coshard", parent) : nullptr;
 }
 
 void suggestCoshard(const ValueChoices &choices, std::vector<std::string> &texts)

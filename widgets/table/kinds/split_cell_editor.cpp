@@ -1,6 +1,7 @@
 #include "widgets/table/kinds/split_cell_editor.h"
 
 #include <QtWidgets/QAbstractItemView>
+#include <QtWidgets/QCheckBox>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QLineEdit>
 
@@ -29,23 +30,27 @@ QComboBox *newBox(QWidget *parent, const QString &name, int characters)
 
 } // namespace
 
-bool SplitCellEditor::canShow(const std::string &text)
+bool SplitCellEditor::canShow(const std::string &word, const std::string &text)
 {
     if (text.empty())
         return true;
-    const auto rule = ruleOf("split", text);
+    const auto rule = ruleOf(word, text);
     if (!rule)
         return false;
+    if (std::holds_alternative<CoshardRule>(*rule))
+        return true;
     const auto *split = std::get_if<OpTransRule>(&*rule);
     return split && split->steps.size() == 1 && split->steps.front().kind != SplitKind::Replicate
         && split->steps.front().sizes.empty();
 }
 
-SplitCellEditor::SplitCellEditor(bool withAxis, QWidget *parent)
+SplitCellEditor::SplitCellEditor(std::string word, QWidget *parent)
     : CellEditor(parent)
+    , m_word(std::move(word))
     , m_dimension(newBox(this, tr("Dimension"), 8))
     , m_parts(newBox(this, tr("Number of parts"), 4))
 {
+    const bool withAxis = m_word == "split";
     addField(m_dimension, 3);
     addField(m_parts, 2);
     m_parts->lineEdit()->setPlaceholderText(withAxis ? tr("parts of the axis") : tr("parts"));
@@ -54,8 +59,13 @@ SplitCellEditor::SplitCellEditor(bool withAxis, QWidget *parent)
         touch();
     });
     connect(m_parts, &QComboBox::currentTextChanged, this, &SplitCellEditor::touch);
-    if (!withAxis)
+    if (!withAxis) {
+        m_keep = new QCheckBox(tr("keep"), this);
+        m_keep->setToolTip(tr("Keep what the backward pass reads; else the parts run again there"));
+        addField(m_keep);
+        connect(m_keep, &QCheckBox::toggled, this, &SplitCellEditor::touch);
         return;
+    }
     m_axis = newBox(this, tr("Mesh axis"), 4);
     m_axis->lineEdit()->setPlaceholderText(tr("no axis"));
     addField(m_axis, 2);
@@ -71,6 +81,8 @@ QString SplitCellEditor::text() const
         text += QStringLiteral(" by ") + parts;
     if (!axis.isEmpty())
         text += QStringLiteral(" over ") + QString::fromStdString(asWord(axis.toStdString()));
+    if (m_keep && m_keep->isChecked())
+        text += QStringLiteral(" keep");
     return text;
 }
 
@@ -82,7 +94,16 @@ void SplitCellEditor::setText(const QString &text)
     m_parts->setEditText({});
     if (m_axis)
         m_axis->setEditText({});
-    if (const auto rule = ruleOf("split", text.toStdString())) {
+    if (m_keep) {
+        const QSignalBlocker keep(m_keep);
+        const auto rule = ruleOf(m_word, text.toStdString());
+        const auto *coshard = rule ? std::get_if<CoshardRule>(&*rule) : nullptr;
+        m_keep->setChecked(coshard && coshard->keep);
+        if (coshard) {
+            m_dimension->setEditText(QString::fromStdString(print(coshard->dimension)));
+            m_parts->setEditText(QString::number(coshard->parts));
+        }
+    } else if (const auto rule = ruleOf(m_word, text.toStdString())) {
         const SplitStep &step = std::get<OpTransRule>(*rule).steps.front();
         m_dimension->setEditText(step.kind == SplitKind::Value
                 ? QStringLiteral("value")

@@ -11,7 +11,7 @@ namespace {
 
 CellEditor *newSplitEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
 {
-    return SplitCellEditor::canShow(value) ? new SplitCellEditor(true, parent) : nullptr;
+    return SplitCellEditor::canShow("split", value) ? new SplitCellEditor("split", parent) : nullptr;
 }
 
 void suggestSplit(const ValueChoices &choices, std::vector<std::string> &texts)
