@@ -1,5 +1,7 @@
 #include "engine/graph/attention.h"
 
+#include "engine/graph/annotation.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -47,6 +49,16 @@ Range AttentionReach::keysOf(std::int64_t query, std::int64_t keys) const
     return range;
 }
 
+bool AttentionReach::mayMeet(Range queries, Range keys, std::int64_t all) const
+{
+    if (queries.size() < 1 || keys.size() < 1)
+        return false;
+    // What queries see moves along with them.
+    const std::int64_t begin = keysOf(queries.begin, all).begin;
+    const std::int64_t end = keysOf(queries.end - 1, all).end;
+    return std::max(begin, keys.begin) < std::min(end, keys.end);
+}
+
 double AttentionReach::meanKeys(double keys) const
 {
     const auto limit = static_cast<double>(window);
@@ -64,6 +76,36 @@ double AttentionReach::meanKeys(double keys) const
 AttentionReach attentionReach(const Attributes &attributes)
 {
     return {attributes.integer("causal") != 0, attributes.integer("offset"), attributes.integer("window")};
+}
+
+std::optional<AttentionSequences> attentionSequences(const Operator &op)
+{
+    if (op.kind != OperatorKind::Attention)
+        return std::nullopt;
+    // A backward annotation has the gradients of outputs before the inputs, and as many outputs behind them.
+    const auto &inputs = op.annotation.inputs;
+    const std::size_t first = op.direction == Direction::Backward ? 3 : 0;
+    const auto sequenceOf = [&](std::size_t slot) {
+        if (slot >= inputs.size() || inputs[slot].terms.size() < 2)
+            return -1;
+        const auto &terms = inputs[slot].terms;
+        return splittableFactor(op.annotation, terms[terms.size() - 2]).value_or(-1);
+    };
+    const AttentionSequences sequences{sequenceOf(first), sequenceOf(first + 1)};
+    if (sequences.queries < 0 || sequences.keys < 0)
+        return std::nullopt;
+    return sequences;
+}
+
+bool seesNothing(const Operator &op, const std::vector<Range> &ranges)
+{
+    const auto sequences = attentionSequences(op);
+    if (!sequences)
+        return false;
+    const auto keys = static_cast<std::size_t>(sequences->keys);
+    return !attentionReach(op.attributes)
+                .mayMeet(ranges[static_cast<std::size_t>(sequences->queries)], ranges[keys],
+                    op.annotation.dimensions[keys].size);
 }
 
 } // namespace planloom

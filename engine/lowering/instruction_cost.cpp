@@ -94,6 +94,8 @@ std::optional<CollectiveKind> collectiveOf(InstructionKind kind)
         return CollectiveKind::AllToAll;
     case InstructionKind::Broadcast:
         return CollectiveKind::Broadcast;
+    case InstructionKind::Shift:
+        return CollectiveKind::Shift;
     case InstructionKind::Send:
     case InstructionKind::Recv:
         return CollectiveKind::SendRecv;
@@ -145,6 +147,7 @@ Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::i
         return {bytes.count / ranks * (ranks - 1) + bytes.count % ranks * (ranks - 1) / ranks};
     case CollectiveKind::Broadcast: // The last of the chain passes nothing on.
         return position == ranks - 1 ? Bytes{} : bytes;
+    case CollectiveKind::Shift:
     case CollectiveKind::SendRecv:
         return bytes;
     }
@@ -223,6 +226,8 @@ LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &prog
     case InstructionKind::Cast:
     case InstructionKind::Weigh: // the rows' weights are small beside them
         return both(moving(in + out));
+    case InstructionKind::Merge:
+        return both(moving(2 * in + out));
     case InstructionKind::Update: // The new value takes the old one's place where nobody else needs it.
         return both(renames ? Nanoseconds{} : moving(2 * out));
     case InstructionKind::Offload:
