@@ -1,5 +1,5 @@
-// Attentions whose keys and values go round (engine/plan/ring.h). What a device does in turn t, with n = 3 and
-// queries i; [..] is the compute queue, the rest is under way beside it:
+// Attentions whose keys and values go round (engine/plan/ring.h). What a device does in turn t, with n = 3
+// and queries i; [..] is the compute queue, the rest is under way beside it:
 //
 //     forward     shift k, v --> turn 1   [attention (i, i)]
 //                 shift k, v --> turn 2   [attention (i, i - 1)][merge]
@@ -11,9 +11,9 @@
 //                 shift dk, dv            [attention (i, i - 2)][sum]
 //                 shift dk, dv --> home
 //
-// A shift of keys and values starts no earlier than the turn that it runs beside, so that besides its own part
-// a device never has more than that at work and the next. What arrives is kept for no other pass: it comes
-// round again.
+// A shift of keys and values starts no earlier than the turn that it runs beside, so that besides its own
+// part a device never has more than that at work and the next. What arrives is kept for no other pass: it
+// comes round again.
 
 #include "engine/lowering/box_algebra.h"
 #include "engine/lowering/lowering.h"
@@ -98,7 +98,8 @@ private:
     const std::vector<TransformedPart> &m_parts;
     std::vector<Turning> m_rings{};
     std::vector<bool> m_passes{}; ///< By input slot: goes round.
-    std::vector<bool> m_sumsPass{}; ///< By output slot: parts of one box, of all members, are summed as it goes round.
+    std::vector<bool>
+        m_sumsPass{}; ///< By output slot: parts of one box, of all members, are summed as it goes round.
     std::vector<bool> m_runs{}; ///< By part.
     std::size_t m_turns = 1; ///< Behind the last of them nobody has anything to do.
     std::vector<std::vector<BufferList>> m_arriving{}; ///< By ring and member: `passed` of the next turn.
@@ -107,8 +108,7 @@ private:
 
 /// Whether views of a slot are those of the keys' part alone: alike for all members of a ring, other in every
 /// part.
-bool Lowering::RingTurns::followsKeys(
-    std::vector<TensorView> TransformedPart::*views, std::size_t slot) const
+bool Lowering::RingTurns::followsKeys(std::vector<TensorView> TransformedPart::*views, std::size_t slot) const
 {
     for (const Turning &turning : m_rings) {
         const auto &parts = turning.ring.parts;
@@ -140,8 +140,8 @@ void Lowering::RingTurns::findWhatGoesRound()
     for (std::size_t slot = 0; slot < m_op.outputs.size(); ++slot) {
         const TensorId tensor = m_op.outputs[slot];
         m_sumsPass[slot] = tensor && m_lowering.isInParts(tensor) && m_weighing.by[slot] < 0
-            && combinationOf(m_op.annotation, slot) == Combination::Sum && !m_lowering.isWeightGradient(tensor)
-            && followsKeys(&TransformedPart::outputs, slot);
+            && combinationOf(m_op.annotation, slot) == Combination::Sum
+            && !m_lowering.isWeightGradient(tensor) && followsKeys(&TransformedPart::outputs, slot);
     }
     m_turns = m_rings.front().ring.size();
     // What sees no keys adds nothing. The first turn is that of the operator's own keys, and always runs, so
@@ -164,8 +164,8 @@ void Lowering::RingTurns::findWhatGoesRound()
         for (std::size_t member = 0; member < turning.ring.size(); ++member)
             for (std::size_t turn = 1; turn < turning.ring.size(); ++turn) {
                 const std::int32_t part = turning.ring.partOf(member, turn);
-                m_runs[static_cast<std::size_t>(part)] = !seesNothing(
-                    m_op, partBox(m_op.annotation, m_decision.partition, part, outer).ranges);
+                m_runs[static_cast<std::size_t>(part)] =
+                    !seesNothing(m_op, partBox(m_op.annotation, m_decision.partition, part, outer).ranges);
             }
     const auto anyRuns = [this](std::size_t turn) {
         return std::any_of(m_rings.begin(), m_rings.end(), [&](const Turning &turning) {
@@ -201,8 +201,8 @@ Result<void> Lowering::RingTurns::bringHome()
 }
 
 /// A buffer for what member `member` gets from the one before it, which sends `sent`.
-std::int32_t Lowering::RingTurns::arrival(const Turning &turning, std::size_t member, BufferInfo info,
-    std::int32_t sent, bool joined, bool waits)
+std::int32_t Lowering::RingTurns::arrival(
+    const Turning &turning, std::size_t member, BufferInfo info, std::int32_t sent, bool joined, bool waits)
 {
     const DeviceId device = turning.members[member].device;
     info.persistent = false;
@@ -431,8 +431,7 @@ Result<void> Lowering::RingTurns::run()
             shiftSums(turning); // until they are home
         for (Member &member : turning.members)
             for (auto &[slot, sum] : member.sums)
-                m_lowering.m_materializer.made(
-                    m_op.outputs[slot], m_block, std::move(sum), m_rings.size());
+                m_lowering.m_materializer.made(m_op.outputs[slot], m_block, std::move(sum), m_rings.size());
     }
     m_lowering.handOutSums(m_block);
     handOutMerged();

@@ -18,7 +18,8 @@ std::vector<Ring> ringsOf(const OperatorDecision &decision)
         std::int32_t left = p;
         for (std::size_t s = splits.size(); s-- > 0; left /= splits[s].parts)
             others[s] = left % splits[s].parts;
-        const auto member = static_cast<std::size_t>(std::exchange(others[static_cast<std::size_t>(decision.ringSplit)], 0));
+        const auto member =
+            static_cast<std::size_t>(std::exchange(others[static_cast<std::size_t>(decision.ringSplit)], 0));
         const auto keys = static_cast<std::size_t>(std::exchange(others.back(), 0));
         Ring &ring = rings[others];
         ring.parts.resize(members, std::vector<std::int32_t>(members, -1));
@@ -38,12 +39,12 @@ void chooseRings(PlanDraft &draft)
             continue;
         OperatorDecision &decision = draft.plan.decisions[i];
         const auto &splits = decision.partition.splits;
-        const auto found = std::find_if(
-            splits.begin(), splits.end(), [&](const Split &split) { return split.axis == binding.allowed.ring; });
+        const auto found = std::find_if(splits.begin(), splits.end(),
+            [&](const Split &split) { return split.axis == binding.allowed.ring; });
         if (found == splits.end()) {
             draft.fail(binding.ringRow,
-                "'" + draft.graph().operators[i].name + "' is not placed along mesh axis '" + binding.allowed.ring
-                    + "'",
+                "'" + draft.graph().operators[i].name + "' is not placed along mesh axis '"
+                    + binding.allowed.ring + "'",
                 "place it on the mesh");
             continue;
         }

@@ -7,8 +7,9 @@
 
 namespace planloom {
 
-/// Ring Attention (arXiv:2310.01889): an attention cut n x n, along its queries over n devices and, last, along
-/// its keys into n parts that each of them takes in turns. In turn t device i runs part (i, (i - t) mod n):
+/// Ring Attention (arXiv:2310.01889): an attention cut n x n, along its queries over n devices and, last,
+/// along its keys into n parts that each of them takes in turns. In turn t device i runs part (i, (i - t) mod
+/// n):
 ///
 ///              device 0    device 1    device 2
 ///     turn 0     0, 0        1, 1        2, 2       keys and values as they lie

@@ -28,8 +28,8 @@ Result<std::optional<OperatorMeaning>> RuleMeaning<RingRule>::of(
         return Error{ErrorCode::InvalidInput,
             "the keys of '" + attention.name
                 + "' cannot be split: it adds a mask to its scores, or has a sequence of one",
-            "select other attentions, or split this one along its queries (\"split ... : s over "
-                + rule.axis + "\")",
+            "select other attentions, or split this one along its queries (\"split ... : s over " + rule.axis
+                + "\")",
             ""};
     OperatorMeaning meaning;
     meaning.attention = AttentionMode::Fused;

@@ -15,8 +15,8 @@ void suggestRing(const ValueChoices &choices, std::vector<std::string> &texts)
 
 constinit const RuleCells kRingCells{
     .word = {.word = "ring", .shape = RuleTraits<RingRule>::shape, .value = "over cp"},
-    .meaning = QT_TRANSLATE_NOOP("planloom::ConstraintTable",
-        "queries over the devices of an axis; keys and values go round them"),
+    .meaning = QT_TRANSLATE_NOOP(
+        "planloom::ConstraintTable", "queries over the devices of an axis; keys and values go round them"),
     .suggest = suggestRing,
 };
 
