@@ -23,7 +23,8 @@ struct AttentionForm {
     bool causal = false;
     std::int64_t window = 0;
     double dropout = 0;
-    std::int64_t memory = 0; ///< Keys and values come from a sequence of this length of its own; 0: from the queries'.
+    std::int64_t memory =
+        0; ///< Keys and values come from a sequence of this length of its own; 0: from the queries'.
     bool masked = false; ///< By an input of booleans.
 };
 
@@ -40,7 +41,8 @@ inline GraphSnapshot attentionModel(const AttentionForm &form)
     GraphBuilder builder{"attention"};
     const TensorId x = builder.input("x", {DataType::Float32, {2, 8, 6}});
     const std::int64_t length = form.memory > 0 ? form.memory : 8;
-    const TensorId memory = form.memory > 0 ? builder.input("memory", {DataType::Float32, {2, length, 6}}) : x;
+    const TensorId memory =
+        form.memory > 0 ? builder.input("memory", {DataType::Float32, {2, length, 6}}) : x;
     const auto heads = [&](TensorId of, std::int64_t tokens, const std::string &name, std::int64_t count) {
         TensorId h =
             builder.one(OperatorKind::MatMul, {of, builder.weight(name + ".w", {6, count * 4})}, {}, name);
@@ -72,7 +74,8 @@ inline GraphSnapshot attentionModel(const AttentionForm &form)
 }
 
 /// Rows on devices of one node.
-inline Result<ExecutionPlan> planOfRows(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
+inline Result<ExecutionPlan> planOfRows(
+    const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
 {
     TRY(const auto table, parseTable(rows));
     TRY(const auto completion, completePlan(graph, devices, table));
