@@ -69,17 +69,20 @@ struct AttentionReach {
     /// How many of `keys` keys a query sees on average, where queries stand behind the first `offset` keys
     /// one by one: half of them if causal.
     double meanKeys(double keys) const;
+    /// The same of these queries and keys, both counted in the whole operator.
+    double meanKeys(Range queries, Range keys) const;
 };
 AttentionReach attentionReach(const Attributes &attributes);
 
 /// Where the annotation of an Attention, or of its backward operator, has the sequences: indices of
-/// identifiers.
+/// identifiers; -1 where a sequence cannot be split.
 struct AttentionSequences {
     std::int32_t queries = -1;
     std::int32_t keys = -1;
+    bool areSplittable() const { return queries >= 0 && keys >= 0; }
 };
-/// Nothing for all other operators, and where one of the two is no identifier of its own.
-std::optional<AttentionSequences> attentionSequences(const Operator &op);
+/// Both -1 for all other operators.
+AttentionSequences attentionSequences(const Operator &op);
 
 /// Whether the part of an Attention, or of its backward operator, with these ranges of its identifiers hides
 /// all its keys from all its queries, by causality or window: it makes zeros with no weight, and zero

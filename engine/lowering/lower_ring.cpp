@@ -153,11 +153,11 @@ void Lowering::RingTurns::findWhatGoesRound()
             allSummands = allSummands && m_parts.front().outputs[slot].value.count > 1
                 && (m_weighing.by[slot] >= 0 || m_weighing.weighs[slot] || m_sumsPass[slot]
                     || m_lowering.m_sumOf.count({m_id, slot}) > 0);
-    const auto sequences = attentionSequences(m_op);
+    const AttentionSequences sequences = attentionSequences(m_op);
     const auto o = static_cast<std::size_t>(m_id.index);
     const BatchInfo &batch = m_lowering.m_transformed.batch;
-    if (!allSummands || !sequences || batch.operatorDimension[o] == sequences->queries
-        || batch.operatorDimension[o] == sequences->keys)
+    if (!allSummands || batch.operatorDimension[o] == sequences.queries
+        || batch.operatorDimension[o] == sequences.keys)
         return;
     const auto outer = microBatchRanges(batch, m_lowering.m_graph, m_id, 0, batchCuts(m_lowering.m_plan));
     for (const Turning &turning : m_rings)

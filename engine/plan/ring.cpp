@@ -58,16 +58,16 @@ namespace {
 std::string ringProblem(const Operator &op, const OperatorDecision &decision)
 {
     const auto &splits = decision.partition.splits;
-    const auto sequences = attentionSequences(op);
-    if (!sequences || decision.attention != AttentionMode::Fused)
+    const AttentionSequences sequences = attentionSequences(op);
+    if (!sequences.areSplittable() || decision.attention != AttentionMode::Fused)
         return "only keys and values of an attention that does not keep its probabilities go round";
     const auto ring = static_cast<std::size_t>(decision.ringSplit);
     const auto cuts = [](const Split &split, std::int32_t dimension) {
         return split.kind == SplitKind::Dimension && split.dimension == dimension && split.sizes.empty()
             && split.over == SplitOver::Devices;
     };
-    if (ring + 1 >= splits.size() || !cuts(splits[ring], sequences->queries)
-        || !cuts(splits.back(), sequences->keys) || splits[ring].parts != splits.back().parts
+    if (ring + 1 >= splits.size() || !cuts(splits[ring], sequences.queries)
+        || !cuts(splits.back(), sequences.keys) || splits[ring].parts != splits.back().parts
         || std::any_of(
             splits.begin(), splits.end(), [](const Split &split) { return split.kind == SplitKind::Value; }))
         return "a ring takes as many equal parts of its queries as, last, of its keys";

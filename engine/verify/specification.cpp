@@ -150,9 +150,10 @@ void Specification::findEmptyParts(const ExecutionPlan &plan)
     for (std::size_t o = 0; o < graph.operators.size(); ++o) {
         const Operator &op = graph.operators[o];
         const OperatorId id{static_cast<std::int32_t>(o)};
-        const auto sequences = attentionSequences(op);
+        const AttentionSequences sequences = attentionSequences(op);
         const std::int32_t batch = plan.batch.operatorDimension[o];
-        if (!sequences || partCount(id) < 2 || batch == sequences->queries || batch == sequences->keys)
+        if (!sequences.areSplittable() || partCount(id) < 2 || batch == sequences.queries
+            || batch == sequences.keys)
             continue;
         const auto outer =
             m_once[o] ? std::vector<Range>{} : microBatchRanges(plan.batch, graph, id, 0, batchCuts(plan));

@@ -23,8 +23,8 @@ Result<std::optional<OperatorMeaning>> RuleMeaning<RingRule>::of(
     const MeshAxis *axis = findAxis(setting.mesh, rule.axis);
     if (attention.kind != OperatorKind::Attention || !axis)
         return std::optional<OperatorMeaning>{};
-    const auto sequences = attentionSequences(attention);
-    if (!sequences)
+    const AttentionSequences sequences = attentionSequences(attention);
+    if (!sequences.areSplittable())
         return Error{ErrorCode::InvalidInput,
             "the keys of '" + attention.name
                 + "' cannot be split: it adds a mask to its scores, or has a sequence of one",
@@ -35,11 +35,9 @@ Result<std::optional<OperatorMeaning>> RuleMeaning<RingRule>::of(
     meaning.attention = AttentionMode::Fused;
     if (axis->size < 2)
         return std::optional(std::move(meaning));
-    Split queries{.kind = SplitKind::Dimension,
-        .dimension = sequences->queries,
-        .parts = axis->size,
-        .axis = rule.axis};
-    Split keys{.kind = SplitKind::Dimension, .dimension = sequences->keys, .parts = axis->size};
+    Split queries{
+        .kind = SplitKind::Dimension, .dimension = sequences.queries, .parts = axis->size, .axis = rule.axis};
+    Split keys{.kind = SplitKind::Dimension, .dimension = sequences.keys, .parts = axis->size};
     for (const Split &split : {queries, keys})
         TRY_VOID(checkPartition(attention, {{split}}));
     meaning.axes.push_back({rule.axis, Allowed<Split>::only(std::move(queries))});
