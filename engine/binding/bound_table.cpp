@@ -292,6 +292,10 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
         now.splitBackward = true;
         binding.splitBackwardRow = row;
     }
+    if (!meaning.ring.empty()) {
+        now.ring = meaning.ring;
+        binding.ringRow = row;
+    }
     if (meaning.offloaded) {
         now.offloaded = true;
         binding.offloadRow = row;

@@ -54,7 +54,7 @@ std::string_view takeWord(std::string_view &line)
 bool isRow(std::string_view line)
 {
     static constexpr std::string_view kRules[] = {"mesh", "micro-batches", "split", "replicate", "coshard",
-        "place", "order", "schedule", "stage", "recompute", "zero1", "zero2", "zero3", "offload",
+        "place", "order", "schedule", "stage", "recompute", "zero1", "zero2", "zero3", "offload", "ring",
         "split-backward", "communicate", "in-flight", "limit", "precision", "overlap", "attention"};
     std::string_view word = takeWord(line);
     if (word == "off")

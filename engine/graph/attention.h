@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace planloom {
 
@@ -63,10 +64,29 @@ struct AttentionReach {
 
     /// The keys that query `query` sees, of `keys` in all; both counted in the whole operator. May be empty.
     Range keysOf(std::int64_t query, std::int64_t keys) const;
+    /// Whether some query in `queries` may see a key in `keys`, of `all` in all. False is certain.
+    bool mayMeet(Range queries, Range keys, std::int64_t all) const;
     /// How many of `keys` keys a query sees on average, where queries stand behind the first `offset` keys
     /// one by one: half of them if causal.
     double meanKeys(double keys) const;
+    /// The same of these queries and keys, both counted in the whole operator.
+    double meanKeys(Range queries, Range keys) const;
 };
 AttentionReach attentionReach(const Attributes &attributes);
+
+/// Where the annotation of an Attention, or of its backward operator, has the sequences: indices of
+/// identifiers; -1 where a sequence cannot be split.
+struct AttentionSequences {
+    std::int32_t queries = -1;
+    std::int32_t keys = -1;
+    bool areSplittable() const { return queries >= 0 && keys >= 0; }
+};
+/// Both -1 for all other operators.
+AttentionSequences attentionSequences(const Operator &op);
+
+/// Whether the part of an Attention, or of its backward operator, with these ranges of its identifiers hides
+/// all its keys from all its queries, by causality or window: it makes zeros with no weight, and zero
+/// gradients. `ranges` are those of `partBox`, in the whole operator's coordinates.
+bool seesNothing(const Operator &op, const std::vector<Range> &ranges);
 
 } // namespace planloom

@@ -73,11 +73,12 @@ std::string pathOf(const Graph &graph, ScopeId scope)
 const Shape &shapeInFiles(const Graph &graph, TensorId id)
 {
     const Tensor &tensor = graph.at(id);
-    if (!tensor.fileShape.empty())
-        return tensor.fileShape;
-    if (tensor.of && graph.at(tensor.of).type.shape == tensor.type.shape)
-        return shapeInFiles(graph, tensor.of);
-    return tensor.type.shape;
+    if (!tensor.fileShape.empty() || !tensor.of)
+        return tensor.fileShape.empty() ? tensor.type.shape : tensor.fileShape;
+    // What belongs to a weight names the weight itself.
+    const Tensor &weight = graph.at(tensor.of);
+    return weight.type.shape == tensor.type.shape && !weight.fileShape.empty() ? weight.fileShape
+                                                                               : tensor.type.shape;
 }
 
 const std::string &nameInFiles(const Tensor &tensor)

@@ -21,6 +21,7 @@ double ringBytes(CollectiveKind kind, double bytes, double n)
         return (n - 1) / n * bytes;
     case CollectiveKind::Broadcast:
     case CollectiveKind::SendRecv:
+    case CollectiveKind::Shift:
         return bytes;
     }
     return bytes;
@@ -135,7 +136,8 @@ CommunicationLoad collectiveLoad(
     double sent = ringBytes(kind, count, n); // by one member
     if (links.architecture == LinkArchitecture::SharedMemory) {
         load.latency = (kind == CollectiveKind::AllReduce ? 2 : 1) * links.intraLatency.value;
-    } else if (kind == CollectiveKind::SendRecv || kind == CollectiveKind::AllToAll) {
+    } else if (kind == CollectiveKind::SendRecv || kind == CollectiveKind::Shift
+        || kind == CollectiveKind::AllToAll) {
         load.latency = shape.nodes == 1 ? links.intraLatency.value
                                         : links.interLatency.value + outerLatency(links, shape);
     } else {
@@ -186,7 +188,7 @@ double collectiveSeconds(const Interconnect &links, CollectiveKind kind, Bytes b
     const double count = static_cast<double>(bytes.count);
     if (links.architecture == LinkArchitecture::SharedMemory)
         return sharedMemorySeconds(links, kind, count, shape.ranks);
-    if (kind == CollectiveKind::SendRecv)
+    if (kind == CollectiveKind::SendRecv || kind == CollectiveKind::Shift) // each has a card of its own
         return sendSeconds(links, count, shape);
     if (kind == CollectiveKind::AllToAll)
         return allToAllSeconds(links, count, shape);

@@ -15,7 +15,8 @@ enum class CollectiveKind : std::uint8_t {
     ReduceScatter,
     AllToAll,
     Broadcast,
-    SendRecv
+    SendRecv,
+    Shift, ///< Every member sends to the next and receives from the one before, all at once.
 };
 
 /// Seconds one operator (or part) takes: max(FLOPs / achievable, bytes / achievable bandwidth) + launch.
@@ -26,8 +27,8 @@ double operatorSeconds(
 /// Seconds of a collective by NCCL 2.28's own tuning model (runtime-facts.md, section 5): the best over
 /// algorithm and protocol of latency + bytes / bandwidth.
 ///
-/// @param bytes    AllReduce, Broadcast, SendRecv: of the tensor on one device. AllGather: of the gathered
-/// output.
+/// @param bytes    AllReduce, Broadcast, SendRecv, Shift: of the tensor on one device. AllGather: of the
+/// gathered output.
 ///                 ReduceScatter: of the input on one device. AllToAll: of the input on one device.
 /// @param members  devices of the group; a group of one takes no time
 double collectiveSeconds(

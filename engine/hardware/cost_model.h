@@ -22,6 +22,9 @@ struct KernelQuery {
     Bytes spared{}; ///< Of its operands, what the launch keeps in registers: neither read nor written.
     AttentionMode attention = AttentionMode::Fused; ///< Of an attention operator.
     std::int32_t deviceClass = 0; ///< Of the device that runs it.
+    /// Of a part of an attention: how many of its keys a query sees on average. Below 0: as of queries that
+    /// stand behind `offset` keys one by one.
+    double seenKeys = -1;
 };
 
 /// What everything costs, in seconds: the one home of times. Layout search, stage balancing, order estimates,

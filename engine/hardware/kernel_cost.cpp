@@ -81,10 +81,11 @@ double attentionSeconds(const DeviceModel &device, const KernelQuery &query)
     const double width = static_cast<double>(q->back());
     const double keys = static_cast<double>((*k)[k->size() - 2]);
     const AttentionReach reach = attentionReach(query.op.attributes);
+    const double usual = reach.meanKeys(keys);
+    const double seen = query.seenKeys < 0 ? usual : query.seenKeys;
     if (query.attention == AttentionMode::Plain) {
         // Every score is computed, hidden or not.
-        const double seen = reach.meanKeys(keys);
-        const double flops = seen > 0 ? work.flops * keys / seen : work.flops;
+        const double flops = usual > 0 ? work.flops * keys / usual : work.flops;
         double scores = keys;
         for (std::size_t d = 0; d + 1 < q->size(); ++d)
             scores *= static_cast<double>((*q)[d]);
@@ -94,7 +95,11 @@ double attentionSeconds(const DeviceModel &device, const KernelQuery &query)
         return flops / (peak * device.productEfficiency.value) + bytes / bytesRate(device)
             + (query.joined ? 0 : (kPlainLaunches + (drops ? 1 : 0)) * device.launchLatency.value);
     }
-    const double rate = peak * attentionShapeEfficiency(device, backward, reach.causal, width, keys);
+    // A part whose queries see all its keys runs as without a mask.
+    const bool hides = reach.causal && (query.seenKeys < 0 || seen < keys);
+    const double rate = peak * attentionShapeEfficiency(device, backward, hides, width, keys);
+    if (usual > 0)
+        work.flops *= seen / usual;
     return std::max(work.flops / rate, work.bytes / bytesRate(device));
 }
 

@@ -307,8 +307,8 @@ std::optional<CollectiveCost> collectiveCost(const Interconnect &links, Collecti
     CollectiveAlgorithm algorithm, CollectiveProtocol protocol, GroupShape shape)
 {
     assert(shape.nodes >= 1 && shape.nodes <= shape.ranks);
-    if (shape.ranks < 2 || kind == CollectiveKind::SendRecv || kind == CollectiveKind::AllToAll
-        || links.architecture == LinkArchitecture::SharedMemory)
+    if (shape.ranks < 2 || kind == CollectiveKind::SendRecv || kind == CollectiveKind::Shift
+        || kind == CollectiveKind::AllToAll || links.architecture == LinkArchitecture::SharedMemory)
         return std::nullopt;
     if (protocol == CollectiveProtocol::LowLatency128 && !isNvlink(links.architecture))
         return std::nullopt; // Needs 128-byte stores to arrive whole.

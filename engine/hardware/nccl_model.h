@@ -77,7 +77,7 @@ double outerLatency(const Interconnect &links, GroupShape shape);
 /// Latency and bandwidth of one algorithm and protocol, by NCCL 2.28's tuning model (src/graph/tuning.cc;
 /// constants in runtime-facts.md, section 5). Without the corrections that depend on the size; see
 /// `collectiveTime`.
-/// @return nothing where NCCL does not offer the combination (also for SendRecv and AllToAll)
+/// @return nothing where NCCL does not offer the combination (also for SendRecv, Shift and AllToAll)
 std::optional<CollectiveCost> collectiveCost(const Interconnect &links, CollectiveKind kind,
     CollectiveAlgorithm algorithm, CollectiveProtocol protocol, GroupShape shape);
 

@@ -46,6 +46,7 @@ bool isCommunication(InstructionKind kind)
     case InstructionKind::ReduceScatter:
     case InstructionKind::AllToAll:
     case InstructionKind::Broadcast:
+    case InstructionKind::Shift:
     case InstructionKind::Send:
     case InstructionKind::Recv:
         return true;
@@ -71,7 +72,8 @@ const char *nameOf(InstructionKind kind)
 {
     static constexpr std::array<const char *, kInstructionKindCount> kNames{"load", "kernel", "accumulate",
         "select", "concat", "sum", "value-select", "all-reduce", "all-gather", "reduce-scatter", "all-to-all",
-        "broadcast", "send", "recv", "store", "update", "cast", "weigh", "offload", "fetch"};
+        "broadcast", "send", "recv", "store", "update", "cast", "weigh", "offload", "fetch", "shift",
+        "merge"};
     return kNames[static_cast<std::size_t>(kind)];
 }
 

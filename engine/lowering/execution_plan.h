@@ -49,8 +49,13 @@ enum class InstructionKind : std::uint8_t {
            ///< row: a summand of a value that is `Combination::Weighted`.
     Offload, ///< (in) -> out: the same in host memory. Into a persistent buffer it writes the new value.
     Fetch, ///< (in) -> out: what waits in host memory, back on the device.
+    Shift, ///< (in) -> out: member i's to member i + 1 of `group`, the last one's to member 0: one step of a
+           ///< ring.
+    Merge, ///< (part, its log-sum-exp, another part, its log-sum-exp) -> (part, its log-sum-exp): of means
+           ///< under a softmax over two sets of elements that over both (`Combination::Weighted`), row by
+           ///< row.
 };
-constexpr std::size_t kInstructionKindCount = static_cast<std::size_t>(InstructionKind::Fetch) + 1;
+constexpr std::size_t kInstructionKindCount = static_cast<std::size_t>(InstructionKind::Merge) + 1;
 
 /// Copies between a device and its host.
 inline bool isHostCopy(InstructionKind kind)
@@ -111,7 +116,8 @@ struct BufferInfo {
     IndexMask index{}; ///< For micro-batch 0; that of micro-batch i is shifted by `ExecutionPlan::boxOf`.
     SummandSet summands{};
     ValueMask valuePart{}; ///< Not {0, 1} only for the output of a ValueSelect.
-    /// A part of a value that is `Combination::Weighted` as its operator made it: no summand before a Weigh.
+    /// A part of a value that is `Combination::Weighted` as its operator made it, or several merged: no
+    /// summand before a Weigh.
     bool unweighed = false;
     bool perMicroBatch = true; ///< One instance for each micro-batch; else one for the step (or for ever).
     bool persistent = false; ///< Lives across steps: weights, buffers, optimizer state.

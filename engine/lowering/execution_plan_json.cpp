@@ -23,7 +23,8 @@ constexpr std::array kInstructionKinds{InstructionKind::Load, InstructionKind::K
     InstructionKind::ValueSelect, InstructionKind::AllReduce, InstructionKind::AllGather,
     InstructionKind::ReduceScatter, InstructionKind::AllToAll, InstructionKind::Broadcast,
     InstructionKind::Send, InstructionKind::Recv, InstructionKind::Store, InstructionKind::Update,
-    InstructionKind::Cast, InstructionKind::Weigh, InstructionKind::Offload, InstructionKind::Fetch};
+    InstructionKind::Cast, InstructionKind::Weigh, InstructionKind::Offload, InstructionKind::Fetch,
+    InstructionKind::Shift, InstructionKind::Merge};
 constexpr std::array kBufferTypes{
     DataType::Float32, DataType::Float16, DataType::BFloat16, DataType::Float8E4M3, DataType::Float8E5M2};
 constexpr std::array kSegmentKinds{SegmentKind::Prologue, SegmentKind::Forward, SegmentKind::Backward,
@@ -129,7 +130,8 @@ bool combines(const ExecutionPlan &plan)
     for (const DeviceProgram &device : plan.devices)
         for (const Segment &segment : device.segments)
             for (const Instruction &instruction : segment.instructions)
-                if (instruction.combination != Combination::Sum || instruction.kind == InstructionKind::Weigh)
+                if (instruction.combination != Combination::Sum || instruction.kind == InstructionKind::Weigh
+                    || instruction.kind == InstructionKind::Merge)
                     return true;
     return false;
 }

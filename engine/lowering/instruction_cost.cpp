@@ -74,9 +74,9 @@ double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, co
         inputs[slot] = slotType(plan, program, instruction, op.inputs, instruction.inputs, slot, false);
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
         outputs[slot] = slotType(plan, program, instruction, op.outputs, instruction.outputs, slot, true);
-    return costs.kernel(
-        {op, inputs, outputs, arithmeticOf(*plan.graph, op, precisionOf(plan, instruction.op)),
-            instruction.joined, spared, attentionOf(plan, instruction.op), deviceClass});
+    return costs.kernel({op, inputs, outputs,
+        arithmeticOf(*plan.graph, op, precisionOf(plan, instruction.op)), instruction.joined, spared,
+        attentionOf(plan, instruction.op), deviceClass, seenKeysOf(plan, instruction)});
 }
 
 } // namespace
@@ -94,6 +94,8 @@ std::optional<CollectiveKind> collectiveOf(InstructionKind kind)
         return CollectiveKind::AllToAll;
     case InstructionKind::Broadcast:
         return CollectiveKind::Broadcast;
+    case InstructionKind::Shift:
+        return CollectiveKind::Shift;
     case InstructionKind::Send:
     case InstructionKind::Recv:
         return CollectiveKind::SendRecv;
@@ -145,6 +147,7 @@ Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::i
         return {bytes.count / ranks * (ranks - 1) + bytes.count % ranks * (ranks - 1) / ranks};
     case CollectiveKind::Broadcast: // The last of the chain passes nothing on.
         return position == ranks - 1 ? Bytes{} : bytes;
+    case CollectiveKind::Shift:
     case CollectiveKind::SendRecv:
         return bytes;
     }
@@ -174,6 +177,39 @@ Bytes sparedBytes(
             if (dies(instructions[i], output))
                 spare(output);
     return spared;
+}
+
+double seenKeysOf(const ExecutionPlan &plan, const Instruction &instruction)
+{
+    if (instruction.kind != InstructionKind::Kernel)
+        return -1;
+    const Operator &op = plan.graph->at(instruction.op);
+    const auto o = static_cast<std::size_t>(instruction.op.index);
+    if (op.kind != OperatorKind::Attention || o >= plan.partitions.size() || instruction.part < 0
+        || instruction.part >= partCount(plan.partitions[o]) / unitParts(plan.partitions[o]))
+        return -1;
+    const AttentionReach reach = attentionReach(op.attributes);
+    const AttentionSequences sequences = attentionSequences(op);
+    const auto &splits = plan.partitions[o].splits;
+    const bool cut = std::any_of(splits.begin(), splits.end(), [&](const Split &split) {
+        return split.kind == SplitKind::Dimension && split.dimension >= 0
+            && (split.dimension == sequences.queries || split.dimension == sequences.keys);
+    });
+    if (!cut || sequences.queries < 0 || (!reach.causal && reach.window == 0))
+        return -1;
+    const auto outer = microBatchRanges(plan.batch, *plan.graph, instruction.op, 0, batchCuts(plan));
+    const auto ranges =
+        partBox(op.annotation, plan.partitions[o], instruction.part * unitParts(plan.partitions[o]), outer)
+            .ranges;
+    Range keys;
+    if (sequences.keys >= 0) {
+        keys = ranges[static_cast<std::size_t>(sequences.keys)];
+    } else { // cannot be cut: all of them
+        const Operator &forward = op.direction == Direction::Backward ? plan.graph->at(op.mirror) : op;
+        const Shape &shape = plan.graph->at(forward.inputs[1]).type.shape;
+        keys.end = shape[shape.size() - 2];
+    }
+    return reach.meanKeys(ranges[static_cast<std::size_t>(sequences.queries)], keys);
 }
 
 LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &program,
@@ -223,6 +259,8 @@ LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &prog
     case InstructionKind::Cast:
     case InstructionKind::Weigh: // the rows' weights are small beside them
         return both(moving(in + out));
+    case InstructionKind::Merge:
+        return both(moving(2 * in + out));
     case InstructionKind::Update: // The new value takes the old one's place where nobody else needs it.
         return both(renames ? Nanoseconds{} : moving(2 * out));
     case InstructionKind::Offload:

@@ -29,6 +29,10 @@ Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::i
 Bytes sparedBytes(
     const DeviceProgram &program, const std::vector<Instruction> &instructions, std::size_t index);
 
+/// How many of its keys a query of a part of an attention sees on average, by causality and window; below 0
+/// for all other instructions, and where every part sees as many as any of its shape.
+double seenKeysOf(const ExecutionPlan &plan, const Instruction &instruction);
+
 /// Durations of instructions that involve one device alone.
 struct LocalDuration {
     Nanoseconds usual{};

@@ -1,3 +1,4 @@
+#include "engine/lowering/box_algebra.h"
 #include "engine/lowering/lowering.h"
 
 #include <algorithm>
@@ -24,8 +25,9 @@ bool Lowering::isLeftOut(OperatorId id, bool output, std::size_t slot) const
 }
 
 /// Buffers of the parts with these numbers by slot; -1 where absent.
-Result<std::vector<BufferList>> Lowering::gatherInputs(
-    OperatorId id, std::int32_t block, const std::vector<std::size_t> &numbers)
+/// @param passed  by slot: inputs that come another way; empty for none
+Result<std::vector<BufferList>> Lowering::gatherInputs(OperatorId id, std::int32_t block,
+    const std::vector<std::size_t> &numbers, const std::vector<bool> &passed)
 {
     const auto &all = m_transformed.operators[static_cast<std::size_t>(id.index)];
     std::vector<const TransformedPart *> parts;
@@ -40,7 +42,7 @@ Result<std::vector<BufferList>> Lowering::gatherInputs(
     std::vector<Need> needs;
     for (std::size_t slot = 0; slot < slots; ++slot) {
         const TensorId tensor = op.inputs[slot];
-        if (!tensor || isLeftOut(id, false, slot))
+        if (!tensor || isLeftOut(id, false, slot) || (slot < passed.size() && passed[slot]))
             continue;
         needs.clear();
         needs.reserve(parts.size());
@@ -97,11 +99,90 @@ std::int32_t Lowering::castBuffer(
     return copy;
 }
 
-/// @param turn  of its region, whose parts alone are to run; -1 for all
-Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool recompute, std::int32_t turn)
+/// Runs one part, on buffers for its inputs by slot.
+/// @param besides  by slot: summands of other parts, which add nothing to it and do not run; may be empty
+/// @return buffers of its outputs by slot; -1 where nobody wants one
+BufferList Lowering::emitPart(OperatorId id, std::int32_t block, bool recompute, std::size_t number,
+    const BufferList &inputs, const Weighing &weighing, const std::vector<SummandSet> &besides)
 {
     const Operator &op = shareOf(id, block);
     const auto o = static_cast<std::size_t>(id.index);
+    const TransformedPart &part = m_transformed.operators[o][number];
+    const bool noneWanted = std::none_of(
+        op.outputs.begin(), op.outputs.end(), [this](TensorId tensor) { return tensor && isWanted(tensor); });
+    Instruction kernel{.kind = InstructionKind::Kernel,
+        .op = id,
+        .part = static_cast<std::int32_t>(number),
+        .recompute = recompute,
+        .inputs = inputs};
+    for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+        const TensorView &view = part.outputs[slot];
+        // Plain attention has its probabilities in memory even where nobody reads them again.
+        const bool kept = (op.outputs[slot] && isWanted(view.tensor)) || weighing.weighs[slot]
+            || static_cast<std::int32_t>(slot) == probabilitiesOutput(op) || noneWanted;
+        if (!op.outputs[slot] || !kept || isLeftOut(id, true, slot)) {
+            kernel.outputs.push_back(-1);
+            continue;
+        }
+        BufferInfo info{.tensor = view.tensor,
+            .dataType = m_types.made(id, slot),
+            .index = view.index,
+            .memory = memoryOf(view.tensor)};
+        info.perMicroBatch = isPass(m_builder.block(block).kind);
+        if (isInParts(view.tensor)) {
+            info.summands = {m_transformed.summandBase[o][slot] + view.value.index};
+            if (slot < besides.size())
+                info.summands = unionOf(info.summands, besides[slot]);
+            if (static_cast<std::int32_t>(info.summands.size())
+                == m_transformed.summandCount[static_cast<std::size_t>(view.tensor.index)])
+                info.summands.clear();
+        }
+        info.unweighed = weighing.by[slot] >= 0 && !info.summands.empty();
+        kernel.outputs.push_back(m_builder.addBuffer(part.device, std::move(info)));
+    }
+    const BufferList outputs = kernel.outputs;
+    m_builder.emit(part.device, block, std::move(kernel));
+    return outputs;
+}
+
+/// Hands over what a part made of output `slot`, which needs no weighing, to those who read it.
+/// @param summand  its own number
+/// @param expected  as of `Materializer::made`
+void Lowering::handOver(OperatorId id, std::int32_t block, std::size_t slot, std::int32_t summand,
+    Holding made, std::size_t expected)
+{
+    const TensorId tensor = m_graph.at(id).outputs[slot];
+    const DataType type = m_builder.buffer(made.device, made.buffer).dataType;
+    const DataType kept = m_types.accumulated(tensor);
+    const TensorView view{tensor, made.box};
+    if (isWeightGradient(tensor)) { // adding widens by itself
+        if (type != kept && sizeOf(type) >= sizeOf(kept))
+            made.buffer = castBuffer(made.device, block, id, made.buffer, kept);
+        if (isCutByMicroBatch(tensor)) {
+            const ShardedWeight &sharded = *shardedWeight(m_graph.at(tensor).of, 2);
+            if (addToSum(view, made.device, block, id, slot, summand, made.buffer))
+                return;
+            if (!sharded.shard && type != kept && sizeOf(type) < sizeOf(kept))
+                made.buffer = castBuffer(made.device, block, id, made.buffer, kept);
+            addToShards(sharded, tensor, made.device, block, made.box, summand, made.buffer);
+            return;
+        }
+        accumulate(tensor, made.device, block, id, made.box, summand, made.buffer);
+        return;
+    }
+    if (addToSum(view, made.device, block, id, slot, summand, made.buffer))
+        return;
+    if (type != kept) // another operator makes summands of it in another type
+        made.buffer = castBuffer(made.device, block, id, made.buffer, kept);
+    m_materializer.made(tensor, block, std::move(made), expected);
+}
+
+/// @param turn  of its region, whose parts alone are to run; -1 for all
+Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool recompute, std::int32_t turn)
+{
+    const auto o = static_cast<std::size_t>(id.index);
+    if (m_plan.decisions[o].ringSplit >= 0)
+        return emitRing(id, block, recompute);
     const auto &parts = m_transformed.operators[o];
     std::vector<std::size_t> numbers;
     numbers.reserve(parts.size());
@@ -111,71 +192,19 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
     TRY(const auto inputs, gatherInputs(id, block, numbers));
     TRY(auto weighing, weighingOf(id));
     m_builder.noteSlice(block);
-    const bool noneWanted = std::none_of(
-        op.outputs.begin(), op.outputs.end(), [this](TensorId tensor) { return tensor && isWanted(tensor); });
-    const SegmentKind kind = m_builder.block(block).kind;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const std::size_t p = numbers[i];
-        const TransformedPart &part = parts[p];
-        Instruction kernel{.kind = InstructionKind::Kernel,
-            .op = id,
-            .part = static_cast<std::int32_t>(p),
-            .recompute = recompute,
-            .inputs = inputs[i]};
-        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
-            const TensorView &view = part.outputs[slot];
-            // Plain attention has its probabilities in memory even where nobody reads them again.
-            const bool kept = (op.outputs[slot] && isWanted(view.tensor)) || weighing.weighs[slot]
-                || static_cast<std::int32_t>(slot) == probabilitiesOutput(op) || noneWanted;
-            if (!op.outputs[slot] || !kept || isLeftOut(id, true, slot)) {
-                kernel.outputs.push_back(-1);
-                continue;
-            }
-            BufferInfo info{.tensor = view.tensor,
-                .dataType = m_types.made(id, slot),
-                .index = view.index,
-                .memory = memoryOf(view.tensor)};
-            info.perMicroBatch = isPass(kind);
-            info.unweighed = weighing.by[slot] >= 0;
-            if (isInParts(view.tensor))
-                info.summands = {m_transformed.summandBase[o][slot] + view.value.index};
-            kernel.outputs.push_back(m_builder.addBuffer(part.device, std::move(info)));
-        }
-        const BufferList outputs = kernel.outputs;
-        m_builder.emit(part.device, block, std::move(kernel));
-        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+        const TransformedPart &part = parts[numbers[i]];
+        const BufferList outputs = emitPart(id, block, recompute, numbers[i], inputs[i], weighing);
+        for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
             if (outputs[slot] < 0)
                 continue;
             const TensorView &view = part.outputs[slot];
             const std::int32_t summand = m_transformed.summandBase[o][slot] + view.value.index;
-            const DataType made = m_types.made(id, slot);
-            const DataType kept = m_types.accumulated(view.tensor);
-            std::int32_t buffer = outputs[slot];
+            Holding made{part.device, view.index, {summand}, outputs[slot]};
             if (weighing.by[slot] >= 0 || weighing.weighs[slot])
-                weighing.made[slot].push_back({part.device, view.index, {summand}, buffer});
-            if (weighing.by[slot] >= 0)
-                continue;
-            if (isWeightGradient(view.tensor)) { // adding widens by itself
-                if (made != kept && sizeOf(made) >= sizeOf(kept))
-                    buffer = castBuffer(part.device, block, id, buffer, kept);
-                if (isCutByMicroBatch(view.tensor)) {
-                    const ShardedWeight &sharded = *shardedWeight(m_graph.at(view.tensor).of, 2);
-                    if (addToSum(view, part.device, block, id, slot, summand, buffer))
-                        continue;
-                    if (!sharded.shard && made != kept && sizeOf(made) < sizeOf(kept))
-                        buffer = castBuffer(part.device, block, id, buffer, kept);
-                    addToShards(sharded, view.tensor, part.device, block, view.index, summand, buffer);
-                    continue;
-                }
-                accumulate(view.tensor, part.device, block, id, view.index, summand, buffer);
-                continue;
-            }
-            if (addToSum(view, part.device, block, id, slot, summand, buffer))
-                continue;
-            if (made != kept) // another operator makes summands of it in another type
-                buffer = castBuffer(part.device, block, id, buffer, kept);
-            m_materializer.made(
-                view.tensor, block, {part.device, view.index, {summand}, buffer}, numbers.size());
+                weighing.made[slot].push_back(made);
+            if (weighing.by[slot] < 0)
+                handOver(id, block, slot, summand, std::move(made), numbers.size());
         }
     }
     return weighParts(id, block, weighing);

@@ -208,6 +208,7 @@ void Lowering::chooseSums(const std::vector<OperatorId> &members)
             const TensorId tensor = outputs[slot];
             // Gradients of weights have accumulators of the step, unless they are cut in every micro-batch.
             if (!tensor || read.count(tensor) > 0
+                || combinationOf(m_graph.at(id).annotation, slot) != Combination::Sum
                 || (isWeightGradient(tensor)
                     && (!isCutByMicroBatch(tensor) || shardedWeight(m_graph.at(tensor).of, 2)->shard)))
                 continue;

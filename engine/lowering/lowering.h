@@ -106,14 +106,20 @@ private:
     std::vector<OperatorId> readAgain(const std::vector<OperatorId> &members, std::int32_t block) const;
     Result<void> recomputeGroup(std::int32_t group, std::int32_t block);
     Result<void> emitOperator(OperatorId id, std::int32_t block, bool recompute, std::int32_t turn = -1);
-    Result<std::vector<BufferList>> gatherInputs(
-        OperatorId id, std::int32_t block, const std::vector<std::size_t> &parts);
+    Result<std::vector<BufferList>> gatherInputs(OperatorId id, std::int32_t block,
+        const std::vector<std::size_t> &parts, const std::vector<bool> &passed = {});
     /// Outputs of an operator whose parts have to be weighed (`Combination::Weighted`), by slot.
     struct Weighing {
         std::vector<std::int32_t> by{}; ///< The slot of the log-sum-exps; -1 where there is nothing to weigh.
         std::vector<bool> weighs{}; ///< Another output is weighed by it.
         std::vector<std::vector<Holding>> made{}; ///< What the parts made of both, in one order.
     };
+    BufferList emitPart(OperatorId id, std::int32_t block, bool recompute, std::size_t number,
+        const BufferList &inputs, const Weighing &weighing, const std::vector<SummandSet> &besides = {});
+    void handOver(OperatorId id, std::int32_t block, std::size_t slot, std::int32_t summand, Holding made,
+        std::size_t expected = 1);
+    class RingTurns;
+    Result<void> emitRing(OperatorId id, std::int32_t block, bool recompute);
     /// NotSupported where what is kept of one part would not be that of the whole.
     Result<Weighing> weighingOf(OperatorId id) const;
     Result<void> weighParts(OperatorId id, std::int32_t block, const Weighing &weighing);

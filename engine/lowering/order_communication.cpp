@@ -179,8 +179,9 @@ private:
         const auto theirs = blocksOf(m_materialized, graph, order.secondPart, order.second);
         if (mine.empty())
             return refused(order,
-                order.part == CommunicationPart::Sends ? "the selected operators' stages send nothing"
-                                                       : "no gradients of the selected operators are reduced behind their backward pass",
+                order.part == CommunicationPart::Sends
+                    ? "the selected operators' stages send nothing"
+                    : "no gradients of the selected operators are reduced behind their backward pass",
                 "remove the row, or select others");
         if (theirs.empty())
             return refused(order,
@@ -189,8 +190,8 @@ private:
                     ? "the stages of the second selection send nothing"
                     : "no gradients of the second selection are reduced",
                 "remove the row, or select others");
-        const bool once = order.part == CommunicationPart::Reductions
-            || order.secondPart == CommunicationPart::Reductions;
+        const bool once =
+            order.part == CommunicationPart::Reductions || order.secondPart == CommunicationPart::Reductions;
         bool meet = false;
         bool any = false;
         for (const std::int32_t a : mine)

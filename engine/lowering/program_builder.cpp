@@ -204,6 +204,7 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
             auto &instructions = device.byBlock[block];
             for (std::size_t i = 0; overlap == CollectiveOverlap::Tensor && i < instructions.size(); ++i)
                 instructions[i].overlaps = queueOf(instructions[i]) == QueueKind::Tensor
+                    && instructions[i].kind != InstructionKind::Shift // which runs beside attentions already
                     && overlapPartner(graph, instructions, i).has_value();
         }
     }

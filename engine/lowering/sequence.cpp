@@ -149,9 +149,9 @@ bool isSameButForOrder(const Plan &a, const Plan &b)
             [](const OperatorDecision &x, const OperatorDecision &y) { // whatever they follow from
                 return x.partition == y.partition && x.devices == y.devices && x.stage == y.stage
                     && x.recomputeGroup == y.recomputeGroup && x.coshardRegion == y.coshardRegion
-                    && x.attention == y.attention && x.precision == y.precision && x.sharding == y.sharding
-                    && x.gatherGroup == y.gatherGroup && x.offloaded == y.offloaded
-                    && x.splitBackward == y.splitBackward;
+                    && x.ringSplit == y.ringSplit && x.attention == y.attention && x.precision == y.precision
+                    && x.sharding == y.sharding && x.gatherGroup == y.gatherGroup
+                    && x.offloaded == y.offloaded && x.splitBackward == y.splitBackward;
             });
 }
 

@@ -6,6 +6,7 @@
 #include "engine/plan/plan_draft.h"
 #include "engine/plan/precision_rule.h"
 #include "engine/plan/preferences.h"
+#include "engine/plan/ring.h"
 #include "engine/plan/scale_units_rule.h"
 #include "engine/plan/stages.h"
 
@@ -170,6 +171,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
     if (!draft.failed()) {
         addOrders(draft);
         addCommunicationOrders(draft);
+        chooseRings(draft);
         assignCoshardRegions(draft);
         assignRecomputeGroups(draft);
         chooseAttentions(draft);

@@ -268,7 +268,7 @@ void RegionFinder::run()
         const bool behind = readsBehind(op);
         const std::int32_t row = m_draft.bound.bindings[i].coshardRow;
         const std::int32_t turns = turnsOf(m_decisions[i]);
-        if (row >= 0 && turns > 1 && !dividesValue(m_decisions[i].partition)
+        if (row >= 0 && turns > 1 && m_decisions[i].ringSplit < 0 && !dividesValue(m_decisions[i].partition)
             && !combinesOtherwise(m_graph, m_graph.operators[i], m_decisions[i].partition)
             && !m_draft.batch().oncePerStep[i]) {
             const Key key{m_draft.index().layerOf(op), m_decisions[i].stage.index, turns,
@@ -324,7 +324,7 @@ Result<void> checkCoshardRegions(const Plan &plan)
         if (decision.coshardRegion < 0)
             continue;
         const auto &splits = decision.partition.splits;
-        if (graph.at(op).direction == Direction::Optimizer || splits.empty()
+        if (graph.at(op).direction == Direction::Optimizer || splits.empty() || decision.ringSplit >= 0
             || splits.back().kind != SplitKind::Dimension || splits.back().over != SplitOver::Devices
             || dividesValue(decision.partition))
             return broken(op, "cannot be in a coshard region");

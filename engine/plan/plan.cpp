@@ -2,6 +2,7 @@
 
 #include "engine/base/words.h"
 #include "engine/plan/coshard_regions.h"
+#include "engine/plan/ring.h"
 
 #include <string>
 
@@ -57,7 +58,7 @@ Result<void> checkMirror(const Plan &plan, const Operator &op, const OperatorDec
     const auto &forward = plan.decisions[static_cast<std::size_t>(op.mirror.index)];
     if (decision.partition != mirrored(op, forward.partition) || decision.devices != forward.devices
         || decision.stage != forward.stage || decision.precision != forward.precision
-        || decision.coshardRegion != forward.coshardRegion)
+        || decision.coshardRegion != forward.coshardRegion || decision.ringSplit != forward.ringSplit)
         return broken(
             op, "partition, devices, stage, precision or region differ from those of its forward operator");
     if (decision.splitBackward != forward.splitBackward)
@@ -169,6 +170,7 @@ Result<void> validate(const Plan &plan)
         if (limit < 0)
             return wrong("a limit of less than no micro-batches in flight");
     TRY_VOID(checkDataFlow(plan));
+    TRY_VOID(checkRings(plan));
     return checkCoshardRegions(plan);
 }
 

@@ -38,6 +38,9 @@ struct OperatorDecision {
     /// turn. Backward operators are in the region of their forwards. See `turnOf`.
     std::int32_t coshardRegion = -1;
     AttentionMode attention = AttentionMode::Fused; ///< Of an Attention and its backward operator.
+    /// Of an Attention and its backward operator whose keys and values go round (engine/plan/ring.h): which
+    /// of its splits is that of the queries over the devices of the ring. -1: no ring.
+    std::int32_t ringSplit = -1;
     WeightSharding sharding{}; ///< Of an optimizer operator whose partition shares its work out.
     /// Forward and backward operators with the same group >= 0 have their sharded weights gathered, and their
     /// gradients reduced, together; -1 for each on its own.

@@ -93,10 +93,11 @@ void assignRecomputeGroups(PlanDraft &draft)
     std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, std::int32_t> groups; // row, part, stage
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         const OperatorBinding &binding = draft.bound.bindings[i];
-        // Parts that take turns run again, unless their row keeps what they make.
-        std::int32_t row = binding.recomputeRow >= 0 ? binding.recomputeRow
-            : binding.allowed.coshardKeeps == true   ? -1
-                                                     : binding.coshardRow;
+        // Parts that take turns run again, unless their row keeps what they make; what goes round in a ring
+        // keeps its outputs, though its parts take turns.
+        std::int32_t row = binding.recomputeRow >= 0                       ? binding.recomputeRow
+            : binding.ringRow >= 0 || binding.allowed.coshardKeeps == true ? -1
+                                                                           : binding.coshardRow;
         if (row < 0 || graph.operators[i].direction != Direction::Forward)
             continue;
         const auto id = static_cast<std::int32_t>(i);

@@ -4,6 +4,7 @@
 #include "engine/graph/mask.h"
 #include "engine/graph/shape.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -32,6 +33,13 @@ bool combineInto(std::byte *to, std::span<const std::byte *const> from, std::siz
 /// both of type `weightType`. 0 where `own` is minus infinity. False for types other than floats.
 bool weighInto(std::byte *to, const std::byte *from, DataType type, const std::byte *own,
     const std::byte *all, DataType weightType, std::size_t rows, std::size_t width);
+
+/// Means under a softmax over two sets of elements, one for each of `rows` rows of `width` elements, with the
+/// sets' log-sum-exps: that over both, and its log-sum-exp in `logarithms`. A set of weight 0 (minus
+/// infinity) adds nothing. `to` may be `from[0]`. False for types other than floats.
+bool mergeInto(std::byte *to, std::byte *logarithms, const std::array<const std::byte *, 2> &from,
+    const std::array<const std::byte *, 2> &own, DataType type, DataType weightType, std::size_t rows,
+    std::size_t width);
 
 /// to[i] += from[i]. False for types that cannot be added.
 bool addInto(std::byte *to, const std::byte *from, std::size_t count, DataType type);

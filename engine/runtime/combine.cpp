@@ -145,7 +145,47 @@ void scaleRows(T *to, const T *from, const std::vector<double> &weights, std::si
             to[i] = static_cast<T>(static_cast<double>(from[i]) * weights[row]);
 }
 
+template<typename T>
+void addScaledRows(T *to, const T *first, const T *second, const std::vector<double> &firstWeights,
+    const std::vector<double> &secondWeights, std::size_t width)
+{
+    for (std::size_t row = 0; row < firstWeights.size(); ++row)
+        for (std::size_t i = row * width; i < (row + 1) * width; ++i)
+            to[i] = static_cast<T>(static_cast<double>(first[i]) * firstWeights[row]
+                + static_cast<double>(second[i]) * secondWeights[row]);
+}
+
 } // namespace
+
+bool mergeInto(std::byte *to, std::byte *logarithms, const std::array<const std::byte *, 2> &from,
+    const std::array<const std::byte *, 2> &own, DataType type, DataType weightType, std::size_t rows,
+    std::size_t width)
+{
+    std::vector<double> first(rows);
+    std::vector<double> second(rows);
+    if (!combineInto(logarithms, own, rows, weightType, Combination::LogSumExp)
+        || !weightsOfRows(own[0], logarithms, weightType, first)
+        || !weightsOfRows(own[1], logarithms, weightType, second))
+        return false;
+    if (type == DataType::Float32) {
+        addScaledRows(reinterpret_cast<float *>(to), reinterpret_cast<const float *>(from[0]),
+            reinterpret_cast<const float *>(from[1]), first, second, width);
+    } else if (type == DataType::Float64) {
+        addScaledRows(reinterpret_cast<double *>(to), reinterpret_cast<const double *>(from[0]),
+            reinterpret_cast<const double *>(from[1]), first, second, width);
+    } else if (isNarrowFloat(type)) {
+        std::array<std::vector<float>, 2> wide;
+        for (std::size_t k = 0; k < wide.size(); ++k) {
+            wide[k].resize(rows * width);
+            widen(from[k], type, wide[k].data(), wide[k].size());
+        }
+        addScaledRows(wide[0].data(), wide[0].data(), wide[1].data(), first, second, width);
+        narrow(wide[0].data(), type, to, wide[0].size());
+    } else {
+        return false;
+    }
+    return true;
+}
 
 bool weighInto(std::byte *to, const std::byte *from, DataType type, const std::byte *own,
     const std::byte *all, DataType weightType, std::size_t rows, std::size_t width)

@@ -67,6 +67,11 @@ public:
     virtual Result<void> broadcast(
         std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) = 0;
 
+    /// out = the `in` of the member before this one; member 0's is that of the last. Every member's `out` is
+    /// another buffer than its `in`.
+    virtual Result<void> shift(
+        std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) = 0;
+
     /// Gives `block` to the peer; does not wait for it.
     virtual Result<void> send(const MessageKey &key, MemoryBlock block) = 0;
 

@@ -6,6 +6,7 @@
 #include "engine/runtime/box_copy.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <cstring>
@@ -114,6 +115,7 @@ DeviceExecutor::Prepared DeviceExecutor::prepare(const Instruction &instruction)
     case InstructionKind::AllReduce:
     case InstructionKind::Broadcast:
     case InstructionKind::Weigh:
+    case InstructionKind::Merge:
         prepared.takesInput = sameBox;
         break;
     case InstructionKind::Concat:
@@ -436,6 +438,33 @@ Result<void> DeviceExecutor::weigh(const Prepared &prepared, std::int32_t microB
     return {};
 }
 
+Result<void> DeviceExecutor::merge(const Prepared &prepared, std::int32_t microBatch)
+{
+    const Instruction &instruction = *prepared.source;
+    const BufferList &ins = instruction.inputs;
+    const std::int32_t both = instruction.outputs[0];
+    const std::int32_t bothRows = instruction.outputs[1];
+    const auto rows = static_cast<std::size_t>(slot(ins[1]).elements);
+    const auto elements = static_cast<std::size_t>(slot(ins[0]).elements);
+    std::array<const std::byte *, 4> from{};
+    bool fits = rows == 0 || elements % rows == 0;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        const std::int32_t like = i % 2 == 0 ? both : bothRows;
+        from[i] = block(ins[i], microBatch).data();
+        fits = fits && slot(ins[i]).type == slot(like).type && slot(ins[i]).elements == slot(like).elements;
+    }
+    TRY(std::byte *const logarithms, acquire(bothRows, microBatch));
+    if (prepared.takesInput)
+        take(ins[0], both, microBatch); // its data stays where `from` says
+    TRY(std::byte *const to, acquire(both, microBatch));
+    if (!fits
+        || !mergeInto(to, logarithms, {from[0], from[2]}, {from[1], from[3]}, slot(both).type,
+            slot(bothRows).type, rows, rows == 0 ? 0 : elements / rows))
+        return Error{ErrorCode::InvalidInput, "two parts and their log-sum-exps do not fit",
+            "this plan was not made by Planloom, or is damaged", {}};
+    return {};
+}
+
 Result<void> DeviceExecutor::valueSelect(const Prepared &prepared, std::int32_t microBatch)
 {
     const std::int32_t out = prepared.source->outputs[0];
@@ -469,6 +498,8 @@ Result<void> DeviceExecutor::collective(
     case InstructionKind::AllToAll:
         return communicator.allToAll(
             instruction.group, in, out, instruction.dimension, instruction.gatherDimension);
+    case InstructionKind::Shift:
+        return communicator.shift(instruction.group, in, out);
     default:
         assert(instruction.kind == InstructionKind::Broadcast);
         return communicator.broadcast(instruction.group, in, out);
@@ -541,6 +572,7 @@ Result<void> DeviceExecutor::execute(
     case InstructionKind::ReduceScatter:
     case InstructionKind::AllToAll:
     case InstructionKind::Broadcast:
+    case InstructionKind::Shift:
         return collective(prepared, microBatch, communicator);
     case InstructionKind::Send:
     case InstructionKind::Recv:
@@ -549,6 +581,8 @@ Result<void> DeviceExecutor::execute(
         return cast(prepared, microBatch);
     case InstructionKind::Weigh:
         return weigh(prepared, microBatch);
+    case InstructionKind::Merge:
+        return merge(prepared, microBatch);
     case InstructionKind::Store:
         return {}; // its claims say what goes to the host
     case InstructionKind::Offload:

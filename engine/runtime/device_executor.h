@@ -116,6 +116,7 @@ private:
     Result<void> copyPieces(const Prepared &prepared, std::int32_t microBatch);
     Result<void> sum(const Prepared &prepared, std::int32_t microBatch);
     Result<void> weigh(const Prepared &prepared, std::int32_t microBatch);
+    Result<void> merge(const Prepared &prepared, std::int32_t microBatch);
     Result<void> valueSelect(const Prepared &prepared, std::int32_t microBatch);
     Result<void> collective(const Prepared &prepared, std::int32_t microBatch, Communicator &communicator);
     Result<void> message(const Prepared &prepared, std::int32_t microBatch, Communicator &communicator);

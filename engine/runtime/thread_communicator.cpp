@@ -18,7 +18,7 @@ namespace planloom {
 
 // What the world of threads, which has a name outside this file, is made of has names, too.
 
-enum class Collective : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast };
+enum class Collective : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, Shift };
 
 /// What a member shows the others while they work on a collective.
 struct PublishedBuffers {
@@ -150,6 +150,8 @@ const char *nameOf(Collective kind)
         return "all-to-all";
     case Collective::Broadcast:
         return "broadcast";
+    case Collective::Shift:
+        return "shift";
     }
     return "collective";
 }
@@ -186,7 +188,8 @@ std::string misfit(const std::vector<PublishedBuffers> &slots)
     };
     const auto in = [](const PublishedBuffers &slot) { return slot.in.shape; };
     const auto out = [](const PublishedBuffers &slot) { return slot.out.shape; };
-    for (const PublishedBuffers &slot : slots) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        const PublishedBuffers &slot = slots[i];
         bool ok = true;
         switch (first.kind) {
         case Collective::AllReduce:
@@ -224,6 +227,10 @@ std::string misfit(const std::vector<PublishedBuffers> &slots)
         case Collective::Broadcast:
             ok = first.in.data != nullptr && (slot.out.data == nullptr || slot.out.shape == first.in.shape)
                 && (slot.out.data != nullptr || &slot == &first);
+            break;
+        case Collective::Shift:
+            ok = slot.in.data != nullptr && slot.out.data != nullptr && slot.in.data != slot.out.data
+                && slot.out.shape == slots[(i + slots.size() - 1) % slots.size()].in.shape;
             break;
         }
         const bool sums = first.kind == Collective::AllReduce || first.kind == Collective::ReduceScatter;
@@ -332,6 +339,13 @@ void copyFirst(const std::vector<PublishedBuffers> &slots, std::size_t member)
         std::memcpy(out.data, in.data, static_cast<std::size_t>(elementCount(in.shape) * sizeOf(in.type)));
 }
 
+void copyBefore(const std::vector<PublishedBuffers> &slots, std::size_t member)
+{
+    const CollectiveBuffer &in = slots[(member + slots.size() - 1) % slots.size()].in;
+    std::memcpy(
+        slots[member].out.data, in.data, static_cast<std::size_t>(elementCount(in.shape) * sizeOf(in.type)));
+}
+
 } // namespace
 
 class ThreadWorld::Impl
@@ -412,6 +426,8 @@ private:
             return exchangeInto(slots, member);
         case Collective::Broadcast:
             return copyFirst(slots, member);
+        case Collective::Shift:
+            return copyBefore(slots, member);
         }
     }
 
@@ -464,6 +480,11 @@ public:
         std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) override
     {
         return m_world.meet(m_device, group, {Collective::Broadcast, in, out});
+    }
+
+    Result<void> shift(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) override
+    {
+        return m_world.meet(m_device, group, {Collective::Shift, in, out});
     }
 
     Result<void> send(const MessageKey &key, MemoryBlock block) override

@@ -3,6 +3,7 @@
 #include "engine/lowering/program_builder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -17,11 +18,12 @@ void append(std::string &key, std::int64_t value)
 }
 
 /// All that the duration of a local instruction depends on.
-void writeKey(const DeviceProgram &program, const Instruction &instruction, Bytes spared,
-    std::int32_t deviceClass, std::string &key)
+void writeKey(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
+    Bytes spared, std::int32_t deviceClass, std::string &key)
 {
     key.clear();
     append(key, deviceClass);
+    append(key, std::bit_cast<std::int64_t>(seenKeysOf(plan, instruction)));
     append(key, static_cast<std::int64_t>(instruction.kind));
     append(key, instruction.kind == InstructionKind::Kernel ? instruction.op.index : -1);
     for (const auto *list : {&instruction.inputs, &instruction.outputs}) {
@@ -199,7 +201,7 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
             const bool shared = instruction.joined
                 || (i + 1 < segment.instructions.size() && segment.instructions[i + 1].joined);
             const Bytes spared = shared ? sparedBytes(program, segment.instructions, i) : Bytes{};
-            writeKey(program, instruction, spared, deviceClass, key);
+            writeKey(m_plan, program, instruction, spared, deviceClass, key);
             auto found = m_local.find(key);
             if (found == m_local.end())
                 found = m_local

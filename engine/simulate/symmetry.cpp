@@ -1,6 +1,9 @@
 #include "engine/simulate/symmetry.h"
 
+#include "engine/lowering/instruction_cost.h"
+
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -177,8 +180,11 @@ private:
     Result<void> colourInstruction(
         std::int32_t device, std::int32_t s, std::int32_t i, const Instruction &instruction, Colour &colour)
     {
-        if (instruction.kind == InstructionKind::Kernel)
+        if (instruction.kind == InstructionKind::Kernel) {
             colour.add(instruction.op.index);
+            // Parts of a causal attention take longer the more they see.
+            colour.add(std::bit_cast<std::uint64_t>(seenKeysOf(m_plan, instruction)));
+        }
         colour.add(static_cast<std::int32_t>(instruction.kind) * 128 + (instruction.waits ? 64 : 0)
             + (instruction.overlaps ? 32 : 0) + (instruction.acrossUnits ? 16 : 0)
             + static_cast<std::int32_t>(queueOf(instruction)) * 2 + (instruction.joined ? 1 : 0)

@@ -15,6 +15,7 @@
 #include "engine/table/kinds/place.h"
 #include "engine/table/kinds/precision.h"
 #include "engine/table/kinds/recompute.h"
+#include "engine/table/kinds/ring.h"
 #include "engine/table/kinds/schedule.h"
 #include "engine/table/kinds/split.h"
 #include "engine/table/kinds/split_backward.h"
@@ -36,7 +37,7 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 /// What a row decides, one alternative a kind of row: see kinds/rule_traits.h for how a kind is added.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
-    OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule>;
+    OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule, RingRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };

@@ -33,6 +33,7 @@ namespace planloom {
 //     split-backward layer:*                              # gradients of weights in a pass of their own
 //     in-flight 3 stage 0                                 # without a stage: of every stage
 //     attention layer:0-5 : plain                         # probabilities in memory; default: fused
+//     ring kind:Attention : over cp                       # keys and values go round the devices of cp
 //     offload all : states                                # or activations: wait in host memory
 //     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB
 //     limit time 50ms                                     # ns, us, ms, s

@@ -249,8 +249,10 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
         const bool inPlace = (output.persistent || output.inPlace) && op.direction == Direction::Optimizer
             && specification.updateOf(output.tensor) == view.tensor;
         if ((output.tensor != view.tensor && !inPlace) || *output.box != view.index
-            || *output.summands != summands || !output.valuePart.complete()
-            || output.unweighed != (count > 1 && specification.weightTensor(view.tensor))
+            || !specification.holdsAs(view.tensor, view.index, summands, *output.summands)
+            || !output.valuePart.complete()
+            || output.unweighed
+                != (!output.summands->empty() && specification.weightTensor(view.tensor).valid())
             || !isShard(output, specification.outputShard(instruction.op, slot)))
             return op.name + " makes " + toString(view) + " of " + nameOfTensor(plan, view.tensor)
                 + ", its buffer is " + textOf(plan, output);
@@ -329,6 +331,8 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         return reason;
     if (instruction.kind == InstructionKind::Weigh)
         return checkWeigh(plan, specification, side);
+    if (instruction.kind == InstructionKind::Merge)
+        return checkMerge(plan, specification, side);
     if (instruction.kind == InstructionKind::Kernel)
         return checkKernel(plan, specification, side);
 
@@ -613,6 +617,14 @@ std::string checkCommunication(
         }
         return {};
     }
+    case InstructionKind::Shift:
+        for (std::size_t i = 0; i < n; ++i) {
+            const Content &from = sides[(i + n - 1) % n].inputs[0];
+            const Content &to = sides[i].outputs[0];
+            if (*from.box != *to.box || *from.summands != *to.summands)
+                return "shift of " + textOf(plan, from) + " is received as " + textOf(plan, to);
+        }
+        return {};
     case InstructionKind::Broadcast:
         for (const Side &side : sides)
             for (const Content &to : side.outputs) // the first member's is its own affair, but must be right

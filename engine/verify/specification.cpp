@@ -1,7 +1,9 @@
 #include "engine/verify/specification.h"
 
+#include "engine/graph/attention.h"
 #include "engine/graph/partition.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace planloom {
@@ -132,12 +134,72 @@ Specification::Specification(const ExecutionPlan &plan)
                     op.outputs[slot];
         }
     }
+    findEmptyParts(plan);
     for (std::size_t t = 0; t < m_update.size(); ++t)
         if (m_update[t])
             m_replaced[static_cast<std::size_t>(m_update[t].index)] = {static_cast<std::int32_t>(t)};
     for (std::int32_t &count : m_summandCount)
         if (count == 0)
             count = 1;
+}
+
+/// Parts of attentions that causality or a window leaves nothing to see, if all that they make are summands.
+void Specification::findEmptyParts(const ExecutionPlan &plan)
+{
+    const Graph &graph = *plan.graph;
+    for (std::size_t o = 0; o < graph.operators.size(); ++o) {
+        const Operator &op = graph.operators[o];
+        const OperatorId id{static_cast<std::int32_t>(o)};
+        const AttentionSequences sequences = attentionSequences(op);
+        const std::int32_t batch = plan.batch.operatorDimension[o];
+        if (!sequences.areSplittable() || partCount(id) < 2 || batch == sequences.queries
+            || batch == sequences.keys)
+            continue;
+        const auto outer =
+            m_once[o] ? std::vector<Range>{} : microBatchRanges(plan.batch, graph, id, 0, batchCuts(plan));
+        for (std::int32_t p = 0; p < partCount(id); ++p) {
+            const auto &outputs = part(id, p).outputs;
+            bool summands = true;
+            for (std::size_t slot = 0; slot < outputs.size(); ++slot)
+                summands = summands
+                    && (!outputs[slot].tensor || outputs[slot].value.count > 1
+                        || (static_cast<std::int32_t>(slot) == probabilitiesOutput(op)
+                            && attentionOf(plan, id) == AttentionMode::Fused));
+            if (!summands || !seesNothing(op, partBox(op.annotation, plan.partitions[o], p, outer).ranges))
+                continue;
+            m_seesNothing.insert({id, p});
+            for (std::size_t slot = 0; slot < outputs.size(); ++slot)
+                if (outputs[slot].tensor)
+                    m_empty[{outputs[slot].tensor, summandBase(id, slot) + outputs[slot].value.index}]
+                        .push_back(outputs[slot].index);
+        }
+    }
+}
+
+bool Specification::addsNothing(TensorId tensor, const IndexMask &box, std::int32_t summand) const
+{
+    const auto found = m_empty.find({tensor, summand});
+    return found != m_empty.end()
+        && std::any_of(found->second.begin(), found->second.end(),
+            [&](const IndexMask &empty) { return contains(empty, box); });
+}
+
+bool Specification::holdsAs(
+    TensorId tensor, const IndexMask &box, const SummandSet &made, const SummandSet &said) const
+{
+    if (made == said)
+        return true;
+    if (made.empty())
+        return false;
+    SummandSet all = said;
+    if (all.empty())
+        for (std::int32_t summand = 0; summand < summandCount(tensor); ++summand)
+            all.push_back(summand);
+    return std::includes(all.begin(), all.end(), made.begin(), made.end())
+        && std::all_of(all.begin(), all.end(), [&](std::int32_t summand) {
+               return std::binary_search(made.begin(), made.end(), summand)
+                   || addsNothing(tensor, box, summand);
+           });
 }
 
 } // namespace planloom

@@ -5,6 +5,9 @@
 #include "engine/lowering/execution_plan.h"
 
 #include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -57,6 +60,15 @@ public:
         return m_combination[static_cast<std::size_t>(tensor.index)];
     }
 
+    /// Whether summand `summand` of a tensor adds nothing to `box` of it (micro-batch 0): a part of an
+    /// attention that sees no key makes it, and need not run.
+    bool addsNothing(TensorId tensor, const IndexMask &box, std::int32_t summand) const;
+    /// Whether what makes the summands `made` of `box` (ascending; empty: all of them) may say that it holds
+    /// `said`: the same, and any that add nothing. Each then counts as added: nobody else may make it.
+    bool holdsAs(TensorId tensor, const IndexMask &box, const SummandSet &made, const SummandSet &said) const;
+    /// Whether a part of an operator makes only summands that add nothing.
+    bool needNotRun(OperatorId op, std::int32_t part) const { return m_seesNothing.count({op, part}) > 0; }
+
     /// By whose logarithms parts of a tensor are weighed; invalid where they are not.
     TensorId weightTensor(TensorId tensor) const
     {
@@ -98,6 +110,8 @@ public:
     const std::string &problem() const { return m_problem; }
 
 private:
+    void findEmptyParts(const ExecutionPlan &plan);
+
     std::vector<std::vector<PartSpecification>> m_parts{};
     std::vector<bool> m_once{};
     std::vector<std::int32_t> m_summandCount{};
@@ -107,6 +121,8 @@ private:
     std::vector<bool> m_made{};
     std::vector<TensorId> m_update{};
     std::vector<TensorId> m_replaced{};
+    std::set<std::pair<OperatorId, std::int32_t>> m_seesNothing{}; ///< Operator and part.
+    std::map<std::pair<TensorId, std::int32_t>, std::vector<IndexMask>> m_empty{}; ///< By tensor and summand.
     std::vector<std::vector<bool>> m_inputMoves{};
     std::vector<std::vector<bool>> m_outputMoves{};
     std::vector<std::vector<ShardSpecification>> m_inputShards{};

@@ -105,6 +105,15 @@ std::string checkBufferTypes(const ExecutionPlan &plan, const Specification &spe
                 return mismatch(side.inputs[slot], side.outputs[0]);
         return {};
     }
+    case InstructionKind::Merge:
+        for (const std::size_t slot : {0, 1, 2, 3}) {
+            const Content &output = side.outputs[slot % 2];
+            if (side.inputs[slot].dataType != output.dataType)
+                return mismatch(side.inputs[slot], output);
+            if (slot % 2 == 1 && output.dataType != types.accumulated(output.tensor))
+                return mismatch(side.inputs[slot], output);
+        }
+        return {};
     default:
         for (const Content &input : side.inputs)
             for (const Content &output : side.outputs)

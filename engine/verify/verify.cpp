@@ -562,7 +562,7 @@ bool Interpreter::checkEnd()
         const std::int32_t times = m_spec.oncePerStep(id) ? 1 : m_plan.microBatches;
         for (std::int32_t part = 0; part < m_spec.partCount(id); ++part)
             for (std::int32_t i = 0; i < times; ++i)
-                if (m_ran[o][at(part) * at(m_plan.microBatches) + at(i)] == 0)
+                if (m_ran[o][at(part) * at(m_plan.microBatches) + at(i)] == 0 && !m_spec.needNotRun(id, part))
                     return fail(m_plan.placement[o][at(part)].index,
                         m_graph.operators[o].name + " part " + std::to_string(part)
                             + " does not run in micro-batch " + std::to_string(i),

@@ -20,6 +20,7 @@ std::optional<Conversion> conversionOf(InstructionKind kind)
     case InstructionKind::ValueSelect:
     case InstructionKind::Cast:
     case InstructionKind::Weigh:
+    case InstructionKind::Merge:
         return Conversion::Local;
     case InstructionKind::Load:
     case InstructionKind::Kernel:

@@ -139,6 +139,8 @@ QColor communicationColour(const Palette &palette, InstructionKind kind)
         return categoricalColour(palette, 1);
     case InstructionKind::Broadcast:
         return categoricalColour(palette, 2);
+    case InstructionKind::Shift:
+        return categoricalColour(palette, 5);
     default:
         return categoricalColour(palette, 7);
     }

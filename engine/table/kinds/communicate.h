@@ -10,7 +10,8 @@ enum class CommunicationPart : std::uint8_t {
     None, ///< What they compute.
     Sends, ///< What their stage's pass sends to other stages; the receives are one with it.
     Gathers, ///< Their sharded weights, gathered before their use (ZeRO-3).
-    Reductions, ///< The gradients of their weights over the replicas, once in a step, with those of the bucket.
+    Reductions, ///< The gradients of their weights over the replicas, once in a step, with those of the
+                ///< bucket.
 };
 const char *nameOf(CommunicationPart part); ///< "sends"; "" for None
 
@@ -23,8 +24,8 @@ struct CommunicateRule {
     Selector second{};
     /// As `part`, of Sends and Reductions; else None.
     CommunicationPart secondPart = CommunicationPart::None;
-    /// `second` is that of the micro-batch so many later; 0 where a side has Reductions, whose only run counts
-    /// as one of the last micro-batch.
+    /// `second` is that of the micro-batch so many later; 0 where a side has Reductions, whose only run
+    /// counts as one of the last micro-batch.
     std::int32_t microBatchOffset = 0;
     std::int32_t microBatch = -1; ///< Of the row's selection: only this one, from 0; -1 means all.
     friend bool operator==(const CommunicateRule &, const CommunicateRule &) = default;

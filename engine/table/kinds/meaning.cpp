@@ -61,7 +61,8 @@ std::optional<Aspect> clashOf(const OperatorMeaning &a, const OperatorMeaning &b
     if (const auto both = intersection(a.place, b.place); both && both->isEmpty())
         return Aspect::Place;
     if (intersection(a.coshard, b.coshard).isEmpty()
-        || (a.coshardKeeps && b.coshardKeeps && *a.coshardKeeps != *b.coshardKeeps))
+        || (a.coshardKeeps && b.coshardKeeps && *a.coshardKeeps != *b.coshardKeeps)
+        || (!a.ring.empty() && !b.ring.empty() && a.ring != b.ring))
         return Aspect::Coshard;
     if (intersection(a.stage, b.stage).isEmpty())
         return Aspect::Stage;

@@ -60,6 +60,8 @@ struct OperatorMeaning {
     std::optional<OptimizerShardingRule> sharding{};
     std::optional<PrecisionRule> precision{};
     std::optional<AttentionMode> attention{};
+    /// The mesh axis whose devices pass the parts of `coshard`, an attention's keys, round; empty for none.
+    std::string ring{};
     bool splitBackward = false; ///< Gradients of its weights have a pass of their own.
     bool offloaded = false; ///< False leaves it open: rows that ask for it cannot disagree.
 
@@ -174,6 +176,15 @@ template<> struct RuleMeaning<AttentionRule> {
         const RowSetting &setting, const AttentionRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const AttentionRule &rule, OperatorId op);
+};
+/// As `AttentionRule`.
+template<> struct RuleMeaning<RingRule> {
+    static constexpr bool sameForAll = false;
+    static Result<void> check(const RowSetting &setting, const RingRule &rule);
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const RingRule &rule, const std::vector<OperatorId> &selected);
+    static Result<std::optional<OperatorMeaning>> of(
+        const RowSetting &setting, const RingRule &rule, OperatorId op);
 };
 template<> struct RuleMeaning<OffloadRule> {
     static constexpr bool sameForAll = true;

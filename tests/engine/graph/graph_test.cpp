@@ -84,6 +84,19 @@ Graph trainedLinear()
 
 } // namespace
 
+TEST(Graph, ShapesInFilesEndWhereTensorsBelongToEachOther)
+{
+    Graph graph;
+    const auto a = addTensor(graph, "a", {4, 2}, TensorRole::Weight);
+    const auto b = addTensor(graph, "b", {4, 2}, TensorRole::Weight, a);
+    EXPECT_EQ(shapeInFiles(graph, b), (Shape{4, 2}));
+    graph.at(a).fileShape = {2, 4};
+    EXPECT_EQ(shapeInFiles(graph, b), (Shape{2, 4}));
+    graph.at(a).fileShape.clear();
+    graph.at(a).of = b; // a damaged file says so
+    EXPECT_EQ(shapeInFiles(graph, b), (Shape{4, 2}));
+}
+
 TEST(Graph, UsesListProducersAndConsumersInOrder)
 {
     const Graph graph = trainedLinear();

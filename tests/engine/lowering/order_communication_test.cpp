@@ -19,8 +19,8 @@ namespace {
 
 constexpr const char *kFourLayers = "zoo:gpt?layers=4&hidden=16&heads=2&seq=8&vocab=24&batch=8";
 
-Result<ExecutionPlan> communicating(
-    const std::string &gallery, std::int32_t devices, const std::string &rows, const char *model = kFourLayers)
+Result<ExecutionPlan> communicating(const std::string &gallery, std::int32_t devices, const std::string &rows,
+    const char *model = kFourLayers)
 {
     const auto graph = trainingStep(model);
     TRY(auto table, galleryTable(gallery, graph, devices));
@@ -45,7 +45,8 @@ ExecutionPlan communicatingWell(const std::string &gallery, std::int32_t devices
 
 /// Where an instruction that `is` stands first or last in what a device issues, or -1; micro-batch -1 is any.
 template<typename Is>
-std::int64_t placeOn(const ExecutionPlan &plan, std::size_t device, std::int32_t microBatch, bool first, Is is)
+std::int64_t placeOn(
+    const ExecutionPlan &plan, std::size_t device, std::int32_t microBatch, bool first, Is is)
 {
     std::int64_t place = 0;
     std::int64_t found = -1;
@@ -71,13 +72,14 @@ auto kernelOf(const ExecutionPlan &plan, std::string name)
 /// All-reduces of the gradients of weights whose names begin so.
 auto reductionOf(const ExecutionPlan &plan, std::size_t device, std::string prefix)
 {
-    return [&plan, device, prefix = std::move(prefix)](const Segment &segment, const Instruction &instruction) {
-        if (segment.kind != SegmentKind::Reduce || instruction.kind != InstructionKind::AllReduce)
-            return false;
-        const TensorId gradient =
-            plan.devices[device].buffers[static_cast<std::size_t>(instruction.inputs[0])].tensor;
-        return plan.graph->at(plan.graph->at(gradient).of).name.starts_with(prefix);
-    };
+    return
+        [&plan, device, prefix = std::move(prefix)](const Segment &segment, const Instruction &instruction) {
+            if (segment.kind != SegmentKind::Reduce || instruction.kind != InstructionKind::AllReduce)
+                return false;
+            const TensorId gradient =
+                plan.devices[device].buffers[static_cast<std::size_t>(instruction.inputs[0])].tensor;
+            return plan.graph->at(plan.graph->at(gradient).of).name.starts_with(prefix);
+        };
 }
 
 std::vector<std::pair<std::int32_t, std::int32_t>> computedOn(const ExecutionPlan &plan, std::size_t device)
@@ -124,8 +126,8 @@ TEST(CommunicationOrder, SendsWaitForALaterMicroBatch)
 
 TEST(CommunicationOrder, OneMicroBatchsSendAloneIsHeld)
 {
-    const ExecutionPlan plan = communicatingWell("pipeline:micro-batches=4,schedule=gpipe", 2,
-        "communicate layer:0 sends after layer:0 at +2 of 1");
+    const ExecutionPlan plan = communicatingWell(
+        "pipeline:micro-batches=4,schedule=gpipe", 2, "communicate layer:0 sends after layer:0 at +2 of 1");
     const auto isSend = [](const Segment &, const Instruction &instruction) {
         return instruction.kind == InstructionKind::Send;
     };
@@ -197,22 +199,24 @@ TEST(CommunicationOrder, IsRefusedWithItsRow)
         const char *row;
         const char *words;
     };
-    const auto apart =
-        communicating("pipeline:micro-batches=4", 4, "communicate layer:0 sends after layer:3 & backward of 2");
+    const auto apart = communicating(
+        "pipeline:micro-batches=4", 4, "communicate layer:0 sends after layer:3 & backward of 2");
     ASSERT_FALSE(apart);
-    EXPECT_NE(apart.error().message.find("no device runs both"), std::string::npos) << describe(apart.error());
-    for (const Case &each : {
-             Case{"pipeline:micro-batches=4,schedule=1f1b", "communicate layer:0 sends after backward & layer:0",
-                 "against the data flow"},
-             {"data-parallel:micro-batches=2", "communicate layer:0 sends after layer:1", "send nothing"},
-             {"single:micro-batches=2", "communicate layer:0 reductions after layer:1", "no gradients"},
-             {"data-parallel:micro-batches=2", "communicate layer:0 reductions before forward & layer:0",
-                 "against the data flow"},
-             {"zero3:micro-batches=2", "communicate layer:0 gathers after layer:2", "reads them before"},
-             {"pipeline:micro-batches=4", "communicate layer:0 sends after layer:1 of 9", "no micro-batch 9"},
-             {"pipeline:micro-batches=4", "communicate layer:0 sends after layer:1 reductions", "not ordered"},
-             {"zero3:micro-batches=4", "communicate layer:0 gathers after layer:1 at +1", "every micro-batch"},
-         }) {
+    EXPECT_NE(apart.error().message.find("no device runs both"), std::string::npos)
+        << describe(apart.error());
+    for (const Case &each :
+        {
+            Case{"pipeline:micro-batches=4,schedule=1f1b",
+                "communicate layer:0 sends after backward & layer:0", "against the data flow"},
+            {"data-parallel:micro-batches=2", "communicate layer:0 sends after layer:1", "send nothing"},
+            {"single:micro-batches=2", "communicate layer:0 reductions after layer:1", "no gradients"},
+            {"data-parallel:micro-batches=2", "communicate layer:0 reductions before forward & layer:0",
+                "against the data flow"},
+            {"zero3:micro-batches=2", "communicate layer:0 gathers after layer:2", "reads them before"},
+            {"pipeline:micro-batches=4", "communicate layer:0 sends after layer:1 of 9", "no micro-batch 9"},
+            {"pipeline:micro-batches=4", "communicate layer:0 sends after layer:1 reductions", "not ordered"},
+            {"zero3:micro-batches=4", "communicate layer:0 gathers after layer:1 at +1", "every micro-batch"},
+        }) {
         const auto plan = communicating(each.gallery, 2, each.row);
         ASSERT_FALSE(plan) << each.row;
         EXPECT_NE(plan.error().message.find(each.words), std::string::npos) << describe(plan.error());
@@ -228,16 +232,16 @@ TEST(CommunicationOrder, RandomRowsAreRefusedOrLeaveWhatIsComputedInItsOrder)
     };
     int accepted = 0;
     for (int i = 0; i < 120; ++i) {
-        const std::string gallery =
-            chosen({"pipeline:micro-batches=4,schedule=1f1b", "pipeline:micro-batches=4,schedule=gpipe",
-                "3d:dp=2,tp=1,pp=2,micro-batches=2", "zero3:micro-batches=2", "data-parallel:micro-batches=2"});
+        const std::string gallery = chosen({"pipeline:micro-batches=4,schedule=1f1b",
+            "pipeline:micro-batches=4,schedule=gpipe", "3d:dp=2,tp=1,pp=2,micro-batches=2",
+            "zero3:micro-batches=2", "data-parallel:micro-batches=2"});
         const std::int32_t devices = gallery.starts_with("3d") ? 4 : 2;
         const std::string part = chosen({"sends", "sends", "gathers", "reductions"});
         const auto side = [&] {
             return "layer:" + std::to_string(random() % 4) + chosen({"", " & backward", " & forward"});
         };
-        const std::string row = "communicate " + side() + " " + part + chosen({" after ", " before "}) + side()
-            + (part != "gathers" && random() % 4 == 0 ? " " + part : "")
+        const std::string row = "communicate " + side() + " " + part + chosen({" after ", " before "})
+            + side() + (part != "gathers" && random() % 4 == 0 ? " " + part : "")
             + (part == "sends" ? chosen({"", " at +1", " at -1"}) : "");
         SCOPED_TRACE(gallery + " | " + row);
         const auto plan = communicating(gallery, devices, row); // verifies and simulates it

@@ -142,6 +142,10 @@ template<> struct RandomRule<SplitBackwardRule> {
     static SplitBackwardRule make(RandomValues &) { return {}; }
 };
 
+template<> struct RandomRule<RingRule> {
+    static RingRule make(RandomValues &random) { return {random.text()}; }
+};
+
 template<> struct RandomRule<OffloadRule> {
     static OffloadRule make(RandomValues &random)
     {

@@ -106,6 +106,9 @@ std::vector<Subject> subjects()
         subjectOf("gpt zb-h1 pipeline", galleryPlan(gpt, "pipeline:schedule=zb-h1,micro-batches=4", 2)));
     list.push_back(
         subjectOf("gpt key split", planOf(gpt, 2, "mesh cp=2\nsplit kind:Attention : t over cp\n")));
+    list.push_back(subjectOf("gpt ring", planOf(gpt, 4, "mesh cp=4\nring kind:Attention : over cp\n")));
+    list.push_back(subjectOf("gpt ring and key split",
+        planOf(gpt, 4, "mesh cp=2 kp=2\nring kind:Attention : over cp\nsplit kind:Attention : t over kp\n")));
     list.push_back(subjectOf(
         "mlp offload", planOf(mlp, 1, "micro-batches 2\noffload all : states\noffload all : activations\n")));
     list.push_back(subjectOf("gpt offload bf16",

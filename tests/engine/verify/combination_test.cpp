@@ -155,9 +155,128 @@ TEST(Combinations, WhatWasNotWeighedIsNoSummand)
     EXPECT_NE(reasonOf(plan).find("was not weighed"), std::string::npos) << reasonOf(plan);
 }
 
+/// Keys that go round four devices, in parts of one token.
+ExecutionPlan ringPlan()
+{
+    return rowsOf(gpt(), "mesh cp=4\nring kind:Attention : over cp\n", 4);
+}
+
+bool merges(const Instruction &instruction)
+{
+    return instruction.kind == InstructionKind::Merge;
+}
+
+bool shifts(const Instruction &instruction)
+{
+    return instruction.kind == InstructionKind::Shift;
+}
+
+BufferInfo &bufferOf(DeviceProgram &device, std::int32_t index)
+{
+    return device.buffers.edit()[static_cast<std::size_t>(index)];
+}
+
+TEST(Combinations, PartsAreMergedOnceEachByTheirOwnLogarithms)
+{
+    EXPECT_EQ(reasonOf(ringPlan()), "");
+    const std::pair<const char *, std::function<void(DeviceProgram &, Instruction &)>> changes[] = {
+        {"log-sum-exp of another part",
+            [](DeviceProgram &, Instruction &i) { std::swap(i.inputs[1], i.inputs[3]); }},
+        {"twice",
+            [](DeviceProgram &, Instruction &i) {
+                i.inputs[2] = i.inputs[0];
+                i.inputs[3] = i.inputs[1];
+            }},
+        {"was not weighed", [](DeviceProgram &, Instruction &i) { std::swap(i.inputs[0], i.inputs[1]); }},
+        {"expects two parts", [](DeviceProgram &, Instruction &i) { i.inputs.pop_back(); }},
+        {"expects two parts", [](DeviceProgram &, Instruction &i) { i.outputs.pop_back(); }},
+        {"was not weighed", [](DeviceProgram &, Instruction &i) { std::swap(i.outputs[0], i.outputs[1]); }},
+        {"something else",
+            [](DeviceProgram &device, Instruction &i) {
+                BufferInfo &both = bufferOf(device, i.outputs[0]);
+                both.unweighed = !both.unweighed;
+            }},
+        {"something else",
+            [](DeviceProgram &device, Instruction &i) {
+                BufferInfo &ofBoth = bufferOf(device, i.outputs[1]);
+                ofBoth.summands = ofBoth.summands.empty() ? SummandSet{0} : SummandSet{};
+            }},
+        {"do not belong together",
+            [](DeviceProgram &device, Instruction &i) {
+                bufferOf(device, i.outputs[0]).valuePart = ValueMask{0, 2};
+            }},
+    };
+    for (const auto &[reason, change] : changes) {
+        ExecutionPlan plan = ringPlan();
+        EXPECT_EQ(changeAll(plan, merges, change), 1 + 2 + 3);
+        EXPECT_NE(reasonOf(plan).find(reason), std::string::npos) << reason << ": " << reasonOf(plan);
+    }
+}
+
+TEST(Combinations, WhatSeesNothingMayBeLeftOutAndNothingElse)
+{
+    // The last device sees all keys, the first its own alone.
+    ExecutionPlan plan = ringPlan();
+    const auto claim = [](ExecutionPlan &changed, std::size_t device, std::int32_t summand) {
+        int left = 1;
+        for (Segment &segment : changed.devices[device].segments.edit())
+            for (Instruction &instruction : segment.instructions)
+                if (merges(instruction) && left-- > 0)
+                    for (const std::size_t slot : {2, 3})
+                        bufferOf(changed.devices[device], instruction.inputs[slot]).summands = {summand};
+    };
+    // Device 1 says that its second part is one that device 1 need not make.
+    claim(plan, 1, 3);
+    EXPECT_NE(reasonOf(plan).find("makes"), std::string::npos) << reasonOf(plan);
+    // A kernel that is left out although it sees keys.
+    ExecutionPlan less = ringPlan();
+    int removed = 0;
+    for (Segment &segment : less.devices[3].segments.edit())
+        std::erase_if(segment.instructions, [&](const Instruction &instruction) {
+            return instruction.kind == InstructionKind::Kernel
+                && less.graph->at(instruction.op).kind == OperatorKind::Attention && removed++ == 1;
+        });
+    EXPECT_GT(removed, 1);
+    EXPECT_NE(reasonOf(less), "");
+    // Without causality those that were left out are missing.
+    ExecutionPlan open = ringPlan();
+    auto graph = std::make_shared<Graph>(*open.graph);
+    for (Operator &op : graph->operators)
+        if (op.kind == OperatorKind::Attention)
+            op.attributes.set("causal", std::int64_t{0});
+    open.graph = graph;
+    EXPECT_NE(reasonOf(open).find("makes"), std::string::npos) << reasonOf(open);
+}
+
+TEST(Combinations, WhatGoesRoundArrivesAsItWasSent)
+{
+    const std::pair<const char *, std::function<void(DeviceProgram &, Instruction &)>> changes[] = {
+        {"shift of",
+            [](DeviceProgram &device, Instruction &i) {
+                for (Range &range : bufferOf(device, i.outputs[0]).index.ranges)
+                    if (range.size() == 1 && range.begin > 0)
+                        range = {range.begin - 1, range.end - 1};
+            }},
+        {"lacks a buffer", [](DeviceProgram &, Instruction &i) { i.outputs.clear(); }},
+        {"lacks a buffer", [](DeviceProgram &, Instruction &i) { i.inputs.clear(); }},
+        {"", [](DeviceProgram &, Instruction &i) { i.inputs[0] = i.outputs[0]; }},
+    };
+    for (const auto &[reason, change] : changes) {
+        ExecutionPlan plan = ringPlan();
+        EXPECT_EQ(changeAll(plan, shifts, change), 4 * (2 * 3 + 2 * 3 + 2 * 4));
+        EXPECT_NE(reasonOf(plan), "");
+        EXPECT_NE(reasonOf(plan).find(reason), std::string::npos) << reason << ": " << reasonOf(plan);
+    }
+    // The other way round, each gets what it did not expect.
+    ExecutionPlan turned = ringPlan();
+    for (auto &group : turned.groups)
+        std::reverse(group.begin(), group.end());
+    EXPECT_NE(reasonOf(turned), "");
+}
+
 TEST(Combinations, AreReadAndWritten)
 {
-    for (const ExecutionPlan &plan : {classPlan(), keyPlan()}) {
+    for (const ExecutionPlan &plan : {classPlan(), keyPlan(), ringPlan()}) {
         const std::string text = toJson(plan);
         EXPECT_NE(text.find("\"version\":3"), std::string::npos);
         const auto read = executionPlanFromJson(text);

@@ -53,12 +53,13 @@ extern const RuleCells kAttentionCells;
 extern const RuleCells kSplitBackwardCells;
 extern const RuleCells kOffloadCells;
 extern const RuleCells kCommunicateCells;
+extern const RuleCells kRingCells;
 
 /// All of them, in the order people meet them.
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
     &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kZero2Cells, &kZero3Cells,
     &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kOverlapCells, &kInFlightCells,
-    &kLimitCells, &kAttentionCells, &kOffloadCells, &kSplitBackwardCells, &kCommunicateCells};
+    &kLimitCells, &kAttentionCells, &kRingCells, &kOffloadCells, &kSplitBackwardCells, &kCommunicateCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);

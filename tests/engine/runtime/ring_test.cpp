@@ -1,0 +1,159 @@
+// Ring attention: keys and values go round the devices, turn by turn.
+
+#include "tests/engine/runtime/attention_models.h"
+#include "tests/engine/runtime/model_files.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+namespace {
+
+std::string ringRows(std::int32_t members)
+{
+    return "mesh cp=" + std::to_string(members) + "\nring kind:Attention : over cp\n";
+}
+
+void expectRing(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
+{
+    expectLikeTheModel(graph, rows, devices, InstructionKind::Shift);
+}
+
+TEST(RingAttention, GivesTheModelsNumbersForwardAndBackward)
+{
+    const AttentionForm forms[] = {{}, {.causal = true}, {.keyHeads = 2, .causal = true},
+        {.keyHeads = 2, .dropout = 0.25}, {.keyHeads = 1}, {.causal = true, .window = 3}, {.window = 2},
+        {.memory = 12}, {.masked = true}, {.causal = true, .memory = 16, .masked = true}};
+    for (const AttentionForm &form : forms)
+        for (const std::int32_t members : {2, 4}) {
+            SCOPED_TRACE(textOf(form));
+            expectRing(attentionModel(form), ringRows(members), members);
+        }
+}
+
+TEST(RingAttention, GoesWithOtherRows)
+{
+    const GraphSnapshot graph = attentionModel({.keyHeads = 2, .causal = true});
+    for (const char *rows : {"mesh cp=2 tp=2\nring all : over cp\nsplit name:attention : heads over tp\n",
+             "mesh tp=2 cp=2\nsplit name:attention : heads over tp\nring all : over cp\n",
+             "mesh dp=2 cp=2\nsplit all : batch over dp\nring all : over cp\n",
+             "mesh cp=2 sp=2\nring all : over cp\nsplit name:attention : s over sp\n",
+             "mesh cp=2 rp=2\nring all : over cp\nreplicate name:attention : over rp\n",
+             "mesh cp=4\nmicro-batches 2\nring all : over cp\nrecompute all\n",
+             "mesh cp=4\nring all : over cp\nsplit-backward all\noffload all : activations\n",
+             "mesh cp=4\nring all : over cp\nsplit !kind:Attention : sequence over cp\nzero3 all over cp\n"})
+        expectRing(graph, rows, 4);
+    // Keys that are cut over devices, too: what is merged there is weighed against the others'.
+    const char *both = "mesh cp=2 kp=2\nring all : over cp\nsplit name:attention : t over kp\n";
+    expectRing(graph, both, 4);
+    expectLikeTheModel(graph, both, 4, InstructionKind::Weigh);
+    // One key head for all: its gradient is a sum over the ring and over the heads.
+    expectRing(attentionModel({.keyHeads = 1}),
+        "mesh cp=2 tp=2\nring all : over cp\nsplit name:attention : heads over tp\n", 4);
+}
+
+TEST(RingAttention, TrainsModelsWhoseSequenceIsInParts)
+{
+    const char *parts = "split !kind:Attention : sequence over cp\n";
+    const auto train = [&](const char *model, const std::string &rows, std::int32_t devices) {
+        SCOPED_TRACE(model);
+        if (const GraphSnapshot graph = trainingStepOf(model))
+            expectRing(graph, rows, devices);
+    };
+    for (const std::int32_t members : {2, 4}) {
+        train(
+            "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=2&vocab=24", ringRows(members) + parts, members);
+        train("zoo:llama?layers=2&hidden=16&heads=4&kv_heads=2&seq=8&batch=2&vocab=24",
+            ringRows(members) + parts, members);
+        train("gpt2_tiny", ringRows(members), members);
+        train("t5_tiny", "mesh cp=" + std::to_string(members) + "\nring name:*EncDec* : over cp\n", members);
+    }
+    train("gpt2_tiny",
+        "mesh pp=2 cp=2\nplace layer:0 : pp=0\nplace layer:1 : pp=1\nmicro-batches 2\nschedule 1f1b\n"
+        "ring kind:Attention : over cp\n",
+        4);
+}
+
+/// (turn, device) pairs of an attention's forward kernels as the part of keys that they read.
+TEST(RingAttention, TakesTurnsAndPassesEachPartOnce)
+{
+    const std::int32_t n = 4;
+    const auto plan =
+        planOfRows(attentionModel({}), ringRows(n) + "split !kind:Attention : sequence over cp\n", n);
+    ASSERT_TRUE(plan) << describe(plan.error());
+    for (std::int32_t d = 0; d < n; ++d) {
+        std::map<SegmentKind, std::vector<std::int64_t>> firstKeys; // that kernels read, in their order
+        std::map<SegmentKind, std::int64_t> shifts;
+        const DeviceProgram &program = plan->devices[static_cast<std::size_t>(d)];
+        for (const Segment &segment : program.segments)
+            for (const Instruction &instruction : segment.instructions) {
+                if (!instruction.op || plan->graph->at(instruction.op).kind != OperatorKind::Attention)
+                    continue;
+                if (instruction.kind == InstructionKind::Shift)
+                    ++shifts[segment.kind];
+                EXPECT_TRUE(!isCommunication(instruction.kind) || instruction.kind == InstructionKind::Shift)
+                    << nameOf(instruction.kind);
+                if (instruction.kind != InstructionKind::Kernel)
+                    continue;
+                const std::size_t key = segment.kind == SegmentKind::Forward ? 1 : 4; // behind 3 gradients
+                const auto &box = program.buffers[static_cast<std::size_t>(instruction.inputs[key])].index;
+                firstKeys[segment.kind].push_back(box.ranges[2].begin);
+            }
+        std::vector<std::int64_t> expected;
+        for (std::int32_t turn = 0; turn < n; ++turn)
+            expected.push_back((d + n - turn) % n * (8 / n));
+        EXPECT_EQ(firstKeys[SegmentKind::Forward], expected);
+        EXPECT_EQ(firstKeys[SegmentKind::Backward], expected);
+        EXPECT_EQ(shifts[SegmentKind::Forward], 2 * (n - 1)); // keys, values
+        EXPECT_EQ(shifts[SegmentKind::Backward], 2 * (n - 1) + 2 * n); // and their gradients, home at last
+    }
+}
+
+TEST(RingAttention, LeavesOutPartsThatSeeNothing)
+{
+    const auto kernels = [](const AttentionForm &form, std::int32_t members) {
+        const auto plan = planOfRows(attentionModel(form), ringRows(members), members);
+        EXPECT_TRUE(plan) << describe(plan.error());
+        std::pair<std::int64_t, std::int64_t> counts; // kernels, shifts
+        counts.first = countOf(*plan, [&](const Instruction &instruction) {
+            return instruction.kind == InstructionKind::Kernel
+                && plan->graph->at(instruction.op).kind == OperatorKind::Attention;
+        });
+        counts.second = countOfKind(*plan, InstructionKind::Shift);
+        return counts;
+    };
+    for (const std::int32_t n : {2, 4}) {
+        const std::int64_t shifts = n * (4 * (n - 1) + 2 * n);
+        EXPECT_EQ(kernels({}, n), (std::pair<std::int64_t, std::int64_t>{2 * n * n, shifts}));
+        EXPECT_EQ(kernels({.causal = true}, n),
+            (std::pair<std::int64_t, std::int64_t>{2 * n * (n + 1) / 2, shifts}));
+    }
+    // Queries of a part of two see the part before it at most: a turn more, and no third. Sums go home.
+    EXPECT_EQ(kernels({.causal = true, .window = 2}, 4),
+        (std::pair<std::int64_t, std::int64_t>{2 * (4 + 3), 4 * (4 * 1 + 2 * 4)}));
+}
+
+TEST(RingAttention, RefusesWhatCannotGoRound)
+{
+    const auto refusal = [](const AttentionForm &form, const std::string &rows, std::int32_t devices) {
+        const auto plan = planOfRows(attentionModel(form), rows, devices);
+        EXPECT_FALSE(plan);
+        return plan ? Error{} : plan.error();
+    };
+    EXPECT_EQ(refusal({}, ringRows(3), 3).where, "row:1/rule"); // 8 queries
+    EXPECT_EQ(refusal({.memory = 9}, ringRows(2), 2).where, "row:1/rule"); // 9 keys
+    EXPECT_EQ(refusal({}, "mesh cp=2\nring all : over tp\n", 2).where, "row:1/rule"); // no such axis
+    // Rows that say otherwise: probabilities in memory, other turns, another ring, uneven parts.
+    for (const char *row : {"attention all : plain", "coshard all : heads by 2", "ring all : over rp",
+             "split name:attention : s into 5,3 over cp", "split name:attention : t into 5,3 over cp"}) {
+        SCOPED_TRACE(row);
+        const Error error =
+            refusal({}, "mesh cp=2 rp=2\nring kind:Attention : over cp\n" + std::string(row) + "\n", 4);
+        EXPECT_EQ(error.where, "row:1/rule");
+        EXPECT_NE(error.message.find("this row and row 3"), std::string::npos) << describe(error);
+    }
+}
+
+} // namespace
+} // namespace planloom
