@@ -28,6 +28,9 @@ Result<std::shared_ptr<const ExecutionPlan>> referenceOf(const ExecutionPlan &pl
     Plan same = *answer->plan;
     for (std::size_t o = 0; o < plan.precisions.size(); ++o)
         same.decisions[o].precision = plan.precisions[o];
+    // What is trained depends on how old the weights are that gradients are computed at.
+    for (std::size_t o = 0; o < plan.weightVersions.size(); ++o)
+        same.decisions[o].weightVersions = plan.weightVersions[o];
     TRY(ExecutionPlan lowered, lower(same, answer->cluster));
     return std::make_shared<const ExecutionPlan>(std::move(lowered));
 }

@@ -368,6 +368,11 @@ private:
             plan.partitions.push_back(std::move(partition));
             plan.placement.push_back(std::move(devices));
             plan.attention.push_back(readAttention(decisions[o], where));
+            if (decisions[o].contains("weight_versions")) {
+                plan.weightVersions.resize(decisions.size(), 1);
+                plan.weightVersions[o] = integer<std::int32_t>(
+                    decisions[o]["weight_versions"], where + "/weight_versions", 1, kMostWeightVersions);
+            }
         }
     }
 
@@ -490,6 +495,12 @@ private:
             buffer.place = named(value["place"], where + "/place", kMemoryPlaces);
         if (value.contains("share"))
             buffer.share = named(value["share"], where + "/share", kUnitShares);
+        if (value.contains("versions"))
+            buffer.versions =
+                integer<std::int16_t>(value["versions"], where + "/versions", 1, kMostWeightVersions);
+        if (value.contains("staleness"))
+            buffer.staleness =
+                integer<std::int16_t>(value["staleness"], where + "/staleness", 0, kMostWeightVersions - 1);
         if (buffer.share == UnitShare::Shard) {
             buffer.shardDimension = integer<std::int8_t>(at(value, "shard_dimension", where),
                 where + "/shard_dimension", 0, static_cast<std::int64_t>(shape.size()) - 1);
@@ -584,6 +595,8 @@ std::string toJson(const ExecutionPlan &plan)
         const OperatorId op{static_cast<std::int32_t>(o)};
         if (const AttentionMode mode = attentionOf(plan, op); mode != AttentionMode::Fused)
             decisions.back()["attention"] = nameOf(mode);
+        if (const std::int32_t versions = weightVersionsOf(plan, op); versions != 1)
+            decisions.back()["weight_versions"] = versions;
         if (!plan.precisions.empty())
             decisions.back()["precision"] = precisionToJson(plan.precisions[o]);
     }
@@ -616,6 +629,10 @@ std::string toJson(const ExecutionPlan &plan)
                 object["place"] = nameOf(buffer.place);
             if (buffer.share != UnitShare::Same)
                 object["share"] = nameOf(buffer.share);
+            if (buffer.versions != 1)
+                object["versions"] = buffer.versions;
+            if (buffer.staleness != 0)
+                object["staleness"] = buffer.staleness;
             if (buffer.share == UnitShare::Shard)
                 object["shard_dimension"] = buffer.shardDimension, object["shard_end"] = buffer.shardEnd;
             buffers.push_back(std::move(object));

@@ -118,7 +118,7 @@ bool isSameButForOrder(const Plan &a, const Plan &b)
                     && x.recomputeGroup == y.recomputeGroup && x.coshardRegion == y.coshardRegion
                     && x.attention == y.attention && x.precision == y.precision && x.sharding == y.sharding
                     && x.gatherGroup == y.gatherGroup && x.offloaded == y.offloaded
-                    && x.splitBackward == y.splitBackward;
+                    && x.splitBackward == y.splitBackward && x.weightVersions == y.weightVersions;
             });
 }
 

@@ -45,6 +45,13 @@ void chooseAttentions(PlanDraft &draft)
     }
 }
 
+/// Has the operators that rows ask for read older versions of their weights.
+void chooseWeightVersions(PlanDraft &draft)
+{
+    for (std::size_t i = 0; i < draft.plan.decisions.size(); ++i)
+        draft.plan.decisions[i].weightVersions = draft.bound.bindings[i].allowed.weightVersions.value_or(1);
+}
+
 /// Gives the gradients of weights a pass of their own where rows or the schedule ask for one.
 void splitBackwardPasses(PlanDraft &draft)
 {
@@ -162,6 +169,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         assignCoshardRegions(draft);
         assignRecomputeGroups(draft);
         chooseAttentions(draft);
+        chooseWeightVersions(draft);
         splitBackwardPasses(draft);
         mirrorDecisions(draft);
         decideOptimizers(draft);

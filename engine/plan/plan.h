@@ -48,6 +48,9 @@ struct OperatorDecision {
     /// Forward operators: what they made and the backward pass reads waits in host memory. Optimizer
     /// operators: their states, and weights that nobody else reads so, live there.
     bool offloaded = false;
+    /// Forward and backward operators: how many versions of its weights are kept. Both read the oldest, that
+    /// of `weightVersions` - 1 updates ago: see `stalenessOf` (execution_plan.h).
+    std::int32_t weightVersions = 1;
     Precision precision{}; ///< Backward operators have their forward's.
     std::vector<RowId> precisionRows{}; ///< Rows it follows from, ascending; empty if the default decided.
     std::vector<RowId> rows{}; ///< Rows it follows from, ascending; empty if only defaults decided.

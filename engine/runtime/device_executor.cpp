@@ -188,7 +188,7 @@ void DeviceExecutor::prepareKernel(const Instruction &instruction, Prepared &pre
 MemoryBlock &DeviceExecutor::block(std::int32_t buffer, std::int32_t microBatch)
 {
     const std::size_t instance = info(buffer).perMicroBatch ? static_cast<std::size_t>(microBatch) : 0;
-    return m_blocks[slot(buffer).first + instance];
+    return m_blocks[slot(bufferOfVersion(info(buffer), buffer, m_update)).first + instance];
 }
 
 IndexMask DeviceExecutor::boxOf(std::int32_t buffer, std::int32_t microBatch) const
@@ -650,6 +650,7 @@ Result<void> DeviceExecutor::runStep(
     Communicator &communicator, std::int32_t step, Clock::time_point origin, bool measure)
 {
     m_origin = origin;
+    m_update = step;
     m_measure = measure;
     m_spans.clear();
     m_curve = {};

@@ -145,6 +145,7 @@ private:
     std::int64_t m_peak = 0;
     std::int64_t m_hostLive = 0;
     std::int64_t m_hostPeak = 0;
+    std::int64_t m_update = 0; ///< Updates made before the one that gradients at hand go into.
     Clock::time_point m_origin{};
     bool m_measure = false;
     std::vector<MeasuredSpan> m_spans;

@@ -1,6 +1,7 @@
 #include "engine/verify/verify.h"
 
 #include "engine/base/ids.h"
+#include "engine/base/words.h"
 #include "engine/graph/gradient_flow.h"
 #include "engine/verify/batch_rules.h"
 #include "engine/verify/graph_rules.h"
@@ -17,6 +18,8 @@
 namespace planloom {
 
 namespace {
+
+constexpr std::int32_t kUpdate = 0; ///< The one of a step.
 
 /// Life of one instance of a buffer.
 enum class Life : std::uint8_t { Unwritten, Alive, Dead };
@@ -42,7 +45,9 @@ private:
     struct Device {
         std::vector<std::size_t> instanceBase{}; ///< Per buffer: its first instance in `life`.
         std::vector<Life> life{};
-        std::vector<bool> updated{}; ///< Per buffer: a persistent one that holds the new value.
+        /// Per buffer: how many of the step's updates what it holds has behind it; below 0 where it is older
+        /// than the begin of the step.
+        std::vector<std::int32_t> updates{};
         std::vector<std::vector<bool>> added{}; ///< Per accumulator: [summand position x micro-batch].
         std::vector<std::int64_t> missing{}; ///< Per instance of an accumulator: contributions still to come.
         std::vector<std::vector<std::int32_t>>
@@ -57,7 +62,7 @@ private:
     const Instruction *current(std::int32_t device) const;
     bool fail(std::int32_t device, std::string reason, bool inSchedule = true);
     bool setUp(std::int32_t device);
-    Side sideOf(std::int32_t device, const Instruction &instruction) const;
+    Side sideOf(std::int32_t device, const Instruction &instruction);
     bool readable(
         std::int32_t device, std::int32_t buffer, std::int32_t microBatch, const Instruction &instruction);
     bool begin(std::int32_t device);
@@ -68,6 +73,9 @@ private:
     bool accumulate(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
     bool store(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
     bool update(std::int32_t device, std::int32_t buffer);
+    std::int32_t &updatesOf(std::int32_t device, std::int32_t buffer);
+    /// The buffer holds what an update made, not what the step's operators were to read.
+    bool isUpdated(std::int32_t device, std::int32_t buffer);
     bool advance(std::int32_t device, std::vector<std::int32_t> &runnable);
     bool communicate(std::int32_t device, std::vector<std::int32_t> &runnable);
     bool checkEnd();
@@ -129,11 +137,11 @@ bool Interpreter::setUp(std::int32_t device)
     for (const BufferInfo &buffer : own.buffers) {
         state.instanceBase.push_back(instances);
         instances += buffer.perMicroBatch ? at(m_plan.microBatches) : 1;
+        state.updates.push_back(-buffer.staleness);
         if (buffer.persistent && buffer.perMicroBatch)
             return fail(device, "a persistent buffer cannot belong to a micro-batch", false);
     }
     state.life.assign(instances, Life::Unwritten);
-    state.updated.assign(own.buffers.size(), false);
     state.added.resize(own.buffers.size());
     state.missing.assign(instances, 0);
     for (const Segment &segment : own.segments)
@@ -157,9 +165,19 @@ bool Interpreter::setUp(std::int32_t device)
     return true;
 }
 
-Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) const
+std::int32_t &Interpreter::updatesOf(std::int32_t device, std::int32_t buffer)
 {
-    const Device &state = m_devices[at(device)];
+    const BufferInfo &info = program(device).buffers[at(buffer)];
+    return m_devices[at(device)].updates[at(bufferOfVersion(info, buffer, kUpdate))];
+}
+
+bool Interpreter::isUpdated(std::int32_t device, std::int32_t buffer)
+{
+    return updatesOf(device, buffer) == kUpdate + 1;
+}
+
+Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction)
+{
     const DeviceProgram &own = program(device);
     const auto contentOf = [&](std::int32_t index, bool written) {
         Content content;
@@ -168,8 +186,12 @@ Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) co
         const BufferInfo &buffer = own.buffers[at(index)];
         content.dataType = buffer.dataType;
         content.tensor = buffer.tensor;
-        if (!written && state.updated[at(index)])
+        // What an update writes is the newest version of all.
+        content.staleness = written && buffer.persistent ? 0 : buffer.staleness;
+        if (!written && isUpdated(device, index)) {
             content.tensor = m_spec.updateOf(buffer.tensor);
+            content.staleness = 0;
+        }
         content.box = &buffer.index;
         content.summands = &buffer.summands;
         content.valuePart = buffer.valuePart;
@@ -203,6 +225,11 @@ bool Interpreter::readable(
         return fail(device,
             std::string(nameOf(instruction.kind)) + " reads '" + m_graph.at(buffer.tensor).name
                 + (life == Life::Dead ? "' after it died" : "' before it is written"));
+    if (buffer.persistent && !isUpdated(device, index)
+        && updatesOf(device, index) != kUpdate - buffer.staleness)
+        return fail(device,
+            std::string(nameOf(instruction.kind)) + " reads the version of '" + m_graph.at(buffer.tensor).name
+                + "' of " + counted(buffer.staleness, "update") + " ago, which is overwritten");
     if (state.missing[instance] > 0)
         return fail(device,
             "'" + m_graph.at(buffer.tensor).name + "' is read while "
@@ -388,7 +415,7 @@ bool Interpreter::store(std::int32_t device, const Instruction &instruction, std
     const bool ofStep = m_plan.batch.tensorRole[at(input.tensor.index)] == BatchRole::Step;
     if (ofStep && microBatch != 0)
         return fail(device, "an output of the step is stored in a later micro-batch");
-    if (m_devices[at(device)].updated[at(index)])
+    if (isUpdated(device, index))
         return fail(device, "'" + m_graph.at(input.tensor).name + "' is stored after its update");
     auto &boxes = m_stored[{input.tensor.index, microBatch}];
     const IndexMask box = boxOf(m_plan, input, microBatch);
@@ -401,12 +428,16 @@ bool Interpreter::store(std::int32_t device, const Instruction &instruction, std
 
 bool Interpreter::update(std::int32_t device, std::int32_t buffer)
 {
-    Device &state = m_devices[at(device)];
-    if (state.updated[at(buffer)])
-        return fail(
-            device, "'" + m_graph.at(program(device).buffers[at(buffer)].tensor).name + "' is updated twice");
-    state.updated[at(buffer)] = true;
-    ++state.epoch;
+    const BufferInfo &info = program(device).buffers[at(buffer)];
+    if (isUpdated(device, buffer))
+        return fail(device, "'" + m_graph.at(info.tensor).name + "' is updated twice");
+    if (info.staleness + 1 != info.versions && info.persistent)
+        return fail(device,
+            "an update of '" + m_graph.at(info.tensor).name + "' writes over the version of "
+                + counted(info.staleness, "update") + " ago, expected the oldest, of "
+                + counted(info.versions - 1, "update") + " ago");
+    updatesOf(device, buffer) = kUpdate + 1;
+    ++m_devices[at(device)].epoch;
     return true;
 }
 
@@ -573,7 +604,8 @@ bool Interpreter::checkEnd()
         for (std::size_t b = 0; b < program(d).buffers.size(); ++b) {
             const BufferInfo &buffer = program(d).buffers[b];
             const std::string name = "'" + m_graph.at(buffer.tensor).name + "'";
-            if (buffer.persistent && m_spec.updateOf(buffer.tensor) && !state.updated[b])
+            if (buffer.persistent && m_spec.updateOf(buffer.tensor) && buffer.staleness + 1 == buffer.versions
+                && !isUpdated(d, static_cast<std::int32_t>(b)))
                 return fail(d, name + " is not updated on this device", false);
             if (!buffer.perMicroBatch)
                 continue;

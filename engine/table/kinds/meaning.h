@@ -36,7 +36,17 @@ using AllowedPlace = Allowed<Domain, SamePlace>;
 using AllowedPlaceSnapshot = std::shared_ptr<const AllowedPlace>;
 
 /// What can be decided of an operator, and rows can disagree about.
-enum class Aspect : std::uint8_t { Split, Place, Coshard, Stage, Recompute, Sharding, Precision, Attention };
+enum class Aspect : std::uint8_t {
+    Split,
+    Place,
+    Coshard,
+    Stage,
+    Recompute,
+    Sharding,
+    Precision,
+    Attention,
+    WeightVersions
+};
 
 /// The splits allowed along one axis of the mesh.
 struct AxisMeaning {
@@ -59,6 +69,7 @@ struct OperatorMeaning {
     std::optional<OptimizerShardingRule> sharding{};
     std::optional<PrecisionRule> precision{};
     std::optional<AttentionMode> attention{};
+    std::optional<std::int32_t> weightVersions{};
     bool splitBackward = false; ///< Gradients of its weights have a pass of their own.
     bool offloaded = false; ///< False leaves it open: rows that ask for it cannot disagree.
 
@@ -182,6 +193,15 @@ template<> struct RuleMeaning<OffloadRule> {
         const RowSetting &setting, const OffloadRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const OffloadRule &rule, OperatorId op);
+};
+/// Acts on forward operators that read trained weights.
+template<> struct RuleMeaning<WeightVersionsRule> {
+    static constexpr bool sameForAll = true;
+    static Result<void> check(const RowSetting &setting, const WeightVersionsRule &rule);
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const WeightVersionsRule &rule, const std::vector<OperatorId> &selected);
+    static Result<std::optional<OperatorMeaning>> of(
+        const RowSetting &setting, const WeightVersionsRule &rule, OperatorId op);
 };
 template<> struct RuleMeaning<OptimizerShardingRule> {
     static constexpr bool sameForAll = true;

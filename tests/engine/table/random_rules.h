@@ -132,6 +132,13 @@ template<> struct RandomRule<SplitBackwardRule> {
     static SplitBackwardRule make(RandomValues &) { return {}; }
 };
 
+template<> struct RandomRule<WeightVersionsRule> {
+    static WeightVersionsRule make(RandomValues &random)
+    {
+        return {static_cast<std::int32_t>(random.number(1, kMostWeightVersions))};
+    }
+};
+
 template<> struct RandomRule<OffloadRule> {
     static OffloadRule make(RandomValues &random)
     {

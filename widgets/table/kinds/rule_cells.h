@@ -51,13 +51,14 @@ extern const RuleCells kInFlightCells;
 extern const RuleCells kLimitCells;
 extern const RuleCells kAttentionCells;
 extern const RuleCells kSplitBackwardCells;
+extern const RuleCells kWeightVersionsCells;
 extern const RuleCells kOffloadCells;
 
 /// All of them, in the order people meet them.
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
     &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kZero2Cells, &kZero3Cells,
     &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kOverlapCells, &kInFlightCells,
-    &kLimitCells, &kAttentionCells, &kOffloadCells, &kSplitBackwardCells};
+    &kLimitCells, &kAttentionCells, &kOffloadCells, &kSplitBackwardCells, &kWeightVersionsCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);
