@@ -9,7 +9,8 @@ namespace planloom {
 
 Result<WeightVersionsRule> RuleTraits<WeightVersionsRule>::parse(TextCursor &cursor, std::string_view)
 {
-    TRY(const auto count, cursor.integer("a number of versions, as weight-versions all : 2", 1, kMostWeightVersions));
+    TRY(const auto count,
+        cursor.integer("a number of versions, as weight-versions all : 2", 1, kMostWeightVersions));
     return WeightVersionsRule{static_cast<std::int32_t>(count)};
 }
 
@@ -30,7 +31,8 @@ Result<WeightVersionsRule> RuleTraits<WeightVersionsRule>::read(
     WeightVersionsRule rule;
     TRY(rule.count, countAt(json, "count", where, 1));
     if (rule.count > kMostWeightVersions)
-        return wrong(where + "/count", "expected at most " + std::to_string(kMostWeightVersions) + " versions");
+        return wrong(
+            where + "/count", "expected at most " + std::to_string(kMostWeightVersions) + " versions");
     return rule;
 }
 
