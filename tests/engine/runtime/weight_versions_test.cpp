@@ -35,8 +35,7 @@ std::ostream &operator<<(std::ostream &out, const DelayedPlan &plan)
     return out << plan.model << " " << plan.rows;
 }
 
-Result<ExecutionPlan> delayedPlanOf(
-    const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
+Result<ExecutionPlan> delayedPlanOf(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
 {
     TRY(const auto table, parseTable(rows));
     TRY(const auto completion, completePlan(graph, devices, table));
@@ -76,8 +75,7 @@ void expectDelayedIsTheModel(const ExecutionPlan &plan)
     const auto reference = referenceOf(plan);
     ASSERT_TRUE(reference) << describe(reference.error());
     ASSERT_EQ((*reference)->devices.size(), 1U);
-    const auto check =
-        compareOutcomes(ranDelayed(plan), ranDelayed(**reference), tolerancesOf(plan));
+    const auto check = compareOutcomes(ranDelayed(plan), ranDelayed(**reference), tolerancesOf(plan));
     ASSERT_TRUE(check) << describe(check.error());
     EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
 }
@@ -154,8 +152,8 @@ TEST(WeightVersionsOfUnits, AreSharedOutToo)
                 + " all over dp\nprecision all : " + precision + "\nweight-versions layer:0 : 3\n"
                 + "weight-versions layer:1 : 2");
             ASSERT_TRUE(table) << describe(table.error());
-            const auto completion = completePlan(
-                graph, 4, *table, CompletionOptions{.units = UseUnits::WherePossible});
+            const auto completion =
+                completePlan(graph, 4, *table, CompletionOptions{.units = UseUnits::WherePossible});
             ASSERT_TRUE(completion && !firstError(*completion)) << describe(*firstError(*completion));
             ASSERT_EQ(completion->plan.units.count, 4);
             const auto plan = lower(completion->plan, *clusterNamed("cpu:4"));
@@ -315,7 +313,8 @@ TEST(WeightVersionsOfAnMlp, TrainAsAPlainLoopDoes)
              Case{{4, 4}, "weight-versions all : 4\nmicro-batches 2", 1},
              Case{{3, 1}, "weight-versions in:layers.0 : 3", 1},
              Case{{2, 1},
-                 "micro-batches 4\nstage in:layers.0 : 0\nplace in:layers.0 : devices 0\nstage in:layers.1 : 1\n"
+                 "micro-batches 4\nstage in:layers.0 : 0\nplace in:layers.0 : devices 0\nstage in:layers.1 : "
+                 "1\n"
                  "place in:layers.1 : devices 1\nschedule 1f1b\nweight-versions in:layers.0 : 2",
                  2},
              Case{{2, 3},
