@@ -19,9 +19,10 @@ Result<std::shared_ptr<const ExecutionPlan>> referenceOf(const ExecutionPlan &pl
     static_cast<Model &>(model) = Model(plan.graph);
     PlanRequest request;
     request.model = std::make_shared<const OpenedModel>(std::move(model));
-    if (perMicroBatch)
-        request.table = TableDocument(
-            "micro-batches " + std::to_string(plan.microBatches) + (wholeBatches ? " whole" : ""));
+    if (perMicroBatch || plan.updates > 1)
+        request.table = TableDocument("micro-batches " + std::to_string(plan.microBatches)
+            + (wholeBatches ? " whole" : "") + " update every "
+            + std::to_string(microBatchesPerUpdate(plan)));
     request.target = {"cpu", {}, 1};
     request.upTo = PlanGrade::Planned;
     TRY(const auto answer, planOf(request));

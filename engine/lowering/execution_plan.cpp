@@ -111,6 +111,11 @@ bool isPass(SegmentKind kind)
     return kind == SegmentKind::Forward || isBackward(kind);
 }
 
+bool isOfUpdate(SegmentKind kind)
+{
+    return kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer;
+}
+
 bool updatesInPlace(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
     std::int32_t output)
 {

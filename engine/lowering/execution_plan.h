@@ -181,14 +181,16 @@ enum class SegmentKind : std::uint8_t {
     InputGradient, ///< Of a stage whose backward pass is split: all of it but what a WeightGradient runs.
     WeightGradient, ///< Gradients of weights, and of what is made of weights alone; behind the InputGradient.
     Transfer, ///< Once per micro-batch: sends and receives between stages.
-    Reduce, ///< Once per step: gradients over replicas.
-    Optimizer, ///< Once per step: optimizer operators and the new weights' way to where they are used.
+    Reduce, ///< Once per update: gradients over replicas.
+    Optimizer, ///< Once per update: optimizer operators and the new weights' way to where they are used.
 };
 const char *nameOf(SegmentKind kind); ///< "input-gradient"
 /// Backward, or one half of it.
 bool isBackward(SegmentKind kind);
 /// Computes in every micro-batch: a block that schedules order.
 bool isPass(SegmentKind kind);
+/// Runs once per update: Reduce, Optimizer.
+bool isOfUpdate(SegmentKind kind);
 
 /// A run of instructions that is repeated for every micro-batch, or runs once per step.
 struct Segment {
@@ -198,7 +200,8 @@ struct Segment {
     friend bool operator==(const Segment &, const Segment &) = default;
 };
 
-/// Instructions [begin, end) of `segment` for micro-batch `microBatch` (0 for segments that run once). Slices
+/// Instructions [begin, end) of `segment` for micro-batch `microBatch` (0 for the prologue, the first of its
+/// micro-batches for an update's segment). Slices
 /// of one run of a segment follow one another, with other segments' entries between them, and together are
 /// all of it: so reductions start in the middle of a backward block, and two blocks interleave.
 struct ScheduleEntry {
@@ -229,6 +232,10 @@ struct ExecutionPlan {
     BatchInfo batch{};
     ScaleUnits units{}; ///< All else is about one of them.
     std::int32_t microBatches = 1; ///< That a unit runs.
+    /// Of the weights, in a step: the first with the gradients of the first `microBatches / updates`
+    /// micro-batches, and so on. Each takes the mean over its micro-batches: `updates` times what their
+    /// losses add to that of the step.
+    std::int32_t updates = 1;
     std::int32_t stageCount = 1;
     std::vector<Partition> partitions{}; ///< By operator index.
     std::vector<std::vector<DeviceId>> placement{}; ///< By operator index, of each part within a unit.
@@ -274,6 +281,18 @@ AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op);
 std::pair<std::size_t, std::size_t> indicesOf(const DeviceProgram &program, const ScheduleEntry &entry);
 /// The same, themselves.
 std::span<const Instruction> instructionsOf(const DeviceProgram &program, const ScheduleEntry &entry);
+
+/// How many micro-batches of a unit make the gradient of one update.
+inline std::int32_t microBatchesPerUpdate(const ExecutionPlan &plan)
+{
+    return plan.microBatches / plan.updates;
+}
+
+/// Which of the step's updates takes the gradients of `microBatch`.
+inline std::int32_t updateOf(const ExecutionPlan &plan, std::int32_t microBatch)
+{
+    return microBatch / microBatchesPerUpdate(plan);
+}
 
 /// Into how many pieces a step cuts the mini-batch: the micro-batches of all units.
 inline std::int32_t batchCuts(const ExecutionPlan &plan)

@@ -245,7 +245,7 @@ std::int32_t Lowering::persistentBuffer(
     for (const Persistent &p : m_persistent[index])
         if (p.device == device && p.dataType == type && contains(p.box, largest))
             return p.buffer + staleness;
-    if (!shard && !m_plan.units.isOne())
+    if (!shard && !m_plan.units.isOne() && m_plan.updates == 1) // else it is another one behind each update
         if (const auto copy = gatheredAhead(tensor, device, largest, type))
             return *copy;
     const bool isMaster = m_graph.at(weight).role == TensorRole::Weight && m_types.isMaster(weight, type);

@@ -146,6 +146,7 @@ PlanDraft draftOf(
     const PlanMeaning &said = draft.bound.plan;
     draft.plan.microBatches = said.microBatches;
     draft.plan.wholeBatches = said.wholeBatches;
+    draft.plan.updates = said.updates;
     draft.plan.schedule = said.schedule;
     draft.plan.overlap = said.overlap;
     draft.domainNumber(everywhere(said.mesh, deviceCount));

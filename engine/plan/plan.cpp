@@ -125,6 +125,9 @@ Result<void> validate(const Plan &plan)
     }
     if (plan.deviceCount < 1 || plan.microBatches < 1 || plan.stageCount < 1)
         return wrong("expected at least one device, micro-batch and stage");
+    if (plan.updates < 1 || plan.microBatches % plan.updates != 0)
+        return wrong(std::to_string(plan.updates) + " updates in a step of "
+            + counted(plan.microBatches, "micro-batch") + ", expected a divisor of them");
     if (const std::int32_t cuts = batchCuts(plan); cuts > 1 && !plan.wholeBatches) {
         const auto sharedBatch = batchOf(plan);
         const BatchInfo &batch = *sharedBatch;

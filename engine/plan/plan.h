@@ -95,6 +95,8 @@ struct Plan {
     ScaleUnits units{}; ///< All else is about one of them.
     std::int32_t microBatches = 1; ///< That a unit runs.
     bool wholeBatches = false; ///< Every micro-batch is a whole batch of the model, not a part of one.
+    /// Of the weights, in a step: each with the mean gradient of as many micro-batches, one after another.
+    std::int32_t updates = 1;
     std::int32_t stageCount = 1;
     ScheduleKind schedule = ScheduleKind::Sequential;
     CollectiveOverlap overlap = CollectiveOverlap::None;

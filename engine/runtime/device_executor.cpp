@@ -55,7 +55,7 @@ DeviceExecutor::DeviceExecutor(RunShared &shared, std::int32_t device, DevicePro
     , m_program(shared.plan.devices[static_cast<std::size_t>(device)])
     , m_device(device)
     , m_progress(progress)
-    , m_gradientFactor(static_cast<float>(1 / lossScaleOf(*m_plan.graph, m_plan.precisions)))
+    , m_gradientFactor(static_cast<float>(m_plan.updates / lossScaleOf(*m_plan.graph, m_plan.precisions)))
 {
     std::size_t instances = 0;
     for (const BufferInfo &buffer : m_program.buffers) {
@@ -294,7 +294,7 @@ Result<void> DeviceExecutor::kernel(Prepared &prepared, std::int32_t microBatch,
             bind(call.outputs[i], buffer, data);
         }
     }
-    call.step = step + 1;
+    call.step = 1 + (call.op->direction == Direction::Optimizer ? static_cast<std::int32_t>(m_update) : step);
     const auto runCall = [&] {
         return prepared.rounding ? runRounded(call, *prepared.rounding) : runKernel(call);
     };
@@ -650,7 +650,6 @@ Result<void> DeviceExecutor::runStep(
     Communicator &communicator, std::int32_t step, Clock::time_point origin, bool measure)
 {
     m_origin = origin;
-    m_update = step;
     m_measure = measure;
     m_spans.clear();
     m_curve = {};
@@ -660,6 +659,7 @@ Result<void> DeviceExecutor::runStep(
     for (const ScheduleEntry &entry : m_program.schedule) {
         std::vector<Prepared> &segment = m_segments[static_cast<std::size_t>(entry.segment)];
         const auto [begin, end] = indicesOf(m_program, entry);
+        m_update = std::int64_t{step} * m_plan.updates + updateOf(m_plan, entry.microBatch);
         for (std::size_t i = begin; i < end; ++i) {
             m_progress.issued.store(++issued, std::memory_order_relaxed);
             const std::int64_t start = m_measure ? sinceOrigin() : 0;

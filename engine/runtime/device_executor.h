@@ -135,7 +135,7 @@ private:
     const DeviceProgram &m_program;
     std::int32_t m_device;
     DeviceProgress &m_progress;
-    float m_gradientFactor; ///< Undoes the loss scale.
+    float m_gradientFactor; ///< Undoes the loss scale, and makes a mean over an update's micro-batches.
     std::vector<Slot> m_slots;
     std::vector<MemoryBlock> m_blocks;
     std::vector<Prepared> m_setup;

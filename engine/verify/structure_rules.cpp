@@ -149,6 +149,8 @@ private:
             entries += device.schedule.size();
         if (m_plan.stageCount < 1)
             return fail(-1, "the plan has no stages");
+        if (m_plan.updates < 1 || m_plan.microBatches % m_plan.updates != 0)
+            return fail(-1, "the micro-batches do not divide into the step's updates");
         const ScaleUnits &units = m_plan.units;
         if (units.count < 1 || units.inner < 1 || m_plan.devices.size() % at(units.inner) != 0
             || (!units.isOne() && m_plan.batch.wholeBatches))
@@ -198,10 +200,12 @@ private:
             if (!isWithin(entry.segment, own.segments.size())
                 || !isWithin(entry.microBatch, at(m_plan.microBatches)))
                 return fail(device, "the schedule names a segment or micro-batch that does not exist");
-            if (entry.microBatch != 0 && isOncePerStep(own.segments[at(entry.segment)].kind))
+            const SegmentKind kind = own.segments[at(entry.segment)].kind;
+            if ((kind == SegmentKind::Prologue && entry.microBatch != 0)
+                || (isOfUpdate(kind) && entry.microBatch % microBatchesPerUpdate(m_plan) != 0))
                 return fail(device,
-                    std::string("a ") + nameOf(own.segments[at(entry.segment)].kind)
-                        + " segment runs in micro-batch " + std::to_string(entry.microBatch));
+                    std::string("a ") + nameOf(kind) + " segment runs in micro-batch "
+                        + std::to_string(entry.microBatch));
             const auto &instructions = own.segments[at(entry.segment)].instructions;
             const auto all = static_cast<std::int32_t>(instructions.size());
             const std::int32_t end = entry.end < 0 ? all : entry.end;
@@ -265,11 +269,6 @@ private:
             return std::string("a ") + nameOf(instruction.kind)
                 + " is joined to what it cannot be launched together with";
         return {};
-    }
-
-    static bool isOncePerStep(SegmentKind kind)
-    {
-        return kind == SegmentKind::Prologue || kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer;
     }
 
     std::string checkBuffer(const BufferInfo &buffer) const

@@ -92,6 +92,7 @@ struct PlanMeaning {
     RowId meshRow{}; ///< Invalid without one, as those below.
     std::int32_t microBatches = 1;
     bool wholeBatches = false; ///< Every micro-batch is a whole batch.
+    std::int32_t updates = 1; ///< Of the weights, in a step.
     RowId microBatchesRow{};
     ScheduleKind schedule = ScheduleKind::Sequential;
     RowId scheduleRow{};

@@ -102,9 +102,15 @@ TEST_P(WeightVersions, TrainLikeTheModelWithTheSameDelays)
 }
 
 constexpr const char *kGpt2Delayed = "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24";
+constexpr const char *kLlamaDelayed =
+    "zoo:llama?layers=2&hidden=16&heads=4&kv_heads=2&seq=4&batch=8&vocab=24";
 constexpr const char *kT5Delayed = "zoo:t5?layers=1&hidden=16&heads=4&src=8&tgt=4&batch=4&vocab=24";
 constexpr const char *kTwoStages = "micro-batches 2\nstage layer:1 : 1\nplace layer:1 : devices 1\n"
                                    "place layer:0 : devices 0\nschedule 1f1b\nweight-versions all : 2";
+
+constexpr const char *kTwoUpdates = "micro-batches 2 update every 1\nstage layer:1 : 1\n"
+                                    "place layer:1 : devices 1\nplace layer:0 : devices 0\n"
+                                    "schedule 1f1b\nweight-versions all : 2";
 
 const DelayedPlan kDelayed[] = {{kGpt2Delayed, "weight-versions all : 2", 1},
     {kGpt2Delayed, "weight-versions all : 4\nmicro-batches 2", 1},
@@ -127,11 +133,50 @@ const DelayedPlan kDelayed[] = {{kGpt2Delayed, "weight-versions all : 2", 1},
         "precision all : bf16\nweight-versions layer:0 : 3\nweight-versions layer:1 : 2",
         2},
     {kGpt2Delayed, "recompute layer:* per layer\nweight-versions all : 2", 1},
+    // Several updates in a step.
+    {kGpt2Delayed, "micro-batches 4 update every 1\nweight-versions all : 3", 1},
+    {kGpt2Delayed, "micro-batches 4 update every 2\nprecision all : bf16\nweight-versions layer:0 : 2", 1},
+    {kGpt2Delayed,
+        "micro-batches 4 update every 1\nstage layer:1 : 1\nplace layer:1 : devices 1\n"
+        "place layer:0 : devices 0\nschedule 1f1b\nweight-versions layer:0 : 2",
+        2},
+    {kLlamaDelayed,
+        "micro-batches 8 update every 1\nstage layer:1 : 1\nplace layer:1 : devices 1\n"
+        "place layer:0 : devices 0\nschedule 1f1b\nweight-versions layer:0 : 2\n"
+        "weight-versions name:embed* : 2",
+        2},
+    {kLlamaDelayed,
+        "mesh dp=2 pp=2\nmicro-batches 4 update every 2\nsplit all : batch over dp\nstage layer:1 : 1\n"
+        "place layer:1 : pp=1\nplace layer:0 : pp=0\nschedule 1f1b\nzero1 all over dp\n"
+        "weight-versions all : 2",
+        4},
+    {kLlamaDelayed,
+        "mesh dp=2\nmicro-batches 4 update every 1\nsplit all : batch over dp\nzero3 all over dp\n"
+        "weight-versions all : 2",
+        2},
+    {kLlamaDelayed,
+        "mesh dp=2\nmicro-batches 4 update every 2\nsplit all : batch over dp\nzero2 all over dp\n"
+        "split-backward all\nweight-versions all : 2",
+        2},
+    {kGpt2Delayed, "micro-batches 4 whole update every 2\nweight-versions all : 2", 1},
+    {kGpt2Delayed,
+        "micro-batches 4 update every 2\noffload all : states\noffload all : activations\n"
+        "weight-versions all : 2",
+        1},
+    {kGpt2Delayed,
+        "micro-batches 4 update every 2\nstage layer:1 : 1\nplace layer:1 : devices 1\n"
+        "place layer:0 : devices 0\nschedule gpipe\nweight-versions all : 2\nrecompute layer:* per layer",
+        2},
+    {kT5Delayed,
+        "mesh x=2\nsplit all : heads over x\nmicro-batches 4 update every 1\nweight-versions all : 2", 2},
     {kGpt2Delayed, "split-backward all\nmicro-batches 2\nweight-versions all : 2", 1},
     {kGpt2Delayed, "coshard layer:0 : batch by 2\nweight-versions all : 2", 1},
     {kGpt2Delayed, "precision all : bf16\nmicro-batches 2\nweight-versions all : 2", 1},
     {kT5Delayed, "mesh x=2\nsplit all : heads over x\nmicro-batches 2\nweight-versions all : 2", 2},
-    {"gpt2_tiny", kTwoStages, 2}, {"t5_tiny", kTwoStages, 2}, {"swin_tiny", "weight-versions all : 2", 1},
+    {"gpt2_tiny", kTwoStages, 2}, {"gpt2_tiny", kTwoUpdates, 2}, {"t5_tiny", kTwoStages, 2},
+    {"t5_tiny", kTwoUpdates, 2}, {"swin_tiny", "micro-batches 2 update every 1\nweight-versions all : 2", 1},
+    {"evoformer_tiny", "micro-batches 4 whole update every 2\nweight-versions all : 2", 1},
+    {"swin_tiny", "weight-versions all : 2", 1},
     {"swin_tiny", "mesh x=2\nsplit all : batch over x\nweight-versions all : 2", 2},
     {"evoformer_tiny", "mesh x=2\nsplit all : heads over x\nweight-versions all : 2", 2}};
 
@@ -144,12 +189,15 @@ INSTANTIATE_TEST_SUITE_P(Models, WeightVersions, testing::ValuesIn(kDelayed), []
 
 TEST(WeightVersionsOfUnits, AreSharedOutToo)
 {
-    const GraphSnapshot graph = trainingStepOf(kGpt2Delayed, OperatorKind::AdamWStep);
-    for (const char *sharding : {"zero1", "zero2", "zero3"})
+    const GraphSnapshot graph =
+        trainingStepOf("zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=8&vocab=24", OperatorKind::AdamWStep);
+    for (const char *sharding : {"zero1 all over dp", "zero2 all over dp", "zero3 all over dp",
+             "zero1 all over dp\nmicro-batches 2 update every 1",
+             "zero3 all over dp\nmicro-batches 2 update every 1"})
         for (const char *precision : {"fp32", "bf16"}) {
             SCOPED_TRACE(testing::Message() << sharding << " " << precision);
             const auto table = parseTable(std::string("mesh dp=4\nsplit all : batch over dp\n") + sharding
-                + " all over dp\nprecision all : " + precision + "\nweight-versions layer:0 : 3\n"
+                + "\nprecision all : " + precision + "\nweight-versions layer:0 : 3\n"
                 + "weight-versions layer:1 : 2");
             ASSERT_TRUE(table) << describe(table.error());
             const auto completion =
@@ -195,13 +243,15 @@ public:
     const Values &x() const { return m_x; }
     static std::size_t labelOf(std::size_t sample) { return sample % kClasses; }
 
-    /// The mean cross-entropy of all samples, and its gradient.
-    double derive(const Parameters &p, Parameters &gradient) const
+    /// The mean cross-entropy, and its gradient.
+    /// Of the samples [begin, end).
+    double derive(const Parameters &p, Parameters &gradient, std::size_t begin, std::size_t end) const
     {
+        const auto samples = static_cast<double>(end - begin);
         for (std::size_t i = 0; i < p.size(); ++i)
             gradient[i].assign(p[i].size(), 0);
         double loss = 0;
-        for (std::size_t n = 0; n < kBatch; ++n) {
+        for (std::size_t n = begin; n < end; ++n) {
             Values hidden = p[1];
             for (std::size_t i = 0; i < kInputs; ++i)
                 for (std::size_t h = 0; h < kHidden; ++h)
@@ -215,10 +265,10 @@ public:
             double sum = 0;
             for (const double logit : logits)
                 sum += std::exp(logit);
-            loss -= (logits[labelOf(n)] - std::log(sum)) / kBatch;
+            loss -= (logits[labelOf(n)] - std::log(sum)) / samples;
             Values ofHidden(kHidden, 0);
             for (std::size_t c = 0; c < kClasses; ++c) {
-                const double ofLogit = (std::exp(logits[c]) / sum - (c == labelOf(n) ? 1 : 0)) / kBatch;
+                const double ofLogit = (std::exp(logits[c]) / sum - (c == labelOf(n) ? 1 : 0)) / samples;
                 gradient[3][c] += ofLogit;
                 for (std::size_t h = 0; h < kHidden; ++h) {
                     gradient[2][h * kClasses + c] += hidden[h] * ofLogit;
@@ -254,7 +304,7 @@ std::shared_ptr<const TensorData> asTensor(const TensorType &type, const LoopMlp
 TEST(WeightVersionsOfAnMlp, TrainAsAPlainLoopDoes)
 {
     constexpr double kRate = 0.5;
-    constexpr std::int32_t kSteps = 7;
+    constexpr std::size_t kSteps = 7;
     const auto forward = buildZooModel("zoo:mlp?layers=2&input=3&hidden=4&classes=2&batch=4");
     ASSERT_TRUE(forward) << describe(forward.error());
     TrainingOptions options;
@@ -306,20 +356,31 @@ TEST(WeightVersionsOfAnMlp, TrainAsAPlainLoopDoes)
     const auto graph = std::make_shared<const Graph>(*std::move(step));
     struct Case {
         std::array<std::int32_t, 2> versions; // of the layers
+        std::size_t updates; // in a step
         std::string rows;
         std::int32_t devices;
     };
-    for (const Case &c : {Case{{1, 1}, "", 1}, Case{{2, 2}, "weight-versions all : 2", 1},
-             Case{{4, 4}, "weight-versions all : 4\nmicro-batches 2", 1},
-             Case{{3, 1}, "weight-versions in:layers.0 : 3", 1},
-             Case{{2, 1},
+    for (const Case &c : {Case{{1, 1}, 1, "", 1}, Case{{2, 2}, 1, "weight-versions all : 2", 1},
+             Case{{4, 4}, 1, "weight-versions all : 4\nmicro-batches 2", 1},
+             Case{{3, 1}, 1, "weight-versions in:layers.0 : 3", 1},
+             Case{{2, 1}, 1,
                  "micro-batches 4\nstage in:layers.0 : 0\nplace in:layers.0 : devices 0\nstage in:layers.1 : "
                  "1\n"
                  "place in:layers.1 : devices 1\nschedule 1f1b\nweight-versions in:layers.0 : 2",
                  2},
-             Case{{2, 3},
+             Case{{2, 3}, 1,
                  "mesh dp=2\nsplit all : batch over dp\nzero1 all over dp\nweight-versions in:layers.0 : 2\n"
                  "weight-versions in:layers.1 : 3",
+                 2},
+             Case{{1, 1}, 2, "micro-batches 4 update every 2", 1},
+             Case{{3, 2}, 4,
+                 "micro-batches 4 update every 1\nweight-versions in:layers.0 : 3\n"
+                 "weight-versions in:layers.1 : 2",
+                 1},
+             Case{{2, 1}, 4,
+                 "micro-batches 4 update every 1\nstage in:layers.0 : 0\nplace in:layers.0 : devices 0\n"
+                 "stage in:layers.1 : 1\nplace in:layers.1 : devices 1\nschedule 1f1b\n"
+                 "weight-versions in:layers.0 : 2",
                  2}}) {
         SCOPED_TRACE(c.rows);
         const auto plan = delayedPlanOf(graph, c.rows, c.devices);
@@ -327,12 +388,21 @@ TEST(WeightVersionsOfAnMlp, TrainAsAPlainLoopDoes)
         const auto outcome = runOnCpu(*plan, run);
         ASSERT_TRUE(outcome) << describe(outcome.error());
         std::vector<LoopMlp::Parameters> history{initial};
-        for (std::int32_t t = 0; t < kSteps; ++t) {
+        double loss = 0;
+        const std::size_t size = LoopMlp::kBatch / c.updates;
+        for (std::size_t t = 0; t < kSteps * c.updates; ++t) {
             LoopMlp::Parameters read;
-            for (std::size_t i = 0; i < read.size(); ++i)
-                read[i] = history[static_cast<std::size_t>(std::max(t - (c.versions[i / 2] - 1), 0))][i];
+            for (std::size_t i = 0; i < read.size(); ++i) {
+                const auto age = static_cast<std::size_t>(c.versions[i / 2] - 1);
+                read[i] = history[t < age ? 0 : t - age][i];
+            }
             LoopMlp::Parameters gradient;
-            EXPECT_NEAR(outcome->losses[static_cast<std::size_t>(t)], loop.derive(read, gradient), 1e-5) << t;
+            const std::size_t begin = t % c.updates * size;
+            loss += loop.derive(read, gradient, begin, begin + size) / static_cast<double>(c.updates);
+            if ((t + 1) % c.updates == 0) {
+                EXPECT_NEAR(outcome->losses[t / c.updates], loss, 1e-5) << t;
+                loss = 0;
+            }
             LoopMlp::Parameters next = history.back();
             for (std::size_t i = 0; i < next.size(); ++i)
                 for (std::size_t v = 0; v < next[i].size(); ++v)

@@ -50,8 +50,7 @@ TEST(WeightVersionsMemory, OfAnMlpIsOneCopyAVersion)
     const auto graph = fourLayers();
     for (const std::int64_t versions : {1, 2, 3, 5}) {
         SCOPED_TRACE(versions);
-        const Timeline timeline =
-            delayedTimeline(graph, "weight-versions all : " + std::to_string(versions));
+        const Timeline timeline = delayedTimeline(graph, "weight-versions all : " + std::to_string(versions));
         EXPECT_EQ(always(timeline.memory[0], MemoryKind::Weight), kStart + versions * 4 * kNumbers * 4);
         EXPECT_EQ(always(timeline.memory[0], MemoryKind::OptimizerState), 2 * 4 * kNumbers * 4);
     }
@@ -81,9 +80,10 @@ TEST(WeightVersionsMemory, OfStagesIsThatOfTheirPlaceInThePipeline)
 /// Versions are of what the model reads, in its type; there is one master, the newest.
 TEST(WeightVersionsMemory, OfAMasterIsNone)
 {
-    const Timeline timeline =
-        delayedTimeline(fourLayers(), "precision all : bf16\nweight-versions all : 3");
-    const auto weights = [&](const auto &bytes) { return bytes[static_cast<std::size_t>(MemoryKind::Weight)]; };
+    const Timeline timeline = delayedTimeline(fourLayers(), "precision all : bf16\nweight-versions all : 3");
+    const auto weights = [&](const auto &bytes) {
+        return bytes[static_cast<std::size_t>(MemoryKind::Weight)];
+    };
     EXPECT_EQ(weights(timeline.memory[0].bytes.front()), kStart + 3 * 4 * kNumbers * 2);
     // And what is cast to them, a matrix at a time.
     EXPECT_EQ(most(timeline.memory[0], MemoryKind::Weight), kStart + 3 * 4 * kNumbers * 2 + 16 * 16 * 2);
@@ -96,7 +96,8 @@ TEST(WeightVersionsMemory, OfShardedWeightsIsSharded)
     const Timeline one = delayedTimeline(fourLayers(), parallel, 2);
     const Timeline three = delayedTimeline(fourLayers(), parallel + "weight-versions all : 3", 2);
     for (std::size_t device = 0; device < 2; ++device)
-        EXPECT_EQ(most(three.memory[device], MemoryKind::Weight) - most(one.memory[device], MemoryKind::Weight),
+        EXPECT_EQ(
+            most(three.memory[device], MemoryKind::Weight) - most(one.memory[device], MemoryKind::Weight),
             2 * 4 * kNumbers * 4 / 2);
 }
 

@@ -21,7 +21,10 @@ template<> struct RandomRule<MeshRule> {
 };
 
 template<> struct RandomRule<MicroBatchesRule> {
-    static MicroBatchesRule make(RandomValues &random) { return {random.number(1, 64), random.chance(30)}; }
+    static MicroBatchesRule make(RandomValues &random)
+    {
+        return {random.number(1, 64), random.chance(30), random.chance(30) ? random.number(1, 8) : 0};
+    }
 };
 
 inline DimensionRef randomDimension(RandomValues &random)

@@ -139,8 +139,8 @@ TEST(WeightVersionRules, TheProgramKeepsThoseThatThePlanAsksFor)
 /// What is gathered or cast of a version is of that version.
 TEST(WeightVersionRules, CopiesAreOfTheVersionTheyWereMadeOf)
 {
-    ExecutionPlan plan = delayedPlan(
-        "mesh dp=2\nsplit all : batch over dp\nzero3 all over dp\nweight-versions all : 2", 2);
+    ExecutionPlan plan =
+        delayedPlan("mesh dp=2\nsplit all : batch over dp\nzero3 all over dp\nweight-versions all : 2", 2);
     ASSERT_EQ(reasonOf(plan), "");
     int gathers = 0;
     for (std::size_t d = 0; d < plan.devices.size(); ++d)
