@@ -29,6 +29,8 @@ std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
         return binding.precisionRows.empty() ? -1 : binding.precisionRows.back();
     case Aspect::Attention:
         return binding.attentionRow;
+    case Aspect::WeightVersions:
+        return binding.weightVersionsRow;
     }
     return -1;
 }
@@ -240,6 +242,8 @@ const char *clashWords(Aspect aspect)
         return "give different precisions to";
     case Aspect::Attention:
         return "compute attention differently in";
+    case Aspect::WeightVersions:
+        return "keep different numbers of weight versions of";
     }
     return "";
 }
@@ -287,6 +291,10 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
     if (meaning.attention) {
         now.attention = meaning.attention;
         binding.attentionRow = row;
+    }
+    if (meaning.weightVersions) {
+        now.weightVersions = meaning.weightVersions;
+        binding.weightVersionsRow = row;
     }
     if (meaning.splitBackward) {
         now.splitBackward = true;

@@ -34,6 +34,7 @@ struct OperatorBinding {
     std::int32_t recomputeRow = -1;
     std::int32_t shardingRow = -1;
     std::int32_t attentionRow = -1;
+    std::int32_t weightVersionsRow = -1;
     std::int32_t splitBackwardRow = -1;
     std::int32_t ringRow = -1; ///< Of those that `coshardRow` may be.
     std::int32_t offloadRow = -1;

@@ -19,15 +19,19 @@ Result<std::shared_ptr<const ExecutionPlan>> referenceOf(const ExecutionPlan &pl
     static_cast<Model &>(model) = Model(plan.graph);
     PlanRequest request;
     request.model = std::make_shared<const OpenedModel>(std::move(model));
-    if (perMicroBatch)
-        request.table = TableDocument(
-            "micro-batches " + std::to_string(plan.microBatches) + (wholeBatches ? " whole" : ""));
+    if (perMicroBatch || plan.updates > 1)
+        request.table = TableDocument("micro-batches " + std::to_string(plan.microBatches)
+            + (wholeBatches ? " whole" : "") + " update every "
+            + std::to_string(microBatchesPerUpdate(plan)));
     request.target = {"cpu", {}, 1};
     request.upTo = PlanGrade::Planned;
     TRY(const auto answer, planOf(request));
     Plan same = *answer->plan;
     for (std::size_t o = 0; o < plan.precisions.size(); ++o)
         same.decisions[o].precision = plan.precisions[o];
+    // What is trained depends on how old the weights are that gradients are computed at.
+    for (std::size_t o = 0; o < plan.weightVersions.size(); ++o)
+        same.decisions[o].weightVersions = plan.weightVersions[o];
     TRY(ExecutionPlan lowered, lower(same, answer->cluster));
     return std::make_shared<const ExecutionPlan>(std::move(lowered));
 }

@@ -198,6 +198,16 @@ bool StorageTypes::isRead(TensorId tensor, DataType type) const
     return (m_readTypes[at(tensor)] & bitOf(type)) != 0;
 }
 
+void StorageTypes::addVersion(TensorId weight)
+{
+    const std::size_t w = at(weight);
+    m_keeps.push_back(m_keeps[w]);
+    for (auto *types : {&m_carried, &m_accumulated, &m_reduced})
+        types->push_back((*types)[w]);
+    for (auto *types : {&m_readTypes, &m_modelTypes, &m_madeTypes})
+        types->push_back((*types)[w]);
+}
+
 bool StorageTypes::isReadByModel(TensorId tensor, DataType type) const
 {
     return (m_modelTypes[at(tensor)] & bitOf(type)) != 0;

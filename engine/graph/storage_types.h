@@ -24,6 +24,9 @@ public:
     /// @param precisions  by operator index; empty is Float32 everywhere
     StorageTypes(const Graph &graph, const std::vector<Precision> &precisions);
 
+    /// Adds a tensor behind all others, of the types of `weight`, whose older version it is.
+    void addVersion(TensorId weight);
+
     /// Type of the buffer that `op` reads as input `slot`, which is present.
     DataType read(OperatorId op, std::size_t slot) const { return m_read[at(op)][slot]; }
     /// Type of the buffer that `op` makes as output `slot`, which is present.

@@ -113,6 +113,11 @@ bool isPass(SegmentKind kind)
     return kind == SegmentKind::Forward || isBackward(kind);
 }
 
+bool isOfUpdate(SegmentKind kind)
+{
+    return kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer;
+}
+
 bool updatesInPlace(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
     std::int32_t output)
 {
@@ -121,6 +126,38 @@ bool updatesInPlace(const ExecutionPlan &plan, const DeviceProgram &program, con
         && !program.buffers[static_cast<std::size_t>(output)].persistent
         && std::find(instruction.inputs.begin(), instruction.inputs.end(), output)
         != instruction.inputs.end();
+}
+
+std::int32_t weightVersionsOf(const ExecutionPlan &plan, OperatorId op)
+{
+    const auto index = static_cast<std::size_t>(op.index);
+    return index < plan.weightVersions.size() ? plan.weightVersions[index] : 1;
+}
+
+std::int32_t stalenessOf(
+    const Operator &op, std::size_t slot, std::int32_t weightVersions, const std::vector<bool> &trained)
+{
+    return op.direction != Direction::Optimizer && op.inputs[slot]
+            && trained[static_cast<std::size_t>(op.inputs[slot].index)]
+        ? weightVersions - 1
+        : 0;
+}
+
+std::vector<bool> trainedWeights(const Graph &graph)
+{
+    std::vector<bool> trained(graph.tensors.size(), false);
+    for (const Operator &op : graph.operators)
+        if (op.direction == Direction::Optimizer && !op.inputs.empty() && op.inputs.front())
+            trained[static_cast<std::size_t>(op.inputs.front().index)] = true;
+    return trained;
+}
+
+std::int32_t bufferOfVersion(const BufferInfo &info, std::int32_t buffer, std::int64_t update)
+{
+    if (info.versions <= 1)
+        return buffer;
+    const std::int64_t place = (info.staleness - update) % info.versions;
+    return buffer - info.staleness + static_cast<std::int32_t>(place < 0 ? place + info.versions : place);
 }
 
 AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op)

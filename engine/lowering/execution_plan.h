@@ -11,6 +11,7 @@
 #include "engine/graph/mask.h"
 #include "engine/graph/partition.h"
 #include "engine/graph/precision.h"
+#include "engine/table/kinds/weight_versions.h"
 
 #include <cstdint>
 #include <map>
@@ -125,6 +126,12 @@ struct BufferInfo {
     MemoryPlace place = MemoryPlace::Device;
     UnitShare share = UnitShare::Same;
     std::int8_t shardDimension = -1; ///< Of UnitShare::Shard.
+    /// Of a weight: by how many updates its version is older than the newest one, seen from the update that
+    /// the gradients of the step go into. 0 for all else.
+    std::int16_t staleness = 0;
+    /// Of a persistent weight: so many versions are kept at once, the newest and those before it, in buffers
+    /// that follow one another by staleness. See `bufferOfVersion`.
+    std::int16_t versions = 1;
     std::int64_t shardEnd = 0; ///< Of UnitShare::Shard: where the last unit's share ends.
     friend bool operator==(const BufferInfo &, const BufferInfo &) = default;
 };
@@ -180,14 +187,16 @@ enum class SegmentKind : std::uint8_t {
     InputGradient, ///< Of a stage whose backward pass is split: all of it but what a WeightGradient runs.
     WeightGradient, ///< Gradients of weights, and of what is made of weights alone; behind the InputGradient.
     Transfer, ///< Once per micro-batch: sends and receives between stages.
-    Reduce, ///< Once per step: gradients over replicas.
-    Optimizer, ///< Once per step: optimizer operators and the new weights' way to where they are used.
+    Reduce, ///< Once per update: gradients over replicas.
+    Optimizer, ///< Once per update: optimizer operators and the new weights' way to where they are used.
 };
 const char *nameOf(SegmentKind kind); ///< "input-gradient"
 /// Backward, or one half of it.
 bool isBackward(SegmentKind kind);
 /// Computes in every micro-batch: a block that schedules order.
 bool isPass(SegmentKind kind);
+/// Runs once per update: Reduce, Optimizer.
+bool isOfUpdate(SegmentKind kind);
 
 /// A run of instructions that is repeated for every micro-batch, or runs once per step.
 struct Segment {
@@ -197,7 +206,8 @@ struct Segment {
     friend bool operator==(const Segment &, const Segment &) = default;
 };
 
-/// Instructions [begin, end) of `segment` for micro-batch `microBatch` (0 for segments that run once). Slices
+/// Instructions [begin, end) of `segment` for micro-batch `microBatch` (0 for the prologue, the first of its
+/// micro-batches for an update's segment). Slices
 /// of one run of a segment follow one another, with other segments' entries between them, and together are
 /// all of it: so reductions start in the middle of a backward block, and two blocks interleave.
 struct ScheduleEntry {
@@ -228,6 +238,10 @@ struct ExecutionPlan {
     BatchInfo batch{};
     ScaleUnits units{}; ///< All else is about one of them.
     std::int32_t microBatches = 1; ///< That a unit runs.
+    /// Of the weights, in a step: the first with the gradients of the first `microBatches / updates`
+    /// micro-batches, and so on. Each takes the mean over its micro-batches: `updates` times what their
+    /// losses add to that of the step.
+    std::int32_t updates = 1;
     std::int32_t stageCount = 1;
     std::vector<Partition> partitions{}; ///< By operator index.
     std::vector<std::vector<DeviceId>> placement{}; ///< By operator index, of each part within a unit.
@@ -236,10 +250,35 @@ struct ExecutionPlan {
         groups{}; ///< Communicators; the order of members is the order of chunks.
     /// By operator index: whether an Attention's probabilities are in memory. May be empty: none are.
     std::vector<AttentionMode> attention{};
+    /// By operator index: how many versions of its weights there are, see `stalenessOf`. May be empty: one.
+    std::vector<std::int32_t> weightVersions{};
     std::vector<DeviceProgram> devices{};
     /// Where the plan came from, for people and tools: "model", "cluster", import and training options.
     std::map<std::string, std::string> origin{};
 };
+
+/// How many versions of its weights `op` keeps.
+std::int32_t weightVersionsOf(const ExecutionPlan &plan, OperatorId op);
+
+/// By how many updates the version of input `slot` that `op` reads is older than the newest one. What a
+/// forward or backward operator of N weight versions reads of a trained weight was the newest N - 1 updates
+/// ago, so that w(t+1) = w(t) - f(gradient at w(t - (N - 1))): weight stashing, PipeDream (SOSP '19, section
+/// 3.3); with two versions everywhere, PipeDream-2BW (arXiv:2006.09503, section 3.1). 0 for all else.
+/// @param trained  by tensor: `trainedWeights`
+std::int32_t stalenessOf(
+    const Operator &op, std::size_t slot, std::int32_t weightVersions, const std::vector<bool> &trained);
+/// By tensor: a weight that an optimizer operator updates.
+std::vector<bool> trainedWeights(const Graph &graph);
+
+/// The buffer that holds, when `update` updates have been made since the first step began, what `buffer`
+/// stands for. The versions of a weight share their buffers out in a ring: each update writes over the
+/// oldest, whose buffer is that of the newest from then on, and nothing is copied.
+///
+///     3 versions          w      1 old  2 old         update writes
+///     before update 0     b0     b1     b2            b2
+///     before update 1     b2     b0     b1            b1
+///     before update 2     b1     b2     b0            b0
+std::int32_t bufferOfVersion(const BufferInfo &info, std::int32_t buffer, std::int64_t update);
 
 /// Fused for all operators that `ExecutionPlan::attention` does not reach.
 AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op);
@@ -248,6 +287,18 @@ AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op);
 std::pair<std::size_t, std::size_t> indicesOf(const DeviceProgram &program, const ScheduleEntry &entry);
 /// The same, themselves.
 std::span<const Instruction> instructionsOf(const DeviceProgram &program, const ScheduleEntry &entry);
+
+/// How many micro-batches of a unit make the gradient of one update.
+inline std::int32_t microBatchesPerUpdate(const ExecutionPlan &plan)
+{
+    return plan.microBatches / plan.updates;
+}
+
+/// Which of the step's updates takes the gradients of `microBatch`.
+inline std::int32_t updateOf(const ExecutionPlan &plan, std::int32_t microBatch)
+{
+    return microBatch / microBatchesPerUpdate(plan);
+}
 
 /// Into how many pieces a step cuts the mini-batch: the micro-batches of all units.
 inline std::int32_t batchCuts(const ExecutionPlan &plan)

@@ -17,6 +17,7 @@ using nlohmann::json;
 constexpr int kVersion = 1; ///< Of plans that are Float32 throughout, which older readers understand.
 constexpr int kPrecisionVersion = 2; ///< With precisions and types of buffers.
 constexpr int kCombinationVersion = 3; ///< With summands that are not summed.
+constexpr int kUpdatesVersion = 4; ///< With versions of weights, or several updates in a step.
 
 constexpr std::array kInstructionKinds{InstructionKind::Load, InstructionKind::Kernel,
     InstructionKind::Accumulate, InstructionKind::Select, InstructionKind::Concat, InstructionKind::Sum,
@@ -139,6 +140,10 @@ bool combines(const ExecutionPlan &plan)
 /// The lowest whose readers understand all of the plan.
 int versionOf(const ExecutionPlan &plan)
 {
+    if (plan.updates != 1
+        || std::any_of(plan.weightVersions.begin(), plan.weightVersions.end(),
+            [](std::int32_t versions) { return versions != 1; }))
+        return kUpdatesVersion;
     if (combines(plan))
         return kCombinationVersion;
     return isFloat32(plan) ? kVersion : kPrecisionVersion;
@@ -158,9 +163,9 @@ public:
         if (!m_document.is_object() || at(m_document, "format", "") != "planloom-execution-plan")
             fail("/format", "expected \"planloom-execution-plan\"");
         if (const json &version = at(m_document, "version", "");
-            !version.is_number_integer() || version < kVersion || version > kCombinationVersion)
+            !version.is_number_integer() || version < kVersion || version > kUpdatesVersion)
             fail("/version",
-                "expected 1, 2 or 3, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
+                "expected 1 to 4, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
         ExecutionPlan plan;
         auto graph = graphFromJson(at(m_document, "graph", ""));
         if (!graph)
@@ -169,6 +174,10 @@ public:
         m_graph = plan.graph.get();
         plan.microBatches =
             integer<std::int32_t>(at(m_document, "micro_batches", ""), "/micro_batches", 1, 1 << 20);
+        if (m_document.contains("updates"))
+            plan.updates = integer<std::int32_t>(m_document["updates"], "/updates", 1, plan.microBatches);
+        if (plan.microBatches % plan.updates != 0)
+            fail("/updates", "expected a divisor of the number of micro-batches");
         plan.stageCount = integer<std::int32_t>(at(m_document, "stages", ""), "/stages", 1, 1 << 20);
         if (const auto units = m_document.find("units"); units != m_document.end()) {
             plan.units.count =
@@ -370,6 +379,11 @@ private:
             plan.partitions.push_back(std::move(partition));
             plan.placement.push_back(std::move(devices));
             plan.attention.push_back(readAttention(decisions[o], where));
+            if (decisions[o].contains("weight_versions")) {
+                plan.weightVersions.resize(decisions.size(), 1);
+                plan.weightVersions[o] = integer<std::int32_t>(
+                    decisions[o]["weight_versions"], where + "/weight_versions", 1, kMostWeightVersions);
+            }
         }
     }
 
@@ -492,6 +506,12 @@ private:
             buffer.place = named(value["place"], where + "/place", kMemoryPlaces);
         if (value.contains("share"))
             buffer.share = named(value["share"], where + "/share", kUnitShares);
+        if (value.contains("versions"))
+            buffer.versions =
+                integer<std::int16_t>(value["versions"], where + "/versions", 1, kMostWeightVersions);
+        if (value.contains("staleness"))
+            buffer.staleness =
+                integer<std::int16_t>(value["staleness"], where + "/staleness", 0, kMostWeightVersions - 1);
         if (buffer.share == UnitShare::Shard) {
             buffer.shardDimension = integer<std::int8_t>(at(value, "shard_dimension", where),
                 where + "/shard_dimension", 0, static_cast<std::int64_t>(shape.size()) - 1);
@@ -559,6 +579,8 @@ std::string toJson(const ExecutionPlan &plan)
     json document{{"format", "planloom-execution-plan"}, {"version", versionOf(plan)},
         {"graph", graphToJson(*plan.graph)}, {"micro_batches", plan.microBatches},
         {"stages", plan.stageCount}, {"origin", plan.origin}};
+    if (plan.updates != 1)
+        document["updates"] = plan.updates;
     if (!plan.units.isOne())
         document["units"] = {{"count", plan.units.count}, {"inner", plan.units.inner}};
     json &batch = document["batch"];
@@ -586,6 +608,8 @@ std::string toJson(const ExecutionPlan &plan)
         const OperatorId op{static_cast<std::int32_t>(o)};
         if (const AttentionMode mode = attentionOf(plan, op); mode != AttentionMode::Fused)
             decisions.back()["attention"] = nameOf(mode);
+        if (const std::int32_t versions = weightVersionsOf(plan, op); versions != 1)
+            decisions.back()["weight_versions"] = versions;
         if (!plan.precisions.empty())
             decisions.back()["precision"] = precisionToJson(plan.precisions[o]);
     }
@@ -618,6 +642,10 @@ std::string toJson(const ExecutionPlan &plan)
                 object["place"] = nameOf(buffer.place);
             if (buffer.share != UnitShare::Same)
                 object["share"] = nameOf(buffer.share);
+            if (buffer.versions != 1)
+                object["versions"] = buffer.versions;
+            if (buffer.staleness != 0)
+                object["staleness"] = buffer.staleness;
             if (buffer.share == UnitShare::Shard)
                 object["shard_dimension"] = buffer.shardDimension, object["shard_end"] = buffer.shardEnd;
             buffers.push_back(std::move(object));

@@ -21,6 +21,8 @@ public:
         whole.graph = m_plan.graph;
         whole.batch = m_plan.batch;
         whole.microBatches = batchCuts(m_plan);
+        whole.updates = m_plan.updates;
+        whole.weightVersions = m_plan.weightVersions;
         whole.stageCount = m_plan.stageCount;
         whole.origin = m_plan.origin;
         writeDecisions(whole);
@@ -109,8 +111,9 @@ private:
                 instruction = instructionOf(std::move(instruction), unit, device);
         for (ScheduleEntry &entry : program.schedule) {
             const SegmentKind kind = program.segments[static_cast<std::size_t>(entry.segment)].kind;
+            entry.microBatch *= m_units.count;
             if (isPass(kind) || kind == SegmentKind::Transfer)
-                entry.microBatch = entry.microBatch * m_units.count + unit;
+                entry.microBatch += unit;
         }
         return program;
     }

@@ -29,9 +29,13 @@ Result<MaterializedPlan> materialize(
                 + ", the cluster has " + std::to_string(cluster.deviceCount),
             "choose a larger cluster", "cluster"};
     TRY_VOID(validate(plan));
-    TRY(auto transformed, transform(plan));
-    auto lowering = std::make_shared<Lowering>(plan, cluster, costs, std::move(transformed), std::move(stop));
+    const VersionedPlan versioned = withWeightVersions(plan);
+    TRY(auto transformed, transform(versioned.plan));
+    auto lowering =
+        std::make_shared<Lowering>(versioned, cluster, costs, std::move(transformed), std::move(stop));
     auto materialized = lowering->run();
+    if (materialized)
+        nameWeights(*materialized, plan, versioned);
     disposeInBackground([lowering = std::move(lowering)] {}); // millions of small parts
     return materialized;
 }

@@ -194,6 +194,7 @@ Result<MaterializedPlan> Lowering::run()
     result.graph = m_plan.graph;
     result.units = m_plan.units;
     result.microBatches = m_plan.microBatches;
+    result.updates = m_plan.updates;
     result.precisions = m_precisions;
     result.stageCount = m_plan.stageCount;
     result.partitions.reserve(m_plan.decisions.size());

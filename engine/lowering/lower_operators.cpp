@@ -92,6 +92,7 @@ std::int32_t Lowering::castBuffer(
     BufferInfo info = m_builder.buffer(device, buffer);
     info.dataType = type;
     info.persistent = false;
+    info.versions = 1;
     info.memory = memoryOf(info.tensor);
     const std::int32_t copy = m_builder.addBuffer(device, std::move(info));
     m_builder.emit(

@@ -79,6 +79,7 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
             BufferInfo info = m_builder.buffer(parts[p].device, buffers[p]);
             info.index = parts[p].inputs[slot].index;
             info.persistent = false;
+            info.versions = 1;
             info.memory = memoryOf(tensor);
             info.share = UnitShare::Same;
             if (shard)
@@ -128,9 +129,10 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
             // In place where the persistent buffer is just this box.
             const std::int32_t old = inputs[p][slot == 0 ? 0 : slot + 1];
             std::int32_t buffer = old;
-            if (m_builder.buffer(part.device, old).persistent)
+            if (m_builder.buffer(part.device, old).persistent) {
                 inPlace.insert({part.device, old});
-            else {
+                buffer = oldestVersion(part.device, old);
+            } else {
                 BufferInfo info{.tensor = op.outputs[slot],
                     .dataType = m_types.made(id, slot),
                     .index = part.outputs[slot].index,
@@ -177,7 +179,7 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
                         {.kind = InstructionKind::Update,
                             .op = id,
                             .inputs = {buffers[i]},
-                            .outputs = {holders[i].buffer}});
+                            .outputs = {oldestVersion(holders[i].device, holders[i].buffer)}});
         }
     }
     return {};

@@ -22,7 +22,12 @@ void Lowering::findSharded()
         const TensorId weight = m_graph.at(id).inputs.front();
         std::set<DeviceId> readers;
         std::set<std::int32_t> blocks;
-        for (const OperatorId user : m_uses.consumers[static_cast<std::size_t>(weight.index)]) {
+        std::vector<OperatorId> users = m_uses.consumers[static_cast<std::size_t>(weight.index)];
+        for (std::size_t v = 0; v < m_versions.size(); ++v)
+            if (m_versions[v].weight == weight)
+                users.insert(users.end(), m_uses.consumers[firstVersion() + v].begin(),
+                    m_uses.consumers[firstVersion() + v].end());
+        for (const OperatorId user : users) {
             if (m_graph.at(user).direction == Direction::Optimizer)
                 continue;
             blocks.insert(m_plan.decisions[static_cast<std::size_t>(user.index)].stage.index);
@@ -53,7 +58,7 @@ void Lowering::findSharded()
 
 const Lowering::ShardedWeight *Lowering::shardedWeight(TensorId weight, std::int32_t stage) const
 {
-    const auto found = m_sharded.find(weight);
+    const auto found = m_sharded.find(versionOf(weight).weight);
     return found != m_sharded.end() && found->second.sharding.stage >= stage ? &found->second : nullptr;
 }
 
@@ -61,24 +66,26 @@ const Lowering::ShardedWeight *Lowering::shardedWeight(TensorId weight, std::int
 std::int32_t Lowering::shardBuffer(
     const ShardedWeight &sharded, TensorId weight, DeviceId device, const IndexMask &box, DataType type)
 {
-    auto &held = m_persistent[static_cast<std::size_t>(weight.index)];
+    const auto [newest, staleness] = versionOf(weight);
+    auto &held = m_persistent[static_cast<std::size_t>(newest.index)];
     for (const Persistent &p : held)
         if (p.device == device && p.dataType == type && p.box == box)
-            return p.buffer;
-    BufferInfo info{.tensor = weight,
+            return p.buffer + staleness;
+    const bool isMaster = m_types.isMaster(newest, type);
+    BufferInfo info{.tensor = newest,
         .dataType = type,
         .index = box,
         .perMicroBatch = false,
         .persistent = true,
-        .memory = m_types.isMaster(weight, type) ? MemoryKind::OptimizerState : memoryOf(weight)};
+        .memory = isMaster ? MemoryKind::OptimizerState : memoryOf(newest)};
     if (sharded.shard)
         markShard(info, *sharded.shard);
-    const std::int32_t buffer = m_builder.addBuffer(device, std::move(info));
-    m_builder.emitSetup(device, {.kind = InstructionKind::Load, .outputs = {buffer}});
+    std::int32_t versions = 1; // whoever reads the weight has a piece of it from here
+    for (const auto &[reader, boxes] : sharded.places)
+        versions = std::max(versions, versionsOn(newest, reader, type));
+    const std::int32_t buffer = addVersions(std::move(info), device, versions, !sharded.shard);
     held.push_back({device, box, buffer, type});
-    if (!sharded.shard)
-        m_materializer.available(weight, {device, box, {}, buffer}, m_prologue);
-    return buffer;
+    return buffer + staleness;
 }
 
 /// Brings a sharded weight together where `needs` ask for it, once in a block.
@@ -154,7 +161,9 @@ void Lowering::findGatherGroups(std::int32_t block)
         return m_plan.decisions[static_cast<std::size_t>(id.index)].gatherGroup;
     };
     const auto touches = [this](const Operator &op) {
-        const auto isSharded = [this](TensorId tensor) { return tensor && m_sharded.contains(tensor); };
+        const auto isSharded = [this](TensorId tensor) {
+            return tensor && m_sharded.contains(versionOf(tensor).weight);
+        };
         return std::any_of(op.inputs.begin(), op.inputs.end(), isSharded)
             || std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId tensor) {
                    return tensor && isWeightGradient(tensor) && isSharded(m_graph.at(tensor).of);
@@ -411,12 +420,17 @@ void Lowering::castShards(
         info.tensor = m_graph.at(op).outputs.front();
         info.dataType = p.dataType;
         info.persistent = false;
+        info.staleness = 0;
+        info.versions = 1;
         info.memory = memoryOf(info.tensor);
         const std::int32_t copy = m_builder.addBuffer(device, std::move(info));
         m_builder.emit(
             device, block, {.kind = InstructionKind::Cast, .op = op, .inputs = {made}, .outputs = {copy}});
         m_builder.emit(device, block,
-            {.kind = InstructionKind::Update, .op = op, .inputs = {copy}, .outputs = {p.buffer}});
+            {.kind = InstructionKind::Update,
+                .op = op,
+                .inputs = {copy},
+                .outputs = {oldestVersion(device, p.buffer)}});
     }
 }
 

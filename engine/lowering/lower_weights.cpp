@@ -51,10 +51,11 @@ void Lowering::collectPersistentBoxes()
         for (std::size_t slot = 0; slot < inputs.size(); ++slot) {
             if (!inputs[slot] || !isPersistent(inputs[slot]))
                 continue;
-            auto &boxes = m_persistentBoxes[static_cast<std::size_t>(inputs[slot].index)];
+            const auto [weight, staleness] = versionOf(inputs[slot]);
+            auto &boxes = m_persistentBoxes[static_cast<std::size_t>(weight.index)];
             const DataType type = m_types.read(OperatorId{static_cast<std::int32_t>(o)}, slot);
             for (const TransformedPart &part : parts)
-                boxes.push_back({part.device, part.inputs[slot].index, -1, type});
+                boxes.push_back({part.device, part.inputs[slot].index, -1, type, staleness});
         }
     }
     // By device, in which the first of equals stays: they are looked up by it.
@@ -68,12 +69,74 @@ void Lowering::collectPersistentBoxes()
                 own = distinct.size();
             if (std::none_of(distinct.begin() + static_cast<std::ptrdiff_t>(own), distinct.end(),
                     [&](const Persistent &other) {
-                        return other.box == p.box && other.dataType == p.dataType;
+                        return other.box == p.box && other.dataType == p.dataType
+                            && other.staleness == p.staleness;
                     }))
                 distinct.push_back(p);
         }
         boxes = std::move(distinct);
     }
+}
+
+StorageTypes Lowering::typesOf(const VersionedPlan &versioned, const std::vector<Precision> &precisions)
+{
+    if (versioned.versions.empty())
+        return StorageTypes(*versioned.plan.graph, precisions);
+    // Who reads a version reads the weight: the types follow from all of its readers together.
+    Graph graph = *versioned.plan.graph;
+    const std::size_t tensors = graph.tensors.size() - versioned.versions.size();
+    for (Operator &op : graph.operators)
+        for (TensorId &input : op.inputs)
+            if (input && static_cast<std::size_t>(input.index) >= tensors)
+                input = versioned.versions[static_cast<std::size_t>(input.index) - tensors].weight;
+    graph.tensors.resize(tensors);
+    StorageTypes types(graph, precisions);
+    for (const WeightVersion &version : versioned.versions)
+        types.addVersion(version.weight);
+    return types;
+}
+
+WeightVersion Lowering::versionOf(TensorId tensor) const
+{
+    const auto index = static_cast<std::size_t>(tensor.index);
+    return index < firstVersion() ? WeightVersion{tensor, 0} : m_versions[index - firstVersion()];
+}
+
+/// How many versions of a weight `device` needs, of one type or any: up to the oldest that it reads.
+std::int32_t Lowering::versionsOn(TensorId weight, DeviceId device, std::optional<DataType> type) const
+{
+    std::int32_t versions = 1;
+    for (const Persistent &box : m_persistentBoxes[static_cast<std::size_t>(weight.index)])
+        if (box.device == device && (!type || box.dataType == *type))
+            versions = std::max(versions, box.staleness + 1);
+    return versions;
+}
+
+/// Adds the persistent buffers of all versions of what `info` says of the newest. Each is loaded with the
+/// weight as it is at first.
+/// @param readInPlace  operators may read them, or cut what they read from them
+/// @return that of the newest; the others follow
+std::int32_t Lowering::addVersions(BufferInfo info, DeviceId device, std::int32_t versions, bool readInPlace)
+{
+    std::int32_t first = -1;
+    info.versions = static_cast<std::int16_t>(versions);
+    for (std::int32_t staleness = 0; staleness < versions; ++staleness) {
+        info.staleness = static_cast<std::int16_t>(staleness);
+        const std::int32_t buffer = m_builder.addBuffer(device, info);
+        m_builder.emitSetup(device, {.kind = InstructionKind::Load, .outputs = {buffer}});
+        first = first < 0 ? buffer : first;
+        const auto tensor = m_versionTensors.find({info.tensor, staleness});
+        if (readInPlace && (staleness == 0 || tensor != m_versionTensors.end()))
+            m_materializer.available(
+                staleness == 0 ? info.tensor : tensor->second, {device, info.index, {}, buffer}, m_prologue);
+    }
+    return first;
+}
+
+/// The buffer that an update of `buffer`, the newest version, writes: over the oldest.
+std::int32_t Lowering::oldestVersion(DeviceId device, std::int32_t buffer) const
+{
+    return buffer + m_builder.buffer(device, buffer).versions - 1;
 }
 
 /// How an optimizer operator is shared out over the units; nothing if all units do the same.
@@ -122,9 +185,10 @@ std::optional<std::int32_t> Lowering::gatheredAhead(
     for (const Persistent &copy : gathered)
         if (copy.device == device && copy.dataType == type && contains(copy.box, box))
             return copy.buffer;
-    for (const OperatorId user : m_uses.consumers[static_cast<std::size_t>(tensor.index)]) {
+    const TensorId weight = versionOf(tensor).weight;
+    for (const OperatorId user : m_uses.consumers[static_cast<std::size_t>(weight.index)]) {
         const Operator &op = m_graph.at(user);
-        if (op.direction != Direction::Optimizer || op.inputs.front() != tensor)
+        if (op.direction != Direction::Optimizer || op.inputs.front() != weight)
             continue;
         const auto shard = unitShardOf(user);
         const DataType master = m_types.read(user, 0);
@@ -158,11 +222,11 @@ std::optional<std::int32_t> Lowering::gatheredAhead(
     return std::nullopt;
 }
 
-/// The largest box that any operator of a device reads: it serves all that lie inside it.
+/// The largest box that any operator of a device reads, of any version: it serves all that lie inside it.
 IndexMask Lowering::largestBox(TensorId tensor, DeviceId device, const IndexMask &box, DataType type) const
 {
     IndexMask largest = box;
-    const auto &boxes = m_persistentBoxes[static_cast<std::size_t>(tensor.index)];
+    const auto &boxes = m_persistentBoxes[static_cast<std::size_t>(versionOf(tensor).weight.index)];
     for (auto p = std::lower_bound(boxes.begin(), boxes.end(), device,
              [](const Persistent &a, DeviceId b) { return a.device < b; });
          p != boxes.end() && p->device == device; ++p)
@@ -175,29 +239,30 @@ IndexMask Lowering::largestBox(TensorId tensor, DeviceId device, const IndexMask
 std::int32_t Lowering::persistentBuffer(
     TensorId tensor, DeviceId device, const IndexMask &box, DataType type, const UnitShard *shard)
 {
-    const auto index = static_cast<std::size_t>(tensor.index);
-    const IndexMask largest = largestBox(tensor, device, box, type);
+    const auto [weight, staleness] = versionOf(tensor);
+    const auto index = static_cast<std::size_t>(weight.index);
+    const IndexMask largest = largestBox(weight, device, box, type);
     for (const Persistent &p : m_persistent[index])
         if (p.device == device && p.dataType == type && contains(p.box, largest))
-            return p.buffer;
-    if (!shard && !m_plan.units.isOne())
+            return p.buffer + staleness;
+    if (!shard && !m_plan.units.isOne() && m_plan.updates == 1) // else it is another one behind each update
         if (const auto copy = gatheredAhead(tensor, device, largest, type))
             return *copy;
-    BufferInfo info{.tensor = tensor,
+    const bool isMaster = m_graph.at(weight).role == TensorRole::Weight && m_types.isMaster(weight, type);
+    BufferInfo info{.tensor = weight,
         .dataType = type,
         .index = largest,
         .perMicroBatch = false,
         .persistent = true,
-        .memory = m_graph.at(tensor).role == TensorRole::Weight && m_types.isMaster(tensor, type)
-            ? MemoryKind::OptimizerState
-            : memoryOf(tensor)};
+        .memory = isMaster ? MemoryKind::OptimizerState : memoryOf(weight)};
     if (shard)
         markShard(info, *shard);
-    const std::int32_t buffer = m_builder.addBuffer(device, std::move(info));
-    m_builder.emitSetup(device, {.kind = InstructionKind::Load, .outputs = {buffer}});
+    // Of shards of a master, all that is read is gathered.
+    const std::int32_t versions =
+        versionsOn(weight, device, shard && isMaster ? std::optional<DataType>{} : type);
+    const std::int32_t buffer = addVersions(std::move(info), device, versions, true);
     m_persistent[index].push_back({device, largest, buffer, type});
-    m_materializer.available(tensor, {device, largest, {}, buffer}, m_prologue);
-    return buffer;
+    return buffer + staleness;
 }
 
 Result<std::vector<std::int32_t>> Lowering::inputBuffers(
@@ -252,6 +317,8 @@ void Lowering::gatherAcrossUnits(
         if (BufferInfo info = m_builder.buffer(own.device, sent); info.dataType != type) {
             info.tensor = tensor;
             info.persistent = false;
+            info.staleness = 0;
+            info.versions = 1;
             info.memory = memoryOf(tensor);
             info.dataType = type;
             sent = m_builder.addBuffer(own.device, std::move(info));

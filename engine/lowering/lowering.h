@@ -7,6 +7,7 @@
 #include "engine/lowering/program_builder.h"
 #include "engine/lowering/sequence.h"
 #include "engine/lowering/transform.h"
+#include "engine/lowering/weight_versions.h"
 #include "engine/plan/plan.h"
 
 #include <cstdint>
@@ -31,38 +32,42 @@ std::vector<std::int32_t> coshardRegionsOf(const Plan &plan);
 class Lowering
 {
 public:
-    Lowering(const Plan &plan, const Cluster &cluster, const CostModel &costs, TransformedGraph transformed,
-        std::stop_token stop)
-        : m_plan(plan)
-        , m_graph(*plan.graph)
-        , m_cluster(unitOf(cluster, plan.units))
+    Lowering(const VersionedPlan &versioned, const Cluster &cluster, const CostModel &costs,
+        TransformedGraph transformed, std::stop_token stop)
+        : m_plan(versioned.plan)
+        , m_versions(versioned.versions)
+        , m_graph(*m_plan.graph)
+        , m_cluster(unitOf(cluster, m_plan.units))
         , m_costs(costs)
         , m_transformed(std::move(transformed))
         , m_stop(std::move(stop))
         , m_uses(usesOf(m_graph))
-        , m_precisions(precisionsOf(plan))
-        , m_types(m_graph, m_precisions)
-        , m_builder(plan.deviceCount)
+        , m_precisions(precisionsOf(m_plan))
+        , m_types(typesOf(versioned, m_precisions))
+        , m_builder(m_plan.deviceCount)
         , m_materializer(m_graph, m_transformed.batch, m_transformed.summandCount, m_types, m_cluster, costs,
-              plan.units, batchCuts(plan), m_builder)
+              m_plan.units, batchCuts(m_plan), m_builder)
         , m_persistent(m_graph.tensors.size())
         , m_gathered(m_graph.tensors.size())
         , m_persistentBoxes(m_graph.tensors.size())
         , m_blockOf(m_graph.operators.size(), -1)
-        , m_regionOf(coshardRegionsOf(plan))
+        , m_regionOf(coshardRegionsOf(m_plan))
         , m_accumulators(m_graph.tensors.size())
     {
+        for (std::size_t v = 0; v < m_versions.size(); ++v)
+            m_versionTensors.emplace(m_versions[v], static_cast<std::int32_t>(firstVersion() + v));
     }
 
     Result<MaterializedPlan> run();
 
 private:
-    /// A buffer that lives across steps.
+    /// A buffer that lives across steps; of a weight with several versions, that of the newest.
     struct Persistent {
         DeviceId device{};
         IndexMask box{};
         std::int32_t buffer = -1;
         DataType dataType = DataType::Float32;
+        std::int32_t staleness = 0; ///< Where it is a box that is read: of which version.
     };
     /// What units share out among them.
     struct UnitShard {
@@ -180,7 +185,18 @@ private:
     bool isLeftOut(OperatorId op, bool output, std::size_t slot) const;
     MemoryKind memoryOf(TensorId tensor) const;
 
-    const Plan &m_plan;
+    /// The storage types of the graph without versions, and of these.
+    static StorageTypes typesOf(const VersionedPlan &versioned, const std::vector<Precision> &precisions);
+    std::size_t firstVersion() const { return m_graph.tensors.size() - m_versions.size(); }
+    /// The weight that `tensor` is a version of; itself if it is none.
+    WeightVersion versionOf(TensorId tensor) const;
+    std::int32_t versionsOn(TensorId weight, DeviceId device, std::optional<DataType> type) const;
+    std::int32_t addVersions(BufferInfo info, DeviceId device, std::int32_t versions, bool readInPlace);
+    std::int32_t oldestVersion(DeviceId device, std::int32_t buffer) const;
+
+    const Plan &m_plan; ///< With versions of weights as tensors, as its graph.
+    const std::vector<WeightVersion> &m_versions; ///< The last tensors.
+    std::map<WeightVersion, TensorId> m_versionTensors{};
     const Graph &m_graph;
     const Cluster m_cluster; ///< Of one unit.
     const CostModel &m_costs;
@@ -203,10 +219,10 @@ private:
     std::vector<double> m_seconds{}; ///< By operator: what one part of it takes.
     std::vector<std::vector<OperatorId>> m_sequence{}; ///< Operators by block, in order.
 
-    std::vector<std::vector<Persistent>> m_persistent; ///< By tensor.
+    std::vector<std::vector<Persistent>> m_persistent; ///< By tensor; of versions, under their weight.
     std::vector<std::vector<Persistent>> m_gathered; ///< By tensor: copies made anew in every step.
-    std::vector<std::vector<Persistent>>
-        m_persistentBoxes; ///< By tensor: every box that is read, per device.
+    std::vector<std::vector<Persistent>> m_persistentBoxes; ///< By tensor: every box that is read, per
+                                                            ///< device; of versions, under their weight.
     std::vector<std::int32_t> m_blockOf; ///< By operator.
     std::vector<std::int32_t> m_regionOf; ///< By operator: its coshard region, or -1.
     std::vector<bool> m_takesTurns{}; ///< By recompute group: it is one coshard region.

@@ -80,7 +80,8 @@ public:
             const BufferInfo &info = m_builder.buffer(m_device, buffer);
             const auto tensor = static_cast<std::size_t>(info.tensor.index);
             if (info.persistent) {
-                if (m_wanted.state[tensor] && info.memory == MemoryKind::OptimizerState)
+                // Versions take turns in their buffers: all are on the device, where the model reads them.
+                if (m_wanted.state[tensor] && info.memory == MemoryKind::OptimizerState && info.versions == 1)
                     moveState(buffer);
             } else if (info.perMicroBatch && m_wanted.activation[tensor]) {
                 moveActivation(buffer);
@@ -124,6 +125,7 @@ private:
     {
         BufferInfo info = m_builder.buffer(m_device, buffer);
         info.persistent = false;
+        info.versions = 1;
         info.place = place;
         return m_builder.addBuffer(m_device, std::move(info));
     }

@@ -253,6 +253,14 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         const std::int32_t to = scheduled(dependency.later);
         if (from < 0 || to < 0 || (from == to && dependency.offset == 0))
             continue;
+        if (const std::int32_t size = dependency.groupSize; size > 0) {
+            for (std::int32_t i = 0; i < microBatches; ++i)
+                for (std::int32_t j = (i / size + dependency.offset) * size, k = 0; k < size; ++k)
+                    if (j + k < microBatches)
+                        link(static_cast<std::size_t>(from) * m + static_cast<std::size_t>(i),
+                            static_cast<std::size_t>(to) * m + static_cast<std::size_t>(j + k));
+            continue;
+        }
         for (std::int32_t i = 0; i < microBatches; ++i)
             if (const std::int32_t j = i + dependency.offset;
                 j >= 0 && j < microBatches && (dependency.microBatch < 0 || dependency.microBatch == i))
@@ -388,6 +396,12 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                     return Error{ErrorCode::InvalidInput,
                         "this order runs against the data flow or against another order row",
                         "remove the row, or turn it around", placeOf(dependency.row, "rule")};
+            if (std::any_of(dependencies.begin(), dependencies.end(),
+                    [](const BlockDependency &dependency) { return dependency.groupSize > 0; }))
+                return Error{ErrorCode::InvalidInput,
+                    std::string("the schedule ") + nameOf(schedule)
+                        + " runs micro-batches ahead of the updates that they wait for",
+                    "keep more versions of the weights, update less often, or use the schedule 1f1b", "plan"};
             return Error{ErrorCode::Internal, "the blocks of this plan wait for each other", {}, "plan"};
         }
         const std::size_t item = ready[best];

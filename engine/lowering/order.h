@@ -40,6 +40,9 @@ struct BlockDependency {
     std::int32_t offset = 0;
     RowId row{}; ///< Valid if a row asks for it, invalid for data flow.
     std::int32_t microBatch = -1; ///< Only this i; -1 for every one.
+    /// Above 0: so many micro-batches are a group, `offset` counts groups, and all of one group run before
+    /// all of the other.
+    std::int32_t groupSize = 0;
     friend auto operator<=>(const BlockDependency &, const BlockDependency &) = default;
 };
 
@@ -75,7 +78,9 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 ///
 /// Transfers follow the block they carry from at once. The step's ends (Prologue; Reduce, Optimizer) stand
 /// first and last.
-/// @return InvalidInput naming a row if the dependencies form a cycle
+/// @return InvalidInput naming a row if the dependencies form a cycle, or if the schedule runs against
+/// updates
+///   within the step
 Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,
     ScheduleKind schedule, const std::vector<std::int32_t> &inFlight = {});

@@ -150,10 +150,10 @@ private:
             if (block.kind == SegmentKind::Optimizer)
                 for (const std::size_t run : once)
                     link(run, i);
-            if (block.kind == SegmentKind::Optimizer || block.kind == SegmentKind::Reduce) {
+            if (block.kind == SegmentKind::Optimizer || block.kind == SegmentKind::Reduce)
                 once.push_back(i);
+            if (block.kind == SegmentKind::Reduce)
                 continue;
-            }
             for (const DeviceId device : block.devices)
                 computed[device] = i;
             if (const auto arrived = sent.find({m_order[i].block, m_order[i].microBatch});
@@ -192,6 +192,9 @@ private:
                 "remove the row, or select others");
         const bool once =
             order.part == CommunicationPart::Reductions || order.secondPart == CommunicationPart::Reductions;
+        if (once && m_plan.updates > 1)
+            return refused(order, "a step of several updates reduces the gradients of each as soon as it can",
+                "remove the row, or update once in a step");
         bool meet = false;
         bool any = false;
         for (const std::int32_t a : mine)

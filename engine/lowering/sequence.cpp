@@ -4,60 +4,137 @@
 #include "engine/lowering/order_rows.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace planloom {
 
 namespace {
 
-/// Cuts the last run of every block that completes gradients where its buckets are complete, and lets them be
-/// reduced there; what runs when all is done comes last.
-void sliceForReductions(const MaterializedPlan &materialized, std::vector<BlockRun> &order)
+/// What the updates within a step ask of its blocks. A stage adds the gradients of one update up at a time:
+/// its backward blocks for an update run before those for the next. And what its forward blocks read must
+/// have been made: with weights of d updates ago, those for update u run behind the backward blocks for
+/// update u - d - 1. Where a weight is of several stages, its update waits for all of them.
+void addUpdateOrders(
+    const MaterializedPlan &materialized, const Plan &plan, std::vector<BlockDependency> &dependencies)
+{
+    if (plan.updates == 1)
+        return;
+    const Graph &graph = *plan.graph;
+    const std::vector<bool> trained = trainedWeights(graph);
+    constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
+    std::vector<std::int32_t> staleness(static_cast<std::size_t>(plan.stageCount), kNever);
+    for (std::size_t o = 0; o < graph.operators.size(); ++o) {
+        const Operator &op = graph.operators[o];
+        if (op.direction != Direction::Forward)
+            continue;
+        std::int32_t &least = staleness[static_cast<std::size_t>(plan.decisions[o].stage.index)];
+        for (const TensorId input : op.inputs)
+            if (input && trained[static_cast<std::size_t>(input.index)])
+                least = std::min(least, plan.decisions[o].weightVersions - 1);
+    }
+    const auto isEmpty = [&](std::int32_t block) {
+        return materialized.blocks[static_cast<std::size_t>(block)].devices.empty();
+    };
+    const bool across = !isEmpty(materialized.optimizers.back())
+        || std::any_of(materialized.reductions.begin(), materialized.reductions.end(),
+            [&](const ReductionPlace &reduction) {
+                return reduction.after < 0 && !isEmpty(reduction.block);
+            });
+    const std::int32_t size = plan.microBatches / plan.updates;
+    for (std::size_t from = 0; from < materialized.blocks.size(); ++from) {
+        const BlockInfo &earlier = materialized.blocks[from];
+        if (!isBackward(earlier.kind))
+            continue;
+        for (std::size_t to = 0; to < materialized.blocks.size(); ++to) {
+            const BlockInfo &later = materialized.blocks[to];
+            if (!isPass(later.kind) || (!across && later.stage != earlier.stage))
+                continue;
+            const std::int32_t age =
+                isBackward(later.kind) ? 0 : staleness[static_cast<std::size_t>(later.stage.index)];
+            if (age < plan.updates)
+                dependencies.push_back({.earlier = static_cast<std::int32_t>(from),
+                    .later = static_cast<std::int32_t>(to),
+                    .offset = age + 1,
+                    .groupSize = size});
+        }
+    }
+}
+
+/// Cuts the last run, for every update, of each block that completes gradients where its buckets are
+/// complete, and lets them be reduced there. Of several updates in a step each follows its stage's last
+/// backward block for it; the last ones, or only ones, come when all is done.
+void sliceForReductions(const MaterializedPlan &materialized, const Plan &plan, std::vector<BlockRun> &order)
 {
     const auto isEmpty = [&](std::int32_t block) {
         return materialized.blocks[static_cast<std::size_t>(block)].devices.empty();
     };
+    const std::int32_t size = plan.microBatches / plan.updates;
     std::map<std::int32_t, std::vector<const ReductionPlace *>> inside; // by block
     for (const ReductionPlace &reduction : materialized.reductions)
         if (reduction.after >= 0 && !isEmpty(reduction.block))
             inside[reduction.after].push_back(&reduction);
-    std::map<std::int32_t, std::size_t> last; // by block: its last run
+    std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> last; // by update and block: its last run
     for (std::size_t i = 0; i < order.size(); ++i)
-        last[order[i].block] = i;
+        last[{order[i].microBatch / size, order[i].block}] = i;
+    const auto stages = materialized.optimizers.size() - 1;
+    // By update and stage: where its last backward block for it ends.
+    std::vector<std::vector<std::size_t>> ends(
+        static_cast<std::size_t>(plan.updates), std::vector<std::size_t>(stages, 0));
+    for (const auto &[which, run] : last) {
+        const BlockInfo &info = materialized.blocks[static_cast<std::size_t>(which.second)];
+        std::size_t &end =
+            ends[static_cast<std::size_t>(which.first)][static_cast<std::size_t>(info.stage.index)];
+        if (isBackward(info.kind))
+            end = std::max(end, run);
+    }
     std::vector<BlockRun> sliced;
+    const auto finish = [&](std::int32_t update) {
+        for (const ReductionPlace &reduction : materialized.reductions)
+            if (reduction.after < 0)
+                sliced.push_back({reduction.block, update * size});
+    };
     for (std::size_t i = 0; i < order.size(); ++i) {
+        const std::int32_t update = order[i].microBatch / size;
         const auto reductions = inside.find(order[i].block);
-        if (reductions == inside.end() || order[last.at(order[i].block)].microBatch != order[i].microBatch) {
+        if (reductions == inside.end()
+            || order[last.at({update, order[i].block})].microBatch != order[i].microBatch) {
             sliced.push_back(order[i]);
+        } else {
+            BlockRun rest = order[i]; // all of the run, or a slice of it: marks ascend
+            for (const ReductionPlace *reduction : reductions->second) {
+                if (reduction->mark <= order[i].from || (order[i].to >= 0 && reduction->mark > order[i].to))
+                    continue;
+                sliced.push_back({rest.block, rest.microBatch, rest.from, reduction->mark});
+                sliced.push_back({reduction->block, update * size});
+                rest.from = reduction->mark;
+            }
+            sliced.push_back(rest);
+        }
+        if (plan.updates == 1)
             continue;
+        const std::vector<std::size_t> &own = ends[static_cast<std::size_t>(update)];
+        const auto stage = static_cast<std::size_t>(
+            materialized.blocks[static_cast<std::size_t>(order[i].block)].stage.index);
+        if (!isBackward(materialized.blocks[static_cast<std::size_t>(order[i].block)].kind)
+            || own[stage] != i)
+            continue;
+        sliced.push_back({materialized.optimizers[stage], update * size});
+        if (*std::max_element(own.begin(), own.end()) == i) {
+            finish(update);
+            sliced.push_back({materialized.optimizers.back(), update * size});
         }
-        BlockRun rest = order[i]; // all of the run, or a slice of it: marks ascend
-        for (const ReductionPlace *reduction : reductions->second) {
-            if (reduction->mark <= order[i].from || (order[i].to >= 0 && reduction->mark > order[i].to))
-                continue;
-            sliced.push_back({rest.block, rest.microBatch, rest.from, reduction->mark});
-            sliced.push_back({reduction->block, 0});
-            rest.from = reduction->mark;
-        }
-        sliced.push_back(rest);
     }
-    for (const ReductionPlace &reduction : materialized.reductions)
-        if (reduction.after < 0)
-            sliced.push_back({reduction.block, 0});
-    // Stages update in the order in which their backward passes end.
-    std::vector<std::pair<std::size_t, std::int32_t>> updates;
-    for (std::size_t s = 0; s + 1 < materialized.optimizers.size(); ++s) {
-        std::size_t end = 0;
-        for (const auto &[block, run] : last) {
-            const BlockInfo &info = materialized.blocks[static_cast<std::size_t>(block)];
-            if (isBackward(info.kind) && info.stage.index == static_cast<std::int32_t>(s))
-                end = std::max(end, run);
-        }
-        updates.emplace_back(end, materialized.optimizers[s]);
+    if (plan.updates == 1) {
+        finish(0);
+        // Stages update in the order in which their backward passes end.
+        std::vector<std::pair<std::size_t, std::int32_t>> updates;
+        for (std::size_t s = 0; s < stages; ++s)
+            updates.emplace_back(ends.front()[s], materialized.optimizers[s]);
+        std::sort(updates.begin(), updates.end());
+        for (const auto &[end, block] : updates)
+            sliced.push_back({block, 0});
+        sliced.push_back({materialized.optimizers.back(), 0});
     }
-    std::sort(updates.begin(), updates.end());
-    for (const auto &[end, block] : updates)
-        sliced.push_back({block, 0});
-    sliced.push_back({materialized.optimizers.back(), 0});
     std::erase_if(sliced, [&](const BlockRun &run) { return isEmpty(run.block); });
     order = std::move(sliced);
 }
@@ -114,10 +191,11 @@ Result<std::optional<ExecutionPlan>> sequence(const MaterializedPlan &materializ
         return std::optional<ExecutionPlan>{};
     std::vector<BlockDependency> dependencies = std::move(orders.between);
     dependencies.insert(dependencies.end(), materialized.dataFlow.begin(), materialized.dataFlow.end());
+    addUpdateOrders(materialized, plan, dependencies);
     TRY(auto order,
         orderBlocks(materialized.blocks, dependencies, plan.microBatches, plan.stageCount, plan.schedule,
             plan.inFlight));
-    sliceForReductions(materialized, order);
+    sliceForReductions(materialized, plan, order);
     TRY(order, orderCommunication(materialized, plan, std::move(order)));
     ExecutionPlan result = materialized.programs;
     for (std::size_t d = 0; d < result.devices.size(); ++d)
@@ -144,14 +222,15 @@ bool isSameButForOrder(const Plan &a, const Plan &b)
 {
     return gatherOrders(a) == gatherOrders(b) && a.graph == b.graph && a.deviceCount == b.deviceCount
         && a.units == b.units && a.microBatches == b.microBatches && a.wholeBatches == b.wholeBatches
-        && a.stageCount == b.stageCount && a.overlap == b.overlap
+        && a.updates == b.updates && a.stageCount == b.stageCount && a.overlap == b.overlap
         && std::equal(a.decisions.begin(), a.decisions.end(), b.decisions.begin(), b.decisions.end(),
             [](const OperatorDecision &x, const OperatorDecision &y) { // whatever they follow from
                 return x.partition == y.partition && x.devices == y.devices && x.stage == y.stage
                     && x.recomputeGroup == y.recomputeGroup && x.coshardRegion == y.coshardRegion
                     && x.ringSplit == y.ringSplit && x.attention == y.attention && x.precision == y.precision
                     && x.sharding == y.sharding && x.gatherGroup == y.gatherGroup
-                    && x.offloaded == y.offloaded && x.splitBackward == y.splitBackward;
+                    && x.offloaded == y.offloaded && x.splitBackward == y.splitBackward
+                    && x.weightVersions == y.weightVersions;
             });
 }
 

@@ -46,6 +46,13 @@ void chooseAttentions(PlanDraft &draft)
     }
 }
 
+/// Has the operators that rows ask for read older versions of their weights.
+void chooseWeightVersions(PlanDraft &draft)
+{
+    for (std::size_t i = 0; i < draft.plan.decisions.size(); ++i)
+        draft.plan.decisions[i].weightVersions = draft.bound.bindings[i].allowed.weightVersions.value_or(1);
+}
+
 /// Gives the gradients of weights a pass of their own where rows or the schedule ask for one.
 void splitBackwardPasses(PlanDraft &draft)
 {
@@ -150,6 +157,7 @@ PlanDraft draftOf(
     const PlanMeaning &said = draft.bound.plan;
     draft.plan.microBatches = said.microBatches;
     draft.plan.wholeBatches = said.wholeBatches;
+    draft.plan.updates = said.updates;
     draft.plan.schedule = said.schedule;
     draft.plan.overlap = said.overlap;
     draft.domainNumber(everywhere(said.mesh, deviceCount));
@@ -175,6 +183,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         assignCoshardRegions(draft);
         assignRecomputeGroups(draft);
         chooseAttentions(draft);
+        chooseWeightVersions(draft);
         splitBackwardPasses(draft);
         mirrorDecisions(draft);
         decideOptimizers(draft);

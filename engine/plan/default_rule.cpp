@@ -392,8 +392,9 @@ void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)
         if (row >= 0)
             decision.rows.push_back({row});
     };
-    for (const std::int32_t row : {binding.placeRow, binding.coshardRow, binding.ringRow, binding.stageRow,
-             binding.recomputeRow, binding.attentionRow, binding.splitBackwardRow, binding.withinRow})
+    for (const std::int32_t row :
+        {binding.placeRow, binding.coshardRow, binding.ringRow, binding.stageRow, binding.recomputeRow,
+            binding.attentionRow, binding.weightVersionsRow, binding.splitBackwardRow, binding.withinRow})
         follow(row);
     for (const std::int32_t row : binding.axisRows)
         follow(row);

@@ -43,6 +43,12 @@ Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorD
         return broken(op, "only an Attention keeps its probabilities");
     if (op.direction == Direction::Backward && decision.offloaded)
         return broken(op, "what it makes is not kept, and cannot wait in host memory");
+    if (decision.weightVersions < 1 || decision.weightVersions > kMostWeightVersions)
+        return broken(op,
+            "keeps " + std::to_string(decision.weightVersions) + " versions of its weights, expected 1 to "
+                + std::to_string(kMostWeightVersions));
+    if (decision.weightVersions > 1 && op.direction == Direction::Optimizer)
+        return broken(op, "an update changes the newest version of its weight, and reads no other");
     const Precision &precision = decision.precision;
     if (!isComputeType(precision.compute) || !isStorageType(precision.storage)
         || !isStorageType(precision.gradient) || !isStorageType(precision.reduction)
@@ -63,6 +69,8 @@ Result<void> checkMirror(const Plan &plan, const Operator &op, const OperatorDec
             op, "partition, devices, stage, precision or region differ from those of its forward operator");
     if (decision.splitBackward != forward.splitBackward)
         return broken(op, "its forward operator divides its backward pass otherwise");
+    if (decision.weightVersions != forward.weightVersions)
+        return broken(op, "would read other versions of the weights than its forward operator");
     if (decision.attention != forward.attention)
         return broken(op, "would not read the probabilities as its forward operator keeps them");
     return {};
@@ -118,6 +126,9 @@ Result<void> validate(const Plan &plan)
     }
     if (plan.deviceCount < 1 || plan.microBatches < 1 || plan.stageCount < 1)
         return wrong("expected at least one device, micro-batch and stage");
+    if (plan.updates < 1 || plan.microBatches % plan.updates != 0)
+        return wrong(std::to_string(plan.updates) + " updates in a step of "
+            + counted(plan.microBatches, "micro-batch") + ", expected a divisor of them");
     if (const std::int32_t cuts = batchCuts(plan); cuts > 1 && !plan.wholeBatches) {
         const auto sharedBatch = batchOf(plan);
         const BatchInfo &batch = *sharedBatch;

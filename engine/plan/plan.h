@@ -51,6 +51,9 @@ struct OperatorDecision {
     /// Forward operators: what they made and the backward pass reads waits in host memory. Optimizer
     /// operators: their states, and weights that nobody else reads so, live there.
     bool offloaded = false;
+    /// Forward and backward operators: how many versions of its weights are kept. Both read the oldest, that
+    /// of `weightVersions` - 1 updates ago: see `stalenessOf` (execution_plan.h).
+    std::int32_t weightVersions = 1;
     Precision precision{}; ///< Backward operators have their forward's.
     std::vector<RowId> precisionRows{}; ///< Rows it follows from, ascending; empty if the default decided.
     std::vector<RowId> rows{}; ///< Rows it follows from, ascending; empty if only defaults decided.
@@ -109,6 +112,8 @@ struct Plan {
     ScaleUnits units{}; ///< All else is about one of them.
     std::int32_t microBatches = 1; ///< That a unit runs.
     bool wholeBatches = false; ///< Every micro-batch is a whole batch of the model, not a part of one.
+    /// Of the weights, in a step: each with the mean gradient of as many micro-batches, one after another.
+    std::int32_t updates = 1;
     std::int32_t stageCount = 1;
     ScheduleKind schedule = ScheduleKind::Sequential;
     CollectiveOverlap overlap = CollectiveOverlap::None;

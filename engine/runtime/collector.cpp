@@ -17,7 +17,7 @@ namespace planloom {
 
 Collector::Collector(const ExecutionPlan &plan, const RunOptions &options)
     : m_plan(plan)
-    , m_gradientFactor(static_cast<float>(1 / lossScaleOf(*plan.graph, plan.precisions)))
+    , m_gradientFactor(static_cast<float>(plan.updates / lossScaleOf(*plan.graph, plan.precisions)))
     , m_keepGradients(options.keepGradients)
     , m_keepAll(options.keepAll)
 {

@@ -56,7 +56,7 @@ DeviceExecutor::DeviceExecutor(RunShared &shared, std::int32_t device, DevicePro
     , m_program(shared.plan.devices[static_cast<std::size_t>(device)])
     , m_device(device)
     , m_progress(progress)
-    , m_gradientFactor(static_cast<float>(1 / lossScaleOf(*m_plan.graph, m_plan.precisions)))
+    , m_gradientFactor(static_cast<float>(m_plan.updates / lossScaleOf(*m_plan.graph, m_plan.precisions)))
 {
     std::size_t instances = 0;
     for (const BufferInfo &buffer : m_program.buffers) {
@@ -190,7 +190,7 @@ void DeviceExecutor::prepareKernel(const Instruction &instruction, Prepared &pre
 MemoryBlock &DeviceExecutor::block(std::int32_t buffer, std::int32_t microBatch)
 {
     const std::size_t instance = info(buffer).perMicroBatch ? static_cast<std::size_t>(microBatch) : 0;
-    return m_blocks[slot(buffer).first + instance];
+    return m_blocks[slot(bufferOfVersion(info(buffer), buffer, m_update)).first + instance];
 }
 
 IndexMask DeviceExecutor::boxOf(std::int32_t buffer, std::int32_t microBatch) const
@@ -296,7 +296,7 @@ Result<void> DeviceExecutor::kernel(Prepared &prepared, std::int32_t microBatch,
             bind(call.outputs[i], buffer, data);
         }
     }
-    call.step = step + 1;
+    call.step = 1 + (call.op->direction == Direction::Optimizer ? static_cast<std::int32_t>(m_update) : step);
     const auto runCall = [&] {
         return prepared.rounding ? runRounded(call, *prepared.rounding) : runKernel(call);
     };
@@ -693,6 +693,7 @@ Result<void> DeviceExecutor::runStep(
     for (const ScheduleEntry &entry : m_program.schedule) {
         std::vector<Prepared> &segment = m_segments[static_cast<std::size_t>(entry.segment)];
         const auto [begin, end] = indicesOf(m_program, entry);
+        m_update = std::int64_t{step} * m_plan.updates + updateOf(m_plan, entry.microBatch);
         for (std::size_t i = begin; i < end; ++i) {
             m_progress.issued.store(++issued, std::memory_order_relaxed);
             const std::int64_t start = m_measure ? sinceOrigin() : 0;

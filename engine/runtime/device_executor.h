@@ -136,7 +136,7 @@ private:
     const DeviceProgram &m_program;
     std::int32_t m_device;
     DeviceProgress &m_progress;
-    float m_gradientFactor; ///< Undoes the loss scale.
+    float m_gradientFactor; ///< Undoes the loss scale, and makes a mean over an update's micro-batches.
     std::vector<Slot> m_slots;
     std::vector<MemoryBlock> m_blocks;
     std::vector<Prepared> m_setup;
@@ -146,6 +146,7 @@ private:
     std::int64_t m_peak = 0;
     std::int64_t m_hostLive = 0;
     std::int64_t m_hostPeak = 0;
+    std::int64_t m_update = 0; ///< Updates made before the one that gradients at hand go into.
     Clock::time_point m_origin{};
     bool m_measure = false;
     std::vector<MeasuredSpan> m_spans;

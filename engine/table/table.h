@@ -20,6 +20,7 @@
 #include "engine/table/kinds/split.h"
 #include "engine/table/kinds/split_backward.h"
 #include "engine/table/kinds/stage.h"
+#include "engine/table/kinds/weight_versions.h"
 #include "engine/table/kinds/zero1.h"
 #include "engine/table/selector.h"
 
@@ -37,7 +38,8 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 /// What a row decides, one alternative a kind of row: see kinds/rule_traits.h for how a kind is added.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
-    OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule, RingRule>;
+    OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule, RingRule,
+    WeightVersionsRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };

@@ -31,6 +31,7 @@ namespace planloom {
 //     precision all : bf16                                # or fp32, tf32, fp16 (scale=1024), fp8
 //     precision kind:Softmax : storage=fp32               # compute, storage, gradient, reduction, optimizer
 //     split-backward layer:*                              # gradients of weights in a pass of their own
+//     weight-versions layer:0-5 : 2                       # gradients at weights of one update ago
 //     in-flight 3 stage 0                                 # without a stage: of every stage
 //     attention layer:0-5 : plain                         # probabilities in memory; default: fused
 //     ring kind:Attention : over cp                       # keys and values go round the devices of cp

@@ -1,5 +1,6 @@
 #include "engine/verify/instruction_rules.h"
 
+#include "engine/base/words.h"
 #include "engine/graph/gradient_flow.h"
 #include "engine/verify/combination_rules.h"
 
@@ -36,6 +37,8 @@ std::string textOf(const ExecutionPlan &plan, const Content &content)
             + std::to_string(content.valuePart.count);
     if (content.unweighed)
         text += " unweighed";
+    if (content.staleness != 0)
+        text += " of " + counted(content.staleness, "update") + " ago";
     if (content.share == UnitShare::Partial)
         text += " of one unit's micro-batches";
     if (content.share == UnitShare::Shard)
@@ -43,10 +46,10 @@ std::string textOf(const ExecutionPlan &plan, const Content &content)
     return text;
 }
 
-/// Same tensor, same part of a Value split, on every content.
+/// Same tensor, same version, same part of a Value split, on every content.
 bool alike(const Content &a, const Content &b)
 {
-    return a.tensor == b.tensor && a.valuePart == b.valuePart;
+    return a.tensor == b.tensor && a.staleness == b.staleness && a.valuePart == b.valuePart;
 }
 
 /// Scale units have the same of both.
@@ -222,6 +225,11 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
             || !isShard(input, specification.inputShard(instruction.op, slot)))
             return op.name + " needs " + toString(view) + " of " + nameOfTensor(plan, view.tensor)
                 + ", found " + textOf(plan, input);
+        if (const std::int32_t staleness = specification.staleness(instruction.op, slot);
+            input.staleness != staleness)
+            return op.name + " reads " + nameOfTensor(plan, view.tensor) + " as it was "
+                + counted(staleness, "update") + " ago, found that of " + counted(input.staleness, "update")
+                + " ago";
         if (once && input.perMicroBatch)
             return op.name + " runs once per step, but reads one micro-batch of "
                 + nameOfTensor(plan, view.tensor);
@@ -250,7 +258,7 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
             && specification.updateOf(output.tensor) == view.tensor;
         if ((output.tensor != view.tensor && !inPlace) || *output.box != view.index
             || !specification.holdsAs(view.tensor, view.index, summands, *output.summands)
-            || !output.valuePart.complete()
+            || !output.valuePart.complete() || output.staleness != 0
             || output.unweighed
                 != (!output.summands->empty() && specification.weightTensor(view.tensor).valid())
             || !isShard(output, specification.outputShard(instruction.op, slot)))
@@ -357,7 +365,7 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
     for (const Content &input : side.inputs) {
         const bool sameTensor =
             updates ? specification.updateOf(output.tensor) == input.tensor : input.tensor == output.tensor;
-        if (!sameTensor
+        if (!sameTensor || input.staleness != output.staleness
             || (instruction.kind != InstructionKind::ValueSelect && input.valuePart != output.valuePart))
             return std::string(name) + " turns " + textOf(plan, input) + " into " + textOf(plan, output);
         if (outlives(input, output) && instruction.kind != InstructionKind::Accumulate)
@@ -521,8 +529,8 @@ std::string checkCommunication(
                     && (!alike(content, source) || (!first.acrossUnits && !sharedAlike(content, source))
                         || (content.perMicroBatch != source.perMicroBatch && !stays(plan, source))
                         || (list == &side.outputs && content.persistent))
-                    && !(content.tensor == source.tensor && content.persistent && list == &side.inputs
-                        && !moves(plan, source.tensor)))
+                    && !(content.tensor == source.tensor && content.staleness == source.staleness
+                        && content.persistent && list == &side.inputs && !moves(plan, source.tensor)))
                     return std::string(name) + " mixes " + textOf(plan, source) + " with "
                         + textOf(plan, content);
 

@@ -23,6 +23,7 @@ struct Content {
     UnitShare share = UnitShare::Same;
     std::int32_t shardDimension = -1;
     std::int64_t shardEnd = 0;
+    std::int32_t staleness = 0; ///< Updates by which a weight is older than the newest version.
 };
 
 /// One device's side of an instruction.

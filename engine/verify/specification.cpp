@@ -73,8 +73,13 @@ Specification::Specification(const ExecutionPlan &plan)
     m_update.assign(graph.tensors.size(), TensorId{});
     m_replaced.assign(graph.tensors.size(), TensorId{});
 
+    const std::vector<bool> trained = trainedWeights(graph);
+    m_staleness.resize(operators);
     for (std::size_t o = 0; o < operators; ++o) {
         const Operator &op = graph.operators[o];
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
+            m_staleness[o].push_back(
+                stalenessOf(op, slot, weightVersionsOf(plan, {static_cast<std::int32_t>(o)}), trained));
         const OperatorId id{static_cast<std::int32_t>(o)};
         const Partition &partition = plan.partitions[o];
         m_once[o] = op.direction == Direction::Optimizer || plan.batch.oncePerStep[o];

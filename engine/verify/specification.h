@@ -93,6 +93,12 @@ public:
         return m_outputMoves[static_cast<std::size_t>(op.index)][slot];
     }
 
+    /// By how many updates what input `slot` of `op` reads is older than the newest version: `stalenessOf`.
+    std::int32_t staleness(OperatorId op, std::size_t slot) const
+    {
+        return m_staleness[static_cast<std::size_t>(op.index)][slot];
+    }
+
     /// How scale units share out the view of input (or output) `slot`.
     const ShardSpecification &inputShard(OperatorId op, std::size_t slot) const
     {
@@ -127,6 +133,7 @@ private:
     std::vector<std::vector<bool>> m_outputMoves{};
     std::vector<std::vector<ShardSpecification>> m_inputShards{};
     std::vector<std::vector<ShardSpecification>> m_outputShards{};
+    std::vector<std::vector<std::int32_t>> m_staleness{};
     StorageTypes m_types;
     std::string m_problem{};
 };

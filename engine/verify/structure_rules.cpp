@@ -1,6 +1,7 @@
 #include "engine/verify/structure_rules.h"
 
 #include "engine/base/ids.h"
+#include "engine/base/words.h"
 #include "engine/graph/gradient_flow.h"
 #include "engine/graph/storage_types.h"
 #include "engine/verify/type_rules.h"
@@ -56,6 +57,7 @@ public:
         , m_graph(*plan.graph)
         , m_types(*plan.graph, plan.precisions)
         , m_ofWeights(gradientsOfWeights(*plan.graph))
+        , m_trained(trainedWeights(*plan.graph))
     {
     }
 
@@ -107,6 +109,8 @@ private:
                         -1, "a part of " + local.name + " is on a device that the plan does not have");
             if (std::string reason = checkAttention(o); !reason.empty())
                 return fail(-1, std::move(reason));
+            if (std::string reason = checkWeightVersions(o); !reason.empty())
+                return fail(-1, std::move(reason));
         }
         return true;
     }
@@ -145,6 +149,8 @@ private:
             entries += device.schedule.size();
         if (m_plan.stageCount < 1)
             return fail(-1, "the plan has no stages");
+        if (m_plan.updates < 1 || m_plan.microBatches % m_plan.updates != 0)
+            return fail(-1, "the micro-batches do not divide into the step's updates");
         const ScaleUnits &units = m_plan.units;
         if (units.count < 1 || units.inner < 1 || m_plan.devices.size() % at(units.inner) != 0
             || (!units.isOne() && m_plan.batch.wholeBatches))
@@ -159,9 +165,13 @@ private:
         const DeviceProgram &own = m_plan.devices[at(device)];
         std::set<std::int32_t>
             tags; // what matches a send with its receive, so one instruction of a device each
-        for (const BufferInfo &buffer : own.buffers)
-            if (std::string reason = checkBuffer(buffer); !reason.empty())
+        for (std::size_t b = 0; b < own.buffers.size(); ++b) {
+            std::string reason = checkBuffer(own.buffers[b]);
+            if (reason.empty())
+                reason = checkVersions(own, b);
+            if (!reason.empty())
                 return fail(device, std::move(reason));
+        }
         for (const Instruction &instruction : own.setup)
             if (std::string reason = checkInstruction(device, instruction); !reason.empty())
                 return fail(device, std::move(reason));
@@ -190,10 +200,12 @@ private:
             if (!isWithin(entry.segment, own.segments.size())
                 || !isWithin(entry.microBatch, at(m_plan.microBatches)))
                 return fail(device, "the schedule names a segment or micro-batch that does not exist");
-            if (entry.microBatch != 0 && isOncePerStep(own.segments[at(entry.segment)].kind))
+            const SegmentKind kind = own.segments[at(entry.segment)].kind;
+            if ((kind == SegmentKind::Prologue && entry.microBatch != 0)
+                || (isOfUpdate(kind) && entry.microBatch % microBatchesPerUpdate(m_plan) != 0))
                 return fail(device,
-                    std::string("a ") + nameOf(own.segments[at(entry.segment)].kind)
-                        + " segment runs in micro-batch " + std::to_string(entry.microBatch));
+                    std::string("a ") + nameOf(kind) + " segment runs in micro-batch "
+                        + std::to_string(entry.microBatch));
             const auto &instructions = own.segments[at(entry.segment)].instructions;
             const auto all = static_cast<std::int32_t>(instructions.size());
             const std::int32_t end = entry.end < 0 ? all : entry.end;
@@ -259,11 +271,6 @@ private:
         return {};
     }
 
-    static bool isOncePerStep(SegmentKind kind)
-    {
-        return kind == SegmentKind::Prologue || kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer;
-    }
-
     std::string checkBuffer(const BufferInfo &buffer) const
     {
         if (!isWithin(buffer.tensor.index, m_graph.tensors.size()))
@@ -302,6 +309,48 @@ private:
             || (buffer.memory == MemoryKind::Input && tensor.role == TensorRole::Buffer); // fed in slices
         if (buffer.memory != memoryOf(m_graph, tensor) && (buffer.persistent || !passing))
             return "a buffer of " + name + " counts as " + nameOf(buffer.memory);
+        return {};
+    }
+
+    /// An operator and its mirror read the same versions: those that are kept.
+    std::string checkWeightVersions(std::size_t o) const
+    {
+        const Operator &op = m_graph.operators[o];
+        if (!m_plan.weightVersions.empty() && m_plan.weightVersions.size() != m_graph.operators.size())
+            return "the plan says of " + std::to_string(m_plan.weightVersions.size()) + " of "
+                + std::to_string(m_graph.operators.size()) + " operators how many weight versions they keep";
+        const std::int32_t versions = weightVersionsOf(m_plan, {static_cast<std::int32_t>(o)});
+        if (versions < 1 || versions > kMostWeightVersions
+            || (versions > 1 && op.direction == Direction::Optimizer))
+            return op.name + " cannot keep " + counted(versions, "version") + " of its weights";
+        if (op.direction == Direction::Backward && versions != weightVersionsOf(m_plan, op.mirror))
+            return op.name + " reads other versions of its weights than its forward operator";
+        return {};
+    }
+
+    /// The versions of a persistent weight stand side by side, from the newest to the oldest, and differ in
+    /// nothing else.
+    std::string checkVersions(const DeviceProgram &own, std::size_t b) const
+    {
+        const BufferInfo &buffer = own.buffers[b];
+        const std::string name = "'" + m_graph.at(buffer.tensor).name + "'";
+        if (buffer.versions < 1 || buffer.staleness < 0
+            || ((buffer.versions > 1 || buffer.staleness > 0) && !m_trained[at(buffer.tensor.index)]))
+            return name + " has no such version";
+        if (!buffer.persistent)
+            return buffer.versions == 1 ? std::string{} : name + " keeps versions in a buffer of one step";
+        const std::string broken = "the versions of " + name + " do not stand side by side";
+        if (buffer.staleness >= buffer.versions || b < static_cast<std::size_t>(buffer.staleness))
+            return broken;
+        const std::size_t first = b - static_cast<std::size_t>(buffer.staleness);
+        if (first + static_cast<std::size_t>(buffer.versions) > own.buffers.size())
+            return broken;
+        BufferInfo expected = buffer;
+        for (std::int16_t version = 0; version < buffer.versions; ++version) {
+            expected.staleness = version;
+            if (own.buffers[first + static_cast<std::size_t>(version)] != expected)
+                return broken;
+        }
         return {};
     }
 
@@ -396,6 +445,7 @@ private:
     const Graph &m_graph;
     StorageTypes m_types;
     std::vector<bool> m_ofWeights; ///< By tensor.
+    std::vector<bool> m_trained; ///< By tensor: a weight that is updated.
     std::optional<VerifyFailure> m_failure{};
 };
 

@@ -1,6 +1,7 @@
 #include "engine/verify/verify.h"
 
 #include "engine/base/ids.h"
+#include "engine/base/words.h"
 #include "engine/graph/gradient_flow.h"
 #include "engine/verify/batch_rules.h"
 #include "engine/verify/graph_rules.h"
@@ -13,10 +14,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 namespace planloom {
 
 namespace {
+
+constexpr std::int32_t kOfStep = -1; ///< No update's own: what the prologue makes.
+constexpr std::int32_t kMixed = -2; ///< Added up over several updates: nobody may read it.
 
 /// Life of one instance of a buffer.
 enum class Life : std::uint8_t { Unwritten, Alive, Dead };
@@ -42,12 +47,15 @@ private:
     struct Device {
         std::vector<std::size_t> instanceBase{}; ///< Per buffer: its first instance in `life`.
         std::vector<Life> life{};
-        std::vector<bool> updated{}; ///< Per buffer: a persistent one that holds the new value.
+        /// Per buffer: how many of the step's updates what it holds has behind it; below 0 where it is older
+        /// than the begin of the step.
+        std::vector<std::int32_t> updates{};
         std::vector<std::vector<bool>> added{}; ///< Per accumulator: [summand position x micro-batch].
         std::vector<std::int64_t> missing{}; ///< Per instance of an accumulator: contributions still to come.
         std::vector<std::vector<std::int32_t>>
             checkedAt{}; ///< Per segment and instruction: epoch of its last check.
         std::int32_t epoch = 1; ///< Grows whenever a persistent buffer changes its tensor.
+        std::vector<std::int32_t> madeIn{}; ///< Per buffer of the step: the update it was written for last.
         std::size_t entry = 0; ///< Position in the schedule.
         std::size_t instruction = 0;
         bool waiting = false; ///< At a communication that is not complete.
@@ -57,7 +65,7 @@ private:
     const Instruction *current(std::int32_t device) const;
     bool fail(std::int32_t device, std::string reason, bool inSchedule = true);
     bool setUp(std::int32_t device);
-    Side sideOf(std::int32_t device, const Instruction &instruction) const;
+    Side sideOf(std::int32_t device, const Instruction &instruction);
     bool readable(
         std::int32_t device, std::int32_t buffer, std::int32_t microBatch, const Instruction &instruction);
     bool begin(std::int32_t device);
@@ -68,6 +76,14 @@ private:
     bool accumulate(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
     bool store(std::int32_t device, const Instruction &instruction, std::int32_t microBatch);
     bool update(std::int32_t device, std::int32_t buffer);
+    /// The update that the segment at hand belongs to, or its micro-batch adds to.
+    std::int32_t updateAt(std::int32_t device) const;
+    /// What checks of an instruction depend on beside itself: contents, and which update it is for.
+    std::int32_t epochAt(std::int32_t device) const;
+    bool isOfStep(std::int32_t device, const BufferInfo &buffer) const;
+    std::int32_t &updatesOf(std::int32_t device, std::int32_t buffer);
+    /// The buffer holds what an update made, not what the step's operators were to read.
+    bool isUpdated(std::int32_t device, std::int32_t buffer);
     bool advance(std::int32_t device, std::vector<std::int32_t> &runnable);
     bool communicate(std::int32_t device, std::vector<std::int32_t> &runnable);
     bool checkEnd();
@@ -129,12 +145,13 @@ bool Interpreter::setUp(std::int32_t device)
     for (const BufferInfo &buffer : own.buffers) {
         state.instanceBase.push_back(instances);
         instances += buffer.perMicroBatch ? at(m_plan.microBatches) : 1;
+        state.updates.push_back(-buffer.staleness);
         if (buffer.persistent && buffer.perMicroBatch)
             return fail(device, "a persistent buffer cannot belong to a micro-batch", false);
     }
     state.life.assign(instances, Life::Unwritten);
-    state.updated.assign(own.buffers.size(), false);
     state.added.resize(own.buffers.size());
+    state.madeIn.assign(own.buffers.size(), kOfStep);
     state.missing.assign(instances, 0);
     for (const Segment &segment : own.segments)
         state.checkedAt.emplace_back(segment.instructions.size(), 0);
@@ -157,9 +174,41 @@ bool Interpreter::setUp(std::int32_t device)
     return true;
 }
 
-Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) const
+std::int32_t &Interpreter::updatesOf(std::int32_t device, std::int32_t buffer)
+{
+    const BufferInfo &info = program(device).buffers[at(buffer)];
+    return m_devices[at(device)].updates[at(bufferOfVersion(info, buffer, updateAt(device)))];
+}
+
+std::int32_t Interpreter::updateAt(std::int32_t device) const
 {
     const Device &state = m_devices[at(device)];
+    const auto &schedule = program(device).schedule;
+    return state.entry < schedule.size() ? updateOf(m_plan, schedule[state.entry].microBatch)
+                                         : m_plan.updates - 1;
+}
+
+std::int32_t Interpreter::epochAt(std::int32_t device) const
+{
+    return m_devices[at(device)].epoch * m_plan.updates + updateAt(device);
+}
+
+/// What the prologue makes serves the whole step, but for weights, which change with every update.
+bool Interpreter::isOfStep(std::int32_t device, const BufferInfo &buffer) const
+{
+    const Device &state = m_devices[at(device)];
+    const DeviceProgram &own = program(device);
+    return own.segments[at(own.schedule[state.entry].segment)].kind == SegmentKind::Prologue
+        && !m_spec.updateOf(buffer.tensor);
+}
+
+bool Interpreter::isUpdated(std::int32_t device, std::int32_t buffer)
+{
+    return updatesOf(device, buffer) == updateAt(device) + 1;
+}
+
+Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction)
+{
     const DeviceProgram &own = program(device);
     const auto contentOf = [&](std::int32_t index, bool written) {
         Content content;
@@ -168,8 +217,12 @@ Side Interpreter::sideOf(std::int32_t device, const Instruction &instruction) co
         const BufferInfo &buffer = own.buffers[at(index)];
         content.dataType = buffer.dataType;
         content.tensor = buffer.tensor;
-        if (!written && state.updated[at(index)])
+        // What an update writes is the newest version of all.
+        content.staleness = written && buffer.persistent ? 0 : buffer.staleness;
+        if (!written && isUpdated(device, index)) {
             content.tensor = m_spec.updateOf(buffer.tensor);
+            content.staleness = 0;
+        }
         content.box = &buffer.index;
         content.summands = &buffer.summands;
         content.valuePart = buffer.valuePart;
@@ -203,6 +256,20 @@ bool Interpreter::readable(
         return fail(device,
             std::string(nameOf(instruction.kind)) + " reads '" + m_graph.at(buffer.tensor).name
                 + (life == Life::Dead ? "' after it died" : "' before it is written"));
+    if (buffer.persistent && m_spec.updateOf(buffer.tensor) && !isUpdated(device, index)
+        && updatesOf(device, index) != updateAt(device) - buffer.staleness)
+        return fail(device,
+            std::string(nameOf(instruction.kind)) + " reads the version of '" + m_graph.at(buffer.tensor).name
+                + "' of " + counted(buffer.staleness, "update") + " before number "
+                + std::to_string(updateAt(device)) + ", found that of number "
+                + std::to_string(updatesOf(device, index)));
+    if (!buffer.persistent && !buffer.perMicroBatch && state.madeIn[at(index)] != kOfStep
+        && state.madeIn[at(index)] != updateAt(device))
+        return fail(device,
+            std::string(nameOf(instruction.kind)) + " of update " + std::to_string(updateAt(device))
+                + " reads the '" + m_graph.at(buffer.tensor).name + "' of "
+                + (state.madeIn[at(index)] == kMixed ? std::string("several updates together")
+                                                     : "update " + std::to_string(state.madeIn[at(index)])));
     if (state.missing[instance] > 0)
         return fail(device,
             "'" + m_graph.at(buffer.tensor).name + "' is read while "
@@ -215,9 +282,9 @@ bool Interpreter::alreadyChecked(std::int32_t device)
     Device &state = m_devices[at(device)];
     std::int32_t &checked =
         state.checkedAt[at(program(device).schedule[state.entry].segment)][state.instruction];
-    if (checked == state.epoch)
+    if (checked == epochAt(device))
         return true;
-    checked = state.epoch;
+    checked = epochAt(device);
     return false;
 }
 
@@ -239,6 +306,9 @@ bool Interpreter::begin(std::int32_t device)
         if (buffer.persistent) {
             if (life != Life::Alive)
                 return fail(device, "a persistent buffer is written before it is loaded");
+        } else if (life == Life::Dead && !buffer.perMicroBatch && state.madeIn[at(index)] >= 0
+            && state.madeIn[at(index)] < updateAt(device)) {
+            // Every update makes its own.
         } else if (life != Life::Unwritten
             && !(instruction.kind == InstructionKind::Accumulate && life == Life::Alive)
             && !updatesInPlace(m_plan, program(device), instruction, index))
@@ -257,9 +327,17 @@ bool Interpreter::finish(std::int32_t device)
         const BufferInfo &buffer = program(device).buffers[at(index)];
         return state.life[state.instanceBase[at(index)] + (buffer.perMicroBatch ? at(microBatch) : 0)];
     };
-    for (const std::int32_t index : instruction.outputs)
-        if (index >= 0)
-            lifeOf(index) = Life::Alive;
+    for (const std::int32_t index : instruction.outputs) {
+        if (index < 0)
+            continue;
+        const BufferInfo &buffer = program(device).buffers[at(index)];
+        const std::int32_t now = isOfStep(device, buffer) ? kOfStep : updateAt(device);
+        std::int32_t &madeIn = state.madeIn[at(index)];
+        const bool adds = instruction.kind == InstructionKind::Accumulate
+            && std::exchange(lifeOf(index), Life::Alive) == Life::Alive;
+        lifeOf(index) = Life::Alive;
+        madeIn = adds && madeIn != now ? kMixed : now;
+    }
     for (const std::int32_t index : instruction.deaths) {
         if (program(device).buffers[at(index)].persistent)
             return fail(device, "a persistent buffer cannot die");
@@ -309,10 +387,11 @@ bool Interpreter::noteKernel(std::int32_t device, const Instruction &instruction
     if (instruction.recompute)
         return true;
     const bool once = m_spec.oncePerStep(instruction.op);
-    if (once && microBatch != 0)
+    const bool updates = m_graph.at(instruction.op).direction == Direction::Optimizer;
+    if (once && microBatch % (updates ? microBatchesPerUpdate(m_plan) : m_plan.microBatches) != 0)
         return fail(device,
-            m_graph.at(instruction.op).name + " runs once per step, not in micro-batch "
-                + std::to_string(microBatch));
+            m_graph.at(instruction.op).name + " runs once per " + (updates ? "update" : "step")
+                + ", not in micro-batch " + std::to_string(microBatch));
     const Operator &op = m_graph.at(instruction.op);
     std::uint64_t &made =
         m_ran[at(instruction.op.index)][at(instruction.part) * at(m_plan.microBatches) + at(microBatch)];
@@ -351,13 +430,17 @@ bool Interpreter::accumulate(std::int32_t device, const Instruction &instruction
     const auto microBatches = at(m_plan.microBatches);
     // What belongs to a micro-batch adds up within it, part by part.
     const std::size_t instance = state.instanceBase[at(index)];
-    if (state.added[at(index)].empty()) {
+    const bool isAlive = !output.perMicroBatch && state.life[instance] == Life::Alive;
+    if (isAlive && state.madeIn[at(index)] != updateAt(device))
+        return true; // mixed
+    const bool begins = !output.perMicroBatch && !isAlive; // with every update
+    if (state.added[at(index)].empty() || begins) {
         state.added[at(index)].assign(count * microBatches, false);
         if (output.perMicroBatch)
             std::fill_n(state.missing.begin() + static_cast<std::ptrdiff_t>(instance), microBatches,
                 static_cast<std::int64_t>(count));
         else
-            state.missing[instance] = static_cast<std::int64_t>(count * microBatches);
+            state.missing[instance] = static_cast<std::int64_t>(count * at(microBatchesPerUpdate(m_plan)));
     }
     SummandSet summands = input.summands;
     for (std::size_t all = summands.empty() ? count : 0; all > 0; --all)
@@ -388,7 +471,7 @@ bool Interpreter::store(std::int32_t device, const Instruction &instruction, std
     const bool ofStep = m_plan.batch.tensorRole[at(input.tensor.index)] == BatchRole::Step;
     if (ofStep && microBatch != 0)
         return fail(device, "an output of the step is stored in a later micro-batch");
-    if (m_devices[at(device)].updated[at(index)])
+    if (isUpdated(device, index))
         return fail(device, "'" + m_graph.at(input.tensor).name + "' is stored after its update");
     auto &boxes = m_stored[{input.tensor.index, microBatch}];
     const IndexMask box = boxOf(m_plan, input, microBatch);
@@ -401,12 +484,21 @@ bool Interpreter::store(std::int32_t device, const Instruction &instruction, std
 
 bool Interpreter::update(std::int32_t device, std::int32_t buffer)
 {
-    Device &state = m_devices[at(device)];
-    if (state.updated[at(buffer)])
-        return fail(
-            device, "'" + m_graph.at(program(device).buffers[at(buffer)].tensor).name + "' is updated twice");
-    state.updated[at(buffer)] = true;
-    ++state.epoch;
+    const BufferInfo &info = program(device).buffers[at(buffer)];
+    if (isUpdated(device, buffer))
+        return fail(device, "'" + m_graph.at(info.tensor).name + "' is updated twice");
+    if (info.staleness + 1 != info.versions && info.persistent)
+        return fail(device,
+            "an update of '" + m_graph.at(info.tensor).name + "' writes over the version of "
+                + counted(info.staleness, "update") + " ago, expected the oldest, of "
+                + counted(info.versions - 1, "update") + " ago");
+    std::int32_t &updates = updatesOf(device, buffer);
+    if (updates != updateAt(device) + 1 - info.versions && info.persistent)
+        return fail(device,
+            "'" + m_graph.at(info.tensor).name + "' misses an update before number "
+                + std::to_string(updateAt(device)));
+    updates = updateAt(device) + 1;
+    ++m_devices[at(device)].epoch;
     return true;
 }
 
@@ -531,7 +623,7 @@ bool Interpreter::communicate(std::int32_t device, std::vector<std::int32_t> &ru
         const Device &there = m_devices[at(member)];
         meeting.insert(meeting.end(),
             {member, program(member).schedule[there.entry].segment,
-                static_cast<std::int32_t>(there.instruction), there.epoch});
+                static_cast<std::int32_t>(there.instruction), epochAt(member)});
     }
     std::vector<std::int32_t> &met = m_met[{meeting[0], meeting[1], meeting[2]}];
     if (met != meeting) {
@@ -559,9 +651,11 @@ bool Interpreter::checkEnd()
         return fail(-1, std::move(reason), false);
     for (std::size_t o = 0; o < m_graph.operators.size(); ++o) {
         const OperatorId id{static_cast<std::int32_t>(o)};
-        const std::int32_t times = m_spec.oncePerStep(id) ? 1 : m_plan.microBatches;
+        const std::int32_t every = !m_spec.oncePerStep(id)           ? 1
+            : m_graph.operators[o].direction == Direction::Optimizer ? microBatchesPerUpdate(m_plan)
+                                                                     : m_plan.microBatches;
         for (std::int32_t part = 0; part < m_spec.partCount(id); ++part)
-            for (std::int32_t i = 0; i < times; ++i)
+            for (std::int32_t i = 0; i < m_plan.microBatches; i += every)
                 if (m_ran[o][at(part) * at(m_plan.microBatches) + at(i)] == 0 && !m_spec.needNotRun(id, part))
                     return fail(m_plan.placement[o][at(part)].index,
                         m_graph.operators[o].name + " part " + std::to_string(part)
@@ -573,7 +667,8 @@ bool Interpreter::checkEnd()
         for (std::size_t b = 0; b < program(d).buffers.size(); ++b) {
             const BufferInfo &buffer = program(d).buffers[b];
             const std::string name = "'" + m_graph.at(buffer.tensor).name + "'";
-            if (buffer.persistent && m_spec.updateOf(buffer.tensor) && !state.updated[b])
+            if (buffer.persistent && m_spec.updateOf(buffer.tensor) && buffer.staleness + 1 == buffer.versions
+                && !isUpdated(d, static_cast<std::int32_t>(b)))
                 return fail(d, name + " is not updated on this device", false);
             if (!buffer.perMicroBatch)
                 continue;

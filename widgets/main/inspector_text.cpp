@@ -177,6 +177,11 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
             tr("Recompute"), tr("outputs are dropped and made again, group %1").arg(decision.recomputeGroup));
     if (decision.splitBackward && op.direction != Direction::Optimizer)
         sheet.row(tr("Backward pass"), tr("gradients of weights in a pass of their own"));
+    if (decision.weightVersions > 1)
+        sheet.row(tr("Weight versions"),
+            tr("%1 kept, the oldest read: gradients are %2 updates old")
+                .arg(decision.weightVersions)
+                .arg(decision.weightVersions - 1));
     if (decision.offloaded)
         sheet.row(tr("Offload"),
             op.direction == Direction::Optimizer ? tr("states wait in host memory")

@@ -75,6 +75,8 @@ std::optional<Aspect> clashOf(const OperatorMeaning &a, const OperatorMeaning &b
         return Aspect::Precision;
     if (a.attention && b.attention && *a.attention != *b.attention)
         return Aspect::Attention;
+    if (a.weightVersions && b.weightVersions && *a.weightVersions != *b.weightVersions)
+        return Aspect::WeightVersions;
     return std::nullopt;
 }
 

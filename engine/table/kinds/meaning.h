@@ -36,7 +36,17 @@ using AllowedPlace = Allowed<Domain, SamePlace>;
 using AllowedPlaceSnapshot = std::shared_ptr<const AllowedPlace>;
 
 /// What can be decided of an operator, and rows can disagree about.
-enum class Aspect : std::uint8_t { Split, Place, Coshard, Stage, Recompute, Sharding, Precision, Attention };
+enum class Aspect : std::uint8_t {
+    Split,
+    Place,
+    Coshard,
+    Stage,
+    Recompute,
+    Sharding,
+    Precision,
+    Attention,
+    WeightVersions
+};
 
 /// The splits allowed along one axis of the mesh.
 struct AxisMeaning {
@@ -62,6 +72,7 @@ struct OperatorMeaning {
     std::optional<AttentionMode> attention{};
     /// The mesh axis whose devices pass the parts of `coshard`, an attention's keys, round; empty for none.
     std::string ring{};
+    std::optional<std::int32_t> weightVersions{};
     bool splitBackward = false; ///< Gradients of its weights have a pass of their own.
     bool offloaded = false; ///< False leaves it open: rows that ask for it cannot disagree.
 
@@ -84,6 +95,7 @@ struct PlanMeaning {
     RowId meshRow{}; ///< Invalid without one, as those below.
     std::int32_t microBatches = 1;
     bool wholeBatches = false; ///< Every micro-batch is a whole batch.
+    std::int32_t updates = 1; ///< Of the weights, in a step.
     RowId microBatchesRow{};
     ScheduleKind schedule = ScheduleKind::Sequential;
     RowId scheduleRow{};
@@ -194,6 +206,15 @@ template<> struct RuleMeaning<OffloadRule> {
         const RowSetting &setting, const OffloadRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const OffloadRule &rule, OperatorId op);
+};
+/// Acts on forward operators that read trained weights.
+template<> struct RuleMeaning<WeightVersionsRule> {
+    static constexpr bool sameForAll = true;
+    static Result<void> check(const RowSetting &setting, const WeightVersionsRule &rule);
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const WeightVersionsRule &rule, const std::vector<OperatorId> &selected);
+    static Result<std::optional<OperatorMeaning>> of(
+        const RowSetting &setting, const WeightVersionsRule &rule, OperatorId op);
 };
 template<> struct RuleMeaning<OptimizerShardingRule> {
     static constexpr bool sameForAll = true;

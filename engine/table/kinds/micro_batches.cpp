@@ -10,12 +10,20 @@ namespace planloom {
 Result<MicroBatchesRule> RuleTraits<MicroBatchesRule>::parse(TextCursor &cursor, std::string_view)
 {
     TRY(const auto count, cursor.integer("a number of micro-batches", 1, kMostCount));
-    return MicroBatchesRule{static_cast<std::int32_t>(count), cursor.takeWord("whole")};
+    MicroBatchesRule rule{static_cast<std::int32_t>(count), cursor.takeWord("whole")};
+    if (cursor.takeWord("update")) {
+        if (!cursor.takeWord("every"))
+            return cursor.expected("every");
+        TRY(const auto every, cursor.integer("a number of micro-batches", 1, kMostCount));
+        rule.updateEvery = static_cast<std::int32_t>(every);
+    }
+    return rule;
 }
 
 std::string RuleTraits<MicroBatchesRule>::print(const MicroBatchesRule &rule)
 {
-    return std::to_string(rule.count) + (rule.whole ? " whole" : "");
+    return std::to_string(rule.count) + (rule.whole ? " whole" : "")
+        + (rule.updateEvery > 0 ? " update every " + std::to_string(rule.updateEvery) : "");
 }
 
 void RuleTraits<MicroBatchesRule>::write(const MicroBatchesRule &rule, nlohmann::json &json)
@@ -23,15 +31,18 @@ void RuleTraits<MicroBatchesRule>::write(const MicroBatchesRule &rule, nlohmann:
     json["count"] = rule.count;
     if (rule.whole)
         json["whole"] = true;
+    if (rule.updateEvery > 0)
+        json["update_every"] = rule.updateEvery;
 }
 
 Result<MicroBatchesRule> RuleTraits<MicroBatchesRule>::read(
     const nlohmann::json &json, const std::string &where)
 {
-    TRY_VOID(requireMembers(json, {"type", "count", "whole"}, where));
+    TRY_VOID(requireMembers(json, {"type", "count", "whole", "update_every"}, where));
     TRY(const auto count, countAt(json, "count", where, 1));
     TRY(const bool whole, flagAt(json, "whole", where, false));
-    return MicroBatchesRule{count, whole};
+    TRY(const auto every, countAt(json, "update_every", where, 1, 0));
+    return MicroBatchesRule{count, whole, every};
 }
 
 } // namespace planloom

@@ -53,6 +53,11 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
             "the number of micro-batches is given already, by " + rowWords(plan.microBatchesRow.index));
     }
     plan.microBatchesRow = row;
+    if (rule.updateEvery > 0 && rule.count % rule.updateEvery != 0)
+        return invalidRule("updates every " + counted(rule.updateEvery, "micro-batch") + " do not divide "
+                + std::to_string(rule.count),
+            "choose a divisor of the number of micro-batches");
+    plan.updates = rule.updateEvery > 0 ? rule.count / rule.updateEvery : 1;
     const BatchInfo &batch = *model.batch;
     if (rule.count == 1)
         return {};

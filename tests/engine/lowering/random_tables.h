@@ -14,6 +14,7 @@ struct RandomTableOptions {
     bool recompute = true;
     bool orders = true;
     bool precisions = false; ///< Rows of number formats, which change the numbers.
+    bool weightVersions = false; ///< Rows of weight versions, which change what is trained.
 };
 
 /// A table of arbitrary rows for `graph` on `devices` devices: splits along any dimension (even, uneven,
@@ -194,6 +195,15 @@ inline ConstraintTable randomTable(
         add(selectAll(), LimitRule{LimitRule::Kind::Memory, 1 + below(1 << 30)});
     if (chance(0.3))
         add(selectAll(), AttentionRule{chance(0.8) ? AttentionMode::Plain : AttentionMode::Fused});
+    if (options.weightVersions && chance(0.8)) {
+        std::vector<std::string> names[2];
+        for (const Operator *op : forward)
+            if (const std::int64_t group = below(3); group < 2)
+                names[group].push_back(op->name);
+        for (std::vector<std::string> &some : names)
+            if (!some.empty())
+                add(selectSet(std::move(some)), WeightVersionsRule{static_cast<std::int32_t>(1 + below(4))});
+    }
     if (chance(0.25))
         add(selectAll(), OffloadRule{OffloadedKind::States});
     if (chance(0.25)) {

@@ -21,7 +21,10 @@ template<> struct RandomRule<MeshRule> {
 };
 
 template<> struct RandomRule<MicroBatchesRule> {
-    static MicroBatchesRule make(RandomValues &random) { return {random.number(1, 64), random.chance(30)}; }
+    static MicroBatchesRule make(RandomValues &random)
+    {
+        return {random.number(1, 64), random.chance(30), random.chance(30) ? random.number(1, 8) : 0};
+    }
 };
 
 inline DimensionRef randomDimension(RandomValues &random)
@@ -144,6 +147,13 @@ template<> struct RandomRule<SplitBackwardRule> {
 
 template<> struct RandomRule<RingRule> {
     static RingRule make(RandomValues &random) { return {random.text()}; }
+};
+
+template<> struct RandomRule<WeightVersionsRule> {
+    static WeightVersionsRule make(RandomValues &random)
+    {
+        return {static_cast<std::int32_t>(random.number(1, kMostWeightVersions))};
+    }
 };
 
 template<> struct RandomRule<OffloadRule> {

@@ -114,6 +114,12 @@ std::vector<Subject> subjects()
     list.push_back(subjectOf("gpt offload bf16",
         precisePlan(gpt, "data-parallel", 2,
             "precision all : bf16\noffload all : states\noffload all : activations")));
+    list.push_back(subjectOf("gpt weight versions",
+        planOf(gpt, 2,
+            "micro-batches 2\nsplit all : batch by 2\nplace all : devices 0,1\nweight-versions all : 2\n")));
+    list.push_back(subjectOf("mlp weight versions bf16 zero3",
+        precisePlan(mlp, "zero3:micro-batches=2", 2,
+            "precision all : bf16\nweight-versions in:layers.0 : 3\nweight-versions in:layers.1 : 2")));
     list.push_back(subjectOf("gpt whole batches", planOf(gpt, 1, "micro-batches 3 whole\n")));
     list.push_back(subjectOf("mlp data parallel whole batches",
         planOf(mlp, 2, "micro-batches 2 whole\nsplit all : batch by 2\nplace all : devices 0,1\n")));

@@ -19,6 +19,17 @@ inline std::vector<Mutation> headerMutations()
         plan.stageCount = dice.near(plan.stageCount);
         return true;
     });
+    add("weight versions", [](ExecutionPlan &plan, Dice &dice) {
+        plan.weightVersions.resize(plan.graph->operators.size(), 1);
+        if (plan.weightVersions.empty())
+            return false;
+        const std::size_t op = dice.below(plan.weightVersions.size());
+        std::int32_t &versions = plan.weightVersions[op];
+        versions = dice.near(versions);
+        if (const OperatorId mirror = plan.graph->operators[op].mirror; mirror.valid() && dice.coin())
+            plan.weightVersions[static_cast<std::size_t>(mirror.index)] = versions;
+        return true;
+    });
     add("origin", [](ExecutionPlan &plan, Dice &dice) {
         plan.origin[dice.coin() ? "model" : "cluster"] = "another";
         return true;

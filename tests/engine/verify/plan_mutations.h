@@ -494,6 +494,14 @@ inline std::vector<Mutation> bufferMutations()
         b.place = b.place == MemoryPlace::Host ? MemoryPlace::Device : MemoryPlace::Host;
         return true;
     }));
+    add("staleness of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
+        b.staleness = static_cast<std::int16_t>(dice.near(b.staleness));
+        return true;
+    }));
+    add("versions of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
+        b.versions = static_cast<std::int16_t>(dice.near(b.versions));
+        return true;
+    }));
     add("buffer deleted", [](ExecutionPlan &plan, Dice &dice) {
         auto &buffers = dice.of(plan.devices).buffers.edit();
         if (buffers.empty())

@@ -19,7 +19,8 @@ TEST(RandomPlans, AreRefusedWithAReasonOrVerify)
             SCOPED_TRACE(model + " seed " + std::to_string(seed));
             std::mt19937 random(seed);
             const std::int32_t devices = 1 + static_cast<std::int32_t>(seed % 6);
-            const ConstraintTable table = randomTable(*graph, devices, random, {.precisions = seed % 2 == 1});
+            const ConstraintTable table = randomTable(
+                *graph, devices, random, {.precisions = seed % 2 == 1, .weightVersions = seed % 3 == 1});
             const auto completion = completePlan(graph, devices, table);
             ASSERT_TRUE(completion) << describe(completion.error());
             if (const auto error = firstError(*completion)) {

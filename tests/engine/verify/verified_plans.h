@@ -34,7 +34,7 @@ inline RunOutcome outcomeOf(const ExecutionPlan &plan)
     RunOptions options;
     options.randomWeights = true;
     options.keepGradients = true;
-    options.steps = 2; // what a step leaves behind wrongly shows in the next
+    options.steps = 3; // what a step leaves behind wrongly shows in the next, or where a version is read late
     auto outcome = runOnCpu(plan, options);
     EXPECT_TRUE(outcome) << describe(outcome.error());
     return outcome ? *std::move(outcome) : RunOutcome{};

@@ -32,7 +32,8 @@ CellEditor *newMicroBatchesEditor(
 {
     if (!value.empty()) {
         const auto rule = ruleOf("micro-batches", value);
-        if (!rule || std::get<MicroBatchesRule>(*rule).whole)
+        if (!rule || std::get<MicroBatchesRule>(*rule).whole
+            || std::get<MicroBatchesRule>(*rule).updateEvery > 0)
             return nullptr;
     }
     return new MicroBatchesCellEditor(parent);

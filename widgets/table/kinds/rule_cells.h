@@ -51,6 +51,7 @@ extern const RuleCells kInFlightCells;
 extern const RuleCells kLimitCells;
 extern const RuleCells kAttentionCells;
 extern const RuleCells kSplitBackwardCells;
+extern const RuleCells kWeightVersionsCells;
 extern const RuleCells kOffloadCells;
 extern const RuleCells kCommunicateCells;
 extern const RuleCells kRingCells;
@@ -59,7 +60,8 @@ extern const RuleCells kRingCells;
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
     &kStageCells, &kRecomputeCells, &kCoshardCells, &kZero1Cells, &kZero2Cells, &kZero3Cells,
     &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kOverlapCells, &kInFlightCells,
-    &kLimitCells, &kAttentionCells, &kRingCells, &kOffloadCells, &kSplitBackwardCells, &kCommunicateCells};
+    &kLimitCells, &kAttentionCells, &kRingCells, &kOffloadCells, &kSplitBackwardCells, &kWeightVersionsCells,
+    &kCommunicateCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);
