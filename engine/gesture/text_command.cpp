@@ -260,6 +260,25 @@ Proposal proposeTypedOrder(const GestureContext &context, const Row &row, Propos
     return proposeOrder(context, {first, second, rule.microBatchOffset, rule.microBatch});
 }
 
+/// A row about two selections that gives way to no other.
+Proposal proposePair(const GestureContext &context, const Row &row, const Selector &second, Proposal proposal)
+{
+    if (const auto known = context.index().check(second); !known) {
+        proposal.refusal = known.error();
+        return proposal;
+    }
+    proposal.operators = ofOneDirection(context.graph(), context.index().select(row.selector));
+    if (proposal.operators.empty()
+        || ofOneDirection(context.graph(), context.index().select(second)).empty()) {
+        proposal.refusal = refusalOf("one of the two selectors names no operator", nameOf(row.rule));
+        return proposal;
+    }
+    RowEdits edits(context);
+    edits.append(row);
+    edits.finish(proposal);
+    return proposal;
+}
+
 /// A row typed in full, with what gives way to it.
 Proposal proposeRow(const GestureContext &context, Row row)
 {
@@ -274,6 +293,8 @@ Proposal proposeRow(const GestureContext &context, Row row)
     }
     if (std::holds_alternative<OpOrderRule>(row.rule))
         return proposeTypedOrder(context, row, std::move(proposal));
+    if (const Selector *second = secondSelectorOf(row.rule))
+        return proposePair(context, row, *second, std::move(proposal));
     if (std::holds_alternative<OptimizerShardingRule>(row.rule))
         return proposeSharding(context, row, std::move(proposal));
     const auto operators = forwardSelected(context.index(), row.selector);

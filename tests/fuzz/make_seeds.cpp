@@ -115,7 +115,11 @@ Result<void> writePlansAndTables(const fs::path &root)
         "schedule interleaved\nprecision all : bf16\nprecision kind:Linear : fp16 scale=1024\n"
         "precision kind:Softmax : compute=fp32 storage=fp32\nprecision layer:0 : fp8\n"
         "attention layer:0-5 : plain\nattention all : fused\noverlap tensor\noverlap none\n"
-        "prefer 2 split kind:Linear : heads by 4\nmicro-batches 4 whole\n");
+        "coshard in:h.0.mlp : feed-forward by 4 keep\noffload all : states\nsplit-backward layer:0\n"
+        "zero3 layer:* over dp prefetch 2\nring kind:Attention : over cp\nweight-versions layer:0-5 : 2\n"
+        "communicate layer:2 reductions after layer:0 & backward\n"
+        "communicate layer:0 sends before layer:1 sends at +1 of 2\n"
+        "prefer 2 split kind:Linear : heads by 4\nmicro-batches 4 whole\nmicro-batches 8 update every 2\n");
     return {};
 }
 

@@ -292,6 +292,15 @@ TEST(Text, NamesItsOperatorsInThreeWays)
         EXPECT_TRUE(holds(context, proposeText(context, text, {}))) << text;
 }
 
+TEST(Text, OrdersWhatIsCommunicated)
+{
+    const GestureContext context = pipeline();
+    const char *const row = "communicate backward & layer:1 sends after layer:0 & backward at +1";
+    EXPECT_EQ(lastRow(context, proposeText(context, row, {})), row);
+    EXPECT_EQ(refusal(proposeText(context, "communicate layer:0 sends after name:missing", {})),
+        "no operator is called 'missing'");
+}
+
 TEST(Text, ReplacesRowsAboutTheWholePlan)
 {
     const GestureContext context = gpt(4, "mesh tp=2\nmicro-batches 2\nschedule gpipe\n");
