@@ -27,7 +27,9 @@ struct Recipe {
     bool sequence = false; ///< Sequence parallel between the tensor-parallel regions.
     ScheduleKind schedule = ScheduleKind::OneFOneB;
     std::int32_t microBatches = 0; ///< 0 chooses.
+    std::int32_t updateEvery = 0; ///< Of PipeDream-2BW; 0 chooses.
 
+    bool isPipeDream() const { return name.starts_with("pipedream"); }
     bool isBidirectional() const { return name == "bidirectional"; }
     /// Into how many parts every micro-batch is cut.
     std::int32_t batchParts() const { return isBidirectional() ? 2 : dp; }
@@ -59,6 +61,8 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         {"data-parallel", {"micro-batches"}},
         {"tensor-parallel", {"sequence", "micro-batches"}},
         {"pipeline", {"stages", "interleave", "schedule", "micro-batches"}},
+        {"pipedream", {"stages", "micro-batches"}},
+        {"pipedream-2bw", {"stages", "micro-batches", "update-every"}},
         {"bidirectional", {"stages", "micro-batches"}},
         {"zero1", {"micro-batches"}},
         {"zero2", {"micro-batches"}},
@@ -68,7 +72,9 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
     const auto known = kParameters.find(recipe.name);
     if (known == kParameters.end()) {
         return Error{ErrorCode::NotFound, "there is no gallery plan '" + recipe.name.substr(0, 60) + "'",
-            "single, data-parallel, tensor-parallel, pipeline, bidirectional, zero1, zero2, zero3 or 3d",
+            "single, data-parallel, tensor-parallel, pipeline, pipedream, pipedream-2bw, bidirectional, "
+            "zero1, "
+            "zero2, zero3 or 3d",
             "gallery"};
     }
     if (recipe.name.starts_with("zero"))
@@ -77,7 +83,7 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         recipe.dp = deviceCount;
     if (recipe.name == "tensor-parallel")
         recipe.tp = deviceCount;
-    if (recipe.name == "pipeline" || recipe.isBidirectional())
+    if (recipe.name == "pipeline" || recipe.isPipeDream() || recipe.isBidirectional())
         recipe.pp = deviceCount;
 
     std::string_view rest = colon == std::string_view::npos ? std::string_view{} : spec.substr(colon + 1);
@@ -116,6 +122,8 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
             return wrongSpec("'" + key + "' must be at least 1");
         else if (key == "micro-batches")
             recipe.microBatches = number;
+        else if (key == "update-every")
+            recipe.updateEvery = number;
         else if (key == "dp")
             recipe.dp = number;
         else if (key == "tp")
@@ -216,6 +224,28 @@ Result<void> appendBidirectional(
     return {};
 }
 
+/// How many micro-batches make an update, of `microBatches`; 0 for all of them. PipeDream updates with every
+/// one. PipeDream-2BW (arXiv:2006.09503, section 3.1) takes at least as many as there are stages: then the
+/// weights that a stage needs next are made in time, and two versions do.
+Result<std::int32_t> updateEvery(const Recipe &recipe, std::int32_t microBatches)
+{
+    if (!recipe.isPipeDream() || microBatches == 1)
+        return 0;
+    if (recipe.name == "pipedream")
+        return 1;
+    if (recipe.updateEvery > 0) {
+        if (microBatches % recipe.updateEvery != 0)
+            return wrongSpec("updates every " + counted(recipe.updateEvery, "micro-batch") + " do not divide "
+                    + std::to_string(microBatches),
+                "use a divisor of the number of micro-batches");
+        return recipe.updateEvery;
+    }
+    std::int32_t every = std::min(recipe.pp, microBatches);
+    while (microBatches % every != 0)
+        ++every;
+    return every;
+}
+
 Result<void> appendPipeline(
     const SelectorIndex &index, const Recipe &recipe, const CostModel &costs, ConstraintTable &table)
 {
@@ -232,7 +262,13 @@ Result<void> appendPipeline(
         const auto number = static_cast<std::int32_t>(s);
         table.rows.push_back(templateRow(selector, OpAssignRule{{}, {{"pp", number % recipe.pp}}}));
         table.rows.push_back(templateRow(selector, StageRule{number}));
+        // So many micro-batches are in flight from here to the end and back (PipeDream, SOSP '19,
+        // section 3.3).
+        if (recipe.name == "pipedream" && number + 1 < recipe.pp)
+            table.rows.push_back(templateRow(selector, WeightVersionsRule{recipe.pp - number}));
     }
+    if (recipe.name == "pipedream-2bw")
+        table.rows.push_back(templateRow({}, WeightVersionsRule{2}));
     const bool interleaves = recipe.interleave > 1 && recipe.schedule == ScheduleKind::OneFOneB;
     table.rows.push_back(
         templateRow({}, ScheduleRule{interleaves ? ScheduleKind::Interleaved : recipe.schedule}));
@@ -251,6 +287,10 @@ const std::vector<GalleryEntry> &galleryEntries()
         {"pipeline", "stages of consecutive layers, balanced by cost",
             {"stages=N", "interleave=N", "schedule=1f1b|gpipe|combined-1f1b|zb-h1|sequential",
                 "micro-batches=N"}},
+        {"pipedream", "a pipeline that is never flushed: updates with every micro-batch, weight stashing",
+            {"stages=N", "micro-batches=N"}},
+        {"pipedream-2bw", "a pipeline that is never flushed, with two versions of the weights",
+            {"stages=N", "micro-batches=N", "update-every=N"}},
         {"bidirectional", "pipelines in both directions, with a copy of the weights each (Chimera)",
             {"stages=N", "micro-batches=N"}},
         {"zero1", "data parallel with the optimizer cut over the replicas", {"micro-batches=N"}},
@@ -283,8 +323,9 @@ Result<ConstraintTable> galleryTable(
     if (recipe.name == "single" && deviceCount > 1)
         table.rows.push_back(templateRow({}, OpAssignRule{{DeviceId{0}}, {}}));
     TRY(const std::int32_t microBatches, microBatchesOf(graph, batch, recipe));
+    TRY(const std::int32_t every, updateEvery(recipe, microBatches));
     if (microBatches > 1)
-        table.rows.push_back(templateRow({}, MicroBatchesRule{microBatches}));
+        table.rows.push_back(templateRow({}, MicroBatchesRule{microBatches, false, every}));
     if (recipe.dp > 1) {
         TRY_VOID(checkBatch(graph, batch, recipe.dp, "data parallelism"));
         SplitStep step{.kind = SplitKind::Dimension,

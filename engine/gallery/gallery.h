@@ -25,7 +25,9 @@ const std::vector<GalleryEntry> &galleryEntries();
 ///
 /// Names: `single` (all on device 0), `data-parallel`, `tensor-parallel`, `pipeline`, `zero1`, and `3d`,
 /// their product; the mesh is dp x pp x tp, tp innermost. All devices are used: dp * pp * tp must be
-/// `deviceCount`. A pipeline without `micro-batches` takes as many as divide the batch, at most 4 per stage.
+/// `deviceCount`. `pipedream` and `pipedream-2bw` are pipelines that update within the step, with older
+/// versions of the weights; `bidirectional` runs two in opposite directions. A pipeline without
+/// `micro-batches` takes as many as divide the batch, at most 4 per stage.
 ///
 /// @param costs  what pipeline stages are balanced by
 ///

@@ -152,14 +152,6 @@ std::vector<bool> trainedWeights(const Graph &graph)
     return trained;
 }
 
-std::int32_t bufferOfVersion(const BufferInfo &info, std::int32_t buffer, std::int64_t update)
-{
-    if (info.versions <= 1)
-        return buffer;
-    const std::int64_t place = (info.staleness - update) % info.versions;
-    return buffer - info.staleness + static_cast<std::int32_t>(place < 0 ? place + info.versions : place);
-}
-
 AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op)
 {
     const auto index = static_cast<std::size_t>(op.index);

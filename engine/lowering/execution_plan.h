@@ -278,7 +278,18 @@ std::vector<bool> trainedWeights(const Graph &graph);
 ///     before update 0     b0     b1     b2            b2
 ///     before update 1     b2     b0     b1            b1
 ///     before update 2     b1     b2     b0            b0
-std::int32_t bufferOfVersion(const BufferInfo &info, std::int32_t buffer, std::int64_t update);
+inline std::int32_t bufferOfVersion(
+    std::int32_t staleness, std::int32_t versions, std::int32_t buffer, std::int64_t update)
+{
+    if (versions <= 1)
+        return buffer;
+    const auto place = static_cast<std::int32_t>((staleness - update) % versions);
+    return buffer - staleness + (place < 0 ? place + versions : place);
+}
+inline std::int32_t bufferOfVersion(const BufferInfo &info, std::int32_t buffer, std::int64_t update)
+{
+    return bufferOfVersion(info.staleness, info.versions, buffer, update);
+}
 
 /// Fused for all operators that `ExecutionPlan::attention` does not reach.
 AttentionMode attentionOf(const ExecutionPlan &plan, OperatorId op);

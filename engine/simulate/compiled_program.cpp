@@ -96,7 +96,7 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
     const DeviceProgram &program = m_plan.devices[static_cast<std::size_t>(device)];
     const std::int32_t deviceClass = m_costs.classOf(m_plan.units.deviceOf(0, DeviceId{device}));
     CompiledProgram compiled;
-
+    compiled.microBatchesPerUpdate = microBatchesPerUpdate(m_plan);
     compiled.buffers.reserve(program.buffers.size());
     compiled.bufferBytes.reserve(program.buffers.size());
     compiled.bufferKind.reserve(program.buffers.size());
@@ -113,7 +113,8 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
         const BufferInfo &buffer = program.buffers[b];
         const bool perMicroBatch = buffer.perMicroBatch && !buffer.persistent;
         std::int32_t &count = perMicroBatch ? compiled.perMicroBatchCount : compiled.singleCount;
-        compiled.buffers.push_back({count++, perMicroBatch});
+        compiled.buffers.push_back({count++, perMicroBatch, buffer.staleness,
+            buffer.persistent ? buffer.versions : std::int16_t{1}});
         compiled.bufferBytes.push_back(sizeOf(buffer).count);
         compiled.bufferKind.push_back(buffer.memory);
         compiled.onHost.push_back(buffer.place == MemoryPlace::Host);

@@ -16,6 +16,9 @@ namespace planloom {
 struct BufferSlot {
     std::int32_t index = 0;
     bool perMicroBatch = false;
+    /// As in `BufferInfo`: versions of a weight share their places out.
+    std::int16_t staleness = 0;
+    std::int16_t versions = 1;
 };
 
 /// An instruction made ready for the event loop; buffers lie in [begin, end) of the program's `operands`.
@@ -57,6 +60,7 @@ struct CompiledProgram {
     std::vector<std::int32_t> persistent{}; ///< Buffers that are there from the start.
     std::int32_t perMicroBatchCount = 0;
     std::int32_t singleCount = 0;
+    std::int32_t microBatchesPerUpdate = 1;
     std::vector<std::int32_t> operands{}; ///< Buffers.
     std::vector<CompiledInstruction>
         instructions{}; ///< Of all segments, one after the other; no hidden stores.
@@ -65,6 +69,14 @@ struct CompiledProgram {
     std::vector<std::int64_t> runs{}; ///< By instruction: how often it runs in a step.
     std::array<std::int64_t, kQueueCount> counts{}; ///< Instructions of the unrolled schedule, by queue.
 };
+
+/// The place of `slot`, which is not a micro-batch's own, for the update that `microBatch` belongs to.
+inline std::size_t singlePlace(
+    const CompiledProgram &program, const BufferSlot &slot, std::int32_t microBatch)
+{
+    return static_cast<std::size_t>(bufferOfVersion(
+        slot.staleness, slot.versions, slot.index, microBatch / program.microBatchesPerUpdate));
+}
 
 /// Compiles programs and remembers durations: layers repeat, and stages repeat one another's.
 class ProgramCompiler

@@ -115,7 +115,7 @@ private:
     {
         const BufferSlot slot = state.program->buffers[static_cast<std::size_t>(b)];
         if (!slot.perMicroBatch)
-            return state.single[static_cast<std::size_t>(slot.index)];
+            return state.single[singlePlace(*state.program, slot, microBatch)];
         return state.perMicroBatch[static_cast<std::size_t>(microBatch)
                 * static_cast<std::size_t>(state.program->perMicroBatchCount)
             + static_cast<std::size_t>(slot.index)];

@@ -89,7 +89,7 @@ private:
     {
         const BufferSlot slot = m_program->buffers[static_cast<std::size_t>(b)];
         if (!slot.perMicroBatch)
-            return m_single[static_cast<std::size_t>(slot.index)];
+            return m_single[singlePlace(*m_program, slot, microBatch)];
         return m_perMicroBatch[static_cast<std::size_t>(microBatch)
                 * static_cast<std::size_t>(m_program->perMicroBatchCount)
             + static_cast<std::size_t>(slot.index)];

@@ -13,6 +13,7 @@ namespace planloom {
 //
 //     mesh dp=2 pp=2 tp=2
 //     micro-batches 4                                     # "4 whole": each a whole batch of the model
+//                                                         # "4 update every 2": two updates in the step
 //     split all : batch over dp
 //     split name:*.attn.c_attn : out0.-1 by 2 over tp
 //     split all : heads over tp                           # by meaning: what heads are, see
