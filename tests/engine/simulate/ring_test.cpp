@@ -53,15 +53,14 @@ ExecutionPlan contextPlan(const GraphSnapshot &graph, const std::string &rows, s
 
 const Operator &attentionOf(const Graph &graph, Direction direction)
 {
-    return *std::find_if(graph.operators.begin(), graph.operators.end(), [&](const Operator &op) {
-        return op.kind == OperatorKind::Attention && op.direction == direction;
-    });
+    return *std::find_if(graph.operators.begin(), graph.operators.end(),
+        [&](const Operator &op) { return op.kind == OperatorKind::Attention && op.direction == direction; });
 }
 
 constexpr double kSecondsPerKey = 1e-9; ///< Seconds of a query and a key, all heads and samples together.
 
-/// Attention takes `kSecondsPerKey` for each query and key, twice that in the backward pass; keys and values take
-/// `perByte` to pass. All else takes no time.
+/// Attention takes `kSecondsPerKey` for each query and key, twice that in the backward pass; keys and values
+/// take `perByte` to pass. All else takes no time.
 CostModel costsOf(double perByte)
 {
     CostModel costs;
@@ -115,9 +114,9 @@ std::int64_t peakOf(const ExecutionPlan &plan, const std::set<TensorId> &tensors
     return most;
 }
 
-/// A device's own part, that at work and the next; all of them where they are gathered, beside its own. In the
-/// backward pass they come again. Of their gradients it has what arrived and what it makes itself; where all are
-/// made at once, all of them. (Sums take no time here, and what they replace is gone at once.)
+/// A device's own part, that at work and the next; all of them where they are gathered, beside its own. In
+/// the backward pass they come again. Of their gradients it has what arrived and what it makes itself; where
+/// all are made at once, all of them. (Sums take no time here, and what they replace is gone at once.)
 TEST(RingMemory, HoldsThreePartsOfKeysAndValuesAtMost)
 {
     const GraphSnapshot graph = trainingStep(kRingLayer, OperatorKind::SgdStep);
@@ -144,8 +143,8 @@ double makespanOf(const ExecutionPlan &plan, const CostModel &costs)
     return std::chrono::duration<double>(timeline->step).count();
 }
 
-/// Forward, n turns of A each, between which S passes: n A where A hides S, else n - 1 of S and the last turn.
-/// All-gather passes the same before it computes.
+/// Forward, n turns of A each, between which S passes: n A where A hides S, else n - 1 of S and the last
+/// turn. All-gather passes the same before it computes.
 TEST(RingOverlap, ExposesForwardWhatTurnsDoNotHide)
 {
     const auto model = buildZooModel(kRingLayer);
@@ -160,14 +159,15 @@ TEST(RingOverlap, ExposesForwardWhatTurnsDoNotHide)
             SCOPED_TRACE(testing::Message() << n << " devices, " << ratio);
             EXPECT_NEAR(makespanOf(contextPlan(graph, ringRow(n), n), costs),
                 (n - 1) * std::max(turn, shift) + turn, 1e-8);
-            EXPECT_NEAR(makespanOf(contextPlan(graph, gatherRow(n), n), costs), (n - 1) * shift + n * turn, 1e-8);
+            EXPECT_NEAR(
+                makespanOf(contextPlan(graph, gatherRow(n), n), costs), (n - 1) * shift + n * turn, 1e-8);
         }
     }
 }
 
-/// Backward, turns take 2 A, and both keys and values and their gradients pass in one: hidden if 2 S is no more
-/// than 2 A, but for the gradients' last step home. All-gather exposes its n - 1 parts, and as many again of
-/// gradients that are reduced and scattered.
+/// Backward, turns take 2 A, and both keys and values and their gradients pass in one: hidden if 2 S is no
+/// more than 2 A, but for the gradients' last step home. All-gather exposes its n - 1 parts, and as many
+/// again of gradients that are reduced and scattered.
 TEST(RingOverlap, ExposesOneStepOfABackwardPass)
 {
     const GraphSnapshot graph = trainingStep(kRingLayer, OperatorKind::SgdStep);
@@ -177,7 +177,8 @@ TEST(RingOverlap, ExposesOneStepOfABackwardPass)
         const double part = 2.0 * static_cast<double>(kKeysBytes) / n;
         const CostModel costs = costsOf(shift / part);
         SCOPED_TRACE(n);
-        EXPECT_NEAR(makespanOf(contextPlan(graph, ringRow(n), n), costs), n * turn + n * 2 * turn + shift, 1e-8);
+        EXPECT_NEAR(
+            makespanOf(contextPlan(graph, ringRow(n), n), costs), n * turn + n * 2 * turn + shift, 1e-8);
         EXPECT_NEAR(makespanOf(contextPlan(graph, gatherRow(n), n), costs),
             n * turn + n * 2 * turn + 3 * (n - 1) * shift, 1e-8);
     }
