@@ -117,7 +117,8 @@ const std::vector<VerbSpec> &verbs()
             "profile with a size (dgx-h100:8, cpu:4) or a JSON file (default: cpu with --devices)"},
         {"devices", "N", "number of devices (default: the cluster's)"},
         {"gallery", "NAME[:KEY=VALUE,...]",
-            "rows of a gallery plan (data-parallel, tensor-parallel, pipeline, pipedream, pipedream-2bw, "
+            "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, pipeline, pipedream, "
+            "pipedream-2bw, "
             "bidirectional, zero1, zero2, "
             "zero3, 3d, "
             "single)"},

@@ -1,6 +1,7 @@
 #include "engine/gallery/gallery.h"
 
 #include "engine/base/words.h"
+#include "engine/gallery/gallery_context.h"
 #include "engine/gallery/gallery_pipeline.h"
 #include "engine/gallery/gallery_rows.h"
 #include "engine/gallery/gallery_tensor_parallel.h"
@@ -21,9 +22,11 @@ struct Recipe {
     std::string name{};
     std::int32_t dp = 1;
     std::int32_t tp = 1;
+    std::int32_t cp = 1;
     std::int32_t pp = 1;
     std::int32_t interleave = 1; ///< Stages on each rank of the pipeline.
     std::int32_t zero = 0; ///< Stage.
+    bool ring = true; ///< Context parallel: keys and values go round; else they are gathered.
     bool sequence = false; ///< Sequence parallel between the tensor-parallel regions.
     ScheduleKind schedule = ScheduleKind::OneFOneB;
     std::int32_t microBatches = 0; ///< 0 chooses.
@@ -60,6 +63,7 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         {"single", {"micro-batches"}},
         {"data-parallel", {"micro-batches"}},
         {"tensor-parallel", {"sequence", "micro-batches"}},
+        {"context-parallel", {"ring", "micro-batches"}},
         {"pipeline", {"stages", "interleave", "schedule", "micro-batches"}},
         {"pipedream", {"stages", "micro-batches"}},
         {"pipedream-2bw", {"stages", "micro-batches", "update-every"}},
@@ -67,13 +71,15 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         {"zero1", {"micro-batches"}},
         {"zero2", {"micro-batches"}},
         {"zero3", {"micro-batches"}},
-        {"3d", {"dp", "tp", "pp", "zero1", "zero", "sequence", "interleave", "schedule", "micro-batches"}},
+        {"3d",
+            {"dp", "tp", "cp", "pp", "zero1", "zero", "sequence", "ring", "interleave", "schedule",
+                "micro-batches"}},
     };
     const auto known = kParameters.find(recipe.name);
     if (known == kParameters.end()) {
         return Error{ErrorCode::NotFound, "there is no gallery plan '" + recipe.name.substr(0, 60) + "'",
-            "single, data-parallel, tensor-parallel, pipeline, pipedream, pipedream-2bw, bidirectional, "
-            "zero1, "
+            "single, data-parallel, tensor-parallel, context-parallel, pipeline, pipedream, pipedream-2bw, "
+            "bidirectional, zero1, "
             "zero2, zero3 or 3d",
             "gallery"};
     }
@@ -83,6 +89,8 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         recipe.dp = deviceCount;
     if (recipe.name == "tensor-parallel")
         recipe.tp = deviceCount;
+    if (recipe.name == "context-parallel")
+        recipe.cp = deviceCount;
     if (recipe.name == "pipeline" || recipe.isPipeDream() || recipe.isBidirectional())
         recipe.pp = deviceCount;
 
@@ -118,6 +126,8 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
             recipe.zero = number;
         else if (key == "sequence")
             recipe.sequence = number != 0;
+        else if (key == "ring")
+            recipe.ring = number != 0;
         else if (number == 0)
             return wrongSpec("'" + key + "' must be at least 1");
         else if (key == "micro-batches")
@@ -128,17 +138,20 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
             recipe.dp = number;
         else if (key == "tp")
             recipe.tp = number;
+        else if (key == "cp")
+            recipe.cp = number;
         else if (key == "interleave")
             recipe.interleave = number;
         else // pp of 3d, stages of pipeline
             recipe.pp = number;
     }
-    const std::int64_t needed = std::int64_t{recipe.dp} * recipe.tp * recipe.pp;
+    const std::int64_t needed = std::int64_t{recipe.dp} * recipe.tp * recipe.cp * recipe.pp;
     if (recipe.name != "single" && needed != deviceCount) {
         return wrongSpec(recipe.name + " needs " + counted(needed, "device")
                 + " (dp=" + std::to_string(recipe.dp) + " x pp=" + std::to_string(recipe.pp)
+                + (recipe.cp > 1 ? " x cp=" + std::to_string(recipe.cp) : "")
                 + " x tp=" + std::to_string(recipe.tp) + "), the cluster has " + std::to_string(deviceCount),
-            "make the product of dp, pp and tp the number of devices");
+            "make the product of dp, pp, cp and tp the number of devices");
     }
     return recipe;
 }
@@ -249,13 +262,14 @@ Result<std::int32_t> updateEvery(const Recipe &recipe, std::int32_t microBatches
 Result<void> appendPipeline(
     const SelectorIndex &index, const Recipe &recipe, const CostModel &costs, ConstraintTable &table)
 {
-    // Where the mesh dp x pp x tp puts the stages.
+    // Where the mesh dp x pp x cp x tp puts the stages.
+    const std::int32_t shards = recipe.cp * recipe.tp;
     std::vector<std::set<std::int32_t>> classes(static_cast<std::size_t>(recipe.pp * recipe.interleave));
     for (std::size_t s = 0; s < classes.size(); ++s)
         for (std::int32_t replica = 0; replica < recipe.dp; ++replica)
-            for (std::int32_t shard = 0; shard < recipe.tp; ++shard)
+            for (std::int32_t shard = 0; shard < shards; ++shard)
                 classes[s].insert(costs.classOf(
-                    {(replica * recipe.pp + static_cast<std::int32_t>(s) % recipe.pp) * recipe.tp + shard}));
+                    {(replica * recipe.pp + static_cast<std::int32_t>(s) % recipe.pp) * shards + shard}));
     TRY(const auto stages, pipelineStages(index, recipe.pp * recipe.interleave, costs, classes));
     for (std::size_t s = 0; s < stages.size(); ++s) {
         const Selector selector = stageSelector(index, stages[s]);
@@ -284,6 +298,9 @@ const std::vector<GalleryEntry> &galleryEntries()
         {"data-parallel", "every device has the whole model and a part of the batch", {"micro-batches=N"}},
         {"tensor-parallel", "weights cut into columns and rows, as in Megatron-LM",
             {"sequence=0|1", "micro-batches=N"}},
+        {"context-parallel",
+            "sequences cut into parts; keys and values go round the devices (ring attention)",
+            {"ring=0|1", "micro-batches=N"}},
         {"pipeline", "stages of consecutive layers, balanced by cost",
             {"stages=N", "interleave=N", "schedule=1f1b|gpipe|combined-1f1b|zb-h1|sequential",
                 "micro-batches=N"}},
@@ -296,8 +313,8 @@ const std::vector<GalleryEntry> &galleryEntries()
         {"zero1", "data parallel with the optimizer cut over the replicas", {"micro-batches=N"}},
         {"zero2", "zero1 with the gradients cut too", {"micro-batches=N"}},
         {"zero3", "zero2 with the weights cut too, gathered before their use", {"micro-batches=N"}},
-        {"3d", "data, pipeline and tensor parallel",
-            {"dp=N", "tp=N", "pp=N", "interleave=N", "zero=0|1|2|3", "sequence=0|1",
+        {"3d", "data, pipeline, context and tensor parallel",
+            {"dp=N", "tp=N", "cp=N", "pp=N", "interleave=N", "zero=0|1|2|3", "sequence=0|1", "ring=0|1",
                 "schedule=1f1b|gpipe|combined-1f1b|zb-h1|sequential", "micro-batches=N"}},
     };
     return kEntries;
@@ -314,7 +331,8 @@ Result<ConstraintTable> galleryTable(
 
     ConstraintTable table;
     MeshRule mesh;
-    for (const auto &[name, size] : {std::pair{"dp", recipe.dp}, {"pp", recipe.pp}, {"tp", recipe.tp}}) {
+    for (const auto &[name, size] :
+        {std::pair{"dp", recipe.dp}, {"pp", recipe.pp}, {"cp", recipe.cp}, {"tp", recipe.tp}}) {
         if (size > 1 && !recipe.isBidirectional())
             mesh.axes.push_back({name, size});
     }
@@ -339,6 +357,8 @@ Result<ConstraintTable> galleryTable(
         TRY_VOID(appendBidirectional(model, recipe, costs, table));
     else if (recipe.pp > 1)
         TRY_VOID(appendPipeline(*model.index, recipe, costs, table));
+    if (recipe.cp > 1)
+        TRY_VOID(appendContextParallel(model, deviceCount, "cp", recipe.cp, recipe.ring, table));
     if (recipe.tp > 1)
         TRY_VOID(appendTensorParallel(model, deviceCount, "tp", recipe.tp, table));
     if (recipe.tp > 1 && recipe.sequence)

@@ -105,6 +105,54 @@ TEST(Gallery, TensorParallelFindsSeparateProjectionsAndGates)
         EXPECT_EQ(cuts.at(name), kRow) << name;
 }
 
+/// Attentions of the forward pass that are rings, and those that are not.
+std::pair<std::int32_t, std::int32_t> ringsAndOthers(const Plan &plan)
+{
+    std::pair<std::int32_t, std::int32_t> counts;
+    for (std::size_t i = 0; plan.graph && i < plan.graph->operators.size(); ++i) {
+        const Operator &op = plan.graph->operators[i];
+        if (op.kind == OperatorKind::Attention && op.direction == Direction::Forward)
+            ++(plan.decisions[i].ringSplit >= 0 ? counts.first : counts.second);
+    }
+    return counts;
+}
+
+TEST(Gallery, ContextParallelSplitsSequencesAndPassesKeysRound)
+{
+    using Counts = std::pair<std::int32_t, std::int32_t>;
+    const auto table = galleryTable("context-parallel", tinyGpt(), 2);
+    ASSERT_TRUE(table) << describe(table.error());
+    EXPECT_EQ(print(*table),
+        "mesh cp=2  @template\nsplit all : sequence over cp  @template\n"
+        "ring kind:Attention : over cp  @template\n");
+    EXPECT_EQ(ringsAndOthers(galleryPlan(tinyGpt(), "context-parallel", 4)), Counts(2, 0));
+    EXPECT_EQ(ringsAndOthers(galleryPlan(tinyGpt(), "context-parallel:ring=0", 4)), Counts(0, 2));
+    // Positions are added to the scores of T5's own attentions, not to those of the other sequence.
+    const auto t5 = zooTraining("zoo:t5?layers=2&hidden=16&heads=4&d_kv=4&src=8&tgt=8&batch=2&vocab=24");
+    EXPECT_EQ(ringsAndOthers(galleryPlan(t5, "context-parallel", 2)), Counts(2, 4));
+    EXPECT_FALSE(galleryTable("context-parallel", tinyGpt(), 3));
+    const auto swin = zooTraining("zoo:swin");
+    const auto none = galleryTable("context-parallel", swin, 2);
+    ASSERT_FALSE(none);
+    EXPECT_TRUE(none.error().where == "gallery" || none.error().where.starts_with("gallery/"))
+        << describe(none.error());
+}
+
+TEST(Gallery, ContextParallelGoesWithTheOtherKinds)
+{
+    const auto graph = zooTraining("zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=8&vocab=24");
+    const Plan plan = galleryPlan(graph, "3d:dp=2,pp=2,cp=2,tp=2,sequence=1,zero=1,micro-batches=2", 16);
+    for (std::size_t i = 0; plan.graph && i < graph->operators.size(); ++i) {
+        if (graph->operators[i].kind != OperatorKind::Attention)
+            continue;
+        std::set<std::string> axes;
+        for (const Split &split : plan.decisions[i].partition.splits)
+            axes.insert(split.axis);
+        EXPECT_EQ(axes, (std::set<std::string>{"", "cp", "dp", "tp"})) << graph->operators[i].name;
+        EXPECT_GE(plan.decisions[i].ringSplit, 0);
+    }
+}
+
 TEST(Gallery, RowOperatorsAloneCommunicateUnderTensorParallelism)
 {
     // Every operator that reads a cut tensor takes it as it lies: only summands have to be joined.

@@ -1,5 +1,6 @@
 // Ring attention: keys and values go round the devices, turn by turn.
 
+#include "engine/gallery/gallery.h"
 #include "tests/engine/runtime/attention_models.h"
 #include "tests/engine/runtime/model_files.h"
 
@@ -75,7 +76,19 @@ TEST(RingAttention, TrainsModelsWhoseSequenceIsInParts)
         4);
 }
 
-/// (turn, device) pairs of an attention's forward kernels as the part of keys that they read.
+TEST(RingAttention, OfTheGalleryTrains)
+{
+    const GraphSnapshot graph = trainingStepOf("zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24");
+    const CostModel costs = costModelOf(*clusterNamed("cpu:8"));
+    for (const auto &[spec, devices] :
+        {std::pair{"context-parallel", 4}, {"3d:cp=2,tp=2", 4}, {"3d:cp=2,tp=2,sequence=1", 4},
+            {"3d:dp=2,cp=2,zero=3", 4}, {"3d:pp=2,cp=2,tp=2,schedule=1f1b,micro-batches=2", 8}}) {
+        const auto table = galleryTable(spec, graph, devices, costs);
+        ASSERT_TRUE(table) << spec << ": " << describe(table.error());
+        expectRing(graph, print(*table), devices);
+    }
+}
+
 TEST(RingAttention, TakesTurnsAndPassesEachPartOnce)
 {
     const std::int32_t n = 4;
