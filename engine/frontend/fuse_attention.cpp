@@ -8,6 +8,7 @@
 // with reshapes of the leading dimensions anywhere between. Keys and values of fewer heads, copied for every
 // query head, are read before they are copied; those of one head may stand for all heads as they are.
 #include "engine/frontend/attention_masks.h"
+#include "engine/frontend/attention_writer.h"
 #include "engine/frontend/fuse_editor.h"
 #include "engine/graph/catalogue.h"
 
@@ -37,11 +38,6 @@ struct ScorePath {
     std::vector<Shape> shapes{}; ///< That the scores have on the way.
     Members members{};
 };
-
-bool keepsMatrices(const Shape &a, const Shape &b)
-{
-    return a.size() >= 3 && b.size() >= 3 && a.back() == b.back() && a[a.size() - 2] == b[b.size() - 2];
-}
 
 bool castsBetweenFloats(const FuseEditor &editor, const Operator &op)
 {
@@ -171,161 +167,6 @@ bool descend(const FuseEditor &editor, TensorId id, WeightPath &path)
         id = next->outputs[0];
     }
 }
-
-/// Puts the operators together that stand for a pattern.
-class AttentionWriter
-{
-public:
-    explicit AttentionWriter(FuseEditor &editor)
-        : m_editor(editor)
-    {
-    }
-
-    /// The same elements in another shape, without the reshapes before.
-    TensorId reshaped(TensorId id, const Shape &shape)
-    {
-        for (;;) {
-            if (m_editor.shape(id) == shape)
-                return id;
-            const Operator *made = m_editor.madeBy(id, OperatorKind::Reshape);
-            if (made == nullptr)
-                return make(OperatorKind::Reshape, id, shape, "shaped");
-            id = made->inputs[0];
-        }
-    }
-
-    /// With the last two dimensions exchanged: what a transpose before has read, if there is one.
-    TensorId turned(TensorId id)
-    {
-        Shape shape = m_editor.shape(id);
-        const std::size_t rank = shape.size();
-        std::swap(shape[rank - 1], shape[rank - 2]);
-        const Operator *made = m_editor.maker(id);
-        const bool through = made != nullptr && made->kind == OperatorKind::Reshape
-            && keepsMatrices(m_editor.shape(made->inputs[0]), m_editor.shape(id))
-            && m_editor.madeBy(made->inputs[0], OperatorKind::Transpose) != nullptr;
-        if (through)
-            return reshaped(turned(made->inputs[0]), shape);
-        std::vector<std::int64_t> permutation;
-        for (std::size_t i = 0; i < rank; ++i)
-            permutation.push_back(static_cast<std::int64_t>(i));
-        TensorId from = id;
-        if (made != nullptr && made->kind == OperatorKind::Transpose) {
-            permutation = made->attributes.integers("permutation");
-            from = made->inputs[0];
-        }
-        std::swap(permutation[rank - 1], permutation[rank - 2]);
-        if (std::is_sorted(permutation.begin(), permutation.end()))
-            return from;
-        const TensorId to = make(OperatorKind::Transpose, from, shape, "turned");
-        m_made.back().attributes.set("permutation", permutation);
-        return to;
-    }
-
-    TensorId negated(TensorId id)
-    {
-        if (const Operator *made = m_editor.madeBy(id, OperatorKind::Not))
-            return made->inputs[0];
-        return make(OperatorKind::Not, id, Shape(m_editor.shape(id)), "shown");
-    }
-
-    /// How many copies of each place stand beside one another along dimension `axis`: [.. G r ..], expanded
-    /// from [.. G 1 ..], in one dimension, before or after a transpose or a rotation of all places alike.
-    std::int64_t copiesAlong(TensorId id, std::size_t axis) const
-    {
-        const Operator *made = maker(id);
-        const Shape &shape = m_editor.shape(id);
-        if (made == nullptr)
-            return 1;
-        if (made->kind == OperatorKind::Transpose)
-            return copiesAlong(made->inputs[0], axisBefore(*made, axis));
-        if (made->kind == OperatorKind::Rotary) {
-            const auto alike = [&](TensorId angles) {
-                const Shape &own = m_editor.shape(angles);
-                const std::size_t left = shape.size() - own.size();
-                return axis < left || own[axis - left] == 1;
-            };
-            return alike(made->inputs[1]) && alike(made->inputs[2]) ? copiesAlong(made->inputs[0], axis) : 1;
-        }
-        const Operator *expand = expandBefore(id);
-        if (expand == nullptr)
-            return 1;
-        const Shape &in = m_editor.shape(expand->inputs[0]);
-        const Shape &out = m_editor.shape(expand->outputs[0]);
-        if (in.size() != out.size())
-            return 1;
-        const auto differs =
-            std::mismatch(in.begin(), in.end(), out.begin()).first - in.begin(); // the first that does
-        const auto at = static_cast<std::size_t>(differs);
-        const std::size_t behind = shape.size() - axis - 1;
-        if (at == out.size() || !std::equal(in.begin() + differs + 1, in.end(), out.begin() + differs + 1)
-            || out.size() - at - 1 != behind
-            || !std::equal(out.end() - static_cast<std::ptrdiff_t>(behind), out.end(),
-                shape.end() - static_cast<std::ptrdiff_t>(behind))
-            || shape[axis] % out[at] != 0)
-            return 1;
-        return out[at];
-    }
-
-    /// `id`, in which `copiesAlong` found that many copies, as it is before they are made.
-    TensorId beforeCopies(TensorId id, std::size_t axis, std::int64_t copies)
-    {
-        Shape shape = m_editor.shape(id);
-        shape[axis] /= copies;
-        const Operator *maker = this->maker(id);
-        if (maker->kind != OperatorKind::Transpose && maker->kind != OperatorKind::Rotary)
-            return reshaped(expandBefore(id)->inputs[0], shape);
-        Operator made = *maker;
-        const bool turns = made.kind == OperatorKind::Transpose;
-        made.inputs[0] = beforeCopies(made.inputs[0], turns ? axisBefore(made, axis) : axis, copies);
-        const TensorType type{m_editor.tensor(id).type.dataType, std::move(shape)};
-        made.name.clear();
-        made.sources.clear();
-        made.outputs = {m_editor.addTensor(type, id, "once")};
-        m_made.push_back(std::move(made));
-        return m_made.back().outputs.front();
-    }
-
-    TensorId make(OperatorKind kind, TensorId from, Shape shape, const char *suffix)
-    {
-        const TensorType type{m_editor.tensor(from).type.dataType, std::move(shape)};
-        Operator op;
-        op.kind = kind;
-        op.inputs = {from};
-        op.outputs = {m_editor.addTensor(type, from, suffix)};
-        m_made.push_back(std::move(op));
-        return m_made.back().outputs.front();
-    }
-
-    void add(Operator op) { m_made.push_back(std::move(op)); }
-    std::vector<Operator> take() { return std::move(m_made); }
-
-private:
-    /// The operator that makes `id`, here or in the graph.
-    const Operator *maker(TensorId id) const
-    {
-        const auto found = std::find_if(
-            m_made.begin(), m_made.end(), [id](const Operator &op) { return op.outputs.front() == id; });
-        return found != m_made.end() ? &*found : m_editor.maker(id);
-    }
-
-    static std::size_t axisBefore(const Operator &transpose, std::size_t axis)
-    {
-        return static_cast<std::size_t>(transpose.attributes.integers("permutation")[axis]);
-    }
-
-    /// The Expand that makes the elements of `id`, in another shape perhaps.
-    const Operator *expandBefore(TensorId id) const
-    {
-        const Operator *made = maker(id);
-        while (made != nullptr && made->kind == OperatorKind::Reshape)
-            made = maker(made->inputs[0]);
-        return made != nullptr && made->kind == OperatorKind::Expand ? made : nullptr;
-    }
-
-    FuseEditor &m_editor;
-    std::vector<Operator> m_made{};
-};
 
 /// The operand of products by constants, which `factor` is multiplied with.
 TensorId withoutFactors(const FuseEditor &editor, TensorId id, double &factor)
