@@ -72,8 +72,8 @@ Result<void> appendContextParallel(const Model &model, std::int32_t deviceCount,
         const auto meaning = RuleMeaning<RingRule>::of(setting, rule, op);
         return divides(op) && meaning && *meaning && !(*meaning)->ring.empty();
     };
-    if (!appendWhere(index, {.kind = SelectorKind::Kind, .text = "Attention"}, rule, isNoAttention, canBeRing,
-            table))
+    if (!appendWhere(
+            index, {.kind = SelectorKind::Kind, .text = "Attention"}, rule, isNoAttention, canBeRing, table))
         return Error{ErrorCode::InvalidInput,
             "no attention has keys that can go round in " + std::to_string(parts) + " parts",
             "gather them: ring=0", "gallery/ring"};
