@@ -31,27 +31,6 @@ std::vector<Ring> ringsOf(const OperatorDecision &decision)
     return list;
 }
 
-void chooseRings(PlanDraft &draft)
-{
-    for (std::size_t i = 0; i < draft.plan.decisions.size(); ++i) {
-        const OperatorBinding &binding = draft.bound.bindings[i];
-        if (binding.allowed.ring.empty())
-            continue;
-        OperatorDecision &decision = draft.plan.decisions[i];
-        const auto &splits = decision.partition.splits;
-        const auto found = std::find_if(splits.begin(), splits.end(),
-            [&](const Split &split) { return split.axis == binding.allowed.ring; });
-        if (found == splits.end()) {
-            draft.fail(binding.ringRow,
-                "'" + draft.graph().operators[i].name + "' is not placed along mesh axis '"
-                    + binding.allowed.ring + "'",
-                "place it on the mesh");
-            continue;
-        }
-        decision.ringSplit = static_cast<std::int32_t>(found - splits.begin());
-    }
-}
-
 namespace {
 
 /// Why an operator cannot go round so; empty if it can.
@@ -85,6 +64,31 @@ std::string ringProblem(const Operator &op, const OperatorDecision &decision)
 }
 
 } // namespace
+
+void chooseRings(PlanDraft &draft)
+{
+    for (std::size_t i = 0; i < draft.plan.decisions.size(); ++i) {
+        const OperatorBinding &binding = draft.bound.bindings[i];
+        if (binding.allowed.ring.empty())
+            continue;
+        OperatorDecision &decision = draft.plan.decisions[i];
+        const auto &splits = decision.partition.splits;
+        const auto found = std::find_if(splits.begin(), splits.end(),
+            [&](const Split &split) { return split.axis == binding.allowed.ring; });
+        if (found == splits.end()) {
+            draft.fail(binding.ringRow,
+                "'" + draft.graph().operators[i].name + "' is not placed along mesh axis '"
+                    + binding.allowed.ring + "'",
+                "place it on the mesh");
+            continue;
+        }
+        decision.ringSplit = static_cast<std::int32_t>(found - splits.begin());
+        const Operator &op = draft.graph().operators[i];
+        if (const std::string problem = ringProblem(op, decision); !problem.empty())
+            draft.fail(binding.ringRow, "operator '" + op.name + "': " + problem,
+                "give every member a device of its own");
+    }
+}
 
 Result<void> checkRings(const Plan &plan)
 {

@@ -189,6 +189,10 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
     if (decision.coshardRegion >= 0)
         sheet.row(tr("Coshard"),
             tr("region %1, whose parts take %2 turns").arg(decision.coshardRegion).arg(turnsOf(decision)));
+    if (decision.ringSplit >= 0)
+        sheet.row(tr("Ring"),
+            tr("keys and values go round %1 devices, a part in each turn")
+                .arg(decision.partition.splits.back().parts));
     sheet.row(tr("Precision"), escaped(toString(decision.precision)));
     if (op.kind == OperatorKind::Attention)
         sheet.row(tr("Probabilities"),

@@ -1,10 +1,13 @@
 // Ring attention: keys and values go round the devices, turn by turn.
 
 #include "engine/gallery/gallery.h"
+#include "tests/engine/lowering/random_tables.h"
 #include "tests/engine/runtime/attention_models.h"
 #include "tests/engine/runtime/model_files.h"
 
+#include <cstdlib>
 #include <map>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -145,6 +148,69 @@ TEST(RingAttention, LeavesOutPartsThatSeeNothing)
     // Queries of a part of two see the part before it at most: a turn more, and no third. Sums go home.
     EXPECT_EQ(kernels({.causal = true, .window = 2}, 4),
         (std::pair<std::int64_t, std::int64_t>{2 * (4 + 3), 4 * (4 * 1 + 2 * 4)}));
+}
+
+/// Random rows about everything but attentions, which go round.
+TEST(RingAttention, GoesWithRandomRows)
+{
+    const char *asked = std::getenv("PLANLOOM_RANDOM_PLANS");
+    const int rounds = asked ? std::atoi(asked) : 12;
+    std::mt19937 random(23);
+    int ran = 0;
+    for (const char *model : {"zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24",
+             "zoo:t5?layers=2&hidden=16&heads=4&d_kv=4&src=8&tgt=12&batch=4&vocab=24"}) {
+        const GraphSnapshot graph = trainingStepOf(model);
+        const auto isAttention = [&](const std::string &name) {
+            return std::any_of(graph->operators.begin(), graph->operators.end(),
+                [&](const Operator &op) { return op.kind == OperatorKind::Attention && op.name == name; });
+        };
+        // The ones of T5 that have no positions in their scores.
+        const std::string rings =
+            std::string(model).starts_with("zoo:t5") ? "name:*cross_attention.attention" : "kind:Attention";
+        for (int round = 0; round < rounds; ++round) {
+            SCOPED_TRACE(testing::Message() << model << ", round " << round);
+            ConstraintTable table = randomTable(*graph, 4, random, {.touched = 0.3, .orders = false});
+            std::erase_if(table.rows, [&](const Row &row) {
+                const bool speaks = std::holds_alternative<AttentionRule>(row.rule)
+                    || ((std::holds_alternative<OpTransRule>(row.rule)
+                            || std::holds_alternative<OpAssignRule>(row.rule))
+                        && row.selector.kind == SelectorKind::Set && isAttention(row.selector.names.front()));
+                return speaks || std::holds_alternative<RecomputeRule>(row.rule)
+                    || (round % 4 != 3 && std::holds_alternative<MicroBatchesRule>(row.rule));
+            });
+            std::string text = round % 2 == 0 ? "mesh cp=4\n" : "mesh dp=2 cp=2\n";
+            text += "place " + rings + " : mesh\nring " + rings + " : over cp\n";
+            if (round % 4 == 1)
+                text += "split kind:Attention : batch over dp\n";
+            if (round % 3 == 0)
+                text += "recompute layer:* per layer\n";
+            const auto rows = parseTable(text);
+            ASSERT_TRUE(rows) << describe(rows.error());
+            table.rows.insert(table.rows.end(), rows->rows.begin(), rows->rows.end());
+            const auto completion = completePlan(graph, 4, table);
+            ASSERT_TRUE(completion) << describe(completion.error());
+            if (firstError(*completion))
+                continue;
+            const auto plan = lower(completion->plan, *clusterNamed("cpu:4"));
+            if (!plan)
+                continue; // refused with a reason, as without the ring
+            ++ran;
+            EXPECT_GT(countOfKind(*plan, InstructionKind::Shift), 0);
+            const auto proof = verify(*plan);
+            ASSERT_TRUE(proof && proof->ok()) << proof->failure->reason << "\n" << print(table);
+            RunOptions options;
+            options.randomWeights = true;
+            options.keepGradients = true;
+            const auto outcome = runOnCpu(*plan, options);
+            ASSERT_TRUE(outcome) << describe(outcome.error()) << "\n" << print(table);
+            const auto reference = planOfRows(graph, "", 1);
+            ASSERT_TRUE(reference);
+            const auto check = checkAgainst(*reference, *plan, *outcome, options);
+            ASSERT_TRUE(check) << describe(check.error());
+            EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError << "\n" << print(table);
+        }
+    }
+    EXPECT_GT(ran, rounds);
 }
 
 TEST(RingAttention, RefusesWhatCannotGoRound)
