@@ -77,8 +77,8 @@ TEST(UpdatesInAStep, FlushThePipelineWithoutVersions)
     // Every update waits for its micro-batches alone to go through: 1F1B, so many times.
     EXPECT_EQ(steppedPipeline("schedule 1f1b\nmicro-batches 16").timeline.step.count(), unflushed(16));
     for (const std::int64_t every : {1, 4, 8}) {
-        const auto step = steppedPipeline(
-            "schedule 1f1b\nmicro-batches 16 update every " + std::to_string(every));
+        const auto step =
+            steppedPipeline("schedule 1f1b\nmicro-batches 16 update every " + std::to_string(every));
         EXPECT_EQ(step.timeline.step.count(), 16 / every * unflushed(every)) << every;
     }
 }
@@ -111,12 +111,14 @@ TEST(UpdatesInAStep, WaitWhereAVersionIsMissing)
 TEST(UpdatesInAStep, HoldTheGradientsOfOne)
 {
     const auto one = steppedPipeline("schedule 1f1b\nmicro-batches 16");
-    const auto many = steppedPipeline("schedule 1f1b\nmicro-batches 16 update every 1\n" + std::string(kStashing));
+    const auto many =
+        steppedPipeline("schedule 1f1b\nmicro-batches 16 update every 1\n" + std::string(kStashing));
     constexpr std::int64_t kNumbers = 16 * 16 + 16;
     for (std::size_t stage = 0; stage < kStages; ++stage) {
         EXPECT_EQ(most(one.timeline.memory[stage], MemoryKind::Gradient) <= 2 * kNumbers * 4, true);
         EXPECT_EQ(most(many.timeline.memory[stage], MemoryKind::Gradient), kNumbers * 4) << stage;
-        EXPECT_EQ(many.timeline.memory[stage].bytes.back()[static_cast<std::size_t>(MemoryKind::Gradient)], 0);
+        EXPECT_EQ(
+            many.timeline.memory[stage].bytes.back()[static_cast<std::size_t>(MemoryKind::Gradient)], 0);
         const auto weight = static_cast<std::size_t>(MemoryKind::Weight);
         EXPECT_EQ(many.timeline.memory[stage].bytes.front()[weight],
             static_cast<std::int64_t>(kStages - stage) * kNumbers * 4 + (stage == 3 ? 4 : 0));
@@ -127,7 +129,8 @@ TEST(UpdatesInAStep, HoldTheGradientsOfOne)
 /// backward block.
 TEST(UpdatesInAStep, FollowTheirBackwardBlocks)
 {
-    const auto step = steppedPipeline("schedule 1f1b\nmicro-batches 8 update every 1\n" + std::string(kStashing));
+    const auto step =
+        steppedPipeline("schedule 1f1b\nmicro-batches 8 update every 1\n" + std::string(kStashing));
     std::string order;
     const DeviceProgram &first = step.plan.devices[0];
     for (const ScheduleEntry &entry : first.schedule) {
