@@ -137,6 +137,20 @@ TEST(WeightVersionRules, TheProgramKeepsThoseThatThePlanAsksFor)
     EXPECT_NE(reasonOf(other).find("cannot keep 2 versions"), std::string::npos) << reasonOf(other);
 }
 
+TEST(WeightVersionRules, AllVersionsAreLoaded)
+{
+    const ExecutionPlan plan = delayedPlan("weight-versions all : 3");
+    for (std::size_t i = 0; i < plan.devices[0].setup.size(); ++i) {
+        ExecutionPlan other = plan;
+        auto &setup = other.devices[0].setup.edit();
+        const BufferInfo version = infoOf(other.devices[0], setup[i].outputs[0]);
+        setup.erase(setup.begin() + static_cast<std::ptrdiff_t>(i));
+        if (version.versions > 1) {
+            EXPECT_NE(reasonOf(other).find("never loaded"), std::string::npos) << version.staleness;
+        }
+    }
+}
+
 /// What is gathered or cast of a version is of that version.
 TEST(WeightVersionRules, CopiesAreOfTheVersionTheyWereMadeOf)
 {
