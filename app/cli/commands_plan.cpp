@@ -163,9 +163,10 @@ Result<int> runSolve(const Arguments &arguments)
         printJson({{"step_seconds", summary.stepSeconds}, {"bound_seconds", bound}, {"gap", gap},
             {"devices", devicesToJson(summary, solved->cluster, execution.units)},
             {"micro_batches", execution.microBatches}, {"stages", execution.stageCount},
-            {"units", execution.units.count}, {"solve_seconds", solved->solveSeconds},
-            {"bubble", summary.bubble}, {"precision", precisionSummary(*solved->plan)},
-            {"conflict", json::array()}, {"rows", solved->rows.size()}, {"warnings", warnings}});
+            {"updates", execution.updates}, {"units", execution.units.count},
+            {"solve_seconds", solved->solveSeconds}, {"bubble", summary.bubble},
+            {"precision", precisionSummary(*solved->plan)}, {"conflict", json::array()},
+            {"rows", solved->rows.size()}, {"warnings", warnings}});
         return 0;
     }
     std::printf("%s on %s\n", arguments.positional().c_str(), solved->cluster.name.c_str());
@@ -174,6 +175,9 @@ Result<int> runSolve(const Arguments &arguments)
         secondsText(summary.stepSeconds).c_str(), secondsText(bound).c_str(), gap * 100);
     std::printf("  bubble         %.1f%%\n", summary.bubble * 100);
     std::printf("  micro-batches  %d, stages %d\n", execution.microBatches, execution.stageCount);
+    if (execution.updates > 1)
+        std::printf("  updates        %d, each of %s\n", execution.updates,
+            counted(microBatchesPerUpdate(execution), "micro-batch").c_str());
     if (!execution.units.isOne())
         std::printf("  units          %d alike, of %zu devices each\n", execution.units.count,
             execution.devices.size());

@@ -306,6 +306,11 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         return Error{ErrorCode::InvalidInput, "the execution plan has no graph", {}, "plan"};
     if (plan.microBatches < 1)
         return Error{ErrorCode::InvalidInput, "the execution plan has no micro-batches", {}, "plan"};
+    if (plan.updates < 1 || plan.updates > plan.microBatches)
+        return Error{ErrorCode::InvalidInput,
+            "the execution plan updates " + std::to_string(plan.updates) + " times, expected 1 to "
+                + std::to_string(plan.microBatches),
+            {}, "plan"};
     if (plan.devices.size() * static_cast<std::size_t>(plan.units.count)
         > static_cast<std::size_t>(cluster.deviceCount))
         return Error{ErrorCode::InvalidInput,

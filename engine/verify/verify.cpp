@@ -171,6 +171,14 @@ bool Interpreter::setUp(std::int32_t device)
             return fail(device, "a persistent buffer is loaded twice", false);
         life = Life::Alive;
     }
+    // A version that this step does not read is read by one of the next.
+    for (std::size_t b = 0; b < own.buffers.size(); ++b)
+        if (own.buffers[b].persistent && own.buffers[b].versions > 1
+            && state.life[state.instanceBase[b]] != Life::Alive)
+            return fail(device,
+                "the version of '" + m_graph.at(own.buffers[b].tensor).name + "' of "
+                    + counted(own.buffers[b].staleness, "update") + " ago is never loaded",
+                false);
     return true;
 }
 

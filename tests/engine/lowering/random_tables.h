@@ -14,7 +14,7 @@ struct RandomTableOptions {
     bool recompute = true;
     bool orders = true;
     bool precisions = false; ///< Rows of number formats, which change the numbers.
-    bool weightVersions = false; ///< Rows of weight versions, which change what is trained.
+    bool weightVersions = false; ///< Weight versions, updates within the step: they change what is trained.
 };
 
 /// A table of arbitrary rows for `graph` on `devices` devices: splits along any dimension (even, uneven,
@@ -46,7 +46,12 @@ inline ConstraintTable randomTable(
                 counts.push_back(m);
         if (!counts.empty()) {
             microBatches = counts[static_cast<std::size_t>(below(static_cast<std::int64_t>(counts.size())))];
-            add(selectAll(), MicroBatchesRule{microBatches});
+            std::int32_t updateEvery = 0;
+            if (options.weightVersions && chance(0.5))
+                do
+                    updateEvery = static_cast<std::int32_t>(1 + below(microBatches));
+                while (microBatches % updateEvery != 0);
+            add(selectAll(), MicroBatchesRule{microBatches, false, updateEvery});
         }
     }
     if (chance(0.5))

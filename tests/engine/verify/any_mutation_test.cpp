@@ -117,6 +117,10 @@ std::vector<Subject> subjects()
     list.push_back(subjectOf("gpt weight versions",
         planOf(gpt, 2,
             "micro-batches 2\nsplit all : batch by 2\nplace all : devices 0,1\nweight-versions all : 2\n")));
+    list.push_back(subjectOf(
+        "mlp updates", planOf(mlp, 1, "micro-batches 4 update every 1\nweight-versions in:layers.0 : 2\n")));
+    list.push_back(subjectOf("mlp pipedream", galleryPlan(mlp, "pipedream:micro-batches=4", 2)));
+    list.push_back(subjectOf("gpt pipedream-2bw", galleryPlan(gpt, "pipedream-2bw:micro-batches=4", 2)));
     list.push_back(subjectOf("mlp weight versions bf16 zero3",
         precisePlan(mlp, "zero3:micro-batches=2", 2,
             "precision all : bf16\nweight-versions in:layers.0 : 3\nweight-versions in:layers.1 : 2")));
@@ -328,7 +332,7 @@ TEST_F(AnyMutation, OfTheFileIsRefusedWithItsPlaceOrRejectedOrHarmless)
 {
     Dice dice(11);
     const std::vector<std::string> sections{"batch", "decisions", "groups", "devices", "graph",
-        "micro_batches", "stages", "origin", "version", "format"};
+        "micro_batches", "updates", "stages", "origin", "version", "format"};
     const std::vector<std::string> words{"", "x", "kernel", "all-reduce", "send", "recv", "load", "store",
         "sum", "forward", "backward", "optimizer", "replicate", "dimension", "value", "weight", "activation",
         "input", "gradient", "+", "^", "float32", "float64", "Relu", "Gelu", "Add", "Mul"};

@@ -30,6 +30,10 @@ inline std::vector<Mutation> headerMutations()
             plan.weightVersions[static_cast<std::size_t>(mirror.index)] = versions;
         return true;
     });
+    add("updates", [](ExecutionPlan &plan, Dice &dice) {
+        plan.updates = dice.coin() ? dice.near(plan.updates) : plan.updates * 2;
+        return true;
+    });
     add("origin", [](ExecutionPlan &plan, Dice &dice) {
         plan.origin[dice.coin() ? "model" : "cluster"] = "another";
         return true;

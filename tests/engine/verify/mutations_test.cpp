@@ -69,6 +69,8 @@ protected:
         list.push_back(galleryPlan(gpt, "pipeline:schedule=zb-h1,micro-batches=2", 2));
         list.push_back(galleryPlan(gpt, "3d:dp=1,tp=2,pp=1,schedule=combined-1f1b,micro-batches=2", 2));
         list.push_back(precisePlan(gpt, "zero1:micro-batches=2", 2, "weight-versions all : 3"));
+        list.push_back(galleryPlan(gpt, "pipedream:micro-batches=4", 2));
+        list.push_back(galleryPlan(mlp, "pipedream-2bw:micro-batches=4", 2));
         list.push_back(precisePlan(gpt, "pipeline:schedule=1f1b,micro-batches=2", 2,
             "weight-versions all : 2\nprecision all : bf16"));
         return list;

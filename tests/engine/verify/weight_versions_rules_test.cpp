@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <sstream>
 
 namespace planloom {
 namespace {
@@ -136,6 +137,20 @@ TEST(WeightVersionRules, TheProgramKeepsThoseThatThePlanAsksFor)
     EXPECT_NE(reasonOf(other).find("cannot keep 2 versions"), std::string::npos) << reasonOf(other);
 }
 
+TEST(WeightVersionRules, AllVersionsAreLoaded)
+{
+    const ExecutionPlan plan = delayedPlan("weight-versions all : 3");
+    for (std::size_t i = 0; i < plan.devices[0].setup.size(); ++i) {
+        ExecutionPlan other = plan;
+        auto &setup = other.devices[0].setup.edit();
+        const BufferInfo version = infoOf(other.devices[0], setup[i].outputs[0]);
+        setup.erase(setup.begin() + static_cast<std::ptrdiff_t>(i));
+        if (version.versions > 1) {
+            EXPECT_NE(reasonOf(other).find("never loaded"), std::string::npos) << version.staleness;
+        }
+    }
+}
+
 /// What is gathered or cast of a version is of that version.
 TEST(WeightVersionRules, CopiesAreOfTheVersionTheyWereMadeOf)
 {
@@ -156,6 +171,82 @@ TEST(WeightVersionRules, CopiesAreOfTheVersionTheyWereMadeOf)
                 EXPECT_NE(reasonOf(mutant), "");
             }
     EXPECT_GT(gathers, 4);
+}
+
+/// A plan of one device, as "F0 B0 U0 F1 ...": passes and updates by their first micro-batch.
+struct Order {
+    ExecutionPlan plan{};
+
+    static char letterOf(SegmentKind kind)
+    {
+        return kind == SegmentKind::Forward ? 'F'
+            : kind == SegmentKind::Backward ? 'B'
+            : isOfUpdate(kind)              ? 'U'
+                                            : 'P';
+    }
+    char letterAt(const ScheduleEntry &entry) const
+    {
+        return letterOf(plan.devices[0].segments[static_cast<std::size_t>(entry.segment)].kind);
+    }
+    /// Runs all slices of a pass where the word asks for it.
+    std::string reasonOfOrder(const std::string &words)
+    {
+        ExecutionPlan other = plan;
+        auto &schedule = other.devices[0].schedule;
+        schedule.clear();
+        std::istringstream in("P0 " + words);
+        for (std::string word; in >> word;)
+            for (const ScheduleEntry &entry : plan.devices[0].schedule)
+                if (letterAt(entry) == word[0] && entry.microBatch == word[1] - '0')
+                    schedule.push_back(entry);
+        return reasonOf(other);
+    }
+};
+
+TEST(UpdateRules, AreAboutTheVersionsThatAreThere)
+{
+    Order order{delayedPlan("micro-batches 4 update every 1\nweight-versions all : 2")};
+    EXPECT_EQ(order.reasonOfOrder("F0 B0 U0 F1 B1 U1 F2 B2 U2 F3 B3 U3"), "");
+    // One update may be behind ...
+    EXPECT_EQ(order.reasonOfOrder("F0 F1 B0 U0 F2 B1 U1 F3 B2 U2 B3 U3"), "");
+    // ... not two: the version is not there yet.
+    const std::string reason = order.reasonOfOrder("F0 F1 F2 B0 U0 B1 U1 F3 B2 U2 B3 U3");
+    EXPECT_NE(reason.find("1 update before number 2"), std::string::npos) << reason;
+    // With three it is.
+    Order three{delayedPlan("micro-batches 4 update every 1\nweight-versions all : 3")};
+    EXPECT_EQ(three.reasonOfOrder("F0 F1 F2 B0 U0 B1 U1 F3 B2 U2 B3 U3"), "");
+    EXPECT_NE(three.reasonOfOrder("F0 F1 F2 F3 B0 U0 B1 U1 B2 U2 B3 U3"), "");
+    // With one, nothing may be behind.
+    Order one{delayedPlan("micro-batches 4 update every 1")};
+    EXPECT_EQ(one.reasonOfOrder("F0 B0 U0 F1 B1 U1 F2 B2 U2 F3 B3 U3"), "");
+    EXPECT_NE(one.reasonOfOrder("F0 F1 B0 U0 B1 U1 F2 B2 U2 F3 B3 U3"), "");
+}
+
+TEST(UpdateRules, EachTakesTheGradientsOfItsMicroBatches)
+{
+    Order order{delayedPlan("micro-batches 4 update every 2\nweight-versions all : 2")};
+    EXPECT_EQ(order.reasonOfOrder("F0 B0 F1 B1 U0 F2 B2 F3 B3 U2"), "");
+    EXPECT_EQ(order.reasonOfOrder("F0 F1 F2 B1 B0 U0 B2 F3 B3 U2"), "");
+    for (const char *wrong : {
+             "F0 B0 U0 F1 B1 F2 B2 F3 B3 U2", // without the second
+             "F0 B0 F1 F2 B2 B1 U0 F3 B3 U2", // with one of the next update
+             "F0 B0 F1 B1 F2 B2 F3 B3 U0 U2", // with all
+             "F0 B0 F1 B1 U2 F2 B2 F3 B3 U0", // in the other's place
+             "F0 B0 F1 B1 U0 F2 B2 F3 B3", // not at all
+             "F0 B0 F1 B1 U0 U0 F2 B2 F3 B3 U2", // twice
+         })
+        EXPECT_NE(order.reasonOfOrder(wrong), "") << wrong;
+}
+
+TEST(UpdateRules, TheStepHasAsManyAsThePlanSays)
+{
+    const ExecutionPlan plan = delayedPlan("micro-batches 4 update every 2\nweight-versions all : 2");
+    ASSERT_EQ(plan.updates, 2);
+    for (const std::int32_t updates : {0, 1, 3, 4, -2}) {
+        ExecutionPlan other = plan;
+        other.updates = updates;
+        EXPECT_NE(reasonOf(other), "") << updates;
+    }
 }
 
 } // namespace
