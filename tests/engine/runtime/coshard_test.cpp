@@ -130,6 +130,8 @@ const CoshardCase kCoshard[]{
     {kSmallGpt, "mesh dp=2\nsplit all : batch over dp\nzero2 all\ncoshard all : heads by 2\nmicro-batches 2",
         2},
     {"evoformer_tiny", "mesh dp=2\nsplit all : heads over dp\ncoshard all : features by 2", 2},
+    // Another stage makes one summand of a gradient that a region reads, the region itself the other.
+    {kSmallGpt, "place name:*.mlp.* : devices 1\ncoshard all : sequence by 2", 2},
 };
 
 INSTANTIATE_TEST_SUITE_P(Rows, Coshard, testing::ValuesIn(kCoshard), [](const auto &info) {
