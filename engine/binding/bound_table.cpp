@@ -4,6 +4,7 @@
 #include "engine/table/table_text.h"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 
 namespace planloom {
@@ -313,6 +314,7 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
 
 void BoundTable::fail(std::int32_t row, Error error, const char *field)
 {
+    assert(row >= 0 && static_cast<std::size_t>(row) < reports.size());
     failed = true;
     RowReport &report = reports[static_cast<std::size_t>(row)];
     if (report.error)

@@ -6,9 +6,33 @@
 
 namespace planloom {
 
+/// By tensor: gradients of what is made of weights alone that a coshard region reads, itself or through other
+/// operators.
+std::vector<bool> Lowering::readByTurns(const std::vector<bool> &areOfWeights) const
+{
+    std::vector<bool> read(m_graph.tensors.size(), false);
+    for (std::size_t o = m_graph.operators.size(); o-- > 0;) { // readers stand behind makers
+        const Operator &op = m_graph.operators[o];
+        const auto isRead = [&](TensorId tensor) {
+            return tensor && read[static_cast<std::size_t>(tensor.index)];
+        };
+        if (op.direction != Direction::Backward
+            || (m_regionOf[o] < 0 && std::none_of(op.outputs.begin(), op.outputs.end(), isRead)))
+            continue;
+        for (const TensorId input : op.inputs)
+            if (input && areOfWeights[static_cast<std::size_t>(input.index)])
+                read[static_cast<std::size_t>(input.index)] = true;
+    }
+    return read;
+}
+
 /// Finds what runs in blocks of weight gradients, and makes those. An operator that makes gradients of both
 /// kinds runs twice, half each, if it is a product: that is a product for each anyway. Others (a
 /// normalization, say) make both from what they have to compute once; they stay with the gradients of inputs.
+///
+/// What is made of weights alone goes through several operators (positions that were looked up, in another
+/// shape). Those that read what a block of weight gradients made run in one, too, whether or not rows name
+/// them; where one of them takes turns, which is done in one pass, those before it stay with it.
 void Lowering::splitBackwardPasses()
 {
     m_weightGradient.assign(static_cast<std::size_t>(m_plan.stageCount), -1);
@@ -17,11 +41,19 @@ void Lowering::splitBackwardPasses()
             [](const OperatorDecision &decision) { return decision.splitBackward; }))
         return;
     const std::vector<bool> areOfWeights = gradientsOfWeights(m_graph);
+    const std::vector<bool> staysAlong = readByTurns(areOfWeights);
+    std::vector<bool> isMovedAlong(m_graph.tensors.size(), false); // a block of weight gradients makes it
     std::vector<bool> anyOf(m_weightGradient.size(), false);
     for (std::size_t o = 0; o < m_graph.operators.size(); ++o) {
         const Operator &op = m_graph.operators[o];
         const OperatorDecision &decision = m_plan.decisions[o];
-        if (op.direction != Direction::Backward || !decision.splitBackward)
+        const auto isIn = [](const std::vector<bool> &set) {
+            return [&set](TensorId tensor) { return tensor && set[static_cast<std::size_t>(tensor.index)]; };
+        };
+        if (op.direction != Direction::Backward
+            || (!decision.splitBackward
+                && std::none_of(op.inputs.begin(), op.inputs.end(), isIn(isMovedAlong)))
+            || std::any_of(op.outputs.begin(), op.outputs.end(), isIn(staysAlong)))
             continue;
         std::vector<bool> ofWeights(op.outputs.size(), false);
         std::vector<bool> others(op.outputs.size(), false);
@@ -37,6 +69,9 @@ void Lowering::splitBackwardPasses()
             m_halves.emplace(static_cast<std::int32_t>(o),
                 std::pair(partOfBackward(m_graph, op, others), partOfBackward(m_graph, op, ofWeights)));
         m_inWeightGradient[o] = true;
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+            if (ofWeights[slot])
+                isMovedAlong[static_cast<std::size_t>(op.outputs[slot].index)] = true;
         anyOf[static_cast<std::size_t>(decision.stage.index)] = true;
     }
     for (std::int32_t s = 0; s < m_plan.stageCount; ++s) {

@@ -150,7 +150,8 @@ Result<void> Lowering::emitRegion(const std::vector<OperatorId> &members, std::i
     return {};
 }
 
-/// What other stages made comes whole, not in a message for each turn.
+/// What other stages made comes whole, not in a message for each turn. But for what `operators` themselves
+/// make summands of: that is only complete once they have run.
 Result<void> Lowering::bringToRegion(const std::vector<OperatorId> &operators, std::int32_t block)
 {
     struct Wanted {
@@ -159,10 +160,13 @@ Result<void> Lowering::bringToRegion(const std::vector<OperatorId> &operators, s
     };
     std::map<std::pair<TensorId, DataType>, Wanted> wanted;
     const StageId stage = m_builder.block(block).stage;
+    std::set<TensorId> made;
+    for (const OperatorId id : operators)
+        made.insert(m_graph.at(id).outputs.begin(), m_graph.at(id).outputs.end());
     for (const OperatorId id : operators) {
         const auto &inputs = m_graph.at(id).inputs;
         for (std::size_t slot = 0; slot < inputs.size(); ++slot) {
-            if (!inputs[slot] || isLeftOut(id, false, slot))
+            if (!inputs[slot] || isLeftOut(id, false, slot) || made.count(inputs[slot]) > 0)
                 continue;
             const auto &producers = m_uses.producers[static_cast<std::size_t>(inputs[slot].index)];
             if (std::none_of(producers.begin(), producers.end(), [&](OperatorId producer) {

@@ -192,7 +192,8 @@ std::optional<std::int32_t> Lowering::gatheredAhead(
             continue;
         const auto shard = unitShardOf(user);
         const DataType master = m_types.read(user, 0);
-        if (!shard || master == type || !m_types.isMaster(tensor, master))
+        // A copy wider than the master is no working copy: who reads it keeps it.
+        if (!shard || sizeOf(type) >= sizeOf(master) || !m_types.isMaster(tensor, master))
             continue;
         for (const TransformedPart &part : m_transformed.operators[static_cast<std::size_t>(user.index)]) {
             const IndexMask &own = part.inputs.front().index;

@@ -92,6 +92,7 @@ private:
     };
 
     void makeBlocks();
+    std::vector<bool> readByTurns(const std::vector<bool> &areOfWeights) const;
     void splitBackwardPasses();
     const Operator &shareOf(OperatorId id, std::int32_t block) const;
     std::int32_t weightBlockOf(OperatorId id) const;

@@ -527,6 +527,10 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
         for (const auto &list : brought)
             pieces.push_back(list[i]);
         const Holding total = sum(pieces, task);
+        if (!complete(tensor, total.summands))
+            return Error{ErrorCode::Internal,
+                "only some summands of " + m_graph.at(tensor).name + " are made before it is read", {},
+                "operator:" + m_graph.at(op).name};
         buffers[i] = total.buffer;
         const auto &own = state.available.of(needs[i].device);
         if (std::none_of(own.begin(), own.end(), [&](const Available &entry) {

@@ -3,6 +3,7 @@
 #include "engine/lowering/materialize.h"
 
 #include "engine/lowering/box_algebra.h"
+#include "engine/lowering/shared_summands.h"
 
 #include <algorithm>
 
@@ -22,8 +23,9 @@ void Materializer::endTurns(std::int32_t block, const std::vector<TensorId> &rea
         const auto take = [&](const Made &made) {
             if (made.block != block)
                 return false;
-            // What a turn has added up itself stays so.
-            const auto &holdings = made.turn >= 0 && !made.merged.empty() ? made.merged : made.raw;
+            // What a turn has added up itself stays so, if others can still add it to theirs.
+            const auto &holdings =
+                made.turn >= 0 && !made.merged.empty() && !shareSome(made.merged) ? made.merged : made.raw;
             joined.raw.insert(joined.raw.end(), holdings.begin(), holdings.end());
             return true;
         };

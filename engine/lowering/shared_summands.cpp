@@ -74,4 +74,15 @@ std::vector<Holding> withoutShared(const std::vector<Holding> &holdings)
     return rest;
 }
 
+bool shareSome(const std::vector<Holding> &holdings)
+{
+    for (auto a = holdings.begin(); a != holdings.end(); ++a)
+        for (auto b = std::next(a); b != holdings.end(); ++b)
+            if (a->summands != b->summands
+                && (a->summands.empty() || b->summands.empty() || !disjointSets(a->summands, b->summands))
+                && intersection(a->box, b->box))
+                return true;
+    return false;
+}
+
 } // namespace planloom

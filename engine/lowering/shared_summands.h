@@ -19,4 +19,8 @@ namespace planloom {
 /// everything, or where that leaves a device of a box with nothing. O(n log n)
 std::vector<Holding> withoutShared(const std::vector<Holding> &holdings);
 
+/// Whether two of `holdings` have some summands of one place in common, but not the same ones: nobody can add
+/// such two up any more. No summands at all stand for everything. O(n^2)
+bool shareSome(const std::vector<Holding> &holdings);
+
 } // namespace planloom

@@ -364,12 +364,16 @@ void DefaultRule::checkResult(OperatorId op)
     const std::int64_t size = itself.annotation.dimensions[static_cast<std::size_t>(batch)].size;
     if (parts == 1 || (parts > 0 && size % (cuts * parts) == 0))
         return;
-    m_draft.fail(m_draft.bound.plan.microBatchesRow.index,
+    // Units cut the batch, too, where no row asks for micro-batches.
+    const RowId micro = m_draft.bound.plan.microBatchesRow;
+    m_draft.fail(micro.valid() ? micro.index : row,
         "operator '" + itself.name + "' has a batch of " + std::to_string(size) + ", which "
             + (parts == 0 ? "is cut unevenly by " + rowWords(row) + ": "
                           : rowWords(row) + " cuts into " + counted(parts, "part") + ": ")
-            + std::to_string(cuts) + " micro-batches of equal parts are not possible",
-        "use fewer micro-batches, or fewer parts");
+            + (m_draft.plan.units.isOne() ? "" : counted(m_draft.plan.units.count, "replica") + " with ")
+            + counted(m_draft.plan.microBatches, "micro-batch") + " of equal parts are not possible",
+        m_draft.plan.units.isOne() ? "use fewer micro-batches, or fewer parts"
+                                   : "use fewer replicas, micro-batches or parts");
 }
 
 void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)

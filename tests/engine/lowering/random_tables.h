@@ -1,225 +1,390 @@
 #pragma once
 
-#include "engine/plan/complete.h"
-#include "engine/table/table.h"
+#include "engine/graph/batch.h"
+#include "tests/engine/lowering/random_placement.h"
 
-#include <cstdint>
-#include <random>
+#include <array>
 
 namespace planloom {
 
-/// How wild `randomTable` may be.
-struct RandomTableOptions {
-    double touched = 0.5; ///< Share of the forward operators that get a split and a place of their own.
-    bool recompute = true;
-    bool orders = true;
-    bool precisions = false; ///< Rows of number formats, which change the numbers.
-    bool weightVersions = false; ///< Weight versions, updates within the step: they change what is trained.
-};
-
-/// A table of arbitrary rows for `graph` on `devices` devices: splits along any dimension (even, uneven,
-/// nested, replicas, summands), any placement with several parts per device, micro-batches, schedules,
-/// recomputation, sharded optimizers, orders. Most tables are accepted; the rest must be refused with a
-/// reason.
-inline ConstraintTable randomTable(
-    const Graph &graph, std::int32_t devices, std::mt19937 &random, const RandomTableOptions &options = {})
+/// Draws a table: how operators are split and placed (random_placement.h), then each kind of row that says
+/// more about the plan. A new kind is a `draw` of its own here.
+class RandomTable
 {
-    const auto below = [&random](std::int64_t n) {
-        return std::uniform_int_distribution<std::int64_t>(0, std::max<std::int64_t>(n - 1, 0))(random);
-    };
-    const auto chance = [&random](double p) { return std::bernoulli_distribution(p)(random); };
-    ConstraintTable table;
-    const auto add = [&table](Selector selector, Rule rule) {
-        table.rows.push_back(Row{.selector = std::move(selector), .rule = std::move(rule)});
-    };
+public:
+    RandomTable(
+        const Graph &graph, std::int32_t devices, std::mt19937 &random, const RandomTableOptions &options)
+        : m_graph(graph)
+        , m_options(options)
+        , m_dice(graph, random)
+        , m_placement(m_dice, devices, options)
+        , m_forward(m_dice.forward())
+    {
+    }
 
-    std::vector<const Operator *> forward;
-    for (const Operator &op : graph.operators)
-        if (op.direction == Direction::Forward)
-            forward.push_back(&op);
-    std::int32_t microBatches = 1;
-    const std::int64_t most = analyseBatch(graph).mostMicroBatches;
-    if (most > 1 && chance(0.4)) {
+    ConstraintTable draw()
+    {
+        drawMicroBatches();
+        m_placement.draw(m_table);
+        drawSchedule();
+        drawCoshard();
+        if (m_options.recompute)
+            drawRecompute();
+        drawSharding();
+        drawUpdates();
+        drawSplitBackward();
+        if (m_options.orders) {
+            drawOrderOfTwo();
+            drawOrderOfMany();
+            drawOrderOfBlocks();
+            drawInFlight();
+            drawCommunication();
+        }
+        if (m_options.weightVersions)
+            drawWeightVersions();
+        if (m_options.precisions)
+            drawPrecision();
+        drawLimit();
+        drawAttention();
+        drawRing();
+        drawOffload();
+        drawOverlap();
+        drawPreferences();
+        return std::move(m_table);
+    }
+
+private:
+    void add(Selector selector, Rule rule)
+    {
+        m_table.rows.push_back(Row{.selector = std::move(selector), .rule = std::move(rule)});
+    }
+
+    void drawMicroBatches()
+    {
+        const std::int64_t most = m_dice.batch().mostMicroBatches;
+        if (m_dice.chance(0.4))
+            return;
         std::vector<std::int32_t> counts;
         for (std::int32_t m = 2; m <= std::min<std::int64_t>(most, 8); ++m)
             if (most % m == 0)
                 counts.push_back(m);
-        if (!counts.empty()) {
-            microBatches = counts[static_cast<std::size_t>(below(static_cast<std::int64_t>(counts.size())))];
-            std::int32_t updateEvery = 0;
-            if (options.weightVersions && chance(0.5))
-                do
-                    updateEvery = static_cast<std::int32_t>(1 + below(microBatches));
-                while (microBatches % updateEvery != 0);
-            add(selectAll(), MicroBatchesRule{microBatches, false, updateEvery});
-        }
+        const bool whole = m_options.wholeBatches && m_dice.chance(0.2);
+        if (!whole && counts.empty())
+            return;
+        const std::int32_t count = whole ? m_dice.number(2, 4) : m_dice.of(counts);
+        m_dice.cutBatch(count, whole);
+        std::vector<std::int32_t> every{0};
+        for (std::int32_t k = 1; k < count && m_options.weightVersions; ++k)
+            if (count % k == 0)
+                every.push_back(k);
+        add(selectAll(), MicroBatchesRule{count, whole, m_dice.of(every)});
     }
-    if (chance(0.5))
-        add(selectAll(),
-            ScheduleRule{chance(0.1) ? ScheduleKind::ZeroBubbleH1
-                    : chance(0.1)    ? ScheduleKind::CombinedOneFOneB
-                                     : static_cast<ScheduleKind>(below(3))});
 
-    // Either devices are dealt out anyhow, or contiguous runs of operators share a set of devices.
-    const bool anyhow = chance(0.5);
-    std::vector<DeviceId> run;
-    for (const Operator *op : forward) {
-        if (run.empty() || anyhow || chance(0.1)) {
-            run.clear();
-            const std::int64_t count = 1 + below(devices);
-            for (std::int64_t i = 0; i < count; ++i)
-                run.push_back(DeviceId{static_cast<std::int32_t>(below(devices))});
+    /// One that fits the stages, or sometimes any.
+    void drawSchedule()
+    {
+        using enum ScheduleKind;
+        if (m_placement.isBidirectional()) {
+            add(selectAll(), ScheduleRule{Chimera});
+            return;
         }
-        if (!chance(options.touched))
-            continue;
-        OpTransRule trans;
-        std::int64_t parts = 1;
-        std::vector<std::int64_t> left;
-        for (const Dimension &dimension : op->annotation.dimensions)
-            left.push_back(dimension.size);
-        const auto splittable = splittableDimensions(op->annotation);
-        for (int step = 0; step < 2 && parts <= 4; ++step) {
-            if (!chance(step == 0 ? 0.8 : 0.3))
-                continue;
-            SplitStep split;
-            const double kind = std::uniform_real_distribution<double>(0, 1)(random);
-            if (kind < 0.65 && !splittable.empty()) {
-                const auto d = static_cast<std::size_t>(splittable[static_cast<std::size_t>(
-                    below(static_cast<std::int64_t>(splittable.size())))]);
-                std::vector<std::int32_t> counts;
-                for (std::int32_t k = 2; k <= 4; ++k)
-                    if (left[d] % k == 0)
-                        counts.push_back(k);
-                split.dimension.name = op->annotation.dimensions[d].name;
-                if (left[d] >= 3 && step == 0 && (counts.empty() || chance(0.25))) {
-                    const std::int64_t first = 1 + below(left[d] - 1);
-                    split.sizes = {first, left[d] - first};
-                    split.parts = 2;
-                    left[d] = 1; // no nested split of uneven parts
-                } else if (!counts.empty()) {
-                    split.parts =
-                        counts[static_cast<std::size_t>(below(static_cast<std::int64_t>(counts.size())))];
-                    left[d] /= split.parts;
-                } else {
-                    continue;
-                }
-            } else if (kind < 0.85) {
-                split.kind = SplitKind::Replicate;
-                split.parts = 2;
-            } else if (!op->annotation.linearInputs.empty()) {
-                split.kind = SplitKind::Value;
-                split.parts = 2;
-            } else {
-                continue;
-            }
-            parts *= split.parts;
-            trans.steps.push_back(std::move(split));
-        }
-        const Selector self = selectSet({op->name});
-        if (!trans.steps.empty())
-            add(self, trans);
-        std::vector<DeviceId> places = run;
-        if (anyhow || chance(0.3)) {
-            places.clear();
-            for (std::int64_t i = 0; i < parts; ++i)
-                places.push_back(DeviceId{static_cast<std::int32_t>(below(devices))});
-        } else {
-            while (static_cast<std::int64_t>(places.size()) > 1
-                && parts % static_cast<std::int64_t>(places.size()) != 0
-                && static_cast<std::int64_t>(places.size()) % parts != 0)
-                places.pop_back();
-        }
-        add(self, OpAssignRule{.devices = std::move(places)});
+        if (m_dice.chance(m_placement.stages().empty() ? 0.5 : 0.2))
+            return;
+        std::vector<ScheduleKind> fitting{Sequential, GPipe, OneFOneB};
+        if (m_placement.isOneStageEach())
+            fitting.insert(fitting.end(), {CombinedOneFOneB, ZeroBubbleH1});
+        if (m_placement.stagesPerRank() > 1 && m_dice.microBatches() % m_placement.ranks() == 0)
+            fitting.insert(fitting.end(), 3, Interleaved);
+        add(selectAll(), ScheduleRule{m_dice.chance(0.05) ? m_dice.of(kAllSchedules) : m_dice.of(fitting)});
     }
-    if (options.recompute && chance(0.4)) {
-        std::vector<std::string> names;
-        for (const Operator *op : forward)
-            if (chance(0.3))
-                names.push_back(op->name);
+
+    /// Regions along what dimensions mean, and single operators along any of theirs: what is summed over,
+    /// too.
+    void drawCoshard()
+    {
+        if (!m_dice.chance(0.35))
+            return;
+        if (m_dice.chance(0.7)) {
+            const auto meant = m_dice.meant();
+            const auto parts = meant ? m_dice.partsOf(meant->extent) : std::nullopt;
+            if (parts)
+                add(m_dice.chance(0.4)
+                        ? selectAll()
+                        : selectSet(m_dice.neighbours(std::max<std::size_t>(m_forward.size() / 2, 1))),
+                    CoshardRule{meant->dimension, *parts, m_dice.chance(0.3)});
+            return;
+        }
+        for (const Operator *op : m_forward) {
+            if (!m_dice.chance(0.1))
+                continue;
+            const auto splittable = splittableDimensions(op->annotation);
+            if (splittable.empty())
+                continue;
+            const auto dimension = static_cast<std::size_t>(m_dice.of(splittable));
+            if (const auto parts = m_dice.partsOf(m_dice.extentsOf(*op)[dimension]))
+                add(selectSet({op->name}),
+                    CoshardRule{{.name = op->annotation.dimensions[dimension].name}, *parts});
+        }
+    }
+
+    void drawRecompute()
+    {
+        if (!m_dice.chance(0.4))
+            return;
+        auto names = m_dice.some(0.3);
         if (!names.empty())
-            add(selectSet(std::move(names)), RecomputeRule{static_cast<RecomputePer>(below(3))});
+            add(selectSet(std::move(names)), RecomputeRule{static_cast<RecomputePer>(m_dice.below(3))});
     }
-    if (chance(0.4)) {
-        OptimizerShardingRule sharding{.stage = 1 + static_cast<std::int32_t>(below(3))};
+
+    OptimizerShardingRule anySharding()
+    {
+        OptimizerShardingRule sharding{.stage = m_dice.number(1, 3)};
         if (sharding.stage == 3) {
-            sharding.keep = chance(0.5);
-            sharding.prefetch = static_cast<std::int32_t>(below(3));
+            sharding.keep = m_dice.chance(0.5);
+            sharding.prefetch = m_dice.number(0, 2);
         }
-        add(selectAll(), sharding);
+        if (!m_placement.axes().empty() && m_dice.chance(0.6))
+            sharding.axis = m_dice.of(m_placement.axes()).name;
+        else if (m_dice.chance(0.15))
+            sharding.parts = m_dice.number(2, 3);
+        return sharding;
     }
-    if (chance(0.3)) { // everywhere, or of some operators
+    void drawSharding()
+    {
+        if (!m_dice.chance(0.4))
+            return;
+        if (m_dice.chance(0.7) || m_forward.size() < 2) {
+            add(m_dice.chance(0.5) ? selectAll() : Selector{.kind = SelectorKind::Weight, .text = "*"},
+                anySharding());
+            return;
+        }
+        std::vector<std::string> updates; // those of two halves of the weights, each its own
+        for (const Operator &op : m_graph.operators)
+            if (op.direction == Direction::Optimizer)
+                updates.push_back(op.name);
+        if (updates.size() < 2)
+            return;
+        const auto middle = updates.begin() + m_dice.number(1, static_cast<std::int32_t>(updates.size()) - 1);
+        add(selectSet({updates.begin(), middle}), anySharding());
+        if (m_dice.chance(0.7))
+            add(selectSet({middle, updates.end()}), anySharding());
+    }
+
+    /// Splits and places of single updates, which are otherwise as the optimizer rule makes them.
+    void drawUpdates()
+    {
+        if (!m_dice.chance(0.1))
+            return;
+        for (const Operator &op : m_graph.operators)
+            if (op.direction == Direction::Optimizer && m_dice.chance(0.1))
+                m_placement.drawPlaced(op, m_table);
+    }
+
+    void drawSplitBackward()
+    {
+        if (m_dice.chance(0.3))
+            add(m_dice.selector(), SplitBackwardRule{});
+    }
+
+    /// One operator before another, mostly one that stands behind it in the graph.
+    void drawOrderOfTwo()
+    {
+        if (!m_dice.chance(0.3))
+            return;
+        const bool ofSteps = m_dice.chance(0.05); // what runs once per step, and mostly cannot be moved
+        const bool anyDirection = m_dice.chance(0.3);
         std::vector<std::string> names;
-        for (const Operator *op : forward)
-            if (chance(0.5))
-                names.push_back(op->name);
-        add(names.empty() || chance(0.5) ? selectAll() : selectSet(std::move(names)), SplitBackwardRule{});
-    }
-    if (options.orders && chance(0.3) && forward.size() > 2) {
-        const auto a = below(static_cast<std::int64_t>(forward.size()));
-        const auto b = below(static_cast<std::int64_t>(forward.size()));
-        OpOrderRule order{selectSet({forward[static_cast<std::size_t>(b)]->name})};
-        if (microBatches > 1 && chance(0.3)) { // of one micro-batch
-            order.microBatchOffset = static_cast<std::int32_t>(below(2));
-            order.microBatch = static_cast<std::int32_t>(below(microBatches - order.microBatchOffset));
+        for (const Operator &op : m_graph.operators)
+            if ((ofSteps || !m_dice.isOncePerStep(op))
+                && (anyDirection || op.direction == Direction::Forward))
+                names.push_back(op.name);
+        if (names.size() < 2)
+            return;
+        auto a = static_cast<std::size_t>(m_dice.below(static_cast<std::int64_t>(names.size())));
+        auto b = static_cast<std::size_t>(m_dice.below(static_cast<std::int64_t>(names.size())));
+        if (a > b && m_dice.chance(0.6))
+            std::swap(a, b);
+        OpOrderRule order{selectSet({names[b]})};
+        if (m_dice.microBatches() > 1 && m_dice.chance(0.3)) { // of one micro-batch
+            order.microBatchOffset = m_dice.number(0, 1);
+            order.microBatch = m_dice.number(0, m_dice.microBatches() - order.microBatchOffset - 1);
         } else {
-            order.microBatchOffset = static_cast<std::int32_t>(below(3)) - 1;
+            order.microBatchOffset = m_dice.number(-1, 1);
         }
         if (a != b)
-            add(selectSet({forward[static_cast<std::size_t>(a)]->name}), order);
+            add(selectSet({names[a]}), order);
     }
-    if (options.orders && chance(0.2) && forward.size() > 4) {
-        // A few before a few others, behind them in the graph: all with all.
+
+    /// A few before a few others, behind them in the graph: all with all.
+    void drawOrderOfMany()
+    {
+        if (!m_dice.chance(0.2) || m_forward.size() < 5)
+            return;
         std::vector<std::string> first;
         std::vector<std::string> second;
-        for (std::size_t i = 0; i < forward.size(); ++i)
-            if (chance(0.4) && forward[i]->name.rfind("loss.", 0) != 0) // which may run once per step, first
-                (i < forward.size() / 2 ? first : second).push_back(forward[i]->name);
+        for (std::size_t i = 0; i < m_forward.size(); ++i)
+            if (m_dice.chance(0.4) && !m_dice.isOncePerStep(*m_forward[i]))
+                (i < m_forward.size() / 2 ? first : second).push_back(m_forward[i]->name);
         if (!first.empty() && !second.empty())
             add(selectSet(std::move(first)), OpOrderRule{selectSet(std::move(second))});
     }
-    if (options.orders && chance(0.3))
-        add(selectAll(), InFlightRule{1 + static_cast<std::int32_t>(below(3)), chance(0.7) ? -1 : 0});
-    if (options.precisions) {
-        if (chance(0.8))
-            add(selectAll(),
-                PrecisionRule{.preset = kAllPrecisionPresets[static_cast<std::size_t>(
-                                  below(static_cast<std::int64_t>(kAllPrecisionPresets.size())))]});
+
+    /// One pass of a stage before one of another, or of a later micro-batch.
+    void drawOrderOfBlocks()
+    {
+        if (m_placement.stages().empty() || !m_dice.chance(0.25))
+            return;
+        const auto block = [&] {
+            Selector both{.kind = SelectorKind::And};
+            both.children = {selectSet(m_dice.of(m_placement.stages())),
+                selectDirection(m_dice.chance(0.5) ? Direction::Forward : Direction::Backward)};
+            return both;
+        };
+        const Selector first = block();
+        OpOrderRule order{block()};
+        order.microBatchOffset = m_dice.number(-1, m_dice.microBatches() - 1);
+        if (m_dice.microBatches() > 1 && order.microBatchOffset >= 0 && m_dice.chance(0.6))
+            order.microBatch = m_dice.number(0, m_dice.microBatches() - order.microBatchOffset - 1);
+        add(first, order);
+    }
+
+    void drawInFlight()
+    {
+        if (!m_dice.chance(0.3))
+            return;
+        const auto stages = static_cast<std::int32_t>(m_placement.stages().size());
+        add(selectAll(),
+            InFlightRule{
+                m_dice.number(1, 3), m_dice.chance(0.7) ? -1 : m_dice.number(0, std::max(stages - 1, 0))});
+    }
+
+    void drawPrecision()
+    {
+        if (m_dice.chance(0.8))
+            add(selectAll(), PrecisionRule{.preset = m_dice.of(kAllPrecisionPresets)});
         constexpr std::array kTypes{DataType::Float32, DataType::BFloat16, DataType::Float16};
-        const auto type = [&] { return kTypes[static_cast<std::size_t>(below(3))]; };
-        if (chance(0.4))
-            add(selectAll(), PrecisionRule{.gradient = type(), .reduction = type(), .optimizer = type()});
+        if (m_dice.chance(0.4))
+            add(selectAll(),
+                PrecisionRule{.gradient = m_dice.of(kTypes),
+                    .reduction = m_dice.of(kTypes),
+                    .optimizer = m_dice.of(kTypes)});
         std::array<std::vector<std::string>, 3> names;
-        for (const Operator *op : forward)
-            if (chance(0.4))
-                names[static_cast<std::size_t>(below(3))].push_back(op->name);
+        for (const Operator *op : m_forward)
+            if (m_dice.chance(0.4))
+                names[static_cast<std::size_t>(m_dice.below(3))].push_back(op->name);
         for (std::size_t i = 0; i < names.size(); ++i)
             if (!names[i].empty())
                 add(selectSet(std::move(names[i])), PrecisionRule{.storage = kTypes[i]});
     }
-    if (chance(0.1))
-        add(selectAll(), LimitRule{LimitRule::Kind::Memory, 1 + below(1 << 30)});
-    if (chance(0.3))
-        add(selectAll(), AttentionRule{chance(0.8) ? AttentionMode::Plain : AttentionMode::Fused});
-    if (options.weightVersions && chance(0.8)) {
-        std::vector<std::string> names[2];
-        for (const Operator *op : forward)
-            if (const std::int64_t group = below(3); group < 2)
-                names[group].push_back(op->name);
+
+    void drawLimit()
+    {
+        if (m_dice.chance(0.1))
+            add(selectAll(), LimitRule{LimitRule::Kind::Memory, 1 + m_dice.below(1 << 30)});
+    }
+
+    void drawAttention()
+    {
+        if (m_dice.chance(0.3))
+            add(m_dice.selector(),
+                AttentionRule{m_dice.chance(0.8) ? AttentionMode::Plain : AttentionMode::Fused});
+    }
+
+    /// Attentions over an axis of the mesh along whose sequences they are cut.
+    void drawRing()
+    {
+        if (m_placement.axes().empty() || !m_dice.chance(0.2))
+            return;
+        const std::string axis = m_dice.of(m_placement.axes()).name;
+        const Selector attentions{.kind = SelectorKind::Kind, .text = "Attention"};
+        if (m_dice.chance(0.7))
+            add(attentions,
+                OpTransRule{{{.kind = SplitKind::Dimension,
+                    .dimension = {.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Sequence},
+                    .parts = 0,
+                    .sizes = {},
+                    .axis = axis}}});
+        add(attentions, RingRule{axis});
+    }
+
+    void drawWeightVersions()
+    {
+        if (!m_dice.chance(0.8))
+            return;
+        if (m_dice.chance(0.3)) {
+            add(selectAll(), WeightVersionsRule{m_dice.number(1, 4)});
+            return;
+        }
+        std::array<std::vector<std::string>, 2> names;
+        for (const Operator *op : m_forward)
+            if (const std::int64_t group = m_dice.below(3); group < 2)
+                names[static_cast<std::size_t>(group)].push_back(op->name);
         for (std::vector<std::string> &some : names)
             if (!some.empty())
-                add(selectSet(std::move(some)), WeightVersionsRule{static_cast<std::int32_t>(1 + below(4))});
+                add(selectSet(std::move(some)), WeightVersionsRule{m_dice.number(1, 4)});
     }
-    if (chance(0.25))
-        add(selectAll(), OffloadRule{OffloadedKind::States});
-    if (chance(0.25)) {
-        std::vector<std::string> names;
-        for (const Operator *op : forward)
-            if (chance(0.5))
-                names.push_back(op->name);
-        if (!names.empty())
-            add(selectSet(std::move(names)), OffloadRule{OffloadedKind::Activations});
+
+    /// What some operators communicate, after or before what another one computes.
+    void drawCommunication()
+    {
+        if (!m_dice.chance(0.15))
+            return;
+        CommunicateRule rule;
+        rule.part = m_dice.of(std::array{CommunicationPart::Sends, CommunicationPart::Reductions,
+            CommunicationPart::Gathers});
+        rule.before = m_dice.chance(0.3);
+        const auto ofDirection = [&](Selector selector) {
+            if (m_dice.chance(0.5))
+                return selector;
+            const char *const direction = "backward";
+            return Selector{.kind = SelectorKind::And,
+                .children = {std::move(selector), {.kind = SelectorKind::Direction, .text = direction}}};
+        };
+        rule.second = ofDirection(selectSet(m_dice.neighbours(3)));
+        add(ofDirection(selectSet(m_dice.neighbours(3))), std::move(rule));
     }
-    return table;
+
+    void drawOffload()
+    {
+        for (const OffloadedKind what : {OffloadedKind::States, OffloadedKind::Activations})
+            if (m_dice.chance(0.25))
+                add(m_dice.selector(), OffloadRule{what});
+    }
+
+    void drawOverlap()
+    {
+        if (m_dice.chance(0.25))
+            add(selectAll(),
+                OverlapRule{m_dice.chance(0.8) ? CollectiveOverlap::Tensor : CollectiveOverlap::None});
+    }
+
+    /// Rows that hold where they can, and rows that are switched off.
+    void drawPreferences()
+    {
+        if (!m_dice.chance(0.15))
+            return;
+        for (Row &row : m_table.rows) {
+            if (m_dice.chance(0.1))
+                row.enabled = false;
+            else if (m_dice.chance(0.15))
+                row.preference = m_dice.number(1, 9);
+        }
+    }
+
+    const Graph &m_graph;
+    const RandomTableOptions &m_options;
+    TableDice m_dice;
+    RandomPlacement m_placement;
+    const std::vector<const Operator *> &m_forward;
+    ConstraintTable m_table{};
+};
+
+/// A table of arbitrary rows for `graph` on `devices` devices. Most tables are accepted; the rest must be
+/// refused with a reason.
+inline ConstraintTable randomTable(
+    const Graph &graph, std::int32_t devices, std::mt19937 &random, const RandomTableOptions &options = {})
+{
+    return RandomTable(graph, devices, random, options).draw();
 }
 
 } // namespace planloom

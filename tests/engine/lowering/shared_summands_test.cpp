@@ -91,5 +91,39 @@ TEST(SharedSummands, OfAResidualStreamAreReducedTogether)
     EXPECT_EQ(reductions, 1); // of the gradient of h, from the products and from the addition
 }
 
+TEST(SharedSummands, OfSomeDevicesAreTold)
+{
+    EXPECT_FALSE(shareSome(made({{0}, {1}, {0}})));
+    std::vector<Holding> sums = made({{0}, {2}});
+    sums[0].summands = {0, 1};
+    EXPECT_FALSE(shareSome(sums));
+    sums[1].summands = {1, 2};
+    EXPECT_TRUE(shareSome(sums));
+    sums[0].summands.clear(); // everything
+    EXPECT_TRUE(shareSome(sums));
+    sums[0].box = {{{0, 2}}};
+    sums[1].box = {{{2, 4}}};
+    EXPECT_FALSE(shareSome(sums));
+}
+
+/// Device 0 adds up in every turn all there is, device 1 a part of it: what the turns make together is read
+/// by both.
+TEST(SharedSummands, OfTurnsCanBeAddedUpBehindThem)
+{
+    const auto table = parseTable("split name:embed* : k by 2 then replicate by 2\n"
+                                  "place name:embed* : devices 0,0,0,1\n"
+                                  "coshard name:embed* | name:up : m by 2\n"
+                                  "place !name:embed* : devices 0,1\n");
+    ASSERT_TRUE(table) << describe(table.error());
+    const auto completion = completePlan(residual(), 2, *table);
+    ASSERT_TRUE(completion);
+    ASSERT_FALSE(firstError(*completion)) << describe(*firstError(*completion));
+    const auto plan = lower(completion->plan, *clusterNamed("dgx-a100:2"));
+    ASSERT_TRUE(plan) << describe(plan.error());
+    const auto report = verify(*plan);
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->ok()) << report->failure->reason;
+}
+
 } // namespace
 } // namespace planloom

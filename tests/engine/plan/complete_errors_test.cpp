@@ -87,6 +87,21 @@ TEST(CompletePlan, SeveralBadRowsAreAllReported)
     EXPECT_TRUE(completion->rows[2].error);
 }
 
+/// Units cut the batch without a row about micro-batches: the row that cuts it once more is told.
+TEST(CompletePlan, ABatchThatReplicasLeaveTooSmallIsToldToItsRow)
+{
+    const auto table = parseTable("mesh x=2 y=4\nsplit all : batch over x\nsplit all : batch over y");
+    ASSERT_TRUE(table);
+    const auto completion = completePlan(tinyMlp(), 8, *table, {.units = UseUnits::WherePossible});
+    ASSERT_TRUE(completion) << describe(completion.error());
+    EXPECT_FALSE(completion->plan.graph);
+    const auto error = firstError(*completion);
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->where, "row:2/rule") << error->message;
+    EXPECT_NE(error->message.find("2 replicas with 1 micro-batch of equal parts"), std::string::npos)
+        << error->message;
+}
+
 TEST(CompletePlan, ImpossibleArgumentsAreErrors)
 {
     EXPECT_FALSE(completePlan(Model{}, 1, {}));

@@ -105,6 +105,9 @@ const BlockPlan kBlockPlans[] = {{kMlpOfThree, "split-backward all", 1},
         "micro-batches 2\nmesh dp=2 pp=2\nsplit all : batch over dp\nstage layer:1 : 1\nplace layer:1 : "
         "pp=1\nplace layer:0 : pp=0\nschedule zb-h1",
         4},
+    // What is made of weights alone goes through operators that no row names, or that take turns.
+    {kT5OfOne, "split-backward kind:Transpose", 1},
+    {kT5OfOne, "split-backward all\ncoshard name:*relative_attention_bias : out0.-1 by 2", 1},
     {kT5OfOne, "split-backward all\nmesh x=2\nsplit all : heads over x\nmicro-batches 2", 2},
     {kGptOfTwo, "mesh x=2\nsplit all : heads over x\nmicro-batches 4\nschedule combined-1f1b", 2},
     {kGptOfTwo,

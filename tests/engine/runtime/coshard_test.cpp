@@ -164,6 +164,8 @@ const CoshardCase kCoshard[]{
     {"t5_tiny", "coshard all : batch by 2 keep", 1},
     {"swin_tiny", "mesh tp=2\nsplit all : heads over tp\ncoshard all : height by 2 keep", 2},
     {"evoformer_tiny", "coshard all : features by 2 keep", 1},
+    // Another stage makes one summand of a gradient that a region reads, the region itself the other.
+    {kSmallGpt, "place name:*.mlp.* : devices 1\ncoshard all : sequence by 2", 2},
 };
 
 INSTANTIATE_TEST_SUITE_P(Rows, Coshard, testing::ValuesIn(kCoshard), [](const auto &info) {

@@ -7,6 +7,7 @@
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
+#include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/gallery/gallery_for_tests.h"
 
@@ -169,6 +170,39 @@ TEST_P(InUnits, AreProvenAndRunLikeTheModelOnOneDevice)
         ASSERT_TRUE(report) << describe(report.error());
         EXPECT_TRUE(report->ok) << report->worstTensor << " " << report->worstError << " first "
                                 << report->firstDifference;
+    }
+}
+
+/// Units share out a weight whose master is narrower than what the model reads.
+TEST(NarrowMasters, OfUnitsRunLikeOneDevice)
+{
+    const GraphSnapshot graph = perceptron(OperatorKind::AdamWStep);
+    const auto run = [&](std::int32_t devices, const std::string &rows) {
+        const auto table = parseTable(rows + "precision all : optimizer=bf16");
+        EXPECT_TRUE(table) << describe(table.error());
+        const auto completion = completePlan(graph, devices, *table, {.units = UseUnits::WherePossible});
+        EXPECT_TRUE(completion && !firstError(*completion));
+        EXPECT_EQ(completion->plan.units.count, devices);
+        return lower(completion->plan, *clusterNamed("cpu:" + std::to_string(devices)));
+    };
+    const auto reference = run(1, "");
+    ASSERT_TRUE(reference) << describe(reference.error());
+    for (const char *sharding : {"zero1 all", "zero2 all", "zero3 all"}) {
+        SCOPED_TRACE(sharding);
+        const auto plan = run(2, std::string("mesh x=2\nsplit all : batch over x\n") + sharding + "\n");
+        ASSERT_TRUE(plan) << describe(plan.error());
+        const auto proof = verify(*plan);
+        ASSERT_TRUE(proof) << describe(proof.error());
+        ASSERT_TRUE(proof->ok()) << proof->failure->reason;
+        RunOptions options;
+        options.randomWeights = true;
+        options.keepGradients = true;
+        options.steps = 2;
+        const auto outcome = runOnCpu(*plan, options);
+        ASSERT_TRUE(outcome) << describe(outcome.error());
+        const auto report = checkAgainst(*reference, *plan, *outcome, options, tolerancesOf(*plan));
+        ASSERT_TRUE(report) << describe(report.error());
+        EXPECT_TRUE(report->ok) << report->worstTensor << " " << report->worstError;
     }
 }
 

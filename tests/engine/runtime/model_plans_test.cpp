@@ -10,7 +10,6 @@
 #include "tests/engine/runtime/model_files.h"
 
 #include "tests/engine/lowering/models_for_tests.h"
-#include "tests/engine/lowering/random_tables.h"
 
 #include <gtest/gtest.h>
 
@@ -165,47 +164,6 @@ TEST_P(ModelPlans, GiveWhatPyTorchGives)
         EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
     }
     EXPECT_GE(ran, 4);
-}
-
-TEST_P(ModelPlans, RandomTablesRunEqualOrAreRefused)
-{
-    Plan whole = completePlan(m_graph, 1, ConstraintTable{})->plan;
-    std::int32_t ran = 0;
-    const char *count = std::getenv("PLANLOOM_RANDOM_PLANS"); // more than the sample of every test run
-    const std::uint32_t seeds = count ? static_cast<std::uint32_t>(std::atoi(count)) : 8;
-    for (std::uint32_t seed = 0; seed < seeds; ++seed) {
-        SCOPED_TRACE("seed " + std::to_string(seed));
-        std::mt19937 random(seed);
-        RandomTableOptions wild;
-        wild.touched = 0.15;
-        const std::int32_t devices = 1 + static_cast<std::int32_t>(seed % 5);
-        const ConstraintTable table = randomTable(*m_graph, devices, random, wild);
-        const auto completion = completePlan(m_graph, devices, table);
-        ASSERT_TRUE(completion) << describe(completion.error());
-        if (const auto error = firstError(*completion)) {
-            EXPECT_FALSE(error->message.empty());
-            continue;
-        }
-        const auto lowered = lower(completion->plan, *clusterNamed("cpu:8"));
-        if (!lowered) {
-            EXPECT_NE(lowered.error().code, ErrorCode::Internal) << describe(lowered.error());
-            continue;
-        }
-        const auto report = verify(*lowered);
-        ASSERT_TRUE(report);
-        ASSERT_TRUE(report->ok()) << report->failure->reason;
-        const auto outcome = runOnCpu(*lowered, m_options);
-        ASSERT_TRUE(outcome) << describe(outcome.error());
-        whole.microBatches = GetParam().batchNorm ? lowered->microBatches : 1;
-        const auto reference = lower(whole, *clusterNamed("cpu:1"));
-        ASSERT_TRUE(reference) << describe(reference.error());
-        const auto check = checkAgainst(*reference, *lowered, *outcome, m_options);
-        ASSERT_TRUE(check) << describe(check.error());
-        EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError << " at "
-                               << check->firstDifference;
-        ++ran;
-    }
-    EXPECT_GT(ran, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(ModelSet, ModelPlans, testing::ValuesIn(kModels),

@@ -1,0 +1,120 @@
+// Random tables of the tiny models: refused with a reason, or proven and run equal to the unpartitioned
+// model.
+
+#include "engine/design/reference.h"
+#include "engine/runtime/check.h"
+#include "engine/runtime/run.h"
+#include "engine/verify/verify.h"
+
+#include "tests/engine/lowering/random_plans.h"
+#include "tests/engine/runtime/model_files.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <utility>
+
+namespace planloom {
+namespace {
+
+/// Tables tried of each model, and the first seed: PLANLOOM_RANDOM_PLANS=count or count@first asks for more
+/// than the sample of every test run.
+std::pair<std::uint32_t, std::uint32_t> seedsToTry(std::uint32_t usual)
+{
+    const char *asked = std::getenv("PLANLOOM_RANDOM_PLANS");
+    if (!asked)
+        return {0, usual};
+    const std::string text = asked;
+    const auto at = text.find('@');
+    const auto first = at == text.npos ? 0u : static_cast<std::uint32_t>(std::stoul(text.substr(at + 1)));
+    return {first, first + static_cast<std::uint32_t>(std::stoul(text.substr(0, at)))};
+}
+
+struct RandomModel {
+    const char *name;
+    /// Batch norm: over few values its statistics amplify rounding, from step to step more.
+    bool amplifies = false;
+};
+
+class RandomPlansRun : public testing::TestWithParam<RandomModel>
+{
+};
+
+TEST_P(RandomPlansRun, EqualToTheModelOrAreRefused)
+{
+    std::array<Model, 2> models;
+    std::size_t made = 0;
+    for (const OperatorKind optimizer : {OperatorKind::SgdStep, OperatorKind::AdamWStep}) {
+        const GraphSnapshot graph = trainingStepOf(GetParam().name, optimizer);
+        if (!graph)
+            GTEST_SKIP() << "the model set is not beside this checkout";
+        models[made++] = Model(graph);
+    }
+    RunOptions options;
+    options.keepGradients = true;
+    options.randomWeights = true;
+    options.steps = GetParam().amplifies ? 1 : 2; // what a step leaves behind wrongly shows in the next
+    TraitCount count;
+    const auto [first, end] = seedsToTry(10);
+    for (std::uint32_t seed = first; seed < end; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        const Model &model = models[GetParam().amplifies ? 0 : seed % 2];
+        const RandomCase drawn = randomCase(*model.graph, seed, {.touched = 0.15,
+                .wholeBatches = true,
+                .precisions = seed % 4 == 3 && !GetParam().amplifies});
+        SCOPED_TRACE(testing::Message() << drawn.devices << " devices\n" << print(drawn.table));
+        const RandomOutcome outcome = carryOut(model, drawn);
+        if (!outcome.lowered) {
+            count.refused(outcome.refusedFor);
+            continue;
+        }
+        const ExecutionPlan &plan = *outcome.lowered;
+        const auto report = verify(plan);
+        EXPECT_TRUE(report) << describe(report.error());
+        if (!report)
+            continue;
+        EXPECT_TRUE(report->ok()) << report->failure->reason << " on device " << report->failure->device.index
+                                  << ", segment " << report->failure->segment << ", instruction "
+                                  << report->failure->instruction;
+        if (!report->ok())
+            continue;
+        const auto got = runOnCpu(plan, options);
+        EXPECT_TRUE(got) << describe(got.error());
+        const auto reference = referenceOf(plan);
+        EXPECT_TRUE(reference) << describe(reference.error());
+        if (!got || !reference)
+            continue;
+        CheckTolerances tolerances = tolerancesOf(plan);
+        if (GetParam().amplifies)
+            tolerances = {.byNorm = true, .loss = 1e-2, .outputs = 5e-2, .gradients = 0.1, .weights = 1e-2};
+        const auto check = checkAgainst(**reference, plan, *got, options, tolerances);
+        EXPECT_TRUE(check) << describe(check.error());
+        if (!check)
+            continue;
+        EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError << " at "
+                               << check->firstDifference;
+        count.add(traitsOf(drawn, outcome));
+    }
+    if (std::getenv("PLANLOOM_RANDOM_PLANS"))
+        count.print(GetParam().name);
+    EXPECT_GT(count.accepted(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, RandomPlansRun,
+    testing::Values(RandomModel{"gpt2_tiny"}, RandomModel{"t5_tiny"}, RandomModel{"swin_tiny"},
+        RandomModel{"evoformer_tiny"}, RandomModel{"bert_tiny"}, RandomModel{"resnet50_tiny", true},
+        RandomModel{"zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=8&vocab=24"},
+        RandomModel{"zoo:llama?layers=1&hidden=16&heads=4&kv_heads=2&seq=4&batch=4&vocab=24"},
+        RandomModel{"zoo:moe?layers=2&hidden=16&heads=4&seq=8&batch=2&vocab=24&experts=4"}),
+    [](const auto &info) {
+        std::string name(info.param.name);
+        for (char &c : name)
+            if (std::isalnum(static_cast<unsigned char>(c)) == 0)
+                c = '_';
+        return name;
+    });
+
+} // namespace
+} // namespace planloom
