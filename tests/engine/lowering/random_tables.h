@@ -330,15 +330,15 @@ private:
         if (!m_dice.chance(0.15))
             return;
         CommunicateRule rule;
-        rule.part = m_dice.of(std::array{CommunicationPart::Sends, CommunicationPart::Reductions,
-            CommunicationPart::Gathers});
+        rule.part = m_dice.of(
+            std::array{CommunicationPart::Sends, CommunicationPart::Reductions, CommunicationPart::Gathers});
         rule.before = m_dice.chance(0.3);
         const auto ofDirection = [&](Selector selector) {
             if (m_dice.chance(0.5))
                 return selector;
-            const char *const direction = "backward";
             return Selector{.kind = SelectorKind::And,
-                .children = {std::move(selector), {.kind = SelectorKind::Direction, .text = direction}}};
+                .children = {std::move(selector),
+                    {.kind = SelectorKind::Direction, .direction = Direction::Backward}}};
         };
         rule.second = ofDirection(selectSet(m_dice.neighbours(3)));
         add(ofDirection(selectSet(m_dice.neighbours(3))), std::move(rule));

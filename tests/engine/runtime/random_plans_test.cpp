@@ -61,9 +61,8 @@ TEST_P(RandomPlansRun, EqualToTheModelOrAreRefused)
     for (std::uint32_t seed = first; seed < end; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         const Model &model = models[GetParam().amplifies ? 0 : seed % 2];
-        const RandomCase drawn = randomCase(*model.graph, seed, {.touched = 0.15,
-                .wholeBatches = true,
-                .precisions = seed % 4 == 3 && !GetParam().amplifies});
+        const RandomCase drawn = randomCase(*model.graph, seed,
+            {.touched = 0.15, .wholeBatches = true, .precisions = seed % 4 == 3 && !GetParam().amplifies});
         SCOPED_TRACE(testing::Message() << drawn.devices << " devices\n" << print(drawn.table));
         const RandomOutcome outcome = carryOut(model, drawn);
         if (!outcome.lowered) {

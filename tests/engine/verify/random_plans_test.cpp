@@ -16,8 +16,7 @@ TEST(RandomPlans, AreRefusedWithAReasonOrVerify)
         const Model model = trainingStep(name);
         for (std::uint32_t seed = 0; seed < 60; ++seed) {
             SCOPED_TRACE(name + " seed " + std::to_string(seed));
-            const RandomCase drawn =
-                randomCase(*model.graph, seed,
+            const RandomCase drawn = randomCase(*model.graph, seed,
                 {.wholeBatches = true, .precisions = seed % 2 == 1, .weightVersions = seed % 3 == 1});
             const RandomOutcome outcome = carryOut(model, drawn);
             if (!outcome.lowered) {
