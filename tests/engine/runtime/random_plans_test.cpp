@@ -62,7 +62,10 @@ TEST_P(RandomPlansRun, EqualToTheModelOrAreRefused)
         SCOPED_TRACE("seed " + std::to_string(seed));
         const Model &model = models[GetParam().amplifies ? 0 : seed % 2];
         const RandomCase drawn = randomCase(*model.graph, seed,
-            {.touched = 0.15, .wholeBatches = true, .precisions = seed % 4 == 3 && !GetParam().amplifies});
+            {.touched = 0.15,
+                .wholeBatches = true,
+                .precisions = seed % 4 == 3 && !GetParam().amplifies,
+                .weightVersions = seed % 5 == 2});
         SCOPED_TRACE(testing::Message() << drawn.devices << " devices\n" << print(drawn.table));
         const RandomOutcome outcome = carryOut(model, drawn);
         if (!outcome.lowered) {
