@@ -19,6 +19,8 @@ std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
         return binding.placeRow;
     case Aspect::Coshard:
         return binding.coshardRow;
+    case Aspect::Slices:
+        return binding.sliceRow;
     case Aspect::Stage:
         return binding.stageRow;
     case Aspect::Recompute:
@@ -216,6 +218,8 @@ const char *clashWords(Aspect aspect)
         return "place in different ways";
     case Aspect::Coshard:
         return "cut in different ways";
+    case Aspect::Slices:
+        return "cut into different slices";
     case Aspect::Stage:
         return "give different stages to";
     case Aspect::Recompute:
@@ -249,6 +253,10 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
     if (!meaning.coshard.isAnything()) {
         now.coshard = intersection(now.coshard, meaning.coshard);
         binding.coshardRow = row;
+    }
+    if (!meaning.slices.isAnything()) {
+        now.slices = intersection(now.slices, meaning.slices);
+        binding.sliceRow = row;
     }
     if (!meaning.stage.isAnything()) {
         now.stage = intersection(now.stage, meaning.stage);

@@ -55,7 +55,7 @@ bool isRow(std::string_view line)
 {
     static constexpr std::string_view kRules[] = {"mesh", "micro-batches", "split", "replicate", "coshard",
         "place", "order", "schedule", "stage", "recompute", "zero1", "zero2", "zero3", "offload",
-        "split-backward", "in-flight", "limit", "precision", "overlap", "attention"};
+        "split-backward", "slice", "interleave", "in-flight", "limit", "precision", "overlap", "attention"};
     std::string_view word = takeWord(line);
     if (word == "off")
         word = takeWord(line);

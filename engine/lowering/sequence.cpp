@@ -91,7 +91,7 @@ std::vector<ScheduleEntry> scheduleOf(
 
 Result<std::optional<ExecutionPlan>> sequence(const MaterializedPlan &materialized, const Plan &plan)
 {
-    TRY(auto orders, sortOrders(plan, materialized.blocks, materialized.blockOf));
+    TRY(auto orders, sortOrders(plan, materialized.blocks, materialized.blocksOf));
     orders.inside.resize(materialized.inside.size()); // none are inside transfers
     if (orders.inside != materialized.inside)
         return std::optional<ExecutionPlan>{};
@@ -99,7 +99,7 @@ Result<std::optional<ExecutionPlan>> sequence(const MaterializedPlan &materializ
     dependencies.insert(dependencies.end(), materialized.dataFlow.begin(), materialized.dataFlow.end());
     TRY(auto order,
         orderBlocks(materialized.blocks, dependencies, plan.microBatches, plan.stageCount, plan.schedule,
-            plan.inFlight));
+            plan.inFlight, plan.interleaved));
     sliceForReductions(materialized, order);
     ExecutionPlan result = materialized.programs;
     for (std::size_t d = 0; d < result.devices.size(); ++d)

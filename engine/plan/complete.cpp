@@ -7,6 +7,7 @@
 #include "engine/plan/precision_rule.h"
 #include "engine/plan/preferences.h"
 #include "engine/plan/scale_units_rule.h"
+#include "engine/plan/slices.h"
 #include "engine/plan/stages.h"
 
 #include <algorithm>
@@ -69,6 +70,22 @@ void chooseOffloads(PlanDraft &draft)
     }
 }
 
+/// Refuses slices that would wait for one another, where a row asks for them.
+void checkSlices(PlanDraft &draft)
+{
+    auto placed = placeSlices(draft.plan);
+    if (placed)
+        return;
+    const Error error = std::move(placed).error();
+    for (std::size_t i = 0; i < draft.bound.bindings.size(); ++i)
+        if (draft.bound.bindings[i].sliceRow >= 0
+            && error.where == "operator:" + draft.graph().operators[i].name)
+            return draft.bound.fail(draft.bound.bindings[i].sliceRow, error);
+    for (const OperatorBinding &binding : draft.bound.bindings)
+        if (binding.sliceRow >= 0)
+            return draft.bound.fail(binding.sliceRow, error);
+}
+
 /// The pairs that order rows ask for.
 void addOrders(PlanDraft &draft)
 {
@@ -127,6 +144,26 @@ void limitStages(PlanDraft &draft)
     }
 }
 
+/// Gives the plan the pairs of blocks of interleave rows.
+void interleaveBlocks(PlanDraft &draft)
+{
+    for (std::size_t i = 0; i < draft.table.rows.size(); ++i) {
+        const auto *rule = std::get_if<InterleaveRule>(&draft.table.rows[i].rule);
+        if (!rule || !draft.table.rows[i].enabled)
+            continue;
+        const auto row = static_cast<std::int32_t>(i);
+        auto pairs =
+            RuleMeaning<InterleaveRule>::pairsOf(*rule, draft.plan.stageCount, draft.plan.microBatches);
+        if (!pairs) {
+            draft.bound.fail(row, std::move(pairs).error());
+            continue;
+        }
+        for (const auto &[first, second] : *pairs)
+            draft.plan.interleaved.push_back({StageId{first}, rule->first, StageId{second}, rule->second,
+                rule->microBatchOffset, RowId{row}});
+    }
+}
+
 PlanDraft draftOf(
     const Model &model, std::int32_t deviceCount, const ConstraintTable &table, const ScaleUnits &units)
 {
@@ -157,6 +194,8 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         assignStages(draft);
     if (!draft.failed())
         limitStages(draft);
+    if (!draft.failed())
+        interleaveBlocks(draft);
     if (!draft.failed()) {
         addOrders(draft);
         assignCoshardRegions(draft);
@@ -164,6 +203,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         chooseAttentions(draft);
         splitBackwardPasses(draft);
         mirrorDecisions(draft);
+        checkSlices(draft);
         decideOptimizers(draft);
         shareOutUpdates(draft, shardings);
         groupShardedWeights(draft);

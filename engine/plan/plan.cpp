@@ -2,6 +2,7 @@
 
 #include "engine/base/words.h"
 #include "engine/plan/coshard_regions.h"
+#include "engine/plan/slices.h"
 
 #include <string>
 
@@ -160,7 +161,10 @@ Result<void> validate(const Plan &plan)
         if (limit < 0)
             return wrong("a limit of less than no micro-batches in flight");
     TRY_VOID(checkDataFlow(plan));
-    return checkCoshardRegions(plan);
+    TRY_VOID(checkCoshardRegions(plan));
+    if (const auto placed = placeSlices(plan); !placed)
+        return placed.error();
+    return {};
 }
 
 } // namespace planloom

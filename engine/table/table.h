@@ -5,6 +5,7 @@
 #include "engine/table/kinds/attention.h"
 #include "engine/table/kinds/coshard.h"
 #include "engine/table/kinds/in_flight.h"
+#include "engine/table/kinds/interleave.h"
 #include "engine/table/kinds/limit.h"
 #include "engine/table/kinds/mesh.h"
 #include "engine/table/kinds/micro_batches.h"
@@ -15,6 +16,7 @@
 #include "engine/table/kinds/precision.h"
 #include "engine/table/kinds/recompute.h"
 #include "engine/table/kinds/schedule.h"
+#include "engine/table/kinds/slice.h"
 #include "engine/table/kinds/split.h"
 #include "engine/table/kinds/split_backward.h"
 #include "engine/table/kinds/stage.h"
@@ -35,7 +37,7 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 /// What a row decides, one alternative a kind of row: see kinds/rule_traits.h for how a kind is added.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
-    OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule>;
+    OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, SliceRule, InterleaveRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };

@@ -18,6 +18,7 @@ namespace planloom {
 //     split all : heads over tp                           # by meaning: what heads are, see
 //     dimension_classes.h split set{x} : m into 3,5 then value by 2 replicate kind:LayerNorm : by 2 over tp
 //     coshard in:h.0.mlp : n by 4
+//     slice layer:* : sequence by 4                       # one behind another through the stages
 //     place layer:0-5 : pp=0                              # or: devices 0,1,1,2; or: mesh
 //     order name:a before name:b at +1
 //     order name:a before name:b at +1 of 3               # only for name:a of micro-batch 3
@@ -30,13 +31,13 @@ namespace planloom {
 //     precision all : bf16                                # or fp32, tf32, fp16 (scale=1024), fp8
 //     precision kind:Softmax : storage=fp32               # compute, storage, gradient, reduction, optimizer
 //     split-backward layer:*                              # gradients of weights in a pass of their own
-//     in-flight 3 stage 0                                 # without a stage: of every stage
-//     attention layer:0-5 : plain                         # probabilities in memory; default: fused
-//     offload all : states                                # or activations: wait in host memory
-//     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB
-//     limit time 50ms                                     # ns, us, ms, s
-//     prefer 2 split kind:Linear : k by 4                 # held if it can be; without a number: of weight 1
-//     off split all : batch by 2  @gesture                # switched off, with an origin other than text
+//     interleave forward stage 0 with backward at -2      # blocks side by side; without a stage: of every
+//     stage in-flight 3 stage 0                                 # without a stage: of every stage attention
+//     layer:0-5 : plain                         # probabilities in memory; default: fused offload all :
+//     states                                # or activations: wait in host memory limit memory 40GiB # B, KiB
+//     .. TiB, KB .. TB limit time 50ms                                     # ns, us, ms, s prefer 2 split
+//     kind:Linear : k by 4                 # held if it can be; without a number: of weight 1 off split all :
+//     batch by 2  @gesture                # switched off, with an origin other than text
 //
 // A meaning (batch, sequence, heads, head-size, hidden, feed-forward, vocabulary, expert, height, width, ...)
 // cuts every selected operator that has such a dimension to cut, by the model's heads, not by what they lie

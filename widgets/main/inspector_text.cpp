@@ -184,6 +184,9 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
     if (decision.coshardRegion >= 0)
         sheet.row(tr("Coshard"),
             tr("region %1, whose parts take %2 turns").arg(decision.coshardRegion).arg(turnsOf(decision)));
+    if (sliceCount(decision.partition) > 1)
+        sheet.row(tr("Slices"),
+            tr("%1, which run through the stages one behind another").arg(sliceCount(decision.partition)));
     sheet.row(tr("Precision"), escaped(toString(decision.precision)));
     if (op.kind == OperatorKind::Attention)
         sheet.row(tr("Probabilities"),

@@ -1,41 +1,27 @@
 #include "engine/table/kinds/coshard.h"
 
-#include "engine/table/json_members.h"
-#include "engine/table/text_cursor.h"
-
-#include <nlohmann/json.hpp>
-
 namespace planloom {
 
 Result<CoshardRule> RuleTraits<CoshardRule>::parse(TextCursor &cursor, std::string_view)
 {
-    CoshardRule rule;
-    TRY(rule.dimension, parseDimension(cursor));
-    if (!cursor.takeWord("by"))
-        return cursor.expected("'by' and a number of parts");
-    TRY(const auto parts, cursor.integer("a number of parts", 1, kMostCount));
-    rule.parts = static_cast<std::int32_t>(parts);
-    return rule;
+    TRY(auto read, parsePartsAlong(cursor));
+    return CoshardRule{std::move(read.dimension), read.parts};
 }
 
 std::string RuleTraits<CoshardRule>::print(const CoshardRule &rule)
 {
-    return planloom::print(rule.dimension) + " by " + std::to_string(rule.parts);
+    return planloom::print(PartsAlong{rule.dimension, rule.parts});
 }
 
 void RuleTraits<CoshardRule>::write(const CoshardRule &rule, nlohmann::json &json)
 {
-    json["dimension"] = toJson(rule.dimension);
-    json["parts"] = rule.parts;
+    planloom::write(PartsAlong{rule.dimension, rule.parts}, json);
 }
 
 Result<CoshardRule> RuleTraits<CoshardRule>::read(const nlohmann::json &json, const std::string &where)
 {
-    TRY_VOID(requireMembers(json, {"type", "dimension", "parts"}, where));
-    CoshardRule rule;
-    TRY(rule.dimension, dimensionAt(json, where));
-    TRY(rule.parts, countAt(json, "parts", where, 1));
-    return rule;
+    TRY(auto read, partsAlongAt(json, where));
+    return CoshardRule{std::move(read.dimension), read.parts};
 }
 
 } // namespace planloom

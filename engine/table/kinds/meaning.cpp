@@ -62,6 +62,8 @@ std::optional<Aspect> clashOf(const OperatorMeaning &a, const OperatorMeaning &b
         return Aspect::Place;
     if (intersection(a.coshard, b.coshard).isEmpty())
         return Aspect::Coshard;
+    if (intersection(a.slices, b.slices).isEmpty())
+        return Aspect::Slices;
     if (intersection(a.stage, b.stage).isEmpty())
         return Aspect::Stage;
     // What is recomputed together is a group; an operator is in one.

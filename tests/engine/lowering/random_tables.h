@@ -125,6 +125,15 @@ inline ConstraintTable randomTable(
         }
         add(self, OpAssignRule{.devices = std::move(places)});
     }
+    if (chance(0.15)) { // slices along the sequence: of all, or of some operators
+        std::vector<std::string> names;
+        for (const Operator *op : forward)
+            if (chance(0.9))
+                names.push_back(op->name);
+        add(names.empty() || chance(0.6) ? selectAll() : selectSet(std::move(names)),
+            SliceRule{{.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Sequence},
+                chance(0.7) ? 2 : 4});
+    }
     if (options.recompute && chance(0.4)) {
         std::vector<std::string> names;
         for (const Operator *op : forward)

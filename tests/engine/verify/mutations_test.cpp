@@ -68,6 +68,11 @@ protected:
             "precision all : fp16 reduction=fp16\nprecision kind:Gelu : storage=fp32"));
         list.push_back(galleryPlan(gpt, "pipeline:schedule=zb-h1,micro-batches=2", 2));
         list.push_back(galleryPlan(gpt, "3d:dp=1,tp=2,pp=1,schedule=combined-1f1b,micro-batches=2", 2));
+        const auto table =
+            parseTable("micro-batches 2\nslice all : sequence by 2\nmesh tp=2\nsplit all : heads over tp\n");
+        const auto completion = completePlan(gpt, 2, *table);
+        EXPECT_TRUE(completion && !firstError(*completion));
+        list.push_back(*lower(completion->plan, *clusterNamed("cpu:2")));
         return list;
     }
 
