@@ -20,6 +20,8 @@ std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
         return binding.placeRow;
     case Aspect::Coshard:
         return binding.coshardRow;
+    case Aspect::Slices:
+        return binding.sliceRow;
     case Aspect::Stage:
         return binding.stageRow;
     case Aspect::Recompute:
@@ -233,6 +235,8 @@ const char *clashWords(Aspect aspect)
         return "place in different ways";
     case Aspect::Coshard:
         return "cut, or keep, in different ways";
+    case Aspect::Slices:
+        return "cut into different slices";
     case Aspect::Stage:
         return "give different stages to";
     case Aspect::Recompute:
@@ -269,6 +273,10 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
         now.coshard = intersection(now.coshard, meaning.coshard);
         now.coshardKeeps = meaning.coshardKeeps;
         binding.coshardRow = row;
+    }
+    if (!meaning.slices.isAnything()) {
+        now.slices = intersection(now.slices, meaning.slices);
+        binding.sliceRow = row;
     }
     if (!meaning.stage.isAnything()) {
         now.stage = intersection(now.stage, meaning.stage);
@@ -353,7 +361,7 @@ std::int32_t boundAlone(const RowSetting &setting, std::int32_t microBatches, co
         return 0;
     return std::visit(
         [&]<typename RuleType>(const RuleType &rule) -> std::int32_t {
-            if constexpr (requires { rule.second; }) {
+            if constexpr (HasSecondSelector<RuleType>) {
                 const auto sides = RuleMeaning<RuleType>::of(setting, rule, selected, microBatches);
                 return sides ? countOf(*sides) : 0;
             } else if constexpr (MeansOfOperators<RuleType>) {

@@ -55,8 +55,8 @@ bool isRow(std::string_view line)
 {
     static constexpr std::string_view kRules[] = {"mesh", "micro-batches", "split", "replicate", "coshard",
         "place", "order", "schedule", "stage", "recompute", "zero1", "zero2", "zero3", "offload", "ring",
-        "split-backward", "weight-versions", "communicate", "in-flight", "limit", "precision", "overlap",
-        "attention"};
+        "split-backward", "weight-versions", "communicate", "slice", "interleave", "in-flight", "limit",
+        "precision", "overlap", "attention"};
     std::string_view word = takeWord(line);
     if (word == "off")
         word = takeWord(line);

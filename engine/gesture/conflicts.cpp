@@ -176,7 +176,8 @@ private:
     {
         std::vector<std::int32_t> seen;
         forEachRow(m_context, [&](std::int32_t line, const Row &row) {
-            if (hasSelector(row.rule) || std::holds_alternative<LimitRule>(row.rule))
+            if (hasSelector(row.rule) || std::holds_alternative<LimitRule>(row.rule)
+                || std::holds_alternative<InterleaveRule>(row.rule))
                 return;
             for (const std::int32_t other : seen) {
                 const auto *mine = std::get_if<InFlightRule>(&row.rule);

@@ -54,6 +54,16 @@ OpAssignRule plannedPlace(
     return {devices, {}};
 }
 
+/// A decision as its slice row finds it: rows say what is done with each slice.
+OperatorDecision withoutSlices(OperatorDecision decision)
+{
+    if (const auto slices = static_cast<std::size_t>(sliceCount(decision.partition)); slices > 1) {
+        decision.partition.splits.erase(decision.partition.splits.begin());
+        decision.devices.resize(decision.devices.size() / slices);
+    }
+    return decision;
+}
+
 bool overAxis(const BoundStep &step)
 {
     return !step.split.axis.empty();
@@ -87,7 +97,7 @@ Proposal proposeHold(const GestureContext &context, const std::vector<OperatorId
         const auto at = static_cast<std::size_t>(operators[i].index);
         if (at >= context.plan->decisions.size() || context.plan->decisions[at].devices.empty())
             continue;
-        const OperatorDecision &decision = context.plan->decisions[at];
+        const OperatorDecision decision = withoutSlices(context.plan->decisions[at]);
         auto steps = plannedSteps(context, operators[i], decision);
         const bool cosharded = coshard[i].dimension >= 0 && coshard[i].parts > 1 && !steps.empty();
         if (cosharded)

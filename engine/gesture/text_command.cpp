@@ -132,7 +132,9 @@ Proposal proposeWhole(const GestureContext &context, const Row &row)
     RowEdits edits(context);
     bool written = false;
     forEachRow(context, [&](std::int32_t line, const Row &old) {
-        if (old.rule.index() != row.rule.index())
+        if (old.rule.index() != row.rule.index()
+            || (std::holds_alternative<InterleaveRule>(row.rule)
+                && old.rule != row.rule)) // each pairs others
             return;
         const auto *limit = std::get_if<LimitRule>(&old.rule);
         if (limit && limit->kind != std::get<LimitRule>(row.rule).kind)

@@ -34,6 +34,15 @@ std::int32_t probabilitiesInput(const Operator &op)
                                                             : -1;
 }
 
+std::optional<AttentionAxes> attentionAxes(const Operator &op)
+{
+    if (op.kind != OperatorKind::Attention)
+        return std::nullopt;
+    const auto query = findDimension(op.annotation, "s");
+    const auto key = findDimension(op.annotation, "t");
+    return query && key ? std::optional(AttentionAxes{*query, *key}) : std::nullopt;
+}
+
 Range AttentionReach::keysOf(std::int64_t query, std::int64_t keys) const
 {
     const std::int64_t own = query + offset;

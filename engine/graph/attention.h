@@ -56,6 +56,14 @@ std::int32_t probabilitiesOutput(const Operator &op);
 /// other operators.
 std::int32_t probabilitiesInput(const Operator &op);
 
+/// Identifiers of an Attention's annotation, or of its backward operator's.
+struct AttentionAxes {
+    std::int32_t query = -1; ///< The queries' sequence.
+    std::int32_t key = -1; ///< The keys' and values'.
+};
+/// Nothing for other operators.
+std::optional<AttentionAxes> attentionAxes(const Operator &op);
+
 /// Attributes that say which keys a query sees.
 struct AttentionReach {
     bool causal = false;

@@ -1,5 +1,7 @@
 #include "engine/graph/partition.h"
 
+#include "engine/graph/attention.h"
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -64,9 +66,23 @@ Range cut(const Split &split, std::int32_t digit, Range range)
     return {range.begin + size * before / total, range.begin + size * through / total};
 }
 
-void fillRanges(const Annotation &annotation, const Partition &partition, std::int32_t part,
+/// Cuts off the keys that no query of a slice sees, once its queries are known.
+void narrowToReach(const Operator &op, std::span<Range> ranges)
+{
+    const auto axes = attentionAxes(op);
+    if (!axes)
+        return;
+    const AttentionReach reach = attentionReach(op.attributes);
+    const Range &queries = ranges[static_cast<std::size_t>(axes->query)];
+    Range &keys = ranges[static_cast<std::size_t>(axes->key)];
+    if (reach.causal && queries.size() > 0)
+        keys.end = std::max(keys.begin, std::min(keys.end, reach.keysOf(queries.end - 1, keys.end).end));
+}
+
+void fillRanges(const Operator &op, const Partition &partition, std::int32_t part,
     const std::vector<Range> &outer, std::span<Range> ranges)
 {
+    const Annotation &annotation = op.annotation;
     assert(outer.empty() || outer.size() == ranges.size());
     if (outer.empty()) {
         for (std::size_t i = 0; i < ranges.size(); ++i)
@@ -79,6 +95,8 @@ void fillRanges(const Annotation &annotation, const Partition &partition, std::i
             Range &range = ranges[static_cast<std::size_t>(split.dimension)];
             range = cut(split, digit, range);
         }
+        if (split.over == SplitOver::Slices)
+            narrowToReach(op, ranges);
     });
 }
 
@@ -243,6 +261,30 @@ std::int32_t unitParts(const Partition &partition)
     return shards ? partition.splits.back().parts : 1;
 }
 
+std::int32_t sliceCount(const Partition &partition)
+{
+    const bool slices = !partition.splits.empty() && partition.splits.front().over == SplitOver::Slices;
+    return slices ? partition.splits.front().parts : 1;
+}
+
+std::int32_t sliceOf(const Partition &partition, std::int32_t part)
+{
+    return part / (partCount(partition) / sliceCount(partition));
+}
+
+std::optional<Operator> operatorOfSlice(const Operator &op, const Partition &partition, std::int32_t part)
+{
+    const auto axes = sliceCount(partition) > 1 ? attentionAxes(op) : std::nullopt;
+    if (!axes || partition.splits.front().dimension != axes->query)
+        return std::nullopt;
+    Operator local = op;
+    const Partition slices{{partition.splits.front()}};
+    const Range queries =
+        partBox(op, slices, sliceOf(partition, part)).ranges[static_cast<std::size_t>(axes->query)];
+    local.attributes.set("offset", op.attributes.integer("offset") + queries.begin);
+    return local;
+}
+
 Result<void> checkPartition(const Operator &op, const Partition &partition, const std::vector<Range> &outer)
 {
     const Annotation &annotation = op.annotation;
@@ -258,6 +300,10 @@ Result<void> checkPartition(const Operator &op, const Partition &partition, cons
         count *= split.parts;
         if (count > kMostParts)
             return illegal(op, "", "more than " + std::to_string(kMostParts) + " parts", "use fewer parts");
+        if (split.over == SplitOver::Slices
+            && (&split != &partition.splits.front() || split.kind != SplitKind::Dimension
+                || !split.sizes.empty()))
+            return illegal(op, "", "its slices are not an even cut of a dimension before all others", "");
         if (split.kind != SplitKind::Dimension) {
             if (!split.sizes.empty())
                 return illegal(op, "", "only a cut of a dimension takes the sizes of its parts", "");
@@ -301,12 +347,12 @@ Result<void> checkPartition(const Operator &op, const Partition &partition, cons
     return {};
 }
 
-PartBox partBox(const Annotation &annotation, const Partition &partition, std::int32_t part,
-    const std::vector<Range> &outer)
+PartBox partBox(
+    const Operator &op, const Partition &partition, std::int32_t part, const std::vector<Range> &outer)
 {
     PartBox box;
-    box.ranges.resize(annotation.dimensions.size());
-    fillRanges(annotation, partition, part, outer, box.ranges);
+    box.ranges.resize(op.annotation.dimensions.size());
+    fillRanges(op, partition, part, outer, box.ranges);
     forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
         if (split.kind == SplitKind::Value)
             appendDigit(box.value, split, digit);
@@ -326,7 +372,7 @@ TensorView inputView(const Graph &graph, const Operator &op, const Partition &pa
     std::size_t slot, const std::vector<Range> &outer)
 {
     RangeBuffer buffer(op.annotation.dimensions.size());
-    fillRanges(op.annotation, partition, part, outer, buffer.ranges());
+    fillRanges(op, partition, part, outer, buffer.ranges());
     return inputViewOver(graph, op, partition, part, slot, buffer.ranges());
 }
 
@@ -334,7 +380,7 @@ TensorView outputView(const Graph &graph, const Operator &op, const Partition &p
     std::size_t slot, const std::vector<Range> &outer)
 {
     RangeBuffer buffer(op.annotation.dimensions.size());
-    fillRanges(op.annotation, partition, part, outer, buffer.ranges());
+    fillRanges(op, partition, part, outer, buffer.ranges());
     return outputViewOver(graph, op, partition, part, slot, buffer.ranges());
 }
 
@@ -342,7 +388,7 @@ PartViews partViews(const Graph &graph, const Operator &op, const Partition &par
     const std::vector<Range> &outer)
 {
     RangeBuffer buffer(op.annotation.dimensions.size());
-    fillRanges(op.annotation, partition, part, outer, buffer.ranges());
+    fillRanges(op, partition, part, outer, buffer.ranges());
     PartViews views;
     views.inputs.reserve(op.inputs.size());
     for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)

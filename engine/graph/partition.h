@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,10 @@ enum class SplitKind : std::uint8_t {
 enum class SplitOver : std::uint8_t {
     Devices, ///< Each to a device of its own, or one after the other on one.
     Units, ///< To the scale units of a plan (scale_units.h): part u to unit u. Always the last split.
+    /// To slices of a stage (TeraPipe, arXiv:2102.07988), each of which is a block of its own: all parts of
+    /// slice 0 run before those of slice 1, on the same devices, and the backward pass the other way round.
+    /// Always the first split.
+    Slices,
 };
 
 /// One op-trans step: an operator becomes `parts` operators.
@@ -47,6 +52,15 @@ std::int32_t partCount(const Partition &partition);
 /// split. Part p of a unit is then part p x unitParts + u of all, for unit u.
 std::int32_t unitParts(const Partition &partition);
 
+/// Into how many slices the first split cuts the operator; 1 without such a split.
+std::int32_t sliceCount(const Partition &partition);
+/// The slice that part `part` is of.
+std::int32_t sliceOf(const Partition &partition, std::int32_t part);
+
+/// What a part of `op` computes, where its slice begins behind others: a causal Attention that has keys
+/// before its first query. Nothing where it is as `op` says.
+std::optional<Operator> operatorOfSlice(const Operator &op, const Partition &partition, std::int32_t part);
+
 /// Checks that `partition` is legal for `op`: identifiers splittable, sizes divide (or add up), Value splits
 /// only with linear inputs. @param outer  what there is to cut of every identifier; empty means the whole
 /// operator
@@ -66,8 +80,12 @@ struct PartBox {
 
 /// The box of part `part`, within `outer` (ranges per identifier; empty means the whole operator).
 /// Micro-batches are such outer ranges. The partition must be legal for `op`.
-PartBox partBox(const Annotation &annotation, const Partition &partition, std::int32_t part,
-    const std::vector<Range> &outer = {});
+///
+/// A causal Attention cut into slices of its queries has in each slice only the keys up to its last query:
+/// what is cut further of the keys is cut of those. The gradients of other keys are zero, so the slice makes
+/// no summand of them.
+PartBox partBox(
+    const Operator &op, const Partition &partition, std::int32_t part, const std::vector<Range> &outer = {});
 
 /// The index mask that `box` gives a tensor with these terms and this shape.
 IndexMask maskOf(const Annotation &annotation, const TensorTerms &terms, const Shape &shape,

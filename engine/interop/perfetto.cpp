@@ -104,6 +104,8 @@ private:
                 << microseconds(spans.start[row]) << R"(,"dur":)" << microseconds(spans.duration[row])
                 << R"(,"args":{"instruction":")" << textOf(instruction) << R"(","micro-batch":)"
                 << spans.microBatch[row] << R"(,"stage":)" << segment.stage.index;
+        if (segment.slice > 0)
+            m_stream << R"(,"slice":)" << segment.slice;
         if (instruction.kind == InstructionKind::Kernel)
             m_stream << R"(,"part":)" << instruction.part;
         if (instruction.group >= 0)

@@ -25,7 +25,13 @@ public:
     std::int64_t heads() const { return m_heads; }
     std::int64_t queries() const { return m_queries; }
     std::int64_t keys() const { return m_keys; }
-    bool hasAllKeys() const { return m_keys == m_allKeys; }
+    /// The part has every key that any of its queries sees.
+    bool hasAllKeys() const
+    {
+        const std::int64_t last = m_firstQuery + m_queries - 1;
+        return m_queries > 0 && m_firstKey <= m_reach.keysOf(m_firstQuery, m_allKeys).begin
+            && m_reach.keysOf(last, m_allKeys).end <= m_firstKey + m_keys;
+    }
     std::int64_t keyHeadOf(std::int64_t head) const { return head / m_group; }
     T scale() const { return m_scale; }
     bool drops() const { return m_ratio > 0; }

@@ -55,6 +55,14 @@ std::int64_t volumeOf(const IndexMask &box)
     return volume;
 }
 
+IndexMask boundingBox(const std::vector<Holding> &holdings)
+{
+    IndexMask bound = holdings.front().box;
+    for (const Holding &holding : holdings)
+        bound = boundsOf(bound, holding.box);
+    return bound;
+}
+
 std::optional<IndexMask> tiledBox(const std::vector<IndexMask> &boxes)
 {
     IndexMask bounds = boxes.front();

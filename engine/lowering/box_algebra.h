@@ -21,6 +21,9 @@ SummandSet summandsOf(const std::vector<Holding> &holdings);
 /// Number of elements in a box.
 std::int64_t volumeOf(const IndexMask &box);
 
+/// The smallest box that holds those of `holdings`, of which there is one at least.
+IndexMask boundingBox(const std::vector<Holding> &holdings);
+
 /// The bounding box of `boxes` if they tile it: pairwise disjoint, volumes adding up. O(boxes^2).
 std::optional<IndexMask> tiledBox(const std::vector<IndexMask> &boxes);
 

@@ -203,6 +203,7 @@ struct Segment {
     SegmentKind kind = SegmentKind::Forward;
     StageId stage{};
     std::vector<Instruction> instructions{};
+    std::int32_t slice = 0; ///< Of passes: of which slice of the stage (SplitOver::Slices).
     friend bool operator==(const Segment &, const Segment &) = default;
 };
 

@@ -98,8 +98,8 @@ json splitToJson(const Split &split)
         object["sizes"] = split.sizes;
     if (!split.axis.empty())
         object["axis"] = split.axis;
-    if (split.over == SplitOver::Units)
-        object["over"] = "units";
+    if (split.over != SplitOver::Devices)
+        object["over"] = split.over == SplitOver::Units ? "units" : "slices";
     return object;
 }
 
@@ -352,9 +352,9 @@ private:
                     split.axis = axis->get<std::string>();
                 }
                 if (const auto over = item.find("over"); over != item.end()) {
-                    if (*over != "units")
-                        fail(where + "/splits/over", "expected \"units\"");
-                    split.over = SplitOver::Units;
+                    if (*over != "units" && *over != "slices")
+                        fail(where + "/splits/over", "expected \"units\" or \"slices\"");
+                    split.over = *over == "units" ? SplitOver::Units : SplitOver::Slices;
                 }
                 partition.splits.push_back(std::move(split));
             }
@@ -441,6 +441,8 @@ private:
             segment.kind = named(at(segments[s], "kind", place), place + "/kind", kSegmentKinds);
             segment.stage.index = integer<std::int32_t>(
                 at(segments[s], "stage", place), place + "/stage", 0, plan.stageCount - 1);
+            if (const auto slice = segments[s].find("slice"); slice != segments[s].end())
+                segment.slice = integer<std::int32_t>(*slice, place + "/slice", 0, 1 << 20);
             const json &instructions = list(at(segments[s], "instructions", place), place + "/instructions");
             for (std::size_t i = 0; i < instructions.size(); ++i)
                 segment.instructions.push_back(readInstruction(
@@ -657,6 +659,8 @@ std::string toJson(const ExecutionPlan &plan)
                 instructions.push_back(instructionToJson(instruction));
             segments.push_back({{"kind", nameOf(segment.kind)}, {"stage", segment.stage.index},
                 {"instructions", std::move(instructions)}});
+            if (segment.slice != 0)
+                segments.back()["slice"] = segment.slice;
         }
         json schedule = json::array();
         for (const ScheduleEntry &entry : program.schedule)

@@ -21,10 +21,16 @@ std::vector<std::int32_t> mostInFlight(const ExecutionPlan &plan)
                 backward[stage] = true;
                 split[stage] = split[stage] || segment.kind == SegmentKind::WeightGradient;
             }
+        std::vector<std::int32_t> slices(stages, 0); // of the pass that lets a micro-batch go
+        for (const Segment &segment : program.segments)
+            if (const std::size_t stage = stageOf(segment); stage < stages && isBackward(segment.kind)
+                && split[stage] == (segment.kind == SegmentKind::WeightGradient))
+                ++slices[stage];
         const auto microBatches = static_cast<std::size_t>(std::max(plan.microBatches, 1));
         std::vector<std::int32_t> held(stages, 0);
         std::vector<bool> ranForward(stages * microBatches, false);
         std::vector<bool> ranBackward(stages * microBatches, false);
+        std::vector<std::int32_t> done(stages * microBatches, 0);
         for (const ScheduleEntry &entry : program.schedule) {
             if (entry.begin > 0) // a later slice of a run
                 continue;
@@ -35,11 +41,12 @@ std::vector<std::int32_t> mostInFlight(const ExecutionPlan &plan)
             // A backward pass that needs nothing of the forward pass may run before it: nothing is held then.
             const std::size_t one = stage * microBatches + static_cast<std::size_t>(entry.microBatch);
             if (segment.kind == SegmentKind::Forward) {
+                held[stage] += ranBackward[one] || ranForward[one] ? 0 : 1;
                 ranForward[one] = true;
-                held[stage] += ranBackward[one] ? 0 : 1;
                 most[stage] = std::max(most[stage], held[stage]);
             } else if (isBackward(segment.kind)
-                && split[stage] == (segment.kind == SegmentKind::WeightGradient)) {
+                && split[stage] == (segment.kind == SegmentKind::WeightGradient)
+                && ++done[one] == slices[stage]) {
                 ranBackward[one] = true;
                 held[stage] -= ranForward[one] ? 1 : 0;
             }

@@ -68,7 +68,12 @@ double kernelSeconds(const ExecutionPlan &plan, const DeviceProgram &program, co
         if (!all)
             half = partOfBackward(*plan.graph, whole, made);
     }
-    const Operator &op = half ? *half : whole;
+    const Operator &made = half ? *half : whole;
+    const auto o = static_cast<std::size_t>(instruction.op.index);
+    const auto sliced = o < plan.partitions.size() // else, as elsewhere, it is in one part
+        ? operatorOfSlice(made, plan.partitions[o], instruction.part)
+        : std::nullopt;
+    const Operator &op = sliced ? *sliced : made;
     std::vector<TensorType> inputs(op.inputs.size()), outputs(op.outputs.size());
     for (std::size_t slot = 0; slot < inputs.size(); ++slot)
         inputs[slot] = slotType(plan, program, instruction, op.inputs, instruction.inputs, slot, false);
@@ -199,8 +204,7 @@ double seenKeysOf(const ExecutionPlan &plan, const Instruction &instruction)
         return -1;
     const auto outer = microBatchRanges(plan.batch, *plan.graph, instruction.op, 0, batchCuts(plan));
     const auto ranges =
-        partBox(op.annotation, plan.partitions[o], instruction.part * unitParts(plan.partitions[o]), outer)
-            .ranges;
+        partBox(op, plan.partitions[o], instruction.part * unitParts(plan.partitions[o]), outer).ranges;
     Range keys;
     if (sequences.keys >= 0) {
         keys = ranges[static_cast<std::size_t>(sequences.keys)];

@@ -35,7 +35,7 @@ std::vector<bool> Lowering::readByTurns(const std::vector<bool> &areOfWeights) c
 /// them; where one of them takes turns, which is done in one pass, those before it stay with it.
 void Lowering::splitBackwardPasses()
 {
-    m_weightGradient.assign(static_cast<std::size_t>(m_plan.stageCount), -1);
+    m_weightGradient.resize(static_cast<std::size_t>(m_plan.stageCount));
     m_inWeightGradient.assign(m_graph.operators.size(), false);
     if (std::none_of(m_plan.decisions.begin(), m_plan.decisions.end(),
             [](const OperatorDecision &decision) { return decision.splitBackward; }))
@@ -77,10 +77,13 @@ void Lowering::splitBackwardPasses()
     for (std::int32_t s = 0; s < m_plan.stageCount; ++s) {
         if (!anyOf[static_cast<std::size_t>(s)])
             continue;
-        const std::int32_t input = m_backward[static_cast<std::size_t>(s)];
-        m_builder.blocks()[static_cast<std::size_t>(input)].kind = SegmentKind::InputGradient;
-        m_weightGradient[static_cast<std::size_t>(s)] =
-            m_builder.addBlock(SegmentKind::WeightGradient, StageId{s}, 2e4 + (m_plan.stageCount - 1 - s));
+        for (const std::int32_t input : m_backward[static_cast<std::size_t>(s)]) {
+            m_builder.blocks()[static_cast<std::size_t>(input)].kind = SegmentKind::InputGradient;
+            const BlockInfo &block = m_builder.block(input);
+            const double rank = m_builder.block(m_backward.front().front()).rank + block.rank;
+            m_weightGradient[static_cast<std::size_t>(s)].push_back(
+                m_builder.addBlock(SegmentKind::WeightGradient, StageId{s}, rank, block.slice, block.slices));
+        }
     }
 }
 
@@ -94,12 +97,15 @@ const Operator &Lowering::shareOf(OperatorId id, std::int32_t block) const
     return ofWeights ? halves->second.second : halves->second.first;
 }
 
-/// The block that an operator makes gradients of weights in.
+/// The last block that an operator makes gradients of weights in.
 std::int32_t Lowering::weightBlockOf(OperatorId id) const
 {
     const auto o = static_cast<std::size_t>(id.index);
-    return m_inWeightGradient[o] ? m_weightGradient[static_cast<std::size_t>(m_plan.decisions[o].stage.index)]
-                                 : m_blockOf[o];
+    const std::int32_t last = m_blocksOf[o].back();
+    return m_halves.contains(id.index)
+        ? m_weightGradient[static_cast<std::size_t>(m_plan.decisions[o].stage.index)]
+                          [static_cast<std::size_t>(m_builder.block(last).slice)]
+        : last;
 }
 
 } // namespace planloom

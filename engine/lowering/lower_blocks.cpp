@@ -24,15 +24,57 @@ std::vector<Precision> precisionsOf(const Plan &plan)
 void Lowering::makeBlocks()
 {
     m_prologue = m_builder.addBlock(SegmentKind::Prologue, StageId{0}, 0);
-    for (std::int32_t s = 0; s < m_plan.stageCount; ++s)
-        m_forward.push_back(m_builder.addBlock(SegmentKind::Forward, StageId{s}, 1 + s));
-    for (std::int32_t s = 0; s < m_plan.stageCount; ++s)
-        m_backward.push_back(
-            m_builder.addBlock(SegmentKind::Backward, StageId{s}, 1e4 + (m_plan.stageCount - 1 - s)));
+    double rank = 1;
+    for (std::int32_t s = 0; s < m_plan.stageCount; ++s) {
+        const std::int32_t slices = m_transformed.slices.count[static_cast<std::size_t>(s)];
+        auto &blocks = m_forward.emplace_back();
+        for (std::int32_t i = 0; i < slices; ++i)
+            blocks.push_back(m_builder.addBlock(SegmentKind::Forward, StageId{s}, rank++, i, slices));
+    }
+    const double backward = std::max(1e4, rank);
+    double behind = backward + rank;
+    for (std::int32_t s = 0; s < m_plan.stageCount; ++s) {
+        const std::int32_t slices = m_transformed.slices.count[static_cast<std::size_t>(s)];
+        auto &blocks = m_backward.emplace_back();
+        for (std::int32_t i = 0; i < slices; ++i)
+            blocks.push_back(m_builder.addBlock(SegmentKind::Backward, StageId{s}, --behind, i, slices));
+    }
     splitBackwardPasses();
     for (std::int32_t s = 0; s <= m_plan.stageCount; ++s)
         m_optimizer.push_back(
             m_builder.addBlock(SegmentKind::Optimizer, StageId{std::min(s, m_plan.stageCount - 1)}, 2e6 + s));
+}
+
+/// In which slices of its stage an operator runs, in the order in which they do.
+std::vector<std::int32_t> Lowering::slicesOf(OperatorId id) const
+{
+    const auto o = static_cast<std::size_t>(id.index);
+    if (const std::int32_t only = m_transformed.slices.sliceOf[o]; only >= 0)
+        return {only};
+    std::vector<std::int32_t> all(static_cast<std::size_t>(sliceCount(m_plan.decisions[o].partition)));
+    for (std::size_t i = 0; i < all.size(); ++i)
+        all[i] = static_cast<std::int32_t>(
+            m_graph.at(id).direction == Direction::Forward ? i : all.size() - 1 - i);
+    return all;
+}
+
+/// Runs in a pass of the stage, not once per step.
+bool Lowering::isInStage(OperatorId id, Direction direction, StageId stage) const
+{
+    const BlockInfo &block = m_builder.block(m_blocksOf[static_cast<std::size_t>(id.index)].front());
+    return m_graph.at(id).direction == direction && isPass(block.kind) && block.stage == stage;
+}
+
+/// The forward operators of a stage, of all its slices, in an order that runs them rightly.
+std::vector<OperatorId> Lowering::forwardOperators(StageId stage) const
+{
+    std::vector<OperatorId> operators;
+    const auto &blocks = m_forward[static_cast<std::size_t>(stage.index)];
+    for (const std::int32_t block : blocks)
+        for (const OperatorId id : m_sequence[static_cast<std::size_t>(block)])
+            if (m_blocksOf[static_cast<std::size_t>(id.index)].front() == block)
+                operators.push_back(id);
+    return operators;
 }
 
 Result<void> Lowering::assignBlocks()
@@ -42,18 +84,24 @@ Result<void> Lowering::assignBlocks()
         const Operator &op = m_graph.operators[o];
         const OperatorId id{static_cast<std::int32_t>(o)};
         const auto stage = static_cast<std::size_t>(std::max(m_plan.decisions[o].stage.index, 0));
-        std::int32_t block = m_optimizer.back();
-        if (op.direction == Direction::Forward)
-            block = m_transformed.batch.oncePerStep[o] ? m_prologue : m_forward[stage];
-        else if (op.direction == Direction::Backward)
-            block = m_inWeightGradient[o] && !m_halves.contains(id.index) ? m_weightGradient[stage]
-                                                                          : m_backward[stage];
-        m_blockOf[o] = block;
-        m_sequence[static_cast<std::size_t>(block)].push_back(id);
-        if (m_halves.contains(id.index))
-            m_sequence[static_cast<std::size_t>(m_weightGradient[stage])].push_back(id);
+        const bool halves = m_halves.contains(id.index);
+        if (op.direction == Direction::Optimizer)
+            m_blocksOf[o] = {m_optimizer.back()};
+        else if (m_transformed.batch.oncePerStep[o])
+            m_blocksOf[o] = {m_prologue};
+        else
+            for (const std::int32_t slice : slicesOf(id)) {
+                const auto i = static_cast<std::size_t>(slice);
+                m_blocksOf[o].push_back(op.direction == Direction::Forward ? m_forward[stage][i]
+                        : m_inWeightGradient[o] && !halves                 ? m_weightGradient[stage][i]
+                                                                           : m_backward[stage][i]);
+                if (halves)
+                    m_sequence[static_cast<std::size_t>(m_weightGradient[stage][i])].push_back(id);
+            }
+        for (const std::int32_t block : m_blocksOf[o])
+            m_sequence[static_cast<std::size_t>(block)].push_back(id);
     }
-    TRY(auto orders, sortOrders(m_plan, m_builder.blocks(), m_blockOf));
+    TRY(auto orders, sortOrders(m_plan, m_builder.blocks(), m_blocksOf));
     const bool regions = std::any_of(m_regionOf.begin(), m_regionOf.end(), [](auto r) { return r >= 0; });
     orders.inside.resize(m_sequence.size());
     for (std::size_t block = 0; block < orders.inside.size(); ++block) {
@@ -85,8 +133,14 @@ void Lowering::estimateBlocks()
         for (const OperatorId id : m_sequence[block]) {
             const Operator &op = shareOf(id, static_cast<std::int32_t>(block));
             const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
-            // One part stands for all: they are equal, or nearly so.
-            const TransformedPart &part = parts.front();
+            // One part stands for all of its slice: they are equal, or nearly so.
+            const Partition &partition = m_plan.decisions[static_cast<std::size_t>(id.index)].partition;
+            const std::size_t inSlice = parts.size() / static_cast<std::size_t>(sliceCount(partition));
+            const std::size_t first = inSlice
+                * (inSlice == parts.size()
+                        ? 0
+                        : static_cast<std::size_t>(m_builder.block(static_cast<std::int32_t>(block)).slice));
+            const TransformedPart &part = parts[first];
             inputs.resize(part.inputs.size());
             for (std::size_t slot = 0; slot < inputs.size(); ++slot)
                 typeInto(
@@ -97,15 +151,19 @@ void Lowering::estimateBlocks()
                     m_types.made(id, slot));
             const OperatorDecision &decision = m_plan.decisions[static_cast<std::size_t>(id.index)];
             std::array<double, kMostDeviceClasses> seconds{}; // by class
-            for (const TransformedPart &p : parts) {
-                const std::int32_t c = m_cluster.classOf(p.device);
+            const auto sliced = operatorOfSlice(op, partition, static_cast<std::int32_t>(first));
+            const Operator &local = sliced ? *sliced : op;
+            for (std::size_t i = first; i < first + inSlice; ++i) {
+                const DeviceId device = parts[i].device;
+                const std::int32_t c = m_cluster.classOf(device);
                 double &own = seconds[static_cast<std::size_t>(c)];
                 if (own == 0)
-                    own = m_costs.kernel({op, inputs, outputs, arithmeticOf(m_graph, op, decision.precision),
-                        false, {}, decision.attention, c});
-                busy[static_cast<std::size_t>(p.device.index)] += own;
+                    own = m_costs.kernel({local, inputs, outputs,
+                        arithmeticOf(m_graph, op, decision.precision), false, {}, decision.attention, c});
+                busy[static_cast<std::size_t>(device.index)] += own;
             }
-            m_seconds[static_cast<std::size_t>(id.index)] = *std::max_element(seconds.begin(), seconds.end());
+            double &most = m_seconds[static_cast<std::size_t>(id.index)];
+            most = std::max(most, *std::max_element(seconds.begin(), seconds.end()));
         }
         // Never zero: what follows a block must come after it in time.
         m_builder.blocks()[block].seconds = 1e-9 + *std::max_element(busy.begin(), busy.end());
@@ -132,13 +190,37 @@ Result<void> Lowering::emitBlock(std::int32_t block)
             block, false));
         for (std::size_t done = begin; done < end; ++done) {
             markCompletions(sequence[done], block);
-            noteCut(sequence[done], block);
+            if (weightBlockOf(sequence[done]) == block)
+                noteCut(sequence[done], block);
         }
         if (std::any_of(m_gatherGroups.begin(), m_gatherGroups.end(),
                 [&](const GatherGroup &group) { return group.last >= begin && group.last < end; }))
             TRY_VOID(cutGradients(block));
     }
     return cutGradients(block);
+}
+
+/// Slices of a stage run one behind the other in every micro-batch: those of the forward pass ascending, then
+/// those of the backward pass descending.
+void Lowering::addSliceOrder(MaterializedPlan &materialized) const
+{
+    for (std::size_t s = 0; s < m_forward.size(); ++s) {
+        if (m_forward[s].size() == 1)
+            continue;
+        std::vector<std::int32_t> chain = m_forward[s];
+        chain.insert(chain.end(), m_backward[s].rbegin(), m_backward[s].rend());
+        for (const auto &order :
+            {chain, std::vector<std::int32_t>(m_weightGradient[s].rbegin(), m_weightGradient[s].rend())}) {
+            std::int32_t before = -1;
+            for (const std::int32_t block : order) {
+                if (m_builder.block(block).devices.empty())
+                    continue;
+                if (before >= 0)
+                    materialized.dataFlow.push_back({before, block, 0, RowId{}});
+                before = block;
+            }
+        }
+    }
 }
 
 Result<MaterializedPlan> Lowering::run()
@@ -155,14 +237,14 @@ Result<MaterializedPlan> Lowering::run()
             m_uses.producers[t].empty() && !isPersistent(tensor))
             m_fed.push_back(tensor);
     TRY_VOID(emitBlock(m_prologue));
-    for (const std::int32_t block : m_forward)
-        TRY_VOID(emitBlock(block));
+    for (const auto &slices : m_forward)
+        for (const std::int32_t block : slices)
+            TRY_VOID(emitBlock(block));
     TRY_VOID(storeOutputs());
-    for (std::size_t s = m_backward.size(); s-- > 0;)
-        TRY_VOID(emitBlock(m_backward[s]));
-    for (std::size_t s = m_weightGradient.size(); s-- > 0;)
-        if (m_weightGradient[s] >= 0)
-            TRY_VOID(emitBlock(m_weightGradient[s]));
+    for (const BlocksByStage *pass : {&m_backward, &m_weightGradient})
+        for (std::size_t s = pass->size(); s-- > 0;)
+            for (std::size_t i = (*pass)[s].size(); i-- > 0;)
+                TRY_VOID(emitBlock((*pass)[s][i]));
     fillBuckets();
     reduceAccumulators();
     for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer.back())]) {
@@ -177,8 +259,9 @@ Result<MaterializedPlan> Lowering::run()
     for (const auto &[earlier, later] : m_builder.sharedBufferDependencies())
         materialized.dataFlow.push_back({earlier, later, 0, RowId{}});
     for (std::size_t s = 0; s < m_weightGradient.size(); ++s)
-        if (m_weightGradient[s] >= 0)
-            materialized.dataFlow.push_back({m_backward[s], m_weightGradient[s], 0, RowId{}});
+        for (std::size_t i = 0; i < m_weightGradient[s].size(); ++i)
+            materialized.dataFlow.push_back({m_backward[s][i], m_weightGradient[s][i], 0, RowId{}});
+    addSliceOrder(materialized);
     for (const BlockInfo &block : m_builder.blocks())
         if (block.kind == SegmentKind::Transfer)
             materialized.dataFlow.push_back({block.source, block.target, 0, RowId{}});
@@ -187,7 +270,7 @@ Result<MaterializedPlan> Lowering::run()
     for (const auto &[gradient, bucket] : m_bucketOf)
         materialized.reductions[static_cast<std::size_t>(bucket)].gradients.push_back(gradient);
     materialized.optimizers = m_optimizer;
-    materialized.blockOf = std::move(m_blockOf);
+    materialized.blocksOf = std::move(m_blocksOf);
     materialized.inside = std::move(m_ordersInside);
 
     ExecutionPlan &result = materialized.programs;

@@ -9,7 +9,7 @@ namespace planloom {
 /// that result would overlap without being equal, since such sums cannot be added to a whole any more.
 bool Lowering::joinsAccumulators(TensorId tensor)
 {
-    if (m_transformed.summandCount[static_cast<std::size_t>(tensor.index)] <= 1)
+    if (m_transformed.summands.count(tensor) <= 1)
         return true; // all make the same one
     const auto [it, fresh] = m_joinsAccumulators.try_emplace(tensor.index, true);
     if (!fresh)
@@ -64,8 +64,14 @@ void Lowering::accumulate(TensorId tensor, DeviceId device, std::int32_t block, 
     m_builder.emit(device, block,
         {.kind = InstructionKind::Accumulate, .op = op, .inputs = {buffer}, .outputs = {accumulator.buffer}});
     const auto [complete, first] = m_complete.try_emplace(tensor, Completion{block, -1});
-    if (!first && complete->second.block != block)
-        complete->second.block = -1;
+    if (!first && complete->second.block != block) {
+        // Slices of one pass run one behind the other: the last of them completes it.
+        const BlockInfo &now = m_builder.block(block);
+        const std::int32_t other = complete->second.block;
+        const bool slice = other >= 0 && m_builder.block(other).kind == now.kind
+            && m_builder.block(other).stage == now.stage;
+        complete->second.block = slice ? block : -1;
+    }
     complete->second.mark = -1; // not yet: the operator at hand makes it, and is not done
 }
 
@@ -148,7 +154,7 @@ void Lowering::reduceAccumulators()
             });
             for (const auto &[box, alone, buffer, summands, complete] : own) {
                 const bool all = complete
-                    || static_cast<std::int32_t>(summands.size()) == m_transformed.summandCount[index];
+                    || static_cast<std::int32_t>(summands.size()) == m_transformed.summands.count(tensor);
                 m_builder.setSummands(device, buffer, all ? SummandSet{} : summands);
                 m_materializer.made(tensor, m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block,
                     {device, box, summands, buffer});

@@ -13,7 +13,7 @@ bool Lowering::isWanted(TensorId tensor) const
 
 bool Lowering::isInParts(TensorId tensor) const
 {
-    return tensor && m_transformed.summandCount[static_cast<std::size_t>(tensor.index)] > 1;
+    return tensor && m_transformed.summands.count(tensor) > 1;
 }
 
 bool Lowering::isLeftOut(OperatorId id, bool output, std::size_t slot) const
@@ -100,6 +100,18 @@ std::int32_t Lowering::castBuffer(
     return copy;
 }
 
+/// Whether a part runs in this turn of its region, and in this block: those of its slice, but all of them
+/// where they are run again, which is before the first slice that reads them.
+bool Lowering::isDue(
+    OperatorId id, std::int32_t part, std::int32_t block, bool recompute, std::int32_t turn) const
+{
+    const OperatorDecision &decision = m_plan.decisions[static_cast<std::size_t>(id.index)];
+    if (turn >= 0 && turnOf(decision, part) != turn)
+        return false;
+    return recompute || sliceCount(decision.partition) == 1
+        || sliceOf(decision.partition, part) == m_builder.block(block).slice;
+}
+
 /// Runs one part, on buffers for its inputs by slot.
 /// @param besides  by slot: summands of other parts, which add nothing to it and do not run; may be empty
 /// @return buffers of its outputs by slot; -1 where nobody wants one
@@ -134,9 +146,8 @@ BufferList Lowering::emitPart(OperatorId id, std::int32_t block, bool recompute,
             info.summands = {m_transformed.summandBase[o][slot] + view.value.index};
             if (slot < besides.size())
                 info.summands = unionOf(info.summands, besides[slot]);
-            if (static_cast<std::int32_t>(info.summands.size())
-                == m_transformed.summandCount[static_cast<std::size_t>(view.tensor.index)])
-                info.summands.clear();
+            if (m_transformed.summands.complete(view.tensor, info.summands, view.index))
+                info.summands.clear(); // no other part reaches this box
         }
         info.unweighed = weighing.by[slot] >= 0 && !info.summands.empty();
         kernel.outputs.push_back(m_builder.addBuffer(part.device, std::move(info)));
@@ -188,7 +199,7 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
     std::vector<std::size_t> numbers;
     numbers.reserve(parts.size());
     for (std::size_t p = 0; p < parts.size(); ++p)
-        if (turn < 0 || turnOf(m_plan.decisions[o], static_cast<std::int32_t>(p)) == turn)
+        if (isDue(id, static_cast<std::int32_t>(p), block, recompute, turn))
             numbers.push_back(p);
     TRY(const auto inputs, gatherInputs(id, block, numbers));
     TRY(auto weighing, weighingOf(id));
@@ -229,23 +240,30 @@ Result<void> Lowering::storeOutput(TensorId tensor)
         whole.ranges[static_cast<std::size_t>(m_transformed.batch.tensorDimension[index])].end /=
             batchCuts(m_plan);
     if (makers.empty())
-        return store({{DeviceId{0}, whole}}, m_forward.front());
-    const std::int32_t block = makers.front();
-    // Every distinct box once, from the first device that made it, if they tile the tensor.
-    std::vector<Need> needs;
+        return store({{DeviceId{0}, whole}}, m_forward.front().front());
+    // Every distinct box once, from the first device that made it, if they tile the tensor; slices of it by
+    // their own blocks.
+    std::map<std::int32_t, std::vector<Need>> needs; // by block
+    std::vector<Need> all;
     std::int64_t volume = 0;
     bool overlap = false;
-    for (const Holding &h : *m_materializer.holdingsOf(tensor, block)) {
-        if (std::any_of(needs.begin(), needs.end(), [&](const Need &n) { return n.box == h.box; }))
-            continue;
-        for (const Need &need : needs)
-            overlap = overlap || intersection(need.box, h.box).has_value();
-        needs.push_back({h.device, h.box});
-        volume += elementCount(shapeOf(h.box));
-    }
-    if (overlap || volume != elementCount(shapeOf(whole)))
-        needs = {{needs.front().device, whole}};
-    return store(needs, block);
+    for (const std::int32_t block : makers)
+        for (const Holding &h : *m_materializer.holdingsOf(tensor, block)) {
+            if (std::any_of(all.begin(), all.end(), [&](const Need &n) { return n.box == h.box; }))
+                continue;
+            for (const Need &need : all)
+                overlap = overlap || intersection(need.box, h.box).has_value();
+            all.push_back({h.device, h.box});
+            needs[block].push_back(all.back());
+            volume += elementCount(shapeOf(h.box));
+        }
+    const bool summed = makers.size() > 1 && isInParts(tensor); // over slices
+    if (overlap || summed || volume != elementCount(shapeOf(whole)))
+        return store({{all.front().device, whole}}, makers.back());
+    for (const std::int32_t block : makers)
+        if (const auto own = needs.find(block); own != needs.end())
+            TRY_VOID(store(own->second, block));
+    return {};
 }
 
 Result<void> Lowering::storeOutputs()

@@ -18,7 +18,7 @@ bool isForward(const Graph &graph, OperatorId id)
 /// Runs again, in `block`, the forward operators whose dropped outputs this backward operator reads.
 Result<void> Lowering::recomputeFor(OperatorId backward, std::int32_t block)
 {
-    const std::int32_t forward = m_forward[static_cast<std::size_t>(m_builder.block(block).stage.index)];
+    const StageId stage = m_builder.block(block).stage;
     const std::int32_t region = m_regionOf[static_cast<std::size_t>(backward.index)];
     for (const TensorId input : shareOf(backward, block).inputs) {
         if (!input)
@@ -26,7 +26,7 @@ Result<void> Lowering::recomputeFor(OperatorId backward, std::int32_t block)
         for (const OperatorId producer : m_uses.producers[static_cast<std::size_t>(input.index)]) {
             const auto p = static_cast<std::size_t>(producer.index);
             const std::int32_t group = m_plan.decisions[p].recomputeGroup;
-            if (!isForward(m_graph, producer) || group < 0 || m_blockOf[p] != forward)
+            if (group < 0 || !isInStage(producer, Direction::Forward, stage))
                 continue;
             // A region makes what it reads itself in its own turns, and others read what it kept.
             if ((region >= 0 && m_regionOf[p] == region) || m_takesTurns[static_cast<std::size_t>(group)])
@@ -44,26 +44,19 @@ Result<void> Lowering::recomputeGroup(std::int32_t group, std::int32_t block)
     const std::int32_t stage = m_builder.block(block).stage.index;
     if (!m_recomputed.insert({group, stage}).second)
         return {};
-    const std::int32_t forward = m_forward[static_cast<std::size_t>(stage)];
     const auto groupOf = [&](OperatorId id) {
         return m_plan.decisions[static_cast<std::size_t>(id.index)].recomputeGroup;
     };
     const auto regionOf = [&](OperatorId id) { return m_regionOf[static_cast<std::size_t>(id.index)]; };
-    const auto runsInStage = [&](OperatorId id) {
-        const std::int32_t its = m_blockOf[static_cast<std::size_t>(id.index)];
-        return its == m_backward[static_cast<std::size_t>(stage)]
-            || its == m_weightGradient[static_cast<std::size_t>(stage)];
-    };
     const auto isReader = [&](OperatorId consumer, OperatorId maker) {
         if (regionOf(consumer) >= 0 && regionOf(consumer) == regionOf(maker))
             return false;
-        return isForward(m_graph, consumer)
-            ? regionOf(consumer) >= 0 && groupOf(consumer) == group
-            : m_graph.at(consumer).direction == Direction::Backward && runsInStage(consumer);
+        return isForward(m_graph, consumer) ? regionOf(consumer) >= 0 && groupOf(consumer) == group
+                                            : isInStage(consumer, Direction::Backward, StageId{stage});
     };
     std::set<TensorId> needed;
     std::vector<OperatorId> again;
-    const auto &sequence = m_sequence[static_cast<std::size_t>(forward)];
+    const std::vector<OperatorId> sequence = forwardOperators(StageId{stage});
     for (auto it = sequence.rbegin(); it != sequence.rend(); ++it) {
         if (groupOf(*it) != group)
             continue;
@@ -86,7 +79,8 @@ Result<void> Lowering::recomputeGroup(std::int32_t group, std::int32_t block)
     for (const OperatorId id : again)
         for (const TensorId output : m_graph.at(id).outputs)
             if (output)
-                m_materializer.forget(output, forward, block);
+                for (const std::int32_t forward : m_forward[static_cast<std::size_t>(stage)])
+                    m_materializer.forget(output, forward, block);
     return emitInOrder(again, block, true);
 }
 

@@ -77,7 +77,6 @@ Result<void> Lowering::emitInOrder(
 std::vector<OperatorId> Lowering::readAgain(const std::vector<OperatorId> &members, std::int32_t block) const
 {
     const std::int32_t region = m_regionOf[static_cast<std::size_t>(members.front().index)];
-    const std::int32_t forward = m_forward[static_cast<std::size_t>(m_builder.block(block).stage.index)];
     std::set<TensorId> needed;
     const auto need = [&](OperatorId id) {
         for (const TensorId tensor : m_graph.at(id).inputs)
@@ -87,7 +86,7 @@ std::vector<OperatorId> Lowering::readAgain(const std::vector<OperatorId> &membe
     for (const OperatorId id : members)
         need(id);
     std::vector<OperatorId> again;
-    const auto &sequence = m_sequence[static_cast<std::size_t>(forward)];
+    const std::vector<OperatorId> sequence = forwardOperators(m_builder.block(block).stage);
     for (auto it = sequence.rbegin(); it != sequence.rend(); ++it) {
         if (m_regionOf[static_cast<std::size_t>(it->index)] != region
             || m_plan.decisions[static_cast<std::size_t>(it->index)].recomputeGroup < 0)
@@ -124,7 +123,8 @@ Result<void> Lowering::emitRegion(const std::vector<OperatorId> &members, std::i
         for (const OperatorId id : all)
             for (const TensorId output : m_graph.at(id).outputs)
                 if (output)
-                    for (const std::int32_t made : {m_blockOf[static_cast<std::size_t>(id.index)], block})
+                    for (const std::int32_t made :
+                        {m_blocksOf[static_cast<std::size_t>(id.index)].front(), block})
                         m_materializer.forget(output, made, block);
     }
     const std::size_t again = all.size();
@@ -170,7 +170,7 @@ Result<void> Lowering::bringToRegion(const std::vector<OperatorId> &operators, s
                 continue;
             const auto &producers = m_uses.producers[static_cast<std::size_t>(inputs[slot].index)];
             if (std::none_of(producers.begin(), producers.end(), [&](OperatorId producer) {
-                    const std::int32_t from = m_blockOf[static_cast<std::size_t>(producer.index)];
+                    const std::int32_t from = m_blocksOf[static_cast<std::size_t>(producer.index)].front();
                     return from != m_prologue && m_builder.block(from).stage != stage;
                 }))
                 continue;
@@ -271,8 +271,7 @@ bool Lowering::addToSum(const TensorView &view, DeviceId device, std::int32_t bl
             .index = view.index,
             .summands = sum.summands,
             .memory = memoryOf(view.tensor)};
-        if (static_cast<std::int32_t>(sum.summands.size())
-            == m_transformed.summandCount[static_cast<std::size_t>(view.tensor.index)])
+        if (static_cast<std::int32_t>(sum.summands.size()) == m_transformed.summands.count(view.tensor))
             info.summands.clear();
         const SegmentKind kind = m_builder.block(block).kind;
         info.perMicroBatch = isPass(kind);

@@ -165,7 +165,7 @@ void Lowering::RingTurns::findWhatGoesRound()
             for (std::size_t turn = 1; turn < turning.ring.size(); ++turn) {
                 const std::int32_t part = turning.ring.partOf(member, turn);
                 m_runs[static_cast<std::size_t>(part)] =
-                    !seesNothing(m_op, partBox(m_op.annotation, m_decision.partition, part, outer).ranges);
+                    !seesNothing(m_op, partBox(m_op, m_decision.partition, part, outer).ranges);
             }
     const auto anyRuns = [this](std::size_t turn) {
         return std::any_of(m_rings.begin(), m_rings.end(), [&](const Turning &turning) {
@@ -295,8 +295,7 @@ void Lowering::RingTurns::merge(Member &member, std::size_t slot, Holding part, 
         both.summands = unionOf(a.summands, b.summands);
         BufferInfo info = builder.buffer(member.device, a.buffer);
         info.summands = both.summands;
-        if (static_cast<std::int32_t>(both.summands.size())
-            == m_lowering.m_transformed.summandCount[static_cast<std::size_t>(info.tensor.index)])
+        if (m_lowering.m_transformed.summands.complete(info.tensor, both.summands, info.index))
             info.summands.clear();
         info.unweighed = info.unweighed && !info.summands.empty();
         both.buffer = builder.addBuffer(member.device, std::move(info));
@@ -350,8 +349,7 @@ void Lowering::RingTurns::take(Turning &turning, std::size_t member, std::size_t
         total.summands = unionOf(sum->second.summands, made.summands);
         BufferInfo info = m_lowering.m_builder.buffer(own.device, made.buffer);
         info.summands = total.summands;
-        if (static_cast<std::int32_t>(total.summands.size())
-            == m_lowering.m_transformed.summandCount[static_cast<std::size_t>(tensor.index)])
+        if (m_lowering.m_transformed.summands.complete(tensor, total.summands, info.index))
             info.summands.clear();
         total.buffer = m_lowering.m_builder.addBuffer(own.device, std::move(info));
         m_lowering.m_builder.emit(own.device, m_block,

@@ -31,7 +31,7 @@ void Lowering::findSharded()
             if (m_graph.at(user).direction == Direction::Optimizer)
                 continue;
             blocks.insert(m_plan.decisions[static_cast<std::size_t>(user.index)].stage.index);
-            if (m_blockOf[static_cast<std::size_t>(user.index)] == m_prologue)
+            if (m_blocksOf[static_cast<std::size_t>(user.index)].front() == m_prologue)
                 blocks.insert(-1);
             for (const TransformedPart &part : m_transformed.operators[static_cast<std::size_t>(user.index)])
                 readers.insert(part.device);
@@ -187,8 +187,7 @@ void Lowering::findGatherGroups(std::int32_t block)
     const BlockInfo &info = m_builder.block(block);
     if (info.kind != SegmentKind::Backward && info.kind != SegmentKind::InputGradient)
         return;
-    for (const OperatorId id :
-        m_sequence[static_cast<std::size_t>(m_forward[static_cast<std::size_t>(info.stage.index)])]) {
+    for (const OperatorId id : forwardOperators(info.stage)) {
         const auto found = known.find(groupOf(id));
         if (found != known.end() && groupOf(id) >= 0 && touches(m_graph.at(id))
             && m_plan.decisions[static_cast<std::size_t>(id.index)].recomputeGroup >= 0)

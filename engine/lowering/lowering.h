@@ -45,12 +45,12 @@ public:
         , m_precisions(precisionsOf(m_plan))
         , m_types(typesOf(versioned, m_precisions))
         , m_builder(m_plan.deviceCount)
-        , m_materializer(m_graph, m_transformed.batch, m_transformed.summandCount, m_types, m_cluster, costs,
+        , m_materializer(m_graph, m_transformed.batch, m_transformed.summands, m_types, m_cluster, costs,
               m_plan.units, batchCuts(m_plan), m_builder)
         , m_persistent(m_graph.tensors.size())
         , m_gathered(m_graph.tensors.size())
         , m_persistentBoxes(m_graph.tensors.size())
-        , m_blockOf(m_graph.operators.size(), -1)
+        , m_blocksOf(m_graph.operators.size())
         , m_regionOf(coshardRegionsOf(m_plan))
         , m_accumulators(m_graph.tensors.size())
     {
@@ -96,9 +96,13 @@ private:
     void splitBackwardPasses();
     const Operator &shareOf(OperatorId id, std::int32_t block) const;
     std::int32_t weightBlockOf(OperatorId id) const;
+    std::vector<OperatorId> forwardOperators(StageId stage) const;
+    std::vector<std::int32_t> slicesOf(OperatorId id) const;
+    bool isInStage(OperatorId id, Direction direction, StageId stage) const;
     Result<void> assignBlocks();
     void collectPersistentBoxes();
     void estimateBlocks();
+    void addSliceOrder(MaterializedPlan &materialized) const;
 
     Result<void> emitInOrder(const std::vector<OperatorId> &operators, std::int32_t block, bool recompute);
     Result<void> emitRegion(const std::vector<OperatorId> &members, std::int32_t block, bool recompute);
@@ -111,6 +115,7 @@ private:
     std::size_t regionEnd(const std::vector<OperatorId> &operators, std::size_t begin) const;
     std::vector<OperatorId> readAgain(const std::vector<OperatorId> &members, std::int32_t block) const;
     Result<void> recomputeGroup(std::int32_t group, std::int32_t block);
+    bool isDue(OperatorId id, std::int32_t part, std::int32_t block, bool recompute, std::int32_t turn) const;
     Result<void> emitOperator(OperatorId id, std::int32_t block, bool recompute, std::int32_t turn = -1);
     Result<std::vector<BufferList>> gatherInputs(OperatorId id, std::int32_t block,
         const std::vector<std::size_t> &parts, const std::vector<bool> &passed = {});
@@ -210,9 +215,10 @@ private:
     Materializer m_materializer;
 
     std::int32_t m_prologue = -1;
-    std::vector<std::int32_t> m_forward{}; ///< Block by stage.
-    std::vector<std::int32_t> m_backward{}; ///< Of a split pass: the block of input gradients.
-    std::vector<std::int32_t> m_weightGradient{}; ///< By stage; -1 where the backward pass is not split.
+    using BlocksByStage = std::vector<std::vector<std::int32_t>>; ///< And slice.
+    BlocksByStage m_forward{};
+    BlocksByStage m_backward{}; ///< Of a split pass: the blocks of input gradients.
+    BlocksByStage m_weightGradient{}; ///< None where the backward pass is not split.
     std::vector<bool> m_inWeightGradient{}; ///< By operator: it runs there, or one half of it.
     /// By operator that runs in two halves: what it makes with the gradients of inputs, and of weights.
     std::map<std::int32_t, std::pair<Operator, Operator>> m_halves{};
@@ -224,7 +230,8 @@ private:
     std::vector<std::vector<Persistent>> m_gathered; ///< By tensor: copies made anew in every step.
     std::vector<std::vector<Persistent>> m_persistentBoxes; ///< By tensor: every box that is read, per
                                                             ///< device; of versions, under their weight.
-    std::vector<std::int32_t> m_blockOf; ///< By operator.
+    /// By operator, in the order in which they run: one of the gradients of inputs where it runs in halves.
+    std::vector<std::vector<std::int32_t>> m_blocksOf;
     std::vector<std::int32_t> m_regionOf; ///< By operator: its coshard region, or -1.
     std::vector<bool> m_takesTurns{}; ///< By recompute group: it is one coshard region.
     /// What the turns of the region at hand add up, by output: see `chooseSums`.

@@ -10,12 +10,12 @@
 
 namespace planloom {
 
-Materializer::Materializer(const Graph &graph, const BatchInfo &batch,
-    const std::vector<std::int32_t> &summandCount, const StorageTypes &types, const Cluster &cluster,
-    const CostModel &costs, ScaleUnits units, std::int32_t batchCuts, ProgramBuilder &builder)
+Materializer::Materializer(const Graph &graph, const BatchInfo &batch, const SummandSets &summands,
+    const StorageTypes &types, const Cluster &cluster, const CostModel &costs, ScaleUnits units,
+    std::int32_t batchCuts, ProgramBuilder &builder)
     : m_graph(graph)
     , m_batch(batch)
-    , m_summandCount(summandCount)
+    , m_summands(summands)
     , m_types(types)
     , m_cluster(cluster)
     , m_costs(costs)
@@ -29,11 +29,11 @@ Materializer::Materializer(const Graph &graph, const BatchInfo &batch,
 {
 }
 
-bool Materializer::complete(TensorId tensor, const SummandSet &summands) const
+SummandSet Materializer::canonical(TensorId tensor, SummandSet summands, const IndexMask &box) const
 {
-    return summands.empty()
-        || static_cast<std::int32_t>(summands.size())
-        == m_summandCount[static_cast<std::size_t>(tensor.index)];
+    if (m_summands.complete(tensor, summands, box))
+        summands.clear();
+    return summands;
 }
 
 bool Materializer::perMicroBatch(std::int32_t block) const
@@ -76,11 +76,9 @@ std::int32_t Materializer::newBuffer(const Task &task, DeviceId device, const In
     BufferInfo buffer{.tensor = task.tensor,
         .dataType = task.dataType,
         .index = box,
-        .summands = summands,
+        .summands = canonical(task.tensor, summands, box),
         .valuePart = valuePart,
         .memory = memory};
-    if (complete(task.tensor, summands))
-        buffer.summands.clear();
     buffer.perMicroBatch = perMicroBatch(task.block);
     // What a step adds up is this unit's share until the units' own reduction.
     if (!m_units.isOne() && !buffer.perMicroBatch && memoryOf(task.tensor) == MemoryKind::Gradient)
@@ -101,10 +99,9 @@ void Materializer::made(TensorId tensor, std::int32_t block, Holding holding, st
     }
     if (it->raw.empty())
         it->raw.reserve(expected);
-    if (complete(tensor, holding.summands)) {
-        holding.summands.clear();
+    holding.summands = canonical(tensor, std::move(holding.summands), holding.box);
+    if (holding.summands.empty())
         state.available.add({holding, block});
-    }
     it->raw.push_back(std::move(holding));
     it->merged.clear();
     for (auto &[type, versions] : state.versions)
@@ -472,12 +469,30 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
     }
     task.whole = wholeBox(tensor);
 
-    // Every block's contributions are brought over on their own, then added up.
-    std::vector<std::vector<Holding>> brought;
+    // Every block's contributions are brought over on their own, then put together: blocks make summands, and
+    // slices make boxes.
+    std::vector<std::vector<Holding>> brought(needs.size());
+    bool any = false;
     for (Made &made : asMade ? state.made : versionsOf(task)) {
         if (isOtherTurns(made))
             continue;
+        any = true;
         Task own = task;
+        std::vector<Need> wanted;
+        std::vector<std::size_t> wantedBy;
+        const bool sliced = m_builder.block(made.block).slices > 1;
+        if (sliced)
+            own.whole = boundingBox(made.raw);
+        for (std::size_t i = 0; i < needs.size(); ++i) {
+            const auto box = sliced ? intersection(needs[i].box, own.whole) : std::optional(needs[i].box);
+            if (!box || (sliced && volumeOf(*box) == 0))
+                continue;
+            wanted.push_back(needs[i]);
+            wanted.back().box = *box;
+            wantedBy.push_back(i);
+        }
+        if (wanted.empty())
+            continue;
         const BlockInfo &from = m_builder.block(made.block);
         const BlockInfo &to = m_builder.block(block);
         if (made.block == block)
@@ -490,7 +505,7 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
                 std::unordered_map<std::int32_t, std::vector<const Holding *>> rawOf; // by device
                 for (const Holding &h : made.raw)
                     rawOf[h.device.index].push_back(&h);
-                for (const Need &need : needs) {
+                for (const Need &need : wanted) {
                     const auto &own = rawOf[need.device.index];
                     if (std::none_of(own.begin(), own.end(),
                             [&](const Holding *h) { return contains(h->box, need.box); }))
@@ -504,7 +519,7 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
             // So does what the stage's devices gather again from one another's pieces.
             const auto isGathered = [&] {
                 return from.kind == SegmentKind::Forward && isBackward(to.kind)
-                    && std::all_of(needs.begin(), needs.end(), [&](const Need &need) {
+                    && std::all_of(wanted.begin(), wanted.end(), [&](const Need &need) {
                            return std::any_of(made.raw.begin(), made.raw.end(), [&](const Holding &h) {
                                return h.device == need.device && h.summands.empty()
                                    && contains(need.box, h.box);
@@ -516,18 +531,21 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
                 : transferBlock(made.block, block);
         }
         own.summands = summandsOf(made.raw);
-        brought.push_back(convert(made, needs, own));
+        const std::vector<Holding> holdings = convert(made, wanted, own);
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+            brought[wantedBy[i]].push_back(holdings[i]);
     }
-    if (brought.empty())
+    if (!any)
         return Error{ErrorCode::Internal,
             m_graph.at(tensor).name + " is made in other turns than it is read in", {},
             "operator:" + m_graph.at(op).name};
     for (std::size_t i = 0; i < needs.size(); ++i) {
-        std::vector<Holding> pieces;
-        for (const auto &list : brought)
-            pieces.push_back(list[i]);
-        const Holding total = sum(pieces, task);
-        if (!complete(tensor, total.summands))
+        if (brought[i].empty())
+            return Error{ErrorCode::Internal,
+                "a slice of " + m_graph.at(tensor).name + " is read before it is made", {},
+                "operator:" + m_graph.at(op).name};
+        const Holding total = assemble(brought[i], needs[i], task);
+        if (!m_summands.complete(tensor, total.summands, total.box))
             return Error{ErrorCode::Internal,
                 "only some summands of " + m_graph.at(tensor).name + " are made before it is read", {},
                 "operator:" + m_graph.at(op).name};

@@ -41,7 +41,7 @@ struct Need {
 class Materializer
 {
 public:
-    Materializer(const Graph &graph, const BatchInfo &batch, const std::vector<std::int32_t> &summandCount,
+    Materializer(const Graph &graph, const BatchInfo &batch, const SummandSets &summands,
         const StorageTypes &types, const Cluster &cluster, const CostModel &costs, ScaleUnits units,
         std::int32_t batchCuts, ProgramBuilder &builder);
 
@@ -172,6 +172,7 @@ private:
         std::vector<Holding> &received);
     Holding fetch(const std::vector<const Holding *> &sources, const Need &need, const Task &task);
     Holding fetchGeneral(const std::vector<Holding> &sources, const Need &need, const Task &task);
+    Holding assemble(const std::vector<Holding> &pieces, const Need &need, const Task &task);
     Holding select(const Holding &from, const IndexMask &box, const Task &task);
     Holding selectPart(const Holding &from, const IndexMask &box, ValueMask part, const Task &task);
     Holding move(const Holding &from, DeviceId to, const Task &task);
@@ -189,12 +190,13 @@ private:
     std::vector<Made> &versionsOf(const Task &task);
     const std::vector<Holding> &castRaw(Made &made, const Task &task);
     std::int32_t transferBlock(std::int32_t from, std::int32_t to);
-    bool complete(TensorId tensor, const SummandSet &summands) const;
+    /// The set, empty if it is all there is of `box`.
+    SummandSet canonical(TensorId tensor, SummandSet summands, const IndexMask &box) const;
     bool isOtherTurns(const Made &made) const { return made.turn >= 0 && made.turn != m_turn; }
 
     const Graph &m_graph;
     const BatchInfo &m_batch;
-    const std::vector<std::int32_t> &m_summandCount;
+    const SummandSets &m_summands;
     const StorageTypes &m_types;
     const Cluster &m_cluster;
     const CostModel &m_costs;

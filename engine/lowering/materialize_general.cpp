@@ -15,7 +15,7 @@ Holding Materializer::select(const Holding &from, const IndexMask &box, const Ta
 {
     if (from.box == box)
         return from;
-    Holding result{from.device, box, from.summands,
+    Holding result{from.device, box, canonical(task.tensor, from.summands, box),
         newBuffer(task, from.device, box, from.summands, memoryOf(task.tensor), from.valuePart),
         from.valuePart};
     m_builder.emit(from.device, task.block,
@@ -108,8 +108,7 @@ Holding Materializer::sum(const std::vector<Holding> &pieces, const Task &task)
             result.summands = unionOf(result.summands, pieces[i].summands);
     }
     result.buffer = newBuffer(task, result.device, result.box, result.summands, memoryOf(task.tensor));
-    if (complete(task.tensor, result.summands))
-        result.summands.clear();
+    result.summands = canonical(task.tensor, std::move(result.summands), result.box);
     instruction.outputs = {result.buffer};
     m_builder.emit(result.device, task.block, std::move(instruction));
     return result;
@@ -202,10 +201,20 @@ Holding Materializer::fetchGeneral(const std::vector<Holding> &sources, const Ne
             if (h->summands.empty())
                 break;
         }
-        assert(!summands.empty() && (summands.front().summands.empty() || covered == task.summands));
+        assert(!summands.empty()
+            && (summands.front().summands.empty() || covered == task.summands
+                || m_summands.complete(task.tensor, covered, cell)));
         done.push_back(sum(summands, task));
     }
     return concat(done, need.box, task);
+}
+
+/// What blocks made, each its boxes and summands, put together on one device.
+Holding Materializer::assemble(const std::vector<Holding> &pieces, const Need &need, const Task &task)
+{
+    const bool alike = std::all_of(
+        pieces.begin(), pieces.end(), [&](const Holding &piece) { return piece.box == need.box; });
+    return alike ? sum(pieces, task) : fetchGeneral(pieces, need, task);
 }
 
 } // namespace planloom

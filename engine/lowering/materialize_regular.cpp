@@ -56,9 +56,7 @@ void Materializer::communicate(const Hop &hop, const std::vector<Holding> &holdi
             if (reduces)
                 added.push_back(holdings[static_cast<std::size_t>(position)]);
         }
-        SummandSet all = summandsOf(added);
-        if (complete(task.tensor, all))
-            all.clear();
+        const SummandSet all = summandsOf(added);
         Instruction instruction{.op = task.op, .group = m_builder.groupOf(members)};
         switch (hop.kind) {
         case HopKind::AllReduce:
@@ -86,7 +84,7 @@ void Materializer::communicate(const Hop &hop, const std::vector<Holding> &holdi
             const auto p = static_cast<std::size_t>(position);
             Holding &to = next[p];
             to.box = boxUnder(hop.to, task.whole, radices, position);
-            to.summands = reduces ? all : holdings[p].summands;
+            to.summands = canonical(task.tensor, reduces ? all : holdings[p].summands, to.box);
             to.buffer = newBuffer(task, to.device, to.box, to.summands, memoryOf(task.tensor));
             Instruction own = instruction;
             own.inputs = {holdings[p].buffer};

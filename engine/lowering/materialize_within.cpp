@@ -101,7 +101,7 @@ std::optional<std::vector<std::int32_t>> Materializer::ensureParts(
         .summands = summands};
     const std::vector<Holding> merged = merge(made, task);
     // Complete values are divided where they are needed; only sums that are still open are worth a path.
-    if (!complete(tensor, summands)
+    if (!m_summands.complete(tensor, summands, task.whole)
         || std::all_of(merged.begin(), merged.end(), [](const Holding &h) { return h.summands.empty(); }))
         return std::nullopt;
     const auto brought = convertWithin(merged, needs, task);

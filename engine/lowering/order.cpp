@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <queue>
+#include <set>
 
 namespace planloom {
 
@@ -32,19 +33,23 @@ ScheduleSetting settingOf(
 {
     ScheduleSetting setting{.microBatches = microBatches, .backward = false};
     setting.rankOf.assign(static_cast<std::size_t>(stageCount), 0);
+    setting.slices.assign(static_cast<std::size_t>(stageCount), 1);
     std::map<std::vector<DeviceId>, std::int32_t> ranks;
-    for (std::int32_t stage = 0; stage < stageCount; ++stage)
+    for (std::int32_t stage = 0; stage < stageCount; ++stage) {
+        std::set<DeviceId> devices; // of all slices
         for (const BlockInfo &block : blocks) {
             if (block.stage.index != stage || block.devices.empty() || !isPass(block.kind))
                 continue;
             setting.backward = setting.backward || isBackward(block.kind);
-            if (block.kind != SegmentKind::Forward)
-                continue;
-            std::vector<DeviceId> devices = block.devices;
-            std::sort(devices.begin(), devices.end());
-            setting.rankOf[static_cast<std::size_t>(stage)] =
-                ranks.try_emplace(std::move(devices), static_cast<std::int32_t>(ranks.size())).first->second;
+            setting.slices[static_cast<std::size_t>(stage)] = block.slices;
+            if (block.kind == SegmentKind::Forward)
+                devices.insert(block.devices.begin(), block.devices.end());
         }
+        if (!devices.empty())
+            setting.rankOf[static_cast<std::size_t>(stage)] =
+                ranks.try_emplace({devices.begin(), devices.end()}, static_cast<std::int32_t>(ranks.size()))
+                    .first->second;
+    }
     setting.rankCount = std::max<std::int32_t>(static_cast<std::int32_t>(ranks.size()), 1);
     return setting;
 }
@@ -71,6 +76,50 @@ std::vector<BlockRun> interleaved(const std::vector<BlockInfo> &blocks, const Bl
     return runs;
 }
 
+/// Two items that a row wants side by side.
+struct PairOfRow {
+    std::size_t first = 0;
+    std::size_t second = 0;
+    RowId row{};
+};
+
+/// "backward block of stage 1, micro-batch 0"
+std::string wordsOf(const BlockInfo &block, std::size_t microBatch)
+{
+    return std::string(nameOf(block.kind)) + " block of stage " + std::to_string(block.stage.index)
+        + ", micro-batch " + std::to_string(microBatch)
+        + (block.slices > 1 ? ", slice " + std::to_string(block.slice) : "");
+}
+
+/// The row of a pair of which one has to wait for the other; nothing if none does.
+std::optional<RowId> waitingPair(const std::vector<PairOfRow> &pairs, std::size_t itemCount,
+    const std::vector<std::pair<std::size_t, std::size_t>> &edges)
+{
+    std::vector<std::vector<std::size_t>> next(itemCount);
+    for (const auto &[from, to] : edges)
+        next[from].push_back(to);
+    const auto reaches = [&](std::size_t from, std::size_t to) {
+        std::vector<bool> seen(itemCount, false);
+        std::vector<std::size_t> open{from};
+        while (!open.empty()) {
+            const std::size_t item = open.back();
+            open.pop_back();
+            if (item == to)
+                return true;
+            for (const std::size_t each : next[item])
+                if (!seen[each]) {
+                    seen[each] = true;
+                    open.push_back(each);
+                }
+        }
+        return false;
+    };
+    for (const PairOfRow &pair : pairs)
+        if (reaches(pair.first, pair.second) || reaches(pair.second, pair.first))
+            return pair.row;
+    return std::nullopt;
+}
+
 /// Which of the `repeated` blocks this one is; -1 if none.
 std::int32_t positionOf(
     const std::vector<BlockInfo> &blocks, const std::vector<std::int32_t> &repeated, const BlockKey &key)
@@ -89,7 +138,7 @@ std::int32_t positionOf(
     };
     for (std::size_t p = 0; p < repeated.size(); ++p) {
         const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[p])];
-        if (runs(block.kind) && block.stage == key.stage)
+        if (runs(block.kind) && block.stage == key.stage && block.slice == key.slice)
             return static_cast<std::int32_t>(p);
     }
     return -1;
@@ -188,7 +237,8 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 
 Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,
-    ScheduleKind schedule, const std::vector<std::int32_t> &inFlightLimits)
+    ScheduleKind schedule, const std::vector<std::int32_t> &inFlightLimits,
+    const std::vector<InterleavedBlocks> &interleavedByRows)
 {
     // Forward and backward blocks are scheduled; transfers ride behind the block they carry from.
     std::vector<std::int32_t> repeated;
@@ -221,7 +271,9 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         };
     Schedule explicitly;
     if (const auto make = scheduleTemplates()[static_cast<std::size_t>(schedule)].make) {
-        TRY(explicitly, make(settingOf(blocks, microBatches, stageCount)));
+        const ScheduleSetting setting = settingOf(blocks, microBatches, stageCount);
+        TRY(explicitly, make(setting));
+        explicitly = inSlices(explicitly, setting.slices);
     }
     // Two that are interleaved are one: the first stands for both.
     std::vector<std::size_t> leaderOf(items.size());
@@ -237,11 +289,59 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         besideOf[*a] = *b;
         --left;
     }
+    const auto blockOfItem = [&](std::size_t item) -> const BlockInfo & {
+        return blocks[static_cast<std::size_t>(repeated[item / m])];
+    };
+    std::vector<PairOfRow> pairs;
+    const std::vector<std::int32_t> slices = settingOf(blocks, microBatches, stageCount).slices;
+    for (const InterleavedBlocks &rule : interleavedByRows)
+        for (std::int32_t i = 0; i < microBatches; ++i) {
+            const std::int32_t j = i + rule.microBatchOffset;
+            if (j < 0 || j >= microBatches)
+                continue;
+            const Schedule two = inSlices(
+                {.ranks = {{{{rule.firstStage, rule.first}, i}, {{rule.secondStage, rule.second}, j}}},
+                    .interleaved = {{{{rule.firstStage, rule.first}, i},
+                        {{rule.secondStage, rule.second}, j}}}},
+                slices);
+            for (const auto &[first, second] : two.interleaved)
+                if (const auto a = itemOf(first), b = itemOf(second); a && b)
+                    pairs.push_back({*a, *b, rule.row});
+        }
+    for (const InterleavedBlocks &rule : interleavedByRows)
+        if (std::none_of(
+                pairs.begin(), pairs.end(), [&](const PairOfRow &pair) { return pair.row == rule.row; }))
+            return Error{ErrorCode::InvalidInput,
+                std::string("no stage that is named has both a ") + nameOf(rule.first) + " and a "
+                    + nameOf(rule.second) + " block",
+                "name passes and stages that the plan has", placeOf(rule.row, "rule")};
+    for (const auto &[a, b, row] : pairs) {
+        const auto refuse = [&](std::string message, std::string advice) {
+            return Error{
+                ErrorCode::InvalidInput, std::move(message), std::move(advice), placeOf(row, "rule")};
+        };
+        const std::string first = wordsOf(blockOfItem(a), a % m);
+        const std::string second = wordsOf(blockOfItem(b), b % m);
+        const auto &devices = blockOfItem(b).devices;
+        if (std::none_of(blockOfItem(a).devices.begin(), blockOfItem(a).devices.end(),
+                [&](DeviceId d) { return std::find(devices.begin(), devices.end(), d) != devices.end(); }))
+            return refuse("the " + first + " and the " + second + " run on different devices",
+                "name stages that share a device");
+        for (const std::size_t item : {a, b})
+            if (leaderOf[item] != item || besideOf[item] != item)
+                return refuse(
+                    "the " + (item == a ? first : second) + " runs side by side with another block already",
+                    "choose another offset, or a schedule that interleaves nothing");
+        leaderOf[b] = a;
+        besideOf[a] = b;
+        --left;
+    }
     const auto forBoth = [&](std::size_t leader, const auto &act) {
         act(leader);
         if (besideOf[leader] != leader)
             act(besideOf[leader]);
     };
+    std::vector<std::pair<std::size_t, std::size_t>> edges; // of data and rows, where rows pair blocks
     const auto link = [&](std::size_t from, std::size_t to) {
         from = leaderOf[from];
         to = leaderOf[to];
@@ -263,9 +363,13 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         }
         for (std::int32_t i = 0; i < microBatches; ++i)
             if (const std::int32_t j = i + dependency.offset;
-                j >= 0 && j < microBatches && (dependency.microBatch < 0 || dependency.microBatch == i))
-                link(static_cast<std::size_t>(from) * m + static_cast<std::size_t>(i),
-                    static_cast<std::size_t>(to) * m + static_cast<std::size_t>(j));
+                j >= 0 && j < microBatches && (dependency.microBatch < 0 || dependency.microBatch == i)) {
+                const std::size_t a = static_cast<std::size_t>(from) * m + static_cast<std::size_t>(i);
+                const std::size_t b = static_cast<std::size_t>(to) * m + static_cast<std::size_t>(j);
+                link(a, b);
+                if (!pairs.empty())
+                    edges.emplace_back(a, b);
+            }
     }
     for (const auto &rank : explicitly.ranks) {
         std::optional<std::size_t> before;
@@ -299,12 +403,20 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         hasBackward[stage] = hasBackward[stage] || planloom::isBackward(block.kind);
         hasWeightGradient[stage] = hasWeightGradient[stage] || block.kind == SegmentKind::WeightGradient;
     }
+    std::vector<std::int32_t> backwardLeft(stages * m, 0); // slices until a micro-batch is let go
+    for (std::size_t p = 0; p < repeated.size(); ++p) {
+        const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[p])];
+        const auto stage = static_cast<std::size_t>(block.stage.index);
+        for (std::size_t i = 0; i < m; ++i)
+            backwardLeft[stage * m + i] += planloom::isBackward(block.kind)
+                && hasWeightGradient[stage] == (block.kind == SegmentKind::WeightGradient);
+    }
     // Backward blocks that need nothing of their forward block may run before it: those hold nothing.
     std::vector<bool> ranForward(stages * m, false);
     std::vector<bool> ranBackward(stages * m, false);
     const auto mayHold = [&](std::int32_t s, std::size_t microBatch) {
         const auto stage = static_cast<std::size_t>(s);
-        if (ranBackward[stage * m + microBatch])
+        if (ranBackward[stage * m + microBatch] || ranForward[stage * m + microBatch])
             return true;
         const std::int32_t limit = stage < inFlightLimits.size() ? inFlightLimits[stage] : 0;
         if (limit > 0)
@@ -376,7 +488,10 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                     blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])];
                 if (schedule == ScheduleKind::GPipe && isBackward(p) && forwardLeft > 0 && lifted < 1)
                     continue;
-                if (!isBackward(p) && lifted < 2 && !mayHold(block.stage.index, ready[r] % m))
+                const bool letsGo = besideOf[ready[r]] != ready[r]
+                    && planloom::isBackward(blockAt(besideOf[ready[r]]).kind)
+                    && blockAt(besideOf[ready[r]]).stage == block.stage;
+                if (!isBackward(p) && !letsGo && lifted < 2 && !mayHold(block.stage.index, ready[r] % m))
                     continue;
                 double start = startOf(ready[r]);
                 if (schedule == ScheduleKind::Sequential)
@@ -396,6 +511,16 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                     return Error{ErrorCode::InvalidInput,
                         "this order runs against the data flow or against another order row",
                         "remove the row, or turn it around", placeOf(dependency.row, "rule")};
+            if (const auto row = waitingPair(pairs, items.size(), edges))
+                return Error{ErrorCode::InvalidInput,
+                    "these blocks cannot run side by side: one of them waits for the other",
+                    "choose another micro-batch offset", placeOf(*row, "rule")};
+            for (const PairOfRow &pair : pairs)
+                if (items[pair.first].waitingFor > 0)
+                    return Error{ErrorCode::InvalidInput,
+                        "these blocks cannot run side by side: the schedule, or what other rows pair, runs a "
+                        "block between them that one of them waits for",
+                        "choose another micro-batch offset, or another schedule", placeOf(pair.row, "rule")};
             if (std::any_of(dependencies.begin(), dependencies.end(),
                     [](const BlockDependency &dependency) { return dependency.groupSize > 0; }))
                 return Error{ErrorCode::InvalidInput,
@@ -419,12 +544,13 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
             const auto stage = static_cast<std::size_t>(block.stage.index);
             const std::size_t held = stage * m + each % m;
             const bool backward = planloom::isBackward(block.kind);
-            if (backward && hasWeightGradient[stage] == (block.kind == SegmentKind::WeightGradient)) {
+            if (backward && hasWeightGradient[stage] == (block.kind == SegmentKind::WeightGradient)
+                && --backwardLeft[held] == 0) {
                 ranBackward[held] = true;
                 inFlight[stage] -= ranForward[held] ? 1 : 0;
             } else if (!backward) {
+                inFlight[stage] += ranBackward[held] || ranForward[held] ? 0 : 1;
                 ranForward[held] = true;
-                inFlight[stage] += ranBackward[held] ? 0 : 1;
                 --forwardLeft;
             }
             runs.push_back({repeated[p], static_cast<std::int32_t>(each % m)});

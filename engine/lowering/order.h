@@ -10,12 +10,14 @@
 
 namespace planloom {
 
-/// A block: the operators of one stage and direction, or the transfers from one such block to another.
+/// A block: the operators of one stage, direction and slice, or the transfers from one such block to another.
 struct BlockInfo {
     SegmentKind kind = SegmentKind::Forward;
     StageId stage{};
     double rank =
         0; ///< Order within one micro-batch: prologue, forward by stage, backward by stage, step ends.
+    std::int32_t slice = 0; ///< Of its stage (plan/slices.h).
+    std::int32_t slices = 1; ///< How many its stage has.
     std::int32_t source = -1; ///< Transfer: the block it carries from, and to.
     std::int32_t target = -1;
     double seconds = 0; ///< Estimated duration.
@@ -76,13 +78,17 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 /// a backward block then runs where no forward block may. Stages without a backward block hold none. Limits
 /// are only lifted where rows leave nothing else to run (`liftedLimits` in in_flight.h finds out).
 ///
+/// `interleaved` are blocks that rows pair, whatever the schedule: they start together as those of templates
+/// do.
+///
 /// Transfers follow the block they carry from at once. The step's ends (Prologue; Reduce, Optimizer) stand
 /// first and last.
-/// @return InvalidInput naming a row if the dependencies form a cycle, or if the schedule runs against
-/// updates
-///   within the step
+/// @return InvalidInput naming a row if the dependencies form a cycle, or if blocks that it pairs wait for
+///   one another, run on different devices, or are paired with others; or if the schedule runs against
+///   updates within the step
 Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,
-    ScheduleKind schedule, const std::vector<std::int32_t> &inFlight = {});
+    ScheduleKind schedule, const std::vector<std::int32_t> &inFlight = {},
+    const std::vector<InterleavedBlocks> &interleaved = {});
 
 } // namespace planloom

@@ -51,7 +51,8 @@ std::vector<std::int32_t> blocksOf(const MaterializedPlan &materialized, const G
 {
     std::set<std::int32_t> passes;
     for (const OperatorId op : operators)
-        passes.insert(materialized.blockOf[static_cast<std::size_t>(op.index)]);
+        for (const std::int32_t block : materialized.blocksOf[static_cast<std::size_t>(op.index)])
+            passes.insert(block);
     std::set<std::int32_t> blocks;
     switch (part) {
     case CommunicationPart::None:

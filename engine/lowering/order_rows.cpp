@@ -13,10 +13,11 @@ namespace {
 class Sorter
 {
 public:
-    Sorter(const Plan &plan, const std::vector<BlockInfo> &blocks, const std::vector<std::int32_t> &blockOf)
+    Sorter(const Plan &plan, const std::vector<BlockInfo> &blocks,
+        const std::vector<std::vector<std::int32_t>> &blocksOf)
         : m_plan(plan)
         , m_blocks(blocks)
-        , m_blockOf(blockOf)
+        , m_blocksOf(blocksOf)
     {
         m_result.inside.resize(blocks.size());
     }
@@ -26,7 +27,7 @@ public:
         std::map<RowId, Sides> together;
         for (const OrderConstraint &order : m_plan.orders) {
             if (order.allWithAll) {
-                together[order.row].add(order, blockOf(order.first), blockOf(order.second));
+                together[order.row].add(order, blocksOf(order.first), blocksOf(order.second));
                 continue;
             }
             TRY_VOID(add(order));
@@ -42,13 +43,15 @@ public:
     }
 
 private:
+    using Blocks = std::vector<std::int32_t>;
+
     /// The two sides of a row that orders all with all, by block.
     struct Sides {
-        std::map<std::int32_t, std::vector<OperatorId>> first{};
-        std::map<std::int32_t, std::vector<OperatorId>> second{};
+        std::map<Blocks, std::vector<OperatorId>> first{};
+        std::map<Blocks, std::vector<OperatorId>> second{};
         OrderConstraint row{};
 
-        void add(const OrderConstraint &order, std::int32_t firstBlock, std::int32_t secondBlock)
+        void add(const OrderConstraint &order, const Blocks &firstBlock, const Blocks &secondBlock)
         {
             row = order;
             append(first[firstBlock], order.first);
@@ -61,13 +64,13 @@ private:
         }
     };
 
-    std::int32_t blockOf(OperatorId op) const { return m_blockOf[static_cast<std::size_t>(op.index)]; }
+    const Blocks &blocksOf(OperatorId op) const { return m_blocksOf[static_cast<std::size_t>(op.index)]; }
 
     Result<void> addAll(
         OrderConstraint order, const std::vector<OperatorId> &firsts, const std::vector<OperatorId> &seconds)
     {
         const bool inside =
-            blockOf(firsts.front()) == blockOf(seconds.front()) && order.microBatchOffset == 0;
+            blocksOf(firsts.front()) == blocksOf(seconds.front()) && order.microBatchOffset == 0;
         const std::size_t count = inside ? std::max(firsts.size(), seconds.size()) : 1;
         for (std::size_t i = 0; i < count; ++i) {
             order.first = firsts[std::min(i, firsts.size() - 1)];
@@ -79,8 +82,15 @@ private:
 
     Result<void> add(const OrderConstraint &order)
     {
-        const std::int32_t first = blockOf(order.first);
-        const std::int32_t second = blockOf(order.second);
+        // What is sliced runs before something once its last slice has, and behind it if its first is.
+        const Blocks &firsts = blocksOf(order.first);
+        if (firsts.size() > 1 && firsts == blocksOf(order.second) && order.microBatchOffset == 0) {
+            for (const std::int32_t block : firsts)
+                m_result.inside[static_cast<std::size_t>(block)].push_back(order);
+            return {};
+        }
+        const std::int32_t first = firsts.back();
+        const std::int32_t second = blocksOf(order.second).front();
         const BlockInfo &before = m_blocks[static_cast<std::size_t>(first)];
         const BlockInfo &behind = m_blocks[static_cast<std::size_t>(second)];
         if (first == second && order.microBatchOffset == 0) {
@@ -102,17 +112,17 @@ private:
 
     const Plan &m_plan;
     const std::vector<BlockInfo> &m_blocks;
-    const std::vector<std::int32_t> &m_blockOf;
+    const std::vector<std::vector<std::int32_t>> &m_blocksOf;
     SortedOrders m_result{};
     std::set<BlockDependency> m_known{};
 };
 
 } // namespace
 
-Result<SortedOrders> sortOrders(
-    const Plan &plan, const std::vector<BlockInfo> &blocks, const std::vector<std::int32_t> &blockOf)
+Result<SortedOrders> sortOrders(const Plan &plan, const std::vector<BlockInfo> &blocks,
+    const std::vector<std::vector<std::int32_t>> &blocksOf)
 {
-    return Sorter(plan, blocks, blockOf).run();
+    return Sorter(plan, blocks, blocksOf).run();
 }
 
 } // namespace planloom

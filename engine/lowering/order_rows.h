@@ -18,9 +18,9 @@ struct SortedOrders {
 /// Constraints inside a block order its operators, whatever their micro-batch: all run one program. Others
 /// order blocks. Constraints that are `allWithAll` are taken together by row, at a cost of their number and
 /// of pairs of blocks.
-/// @param blockOf  by operator: its block
+/// @param blocksOf  by operator: its blocks, in the order in which they run; several where it is sliced
 /// @return InvalidInput naming a row that orders what runs once per step against its place
-Result<SortedOrders> sortOrders(
-    const Plan &plan, const std::vector<BlockInfo> &blocks, const std::vector<std::int32_t> &blockOf);
+Result<SortedOrders> sortOrders(const Plan &plan, const std::vector<BlockInfo> &blocks,
+    const std::vector<std::vector<std::int32_t>> &blocksOf);
 
 } // namespace planloom

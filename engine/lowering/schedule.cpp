@@ -31,6 +31,41 @@ std::span<const ScheduleTemplate> scheduleTemplates()
     return kTemplates;
 }
 
+Schedule inSlices(const Schedule &schedule, const std::vector<std::int32_t> &slices)
+{
+    const auto slicesOf = [&](const ScheduledBlock &block) {
+        const auto stage = static_cast<std::size_t>(block.block.stage.index);
+        std::vector<ScheduledBlock> all(
+            static_cast<std::size_t>(stage < slices.size() ? slices[stage] : 1), block);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            all[i].block.slice =
+                static_cast<std::int32_t>(block.block.pass == Pass::Forward ? i : all.size() - 1 - i);
+        return all;
+    };
+    Schedule sliced;
+    for (const auto &rank : schedule.ranks) {
+        auto &order = sliced.ranks.emplace_back();
+        for (std::size_t i = 0; i < rank.size(); ++i) {
+            const auto own = slicesOf(rank[i]);
+            const bool pair = i + 1 < rank.size()
+                && std::find(schedule.interleaved.begin(), schedule.interleaved.end(),
+                       std::pair(rank[i], rank[i + 1]))
+                    != schedule.interleaved.end();
+            const auto other = pair ? slicesOf(rank[i + 1]) : std::vector<ScheduledBlock>{};
+            for (std::size_t k = 0; k < std::max(own.size(), other.size()); ++k) {
+                if (k < own.size())
+                    order.push_back(own[k]);
+                if (k < other.size())
+                    order.push_back(other[k]);
+                if (k < own.size() && k < other.size())
+                    sliced.interleaved.emplace_back(own[k], other[k]);
+            }
+            i += pair ? 1 : 0;
+        }
+    }
+    return sliced;
+}
+
 Result<Schedule> interleavedSchedule(const ScheduleSetting &setting)
 {
     const std::int32_t p = setting.rankCount;

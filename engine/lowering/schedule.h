@@ -2,6 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
+#include "engine/table/kinds/interleave.h"
 #include "engine/table/kinds/schedule.h"
 
 #include <cstdint>
@@ -11,17 +12,11 @@
 
 namespace planloom {
 
-enum class Pass : std::uint8_t {
-    Forward,
-    Backward, ///< All of it; of a stage whose backward pass is split, what InputGradient is.
-    InputGradient, ///< Of a stage whose backward pass is not split: all of it.
-    WeightGradient,
-};
-
-/// A block of a pipeline: what one stage does in one pass.
+/// A block of a pipeline: what one stage does in one pass, of one slice where it is sliced (plan/slices.h).
 struct BlockKey {
     StageId stage{};
     Pass pass = Pass::Forward;
+    std::int32_t slice = 0;
     friend auto operator<=>(const BlockKey &, const BlockKey &) = default;
 };
 
@@ -49,7 +44,13 @@ struct ScheduleSetting {
     std::int32_t rankCount = 1;
     std::int32_t microBatches = 1;
     bool backward = true; ///< There is a backward pass.
+    std::vector<std::int32_t> slices{}; ///< By stage: into how many it is cut; empty where none is.
 };
+
+/// A schedule of whole blocks, with their slices in place of those that are sliced: ascending in the forward
+/// pass, descending in backward passes. Two that are interleaved are so slice by slice, which takes as many
+/// of both.
+Schedule inSlices(const Schedule &schedule, const std::vector<std::int32_t> &slices);
 
 /// A named schedule.
 struct ScheduleTemplate {

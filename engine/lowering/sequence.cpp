@@ -185,7 +185,7 @@ void makeWait(const MaterializedPlan &materialized, const std::vector<std::int32
 
 Result<std::optional<ExecutionPlan>> sequence(const MaterializedPlan &materialized, const Plan &plan)
 {
-    TRY(auto orders, sortOrders(plan, materialized.blocks, materialized.blockOf));
+    TRY(auto orders, sortOrders(plan, materialized.blocks, materialized.blocksOf));
     orders.inside.resize(materialized.inside.size()); // none are inside transfers
     if (orders.inside != materialized.inside)
         return std::optional<ExecutionPlan>{};
@@ -194,7 +194,7 @@ Result<std::optional<ExecutionPlan>> sequence(const MaterializedPlan &materializ
     addUpdateOrders(materialized, plan, dependencies);
     TRY(auto order,
         orderBlocks(materialized.blocks, dependencies, plan.microBatches, plan.stageCount, plan.schedule,
-            plan.inFlight));
+            plan.inFlight, plan.interleaved));
     sliceForReductions(materialized, plan, order);
     TRY(order, orderCommunication(materialized, plan, std::move(order)));
     ExecutionPlan result = materialized.programs;

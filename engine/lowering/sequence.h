@@ -25,7 +25,8 @@ struct ReductionPlace {
 struct MaterializedPlan {
     ExecutionPlan programs{}; ///< All of it but the schedules of devices.
     std::vector<BlockInfo> blocks{};
-    std::vector<std::int32_t> blockOf{}; ///< By operator.
+    /// By operator: its blocks, in the order in which they run; several where it is sliced.
+    std::vector<std::vector<std::int32_t>> blocksOf{};
     std::vector<BlockDependency> dataFlow{};
     std::vector<ReductionPlace> reductions{}; ///< In the order in which their gradients are complete.
     std::vector<std::int32_t> optimizers{}; ///< Block by stage, then the one of weights of several stages.

@@ -2,6 +2,7 @@
 
 #include "engine/base/in_parallel.h"
 #include "engine/base/words.h"
+#include "engine/graph/attention.h"
 
 #include <algorithm>
 
@@ -58,7 +59,46 @@ Result<void> sliceConstants(const Graph &graph, BatchInfo &batch)
     return {};
 }
 
+/// Whether slices of `op` make summands that do not reach everywhere.
+bool reachesLess(const Operator &op, const OperatorDecision &decision)
+{
+    return sliceCount(decision.partition) > 1 && op.direction == Direction::Backward && attentionAxes(op)
+        && attentionReach(op.attributes).causal;
+}
+
 } // namespace
+
+std::int32_t SummandSets::append(TensorId tensor, std::int32_t count)
+{
+    std::int32_t &all = m_count[static_cast<std::size_t>(tensor.index)];
+    return std::exchange(all, all + count);
+}
+
+void SummandSets::reachTo(TensorId tensor, std::int32_t summand, const IndexMask &box)
+{
+    m_reach[tensor][summand].push_back(box);
+}
+
+bool SummandSets::complete(TensorId tensor, const SummandSet &summands, const IndexMask &box) const
+{
+    if (summands.empty() || static_cast<std::int32_t>(summands.size()) == count(tensor))
+        return true;
+    const auto reach = m_reach.find(tensor);
+    if (reach == m_reach.end())
+        return false;
+    for (std::int32_t summand = 0; summand < count(tensor); ++summand) {
+        if (std::binary_search(summands.begin(), summands.end(), summand))
+            continue;
+        const auto boxes = reach->second.find(summand);
+        if (boxes == reach->second.end()
+            || std::any_of(boxes->second.begin(), boxes->second.end(), [&](const IndexMask &made) {
+                   const auto both = intersection(made, box);
+                   return both && elementCount(shapeOf(*both)) > 0;
+               }))
+            return false;
+    }
+    return true;
+}
 
 Result<TransformedGraph> transform(const Plan &plan)
 {
@@ -87,7 +127,8 @@ Result<TransformedGraph> transform(const Plan &plan)
 
     result.operators.resize(graph.operators.size());
     result.summandBase.resize(graph.operators.size());
-    result.summandCount.assign(graph.tensors.size(), 0);
+    result.summands.resize(graph.tensors.size());
+    TRY(result.slices, placeSlices(plan));
     for (std::size_t o = 0; o < graph.operators.size(); ++o) {
         const Operator &op = graph.operators[o];
         const OperatorDecision &decision = plan.decisions[o];
@@ -137,9 +178,12 @@ Result<TransformedGraph> transform(const Plan &plan)
                 base.push_back(0);
                 continue;
             }
-            auto &count = result.summandCount[static_cast<std::size_t>(op.outputs[slot].index)];
-            base.push_back(count);
-            count += result.operators[o].front().outputs[slot].value.count;
+            const std::int32_t count = result.operators[o].front().outputs[slot].value.count;
+            base.push_back(result.summands.append(op.outputs[slot], count));
+            if (count > 1 && reachesLess(op, plan.decisions[o]))
+                for (const TransformedPart &part : result.operators[o])
+                    result.summands.reachTo(op.outputs[slot], base.back() + part.outputs[slot].value.index,
+                        part.outputs[slot].index);
         }
     }
     return result;

@@ -8,6 +8,7 @@
 #include "engine/plan/preferences.h"
 #include "engine/plan/ring.h"
 #include "engine/plan/scale_units_rule.h"
+#include "engine/plan/slices.h"
 #include "engine/plan/stages.h"
 
 #include <algorithm>
@@ -75,6 +76,22 @@ void chooseOffloads(PlanDraft &draft)
         decision.rows.push_back(RowId{binding.offloadRow});
         std::sort(decision.rows.begin(), decision.rows.end());
     }
+}
+
+/// Refuses slices that would wait for one another, where a row asks for them.
+void checkSlices(PlanDraft &draft)
+{
+    auto placed = placeSlices(draft.plan);
+    if (placed)
+        return;
+    const Error error = std::move(placed).error();
+    for (std::size_t i = 0; i < draft.bound.bindings.size(); ++i)
+        if (draft.bound.bindings[i].sliceRow >= 0
+            && error.where == "operator:" + draft.graph().operators[i].name)
+            return draft.bound.fail(draft.bound.bindings[i].sliceRow, error);
+    for (const OperatorBinding &binding : draft.bound.bindings)
+        if (binding.sliceRow >= 0)
+            return draft.bound.fail(binding.sliceRow, error);
 }
 
 /// The pairs that order rows ask for.
@@ -145,6 +162,26 @@ void limitStages(PlanDraft &draft)
     }
 }
 
+/// Gives the plan the pairs of blocks of interleave rows.
+void interleaveBlocks(PlanDraft &draft)
+{
+    for (std::size_t i = 0; i < draft.table.rows.size(); ++i) {
+        const auto *rule = std::get_if<InterleaveRule>(&draft.table.rows[i].rule);
+        if (!rule || !draft.table.rows[i].enabled)
+            continue;
+        const auto row = static_cast<std::int32_t>(i);
+        auto pairs =
+            RuleMeaning<InterleaveRule>::pairsOf(*rule, draft.plan.stageCount, draft.plan.microBatches);
+        if (!pairs) {
+            draft.bound.fail(row, std::move(pairs).error());
+            continue;
+        }
+        for (const auto &[first, second] : *pairs)
+            draft.plan.interleaved.push_back({StageId{first}, rule->first, StageId{second}, rule->second,
+                rule->microBatchOffset, RowId{row}});
+    }
+}
+
 PlanDraft draftOf(
     const Model &model, std::int32_t deviceCount, const ConstraintTable &table, const ScaleUnits &units)
 {
@@ -176,6 +213,8 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         assignStages(draft);
     if (!draft.failed())
         limitStages(draft);
+    if (!draft.failed())
+        interleaveBlocks(draft);
     if (!draft.failed()) {
         addOrders(draft);
         addCommunicationOrders(draft);
@@ -186,6 +225,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         chooseWeightVersions(draft);
         splitBackwardPasses(draft);
         mirrorDecisions(draft);
+        checkSlices(draft);
         decideOptimizers(draft);
         shareOutUpdates(draft, shardings);
         groupShardedWeights(draft);

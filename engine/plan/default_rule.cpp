@@ -84,6 +84,13 @@ std::int32_t coshardParts(const OperatorBinding &binding)
     return coshard ? coshard->parts : 1;
 }
 
+/// The splits of `partition` but for that over slices.
+std::vector<Split> withoutSlices(const Partition &partition)
+{
+    const auto skipped = sliceCount(partition) > 1 ? 1 : 0;
+    return {partition.splits.begin() + skipped, partition.splits.end()};
+}
+
 std::string partsText(std::int64_t parts, std::size_t devices)
 {
     return counted(parts, "part") + " on " + counted(static_cast<std::int64_t>(devices), "device");
@@ -115,6 +122,7 @@ private:
     std::optional<Split> leadersSplit(OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken);
     std::optional<Split> batchSplit(OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken);
     void addCoshard(OperatorId op, std::vector<DeviceId> &devices);
+    void addSlices(OperatorId op, std::vector<DeviceId> &devices);
     void checkResult(OperatorId op);
     void explain(std::string &why, const std::string &part);
 
@@ -302,9 +310,10 @@ bool DefaultRule::followList(OperatorId op, const Domain &domain, std::vector<De
     const std::int32_t inner = coshardParts(m_draft.bound.bindings[leader]);
     const bool repeats = distinct(domain.devices).size() != domain.devices.size();
     std::vector<Split> splits;
-    const std::size_t outer = theirs.partition.splits.size() - (inner > 1 ? 1 : 0);
-    for (std::size_t i = 0; i < outer; ++i) {
-        const Split &split = theirs.partition.splits[i];
+    std::vector<Split> led = withoutSlices(theirs.partition);
+    if (inner > 1)
+        led.pop_back();
+    for (const Split &split : led) {
         const auto mine = followed(m_graph, m_leader, m_graph.at(op), split, splits);
         if (!mine && repeats)
             return false;
@@ -312,7 +321,9 @@ bool DefaultRule::followList(OperatorId op, const Domain &domain, std::vector<De
             mine.value_or(Split{.kind = SplitKind::Replicate, .parts = split.parts, .axis = split.axis}));
     }
     m_splits = std::move(splits);
-    for (std::size_t i = 0; i < theirs.devices.size(); i += static_cast<std::size_t>(inner))
+    const std::size_t inSlice =
+        theirs.devices.size() / static_cast<std::size_t>(sliceCount(theirs.partition));
+    for (std::size_t i = 0; i < inSlice; i += static_cast<std::size_t>(inner))
         devices.push_back(theirs.devices[i]);
     explain(m_draft.decisionOf(op).why, "follows '" + m_graph.at(m_leader.op).name + "'");
     return true;
@@ -341,12 +352,25 @@ void DefaultRule::addCoshard(OperatorId op, std::vector<DeviceId> &devices)
     devices = repeated(devices, coshard->parts);
 }
 
+/// All slices of a stage run on the same devices.
+void DefaultRule::addSlices(OperatorId op, std::vector<DeviceId> &devices)
+{
+    const Split *slices = m_draft.bindingOf(op).allowed.slices.preferred();
+    if (!slices || slices->parts <= 1)
+        return;
+    m_splits.insert(m_splits.begin(), *slices);
+    const std::vector<DeviceId> once = devices;
+    for (std::int32_t i = 1; i < slices->parts; ++i)
+        devices.insert(devices.end(), once.begin(), once.end());
+}
+
 /// Blames the last row of an operator whose splits are only together illegal.
 void DefaultRule::checkResult(OperatorId op)
 {
     const OperatorBinding &binding = m_draft.bindingOf(op);
     const Operator &itself = m_graph.at(op);
     const std::int32_t row = binding.coshardRow >= 0 ? binding.coshardRow
+        : binding.sliceRow >= 0                      ? binding.sliceRow
         : binding.splitRow() >= 0                    ? binding.splitRow()
                                                      : binding.placeRow;
     if (row < 0)
@@ -392,13 +416,14 @@ void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)
     else
         onList(op, domain, devices);
     addCoshard(op, devices);
+    addSlices(op, devices);
     const auto follow = [&](std::int32_t row) {
         if (row >= 0)
             decision.rows.push_back({row});
     };
-    for (const std::int32_t row :
-        {binding.placeRow, binding.coshardRow, binding.ringRow, binding.stageRow, binding.recomputeRow,
-            binding.attentionRow, binding.weightVersionsRow, binding.splitBackwardRow, binding.withinRow})
+    for (const std::int32_t row : {binding.placeRow, binding.coshardRow, binding.sliceRow, binding.ringRow,
+             binding.stageRow, binding.recomputeRow, binding.attentionRow, binding.weightVersionsRow,
+             binding.splitBackwardRow, binding.withinRow})
         follow(row);
     for (const std::int32_t row : binding.axisRows)
         follow(row);

@@ -3,6 +3,7 @@
 #include "engine/base/words.h"
 #include "engine/plan/coshard_regions.h"
 #include "engine/plan/ring.h"
+#include "engine/plan/slices.h"
 
 #include <string>
 
@@ -182,7 +183,10 @@ Result<void> validate(const Plan &plan)
             return wrong("a limit of less than no micro-batches in flight");
     TRY_VOID(checkDataFlow(plan));
     TRY_VOID(checkRings(plan));
-    return checkCoshardRegions(plan);
+    TRY_VOID(checkCoshardRegions(plan));
+    if (const auto placed = placeSlices(plan); !placed)
+        return placed.error();
+    return {};
 }
 
 } // namespace planloom

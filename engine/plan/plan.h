@@ -25,6 +25,18 @@ struct WeightSharding {
     friend bool operator==(const WeightSharding &, const WeightSharding &) = default;
 };
 
+/// `first` of micro-batch i runs side by side with `second` of micro-batch i + `microBatchOffset`, where both
+/// exist: see `InterleaveRule`.
+struct InterleavedBlocks {
+    StageId firstStage{};
+    Pass first = Pass::Forward;
+    StageId secondStage{};
+    Pass second = Pass::Backward;
+    std::int32_t microBatchOffset = 0;
+    RowId row{};
+    friend bool operator==(const InterleavedBlocks &, const InterleavedBlocks &) = default;
+};
+
 /// What was decided for one operator: its op-trans and op-assign, and the rows behind them.
 struct OperatorDecision {
     Partition partition{};
@@ -120,6 +132,7 @@ struct Plan {
     std::vector<OperatorDecision> decisions{}; ///< By operator index. Backward ones mirror their forwards.
     std::vector<OrderConstraint> orders{};
     std::vector<CommunicationOrder> communicationOrders{};
+    std::vector<InterleavedBlocks> interleaved{};
     /// By stage: the most micro-batches it holds whose backward pass has not run; 0 leaves it to the
     /// schedule. Empty means 0 for all.
     std::vector<std::int32_t> inFlight{};

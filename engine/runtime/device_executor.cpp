@@ -162,7 +162,7 @@ void DeviceExecutor::prepareKernel(const Instruction &instruction, Prepared &pre
             prepared.batchShift = outer[static_cast<std::size_t>(identifier)].size();
         }
     }
-    const PartBox box = partBox(op.annotation, m_plan.partitions[index], instruction.part, outer);
+    const PartBox box = partBox(op, m_plan.partitions[index], instruction.part, outer);
     call.ranges = box.ranges;
     call.value = box.value;
     const auto bufferOf = [&](std::int32_t buffer) {

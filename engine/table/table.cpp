@@ -50,7 +50,7 @@ const Selector *secondSelectorOf(const Rule &rule)
 {
     return std::visit(
         []<typename R>(const R &itself) -> const Selector * {
-            if constexpr (requires { itself.second; })
+            if constexpr (HasSecondSelector<R>)
                 return &itself.second;
             else
                 return nullptr;

@@ -6,6 +6,7 @@
 #include "engine/table/kinds/communicate.h"
 #include "engine/table/kinds/coshard.h"
 #include "engine/table/kinds/in_flight.h"
+#include "engine/table/kinds/interleave.h"
 #include "engine/table/kinds/limit.h"
 #include "engine/table/kinds/mesh.h"
 #include "engine/table/kinds/micro_batches.h"
@@ -17,6 +18,7 @@
 #include "engine/table/kinds/recompute.h"
 #include "engine/table/kinds/ring.h"
 #include "engine/table/kinds/schedule.h"
+#include "engine/table/kinds/slice.h"
 #include "engine/table/kinds/split.h"
 #include "engine/table/kinds/split_backward.h"
 #include "engine/table/kinds/stage.h"
@@ -28,6 +30,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -38,8 +41,8 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 /// What a row decides, one alternative a kind of row: see kinds/rule_traits.h for how a kind is added.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
-    OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule, RingRule,
-    WeightVersionsRule>;
+    OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule, RingRule, WeightVersionsRule,
+    SliceRule, InterleaveRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };
@@ -72,6 +75,13 @@ std::optional<RuleShape> shapeOf(std::string_view name);
 
 /// False for rules about the whole plan: mesh, schedule, ...
 bool hasSelector(const Rule &rule);
+
+/// Kinds about two selections.
+template<typename RuleType>
+concept HasSecondSelector = requires(const RuleType &rule)
+{
+    requires std::is_same_v<decltype(rule.second), Selector>;
+};
 
 /// The second selector of rows about two selections; null for others.
 const Selector *secondSelectorOf(const Rule &rule);

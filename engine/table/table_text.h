@@ -19,6 +19,7 @@ namespace planloom {
 //     split all : heads over tp                           # by meaning: what heads are, see
 //     dimension_classes.h split set{x} : m into 3,5 then value by 2 replicate kind:LayerNorm : by 2 over tp
 //     coshard in:h.0.mlp : n by 4
+//     slice layer:* : sequence by 4                       # one behind another through the stages
 //     place layer:0-5 : pp=0                              # or: devices 0,1,1,2; or: mesh
 //     order name:a before name:b at +1
 //     order name:a before name:b at +1 of 3               # only for name:a of micro-batch 3
@@ -32,6 +33,7 @@ namespace planloom {
 //     precision all : bf16                                # or fp32, tf32, fp16 (scale=1024), fp8
 //     precision kind:Softmax : storage=fp32               # compute, storage, gradient, reduction, optimizer
 //     split-backward layer:*                              # gradients of weights in a pass of their own
+//     interleave forward stage 0 with backward at -2      # blocks side by side
 //     weight-versions layer:0-5 : 2                       # gradients at weights of one update ago
 //     in-flight 3 stage 0                                 # without a stage: of every stage
 //     attention layer:0-5 : plain                         # probabilities in memory; default: fused

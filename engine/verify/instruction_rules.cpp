@@ -257,7 +257,8 @@ std::string checkKernel(const ExecutionPlan &plan, const Specification &specific
         const bool inPlace = (output.persistent || output.inPlace) && op.direction == Direction::Optimizer
             && specification.updateOf(output.tensor) == view.tensor;
         if ((output.tensor != view.tensor && !inPlace) || *output.box != view.index
-            || !specification.holdsAs(view.tensor, view.index, summands, *output.summands)
+            || !(specification.holdsAs(view.tensor, view.index, summands, *output.summands)
+                || specification.isSame(view.tensor, *output.summands, summands, view.index))
             || !output.valuePart.complete() || output.staleness != 0
             || output.unweighed
                 != (!output.summands->empty() && specification.weightTensor(view.tensor).valid())
@@ -413,7 +414,8 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         return {};
     }
     case InstructionKind::Select: {
-        if (*input.summands != *output.summands || !contains(*input.box, *output.box))
+        if (!specification.isSame(output.tensor, *input.summands, *output.summands, *output.box)
+            || !contains(*input.box, *output.box))
             return wrong();
         if (!sharedAlike(input, output)) { // each unit may take its own share of what all have
             if (input.share != UnitShare::Same || output.share != UnitShare::Shard || input.perMicroBatch
@@ -436,7 +438,7 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
         std::vector<const IndexMask *> boxes;
         for (const Content &piece : side.inputs) {
             boxes.push_back(piece.box);
-            if (*piece.summands != *output.summands)
+            if (!specification.isSame(output.tensor, *piece.summands, *output.summands, *piece.box))
                 return wrong();
             if (piece.perMicroBatch != output.perMicroBatch && !stays(plan, piece))
                 return "concat joins pieces of the step and of a micro-batch";
@@ -452,8 +454,9 @@ std::string checkLocal(const ExecutionPlan &plan, const Specification &specifica
                 return wrong();
         }
         const auto all = unionOf(sets, specification.summandCount(output.tensor));
-        return all && *all == *output.summands ? std::string{}
-                                               : "sum's inputs do not add up to " + textOf(plan, output);
+        return all && specification.isSame(output.tensor, *all, *output.summands, *output.box)
+            ? std::string{}
+            : "sum's inputs do not add up to " + textOf(plan, output);
     }
     case InstructionKind::Offload:
     case InstructionKind::Fetch:
@@ -569,7 +572,8 @@ std::string checkCommunication(
                     + textOf(plan, sides[i].inputs[0]);
             const auto expected =
                 scatters ? chunk(*source.box, first.dimension, i) : std::optional(*source.box);
-            if (!expected || *to.box != *expected || *to.summands != *all)
+            if (!expected || *to.box != *expected
+                || !specification.isSame(source.tensor, *to.summands, *all, *to.box))
                 return std::string(name) + " does not give device " + std::to_string(sides[i].device.index)
                     + " " + textOf(plan, to);
         }
@@ -587,11 +591,16 @@ std::string checkCommunication(
                 return "all-gather's pieces do not follow one another";
             gathered.ranges[d].end = next.ranges[d].end;
             next.ranges[d] = gathered.ranges[d];
-            if (next != gathered || *sets[i] != *sets[0])
+            if (next != gathered)
                 return "all-gather's pieces differ in more than its dimension";
         }
         for (const Side &side : sides)
-            if (*side.outputs[0].box != gathered || *side.outputs[0].summands != *sets[0])
+            for (std::size_t i = 0; i < n; ++i)
+                if (!specification.isSame(
+                        source.tensor, *sets[i], *side.outputs[0].summands, *sides[i].inputs[0].box))
+                    return "all-gather's pieces differ in more than its dimension";
+        for (const Side &side : sides)
+            if (*side.outputs[0].box != gathered)
                 return "all-gather does not make " + textOf(plan, side.outputs[0]);
         return {};
     }
@@ -604,7 +613,8 @@ std::string checkCommunication(
             std::optional<IndexMask> expected;
             for (std::size_t j = 0; j < n; ++j) {
                 const auto piece = chunk(*sides[j].inputs[0].box, first.dimension, i);
-                if (!piece || *sets[j] != *sets[0])
+                if (!piece
+                    || !specification.isSame(source.tensor, *sets[j], *sides[i].outputs[0].summands, *piece))
                     return "all-to-all's pieces do not divide";
                 if (!expected) {
                     expected = piece;
@@ -619,7 +629,7 @@ std::string checkCommunication(
                 if (next != *expected)
                     return "all-to-all's pieces do not fit together";
             }
-            if (*sides[i].outputs[0].box != *expected || *sides[i].outputs[0].summands != *sets[0])
+            if (*sides[i].outputs[0].box != *expected)
                 return "all-to-all does not give device " + std::to_string(sides[i].device.index) + " "
                     + textOf(plan, sides[i].outputs[0]);
         }

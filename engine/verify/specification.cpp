@@ -52,7 +52,60 @@ std::optional<ShardSpecification> shardOf(const std::vector<TensorView> &views)
     return shard;
 }
 
+/// Slices that leave keys out are of queries that see none of them: a sentence if not.
+std::string problemOfSlices(const ExecutionPlan &plan)
+{
+    for (std::size_t o = 0; o < plan.partitions.size(); ++o) {
+        const Operator &op = plan.graph->operators[o];
+        const auto axes = attentionAxes(op);
+        if (sliceCount(plan.partitions[o]) == 1 || !axes)
+            continue;
+        const AttentionReach reach = attentionReach(op.attributes);
+        const auto q = static_cast<std::size_t>(axes->query);
+        const auto k = static_cast<std::size_t>(axes->key);
+        const std::int64_t keys = op.annotation.dimensions[k].size;
+        const Partition slices{{plan.partitions[o].splits.front()}};
+        for (std::int32_t slice = 0; slice < partCount(slices); ++slice) {
+            const PartBox box = partBox(op, slices, slice);
+            for (std::int64_t query = box.ranges[q].begin; query < box.ranges[q].end; ++query) {
+                const Range seen = reach.keysOf(query, keys);
+                if (seen.size() > 0 && (seen.begin < box.ranges[k].begin || seen.end > box.ranges[k].end))
+                    return "slice " + std::to_string(slice) + " of " + op.name
+                        + " leaves out keys that its queries see";
+            }
+        }
+    }
+    return {};
+}
+
 } // namespace
+
+/// A summand whose parts do not together hold all that the parts of others do is zero in what they leave out.
+void Specification::noteReach(TensorId tensor, OperatorId op, std::size_t slot)
+{
+    std::map<std::int32_t, std::vector<IndexMask>> boxes;
+    for (const PartSpecification &part : m_parts[static_cast<std::size_t>(op.index)])
+        boxes[summandBase(op, slot) + part.outputs[slot].value.index].push_back(part.outputs[slot].index);
+    for (auto &[summand, made] : boxes)
+        m_reach[tensor][summand] = std::move(made);
+}
+
+bool Specification::isComplete(TensorId tensor, const SummandSet &summands, const IndexMask &box) const
+{
+    if (summands.empty() || static_cast<std::int32_t>(summands.size()) == summandCount(tensor))
+        return true;
+    const auto reach = m_reach.find(tensor);
+    for (std::int32_t summand = 0; summand < summandCount(tensor); ++summand) {
+        if (std::find(summands.begin(), summands.end(), summand) != summands.end())
+            continue;
+        if (reach == m_reach.end() || !reach->second.contains(summand))
+            return false;
+        for (const IndexMask &made : reach->second.at(summand))
+            if (const auto both = intersection(made, box); both && elementCount(shapeOf(*both)) > 0)
+                return false;
+    }
+    return true;
+}
 
 Specification::Specification(const ExecutionPlan &plan)
     : m_combination(combinationsOf(*plan.graph))
@@ -131,6 +184,8 @@ Specification::Specification(const ExecutionPlan &plan)
             const auto tensor = static_cast<std::size_t>(op.outputs[slot].index);
             m_summandBase[o].back() = m_summandCount[tensor];
             m_summandCount[tensor] += m_parts[o][0].outputs[slot].value.count;
+            if (sliceCount(partition) > 1)
+                noteReach(op.outputs[slot], id, slot);
             m_made[tensor] = true;
             if (op.direction == Direction::Optimizer && graph.tensors[tensor].of)
                 // States carry the weight they belong to; which of them this one follows is told by the
@@ -143,6 +198,8 @@ Specification::Specification(const ExecutionPlan &plan)
     for (std::size_t t = 0; t < m_update.size(); ++t)
         if (m_update[t])
             m_replaced[static_cast<std::size_t>(m_update[t].index)] = {static_cast<std::int32_t>(t)};
+    if (m_problem.empty())
+        m_problem = problemOfSlices(plan);
     for (std::int32_t &count : m_summandCount)
         if (count == 0)
             count = 1;
@@ -170,7 +227,7 @@ void Specification::findEmptyParts(const ExecutionPlan &plan)
                     && (!outputs[slot].tensor || outputs[slot].value.count > 1
                         || (static_cast<std::int32_t>(slot) == probabilitiesOutput(op)
                             && attentionOf(plan, id) == AttentionMode::Fused));
-            if (!summands || !seesNothing(op, partBox(op.annotation, plan.partitions[o], p, outer).ranges))
+            if (!summands || !seesNothing(op, partBox(op, plan.partitions[o], p, outer).ranges))
                 continue;
             m_seesNothing.insert({id, p});
             for (std::size_t slot = 0; slot < outputs.size(); ++slot)

@@ -48,6 +48,15 @@ public:
     {
         return m_summandCount[static_cast<std::size_t>(tensor.index)];
     }
+    /// Whether `summands`, empty for all, make up the value of `box`: those that are missing are zero there,
+    /// since no part that makes them reaches it (a slice of a causal Attention, of keys that it does not
+    /// see).
+    bool isComplete(TensorId tensor, const SummandSet &summands, const IndexMask &box) const;
+    /// Whether two sets of summands hold the same of `box`.
+    bool isSame(TensorId tensor, const SummandSet &a, const SummandSet &b, const IndexMask &box) const
+    {
+        return a == b || (isComplete(tensor, a, box) && isComplete(tensor, b, box));
+    }
     /// Number of the first summand that output `slot` of `op` makes.
     std::int32_t summandBase(OperatorId op, std::size_t slot) const
     {
@@ -117,10 +126,13 @@ public:
 
 private:
     void findEmptyParts(const ExecutionPlan &plan);
+    void noteReach(TensorId tensor, OperatorId op, std::size_t slot);
 
     std::vector<std::vector<PartSpecification>> m_parts{};
     std::vector<bool> m_once{};
     std::vector<std::int32_t> m_summandCount{};
+    /// By tensor and summand: the boxes it is made of, where it does not reach all that others do.
+    std::map<TensorId, std::map<std::int32_t, std::vector<IndexMask>>> m_reach{};
     std::vector<Combination> m_combination{};
     std::vector<TensorId> m_weightTensor{};
     std::vector<std::vector<std::int32_t>> m_summandBase{};

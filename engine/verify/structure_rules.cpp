@@ -100,6 +100,11 @@ private:
                         || m_graph.operators[o].direction != Direction::Optimizer
                         || split.kind != SplitKind::Dimension))
                     return fail(-1, local.name + " is shared out over units that the plan does not have");
+                const bool runsOnce =
+                    m_graph.operators[o].direction == Direction::Optimizer || m_plan.batch.oncePerStep[o];
+                if (split.over == SplitOver::Slices
+                    && (runsOnce || split.dimension == m_plan.batch.operatorDimension[o]))
+                    return fail(-1, local.name + " is cut into slices of what has none");
             }
             if (at(partCount(partition) / unitParts(partition)) != m_plan.placement[o].size())
                 return fail(-1, local.name + " does not have one device per part");
@@ -179,6 +184,8 @@ private:
             if (!isWithin(segment.stage.index, at(m_plan.stageCount)))
                 return fail(
                     device, std::string("a ") + nameOf(segment.kind) + " segment has no stage of the plan");
+            if (segment.slice < 0 || (segment.slice > 0 && !isPass(segment.kind)))
+                return fail(device, std::string("a ") + nameOf(segment.kind) + " segment has no slices");
             std::array<const Instruction *, kQueueCount> before{}; // by queue
             for (const Instruction &instruction : segment.instructions) {
                 std::string reason = checkInstruction(device, instruction);
@@ -189,6 +196,8 @@ private:
                 before[static_cast<std::size_t>(queueOf(instruction))] = &instruction;
                 if (reason.empty() && instruction.kind == InstructionKind::Kernel)
                     reason = checkSegment(segment.kind, instruction);
+                if (reason.empty() && instruction.kind == InstructionKind::Kernel && !instruction.recompute)
+                    reason = checkSlice(segment, instruction);
                 if (reason.empty() && isMessage(instruction.kind) && !tags.insert(instruction.tag).second)
                     reason = "the tag " + std::to_string(instruction.tag) + " is used twice on one device";
                 if (!reason.empty())
@@ -414,6 +423,17 @@ private:
             && (!isWithin(instruction.peer.index, m_plan.devices.size()) || instruction.peer.index == device))
             return "a send or receive names no other device";
         return {};
+    }
+
+    /// Views tell slices apart by the segment.
+    std::string checkSlice(const Segment &segment, const Instruction &instruction) const
+    {
+        const Partition &partition = m_plan.partitions[at(instruction.op.index)];
+        if (sliceCount(partition) == 1 || sliceOf(partition, instruction.part) == segment.slice)
+            return {};
+        return "slice " + std::to_string(sliceOf(partition, instruction.part)) + " of "
+            + m_graph.at(instruction.op).name + " runs in a segment of slice "
+            + std::to_string(segment.slice);
     }
 
     /// Views and statistics tell forward from backward by the segment.

@@ -305,7 +305,7 @@ TEST_F(SessionStoreTest, TheLockDiesWithItsProcess)
         auto opened = SessionStore::open(path);
         const bool works = opened && !opened->contents.readOnly && opened->store.setView({{"by", "child"}});
         const char answer = works ? 'y' : 'n';
-        static_cast<void>(write(ready[1], &answer, 1) == 1);
+        static_cast<void>(::write(ready[1], &answer, 1) == 1);
         pause();
         _exit(0);
     }

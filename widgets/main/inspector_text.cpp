@@ -193,6 +193,9 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
         sheet.row(tr("Ring"),
             tr("keys and values go round %1 devices, a part in each turn")
                 .arg(decision.partition.splits.back().parts));
+    if (sliceCount(decision.partition) > 1)
+        sheet.row(tr("Slices"),
+            tr("%1, which run through the stages one behind another").arg(sliceCount(decision.partition)));
     sheet.row(tr("Precision"), escaped(toString(decision.precision)));
     if (op.kind == OperatorKind::Attention)
         sheet.row(tr("Probabilities"),

@@ -8,6 +8,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace planloom {
@@ -59,6 +60,10 @@ private:
 void cutIntoBlocks(const TimelineScene &scene, DeviceLane &lane)
 {
     LeastDecided least(scene.decidedBy);
+    std::set<StageId> sliced;
+    for (const Segment &segment : scene.plan->devices[static_cast<std::size_t>(lane.device.index)].segments)
+        if (segment.slice > 0)
+            sliced.insert(segment.stage);
     const SpanColumns &spans = scene.timeline->spans;
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> known; // segment, micro-batch
     for (std::size_t row = lane.compute.begin; row < lane.compute.end; ++row) {
@@ -74,6 +79,8 @@ void cutIntoBlocks(const TimelineScene &scene, DeviceLane &lane)
                 TimelineBlock block{spans.start[row], end, found ? found->kind : SegmentKind::Forward,
                     found ? found->stage : StageId{}, spans.microBatch[row], {row, row + 1}};
                 block.segment = spans.segment[row];
+                if (found && isPass(found->kind) && sliced.contains(found->stage))
+                    block.slice = found->slice;
                 if (found)
                     block.decidedBy = least.of(block.segment, *found);
                 lane.blocks.push_back(block);
@@ -125,9 +132,11 @@ WarmUp warmUpOf(const DeviceLane &lane)
         if (warmUp.count == 0) {
             warmUp.stage = block.stage;
             warmUp.begin = block.begin;
-            warmUp.each = block.end - block.begin;
         }
-        ++warmUp.count;
+        if (block.slice <= 0) // micro-batches count, not their slices
+            ++warmUp.count;
+        if (warmUp.count == 1)
+            warmUp.each += block.end - block.begin;
         warmUp.end = block.end;
     }
     return warmUp;

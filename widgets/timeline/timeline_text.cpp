@@ -93,16 +93,18 @@ std::string bucketOf(const DeviceProgram &program, const Segment &segment)
 
 std::string labelOf(const TimelineBlock &block)
 {
+    const std::string number = std::to_string(block.microBatch)
+        + (block.slice < 0 ? std::string{} : "." + std::to_string(block.slice));
     switch (block.kind) {
     case SegmentKind::Prologue:
         return "Once";
     case SegmentKind::Forward:
-        return "F" + std::to_string(block.microBatch);
+        return "F" + number;
     case SegmentKind::Backward:
     case SegmentKind::InputGradient:
-        return "B" + std::to_string(block.microBatch);
+        return "B" + number;
     case SegmentKind::WeightGradient:
-        return "W" + std::to_string(block.microBatch);
+        return "W" + number;
     case SegmentKind::Transfer:
         return "T" + std::to_string(block.microBatch);
     case SegmentKind::Reduce:
@@ -325,6 +327,8 @@ std::string sentenceOf(const TimelineScene &scene, const DeviceLane &lane, std::
     std::string sentence = wordOf(of.kind);
     if (of.isOrdered())
         sentence += " of micro-batch " + std::to_string(of.microBatch);
+    if (of.slice >= 0)
+        sentence += ", slice " + std::to_string(of.slice);
     if (of.stage.valid())
         sentence += ", stage " + std::to_string(of.stage.index);
     return sentence + " on " + deviceWord(scene.cluster) + " " + std::to_string(lane.device.index) + ", "

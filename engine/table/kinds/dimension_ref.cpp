@@ -115,4 +115,34 @@ Result<DimensionRef> dimensionAt(const nlohmann::json &object, const std::string
     return ref;
 }
 
+Result<PartsAlong> parsePartsAlong(TextCursor &cursor)
+{
+    PartsAlong rule;
+    TRY(rule.dimension, parseDimension(cursor));
+    if (!cursor.takeWord("by"))
+        return cursor.expected("'by' and a number of parts");
+    TRY(const auto parts, cursor.integer("a number of parts", 1, kMostCount));
+    rule.parts = static_cast<std::int32_t>(parts);
+    return rule;
+}
+
+std::string print(const PartsAlong &rule)
+{
+    return print(rule.dimension) + " by " + std::to_string(rule.parts);
+}
+
+void write(const PartsAlong &rule, nlohmann::json &json)
+{
+    json["dimension"] = toJson(rule.dimension);
+    json["parts"] = rule.parts;
+}
+
+Result<PartsAlong> partsAlongAt(const nlohmann::json &json, const std::string &where)
+{
+    PartsAlong rule;
+    TRY(rule.dimension, dimensionAt(json, where));
+    TRY(rule.parts, countAt(json, "parts", where, 1));
+    return rule;
+}
+
 } // namespace planloom

@@ -35,6 +35,17 @@ struct DimensionRef {
 Result<DimensionRef> parseDimension(TextCursor &cursor);
 std::string print(const DimensionRef &dimension);
 nlohmann::json toJson(const DimensionRef &ref);
+/// The members "dimension" and "parts" of a rule that cuts along a dimension, and their text "batch by 2".
+struct PartsAlong {
+    DimensionRef dimension{};
+    std::int32_t parts = 2;
+};
+Result<PartsAlong> parsePartsAlong(TextCursor &cursor);
+std::string print(const PartsAlong &rule);
+void write(const PartsAlong &rule, nlohmann::json &json);
+/// @param json  may have other members: who reads them refuses what is nobody's
+Result<PartsAlong> partsAlongAt(const nlohmann::json &json, const std::string &where);
+
 /// The member "dimension" of `object`, which is at `parent` in its document.
 Result<DimensionRef> dimensionAt(const nlohmann::json &object, const std::string &parent);
 

@@ -64,6 +64,8 @@ std::optional<Aspect> clashOf(const OperatorMeaning &a, const OperatorMeaning &b
         || (a.coshardKeeps && b.coshardKeeps && *a.coshardKeeps != *b.coshardKeeps)
         || (!a.ring.empty() && !b.ring.empty() && a.ring != b.ring))
         return Aspect::Coshard;
+    if (intersection(a.slices, b.slices).isEmpty())
+        return Aspect::Slices;
     if (intersection(a.stage, b.stage).isEmpty())
         return Aspect::Stage;
     // What is recomputed together is a group; an operator is in one.

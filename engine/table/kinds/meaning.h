@@ -45,7 +45,8 @@ enum class Aspect : std::uint8_t {
     Sharding,
     Precision,
     Attention,
-    WeightVersions
+    WeightVersions,
+    Slices
 };
 
 /// The splits allowed along one axis of the mesh.
@@ -65,6 +66,7 @@ struct OperatorMeaning {
     AllowedPlaceSnapshot place{}; ///< op-assign; null is anywhere. Shared: the devices may be many thousands.
     Allowed<Split> coshard{}; ///< Parts on one device, one after the other.
     std::optional<bool> coshardKeeps{}; ///< Whether those parts keep what their backward operators read.
+    Allowed<Split> slices{}; ///< Of its stage: see plan/slices.h.
     Allowed<std::int32_t> stage{};
     std::optional<RecomputePer> recompute{};
     std::optional<OptimizerShardingRule> sharding{};
@@ -126,6 +128,12 @@ template<> struct RuleMeaning<InFlightRule> {
     /// The stages that the rule limits. @return InvalidInput if there is no such stage
     static Result<std::vector<std::int32_t>> stagesOf(const InFlightRule &rule, std::int32_t stageCount);
 };
+template<> struct RuleMeaning<InterleaveRule> {
+    /// The stages of the pairs that the rule makes: (of the first block, of the second).
+    /// @return InvalidInput if there is no such stage or micro-batch, or a block would run beside itself
+    static Result<std::vector<std::pair<std::int32_t, std::int32_t>>> pairsOf(
+        const InterleaveRule &rule, std::int32_t stageCount, std::int32_t microBatches);
+};
 /// Decides nothing: held against the simulated step (engine/analyse/limits.h).
 template<> struct RuleMeaning<LimitRule> {
 };
@@ -145,6 +153,15 @@ template<> struct RuleMeaning<CoshardRule> {
         const RowSetting &setting, const CoshardRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const CoshardRule &rule, OperatorId op);
+};
+/// Passes by what has no such dimension, and what runs once per step.
+template<> struct RuleMeaning<SliceRule> {
+    static constexpr bool sameForAll = false;
+    static Result<void> check(const RowSetting &setting, const SliceRule &rule);
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const SliceRule &rule, const std::vector<OperatorId> &selected);
+    static Result<std::optional<OperatorMeaning>> of(
+        const RowSetting &setting, const SliceRule &rule, OperatorId op);
 };
 template<> struct RuleMeaning<OpAssignRule> {
     static constexpr bool sameForAll = true;

@@ -114,4 +114,23 @@ Result<std::vector<std::int32_t>> RuleMeaning<InFlightRule>::stagesOf(
     return stages;
 }
 
+Result<std::vector<std::pair<std::int32_t, std::int32_t>>> RuleMeaning<InterleaveRule>::pairsOf(
+    const InterleaveRule &rule, std::int32_t stageCount, std::int32_t microBatches)
+{
+    if (const std::int32_t last = std::max(rule.stage, rule.secondStage); last >= stageCount)
+        return invalidRule("there is no stage " + std::to_string(last) + ": the plan has "
+            + counted(stageCount, "stage") + ", numbered from 0");
+    if (std::abs(rule.microBatchOffset) >= microBatches)
+        return invalidRule("no two micro-batches are " + std::to_string(std::abs(rule.microBatchOffset))
+            + " apart: the plan has " + std::to_string(microBatches));
+    if (rule.microBatchOffset == 0 && rule.first == rule.second && rule.stage == rule.secondStage)
+        return invalidRule("a block cannot run beside itself");
+    if (rule.stage >= 0)
+        return std::vector{std::pair(rule.stage, rule.secondStage)};
+    std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
+    for (std::int32_t s = 0; s < stageCount; ++s)
+        pairs.emplace_back(s, s);
+    return pairs;
+}
+
 } // namespace planloom

@@ -287,6 +287,24 @@ TEST(Hold, LeavesThePlanAsItIsAndSaysItInRows)
     }
 }
 
+TEST(Hold, LeavesSlicesToTheirRow)
+{
+    const GestureContext context =
+        gpt(2, "mesh tp=2\nsplit all : heads over tp\nslice layer:* : sequence by 2\n");
+    const auto operators = forward(context, "layer:1");
+    const Proposal proposal = proposeHold(context, operators);
+    ASSERT_FALSE(proposal.refusal);
+    const Plan plan = planAfter(context, proposal);
+    bool sliced = false;
+    for (const OperatorId op : operators) {
+        const auto at = static_cast<std::size_t>(op.index);
+        EXPECT_EQ(plan.decisions[at].partition, context.plan->decisions[at].partition);
+        EXPECT_EQ(plan.decisions[at].devices, context.plan->decisions[at].devices);
+        sliced = sliced || sliceCount(plan.decisions[at].partition) == 2;
+    }
+    EXPECT_TRUE(sliced);
+}
+
 TEST(Free, TakesOperatorsOutOfTheRowsThatSpeakOfThem)
 {
     const GestureContext context = gpt(4,

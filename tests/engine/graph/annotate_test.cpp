@@ -582,7 +582,10 @@ void expectSplitsAgree(const Case &item)
             const Partition partition{{planloom::Split{SplitKind::Dimension, dimension, parts}}};
             Array sum(whole.shape);
             for (std::int32_t part = 0; part < parts; ++part) {
-                const PartBox box = partBox(annotation, partition, part);
+                Operator op;
+                op.kind = item.kind;
+                op.annotation = annotation;
+                const PartBox box = partBox(op, partition, part);
                 std::vector<Array> local;
                 for (std::size_t slot = 0; slot < inputs.size(); ++slot) {
                     local.push_back(sliceOf(inputs[slot],

@@ -118,7 +118,7 @@ TEST(Partition, OfTheValueDividesLinearInputsAndOutputs)
     EXPECT_EQ(toString(inputView(graph, op, partition, 14, 0)), "[0:4 0:6 4:6] 1/2");
     EXPECT_EQ(toString(inputView(graph, op, partition, 14, 1)), "[4:6 0:10]");
     EXPECT_EQ(toString(outputView(graph, op, partition, 14, 0)), "[0:4 0:6 0:10] 6/8");
-    const PartBox box = partBox(op.annotation, partition, 14);
+    const PartBox box = partBox(op, partition, 14);
     EXPECT_EQ(box.value, (ValueMask{1, 2}));
     EXPECT_EQ(box.replica, 1);
     EXPECT_EQ(box.ranges, (std::vector<Range>{{0, 4}, {0, 6}, {4, 6}, {0, 10}}));
@@ -338,8 +338,8 @@ TEST(Partition, PartsTileTheirTensors)
                 for (const std::int64_t offset : offsets(view.index, shape))
                     ++made[{offset, view.value.index}];
                 // partBox and maskOf give the same box.
-                ASSERT_EQ(maskOf(op.annotation, terms, shape, partBox(op.annotation, partition, part).ranges),
-                    view.index);
+                ASSERT_EQ(
+                    maskOf(op.annotation, terms, shape, partBox(op, partition, part).ranges), view.index);
             }
             ASSERT_EQ(static_cast<std::int64_t>(made.size()), elementCount(shape) * expectedSummands);
             for (const auto &[key, times] : made)

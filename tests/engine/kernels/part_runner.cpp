@@ -226,7 +226,7 @@ Result<void> runParts(const Graph &graph, const Operator &op, const Partition &p
         }
     }
     for (std::int32_t part = 0; part < partCount(partition); ++part) {
-        const PartBox box = partBox(op.annotation, partition, part);
+        const PartBox box = partBox(op, partition, part);
         KernelCall call;
         call.op = &op;
         call.ranges = box.ranges;

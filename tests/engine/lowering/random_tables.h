@@ -28,6 +28,7 @@ public:
         m_placement.draw(m_table);
         drawSchedule();
         drawCoshard();
+        drawSlices();
         if (m_options.recompute)
             drawRecompute();
         drawSharding();
@@ -39,6 +40,7 @@ public:
             drawOrderOfBlocks();
             drawInFlight();
             drawCommunication();
+            drawInterleaving();
         }
         if (m_options.weightVersions)
             drawWeightVersions();
@@ -125,6 +127,27 @@ private:
                 add(selectSet({op->name}),
                     CoshardRule{{.name = op->annotation.dimensions[dimension].name}, *parts});
         }
+    }
+
+    /// Along the sequence: of all, or of most operators.
+    void drawSlices()
+    {
+        if (!m_dice.chance(0.15))
+            return;
+        auto names = m_dice.some(0.9);
+        add(names.empty() || m_dice.chance(0.6) ? selectAll() : selectSet(std::move(names)),
+            SliceRule{{.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Sequence},
+                m_dice.chance(0.7) ? 2 : 4});
+    }
+
+    /// Two blocks of a stage, or of every stage, side by side.
+    void drawInterleaving()
+    {
+        if (!m_dice.chance(0.1))
+            return;
+        InterleaveRule rule;
+        rule.microBatchOffset = m_dice.number(-2, 2);
+        add(selectAll(), rule);
     }
 
     void drawRecompute()

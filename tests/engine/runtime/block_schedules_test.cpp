@@ -12,6 +12,7 @@
 
 #include <cctype>
 #include <ostream>
+#include <random>
 #include <set>
 
 namespace planloom {
@@ -59,7 +60,7 @@ TEST_P(BlockSchedules, LikeTheModelOnOneDevice)
     }
     const std::string rows = given.rows;
     EXPECT_EQ(split, rows.find("split-backward") != rows.npos || rows.find("zb-h1") != rows.npos);
-    EXPECT_EQ(sliced, rows.find("combined-1f1b") != rows.npos);
+    EXPECT_EQ(sliced, rows.find("combined-1f1b") != rows.npos || rows.find("interleave") != rows.npos);
     const auto report = verify(*plan);
     ASSERT_TRUE(report) << describe(report.error());
     ASSERT_TRUE(report->ok()) << report->failure->reason;
@@ -120,6 +121,16 @@ const BlockPlan kBlockPlans[] = {{kMlpOfThree, "split-backward all", 1},
         "schedule combined-1f1b\nsplit-backward all",
         4},
     {kT5OfOne, "mesh x=2\nsplit all : heads over x\nmicro-batches 2\nschedule combined-1f1b", 2},
+    {kGptOfTwo, "mesh x=2\nsplit all : heads over x\nmicro-batches 4\ninterleave forward with backward at -1",
+        2},
+    {kGptOfTwo,
+        "mesh x=2\nsplit all : heads over x\nmicro-batches 2\ninterleave forward with forward at +1\n"
+        "schedule gpipe\nrecompute layer:* per layer",
+        2},
+    {kGptOfTwo,
+        "mesh x=2\nsplit all : heads over x\nmicro-batches 4\nsplit-backward all\n"
+        "interleave forward with weight-gradient at -1",
+        2},
     {kGptOfTwo,
         "micro-batches 2\nsplit all : batch by 2\nstage layer:0 : 0\nplace layer:0 : devices 0,1\n"
         "stage layer:1 : 1\nplace layer:1 : devices 1,0\nschedule chimera",
@@ -138,6 +149,58 @@ const BlockPlan kBlockPlans[] = {{kMlpOfThree, "split-backward all", 1},
         "communicate in:*.ff gathers after name:*.attn.out_proj",
         2},
     {kSwinOfTwo, "split-backward all\nmicro-batches 2", 1}, {kEvoformerOfTwo, "split-backward all", 1}};
+
+/// Any pairs of blocks, under any schedule: accepted and equal, or refused where they wait for one another.
+TEST(InterleavedRows, RunLikeTheModelOrAreRefused)
+{
+    const GraphSnapshot graph = trainingStep(kGptOfTwo);
+    const auto reference = loweredRows(graph, "", 1);
+    ASSERT_TRUE(reference);
+    int accepted = 0;
+    int refused = 0;
+    for (std::uint32_t seed = 0; seed < 80; ++seed) {
+        std::mt19937 random(seed);
+        const auto below = [&random](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
+        constexpr const char *kSchedules[] = {"sequential", "gpipe", "1f1b", "zb-h1", "combined-1f1b"};
+        constexpr const char *kPasses[] = {"forward", "backward", "weight-gradient"};
+        std::string rows = "mesh tp=2 pp=2\nsplit all : heads over tp\nmicro-batches 4\n";
+        if (below(4) > 0)
+            rows += "stage layer:1 : 1\nplace layer:1 : pp=1\nplace layer:0 : pp=0\n";
+        rows += std::string("schedule ") + kSchedules[below(5)] + "\n";
+        if (below(3) == 0)
+            rows += "split-backward all\n";
+        if (below(3) == 0)
+            rows += "slice all : sequence by 2\n";
+        for (int n = 1 + below(2); n > 0; --n) {
+            const std::string stage = below(2) == 0 ? "" : " stage " + std::to_string(below(2));
+            rows += std::string("interleave ") + kPasses[below(3)] + stage + " with " + kPasses[below(3)];
+            if (const int offset = below(7) - 3; offset != 0)
+                rows += " at " + std::to_string(offset);
+            rows += "\n";
+        }
+        SCOPED_TRACE(rows);
+        const auto plan = loweredRows(graph, rows, 4);
+        if (!plan) {
+            EXPECT_EQ(plan.error().where.rfind("row:", 0), 0U) << describe(plan.error());
+            ++refused;
+            continue;
+        }
+        ++accepted;
+        const auto report = verify(*plan);
+        ASSERT_TRUE(report) << describe(report.error());
+        ASSERT_TRUE(report->ok()) << report->failure->reason;
+        RunOptions options;
+        options.keepGradients = true;
+        options.randomWeights = true;
+        const auto outcome = runOnCpu(*plan, options);
+        ASSERT_TRUE(outcome) << describe(outcome.error());
+        const auto check = checkAgainst(*reference, *plan, *outcome, options);
+        ASSERT_TRUE(check) << describe(check.error());
+        EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
+    }
+    EXPECT_GT(accepted, 10);
+    EXPECT_GT(refused, 10);
+}
 
 TEST(Bidirectional, GalleryPlanIsTheModel)
 {

@@ -78,6 +78,15 @@ template<> struct RandomRule<CoshardRule> {
     }
 };
 
+template<> struct RandomRule<SliceRule> {
+    static SliceRule make(RandomValues &random)
+    {
+        SliceRule slice{.dimension = randomDimension(random)};
+        slice.parts = random.number(1, 8);
+        return slice;
+    }
+};
+
 template<> struct RandomRule<OpAssignRule> {
     static OpAssignRule make(RandomValues &random)
     {
@@ -201,6 +210,18 @@ template<> struct RandomRule<PrecisionRule> {
 
 template<> struct RandomRule<InFlightRule> {
     static InFlightRule make(RandomValues &random) { return {random.number(1, 20), random.number(-1, 5)}; }
+};
+
+template<> struct RandomRule<InterleaveRule> {
+    static InterleaveRule make(RandomValues &random)
+    {
+        InterleaveRule rule{.first = static_cast<Pass>(random.number(0, 3)),
+            .second = static_cast<Pass>(random.number(0, 3)),
+            .stage = random.number(-1, 3),
+            .microBatchOffset = random.number(-3, 3)};
+        rule.secondStage = rule.stage < 0 ? -1 : random.number(0, 3);
+        return rule;
+    }
 };
 
 template<> struct RandomRule<LimitRule> {

@@ -102,6 +102,9 @@ std::vector<Subject> subjects()
         subjectOf("mlp bf16 zero1", precisePlan(mlp, "zero1:micro-batches=2", 2, "precision all : bf16")));
     list.push_back(
         subjectOf("mlp bf16 zero3", precisePlan(mlp, "zero3:micro-batches=2", 2, "precision all : bf16")));
+    list.push_back(subjectOf("gpt slices",
+        planOf(
+            gpt, 2, "micro-batches 2\nslice all : sequence by 2\nmesh tp=2\nsplit all : heads over tp\n")));
     list.push_back(
         subjectOf("gpt zb-h1 pipeline", galleryPlan(gpt, "pipeline:schedule=zb-h1,micro-batches=4", 2)));
     list.push_back(

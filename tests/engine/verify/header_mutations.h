@@ -89,6 +89,10 @@ inline std::vector<Mutation> headerMutations()
             static_cast<std::size_t>(split.parts), 1 + static_cast<std::int64_t>(dice.below(4)));
         return true;
     }));
+    add("split over slices", onSplit([](ExecutionPlan &, std::size_t, Split &split, Dice &) {
+        split.over = split.over == SplitOver::Slices ? SplitOver::Devices : SplitOver::Slices;
+        return true;
+    }));
     add("axis of split", onSplit([](ExecutionPlan &, std::size_t, Split &split, Dice &) {
         split.axis += "x";
         return true;

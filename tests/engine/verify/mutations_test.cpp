@@ -73,6 +73,11 @@ protected:
         list.push_back(galleryPlan(mlp, "pipedream-2bw:micro-batches=4", 2));
         list.push_back(precisePlan(gpt, "pipeline:schedule=1f1b,micro-batches=2", 2,
             "weight-versions all : 2\nprecision all : bf16"));
+        const auto table =
+            parseTable("micro-batches 2\nslice all : sequence by 2\nmesh tp=2\nsplit all : heads over tp\n");
+        const auto completion = completePlan(gpt, 2, *table);
+        EXPECT_TRUE(completion && !firstError(*completion));
+        list.push_back(*lower(completion->plan, *clusterNamed("cpu:2")));
         return list;
     }
 

@@ -394,6 +394,14 @@ inline std::vector<Mutation> programMutations()
         segment.stage.index = dice.near(segment.stage.index);
         return true;
     });
+    add("slice of segment", [](ExecutionPlan &plan, Dice &dice) {
+        DeviceProgram &device = dice.of(plan.devices);
+        if (device.segments.empty())
+            return false;
+        Segment &segment = dice.of(device.segments.edit());
+        segment.slice = dice.near(segment.slice);
+        return true;
+    });
     add("segment deleted", [](ExecutionPlan &plan, Dice &dice) {
         return eraseOne(dice.of(plan.devices).segments.edit(), dice);
     });

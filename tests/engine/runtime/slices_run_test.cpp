@@ -1,0 +1,202 @@
+// Stages in slices: proven, run, and compared with the model on one device.
+
+#include "engine/runtime/check.h"
+#include "engine/verify/verify.h"
+
+#include "tests/engine/lowering/models_for_tests.h"
+#include "tests/engine/lowering/sliced_models.h"
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <random>
+
+namespace planloom {
+namespace {
+
+void expectSlicedLikeTheModel(const GraphSnapshot &graph, const ExecutionPlan &plan)
+{
+    const auto report = verify(plan);
+    ASSERT_TRUE(report) << describe(report.error());
+    ASSERT_TRUE(report->ok()) << report->failure->reason;
+    RunOptions options;
+    options.keepGradients = true;
+    options.randomWeights = true;
+    options.steps = 2;
+    const auto outcome = runOnCpu(plan, options);
+    ASSERT_TRUE(outcome) << describe(outcome.error());
+    const auto reference = slicedPlan(graph, "", 1);
+    ASSERT_TRUE(reference);
+    const auto check = checkAgainst(*reference, plan, *outcome, options);
+    ASSERT_TRUE(check) << describe(check.error());
+    EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
+}
+
+std::int32_t mostSlices(const ExecutionPlan &plan)
+{
+    std::int32_t most = 0;
+    for (const DeviceProgram &device : plan.devices)
+        for (const Segment &segment : device.segments)
+            most = std::max(most, segment.slice + 1);
+    return most;
+}
+
+struct SlicedRun {
+    const char *model;
+    const char *rows;
+    std::int32_t devices;
+    std::int32_t slices;
+};
+
+std::ostream &operator<<(std::ostream &out, const SlicedRun &run)
+{
+    return out << run.model << " " << run.rows;
+}
+
+class SlicedRuns : public testing::TestWithParam<SlicedRun>
+{
+};
+
+TEST_P(SlicedRuns, AreLikeTheModelOnOneDevice)
+{
+    const SlicedRun &given = GetParam();
+    const GraphSnapshot graph = trainingStep(given.model);
+    const auto plan = slicedPlan(graph, given.rows, given.devices);
+    ASSERT_TRUE(plan) << describe(plan.error());
+    EXPECT_EQ(mostSlices(*plan), given.slices);
+    expectSlicedLikeTheModel(graph, *plan);
+}
+
+constexpr const char *kGptInSlices = "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24";
+constexpr const char *kLlamaInSlices =
+    "zoo:llama?layers=2&hidden=16&heads=4&kv_heads=2&seq=8&batch=4&vocab=24";
+constexpr const char *kT5InSlices = "zoo:t5?layers=1&hidden=16&heads=4&src=8&tgt=4&batch=4&vocab=24";
+
+#define TWO_STAGES                                                                                           \
+    "micro-batches 4\nstage layer:1 : 1\nplace layer:1 : devices 1\nplace layer:0 : devices 0\n"
+
+const SlicedRun kSlicedRuns[] = {{kGptInSlices, "slice all : sequence by 2", 1, 2},
+    {kGptInSlices, "slice all : sequence by 8\nmicro-batches 2", 1, 8},
+    {kLlamaInSlices, "slice all : sequence by 4\nmicro-batches 2", 1, 4},
+    {kGptInSlices, TWO_STAGES "slice all : sequence by 4\nschedule gpipe", 2, 4},
+    {kGptInSlices, TWO_STAGES "slice all : sequence by 2\nschedule 1f1b", 2, 2},
+    {kLlamaInSlices, TWO_STAGES "slice all : sequence by 2\nschedule 1f1b", 2, 2},
+    {kGptInSlices, TWO_STAGES "slice layer:1 : sequence by 2\nschedule 1f1b", 2, 2},
+    {kGptInSlices, TWO_STAGES "slice layer:0 : sequence by 4\nslice layer:1 : sequence by 2", 2, 4},
+    {kGptInSlices, TWO_STAGES "slice all : sequence by 2\nschedule zb-h1", 2, 2},
+    {kGptInSlices, TWO_STAGES "slice all : sequence by 2\nschedule combined-1f1b", 2, 2},
+    {kGptInSlices, TWO_STAGES "slice all : sequence by 2\nschedule interleaved", 2, 2},
+    {kGptInSlices, TWO_STAGES "slice all : sequence by 2\nschedule 1f1b\nrecompute layer:* per layer", 2, 2},
+    {kGptInSlices, TWO_STAGES "slice all : sequence by 2\nschedule 1f1b\nrecompute layer:* per operator", 2,
+        2},
+    {kGptInSlices, TWO_STAGES "slice all : sequence by 2\nschedule gpipe\nin-flight 1 stage 0", 2, 2},
+    {kGptInSlices, TWO_STAGES "slice all : sequence by 2\noffload all : activations", 2, 2},
+    {kGptInSlices, TWO_STAGES "slice all : sequence by 2\nattention all : plain", 2, 2},
+    {kGptInSlices, "slice all : sequence by 2\nmesh x=2\nsplit all : heads over x", 2, 2},
+    {kGptInSlices, "slice all : sequence by 2\nmesh x=2\nsplit all : sequence over x\nmicro-batches 2", 2, 2},
+    {kLlamaInSlices, "slice all : sequence by 4\nmesh x=2\nsplit all : sequence over x", 2, 4},
+    {kGptInSlices, "slice all : sequence by 2\nmesh x=2\nsplit kind:Attention : t by 2 over x", 2, 2},
+    {kGptInSlices, "slice all : sequence by 2\nmesh x=2\nsplit all : hidden over x", 2, 2},
+    {kGptInSlices, "slice all : sequence by 2\nmesh dp=2\nsplit all : batch over dp\nzero1 all over dp", 2,
+        2},
+    {kGptInSlices,
+        "slice all : sequence by 2\nmesh dp=2\nsplit all : batch over dp\nzero2 all over dp\nmicro-batches 2",
+        2, 2},
+    {kGptInSlices,
+        "slice all : sequence by 2\nmesh dp=2\nsplit all : batch over dp\nzero3 all over dp\nmicro-batches 2",
+        2, 2},
+    {kGptInSlices,
+        "slice all : sequence by 2\nmesh dp=2\nsplit all : batch over dp\nzero3 all over dp keep\n"
+        "recompute layer:* per layer\nsplit-backward all\nmicro-batches 2",
+        2, 2},
+    {kGptInSlices,
+        "slice all : sequence by 2\nmesh dp=2 tp=2 pp=2\nsplit all : batch over dp\nsplit all : heads over "
+        "tp\n"
+        "stage layer:1 : 1\nplace layer:1 : pp=1\nplace layer:0 : pp=0\nschedule 1f1b\nmicro-batches 2",
+        8, 2},
+    {kGptInSlices,
+        "slice all : sequence by 2\nmicro-batches 2\nsplit all : batch by 2\nstage layer:0 : 0\n"
+        "place layer:0 : devices 0,1\nstage layer:1 : 1\nplace layer:1 : devices 1,0\nschedule chimera",
+        2, 2},
+    {kT5InSlices, "slice in:decoder.block.0.feed_forward : sequence by 2\nmicro-batches 2", 1, 2},
+    {kGptInSlices, "slice in:h.0 : sequence by 2\ncoshard in:h.1.mlp : batch by 2", 1, 2}};
+
+#undef TWO_STAGES
+
+INSTANTIATE_TEST_SUITE_P(Plans, SlicedRuns, testing::ValuesIn(kSlicedRuns),
+    [](const auto &info) { return std::to_string(info.index); });
+
+TEST(SlicedRuns, OfWindowsAreLikeTheModel)
+{
+    for (const std::int64_t window : {1, 2, 3, 6}) {
+        SCOPED_TRACE(window);
+        const GraphSnapshot graph = attentionOverSequence(true, window);
+        const auto plan = slicedPlan(graph, "slice all : sequence by 4", 1);
+        ASSERT_TRUE(plan) << describe(plan.error());
+        expectSlicedLikeTheModel(graph, *plan);
+    }
+}
+
+TEST(SlicedRuns, OfScaleUnitsAreLikeTheModel)
+{
+    const GraphSnapshot graph = trainingStep("zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=16&vocab=24");
+    const auto table =
+        parseTable("mesh dp=4\nsplit all : batch over dp\nslice all : sequence by 2\nmicro-batches 2");
+    CompletionOptions options;
+    options.units = UseUnits::WherePossible;
+    const auto completion = completePlan(graph, 4, *table, options);
+    ASSERT_TRUE(completion && !firstError(*completion));
+    ASSERT_EQ(completion->plan.units.count, 4);
+    const auto plan = lower(completion->plan, *clusterNamed("cpu:4"));
+    ASSERT_TRUE(plan) << describe(plan.error());
+    EXPECT_EQ(mostSlices(*plan), 2);
+    expectSlicedLikeTheModel(graph, *plan);
+}
+
+/// Any size, any number of slices, any schedule, with and without splits over devices: accepted, and equal.
+TEST(SlicedRuns, OfAnySizeAreLikeTheModel)
+{
+    constexpr int kPlans = 60;
+    for (std::uint32_t seed = 0; seed < kPlans; ++seed) {
+        std::mt19937 random(seed);
+        const auto oneOf = [&random](std::initializer_list<std::int32_t> values) {
+            return *(
+                values.begin() + std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random));
+        };
+        const std::int32_t layers = oneOf({1, 2, 3});
+        const std::int32_t slices = oneOf({2, 3, 4});
+        const std::int32_t microBatches = oneOf({1, 2, 4});
+        const std::int32_t shards = oneOf({1, 1, 2});
+        const std::string model = std::string(seed % 2 == 0 ? "zoo:gpt" : "zoo:llama")
+            + "?layers=" + std::to_string(layers)
+            + "&hidden=8&heads=2&seq=" + std::to_string(slices * shards * oneOf({1, 2}))
+            + "&batch=" + std::to_string(microBatches * shards * oneOf({1, 2})) + "&vocab=12"
+            + (seed % 2 == 0 ? "" : "&kv_heads=2");
+        std::string rows = "slice all : sequence by " + std::to_string(slices) + "\nmicro-batches "
+            + std::to_string(microBatches) + "\nmesh x=" + std::to_string(shards)
+            + " pp=" + std::to_string(layers) + "\n";
+        for (std::int32_t s = 0; layers > 1 && s < layers; ++s)
+            rows += "stage layer:" + std::to_string(s) + " : " + std::to_string(s)
+                + "\nplace layer:" + std::to_string(s) + " : pp=" + std::to_string(s) + "\n";
+        constexpr const char *kSplits[] = {"batch", "heads", "sequence"};
+        if (shards > 1)
+            rows += std::string("split all : ") + kSplits[oneOf({0, 1, 2})] + " over x\n";
+        constexpr const char *kSchedules[] = {"gpipe", "1f1b", "sequential", "zb-h1", "combined-1f1b"};
+        rows += std::string("schedule ") + kSchedules[oneOf({0, 1, 2, 3, 4})] + "\n";
+        if (oneOf({0, 0, 1}) > 0)
+            rows += "recompute layer:* per layer\n";
+        if (oneOf({0, 0, 1}) > 0)
+            rows += "split-backward all\n";
+        SCOPED_TRACE(model + "\n" + rows + "seed " + std::to_string(seed));
+        const GraphSnapshot graph = trainingStep(model);
+        const auto plan = slicedPlan(graph, rows, shards * layers);
+        ASSERT_TRUE(plan) << describe(plan.error());
+        EXPECT_EQ(mostSlices(*plan), slices);
+        expectSlicedLikeTheModel(graph, *plan);
+        if (HasFatalFailure() || HasNonfatalFailure())
+            return;
+    }
+}
+
+} // namespace
+} // namespace planloom
