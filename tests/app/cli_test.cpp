@@ -212,7 +212,7 @@ TEST_F(Cli, EveryRowIsRecognisedAsARow)
             << word << ": " << outcome.output;
         ++count;
     }
-    EXPECT_EQ(count, 20) << expected;
+    EXPECT_EQ(count, 21) << expected;
 }
 
 TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)
