@@ -398,6 +398,32 @@ TYPED_TEST(CommunicatorTest, BroadcastComesFromTheFirstMember)
     }
 }
 
+TYPED_TEST(CommunicatorTest, AShiftComesFromTheMemberBefore)
+{
+    for (std::int32_t n = 1; n <= 5; ++n) {
+        std::vector<DeviceId> members = everyone(n);
+        std::rotate(members.begin(), members.begin() + n / 2, members.end());
+        TypeParam world{n, {members}};
+        // Member i has i + 1 elements.
+        const auto valuesOf = [&](std::size_t member) {
+            return Values(member % members.size() + 1, static_cast<float>(member % members.size()));
+        };
+        std::vector<Values> out(members.size());
+        world.run([&](Communicator &end) {
+            const auto me = static_cast<std::size_t>(
+                std::find(members.begin(), members.end(), end.device()) - members.begin());
+            Values in = valuesOf(me);
+            out[me] = Values(valuesOf(me + members.size() - 1).size(), -1.0F);
+            const auto sent = static_cast<std::int64_t>(in.size());
+            const auto received = static_cast<std::int64_t>(out[me].size());
+            EXPECT_TRUE(end.shift(0, bufferOf(in, {sent}), bufferOf(out[me], {received})));
+            EXPECT_FALSE(end.shift(0, bufferOf(in, {sent}), bufferOf(in, {sent}))); // onto itself
+        });
+        for (std::size_t member = 0; member < out.size(); ++member)
+            EXPECT_EQ(out[member], valuesOf(member + members.size() - 1)) << n << " members";
+    }
+}
+
 TYPED_TEST(CommunicatorTest, MessagesArriveByKeyAndInOrder)
 {
     MemoryPool pool;
