@@ -53,7 +53,9 @@ double stepBound(const ExecutionPlan &plan, const CostModel &costs)
             own.push_back(
                 costs.leastKernel({op, inputs, outputs, arithmeticOf(graph, op, precisionOf(plan, self)),
                     false, {}, attentionOf(plan, self), static_cast<std::int32_t>(c)})
-                * (repeated ? plan.microBatches : 1));
+                * (repeated                                    ? plan.microBatches
+                        : op.direction == Direction::Optimizer ? plan.updates
+                                                               : 1));
     }
     // All alike, and each class as much as it is faster.
     std::vector<double> totals(devices.size(), 0);

@@ -73,8 +73,11 @@ private:
         m_readers.clear();
         const auto stateOf = [&](std::int32_t buffer, std::int32_t microBatch) -> Instance & {
             const auto b = static_cast<std::size_t>(buffer);
-            const bool many = program.buffers[b].perMicroBatch && !program.buffers[b].persistent;
-            return states[slot[b] + (many ? static_cast<std::size_t>(microBatch) : 0)];
+            const BufferInfo &info = program.buffers[b];
+            if (info.persistent) // versions of a weight take turns
+                return states[slot[static_cast<std::size_t>(
+                    bufferOfVersion(info, buffer, updateOf(m_plan, microBatch)))]];
+            return states[slot[b] + (info.perMicroBatch ? static_cast<std::size_t>(microBatch) : 0)];
         };
         std::vector<std::int32_t> uses(m_plan.groups.size(), 0);
         std::array<std::int32_t, kQueueCount> last{};

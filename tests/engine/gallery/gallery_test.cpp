@@ -318,6 +318,34 @@ TEST(Gallery, TensorParallelismLeavesNoMatrixOfAttentionOrMlpWhole)
     }
 }
 
+/// By stage: the versions that its operators keep of their weights, where they read any.
+std::map<std::int32_t, std::set<std::int32_t>> versionsByStage(const Plan &plan)
+{
+    std::map<std::int32_t, std::set<std::int32_t>> versions;
+    for (std::size_t o = 0; o < plan.decisions.size(); ++o)
+        for (const TensorId input : plan.graph->operators[o].inputs)
+            if (plan.graph->operators[o].direction != Direction::Optimizer && input
+                && plan.graph->at(input).role == TensorRole::Weight)
+                versions[plan.decisions[o].stage.index].insert(plan.decisions[o].weightVersions);
+    return versions;
+}
+
+TEST(Gallery, PipeDreamKeepsAsManyVersionsAsMicroBatchesAreInFlight)
+{
+    const auto graph = zooTraining("zoo:llama?layers=4&hidden=16&heads=4&seq=8&batch=16&vocab=24");
+    const Plan stashing = galleryPlan(graph, "pipedream:micro-batches=8", 4);
+    EXPECT_EQ(stashing.updates, 8);
+    EXPECT_EQ(versionsByStage(stashing),
+        (std::map<std::int32_t, std::set<std::int32_t>>{{0, {4}}, {1, {3}}, {2, {2}}, {3, {1}}}));
+    const Plan doubled = galleryPlan(graph, "pipedream-2bw:micro-batches=16", 4);
+    EXPECT_EQ(doubled.updates, 4); // each of as many micro-batches as there are stages
+    EXPECT_EQ(versionsByStage(doubled),
+        (std::map<std::int32_t, std::set<std::int32_t>>{{0, {2}}, {1, {2}}, {2, {2}}, {3, {2}}}));
+    EXPECT_EQ(galleryPlan(graph, "pipedream-2bw:micro-batches=16,update-every=8", 4).updates, 2);
+    EXPECT_FALSE(galleryTable("pipedream-2bw:micro-batches=16,update-every=3", graph, 4));
+    EXPECT_FALSE(galleryTable("pipedream:update-every=2", graph, 4));
+}
+
 TEST(Gallery, RealModelsGetTheirPairs)
 {
     const std::filesystem::path folder =

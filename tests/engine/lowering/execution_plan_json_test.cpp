@@ -101,6 +101,10 @@ TEST(ExecutionPlanJson, NamesThePlaceOfWhatIsWrong)
     };
     EXPECT_EQ(errorOf("/version", 99), "/version");
     EXPECT_EQ(errorOf("/micro_batches", 0), "/micro_batches");
+    EXPECT_EQ(errorOf("/updates", 0), "/updates");
+    EXPECT_EQ(errorOf("/updates", 1000), "/updates");
+    EXPECT_EQ(errorOf("/decisions/0/weight_versions", 0), "/decisions/0/weight_versions");
+    EXPECT_EQ(errorOf("/devices/0/buffers/0/staleness", -1), "/devices/0/buffers/0/staleness");
     EXPECT_EQ(errorOf("/devices/0/buffers/0/tensor", 1 << 30), "/devices/0/buffers/0/tensor");
     EXPECT_EQ(errorOf("/devices/1/segments/0/instructions/0/kind", "dance"),
         "/devices/1/segments/0/instructions/0/kind");

@@ -8,6 +8,7 @@
 #include "engine/runtime/check.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
+#include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/lowering/random_tables.h"
 #include "tests/engine/runtime/model_files.h"
 
@@ -186,6 +187,24 @@ INSTANTIATE_TEST_SUITE_P(Models, WeightVersions, testing::ValuesIn(kDelayed), []
         name += std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
     return name;
 });
+
+TEST(WeightVersionsOfGalleryPlans, TrainLikeTheModelWithTheSameDelays)
+{
+    for (const char *model : {"zoo:gpt?layers=4&hidden=16&heads=4&seq=8&batch=8&vocab=24",
+             "zoo:llama?layers=4&hidden=16&heads=4&kv_heads=2&seq=4&batch=8&vocab=24"}) {
+        const GraphSnapshot graph = trainingStepOf(model);
+        for (const char *gallery : {"pipedream:micro-batches=8", "pipedream-2bw:micro-batches=8"}) {
+            SCOPED_TRACE(testing::Message() << model << " " << gallery);
+            const auto table = galleryTable(gallery, graph, 4);
+            ASSERT_TRUE(table) << describe(table.error());
+            const auto plan = delayedPlanOf(graph, print(*table), 4);
+            ASSERT_TRUE(plan) << describe(plan.error());
+            EXPECT_GT(plan->updates, 1);
+            EXPECT_GT(mostVersionsIn(*plan), 1);
+            expectDelayedIsTheModel(*plan);
+        }
+    }
+}
 
 TEST(WeightVersionsOfUnits, AreSharedOutToo)
 {
