@@ -15,6 +15,35 @@ inline std::vector<Mutation> headerMutations()
             dice.coin() ? dice.near(plan.microBatches) : plan.microBatches * (dice.coin() ? 2 : -1);
         return true;
     });
+    add("number of units", [](ExecutionPlan &plan, Dice &dice) {
+        plan.units.count = dice.near(plan.units.count);
+        return true;
+    });
+    add("places of units", [](ExecutionPlan &plan, Dice &dice) {
+        plan.units.inner = dice.near(plan.units.inner);
+        return true;
+    });
+    add("precision of operator", [](ExecutionPlan &plan, Dice &dice) {
+        if (plan.precisions.empty())
+            plan.precisions.resize(plan.graph->operators.size());
+        static constexpr std::array kTypes{DataType::Float32, DataType::BFloat16, DataType::Float16};
+        Precision &precision = dice.of(plan.precisions);
+        const Precision before = precision;
+        const std::array settings{&precision.compute, &precision.storage, &precision.gradient,
+            &precision.reduction, &precision.optimizer};
+        if (dice.below(6) == 0)
+            precision.lossScale *= 2;
+        else
+            *dice.of(settings) = dice.of(kTypes);
+        return precision != before;
+    });
+    add("attention of operator", [](ExecutionPlan &plan, Dice &dice) {
+        if (plan.attention.empty())
+            return false;
+        AttentionMode &mode = dice.of(plan.attention);
+        mode = mode == AttentionMode::Fused ? AttentionMode::Plain : AttentionMode::Fused;
+        return true;
+    });
     add("stage count", [](ExecutionPlan &plan, Dice &dice) {
         plan.stageCount = dice.near(plan.stageCount);
         return true;
