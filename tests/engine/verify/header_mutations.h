@@ -27,7 +27,8 @@ inline std::vector<Mutation> headerMutations()
         if (plan.precisions.empty())
             plan.precisions.resize(plan.graph->operators.size());
         static constexpr std::array kTypes{DataType::Float32, DataType::BFloat16, DataType::Float16};
-        Precision &precision = dice.of(plan.precisions);
+        const std::size_t any = dice.below(std::min(plan.precisions.size(), plan.graph->operators.size()));
+        Precision precision = plan.precisions[any];
         const Precision before = precision;
         const std::array settings{&precision.compute, &precision.storage, &precision.gradient,
             &precision.reduction, &precision.optimizer};
@@ -35,6 +36,14 @@ inline std::vector<Mutation> headerMutations()
             precision.lossScale *= 2;
         else
             *dice.of(settings) = dice.of(kTypes);
+        // Backward operators work as their forwards do.
+        const auto forwardOf = [&](std::size_t o) {
+            const Operator &op = plan.graph->operators[o];
+            return op.direction == Direction::Backward ? static_cast<std::size_t>(op.mirror.index) : o;
+        };
+        for (std::size_t o = 0; o < std::min(plan.precisions.size(), plan.graph->operators.size()); ++o)
+            if (forwardOf(o) == forwardOf(any))
+                plan.precisions[o] = precision;
         return precision != before;
     });
     add("attention of operator", [](ExecutionPlan &plan, Dice &dice) {
