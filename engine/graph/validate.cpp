@@ -2,6 +2,7 @@
 #include "engine/graph/graph.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,6 +44,7 @@ public:
     {
         TRY_VOID(checkScopes());
         TRY_VOID(checkTensors());
+        TRY_VOID(checkBelonging());
         TRY_VOID(checkFileParts());
         TRY_VOID(checkEnds());
         TRY_VOID(checkIdsAndNames());
@@ -94,6 +96,21 @@ private:
                 return planloom::broken("scope:" + std::to_string(s), "is its own ancestor");
             for (const std::size_t walked : walk)
                 state[walked] = 2;
+        }
+        return {};
+    }
+
+    /// A gradient of a gradient belongs to another one, but in the end to one that belongs to none.
+    Result<void> checkBelonging() const
+    {
+        constexpr std::size_t kUnseen = std::numeric_limits<std::size_t>::max();
+        std::vector<std::size_t> seenFrom(m_graph.tensors.size(), kUnseen); // the walk that came by first
+        for (std::size_t from = 0; from < m_graph.tensors.size(); ++from) {
+            TensorId at{static_cast<std::int32_t>(from)};
+            for (; at && seenFrom[static_cast<std::size_t>(at.index)] == kUnseen; at = m_graph.at(at).of)
+                seenFrom[static_cast<std::size_t>(at.index)] = from;
+            if (at && seenFrom[static_cast<std::size_t>(at.index)] == from)
+                return broken(m_graph.at(at), "belongs to itself");
         }
         return {};
     }

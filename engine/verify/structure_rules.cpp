@@ -63,7 +63,7 @@ public:
 
     std::optional<VerifyFailure> run()
     {
-        if (checkDecisions() && checkGroups() && checkExtent())
+        if (checkUnits() && checkDecisions() && checkGroups() && checkExtent())
             for (std::size_t d = 0; d < m_plan.devices.size(); ++d)
                 if (!checkDevice(static_cast<std::int32_t>(d)))
                     break;
@@ -145,6 +145,17 @@ private:
         return true;
     }
 
+    /// First of all: what the batch is cut into is counted by them.
+    bool checkUnits()
+    {
+        constexpr std::int64_t kMostCuts = 1 << 20;
+        const ScaleUnits &units = m_plan.units;
+        return (units.count >= 1 && units.inner >= 1 && m_plan.devices.size() % at(units.inner) == 0
+                   && (units.isOne() || !m_plan.batch.wholeBatches)
+                   && std::int64_t{units.count} * m_plan.microBatches <= kMostCuts)
+            || fail(-1, "the plan has no such scale units");
+    }
+
     /// A plan with more micro-batches than schedule entries leaves some out; the memory of what follows is
     /// theirs.
     bool checkExtent()
@@ -156,10 +167,6 @@ private:
             return fail(-1, "the plan has no stages");
         if (m_plan.updates < 1 || m_plan.microBatches % m_plan.updates != 0)
             return fail(-1, "the micro-batches do not divide into the step's updates");
-        const ScaleUnits &units = m_plan.units;
-        if (units.count < 1 || units.inner < 1 || m_plan.devices.size() % at(units.inner) != 0
-            || (!units.isOne() && m_plan.batch.wholeBatches))
-            return fail(-1, "the plan has no such scale units");
         return m_plan.microBatches == 1 || entries >= at(m_plan.microBatches)
             || fail(-1,
                 "the schedules are too short for " + std::to_string(m_plan.microBatches) + " micro-batches");

@@ -57,7 +57,7 @@ TEST_P(RandomPlansRun, EqualToTheModelOrAreRefused)
     options.randomWeights = true;
     options.steps = GetParam().amplifies ? 1 : 2; // what a step leaves behind wrongly shows in the next
     TraitCount count;
-    const auto [first, end] = seedsToTry(10);
+    const auto [first, end] = seedsToTry(6);
     for (std::uint32_t seed = first; seed < end; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         const Model &model = models[GetParam().amplifies ? 0 : seed % 2];
@@ -65,7 +65,7 @@ TEST_P(RandomPlansRun, EqualToTheModelOrAreRefused)
             {.touched = 0.15,
                 .wholeBatches = true,
                 .precisions = seed % 4 == 3 && !GetParam().amplifies,
-                .weightVersions = seed % 5 == 2});
+                .weightVersions = seed % 5 == 2 && !GetParam().amplifies});
         SCOPED_TRACE(testing::Message() << drawn.devices << " devices\n" << print(drawn.table));
         const RandomOutcome outcome = carryOut(model, drawn);
         if (!outcome.lowered) {

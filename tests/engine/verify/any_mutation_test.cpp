@@ -13,6 +13,7 @@
 #include "engine/table/table_text.h"
 
 #include "tests/engine/lowering/precise_plans.h"
+#include "tests/engine/lowering/random_plans.h"
 #include "tests/engine/verify/header_mutations.h"
 #include "tests/engine/verify/unpartitioned.h"
 
@@ -20,10 +21,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace planloom {
 namespace {
@@ -75,6 +78,39 @@ ExecutionPlan planOf(const GraphSnapshot &graph, std::int32_t devices, const std
     auto plan = lower(completion->plan, *clusterNamed("cpu:" + std::to_string(devices)));
     EXPECT_TRUE(plan) << describe(plan.error());
     return *std::move(plan);
+}
+
+/// Two replicas written once.
+ExecutionPlan unitsPlan(const GraphSnapshot &graph, const std::string &sharding)
+{
+    const auto table =
+        parseTable("mesh dp=2\nmicro-batches 2\nsplit all : batch over dp\n" + sharding + " all");
+    EXPECT_TRUE(table) << describe(table.error());
+    const auto completion = completePlan(graph, 2, *table, {.units = UseUnits::WherePossible});
+    EXPECT_TRUE(completion && !firstError(*completion) && !completion->plan.units.isOne());
+    auto plan = lower(completion->plan, *clusterNamed("cpu:2"));
+    EXPECT_TRUE(plan) << describe(plan.error());
+    return *std::move(plan);
+}
+
+/// Plans of random tables, each with something that none before it has: units, slices, casts, waits ...
+void appendRandom(const GraphSnapshot &graph, const std::string &name, std::vector<Subject> &list)
+{
+    const Model model(graph);
+    std::set<std::string> seen;
+    const std::uint32_t seeds = std::getenv("PLANLOOM_MUTATIONS") ? 200 : 12;
+    for (std::uint32_t seed = 0; seed < seeds; ++seed) {
+        const RandomCase drawn =
+            randomCase(*graph, seed, {.touched = 0.3, .wholeBatches = true, .precisions = seed % 3 == 0});
+        RandomOutcome outcome = carryOut(model, drawn);
+        if (!outcome.lowered)
+            continue;
+        const std::set<std::string> traits = traitsOf(drawn, outcome);
+        if (std::includes(seen.begin(), seen.end(), traits.begin(), traits.end()))
+            continue;
+        seen.insert(traits.begin(), traits.end());
+        list.push_back(subjectOf(name + " random " + std::to_string(seed), *std::move(outcome.lowered)));
+    }
 }
 
 std::vector<Subject> subjects()
@@ -130,6 +166,10 @@ std::vector<Subject> subjects()
     list.push_back(subjectOf("gpt whole batches", planOf(gpt, 1, "micro-batches 3 whole\n")));
     list.push_back(subjectOf("mlp data parallel whole batches",
         planOf(mlp, 2, "micro-batches 2 whole\nsplit all : batch by 2\nplace all : devices 0,1\n")));
+    for (const char *sharding : {"zero1", "zero3"})
+        list.push_back(subjectOf(std::string("mlp units ") + sharding, unitsPlan(mlp, sharding)));
+    appendRandom(mlp, "mlp", list);
+    appendRandom(gpt, "gpt", list);
     return list;
 }
 
@@ -256,17 +296,22 @@ protected:
         }
         SCOPED_TRACE(subject.name + ", mutant " + std::to_string(number) + ": " + kind);
         // Another graph is another model: that is what its plan has to compute.
+        // In other precisions it is the same in these.
         std::optional<RunOutcome> own;
-        if (mutant.graph != subject.plan.graph) {
-            mutant.graph = withValues(*mutant.graph, *subject.plan.graph);
+        const bool otherPrecisions = mutant.precisions != subject.plan.precisions;
+        if (mutant.graph != subject.plan.graph || otherPrecisions) {
+            if (mutant.graph != subject.plan.graph)
+                mutant.graph = withValues(*mutant.graph, *subject.plan.graph);
             const auto reference = referenceOf(mutant);
-            ASSERT_TRUE(reference) << describe(reference.error());
-            own = outcomeOf(**reference);
+            // Backward operators in other precisions than their forwards are no plan of rows.
+            ASSERT_TRUE(reference || otherPrecisions) << describe(reference.error());
+            if (reference)
+                own = outcomeOf(**reference);
         }
         const auto timeline = simulate(mutant, *clusterNamed("cpu:8")); // labels must not trip it up either
         EXPECT_TRUE(timeline) << describe(timeline.error());
-        const auto check =
-            compareOutcomes(outcomeOf(mutant), own ? *own : subject.reference, subject.tolerances);
+        const auto check = compareOutcomes(outcomeOf(mutant), own ? *own : subject.reference,
+            otherPrecisions ? tolerancesOf(mutant) : subject.tolerances);
         ASSERT_TRUE(check) << describe(check.error());
         EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
         ++tally.equal;

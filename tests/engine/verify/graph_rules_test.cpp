@@ -77,6 +77,17 @@ TEST(GraphRules, AnAnnotationThatAllowsWhatItsKindDoesNotIsNamed)
     });
 }
 
+TEST(GraphRules, NoGradientBelongsToItself)
+{
+    const std::string reason = reasonAfter([](Graph &graph, Operator &op) {
+        if (op.direction != Direction::Backward || !op.outputs[0])
+            return false;
+        graph.tensors[static_cast<std::size_t>(op.outputs[0].index)].of = op.outputs[0];
+        return true;
+    });
+    EXPECT_NE(reason.find("belongs to itself"), std::string::npos) << reason;
+}
+
 TEST(GraphRules, TypesAndOptimizersAreHeldAgainstTheirKinds)
 {
     EXPECT_NE(reasonAfter([](Graph &graph, Operator &op) {

@@ -15,6 +15,44 @@ inline std::vector<Mutation> headerMutations()
             dice.coin() ? dice.near(plan.microBatches) : plan.microBatches * (dice.coin() ? 2 : -1);
         return true;
     });
+    add("number of units", [](ExecutionPlan &plan, Dice &dice) {
+        plan.units.count = dice.near(plan.units.count);
+        return true;
+    });
+    add("places of units", [](ExecutionPlan &plan, Dice &dice) {
+        plan.units.inner = dice.near(plan.units.inner);
+        return true;
+    });
+    add("precision of operator", [](ExecutionPlan &plan, Dice &dice) {
+        if (plan.precisions.empty())
+            plan.precisions.resize(plan.graph->operators.size());
+        static constexpr std::array kTypes{DataType::Float32, DataType::BFloat16, DataType::Float16};
+        const std::size_t any = dice.below(std::min(plan.precisions.size(), plan.graph->operators.size()));
+        Precision precision = plan.precisions[any];
+        const Precision before = precision;
+        const std::array settings{&precision.compute, &precision.storage, &precision.gradient,
+            &precision.reduction, &precision.optimizer};
+        if (dice.below(6) == 0)
+            precision.lossScale *= 2;
+        else
+            *dice.of(settings) = dice.of(kTypes);
+        // Backward operators work as their forwards do.
+        const auto forwardOf = [&](std::size_t o) {
+            const Operator &op = plan.graph->operators[o];
+            return op.direction == Direction::Backward ? static_cast<std::size_t>(op.mirror.index) : o;
+        };
+        for (std::size_t o = 0; o < std::min(plan.precisions.size(), plan.graph->operators.size()); ++o)
+            if (forwardOf(o) == forwardOf(any))
+                plan.precisions[o] = precision;
+        return precision != before;
+    });
+    add("attention of operator", [](ExecutionPlan &plan, Dice &dice) {
+        if (plan.attention.empty())
+            return false;
+        AttentionMode &mode = dice.of(plan.attention);
+        mode = mode == AttentionMode::Fused ? AttentionMode::Plain : AttentionMode::Fused;
+        return true;
+    });
     add("stage count", [](ExecutionPlan &plan, Dice &dice) {
         plan.stageCount = dice.near(plan.stageCount);
         return true;

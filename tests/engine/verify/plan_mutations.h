@@ -108,8 +108,17 @@ inline Edit onList(
 inline Edit onInstruction(
     const std::function<bool(ExecutionPlan &, DeviceProgram &, Instruction &, Dice &)> &edit)
 {
-    return onList([edit](ExecutionPlan &plan, DeviceProgram &device, std::vector<Instruction> &list,
-                      Dice &dice) { return edit(plan, device, dice.of(list), dice); });
+    return onList(
+        [edit](ExecutionPlan &plan, DeviceProgram &device, std::vector<Instruction> &list, Dice &dice) {
+            const std::size_t any = dice.below(list.size());
+            if (dice.coin())
+                return edit(plan, device, list[any], dice);
+            // One of the kinds in turn, so that rare ones have their share.
+            const InstructionKind kind = dice.otherKind(InstructionKind::Load, kInstructionKindCount);
+            const auto at = std::find_if(
+                list.begin(), list.end(), [kind](const Instruction &i) { return i.kind == kind; });
+            return edit(plan, device, at == list.end() ? list[any] : *at, dice);
+        });
 }
 
 inline Edit onBuffer(const std::function<bool(ExecutionPlan &, BufferInfo &, Dice &)> &edit)
@@ -339,6 +348,27 @@ inline std::vector<Mutation> programMutations()
         i.waits = !i.waits;
         return true;
     }));
+    add("queue of instruction",
+        onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
+            const std::optional<QueueKind> before = i.queue;
+            i.queue = i.queue && dice.coin() ? std::nullopt
+                                             : std::optional(static_cast<QueueKind>(dice.below(kQueueCount)));
+            return i.queue != before;
+        }));
+    add("joined", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &) {
+        i.joined = !i.joined;
+        return true;
+    }));
+    add("overlaps", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &) {
+        i.overlaps = !i.overlaps;
+        return true;
+    }));
+    add("across units", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
+        i.acrossUnits = !i.acrossUnits;
+        if (dice.coin())
+            i.group = i.acrossUnits ? -1 : 0;
+        return true;
+    }));
     add("death dropped", onInstruction([](ExecutionPlan &, DeviceProgram &, Instruction &i, Dice &dice) {
         return eraseOne(i.deaths, dice);
     }));
@@ -422,6 +452,25 @@ inline std::vector<Mutation> programMutations()
         std::int32_t &segment = dice.of(device.schedule).segment;
         segment = dice.coin() ? dice.another(segment, device.segments.size()) : dice.near(segment);
         return true;
+    });
+    add("slice of schedule entry", [](ExecutionPlan &plan, Dice &dice) {
+        DeviceProgram &device = dice.of(plan.devices);
+        if (device.schedule.empty())
+            return false;
+        ScheduleEntry &entry = dice.of(device.schedule);
+        (dice.coin() ? entry.begin : entry.end) = dice.coin() ? dice.near(entry.end) : dice.near(entry.begin);
+        return true;
+    });
+    add("border of two slices", [](ExecutionPlan &plan, Dice &dice) {
+        DeviceProgram &device = dice.of(plan.devices);
+        for (ScheduleEntry &entry : device.schedule)
+            for (ScheduleEntry &next : device.schedule)
+                if (entry.end > 0 && next.begin == entry.end && next.segment == entry.segment
+                    && next.microBatch == entry.microBatch && dice.below(4) == 0) {
+                    next.begin = entry.end = dice.near(entry.end);
+                    return true;
+                }
+        return false;
     });
     add("micro-batch of schedule entry", [](ExecutionPlan &plan, Dice &dice) {
         DeviceProgram &device = dice.of(plan.devices);
@@ -508,6 +557,23 @@ inline std::vector<Mutation> bufferMutations()
     }));
     add("versions of buffer", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
         b.versions = static_cast<std::int16_t>(dice.near(b.versions));
+        return true;
+    }));
+    add("unweighed", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &) {
+        b.unweighed = !b.unweighed;
+        return true;
+    }));
+    add("share of units", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
+        b.share = dice.otherKind(b.share, 3);
+        return true;
+    }));
+    add("shard of units", onBuffer([](ExecutionPlan &, BufferInfo &b, Dice &dice) {
+        if (b.share != UnitShare::Shard)
+            return false;
+        if (dice.coin())
+            b.shardDimension = static_cast<std::int8_t>(dice.near(static_cast<int>(b.shardDimension)) % 100);
+        else
+            b.shardEnd = dice.near(b.shardEnd);
         return true;
     }));
     add("buffer deleted", [](ExecutionPlan &plan, Dice &dice) {
