@@ -132,7 +132,7 @@ private:
     /// Along the sequence: of all, or of most operators.
     void drawSlices()
     {
-        if (!m_dice.chance(0.15))
+        if (!m_dice.chance(0.06))
             return;
         auto names = m_dice.some(0.9);
         add(names.empty() || m_dice.chance(0.6) ? selectAll() : selectSet(std::move(names)),
@@ -143,10 +143,10 @@ private:
     /// Two blocks of a stage, or of every stage, side by side.
     void drawInterleaving()
     {
-        if (!m_dice.chance(0.1))
+        if (m_dice.microBatches() < 2 || !m_dice.chance(0.1))
             return;
         InterleaveRule rule;
-        rule.microBatchOffset = m_dice.number(-2, 2);
+        rule.microBatchOffset = m_dice.number(-1, 1);
         add(selectAll(), rule);
     }
 
@@ -316,7 +316,7 @@ private:
     /// Attentions over an axis of the mesh along whose sequences they are cut.
     void drawRing()
     {
-        if (m_placement.axes().empty() || !m_dice.chance(0.2))
+        if (m_placement.axes().empty() || !m_dice.chance(0.1))
             return;
         const std::string axis = m_dice.of(m_placement.axes()).name;
         const Selector attentions{.kind = SelectorKind::Kind, .text = "Attention"};
@@ -350,7 +350,7 @@ private:
     /// What some operators communicate, after or before what another one computes.
     void drawCommunication()
     {
-        if (!m_dice.chance(0.15))
+        if (!m_dice.chance(0.1))
             return;
         CommunicateRule rule;
         rule.part = m_dice.of(

