@@ -300,14 +300,14 @@ private:
             if (range.begin < 0 || range.begin > range.end || range.end > tensor.type.shape[d])
                 return "a buffer's box does not lie in " + name;
         }
+        if (std::string reason = checkShare(buffer, tensor); !reason.empty())
+            return reason;
         if (buffer.perMicroBatch) { // nor may it leave the tensor in a later micro-batch
             const IndexMask last = boxOf(m_plan, buffer, m_plan.microBatches - 1, m_plan.units.count - 1);
             for (std::size_t d = 0; d < last.ranges.size(); ++d)
                 if (last.ranges[d].end > tensor.type.shape[d])
                     return "a buffer's box leaves " + name + " in the last micro-batch";
         }
-        if (std::string reason = checkShare(buffer, tensor); !reason.empty())
-            return reason;
         if (std::adjacent_find(buffer.summands.begin(), buffer.summands.end(), std::greater_equal<>())
                 != buffer.summands.end()
             || (!buffer.summands.empty() && buffer.summands.front() < 0))

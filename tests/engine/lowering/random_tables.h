@@ -9,10 +9,10 @@ namespace planloom {
 
 /// Draws a table: how operators are split and placed (random_placement.h), then each kind of row that says
 /// more about the plan. A new kind is a `draw` of its own here.
-class RandomTable
+class TableDraw
 {
 public:
-    RandomTable(
+    TableDraw(
         const Graph &graph, std::int32_t devices, std::mt19937 &random, const RandomTableOptions &options)
         : m_graph(graph)
         , m_options(options)
@@ -407,7 +407,7 @@ private:
 inline ConstraintTable randomTable(
     const Graph &graph, std::int32_t devices, std::mt19937 &random, const RandomTableOptions &options = {})
 {
-    return RandomTable(graph, devices, random, options).draw();
+    return TableDraw(graph, devices, random, options).draw();
 }
 
 } // namespace planloom

@@ -7,7 +7,7 @@ namespace {
 
 CellEditor *newSliceEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
 {
-    return SplitCellEditor::canShow(value) ? new SplitCellEditor(false, parent) : nullptr;
+    return SplitCellEditor::canShow("slice", value) ? new SplitCellEditor("slice", parent) : nullptr;
 }
 
 void suggestSlices(const ValueChoices &choices, std::vector<std::string> &texts)
