@@ -174,11 +174,14 @@ TEST(Slack, IsExactlyHowMuchLongerASpanCanTake)
         plans.push_back(std::move(plan));
     for (SimulatedPlan &plan : plans) {
         SCOPED_TRACE(plan.name);
-        // Of joined collectives each takes what it adds to those before: none has a length of its own.
+        // Of joined collectives each takes what it adds to those before, and of those that run beside a
+        // product a part is hidden: none has a length of its own.
         for (DeviceProgram &program : plan.plan.devices)
             for (Segment &segment : program.segments.edit())
-                for (Instruction &instruction : segment.instructions)
+                for (Instruction &instruction : segment.instructions) {
                     instruction.joined = instruction.joined && instruction.group < 0;
+                    instruction.overlaps = false;
+                }
         const auto timeline = simulate(plan.plan, plan.cluster, MadeUpCosts{}.model(), options);
         ASSERT_TRUE(timeline);
         const auto dependencies = dependenciesOf(plan.plan, *timeline);

@@ -37,7 +37,7 @@ bool SplitCellEditor::canShow(const std::string &word, const std::string &text)
     const auto rule = ruleOf(word, text);
     if (!rule)
         return false;
-    if (std::holds_alternative<CoshardRule>(*rule))
+    if (std::holds_alternative<CoshardRule>(*rule) || std::holds_alternative<SliceRule>(*rule))
         return true;
     const auto *split = std::get_if<OpTransRule>(&*rule);
     return split && split->steps.size() == 1 && split->steps.front().kind != SplitKind::Replicate
@@ -59,6 +59,8 @@ SplitCellEditor::SplitCellEditor(std::string word, QWidget *parent)
         touch();
     });
     connect(m_parts, &QComboBox::currentTextChanged, this, &SplitCellEditor::touch);
+    if (m_word == "slice")
+        return;
     if (!withAxis) {
         m_keep = new QCheckBox(tr("keep"), this);
         m_keep->setToolTip(tr("Keep what the backward pass reads; else the parts run again there"));
@@ -103,7 +105,11 @@ void SplitCellEditor::setText(const QString &text)
             m_dimension->setEditText(QString::fromStdString(print(coshard->dimension)));
             m_parts->setEditText(QString::number(coshard->parts));
         }
-    } else if (const auto rule = ruleOf(m_word, text.toStdString())) {
+    } else if (const auto rule = ruleOf(m_word, text.toStdString());
+               const auto *slice = rule ? std::get_if<SliceRule>(&*rule) : nullptr) {
+        m_dimension->setEditText(QString::fromStdString(print(slice->dimension)));
+        m_parts->setEditText(QString::number(slice->parts));
+    } else if (rule) {
         const SplitStep &step = std::get<OpTransRule>(*rule).steps.front();
         m_dimension->setEditText(step.kind == SplitKind::Value
                 ? QStringLiteral("value")

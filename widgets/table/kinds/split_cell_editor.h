@@ -9,12 +9,12 @@ class QCheckBox;
 namespace planloom {
 
 /// "batch by 2 over dp": dimension, number and mesh axis of one split; "batch by 2 keep": of a co-shard,
-/// which runs over no axis, and may keep what its parts make.
+/// which runs over no axis, and may keep what its parts make; "sequence by 2": of slices.
 class SplitCellEditor : public CellEditor
 {
     Q_OBJECT
 public:
-    /// @param word  of the rule that the text is of: "split" or "coshard"
+    /// @param word  of the rule that the text is of: "split", "coshard" or "slice"
     SplitCellEditor(std::string word, QWidget *parent);
 
     QString text() const override;
