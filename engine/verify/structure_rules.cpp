@@ -212,6 +212,7 @@ private:
             }
         }
         std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> runs; // where a run's next slice begins
+        bool begun = false; // something else than the prologue has
         for (const ScheduleEntry &entry : own.schedule) {
             if (!isWithin(entry.segment, own.segments.size())
                 || !isWithin(entry.microBatch, at(m_plan.microBatches)))
@@ -222,6 +223,9 @@ private:
                 return fail(device,
                     std::string("a ") + nameOf(kind) + " segment runs in micro-batch "
                         + std::to_string(entry.microBatch));
+            if (kind == SegmentKind::Prologue && begun)
+                return fail(device, "a prologue runs behind what it is the prologue of");
+            begun = begun || kind != SegmentKind::Prologue;
             const auto &instructions = own.segments[at(entry.segment)].instructions;
             const auto all = static_cast<std::int32_t>(instructions.size());
             const std::int32_t end = entry.end < 0 ? all : entry.end;

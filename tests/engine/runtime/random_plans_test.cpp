@@ -61,11 +61,12 @@ TEST_P(RandomPlansRun, EqualToTheModelOrAreRefused)
     for (std::uint32_t seed = first; seed < end; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         const Model &model = models[GetParam().amplifies ? 0 : seed % 2];
+        // Several updates in a step amplify the rounding of narrow optimizer states as batch norm does.
         const RandomCase drawn = randomCase(*model.graph, seed,
             {.touched = 0.15,
                 .wholeBatches = true,
                 .precisions = seed % 4 == 3 && !GetParam().amplifies,
-                .weightVersions = seed % 5 == 2 && !GetParam().amplifies});
+                .weightVersions = seed % 5 == 2 && seed % 4 != 3 && !GetParam().amplifies});
         SCOPED_TRACE(testing::Message() << drawn.devices << " devices\n" << print(drawn.table));
         const RandomOutcome outcome = carryOut(model, drawn);
         if (!outcome.lowered) {

@@ -308,7 +308,10 @@ protected:
             if (reference)
                 own = outcomeOf(**reference);
         }
-        const auto timeline = simulate(mutant, *clusterNamed("cpu:8")); // labels must not trip it up either
+        const auto timeline = simulate(mutant,
+            *clusterNamed("cpu:"
+                + std::to_string(mutant.devices.size()
+                    * static_cast<std::size_t>(mutant.units.count)))); // labels must not trip it up either
         EXPECT_TRUE(timeline) << describe(timeline.error());
         const auto check = compareOutcomes(outcomeOf(mutant), own ? *own : subject.reference,
             otherPrecisions ? tolerancesOf(mutant) : subject.tolerances);
