@@ -1,6 +1,7 @@
 #include "engine/table/kinds/communicate.h"
 
 #include "engine/table/json_members.h"
+#include "engine/table/kinds/micro_batch_pairs.h"
 #include "engine/table/text_cursor.h"
 
 #include <nlohmann/json.hpp>
@@ -60,14 +61,7 @@ Result<CommunicateRule> RuleTraits<CommunicateRule>::parse(TextCursor &cursor, s
         return cursor.expected("'before' or 'after', and the second selector");
     TRY(rule.second, parseSelector(cursor));
     rule.secondPart = takePart(cursor).value_or(CommunicationPart::None);
-    if (cursor.takeWord("at")) {
-        TRY(const auto offset, cursor.integer("a micro-batch offset as +1", -kMostCount, kMostCount));
-        rule.microBatchOffset = static_cast<std::int32_t>(offset);
-    }
-    if (cursor.takeWord("of")) {
-        TRY(const auto microBatch, cursor.integer("the number of a micro-batch", 0, kMostCount));
-        rule.microBatch = static_cast<std::int32_t>(microBatch);
-    }
+    TRY_VOID(parseMicroBatches(cursor, rule));
     return rule;
 }
 
@@ -77,12 +71,7 @@ std::string RuleTraits<CommunicateRule>::print(const CommunicateRule &rule)
         std::string(nameOf(rule.part)) + (rule.before ? " before " : " after ") + toString(rule.second);
     if (rule.secondPart != CommunicationPart::None)
         text += std::string(" ") + nameOf(rule.secondPart);
-    if (rule.microBatchOffset != 0)
-        text += std::string(" at ") + (rule.microBatchOffset > 0 ? "+" : "")
-            + std::to_string(rule.microBatchOffset);
-    if (rule.microBatch >= 0)
-        text += " of " + std::to_string(rule.microBatch);
-    return text;
+    return text + printMicroBatches(rule);
 }
 
 void RuleTraits<CommunicateRule>::write(const CommunicateRule &rule, nlohmann::json &json)

@@ -1,6 +1,7 @@
 #include "engine/table/kinds/order.h"
 
 #include "engine/table/json_members.h"
+#include "engine/table/kinds/micro_batch_pairs.h"
 #include "engine/table/text_cursor.h"
 
 #include <nlohmann/json.hpp>
@@ -13,26 +14,14 @@ Result<OpOrderRule> RuleTraits<OpOrderRule>::parse(TextCursor &cursor, std::stri
     if (!cursor.takeWord("before"))
         return cursor.expected("'before' and the second selector");
     TRY(rule.second, parseSelector(cursor));
-    if (cursor.takeWord("at")) {
-        TRY(const auto offset, cursor.integer("a micro-batch offset as +1", -kMostCount, kMostCount));
-        rule.microBatchOffset = static_cast<std::int32_t>(offset);
-    }
-    if (cursor.takeWord("of")) {
-        TRY(const auto microBatch, cursor.integer("the number of a micro-batch", 0, kMostCount));
-        rule.microBatch = static_cast<std::int32_t>(microBatch);
-    }
+    TRY_VOID(parseMicroBatches(cursor, rule));
     return rule;
 }
 
 std::string RuleTraits<OpOrderRule>::print(const OpOrderRule &rule)
 {
     std::string text = "before " + toString(rule.second);
-    if (rule.microBatchOffset != 0)
-        text += std::string(" at ") + (rule.microBatchOffset > 0 ? "+" : "")
-            + std::to_string(rule.microBatchOffset);
-    if (rule.microBatch >= 0)
-        text += " of " + std::to_string(rule.microBatch);
-    return text;
+    return text + printMicroBatches(rule);
 }
 
 void RuleTraits<OpOrderRule>::write(const OpOrderRule &rule, nlohmann::json &json)
