@@ -88,7 +88,7 @@ Result<void> checkSessionHeader(const std::filesystem::path &path)
     if (!std::filesystem::exists(status))
         return Error{ErrorCode::NotFound, "there is no file \"" + path.string() + "\"", {}, path.string()};
     const Error none{ErrorCode::InvalidInput, quotedName(path) + " is not a Planloom session",
-        "open a session file, or a model (.onnx)", path.string()};
+        "open a session file, or a model (.onnx, .pt2)", path.string()};
     if (!std::filesystem::is_regular_file(status))
         return none;
     std::array<char, kHeaderBytes> header{};
@@ -104,7 +104,7 @@ Result<void> checkSessionHeader(const std::filesystem::path &path)
         id = id << 8 | static_cast<unsigned char>(header[kApplicationIdOffset + i]);
     if (id != static_cast<std::uint32_t>(kSessionApplicationId)) {
         return Error{ErrorCode::InvalidInput, quotedName(path) + " is a database, but not a Planloom session",
-            "open a session file, or a model (.onnx)", path.string()};
+            "open a session file, or a model (.onnx, .pt2)", path.string()};
     }
     return {};
 }
@@ -114,7 +114,7 @@ Result<void> checkSessionMark(SQLite::Database &database, const std::filesystem:
     if (database.execAndGet("PRAGMA application_id").getInt() == kSessionApplicationId)
         return {};
     return Error{ErrorCode::InvalidInput, quotedName(path) + " is a database, but not a Planloom session",
-        "open a session file, or a model (.onnx)", path.string()};
+        "open a session file, or a model (.onnx, .pt2)", path.string()};
 }
 
 void hardenConnection(SQLite::Database &database)

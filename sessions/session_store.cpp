@@ -457,7 +457,7 @@ Result<SessionSummary> readSummary(const std::filesystem::path &path)
         return Error{ErrorCode::NotFound, "there is no file \"" + path.string() + "\"", {}, path.string()};
     else if (!fs::is_regular_file(status))
         return Error{ErrorCode::InvalidInput, quotedName(path) + " is not a Planloom session",
-            "open a session file, or a model (.onnx)", path.string()};
+            "open a session file, or a model (.onnx, .pt2)", path.string()};
     TRY(const auto reading, openForReading(path));
     std::int64_t looks = 0;
     limitWork(*reading.database, looks);

@@ -111,6 +111,8 @@ const std::vector<VerbSpec> &verbs()
     static const OptionSpec kHelp{"help", "", "show this help"};
     static const std::vector<OptionSpec> kModel{
         {"dim", "NAME=SIZE", "size of a symbolic dimension (may be repeated)"},
+        {"parameter", "NAME", "a stored tensor that is trained, whatever the file says (may be repeated)"},
+        {"constant", "NAME", "a stored tensor that is not trained (may be repeated)"},
         {"loss", "NAME", "the output to train on (default: the scalar output \"loss\")"}, kJson, kHelp};
     static const std::vector<OptionSpec> kPlan{
         {"cluster", "C",
@@ -209,7 +211,8 @@ std::string help()
         text += left + verb.meaning + "\n";
     }
     return text
-        + "\nMODEL is an .onnx file or a zoo model (zoo:gpt?layers=12&hidden=768). planloom-cli VERB --help "
+        + "\nMODEL is an .onnx or .pt2 file or a zoo model (zoo:gpt?layers=12&hidden=768). planloom-cli VERB "
+          "--help "
           "lists a "
           "verb's options.\nExit status: 0 done; 1 the work failed; 2 wrong usage or bad input; 3 the rows "
           "conflict.\n";

@@ -114,12 +114,22 @@ Result<int> runInfo(const Arguments &arguments)
     for (const Tensor &tensor : graph.tensors)
         if (tensor.role == TensorRole::Weight)
             parameters += elementCount(tensor.type.shape);
+    std::map<StoredAs, std::int64_t> storedCounts;
+    json stored = json::array();
+    for (const TensorId id : storedTensors(graph)) {
+        const Tensor &tensor = graph.at(id);
+        ++storedCounts[tensor.classification->as];
+        stored.push_back({{"name", tensor.name}, {"name_in_file", nameInFiles(tensor)},
+            {"shape", tensor.type.shape}, {"type", nameOf(tensor.type.dataType)},
+            {"as", nameOf(tensor.classification->as)}, {"why", tensor.classification->why}});
+    }
     const auto layers = static_cast<std::int64_t>(findLayers(graph).scopes.size());
     if (arguments.has("json")) {
-        printJson({{"model", graph.name}, {"operators", graph.operators.size()},
-            {"tensors", graph.tensors.size()}, {"parameters", parameters}, {"flops_forward", flops},
-            {"layers", layers}, {"kinds", kinds}, {"fused", fused}, {"not_annotated", notAnnotated},
-            {"not_runnable", notRunnable}, {"notes", graph.notes}, {"has_loss", graph.loss.valid()}});
+        printJson(
+            {{"model", graph.name}, {"operators", graph.operators.size()}, {"tensors", graph.tensors.size()},
+                {"parameters", parameters}, {"flops_forward", flops}, {"layers", layers}, {"kinds", kinds},
+                {"fused", fused}, {"not_annotated", notAnnotated}, {"not_runnable", notRunnable},
+                {"stored", stored}, {"notes", graph.notes}, {"has_loss", graph.loss.valid()}});
         return 0;
     }
     std::printf("%s\n", arguments.positional().c_str());
@@ -127,6 +137,10 @@ Result<int> runInfo(const Arguments &arguments)
         static_cast<long long>(fused));
     std::printf("  tensors        %zu\n", graph.tensors.size());
     std::printf("  parameters     %.3f M\n", static_cast<double>(parameters) / 1e6);
+    std::printf("  stored         %s, %s, %s\n",
+        counted(storedCounts[StoredAs::Parameter], "parameter").c_str(),
+        counted(storedCounts[StoredAs::Buffer], "buffer").c_str(),
+        counted(storedCounts[StoredAs::Constant], "constant").c_str());
     std::printf("  forward        %.3f GFLOP\n", flops / 1e9);
     std::printf("  layers         %lld\n", static_cast<long long>(layers));
     std::printf(

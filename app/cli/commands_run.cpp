@@ -92,9 +92,14 @@ bool showEvent(const std::string &line)
     if (!event.is_object())
         return true;
     const std::string type = event.value("t", "");
-    if (type == "step")
+    // A forward pass alone has no loss, and a loss that is no number is none in JSON.
+    const auto loss = event.find("loss");
+    if (type == "step" && loss != event.end() && loss->is_number())
         std::fprintf(stderr, "step %lld: loss %.7g, %.1f ms\n", event.value("n", 0LL) + 1,
-            event.value("loss", 0.0), event.value("seconds", 0.0) * 1e3);
+            loss->get<double>(), event.value("seconds", 0.0) * 1e3);
+    else if (type == "step")
+        std::fprintf(
+            stderr, "step %lld: %.1f ms\n", event.value("n", 0LL) + 1, event.value("seconds", 0.0) * 1e3);
     else if (type == "warn" || type == "stalled")
         std::fprintf(stderr, "%s: %s\n", type.c_str(), event.value("text", event.dump()).c_str());
     return true;

@@ -28,6 +28,14 @@ Result<ModelSource> modelSource(const Arguments &arguments, const std::string &m
                 "expected NAME=SIZE with a size of at least 1, found \"" + dimension + "\"", {}, "--dim"};
         options.dimensions[dimension.substr(0, equals)] = size;
     }
+    for (const auto &[option, as] :
+        {std::pair("parameter", StoredAs::Parameter), std::pair("constant", StoredAs::Constant)}) {
+        for (const std::string &name : arguments.texts(option)) {
+            if (const auto [known, isNew] = options.storedAs.emplace(name, as); !isNew && known->second != as)
+                return Error{ErrorCode::InvalidInput, "\"" + name + "\" cannot be a parameter and a constant",
+                    {}, "--" + std::string(option)};
+        }
+    }
     options.inference = arguments.has("inference");
     TRY(options.optimizer, optimizerNamed(arguments.text("optimizer", nameOf(options.optimizer))));
     TRY(options.learningRate, arguments.real("learning-rate", options.learningRate));

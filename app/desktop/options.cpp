@@ -28,7 +28,7 @@ QString desktopUsage()
     return QStringLiteral(
         "planloom [FILE | zoo:NAME?key=value&...] [options]\n"
         "\n"
-        "FILE is an .onnx model or a session. Without one, the window shows its start page.\n"
+        "FILE is a model (.onnx, .pt2) or a session. Without one, the window shows its start page.\n"
         "\n"
         "  --session FILE      open this session\n"
         "  --sample NAME       open a bundled session: gpt2, t5, swin, evoformer, resnet, mlp\n"

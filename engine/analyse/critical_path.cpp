@@ -91,7 +91,9 @@ RowId rowBehind(const ExecutionPlan &execution, const Plan *plan, const Timeline
         // Inside a block a row orders its operators, else blocks.
         const bool inside = &segmentA == &segmentB && microBatchA == microBatchB;
         if (inside ? order.first == opOf(segmentA, a) && order.second == opOf(segmentB, b)
-                   : isIn(order.first, segmentA) && isIn(order.second, segmentB))
+                   : isIn(order.first, segmentA) && isIn(order.second, segmentB)
+                    && order.part.holds(segmentA.lane, segmentA.slice)
+                    && order.secondPart.holds(segmentB.lane, segmentB.slice))
             return order.row;
     }
     if (isBackward(segmentA.kind) && segmentB.kind == SegmentKind::Forward && segmentA.stage == segmentB.stage

@@ -22,6 +22,8 @@ std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
         return binding.coshardRow;
     case Aspect::Slices:
         return binding.sliceRow;
+    case Aspect::Lanes:
+        return binding.lanesRow;
     case Aspect::Stage:
         return binding.stageRow;
     case Aspect::Recompute:
@@ -237,6 +239,8 @@ const char *clashWords(Aspect aspect)
         return "cut, or keep, in different ways";
     case Aspect::Slices:
         return "cut into different slices";
+    case Aspect::Lanes:
+        return "give different lanes to";
     case Aspect::Stage:
         return "give different stages to";
     case Aspect::Recompute:
@@ -277,6 +281,10 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
     if (!meaning.slices.isAnything()) {
         now.slices = intersection(now.slices, meaning.slices);
         binding.sliceRow = row;
+    }
+    if (meaning.lanes) {
+        now.lanes = meaning.lanes;
+        binding.lanesRow = row;
     }
     if (!meaning.stage.isAnything()) {
         now.stage = intersection(now.stage, meaning.stage);

@@ -31,6 +31,7 @@ struct OperatorBinding {
     std::int32_t placeRow = -1; ///< The last, as those below.
     std::int32_t coshardRow = -1;
     std::int32_t sliceRow = -1;
+    std::int32_t lanesRow = -1;
     std::int32_t stageRow = -1;
     std::int32_t recomputeRow = -1;
     std::int32_t shardingRow = -1;

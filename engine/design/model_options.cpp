@@ -62,6 +62,8 @@ std::map<std::string, std::string> valuesOf(const ModelOptions &options, Written
         values["loss"] = options.lossOutput;
     for (const auto &[name, size] : options.dimensions)
         values[std::string(kDimensionOption) + name] = std::to_string(size);
+    for (const auto &[name, as] : options.storedAs)
+        values[std::string(kStoredOption) + name] = nameOf(as);
     if (all || options.inference)
         values["inference"] = options.inference ? "1" : "0";
     if (all || options.optimizer != usual.optimizer)
@@ -72,6 +74,22 @@ std::map<std::string, std::string> valuesOf(const ModelOptions &options, Written
         values["weight-decay"] = textOf(options.weightDecay);
     return values;
 }
+
+namespace {
+
+Result<std::optional<StoredAs>> storedAsNamed(const std::string &name, const std::string &value)
+{
+    for (const StoredAs as : {StoredAs::Parameter, StoredAs::Buffer, StoredAs::Constant}) {
+        if (value == planloom::nameOf(as))
+            return std::optional(as);
+    }
+    if (value == kStoredByRule)
+        return std::optional<StoredAs>{};
+    return wrong("stored",
+        "\"" + name + "\" is \"" + value + "\", where parameter, buffer, constant or by-rule was expected");
+}
+
+} // namespace
 
 Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &values)
 {
@@ -97,6 +115,11 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
                     "the size of dimension \"" + dimension + "\" is \"" + value
                         + "\", not a positive number");
             options.dimensions[dimension] = *size;
+        } else if (name.starts_with(kStoredOption) && name.size() > kStoredOption.size()) {
+            const std::string tensor = name.substr(kStoredOption.size());
+            TRY(const auto as, storedAsNamed(tensor, value));
+            if (as)
+                options.storedAs[tensor] = *as;
         } else {
             return wrong(name, "\"" + name + "\" is no option of a model that this version knows");
         }
@@ -120,6 +143,8 @@ std::string describe(const ModelOptions &options)
             text += "weight decay " + value;
         else if (name == "loss")
             text += "loss " + value;
+        else if (name.starts_with(kStoredOption))
+            text += name.substr(kStoredOption.size()) + " as " + value;
         else
             text += name.substr(kDimensionOption.size()) + " = " + value;
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/graph/tensor.h"
 
 #include <cstdint>
 #include <map>
@@ -20,6 +21,11 @@ Result<Optimizer> optimizerNamed(std::string_view name);
 /// Before the name of a symbolic dimension in the name of its option.
 constexpr std::string_view kDimensionOption = "dim.";
 
+/// Before the name of a tensor in the name of its option.
+constexpr std::string_view kStoredOption = "stored.";
+/// The value of such an option that leaves the choice to the importer.
+constexpr std::string_view kStoredByRule = "by-rule";
+
 /// All that a person may choose about a model when it is opened; window, command line, sessions and plan
 /// files mean the same by it. Each has a name, the one of the command line's option.
 struct ModelOptions {
@@ -27,6 +33,10 @@ struct ModelOptions {
         lossOutput{}; ///< "loss": the output to train on; empty takes the scalar output "loss", if any.
     /// "dim.NAME": sizes of symbolic dimensions; at least 1.
     std::map<std::string, std::int64_t> dimensions{};
+    /// "stored.NAME": what a stored tensor is ("parameter", "buffer", "constant"), where a person knows
+    /// better than the importer (import_onnx.h, "What is a weight"); by names of tensors, here or in the
+    /// file.
+    std::map<std::string, StoredAs> storedAs{};
     bool inference = false; ///< "inference": the forward pass alone, also for a model with a loss.
     Optimizer optimizer = Optimizer::AdamW; ///< "optimizer"
     double learningRate = 1e-3; ///< "learning-rate": at least 0.

@@ -1,8 +1,7 @@
 #include "engine/design/opened_model.h"
 
 #include "engine/base/background_disposal.h"
-#include "engine/base/files.h"
-#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/import_model.h"
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
 
@@ -32,11 +31,12 @@ Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
     ImportOptions options;
     options.lossOutput = source.options.lossOutput;
     options.dimensions = source.options.dimensions;
+    options.storedAs = source.options.storedAs;
     options.stop = stop;
     const std::filesystem::path path(source.source);
     if (source.content.empty())
-        return importOnnxFile(path, options);
-    return importOnnxBytes(source.content, path.parent_path(), options, path.filename().string());
+        return importModelFile(path, options);
+    return importModelBytes(source.content, path, options);
 }
 
 } // namespace
@@ -46,13 +46,7 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop,
     OpenedModel model;
     model.source = source;
     if (keep == KeepContent::Yes && source.content.empty() && !isZooSpec(source.source)) {
-        auto bytes = readFile(source.source, {.what = "model file", .mostBytes = kMostKeptBytes});
-        if (!bytes) {
-            if (bytes.error().code == ErrorCode::ResourceLimit)
-                bytes.error().advice = "keep its weights in a file of their own (external data)";
-            return std::move(bytes).error();
-        }
-        model.source.content = *std::move(bytes);
+        TRY(model.source.content, keptModelContent(source.source, kMostKeptBytes));
     }
     TRY(Graph forward, forwardOf(model.source, stop));
     model.name = nameOfSource(source.source);

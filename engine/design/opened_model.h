@@ -15,7 +15,7 @@ namespace planloom {
 
 /// Where a model comes from.
 struct ModelSource {
-    std::string source{}; ///< Path of an .onnx file, or "zoo:...".
+    std::string source{}; ///< Path of a model file (import_model.h), or "zoo:...".
     std::string content{}; ///< Bytes of the file, where a session holds them; empty reads `source`.
     ModelOptions options{}; ///< Zoo models have no dimensions and no choice of losses: these are passed by.
     friend bool operator==(const ModelSource &, const ModelSource &) = default;

@@ -17,12 +17,14 @@ struct Reach {
     std::vector<bool> wanted{}; ///< By tensor: varied, and the loss depends on it.
 };
 
-/// True for kinds whose outputs are constant almost everywhere: their derivative is zero, so nothing flows
-/// through them, and they are no obstacle either.
-bool isFlat(OperatorKind kind)
+/// True for operators whose outputs are constant almost everywhere, or are taken for constants: their
+/// derivative is zero, so nothing flows through them, and they are no obstacle either.
+bool isFlat(const Operator &op)
 {
     using enum OperatorKind;
-    switch (kind) {
+    switch (op.kind) {
+    case Identity:
+        return op.attributes.integer("detached") != 0;
     case Ceil:
     case Floor:
     case Round:
@@ -76,7 +78,7 @@ Reach reachOf(const Graph &graph)
         GradientRule &rule = reach.rules[i];
         rule = gradientRule(graph, op);
         // A kind without a derivative still passes the dependence on, so that it is found and named below.
-        bool flows = !rule.differentiable && !isFlat(op.kind);
+        bool flows = !rule.differentiable && !isFlat(op);
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
             flows = flows || flowsInto(reach, rule, op, slot);
         if (!flows)

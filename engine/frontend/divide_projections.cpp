@@ -295,7 +295,8 @@ TensorId ProjectionDivider::partOfParameter(
     Tensor tensor = whole;
     tensor.name = m_tensorNames.take(whole.name + suffix);
     tensor.type.shape[axis] = part.size();
-    tensor.filePart = FilePart{whole.name, whole.type.shape, static_cast<std::int32_t>(axis), part.begin};
+    tensor.filePart =
+        FilePart{nameInFiles(whole), whole.type.shape, static_cast<std::int32_t>(axis), part.begin};
     if (whole.data) {
         const FileRuns runs = runsInFile(tensor);
         const auto size = static_cast<std::size_t>(sizeOf(tensor.type.dataType));
@@ -309,7 +310,7 @@ TensorId ProjectionDivider::partOfParameter(
                 length);
         tensor.data = std::move(data);
     }
-    if (whole.filePart) { // of a part
+    if (whole.filePart && whole.filePart->shape != whole.type.shape) { // of a part
         tensor.filePart = whole.filePart;
         tensor.filePart->begin += part.begin;
     }

@@ -55,8 +55,8 @@ bool isRow(std::string_view line)
 {
     static constexpr std::string_view kRules[] = {"mesh", "micro-batches", "split", "replicate", "coshard",
         "place", "order", "schedule", "stage", "recompute", "zero1", "zero2", "zero3", "offload", "ring",
-        "split-backward", "weight-versions", "communicate", "slice", "interleave", "in-flight", "limit",
-        "precision", "overlap", "attention"};
+        "split-backward", "weight-versions", "communicate", "slice", "lanes", "interleave", "in-flight",
+        "limit", "precision", "overlap", "attention"};
     std::string_view word = takeWord(line);
     if (word == "off")
         word = takeWord(line);
@@ -103,8 +103,14 @@ std::optional<FileKind> findFileKind(std::string_view bytes)
         return FileKind::Session;
     if (begins(bytes, "\x93NUMPY"))
         return FileKind::Npy;
-    if (begins(bytes, "PK\x03\x04")) // the name of its first entry stands 30 bytes behind
-        return contains(bytes.substr(0, 512), ".npy") ? FileKind::Npz : FileKind::Archive;
+    if (begins(bytes, "PK\x03\x04")) {
+        if (contains(bytes.substr(0, 512), ".npy")) // the name of its first entry stands 30 bytes behind
+            return FileKind::Npz;
+        // The directory stands at the end, with all names.
+        const bool program = contains(bytes, "/models/") && contains(bytes, "archive_format");
+        return program || contains(bytes, "serialized_exported_program.json") ? FileKind::ExportedProgram
+                                                                              : FileKind::Archive;
+    }
     if (begins(bytes, "\x89HDF\r\n"))
         return FileKind::Hdf5;
     for (const std::string_view packed : {"\x1f\x8b"sv, "\xfd\x37zXZ"sv, "\x28\xb5\x2f\xfd"sv, "BZh"sv}) {
@@ -125,6 +131,8 @@ const char *nameOf(FileKind kind)
     switch (kind) {
     case FileKind::OnnxModel:
         return "an ONNX model";
+    case FileKind::ExportedProgram:
+        return "a program exported by PyTorch";
     case FileKind::ExecutionPlan:
         return "an execution plan of Planloom";
     case FileKind::Table:
@@ -160,6 +168,7 @@ const char *adviceFor(FileKind kind)
 {
     switch (kind) {
     case FileKind::OnnxModel:
+    case FileKind::ExportedProgram:
         return "open it in the window, or make a plan of it with planloom-cli solve --out";
     case FileKind::ExecutionPlan:
         return "open the model that it was made of; planloom-cli simulate, verify and run take the plan "
@@ -178,15 +187,16 @@ const char *adviceFor(FileKind kind)
     case FileKind::Npz:
         return "open the model; planloom-cli run --inputs takes arrays as its inputs";
     case FileKind::Archive:
+        return "save the model with torch.export.save, or export it to ONNX, and open that file";
     case FileKind::Hdf5:
-        return "export the model to ONNX, as torch.onnx.export and tf2onnx do, and open that file";
+        return "export the model to ONNX, as tf2onnx does, and open that file";
     case FileKind::Safetensors:
         return "export the model to ONNX, with its operators, and open that file";
     case FileKind::Compressed:
         return "unpack it, and open the .onnx file in it";
     case FileKind::Json:
     case FileKind::Text:
-        return "open an .onnx file, a session (.planloom), or a model of the zoo such as zoo:mlp";
+        return "open a model (.onnx, .pt2), a session (.planloom), or a model of the zoo such as zoo:mlp";
     }
     return "";
 }

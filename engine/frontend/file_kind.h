@@ -9,6 +9,7 @@ namespace planloom {
 /// What a file is, as its content tells: Planloom's own, and what people take for a model.
 enum class FileKind : std::uint8_t {
     OnnxModel,
+    ExportedProgram, ///< Of torch.export.save (.pt2).
     ExecutionPlan, ///< JSON that `solve --out` writes.
     Table, ///< Rows as JSON.
     Rows, ///< Rows as text.

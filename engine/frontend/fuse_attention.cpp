@@ -1,7 +1,8 @@
 // Attention, as exporters write it:
 //
 //   q     [x constant] ------------------------+
-//   k     [x constant] -> transposed ----> MatMul -> [x constant, + mask, Where(mask)]* -> Softmax
+//   k     [x constant] -> transposed ----> MatMul -> [x constant, tanh x constant, + mask, Where(mask)]* ->
+//   Softmax
 //                                                                                             |
 //   v ---------------------------------------------------------> MatMul <- [not NaN] [Dropout]+
 //
@@ -33,7 +34,8 @@ struct MaskTerm {
 /// All between the product of queries and keys and the Softmax; what is nearest to the Softmax first.
 struct ScorePath {
     const Operator *product = nullptr;
-    double factor = 1;
+    double factor = 1; ///< Of all before the soft-capping, if there is one.
+    double softcap = 0; ///< 0: none. What tanh is multiplied with; may be negative.
     std::vector<MaskTerm> terms{};
     std::vector<Shape> shapes{}; ///< That the scores have on the way.
     Members members{};
@@ -78,7 +80,7 @@ bool climb(const FuseEditor &editor, TensorId id, const Operator &user, ScorePat
         return upFrom(0);
     }
     case Add:
-        if (path.factor != 1) // the mask would be multiplied with it
+        if (path.factor != 1 || path.softcap != 0) // the mask would be multiplied with it, or capped
             return false;
         for (const std::size_t slot : {0U, 1U}) {
             ScorePath attempt = path;
@@ -90,7 +92,15 @@ bool climb(const FuseEditor &editor, TensorId id, const Operator &user, ScorePat
             }
         }
         return false;
+    case Tanh: // softcap tanh(scores / softcap)
+        if (path.softcap != 0 || path.factor == 0)
+            return false;
+        path.softcap = path.factor;
+        path.factor = 1;
+        return upFrom(0);
     case Where:
+        if (path.softcap != 0)
+            return false;
         for (const std::size_t slot : {2U, 1U}) {
             if (const auto hidden = editor.constant(made->inputs[slot])) {
                 path.terms.push_back({made->inputs[0], shape, true, slot == 1, *hidden * path.factor});
@@ -390,7 +400,7 @@ void fuseSoftmaxAttention(FuseEditor &editor, const Operator &softmax)
         return;
     Operator fused;
     fused.kind = OperatorKind::Attention;
-    double scale = path.factor;
+    double scale = path.softcap == 0 ? path.factor : path.factor * path.softcap;
     const TensorId query = withoutFactors(editor, path.product->inputs[0], scale);
     const TensorId turnedKey = withoutFactors(editor, path.product->inputs[1], scale);
     const TensorId value = weights.product->inputs[1];
@@ -435,6 +445,8 @@ void fuseSoftmaxAttention(FuseEditor &editor, const Operator &softmax)
         writer.reshaped(key, keyShaped(keys, q.back())), writer.reshaped(value, keyShaped(keys, v.back()))};
     readBeforeCopies(editor, writer, fused);
     fused.attributes.set("scale", scale);
+    if (path.softcap != 0)
+        fused.attributes.set("softcap", std::abs(path.softcap)); // tanh is odd
     if (weights.dropout != nullptr) {
         fused.attributes.set("dropout", weights.dropout->attributes.real("ratio", 0.5));
         fused.attributes.set("seed", weights.dropout->attributes.integer("seed"));

@@ -215,6 +215,58 @@ Members halfRotation(const FuseEditor &editor, TensorId id, TensorId x)
     return {};
 }
 
+/// True if `slice` takes every other element of the last dimension of x, from `first` on, and all of the
+/// others.
+bool takesEveryOther(const FuseEditor &editor, const Operator &slice, TensorId x, std::int64_t first)
+{
+    Shape expected = editor.shape(x);
+    std::vector<std::int64_t> starts(expected.size(), 0);
+    std::vector<std::int64_t> steps(expected.size(), 1);
+    expected.back() /= 2;
+    starts.back() = first;
+    if (expected.back() > 1)
+        steps.back() = 2; // of one element there is no step
+    return slice.kind == OperatorKind::Slice && slice.inputs[0] == x
+        && editor.shape(slice.outputs[0]) == expected && slice.attributes.integers("starts") == starts
+        && slice.attributes.integers("steps") == steps;
+}
+
+/// If `id` is (-x1 x0 -x3 x2 ..) of the last dimension, stacked as pairs: the operators that make it.
+Members pairRotation(const FuseEditor &editor, TensorId id, TensorId x)
+{
+    const Operator *flat = editor.madeBy(id, OperatorKind::Reshape);
+    const Shape &in = editor.shape(x);
+    if (flat == nullptr || in.empty() || in.back() % 2 != 0 || editor.shape(id) != in)
+        return {};
+    Shape pairs = in;
+    pairs.back() /= 2;
+    pairs.push_back(2);
+    const Operator *stack = editor.madeBy(flat->inputs[0], OperatorKind::Concat);
+    if (stack == nullptr || editor.onlyUser(flat->inputs[0]) != flat || stack->inputs.size() != 2
+        || stack->attributes.integer("axis") != static_cast<std::int64_t>(in.size())
+        || editor.shape(flat->inputs[0]) != pairs)
+        return {};
+    Members members{stack, flat};
+    for (const std::size_t slot : {0U, 1U}) {
+        const Operator *user = stack;
+        TensorId value = stack->inputs[slot];
+        // A column, negated in front; then the slice.
+        for (const OperatorKind kind : {OperatorKind::Reshape, OperatorKind::Neg, OperatorKind::Slice}) {
+            if (slot == 1 && kind == OperatorKind::Neg)
+                continue;
+            const Operator *made = editor.madeBy(value, kind);
+            if (made == nullptr || editor.onlyUser(value) != user)
+                return {};
+            members.push_back(made);
+            user = made;
+            value = made->inputs[0];
+        }
+        if (!takesEveryOther(editor, *user, x, slot == 0 ? 1 : 0))
+            return {};
+    }
+    return members;
+}
+
 /// x cos + rotated(x) sin, where cos and sin do not enlarge x.
 void fuseRotary(FuseEditor &editor, const Operator &sum)
 {
@@ -228,13 +280,16 @@ void fuseRotary(FuseEditor &editor, const Operator &sum)
             for (const std::size_t b : {0U, 1U}) {
                 const TensorId x = straight->inputs[a];
                 Members members = halfRotation(editor, rotated->inputs[b], x);
+                const bool interleaved = members.empty();
+                if (interleaved)
+                    members = pairRotation(editor, rotated->inputs[b], x);
                 if (members.empty() || editor.onlyUser(rotated->inputs[b]) != rotated
                     || editor.shape(sum.outputs[0]) != editor.shape(x))
                     continue;
                 members.insert(members.end(), {straight, rotated, &sum});
                 Operator fused;
                 fused.kind = OperatorKind::Rotary;
-                fused.attributes.set("interleaved", std::int64_t{0});
+                fused.attributes.set("interleaved", std::int64_t{interleaved ? 1 : 0});
                 fused.inputs = {x, straight->inputs[1 - a], rotated->inputs[1 - b]};
                 fused.outputs = sum.outputs;
                 editor.replace(members, std::move(fused));
@@ -254,6 +309,7 @@ bool doesNothing(const FuseEditor &editor, const Operator &op)
         return false;
     switch (op.kind) {
     case OperatorKind::Identity:
+        return op.attributes.integer("detached") == 0;
     case OperatorKind::Cast:
     case OperatorKind::Reshape:
     case OperatorKind::Expand:

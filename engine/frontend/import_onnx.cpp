@@ -1,22 +1,20 @@
 #include "engine/frontend/import_onnx.h"
 
 #include "engine/base/files.h"
-#include "engine/frontend/class_statistics.h"
-#include "engine/frontend/dead_code.h"
-#include "engine/frontend/fuse.h"
+#include "engine/frontend/complete_import.h"
 #include "engine/frontend/onnx_builder.h"
 #include "engine/frontend/onnx_external.h"
 #include "engine/frontend/onnx_operators.h"
 #include "engine/frontend/onnx_order.h"
 #include "engine/frontend/onnx_parameters.h"
 #include "engine/frontend/onnx_reader.h"
-#include "engine/frontend/part_projections.h"
-#include "engine/frontend/scopes.h"
+#include "engine/frontend/onnx_restore.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace planloom {
@@ -24,7 +22,7 @@ namespace planloom {
 namespace {
 
 constexpr std::int64_t kOldestOpset = 7;
-constexpr std::int64_t kNewestOpset = 17;
+constexpr std::int64_t kNewestOpset = 25;
 constexpr int kDeepestFunction = 32; ///< Functions that call functions.
 constexpr std::int64_t kMostInlined = 100'000; ///< Graphs of If and Loop imported in place.
 
@@ -50,6 +48,7 @@ struct Frame {
     bool isModel = false;
     Frame *outer = nullptr;
     std::unordered_map<std::string, TensorId> values{};
+    std::unordered_map<std::string, std::vector<TensorId>> sequences{};
 };
 
 class Importer final : public OnnxScope
@@ -82,6 +81,8 @@ public:
     Result<std::vector<TensorId>> inlineGraph(
         const OnnxGraph &graph, const std::vector<TensorId> &inputs) override;
     Result<void> bind(const std::string &value, TensorId tensor) override;
+    const std::vector<TensorId> *findSequence(const std::string &value) const override;
+    Result<void> bindSequence(const std::string &value, std::vector<TensorId> sequence) override;
 
 private:
     Error error(ErrorCode code, std::string message, std::string advice) const
@@ -91,8 +92,9 @@ private:
     Result<const GraphFacts *> factsOf(const OnnxGraph &graph);
     TensorId find(const std::string &value) const;
     Result<TensorType> typeOfInput(const OnnxValue &input);
-    Result<void> addInputs();
-    Result<void> addInitializers(OnnxGraph &graph);
+    Result<void> addInputs(const ParameterRules &rules);
+    Result<void> addInitializers(const ParameterRules &rules);
+    Result<void> checkStoredAs(const std::vector<std::string> &original) const;
     Result<void> importNodes(const OnnxGraph &graph);
     Result<bool> importCall(const OnnxNode &node, const std::vector<TensorId> &inputs);
     Result<std::vector<TensorId>> collectOutputs();
@@ -135,6 +137,23 @@ TensorId Importer::find(const std::string &value) const
         if (const auto found = frame->values.find(value); found != frame->values.end())
             return found->second;
     }
+    return {};
+}
+
+const std::vector<TensorId> *Importer::findSequence(const std::string &value) const
+{
+    for (const Frame *frame = m_frame; frame != nullptr; frame = frame->outer) {
+        if (const auto found = frame->sequences.find(value); found != frame->sequences.end())
+            return &found->second;
+    }
+    return nullptr;
+}
+
+Result<void> Importer::bindSequence(const std::string &value, std::vector<TensorId> sequence)
+{
+    if (m_frame->values.count(value) != 0 || !m_frame->sequences.emplace(value, std::move(sequence)).second)
+        return error(
+            ErrorCode::InvalidInput, "the value '" + value + "' is made twice", "export the model anew");
     return {};
 }
 
@@ -195,13 +214,13 @@ void Importer::noteStored(const OnnxTensor &tensor)
         ++m_missing[std::filesystem::path(tensor.external->path).filename().string()];
 }
 
-Result<void> Importer::addInputs()
+Result<void> Importer::addInputs(const ParameterRules &rules)
 {
     OnnxGraph &graph = m_model.graph;
     std::unordered_map<std::string, std::size_t> stored;
     for (std::size_t i = 0; i < graph.initializers.size(); ++i)
         stored.emplace(graph.initializers[i].name, i);
-    const auto parameters = parameterInputs(graph, m_frame->facts->uses);
+    const auto parameters = parameterInputs(graph, m_frame->facts->uses, rules);
     std::int64_t taken = 0;
     for (const OnnxValue &input : graph.inputs) {
         if (stored.count(input.name) != 0)
@@ -212,7 +231,9 @@ Result<void> Importer::addInputs()
         TensorId id;
         if (const auto parameter = parameters.find(input.name); parameter != parameters.end()) {
             ++taken;
-            id = m_builder.addStored(OnnxTensor{input.name, type, nullptr, {}, false}, parameter->second);
+            id = m_builder.addStored(
+                OnnxTensor{input.name, type, nullptr, {}, false}, roleOf(parameter->second.as));
+            m_builder.classify(id, parameter->second, input.name);
         } else {
             id = m_builder.addInput(input.name, type);
         }
@@ -224,23 +245,48 @@ Result<void> Importer::addInputs()
     return {};
 }
 
-Result<void> Importer::addInitializers(OnnxGraph &graph)
+Result<void> Importer::addInitializers(const ParameterRules &rules)
 {
+    OnnxGraph &graph = m_model.graph;
+    std::unordered_set<std::string> taken; // names of the file's values, and those given here
+    for (const OnnxTensor &tensor : graph.initializers)
+        taken.insert(tensor.name);
+    for (const OnnxNode &node : graph.nodes)
+        taken.insert(node.outputs.begin(), node.outputs.end());
+    std::vector<std::string> original;
     for (OnnxTensor &tensor : graph.initializers) {
         if (tensor.name.empty())
             return error(ErrorCode::InvalidInput, "an initializer has no name", "export the model anew");
         const std::string name = tensor.name;
         if (m_frame->facts->uses.isUsed(name))
             noteStored(tensor);
-        const TensorRole role =
-            m_frame->isModel ? roleOfStored(tensor, m_frame->facts->uses) : TensorRole::Buffer;
-        if (m_frame->isModel) {
-            // The file's structs are not needed any more: each tensor is held once.
-            TRY_VOID(bind(name, m_builder.addStored(std::move(tensor), role)));
-            tensor.name = name;
-        } else {
-            TRY_VOID(bind(name, m_builder.addStored(tensor, role)));
-        }
+        const Classification classification = rules.classify(tensor);
+        const std::string wanted = rules.nameOf(tensor);
+        std::string own = wanted;
+        for (int number = 2; own != name && !taken.insert(own).second; ++number)
+            own = wanted + "#" + std::to_string(number);
+        original.push_back(wanted);
+        // The file's structs are not needed any more: each tensor is held once.
+        const TensorId id = m_builder.addStored(std::move(tensor), roleOf(classification.as));
+        tensor.name = name;
+        m_builder.classify(id, classification, own);
+        TRY_VOID(bind(name, id));
+    }
+    return checkStoredAs(original);
+}
+
+/// What a person decided must be about something.
+Result<void> Importer::checkStoredAs(const std::vector<std::string> &original) const
+{
+    for (const auto &[name, as] : m_options.storedAs) {
+        const auto named = [&wanted = name](const auto &stored) { return stored.name == wanted; };
+        const OnnxGraph &graph = m_model.graph;
+        if (std::any_of(graph.initializers.begin(), graph.initializers.end(), named)
+            || std::any_of(graph.inputs.begin(), graph.inputs.end(), named)
+            || std::find(original.begin(), original.end(), name) != original.end())
+            continue;
+        return error(ErrorCode::NotFound, "the model stores no tensor called '" + name + "'",
+            "info --json lists what it stores under \"stored\"");
     }
     return {};
 }
@@ -255,7 +301,7 @@ Result<void> Importer::importNodes(const OnnxGraph &graph)
         inputs.reserve(node.inputs.size());
         for (const std::string &input : node.inputs) {
             const TensorId id = input.empty() ? TensorId{} : find(input);
-            if (!input.empty() && !id)
+            if (!input.empty() && !id && findSequence(input) == nullptr)
                 return Error{ErrorCode::InvalidInput,
                     "node '" + node.name + "' (" + node.type + ") reads '" + input + "', which nothing makes",
                     "export the model anew", "node:" + node.name};
@@ -393,9 +439,18 @@ Result<std::vector<TensorId>> Importer::collectOutputs()
             ErrorCode::InvalidInput, "the model returns nothing", "name its outputs when exporting it");
     for (const OnnxValue &output : m_model.graph.outputs) {
         TensorId id = find(output.name);
+        if (!id && findSequence(output.name) != nullptr)
+            return error(ErrorCode::NotSupported,
+                "the model returns '" + output.name + "', a sequence of tensors",
+                "export the model with tensors as outputs");
         if (!id)
             return error(ErrorCode::InvalidInput,
                 "the model returns '" + output.name + "', which nothing makes", "export the model anew");
+        if (elementCount(m_builder.typeOf(id).shape) == 0)
+            return error(ErrorCode::NotSupported,
+                "the model returns '" + output.name + "', a value of shape "
+                    + toString(m_builder.typeOf(id).shape) + " without elements",
+                "leave it out of the outputs");
         if (m_builder.at(id).role != TensorRole::Activation) {
             // A returned value has an operator that makes it, even if it is a constant or an input.
             m_builder.unname(id);
@@ -496,39 +551,22 @@ Result<Graph> Importer::run()
             "give a number such as 0.1");
     for (const OnnxFunction &function : m_model.functions)
         m_functions.emplace(std::pair(function.domain, function.name), &function);
+    for (const std::string &note : restoreFromMetadata(m_model.graph))
+        m_builder.note(note);
     Frame frame;
     frame.isModel = true;
     TRY(frame.facts, factsOf(m_model.graph));
     m_frame = &frame;
-    TRY_VOID(addInputs());
+    const ParameterRules rules(m_model.graph, frame.facts->uses, m_options.storedAs);
+    TRY_VOID(addInputs(rules));
     TRY_VOID(checkDimensions());
-    TRY_VOID(addInitializers(m_model.graph));
+    TRY_VOID(addInitializers(rules));
     TRY_VOID(importNodes(m_model.graph));
     TRY(auto outputs, collectOutputs());
     addNotes();
     Graph graph = m_builder.take(std::move(outputs));
     graph.name = m_model.graph.name;
     TRY_VOID(chooseLoss(graph));
-    return graph;
-}
-
-/// What follows for every graph of operators: clean up, fuse, annotate, check.
-Result<Graph> completed(Graph graph, const ImportOptions &options)
-{
-    removeDeadCode(graph);
-    if (graph.operators.empty())
-        return Error{
-            ErrorCode::InvalidInput, "the model computes nothing", "export the model anew", graph.name};
-    if (options.fuse) {
-        graph = fuseOperators(std::move(graph));
-        partProjections(graph);
-    }
-    if (options.stop.stop_requested())
-        return Error{ErrorCode::Cancelled, "the import was cancelled", "", graph.name};
-    separateClassStatistics(graph);
-    buildScopes(graph);
-    annotateOperators(graph);
-    TRY_VOID(validate(graph));
     return graph;
 }
 
@@ -544,7 +582,7 @@ Result<Graph> importNamed(std::string_view bytes, const std::filesystem::path &f
     TRY(Graph graph, Importer(std::move(model), options, place).run());
     if (!name.empty())
         graph.name = name;
-    return completed(std::move(graph), options);
+    return completeImport(std::move(graph), options, true);
 }
 
 } // namespace
@@ -559,7 +597,7 @@ Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOpti
         if (error.code == ErrorCode::ResourceLimit)
             error.advice = "store the weights as external data";
         else if (error.code == ErrorCode::NotFound || error.code == ErrorCode::InvalidInput)
-            error.advice = "give the path of a .onnx file";
+            error.advice = "give the path of a model file (.onnx, .pt2)";
         return error;
     }
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");

@@ -21,6 +21,9 @@ struct ImportOptions {
     std::map<std::string, std::int64_t> dimensions{};
     std::string
         lossOutput{}; ///< The output to train on (`--loss`); empty takes the scalar output "loss", if any.
+    /// What stored tensors are, where a person knows better than the rules below (`--parameter`,
+    /// `--constant`); by the names of tensors, here or in the file.
+    std::map<std::string, StoredAs> storedAs{};
     bool fuse = true; ///< Join exported patterns into operators an expert knows.
     std::optional<double> dropoutRatio{}; ///< Replaces the ratio of every Dropout that trains, in [0, 1).
     std::size_t mostFileBytes = std::size_t{1}
@@ -31,30 +34,43 @@ struct ImportOptions {
     std::stop_token stop{};
 };
 
-/// Reads an ONNX model (opsets 9 to 17; newer ones as far as their operators are known) as a forward graph:
+/// Reads an ONNX model (opsets 7 to 25; newer ones as far as their operators are known) as a forward graph:
 /// every type static, shape arithmetic folded, operators in the canonical forms of operator_kind.h, dead ones
 /// removed, patterns fused, every operator annotated, `validate` satisfied.
 ///
-/// Names. Tensors keep the file's names. An operator has its node's name, without the leading '/' and with
-/// '.' for
-/// '/': "/transformer/h.3/attn/c_attn/Gemm" is "transformer.h.3.attn.c_attn.Gemm"; nodes without a name are
-/// "<type>_<number>". A node that becomes several operators gives its name to the last; others add "_<what>".
+/// Names. Tensors keep the file's names, but for parameters that the exporter folded (a transposed weight is
+/// "val_110" in the file) where metadata say from what: these have the parameter's name, and
+/// `Tensor::filePart` has the file's. An operator has its node's name, without the leading '/' and with '.'
+/// for '/': "/transformer/h.3/attn/c_attn/Gemm" is "transformer.h.3.attn.c_attn.Gemm"; where metadata say
+/// the path of modules, it is put before the name. Nodes without a name are "<type>_<number>". A node that
+/// becomes several operators gives its name to the last; others add "_<what>".
 ///
-/// What is a weight. These are Weights (trained); everything else that persists is a Buffer:
-/// 1. Floating initializers, except running statistics of batch normalisation, scalars of rank 0 that only
-///    element-wise operators use, and those whose name says that they are no parameters (last part
-///    "attn_mask", "mask", "masked_bias", "inv_freq", "cos_cached", "sin_cached", "running_mean",
-///    "running_var", "anchors", or that of a Constant node's output, "Constant_4_output_0"), and numbers that
-///    operators such as Resize take.
-/// 2. Inputs that are initializers too (old files), by rule 1.
-/// 3. Files without parameters (`export_params=False`): if no initializer is a parameter by rule 1 and some
-/// inputs
-///    are plain, inputs with a dotted name ("transformer.wte.weight") are parameters, as are floating inputs
-///    of rank >= 1 without symbolic dimensions that are used only where weights stand: weight or bias of
-///    Conv, Gemm and normalisations, the table of a Gather, the second factor of a MatMul, directly or
-///    through Transpose; and beside such ones, one-dimensional terms and factors. Integer ones become
-///    Buffers. A note says how many.
-/// 4. Constants of at least 64 elements where weights stand (files that fill weights by ConstantOfShape).
+/// What is a weight. Parameters are Weights (trained); everything else that persists is a Buffer.
+/// `Tensor::classification` says which and why. The first rule that fits holds:
+/// 1. `ImportOptions::storedAs`. Integers and booleans are constants.
+/// 2. Metadata (`InputSpec.kind`): parameters, buffers and constants are what the exporter says. What it
+///    folded (`folded_from`) is a parameter if any of the values it was made from is one (by the graph's
+///    signature; without one, by a dotted name), else a constant.
+/// 3. Names: buffers if the last part is "attn_mask", "mask", "masked_bias", "cos_cached", "sin_cached",
+///    "running_mean", "running_var", "anchors", or ends with "inv_freq"; constants if it is that of a
+///    Constant node's output, "Constant_4_output_0".
+/// 4. Buffers if only batch normalisation reads them, as statistics; constants if they are of rank 0 and only
+///    element-wise operators use them, or if only operators such as Resize take them, as numbers.
+/// 5. Names with dots are parameters' names ("h.0.mlp.c_fc.weight").
+/// 6. In files where other floating initializers have such names, position and shape decide. Parameters are:
+///    what is read where weights stand (weight or bias of Conv, Gemm and normalisations, the table of a
+///    Gather, the second factor of a MatMul, an operand of an Einsum), directly or through Transpose; what
+///    Add, Concat or Mul read with one extent above 1 (a bias or scale for each channel); and what Add and
+///    Concat read else (positions, class tokens), unless it is of rank 4 with 1 in
+///    dimension 1 (masks, rotary tables), is added with 1 in the last dimension but one and more in the first
+///    (linear biases of attention), or all its elements are equal. The rest are constants.
+/// 7. In files whose names say nothing, all floating initializers are parameters.
+/// Inputs that are initializers too (old files) go by these rules. Files without parameters
+/// (`export_params=False`): if no initializer is a parameter and some inputs are plain, inputs with a dotted
+/// name ("transformer.wte.weight") are parameters by the same rules, as are floating inputs of rank >= 1
+/// without symbolic dimensions that are used only where weights stand, and beside such ones, one-dimensional
+/// terms and factors. Integer ones become Buffers. A note says how many. Constants of at least 64 elements
+/// where weights stand are parameters, too (files that fill weights by ConstantOfShape).
 ///
 /// The loss is the scalar floating output "loss", or `lossOutput`. Dropout trains where its training_mode
 /// input is true; a ratio of 0 and inference leave it out. Values of weights beside the file are not read:

@@ -58,6 +58,16 @@ TensorId OnnxBuilder::addStored(OnnxTensor stored, TensorRole role)
     return addTensor(std::move(tensor), known);
 }
 
+void OnnxBuilder::classify(TensorId id, const Classification &classification, const std::string &name)
+{
+    Tensor &tensor = m_graph.at(id);
+    tensor.classification = std::make_shared<const Classification>(classification);
+    if (name == tensor.name || tensor.type.shape.empty())
+        return;
+    tensor.filePart = FilePart{.name = tensor.name, .shape = tensor.type.shape};
+    tensor.name = name;
+}
+
 TensorId OnnxBuilder::addConstant(std::shared_ptr<const TensorData> data, std::string name)
 {
     Tensor tensor;
@@ -99,7 +109,10 @@ std::shared_ptr<const TensorData> OnnxBuilder::valuesOf(TensorId id)
 
 void OnnxBuilder::makeWeight(TensorId id)
 {
-    m_graph.at(id).role = TensorRole::Weight;
+    Tensor &tensor = m_graph.at(id);
+    tensor.role = TensorRole::Weight;
+    tensor.classification = std::make_shared<const Classification>(
+        Classification{.why = "it fills the place where an operator has its weights"});
     m_known[static_cast<std::size_t>(id.index)] = false;
 }
 
@@ -171,6 +184,7 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
     }
     const std::vector<TensorType> outputs = *std::move(inferred);
     bool empty = false;
+    bool allEmpty = true;
     bool foldable = known;
     for (const TensorType &type : outputs) {
         if (!checkedByteCount(type))
@@ -178,7 +192,9 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
                 "node '" + name + "' (" + source.type + ") would make a value of shape "
                     + toString(type.shape) + ", larger than 2^62 bytes",
                 "check the sizes given with --dim", place};
-        empty = empty || elementCount(type.shape) == 0;
+        const bool none = elementCount(type.shape) == 0;
+        empty = empty || none;
+        allEmpty = allEmpty && none;
     }
     if (m_graph.tensors.size() >= m_options.mostOperators * kTensorsPerOperator)
         return Error{ErrorCode::ResourceLimit,
@@ -200,6 +216,14 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
         }
     }
     m_foldedBytes = taken;
+    if (allEmpty && !outputs.empty()) { // values without elements are known, whatever makes them
+        std::vector<TensorId> ids;
+        for (const TensorType &type : outputs)
+            ids.push_back(addConstant(std::make_shared<const TensorData>(TensorData{type, {}})));
+        return ids;
+    }
+    if (empty && kind == OperatorKind::Split)
+        return emitParts(name, source, std::move(attributes), inputs.front(), outputs);
     if (empty)
         return Error{ErrorCode::NotSupported,
             "node '" + name + "' (" + source.type + ") makes a value without elements", "", place};
@@ -220,6 +244,29 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
     }
     m_graph.operators.push_back(std::move(op));
     return m_graph.operators.back().outputs;
+}
+
+Result<std::vector<TensorId>> OnnxBuilder::emitParts(const std::string &name, const SourceNode &source,
+    Attributes attributes, TensorId x, const std::vector<TensorType> &outputs)
+{
+    const auto axis = static_cast<std::size_t>(attributes.integer("axis"));
+    std::vector<std::int64_t> sizes;
+    for (const TensorType &type : outputs) {
+        if (elementCount(type.shape) > 0)
+            sizes.push_back(type.shape[axis]);
+    }
+    std::vector<TensorId> parts{x};
+    if (sizes.size() > 1) {
+        attributes.set("sizes", sizes);
+        TRY(parts, emit(name, source, OperatorKind::Split, std::move(attributes), {x}, {}));
+    }
+    auto next = parts.begin();
+    std::vector<TensorId> ids;
+    for (const TensorType &type : outputs)
+        ids.push_back(elementCount(type.shape) > 0
+                ? *next++
+                : addConstant(std::make_shared<const TensorData>(TensorData{type, {}})));
+    return ids;
 }
 
 std::string OnnxBuilder::uniqueOperatorName(const std::string &name)

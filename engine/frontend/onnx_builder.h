@@ -34,6 +34,8 @@ public:
     TensorId addInput(std::string name, TensorType type);
     /// A weight or buffer of the file.
     TensorId addStored(OnnxTensor tensor, TensorRole role);
+    /// Says what a stored tensor was taken as, and how it is called where the file has another name for it.
+    void classify(TensorId id, const Classification &classification, const std::string &name);
     /// A known value. Large equal ones share their memory.
     TensorId addConstant(std::shared_ptr<const TensorData> data, std::string name = {});
 
@@ -82,6 +84,9 @@ public:
 private:
     TensorId addTensor(Tensor tensor, bool known);
     std::shared_ptr<const TensorData> interned(std::shared_ptr<const TensorData> data);
+    /// A Split of which some parts are empty: these are constants, the others are split.
+    Result<std::vector<TensorId>> emitParts(const std::string &name, const SourceNode &source,
+        Attributes attributes, TensorId x, const std::vector<TensorType> &outputs);
     std::string uniqueOperatorName(const std::string &name);
     void nameTensors();
 

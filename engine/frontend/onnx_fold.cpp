@@ -580,10 +580,11 @@ std::optional<std::vector<TensorData>> foldOperator(OperatorKind kind, const Att
     const TensorType &type = outputs.front();
     const bool complete =
         std::all_of(inputs.begin(), inputs.end(), [](const auto &input) { return input != nullptr; });
-    if (kind == Fill)
+    if (kind == Fill) // whose value may be written as an integer or a real, whatever its type
         return one(filledTensor(type,
-            isFloating(type.dataType) ? Number::ofReal(attributes.real("value"))
-                                      : Number::ofInteger(attributes.integer("value"))));
+            isFloating(type.dataType) || !attributes.has("value") || attributes.integer("value") == 0
+                ? Number::ofReal(attributes.real("value", static_cast<double>(attributes.integer("value"))))
+                : Number::ofInteger(attributes.integer("value"))));
     if (kind == Range)
         return foldRange(attributes, type);
     if (!complete || inputs.empty())

@@ -46,6 +46,9 @@ struct OnnxNode {
     std::vector<std::string> inputs{}; ///< An empty name is an absent optional input.
     std::vector<std::string> outputs{};
     std::map<std::string, OnnxAttribute, std::less<>> attributes{};
+    /// Where the exporter met it, if it says so: dotted names of the modules around it, the outermost first,
+    /// without the model itself ("model", "model.layers.0", "model.layers.0.mlp").
+    std::optional<std::vector<std::string>> modules{};
 };
 
 /// One dimension of a declared shape: a size, a symbol, or (neither) unknown.
@@ -62,6 +65,15 @@ struct OnnxValue {
     std::string reason{};
 };
 
+/// What a value is to the module that was exported: `InputSpec.kind` of torch.export's signature.
+enum class OnnxSpecKind : std::uint8_t { Parameter, Buffer, ConstantTensor, UserInput };
+
+/// What the exporter says of how a value came about.
+struct OnnxProvenance {
+    std::optional<OnnxSpecKind> kind{};
+    std::vector<std::string> foldedFrom{}; ///< Values that it was computed from when the file was written.
+};
+
 struct OnnxGraph {
     std::string name{};
     std::vector<OnnxNode> nodes{};
@@ -69,6 +81,11 @@ struct OnnxGraph {
     std::vector<OnnxValue> inputs{};
     std::vector<OnnxValue> outputs{};
     std::vector<OnnxValue> values{}; ///< value_info.
+    std::map<std::string, OnnxProvenance, std::less<>> provenance{}; ///< By value, where there is any.
+    /// Parameters, buffers and constants of the exported module by their dotted names, those that the file
+    /// holds under other names or not at all included. Empty if the file does not say.
+    std::map<std::string, OnnxSpecKind, std::less<>> signature{};
+    std::int64_t unreadMetadata = 0; ///< Entries that were passed by, because they are not well formed.
 };
 
 /// An operator that the file defines by a graph of others.

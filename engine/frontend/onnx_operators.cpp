@@ -38,12 +38,18 @@ Attributes attributesFrom(std::initializer_list<std::pair<std::string_view, Attr
 
 OnnxNodeContext::OnnxNodeContext(
     const OnnxNode &node, std::vector<TensorId> inputs, OnnxBuilder &builder, OnnxScope &scope)
+    : OnnxNodeContext(node, std::move(inputs), builder, scope, SourceNode{node.name, node.type})
+{
+}
+
+OnnxNodeContext::OnnxNodeContext(const OnnxNode &node, std::vector<TensorId> inputs, OnnxBuilder &builder,
+    OnnxScope &scope, SourceNode source)
     : m_node(node)
     , m_inputs(std::move(inputs))
     , m_builder(builder)
     , m_scope(scope)
     , m_name(operatorNameOf(node.name))
-    , m_source{node.name, node.type}
+    , m_source(std::move(source))
 {
     if (m_name.empty())
         m_name = builder.nameless(node.type);
@@ -52,7 +58,7 @@ OnnxNodeContext::OnnxNodeContext(
 Error OnnxNodeContext::invalid(std::string message, std::string advice) const
 {
     return Error{ErrorCode::InvalidInput,
-        "node '" + m_name + "' (" + m_node.type + "): " + std::move(message),
+        "node '" + m_name + "' (" + m_source.type + "): " + std::move(message),
         advice.empty() ? "export the model anew" : std::move(advice), "node:" + m_name};
 }
 
@@ -308,64 +314,25 @@ Result<void> OnnxNodeContext::keepUnknown(std::string_view reason)
     return {};
 }
 
-namespace {
-
-/// Operators of ONNX Runtime's own domain that exporters write; their meaning is that of ai.onnx operators.
-Result<bool> importContributed(OnnxNodeContext &context)
-{
-    const std::string &type = context.node().type;
-    if (type == "Gelu" || type == "FastGelu" || type == "BiasGelu" || type == "QuickGelu") {
-        TRY_VOID(context.require(1));
-        TensorId x = context.input(0);
-        if (context.has(1)) {
-            TRY(x, context.make(OperatorKind::Add, {x, context.input(1)}, {}, {}, "bias"));
-        }
-        if (type == "QuickGelu") { // x * sigmoid(alpha x)
-            TRY(const double alpha, context.real("alpha", 1.702));
-            const TensorId factor = context.scalar(context.type(0).dataType, alpha);
-            TRY(const TensorId scaled, context.make(OperatorKind::Mul, {x, factor}, {}, {}, "scale"));
-            TRY(const TensorId gate, context.make(OperatorKind::Sigmoid, {scaled}, {}, {}, "gate"));
-            TRY_VOID(context.finish(OperatorKind::Mul, {x, gate}));
-            return true;
-        }
-        TRY_VOID(context.finish(OperatorKind::Gelu, {x},
-            attributesFrom({{"approximate", std::string(type == "FastGelu" ? "tanh" : "none")}})));
-        return true;
-    }
-    if (type == "SimplifiedLayerNormalization" && !context.wants(1)) {
-        TRY_VOID(context.require(2));
-        TRY(const std::int64_t axis, context.axisAttribute(-1));
-        TRY(const double epsilon, context.real("epsilon", 1e-5));
-        TRY_VOID(context.finish(OperatorKind::RmsNorm, {context.input(0), context.input(1)},
-            attributesFrom({{"axis", axis}, {"epsilon", epsilon}})));
-        return true;
-    }
-    return false;
-}
-
-} // namespace
-
 Result<void> importNode(OnnxNodeContext &context)
 {
     const OnnxNode &node = context.node();
     if (!node.domain.empty()) {
-        if (node.domain == "com.microsoft") {
-            TRY(const bool done, importContributed(context));
-            if (done)
-                return {};
-        }
+        const OnnxHandler handler =
+            node.domain == "com.microsoft" ? findContributedHandler(node.type) : nullptr;
+        if (handler != nullptr)
+            return handler(context);
         return context.keepUnknown("Planloom does not know operators of the domain '" + node.domain + "'");
     }
-    static const std::set<std::string, std::less<>> kNotTensors = {"SequenceConstruct", "SequenceEmpty",
-        "SequenceAt", "SequenceInsert", "SequenceErase", "SequenceLength", "SequenceMap", "SplitToSequence",
-        "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "Scan"};
+    static const std::set<std::string, std::less<>> kNotTensors = {
+        "SequenceMap", "Optional", "OptionalGetElement", "OptionalHasElement", "Scan"};
     if (kNotTensors.count(node.type) != 0)
-        return context.unsupported(
-            "it works on sequences or optional values, or repeats a graph; Planloom plans graphs "
-            "of tensors",
+        return context.unsupported("it works on optional values, or repeats a graph; Planloom plans graphs "
+                                   "of tensors",
             "export the model without such control flow");
     for (const auto find : {findElementwiseHandler, findProductHandler, findNetworkHandler,
-             findReductionHandler, findMovementHandler, findShapeHandler}) {
+             findReductionHandler, findMovementHandler, findShapeHandler, findAttentionHandler,
+             findImageHandler, findQuantizeHandler, findSequenceHandler}) {
         if (const OnnxHandler handler = find(node.type))
             return handler(context);
     }

@@ -34,6 +34,14 @@ public:
         const OnnxGraph &graph, const std::vector<TensorId> &inputs) = 0;
     /// Gives a value of the file a tensor.
     virtual Result<void> bind(const std::string &value, TensorId tensor) = 0;
+    /// The tensors of a value that is a sequence of them; null if it is none, as in formats without
+    /// sequences.
+    virtual const std::vector<TensorId> *findSequence(const std::string &) const { return nullptr; }
+    /// Says that a value of the file is a sequence of tensors.
+    virtual Result<void> bindSequence(const std::string &value, std::vector<TensorId>)
+    {
+        return Error{ErrorCode::Internal, "'" + value + "' became a sequence of tensors", {}, {}};
+    }
 };
 
 /// One node while it is made canonical: access to its inputs and attributes that reports what is wrong in the
@@ -43,6 +51,9 @@ class OnnxNodeContext
 public:
     OnnxNodeContext(
         const OnnxNode &node, std::vector<TensorId> inputs, OnnxBuilder &builder, OnnxScope &scope);
+    /// The same for a node that stands for (a part of) what another format calls `source`.
+    OnnxNodeContext(const OnnxNode &node, std::vector<TensorId> inputs, OnnxBuilder &builder,
+        OnnxScope &scope, SourceNode source);
 
     const OnnxNode &node() const { return m_node; }
     OnnxBuilder &builder() { return m_builder; }
@@ -133,11 +144,17 @@ Result<void> importNode(OnnxNodeContext &context);
 
 using OnnxHandler = Result<void> (*)(OnnxNodeContext &);
 /// The handler of an operator type of ai.onnx, by file; null if it is not there.
+OnnxHandler findAttentionHandler(std::string_view type);
 OnnxHandler findElementwiseHandler(std::string_view type);
+OnnxHandler findImageHandler(std::string_view type);
 OnnxHandler findMovementHandler(std::string_view type);
 OnnxHandler findNetworkHandler(std::string_view type);
 OnnxHandler findProductHandler(std::string_view type);
+OnnxHandler findQuantizeHandler(std::string_view type);
 OnnxHandler findReductionHandler(std::string_view type);
+OnnxHandler findSequenceHandler(std::string_view type);
 OnnxHandler findShapeHandler(std::string_view type);
+/// The same of the domain com.microsoft.
+OnnxHandler findContributedHandler(std::string_view type);
 
 } // namespace planloom

@@ -1,5 +1,7 @@
 #include "engine/frontend/onnx_operators.h"
 
+#include "engine/frontend/onnx_values.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -90,9 +92,18 @@ Result<void> importIsInf(Context &context)
 {
     TRY(const std::int64_t negative, context.integer("detect_negative", 1));
     TRY(const std::int64_t positive, context.integer("detect_positive", 1));
-    if (negative == 0 || positive == 0)
-        return context.keepUnknown("infinities of one sign only are not told apart");
-    return plain<OperatorKind::IsInf, 1>(context);
+    if (negative != 0 && positive != 0)
+        return plain<OperatorKind::IsInf, 1>(context);
+    TRY_VOID(context.require(1));
+    if (negative == 0 && positive == 0)
+        return context.finish(OperatorKind::Fill, {}, attributesFrom({{"value", 0.0}}),
+            TensorType{DataType::Bool, context.shape(0)});
+    const TensorId x = context.input(0);
+    const TensorId zero = context.scalar(context.type(0).dataType, 0);
+    TRY(const TensorId infinite, context.make(OperatorKind::IsInf, {x}, {}, {}, "infinite"));
+    TRY(const TensorId side,
+        context.make(positive != 0 ? OperatorKind::Greater : OperatorKind::Less, {x, zero}, {}, {}, "side"));
+    return context.finish(OperatorKind::And, {infinite, side});
 }
 
 Result<void> importIdentity(Context &context)
@@ -192,6 +203,36 @@ Result<void> importBitShift(Context &context)
             "attribute 'direction' is '" + direction + "', where LEFT or RIGHT was expected");
     return context.finish(OperatorKind::BitShift, {context.input(0), context.input(1)},
         attributesFrom({{"direction", direction}}));
+}
+
+/// All bits turned over: the exclusive or with ones alone.
+Result<void> importBitwiseNot(Context &context)
+{
+    TRY_VOID(context.require(1));
+    const TensorType type{context.type(0).dataType, {}};
+    if (isFloating(type.dataType) || type.dataType == DataType::Bool)
+        return context.invalid(
+            std::string("its input is ") + nameOf(type.dataType) + ", where integers were expected");
+    const TensorId ones = context.builder().addConstant(
+        std::make_shared<const TensorData>(filledTensor(type, Number::ofInteger(-1))));
+    return context.finish(OperatorKind::BitwiseXor, {context.input(0), ones});
+}
+
+/// x + bias below -lambd, x - bias above lambd, 0 between.
+Result<void> importShrink(Context &context)
+{
+    using enum OperatorKind;
+    TRY_VOID(context.require(1));
+    TRY(const double bias, context.real("bias", 0.0));
+    TRY(const double limit, context.real("lambd", 0.5));
+    const DataType type = context.type(0).dataType;
+    const TensorId x = context.input(0);
+    TRY(const TensorId isLow, context.make(Less, {x, context.scalar(type, -limit)}, {}, {}, "is_low"));
+    TRY(const TensorId isHigh, context.make(Greater, {x, context.scalar(type, limit)}, {}, {}, "is_high"));
+    TRY(const TensorId low, context.make(Add, {x, context.scalar(type, bias)}, {}, {}, "low"));
+    TRY(const TensorId high, context.make(Sub, {x, context.scalar(type, bias)}, {}, {}, "high"));
+    TRY(const TensorId rest, context.make(Where, {isHigh, high, context.scalar(type, 0)}, {}, {}, "rest"));
+    return context.finish(Where, {isLow, low, rest});
 }
 
 Result<void> importPow(Context &context)
@@ -309,8 +350,10 @@ OnnxHandler findElementwiseHandler(std::string_view type)
         {"LeakyRelu", importLeakyRelu}, {"ThresholdedRelu", importThresholdedRelu}, {"Selu", importSelu},
         {"HardSigmoid", importHardSigmoid}, {"Gelu", importGelu}, {"Swish", importSwish},
         {"Cast", importCast}, {"CastLike", importCastLike}, {"Clip", importClip}, {"Mod", importMod},
-        {"BitShift", importBitShift}, {"Pow", importPow}, {"Sum", importSum}, {"Mean", importMean},
-        {"Min", importMin}, {"Max", importMax}, {"Dropout", importDropout}};
+        {"BitShift", importBitShift}, {"BitwiseAnd", plain<BitwiseAnd, 2>},
+        {"BitwiseOr", plain<BitwiseOr, 2>}, {"BitwiseXor", plain<BitwiseXor, 2>},
+        {"BitwiseNot", importBitwiseNot}, {"Shrink", importShrink}, {"Pow", importPow}, {"Sum", importSum},
+        {"Mean", importMean}, {"Min", importMin}, {"Max", importMax}, {"Dropout", importDropout}};
     const auto found = kHandlers.find(type);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -289,7 +289,7 @@ Result<void> importPad(Context &context)
     TRY(const std::string mode, context.text("mode", "constant"));
     if (!given)
         return context.invalid("its pads are missing");
-    if (mode != "constant" && mode != "reflect" && mode != "edge")
+    if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
         return context.keepUnknown("padding by '" + mode + "' is not computed");
     double value = 0;
     if (context.opset() < 11) {
@@ -379,7 +379,8 @@ Result<void> scatter(Context &context, OperatorKind kind)
 {
     TRY_VOID(context.require(3));
     TRY(const std::string reduction, context.text("reduction", "none"));
-    if (reduction != "none" && reduction != "add" && reduction != "mul")
+    if (reduction != "none" && reduction != "add" && reduction != "mul" && reduction != "max"
+        && reduction != "min")
         return context.keepUnknown("scattering with reduction '" + reduction + "' is not computed");
     Attributes attributes = attributesFrom({{"reduction", reduction}});
     if (kind == OperatorKind::ScatterElements) {
@@ -473,86 +474,6 @@ Result<void> importTrilu(Context &context)
         OperatorKind::Trilu, {context.input(0)}, attributesFrom({{"upper", upper}, {"k", k}}));
 }
 
-/// Resize and its forerunner Upsample. Before operator set 11 coordinates are asymmetric and rounded down.
-Result<void> importResize(Context &context)
-{
-    TRY_VOID(context.require(1));
-    const bool old = context.opset() < 11 || context.node().type == "Upsample";
-    TRY(std::string mode, context.text("mode", "nearest"));
-    TRY(const std::string coordinates,
-        context.text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel"));
-    TRY(const std::string nearest, context.text("nearest_mode", old ? "floor" : "round_prefer_floor"));
-    TRY(const double cubic, context.real("cubic_coeff_a", -0.75));
-    for (const char *name : {"antialias", "exclude_outside"}) {
-        TRY(const std::int64_t flag, context.integer(name, 0));
-        if (flag != 0)
-            return context.keepUnknown(std::string("resizing with '") + name + "' is not computed");
-    }
-    TRY(const std::string policy, context.text("keep_aspect_ratio_policy", "stretch"));
-    if (coordinates == "tf_crop_and_resize" || policy != "stretch")
-        return context.keepUnknown("resizing that crops or keeps the aspect ratio is not computed");
-    if (mode == "bilinear" || mode == "trilinear")
-        mode = "linear";
-    const std::size_t scalesSlot = old ? 1 : 2;
-    const Shape &from = context.shape(0);
-    std::vector<std::int64_t> axes(from.size());
-    std::iota(axes.begin(), axes.end(), 0);
-    TRY(const auto axesGiven, context.integers("axes"));
-    if (axesGiven) {
-        axes.clear();
-        for (const std::int64_t value : *axesGiven) {
-            TRY(const std::int64_t axis, context.axis(value, context.rank(0)));
-            axes.push_back(axis);
-        }
-    }
-    std::vector<double> given;
-    if (context.hasAttribute("scales")) {
-        const auto *list = std::get_if<std::vector<float>>(&context.node().attributes.find("scales")->second);
-        if (list == nullptr)
-            return context.invalid("attribute 'scales' should be numbers");
-        given.assign(list->begin(), list->end());
-    } else if (context.has(scalesSlot) && elementCount(context.shape(scalesSlot)) > 0) {
-        TRY(given, context.constantReals(scalesSlot, "scales"));
-    }
-    Shape shape = from;
-    std::vector<double> scales(from.size(), 1.0);
-    if (!given.empty()) {
-        if (given.size() != axes.size())
-            return context.invalid("it has " + std::to_string(given.size()) + " scales for "
-                + std::to_string(axes.size()) + " dimensions");
-        for (std::size_t i = 0; i < axes.size(); ++i) {
-            const auto axis = static_cast<std::size_t>(axes[i]);
-            const double extent = std::floor(static_cast<double>(from[axis]) * given[i]);
-            if (!(given[i] > 0) || !(extent >= 1) || extent > 1e12)
-                return context.invalid("it scales a dimension of " + std::to_string(from[axis]) + " by "
-                    + std::to_string(given[i]));
-            shape[axis] = static_cast<std::int64_t>(extent);
-            scales[axis] = given[i];
-        }
-    } else if (!old && context.has(3)) {
-        TRY(const Integers sizes, context.constantIntegers(3, "sizes"));
-        if (sizes.size() != axes.size())
-            return context.invalid("it has " + std::to_string(sizes.size()) + " sizes for "
-                + std::to_string(axes.size()) + " dimensions");
-        for (std::size_t i = 0; i < axes.size(); ++i) {
-            const auto axis = static_cast<std::size_t>(axes[i]);
-            if (sizes[i] < 1 || from[axis] < 1)
-                return context.invalid("it resizes a dimension of " + std::to_string(from[axis]) + " to "
-                    + std::to_string(sizes[i]));
-            shape[axis] = sizes[i];
-            scales[axis] = static_cast<double>(sizes[i]) / static_cast<double>(from[axis]);
-        }
-    } else {
-        return context.invalid("neither scales nor sizes are given");
-    }
-    if (shape == from)
-        return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Resize, {context.input(0)},
-        attributesFrom({{"mode", mode}, {"coordinate_transformation_mode", coordinates},
-            {"nearest_mode", nearest}, {"cubic_coeff_a", cubic}, {"scales", scales}}),
-        TensorType{context.type(0).dataType, std::move(shape)});
-}
-
 Result<void> importDepthToSpace(Context &context)
 {
     TRY_VOID(context.require(1));
@@ -594,8 +515,7 @@ OnnxHandler findMovementHandler(std::string_view type)
         {"Gather", importGather}, {"GatherElements", importGatherElements}, {"GatherND", importGatherND},
         {"Scatter", importScatterElements}, {"ScatterElements", importScatterElements},
         {"ScatterND", importScatterND}, {"OneHot", importOneHot}, {"TopK", importTopK},
-        {"CumSum", importCumSum}, {"Trilu", importTrilu}, {"Resize", importResize},
-        {"Upsample", importResize}, {"DepthToSpace", importDepthToSpace},
+        {"CumSum", importCumSum}, {"Trilu", importTrilu}, {"DepthToSpace", importDepthToSpace},
         {"SpaceToDepth", importSpaceToDepth}, {"ReverseSequence", importReverseSequence}};
     const auto found = kHandlers.find(type);
     return found == kHandlers.end() ? nullptr : found->second;

@@ -476,7 +476,14 @@ template<OperatorKind kind> Result<void> importRecurrent(Context &context)
     attributes.set("layout", layout);
     TRY(const std::int64_t hidden, context.integer("hidden_size", context.shape(2)[2]));
     attributes.set("hidden_size", hidden);
-    TRY(const auto outputs, context.makeMany(kind, context.inputs(), std::move(attributes)));
+    // What W makes of the input does not wait for the step before: a product of its own, which can be split.
+    TRY(const TensorId projected,
+        context.make(OperatorKind::Linear, {context.input(0), context.input(1)},
+            attributesFrom({{"transposed", std::int64_t{1}}}), {}, "projection"));
+    std::vector<TensorId> inputs = context.inputs();
+    inputs[0] = projected;
+    inputs[1] = {};
+    TRY(const auto outputs, context.makeMany(kind, std::move(inputs), std::move(attributes)));
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
         TRY_VOID(context.bind(slot, outputs[slot]));
     return {};

@@ -144,75 +144,12 @@ Result<void> importEinsum(Context &context)
     return context.finish(OperatorKind::Einsum, context.inputs(), attributesFrom({{"equation", equation}}));
 }
 
-/// [b s (h e)] -> [b h s e]
-Result<TensorId> headsApart(Context &context, TensorId x, std::int64_t heads, const std::string &suffix)
-{
-    const Shape in = context.builder().typeOf(x).shape;
-    if (heads < 1 || in[2] % heads != 0)
-        return context.invalid("its " + std::to_string(heads) + " heads do not divide the "
-            + std::to_string(in[2]) + " columns of " + toString(in));
-    TRY(const TensorId apart, context.reshape(x, {in[0], in[1], heads, in[2] / heads}, suffix + "_heads"));
-    return context.make(OperatorKind::Transpose, {apart},
-        attributesFrom({{"permutation", std::vector<std::int64_t>{0, 2, 1, 3}}}), {}, suffix + "_transpose");
-}
-
-/// Why an Attention is more than `OperatorKind::Attention` says; empty if it is not.
-Result<std::string> beyondAttention(Context &context)
-{
-    TRY(const double cap, context.real("softcap", 0));
-    if (cap != 0)
-        return std::string("it caps its scores");
-    if (context.has(4) || context.has(5) || context.has(6))
-        return std::string("it reads keys and values of earlier steps");
-    if (context.wants(1) || context.wants(2) || context.wants(3))
-        return std::string("it returns keys, values or scores");
-    const std::int64_t rank = context.rank(0);
-    if ((rank != 3 && rank != 4) || context.rank(1) != rank || context.rank(2) != rank)
-        return std::string("its queries, keys and values have neither three nor four dimensions");
-    return std::string();
-}
-
-Result<void> importAttention(Context &context)
-{
-    TRY_VOID(context.require(3));
-    TRY(const std::string reason, beyondAttention(context));
-    if (!reason.empty())
-        return context.keepUnknown(reason);
-    TRY(const std::int64_t causal, context.integer("is_causal", 0));
-    const bool joined = context.rank(0) == 3;
-    std::vector<TensorId> inputs{context.input(0), context.input(1), context.input(2)};
-    if (joined) {
-        TRY(const std::int64_t heads, context.integer("q_num_heads", 0));
-        TRY(const std::int64_t keyHeads, context.integer("kv_num_heads", 0));
-        TRY(inputs[0], headsApart(context, inputs[0], heads, "query"));
-        TRY(inputs[1], headsApart(context, inputs[1], keyHeads, "key"));
-        TRY(inputs[2], headsApart(context, inputs[2], keyHeads, "value"));
-    }
-    const Shape q = context.builder().typeOf(inputs[0]).shape;
-    TRY(const double scale, context.real("scale", 1 / std::sqrt(static_cast<double>(q[3]))));
-    if (context.has(3))
-        inputs.push_back(context.input(3));
-    Attributes attributes = attributesFrom({{"scale", scale}});
-    if (causal != 0)
-        attributes.set("causal", std::int64_t{1});
-    TRY(const auto made,
-        context.makeMany(OperatorKind::Attention, inputs, std::move(attributes), {}, joined ? "heads" : ""));
-    if (!joined)
-        return context.bind(0, made[0]);
-    TRY(const TensorId turned,
-        context.make(OperatorKind::Transpose, {made[0]},
-            attributesFrom({{"permutation", std::vector<std::int64_t>{0, 2, 1, 3}}}), {}, "transpose"));
-    const Shape y = context.builder().typeOf(turned).shape;
-    TRY(const TensorId merged, context.reshape(turned, {y[0], y[1], y[2] * y[3]}, ""));
-    return context.bind(0, merged);
-}
-
 } // namespace
 
 OnnxHandler findProductHandler(std::string_view type)
 {
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {{"MatMul", importMatMul},
-        {"Gemm", importGemm}, {"Einsum", importEinsum}, {"Attention", importAttention}};
+    static const std::map<std::string, Handler, std::less<>> kHandlers = {
+        {"MatMul", importMatMul}, {"Gemm", importGemm}, {"Einsum", importEinsum}};
     const auto found = kHandlers.find(type);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -12,6 +12,24 @@ namespace {
 using Context = OnnxNodeContext;
 using Handler = Result<void> (*)(Context &);
 
+/// What a reduction does to a single element: all that is left of it where it has no axes.
+Result<void> reduceNothing(Context &context, OperatorKind kind)
+{
+    using enum OperatorKind;
+    const TensorId x = context.input(0);
+    switch (kind) {
+    case ReduceL1: // the root of the square is the magnitude
+    case ReduceL2:
+        return context.finish(Abs, {x});
+    case ReduceLogSum:
+        return context.finish(Log, {x});
+    case ReduceSumSquare:
+        return context.finish(Mul, {x, x});
+    default: // sums, products, means and extremes of one element, and log-sum-exp, are the element
+        return context.bind(0, x);
+    }
+}
+
 /// Axes as attribute before `since`, as input from then on; none means all of them.
 Result<void> reduce(Context &context, OperatorKind kind, std::int64_t since)
 {
@@ -27,7 +45,7 @@ Result<void> reduce(Context &context, OperatorKind kind, std::int64_t since)
     }
     if (axes.empty()) {
         if (noop != 0)
-            return context.bind(0, context.input(0));
+            return reduceNothing(context, kind);
         for (std::int64_t axis = 0; axis < rank; ++axis)
             axes.insert(axis);
     }

@@ -144,6 +144,34 @@ Result<void> importRange(Context &context)
         TensorType{type, {std::max<std::int64_t>(0, static_cast<std::int64_t>(count))}});
 }
 
+/// The sum of up to three cosines that a window is, as numbers: HannWindow, HammingWindow, BlackmanWindow.
+Result<void> importWindow(Context &context)
+{
+    static const std::map<std::string, std::vector<double>, std::less<>> kTerms = {
+        {"HannWindow", {0.5, -0.5}}, {"HammingWindow", {25.0 / 46, -21.0 / 46}},
+        {"BlackmanWindow", {0.42, -0.5, 0.08}}};
+    TRY(const Integers size, context.constantIntegers(0, "size"));
+    TRY(const std::int64_t periodic, context.integer("periodic", 1));
+    TRY(const std::int64_t code, context.integer("output_datatype", 1));
+    if (code != 1 && code != 10 && code != 11)
+        return context.unsupported(
+            "it makes numbers of element type " + std::to_string(code) + ", where floats were expected");
+    const DataType type = code == 1 ? DataType::Float32 : code == 10 ? DataType::Float16 : DataType::Float64;
+    if (size.size() != 1 || size[0] < 1 || !context.builder().takeFoldedBytes({type, size}))
+        return context.invalid("its size is " + toString(size) + ", where a number of elements was expected");
+    const auto length = static_cast<double>(periodic != 0 ? size[0] : size[0] - 1);
+    TensorData window = filledTensor({type, size}, Number::ofReal(1));
+    for (std::int64_t i = 0; i < size[0] && size[0] > 1; ++i) {
+        double value = 0;
+        double turns = 0;
+        for (const double term : kTerms.find(context.node().type)->second)
+            value += term * std::cos(2 * std::acos(-1.0) * static_cast<double>(i) * turns++ / length);
+        writeNumber(type, window.bytes.data(), static_cast<std::size_t>(i), Number::ofReal(value));
+    }
+    return context.bind(
+        0, context.builder().addConstant(std::make_shared<const TensorData>(std::move(window))));
+}
+
 Result<void> importEyeLike(Context &context)
 {
     TRY_VOID(context.require(1));
@@ -256,8 +284,12 @@ Result<void> importLoop(Context &context)
         goesOn = knownTruth(context, context.input(1));
     const std::size_t carried = context.inputCount() < 2 ? 0 : context.inputCount() - 2;
     std::vector<TensorId> state;
-    for (std::size_t i = 0; i < carried; ++i)
+    for (std::size_t i = 0; i < carried; ++i) {
+        if (!context.has(2 + i))
+            return context.unsupported(
+                "its input " + std::to_string(2 + i) + " is absent or no tensor, where a value was expected");
         state.push_back(context.input(2 + i));
+    }
     if (body->outputs.size() < 1 + carried || context.node().outputs.size() > body->outputs.size() - 1)
         return context.invalid(
             "its body returns " + std::to_string(body->outputs.size()) + " values, fewer than the loop");
@@ -309,7 +341,8 @@ OnnxHandler findShapeHandler(std::string_view type)
 {
     static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Constant", importConstant},
         {"ConstantOfShape", importConstantOfShape}, {"Shape", importShape}, {"Size", importSize},
-        {"Range", importRange}, {"EyeLike", importEyeLike}, {"NonZero", importNonZero},
+        {"Range", importRange}, {"EyeLike", importEyeLike}, {"HannWindow", importWindow},
+        {"HammingWindow", importWindow}, {"BlackmanWindow", importWindow}, {"NonZero", importNonZero},
         {"Compress", importCompress}, {"If", importIf}, {"Loop", importLoop}};
     const auto found = kHandlers.find(type);
     return found == kHandlers.end() ? nullptr : found->second;

@@ -1,8 +1,9 @@
 #include "engine/frontend/onnx_parameters.h"
 
 #include <algorithm>
-#include <map>
+#include <cstring>
 #include <set>
+#include <utility>
 
 namespace planloom {
 
@@ -22,7 +23,8 @@ bool isWeightSlot(std::string_view type, std::size_t slot)
         {"ConvTranspose", {1, 2}}, {"Gemm", {1, 2}}, {"BatchNormalization", {1, 2}},
         {"InstanceNormalization", {1, 2}}, {"LayerNormalization", {1, 2}}, {"GroupNormalization", {1, 2}},
         {"RMSNormalization", {1, 1}}, {"SimplifiedLayerNormalization", {1, 1}}, {"MatMul", {1, 1}},
-        {"Gather", {0, 0}}, {"PRelu", {1, 1}}, {"LSTM", {1, 3}}, {"GRU", {1, 3}}, {"RNN", {1, 3}}};
+        {"Gather", {0, 0}}, {"GatherND", {0, 0}}, {"Einsum", {0, 7}}, {"PRelu", {1, 1}}, {"LSTM", {1, 3}},
+        {"GRU", {1, 3}}, {"RNN", {1, 3}}};
     const auto found = kSlots.find(type);
     return found != kSlots.end() && slot >= found->second.first && slot <= found->second.second;
 }
@@ -38,6 +40,61 @@ std::string_view lastPart(std::string_view name)
 bool isConstantName(std::string_view name)
 {
     return name.substr(0, 8) == "Constant" && name.find("_output_") != std::string_view::npos;
+}
+
+bool isDotted(std::string_view name)
+{
+    return name.find('.') != std::string_view::npos && name.front() != '.';
+}
+
+/// Names of what modules keep beside their parameters.
+bool isBufferName(std::string_view name)
+{
+    static const std::set<std::string_view> kNames = {"attn_mask", "mask", "masked_bias", "cos_cached",
+        "sin_cached", "running_mean", "running_var", "anchors"};
+    const std::string_view last = lastPart(name);
+    return isOneOf(last, kNames) || last.ends_with("inv_freq");
+}
+
+/// True if all elements are the same number; false if they are not at hand.
+bool isUniform(const OnnxTensor &tensor)
+{
+    if (!tensor.data || tensor.data->bytes.empty())
+        return false;
+    const std::vector<std::byte> &bytes = tensor.data->bytes;
+    const auto size = static_cast<std::size_t>(sizeOf(tensor.type.dataType));
+    return std::memcmp(bytes.data(), bytes.data() + size, bytes.size() - size) == 0;
+}
+
+/// What an undotted tensor is, going by one operator that adds, multiplies or joins it.
+enum class Operand : std::uint8_t { Parameter, Mask, Uniform, Other };
+
+Operand operandOf(const OnnxTensor &tensor, const OnnxUses::Use &use)
+{
+    const Shape &shape = tensor.type.shape;
+    const bool adds = use.node != nullptr && (use.node->type == "Add" || use.node->type == "Concat");
+    if (use.node == nullptr || shape.empty() || (!adds && use.node->type != "Mul"))
+        return Operand::Other;
+    const auto longer = std::count_if(shape.begin(), shape.end(), [](std::int64_t n) { return n > 1; });
+    if (longer == 1 && (shape.size() == 1 || !isUniform(tensor)))
+        return Operand::Parameter; // a bias or scale for each channel
+    if (shape.size() >= 4 && shape[1] == 1)
+        return Operand::Mask; // for all heads: masks, and rotary tables
+    if (use.node->type == "Add" && shape.size() >= 3 && shape[0] > 1 && shape[shape.size() - 2] == 1)
+        return Operand::Mask; // for each head, the same for all queries: linear biases (ALiBi)
+    if (isUniform(tensor))
+        return Operand::Uniform;
+    return adds ? Operand::Parameter : Operand::Other; // positions and tokens are added and joined
+}
+
+Classification taken(StoredAs as, std::string why)
+{
+    return {.as = as, .why = std::move(why)};
+}
+
+Classification folded(StoredAs as, std::string why)
+{
+    return {.as = as, .why = std::move(why), .folded = true};
 }
 
 } // namespace
@@ -103,41 +160,168 @@ bool OnnxUses::isInWeightPosition(std::string_view value, std::int64_t rank, int
     });
 }
 
-TensorRole roleOfStored(const OnnxTensor &tensor, const OnnxUses &uses)
+ParameterRules::ParameterRules(
+    const OnnxGraph &graph, const OnnxUses &uses, const std::map<std::string, StoredAs> &byHand)
+    : m_graph(graph)
+    , m_uses(uses)
+    , m_byHand(byHand)
+    , m_hasDotted(
+          std::any_of(graph.initializers.begin(), graph.initializers.end(), [](const OnnxTensor &tensor) {
+              return isFloating(tensor.type.dataType) && !tensor.type.shape.empty() && isDotted(tensor.name);
+          }))
 {
-    static const std::set<std::string_view> kBufferNames = {"attn_mask", "mask", "masked_bias", "inv_freq",
-        "cos_cached", "sin_cached", "running_mean", "running_var", "anchors"};
+}
+
+bool ParameterRules::isParameterName(const std::string &name) const
+{
+    if (const auto found = m_graph.signature.find(name); found != m_graph.signature.end())
+        return found->second == OnnxSpecKind::Parameter;
+    if (const auto found = m_graph.provenance.find(name);
+        found != m_graph.provenance.end() && found->second.kind)
+        return found->second.kind == OnnxSpecKind::Parameter;
+    // Without a signature the names of parameters are those with dots.
+    return m_graph.signature.empty() && isDotted(name) && !isBufferName(name);
+}
+
+std::vector<std::string> ParameterRules::parametersIn(const OnnxProvenance &provenance) const
+{
+    std::vector<std::string> names;
+    std::copy_if(provenance.foldedFrom.begin(), provenance.foldedFrom.end(), std::back_inserter(names),
+        [this](const std::string &name) { return isParameterName(name); });
+    return names;
+}
+
+std::optional<Classification> ParameterRules::byMetadata(const OnnxTensor &tensor) const
+{
+    const auto found = m_graph.provenance.find(tensor.name);
+    if (found == m_graph.provenance.end())
+        return std::nullopt;
+    const OnnxProvenance &provenance = found->second;
+    if (provenance.kind) {
+        switch (*provenance.kind) {
+        case OnnxSpecKind::Parameter:
+            return taken(StoredAs::Parameter, "the exporter says that it is a parameter");
+        case OnnxSpecKind::Buffer:
+            return taken(StoredAs::Buffer, "the exporter says that it is a buffer");
+        case OnnxSpecKind::ConstantTensor:
+            return taken(StoredAs::Constant, "the exporter says that it is a constant");
+        case OnnxSpecKind::UserInput:
+            return std::nullopt;
+        }
+    }
+    const std::vector<std::string> parameters = parametersIn(provenance);
+    if (parameters.empty())
+        return folded(StoredAs::Constant, "the exporter folded it from values that are no parameters");
+    return folded(StoredAs::Parameter,
+        "the exporter folded it from the parameter '" + parameters.front() + "'"
+            + (parameters.size() > 1 ? " and " + std::to_string(parameters.size() - 1) + " more" : ""));
+}
+
+/// Tensors that operators take as numbers, whatever their names.
+std::optional<Classification> ParameterRules::byUseAsNumber(const OnnxTensor &tensor) const
+{
     static const std::set<std::string_view> kArithmetic = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max",
         "Mod", "Where", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
     // Operators that take numbers, not parameters, in the inputs after the first.
     static const std::set<std::string_view> kNumbers = {
         "Resize", "Upsample", "Clip", "Dropout", "Pad", "OneHot", "Range", "TopK", "Expand", "Tile", "Slice"};
-    const std::string_view last = lastPart(tensor.name);
-    if (!isFloating(tensor.type.dataType) || isOneOf(last, kBufferNames) || isConstantName(last))
-        return TensorRole::Buffer;
-    const auto &list = uses.usesOf(tensor.name);
+    const auto &list = m_uses.usesOf(tensor.name);
     const auto all = [&](auto predicate) {
         return !list.empty() && std::all_of(list.begin(), list.end(), [&](const OnnxUses::Use &use) {
             return use.node != nullptr && predicate(use);
         });
     };
     if (all([](const OnnxUses::Use &use) { return use.node->type == "BatchNormalization" && use.slot >= 3; }))
-        return TensorRole::Buffer;
+        return taken(StoredAs::Buffer, "batch normalisation reads it as a statistic");
     if (tensor.type.shape.empty()
         && all([](const OnnxUses::Use &use) { return isOneOf(use.node->type, kArithmetic); }))
-        return TensorRole::Buffer;
+        return taken(StoredAs::Constant, "it is one number, which arithmetic reads");
     if (all([](const OnnxUses::Use &use) {
             return (use.slot > 0 || use.node->type == "Range") && isOneOf(use.node->type, kNumbers);
         }))
-        return TensorRole::Buffer;
-    return TensorRole::Weight;
+        return taken(StoredAs::Constant, "operators read it as a setting");
+    return std::nullopt;
 }
 
-std::unordered_map<std::string, TensorRole> parameterInputs(const OnnxGraph &graph, const OnnxUses &uses)
+Classification ParameterRules::byPosition(const OnnxTensor &tensor) const
 {
-    std::unordered_map<std::string, TensorRole> parameters;
+    if (m_uses.isInWeightPosition(tensor.name))
+        return folded(StoredAs::Parameter, "it stands where operators have their weights");
+    const auto &list = m_uses.usesOf(tensor.name);
+    Operand all = list.empty() ? Operand::Other : Operand::Parameter;
+    for (const OnnxUses::Use &use : list) {
+        if (use.node != nullptr && isWeightSlot(use.node->type, use.slot))
+            continue;
+        all = std::max(all, operandOf(tensor, use));
+    }
+    switch (all) {
+    case Operand::Parameter:
+        return folded(
+            StoredAs::Parameter, "it is added, multiplied or joined as biases, scales and tokens are");
+    case Operand::Mask:
+        return folded(
+            StoredAs::Constant, "it has the shape of a mask or rotary table, and no name of a module");
+    case Operand::Uniform:
+        return folded(StoredAs::Constant, "all its elements are equal, and it has no name of a module");
+    case Operand::Other:
+        break;
+    }
+    return folded(StoredAs::Constant, "it does not stand where parameters do, and has no name of a module");
+}
+
+std::optional<StoredAs> ParameterRules::chosenFor(const OnnxTensor &tensor) const
+{
+    if (m_byHand.empty())
+        return std::nullopt;
+    auto found = m_byHand.find(tensor.name);
+    if (found == m_byHand.end())
+        found = m_byHand.find(nameOf(tensor));
+    return found == m_byHand.end() ? std::nullopt : std::optional(found->second);
+}
+
+Classification ParameterRules::classify(const OnnxTensor &tensor) const
+{
+    const bool mayTrain = isFloating(tensor.type.dataType);
+    if (const auto chosen = chosenFor(tensor); chosen && (mayTrain || *chosen != StoredAs::Parameter))
+        return {.as = *chosen, .why = "chosen by hand", .byHand = true, .folded = !isDotted(tensor.name)};
+    if (!mayTrain)
+        return taken(StoredAs::Constant, "it holds no floating numbers");
+    if (auto said = byMetadata(tensor))
+        return *std::move(said);
+    if (isBufferName(tensor.name))
+        return taken(StoredAs::Buffer, "its name is that of a buffer");
+    if (isConstantName(lastPart(tensor.name)))
+        return taken(StoredAs::Constant, "its name is that of a constant");
+    if (auto number = byUseAsNumber(tensor))
+        return *std::move(number);
+    if (isDotted(tensor.name))
+        return taken(StoredAs::Parameter, "its name is that of a module's parameter");
+    if (m_hasDotted)
+        return byPosition(tensor);
+    return taken(StoredAs::Parameter, "it holds floating numbers, and names here say nothing");
+}
+
+std::string ParameterRules::nameOf(const OnnxTensor &tensor) const
+{
+    constexpr std::size_t kMostJoined = 4;
+    const auto found = m_graph.provenance.find(tensor.name);
+    if (found == m_graph.provenance.end() || found->second.kind)
+        return tensor.name;
+    const std::vector<std::string> parameters = parametersIn(found->second);
+    std::string name;
+    for (std::size_t i = 0; i < std::min(parameters.size(), kMostJoined); ++i)
+        name += (i > 0 ? "+" : "") + parameters[i];
+    if (parameters.size() > kMostJoined)
+        name += "+" + std::to_string(parameters.size() - kMostJoined);
+    return name.empty() ? tensor.name : name;
+}
+
+std::unordered_map<std::string, Classification> parameterInputs(
+    const OnnxGraph &graph, const OnnxUses &uses, const ParameterRules &rules)
+{
+    std::unordered_map<std::string, Classification> parameters;
     for (const OnnxTensor &tensor : graph.initializers) {
-        if (roleOfStored(tensor, uses) == TensorRole::Weight)
+        if (rules.classify(tensor).as == StoredAs::Parameter)
             return {};
     }
     // One-dimensional values in sums and products are biases and scales only beside other parameters.
@@ -150,12 +334,15 @@ std::unordered_map<std::string, TensorRole> parameterInputs(const OnnxGraph &gra
             const std::size_t rank = input.shape ? input.shape->size() : 0;
             if (!input.dataType || !isStatic || (oneDimensional && (rank != 1 || !hasOthers)))
                 continue;
-            const bool dotted = input.name.find('.') != std::string::npos && input.name.front() != '.';
+            const auto said = graph.provenance.find(input.name);
+            if (said != graph.provenance.end() && said->second.kind == OnnxSpecKind::UserInput)
+                continue;
+            const bool dotted = isDotted(input.name) || (said != graph.provenance.end() && said->second.kind);
             const bool placed = isFloating(*input.dataType) && rank >= 1
                 && uses.isInWeightPosition(input.name, oneDimensional ? 1 : -1);
             if (dotted || placed) {
                 const OnnxTensor tensor{input.name, {*input.dataType, Shape(rank, 1)}, nullptr, {}, false};
-                parameters.emplace(input.name, roleOfStored(tensor, uses));
+                parameters.emplace(input.name, rules.classify(tensor));
                 hasOthers = true;
             }
         }

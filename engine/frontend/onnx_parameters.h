@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,10 +45,43 @@ private:
 /// All names that nodes of `graph` and of graphs inside it read.
 void collectNamesRead(const OnnxGraph &graph, std::unordered_set<std::string_view> &names);
 
-/// Whether a stored tensor is trained: rules 1 and 2 of import_onnx.h.
-TensorRole roleOfStored(const OnnxTensor &tensor, const OnnxUses &uses);
+/// Tells parameters from what else a file stores, by the rules of import_onnx.h. Keeps references to the
+/// graph and to its uses.
+class ParameterRules
+{
+public:
+    /// @param byHand  what a person decided, by name in the file or as `nameOf`
+    ParameterRules(
+        const OnnxGraph &graph, const OnnxUses &uses, const std::map<std::string, StoredAs> &byHand);
 
-/// The inputs that are parameters in a file without parameters, with their roles: rule 3 of import_onnx.h.
-std::unordered_map<std::string, TensorRole> parameterInputs(const OnnxGraph &graph, const OnnxUses &uses);
+    /// What a stored tensor is, and why. O(readers of it), and its elements where their being equal matters.
+    Classification classify(const OnnxTensor &tensor) const;
+
+    /// The name a stored tensor has in the module that was exported: that of the parameters it was folded
+    /// from ("h.0.q.weight", "h.0.q.weight+h.0.k.weight"), else its own.
+    std::string nameOf(const OnnxTensor &tensor) const;
+
+private:
+    std::optional<StoredAs> chosenFor(const OnnxTensor &tensor) const;
+    bool isParameterName(const std::string &name) const;
+    std::vector<std::string> parametersIn(const OnnxProvenance &provenance) const;
+    std::optional<Classification> byMetadata(const OnnxTensor &tensor) const;
+    std::optional<Classification> byUseAsNumber(const OnnxTensor &tensor) const;
+    Classification byPosition(const OnnxTensor &tensor) const;
+
+    const OnnxGraph &m_graph;
+    const OnnxUses &m_uses;
+    const std::map<std::string, StoredAs> &m_byHand;
+    bool m_hasDotted = false; ///< Floating initializers with dotted names.
+};
+
+/// The inputs that are parameters in a file without parameters, with what they are: rule 3 of import_onnx.h.
+std::unordered_map<std::string, Classification> parameterInputs(
+    const OnnxGraph &graph, const OnnxUses &uses, const ParameterRules &rules);
+
+constexpr TensorRole roleOf(StoredAs as)
+{
+    return as == StoredAs::Parameter ? TensorRole::Weight : TensorRole::Buffer;
+}
 
 } // namespace planloom

@@ -2,6 +2,7 @@
 
 #include "engine/frontend/file_kind.h"
 #include "engine/frontend/onnx_external.h"
+#include "engine/frontend/onnx_metadata.h"
 #include "engine/frontend/onnx_wire.h"
 
 #include <google/protobuf/arena.h>
@@ -115,6 +116,49 @@ template<typename Stored, typename Field> std::vector<std::byte> packed(const Fi
     return bytes;
 }
 
+/// Calls `visit(key, value)` for each entry of a message's `metadata_props`, which is its field `number`.
+/// Versions of onnx.proto that do not know the field keep its entries among the unknown ones.
+template<typename Message, typename Visit>
+void forEachEntry(const Message &message, int number, const Visit &visit)
+{
+    if constexpr (requires { message.metadata_props(); }) {
+        for (const auto &entry : message.metadata_props())
+            visit(entry.key(), entry.value());
+    } else {
+        const auto &unknown = message.unknown_fields();
+        onnx::StringStringEntryProto entry;
+        for (int i = 0; i < unknown.field_count(); ++i) {
+            const auto &field = unknown.field(i);
+            if (field.number() == number
+                && field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED
+                && entry.ParseFromString(field.length_delimited()))
+                visit(entry.key(), entry.value());
+        }
+    }
+}
+
+// Numbers of the fields `metadata_props` in onnx.proto.
+constexpr int kNodeMetadata = 9;
+constexpr int kValueMetadata = 4;
+constexpr int kTensorMetadata = 16;
+constexpr int kGraphMetadata = 16;
+
+/// Takes one entry of a value's metadata. @return false if it is not well formed
+bool takeProvenance(OnnxProvenance &provenance, const std::string &key, const std::string &value)
+{
+    if (key == kSpecKindKey) {
+        provenance.kind = specKindNamed(value);
+        return provenance.kind.has_value();
+    }
+    if (key != kFoldedFromKey)
+        return true;
+    auto list = parseTextList(value);
+    if (!list || !std::all_of(list->begin(), list->end(), isPlainName))
+        return false;
+    provenance.foldedFrom = *std::move(list);
+    return true;
+}
+
 class Reader
 {
 public:
@@ -139,6 +183,8 @@ private:
     Result<OnnxAttribute> attribute(onnx::AttributeProto &proto, const std::string &node);
     Result<OnnxNode> node(onnx::NodeProto &proto);
     Result<OnnxGraph> graph(onnx::GraphProto &proto);
+    template<typename Message>
+    void addProvenance(OnnxGraph &graph, const std::string &value, const Message &proto, int field) const;
 
     ExternalFiles m_external;
     std::string m_name;
@@ -346,7 +392,22 @@ Result<OnnxNode> Reader::node(onnx::NodeProto &proto)
                 "node '" + label + "' has the attribute '" + attributeProto.name() + "' twice",
                 "export the model anew", "node:" + label);
     }
+    forEachEntry(proto, kNodeMetadata, [&](const std::string &key, const std::string &text) {
+        if (key == kNameScopesKey)
+            node.modules = modulesOf(text);
+    });
     return node;
+}
+
+template<typename Message>
+void Reader::addProvenance(OnnxGraph &graph, const std::string &value, const Message &proto, int field) const
+{
+    OnnxProvenance provenance;
+    forEachEntry(proto, field, [&](const std::string &key, const std::string &text) {
+        graph.unreadMetadata += takeProvenance(provenance, key, text) ? 0 : 1;
+    });
+    if (provenance.kind || !provenance.foldedFrom.empty())
+        graph.provenance.insert_or_assign(value, std::move(provenance));
 }
 
 Result<OnnxGraph> Reader::graph(onnx::GraphProto &proto)
@@ -359,6 +420,7 @@ Result<OnnxGraph> Reader::graph(onnx::GraphProto &proto)
     graph.initializers.reserve(static_cast<std::size_t>(proto.initializer_size()));
     for (auto &initializer : *proto.mutable_initializer()) {
         TRY(OnnxTensor value, tensor(initializer, initializer.name()));
+        addProvenance(graph, value.name, initializer, kTensorMetadata);
         graph.initializers.push_back(std::move(value));
     }
     graph.nodes.reserve(static_cast<std::size_t>(proto.node_size()));
@@ -366,12 +428,20 @@ Result<OnnxGraph> Reader::graph(onnx::GraphProto &proto)
         TRY(OnnxNode value, node(nodeProto));
         graph.nodes.push_back(std::move(value));
     }
-    for (const auto &input : proto.input())
+    for (const auto &input : proto.input()) {
         graph.inputs.push_back(value(input));
+        addProvenance(graph, input.name(), input, kValueMetadata);
+    }
     for (const auto &output : proto.output())
         graph.outputs.push_back(value(output));
-    for (const auto &info : proto.value_info())
+    for (const auto &info : proto.value_info()) {
         graph.values.push_back(value(info));
+        addProvenance(graph, info.name(), info, kValueMetadata);
+    }
+    forEachEntry(proto, kGraphMetadata, [&](const std::string &key, const std::string &text) {
+        if (key == kSignatureKey)
+            graph.signature = signatureOf(text);
+    });
     return graph;
 }
 

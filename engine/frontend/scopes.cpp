@@ -1,6 +1,8 @@
 #include "engine/frontend/scopes.h"
 
 #include "engine/base/ids.h"
+#include "engine/frontend/alikeness.h"
+#include "engine/frontend/structure_scopes.h"
 
 #include <algorithm>
 #include <map>
@@ -132,53 +134,6 @@ void placeTraining(Graph &graph)
     }
 }
 
-/// Numbers values of a kind in order of first appearance.
-template<typename Key> class Numbering
-{
-public:
-    std::int32_t of(const Key &key)
-    {
-        return m_numbers.try_emplace(key, static_cast<std::int32_t>(m_numbers.size())).first->second;
-    }
-
-private:
-    std::map<Key, std::int32_t> m_numbers{};
-};
-
-/// What makes two operators alike when seen alone: kind, attributes but for seeds, types.
-class Alikeness
-{
-public:
-    explicit Alikeness(const Graph &graph)
-        : m_graph(graph)
-    {
-    }
-
-    std::int32_t of(const Operator &op)
-    {
-        Attributes attributes = op.attributes;
-        attributes.erase("seed");
-        std::vector<std::int32_t> key{static_cast<std::int32_t>(op.kind), attributesNumber(attributes)};
-        for (const TensorId id : op.outputs)
-            key.push_back(id ? typeNumber(m_graph.at(id).type) : -1);
-        return m_operators.of(key);
-    }
-
-    std::int32_t typeNumber(const TensorType &type) { return m_types.of({type.dataType, type.shape}); }
-
-private:
-    std::int32_t attributesNumber(const Attributes &attributes)
-    {
-        std::vector<std::pair<std::string, Attribute>> key(attributes.all().begin(), attributes.all().end());
-        return m_attributes.of(key);
-    }
-
-    const Graph &m_graph;
-    Numbering<std::vector<std::int32_t>> m_operators{};
-    Numbering<std::pair<DataType, Shape>> m_types{};
-    Numbering<std::vector<std::pair<std::string, Attribute>>> m_attributes{};
-};
-
 struct SignatureHash {
     std::size_t operator()(const std::vector<std::int32_t> &signature) const noexcept
     {
@@ -293,6 +248,8 @@ private:
 void buildScopes(Graph &graph)
 {
     scopesFromNames(graph);
+    if (graph.scopes.size() == 1)
+        scopesFromStructure(graph);
     dissolveSingles(graph);
     placeTraining(graph);
     findCopies(graph);

@@ -10,7 +10,8 @@ namespace planloom {
 /// "/transformer/h.3/attn/c_attn/Gemm" lies in transformer > h.3 > attn > c_attn; a fused operator in the
 /// longest module path that its nodes share; a backward or optimizer operator where its forward or its
 /// weight's first user lies. Operators without such names lie in scope 0. A module of a single node makes no
-/// scope: c_attn above is an operator of attn if it is all of its module. Scopes stand in order of first
+/// scope: c_attn above is an operator of attn if it is all of its module. Where no name says a path,
+/// repeated stretches of operators are scopes (`scopesFromStructure`). Scopes stand in order of first
 /// appearance, parents before children. O(total length of the names).
 void buildScopes(Graph &graph);
 

@@ -219,12 +219,7 @@ Result<void> appendBidirectional(
         return wrongSpec(
             "pipelines in both directions need an even number of devices, not " + std::to_string(recipe.pp));
     TRY_VOID(checkBatch(*model.graph, *model.batch, 2, "pipelines in both directions"));
-    SplitStep halves{.kind = SplitKind::Dimension,
-        .dimension = {.kind = DimensionRef::Kind::Meaning, .name = {}},
-        .parts = 2,
-        .sizes = {},
-        .axis = {}};
-    table.rows.push_back(templateRow({}, OpTransRule{{std::move(halves)}}));
+    table.rows.push_back(templateRow({}, LanesRule{}));
     TRY(const auto stages, pipelineStages(*model.index, recipe.pp, costs));
     for (std::size_t s = 0; s < stages.size(); ++s) {
         const Selector selector = stageSelector(*model.index, stages[s]);

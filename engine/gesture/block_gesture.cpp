@@ -41,7 +41,7 @@ std::vector<OperatorId> operatorsOfBlock(const GestureContext &context, const Bl
 std::string wordsOf(const BlockRef &block)
 {
     return std::string(block.direction == Direction::Backward ? "B" : "F") + std::to_string(block.microBatch)
-        + " of stage " + std::to_string(block.stage.index);
+        + " of stage " + std::to_string(block.stage.index) + toString(block.part);
 }
 
 } // namespace
@@ -73,10 +73,15 @@ Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockR
         return proposal;
     if (moved.direction == Direction::Optimizer || before.direction == Direction::Optimizer)
         return refuse("the optimizer runs once the gradients of its weights are complete");
-    if (moved.stage == before.stage && moved.direction == before.direction)
+    const bool sameLane = moved.part.lane == before.part.lane;
+    if (moved.stage == before.stage && moved.direction == before.direction && sameLane
+        && moved.part != before.part && moved.microBatch == before.microBatch)
+        return refuse(
+            "the slices of a micro-batch run in their order", "move it before another stage's block");
+    if (moved.stage == before.stage && moved.direction == before.direction && sameLane)
         return refuse("the micro-batches of a block run in their order",
             "move it before a block of the other direction");
-    if (moved.stage == before.stage && moved.microBatch == before.microBatch
+    if (moved.stage == before.stage && moved.microBatch == before.microBatch && sameLane
         && moved.direction == Direction::Backward)
         return refuse(wordsOf(moved) + " needs what " + wordsOf(before) + " keeps for it");
     const auto first = operatorsOfBlock(context, moved);
@@ -85,8 +90,10 @@ Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockR
         return refuse("there is no " + wordsOf(first.empty() ? moved : before) + " in this plan");
     if (onlyThis)
         proposal.words += ", only this once";
-    return proposeOrderOf(context, first, second, before.microBatch - moved.microBatch,
-        onlyThis ? moved.microBatch : -1, proposal.words, true);
+    return proposeOrderOf(context,
+        {first, second, before.microBatch - moved.microBatch, onlyThis ? moved.microBatch : -1, moved.part,
+            before.part},
+        proposal.words, true);
 }
 
 Proposal proposeInFlight(const GestureContext &context, StageId stage, std::int32_t count)

@@ -105,6 +105,8 @@ struct OrderGesture {
     std::vector<OperatorId> second{};
     std::int32_t microBatchOffset = 0;
     std::int32_t microBatch = -1; ///< Of `first`: only this one (Alt); -1 for all.
+    BlockPart part{}; ///< Of the blocks of `first`: see `OpOrderRule`.
+    BlockPart secondPart{};
 };
 /// Writes `order`. Refused where the data flow or another row runs the other way: `cycle` is the path.
 Proposal proposeOrder(const GestureContext &context, const OrderGesture &gesture);
@@ -124,15 +126,16 @@ Proposal proposeRetarget(
 Proposal proposeOrderRow(
     const GestureContext &context, std::int32_t line, const Selector &first, const Selector &second);
 
-/// A block of the timeline: what one stage does of one direction.
+/// A block of the timeline: what one stage does of one direction, or one lane and slice of it.
 struct BlockRef {
     StageId stage{};
     Direction direction = Direction::Forward;
     std::int32_t microBatch = 0;
+    BlockPart part{};
     friend bool operator==(const BlockRef &, const BlockRef &) = default;
 };
-/// Moves a block of the timeline before another one on its device: the pattern (stage, direction, micro-batch
-/// offset) for all micro-batches, or with `onlyThis` this one. Needs a plan.
+/// Moves a block of the timeline before another one on its device: the pattern (stage, direction, lane,
+/// slice, micro-batch offset) for all micro-batches, or with `onlyThis` this one. Needs a plan.
 Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockRef before, bool onlyThis);
 /// The warm-up bracket: at most `count` micro-batches in flight on the stage.
 Proposal proposeInFlight(const GestureContext &context, StageId stage, std::int32_t count);

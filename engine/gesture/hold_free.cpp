@@ -22,6 +22,8 @@ std::vector<BoundStep> plannedSteps(
     const std::int32_t batch = context.batch().operatorDimension[static_cast<std::size_t>(id.index)];
     std::vector<BoundStep> steps;
     for (const Split &split : decision.partition.splits) {
+        if (split.over == SplitOver::Lanes)
+            continue; // a row of their own makes them
         SplitStep step{.kind = split.kind,
             .dimension = {},
             .parts = split.parts,
@@ -58,10 +60,27 @@ OpAssignRule plannedPlace(
 OperatorDecision withoutSlices(OperatorDecision decision)
 {
     if (const auto slices = static_cast<std::size_t>(sliceCount(decision.partition)); slices > 1) {
-        decision.partition.splits.erase(decision.partition.splits.begin());
-        decision.devices.resize(decision.devices.size() / slices);
+        const std::size_t inLane =
+            decision.devices.size() / static_cast<std::size_t>(laneCount(decision.partition));
+        std::vector<DeviceId> devices;
+        for (std::size_t i = 0; i < decision.devices.size(); ++i)
+            if (i % inLane < inLane / slices)
+                devices.push_back(decision.devices[i]);
+        decision.devices = std::move(devices);
+        decision.partition.splits.erase(decision.partition.splits.begin()
+            + static_cast<std::ptrdiff_t>(blockSplits(decision.partition)) - 1);
     }
     return decision;
+}
+
+/// By stage: lanes run in it.
+std::vector<bool> stagesInLanes(const Plan &plan)
+{
+    std::vector<bool> inLanes(static_cast<std::size_t>(plan.stageCount), false);
+    for (const OperatorDecision &decision : plan.decisions)
+        if (decision.stage.valid() && laneCount(decision.partition) > 1)
+            inLanes[static_cast<std::size_t>(decision.stage.index)] = true;
+    return inLanes;
 }
 
 bool overAxis(const BoundStep &step)
@@ -90,6 +109,7 @@ Proposal proposeHold(const GestureContext &context, const std::vector<OperatorId
     const auto bound = boundSteps(context, subset);
     const auto coshard = coshardSteps(context, subset);
     const auto placements = placementsOf(context, subset);
+    const auto inLanes = stagesInLanes(*context.plan);
     RowEdits edits(context);
     StepWriter writer;
     std::vector<std::pair<OpAssignRule, std::vector<OperatorId>>> places;
@@ -102,7 +122,10 @@ Proposal proposeHold(const GestureContext &context, const std::vector<OperatorId
         const bool cosharded = coshard[i].dimension >= 0 && coshard[i].parts > 1 && !steps.empty();
         if (cosharded)
             steps.pop_back(); // the innermost, which its own row makes
-        if (placements[i].line < 0) {
+        // What cannot run in lanes stands where its stage's lanes end: a row would place it in all of them.
+        const bool behindLanes =
+            laneCount(decision.partition) == 1 && inLanes[static_cast<std::size_t>(decision.stage.index)];
+        if (placements[i].line < 0 && !behindLanes) {
             const OpAssignRule rule =
                 plannedPlace(context, decision, cosharded ? static_cast<std::size_t>(coshard[i].parts) : 1);
             const auto known = std::find_if(

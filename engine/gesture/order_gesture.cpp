@@ -110,12 +110,15 @@ Selector directedSelector(const SelectorIndex &index, const std::vector<Operator
     return exact ? made : byName();
 }
 
-PathFinder::PathFinder(const GestureContext &context, const std::vector<std::int32_t> &without)
+PathFinder::PathFinder(
+    const GestureContext &context, const std::vector<std::int32_t> &without, const BlockPart &part)
     : m_context(context)
     , m_visits(context.graph().operators.size())
 {
     forEachRule<OpOrderRule>(context, [&](std::int32_t line, const Row &row, const OpOrderRule &rule) {
         if (std::find(without.begin(), without.end(), line) != without.end())
+            return;
+        if (rule.part != rule.secondPart || (!rule.part.isAll() && rule.part != part))
             return;
         m_rows.push_back({selectedByOrder(context.index(), row.selector),
             selectedByOrder(context.index(), rule.second), rule.microBatchOffset});
@@ -200,10 +203,10 @@ std::vector<OperatorId> PathFinder::find(
     return path;
 }
 
-Proposal proposeOrderOf(const GestureContext &context, const std::vector<OperatorId> &first,
-    const std::vector<OperatorId> &second, std::int32_t offset, std::int32_t microBatch, std::string words,
-    bool turnsAround)
+Proposal proposeOrderOf(
+    const GestureContext &context, const OrderGesture &gesture, std::string words, bool turnsAround)
 {
+    const auto &[first, second, offset, microBatch, part, secondPart] = gesture;
     Proposal proposal;
     proposal.words = std::move(words);
     const Graph &graph = context.graph();
@@ -214,17 +217,22 @@ Proposal proposeOrderOf(const GestureContext &context, const std::vector<Operato
     }
     const SelectorIndex &index = context.index();
     Row row = gestureRow(directedSelector(index, first),
-        OpOrderRule{
-            .second = directedSelector(index, second), .microBatchOffset = offset, .microBatch = microBatch});
+        OpOrderRule{.second = directedSelector(index, second),
+            .microBatchOffset = offset,
+            .microBatch = microBatch,
+            .part = part,
+            .secondPart = secondPart});
     // The same pair again: the row gets the new offset.
     std::int32_t same = -1;
     std::vector<std::int32_t> without;
     RowEdits edits(context);
     forEachRule<OpOrderRule>(context, [&](std::int32_t line, const Row &old, const OpOrderRule &rule) {
         const auto &mine = std::get<OpOrderRule>(row.rule);
-        if (old.selector == row.selector && rule.second == mine.second && rule.microBatch == mine.microBatch)
+        if (old.selector == row.selector && rule.second == mine.second && rule.microBatch == mine.microBatch
+            && rule.part == mine.part && rule.secondPart == mine.secondPart)
             same = line;
-        const bool opposite = old.selector == mine.second && rule.second == row.selector;
+        const bool opposite = old.selector == mine.second && rule.second == row.selector
+            && rule.part == mine.secondPart && rule.secondPart == mine.part;
         if (turnsAround && opposite && rule.microBatchOffset + offset <= 0) {
             edits.remove(line);
             without.push_back(line);
@@ -245,11 +253,12 @@ Proposal proposeOrderOf(const GestureContext &context, const std::vector<Operato
         return proposal;
     }
     std::vector<OperatorId> cycle;
-    PathFinder finder(context, without);
+    PathFinder finder(context, without, part);
+    const bool knowsPaths = part == secondPart;
     // From any to any first: mostly there is no path at all, which one search says for all pairs.
-    if (first.size() != second.size() || first.size() > 1)
+    if (knowsPaths && (first.size() != second.size() || first.size() > 1))
         cycle = finder.find(second, first, -offset);
-    if (first.size() == second.size() && (first.size() == 1 || !cycle.empty())) {
+    if (knowsPaths && first.size() == second.size() && (first.size() == 1 || !cycle.empty())) {
         cycle.clear();
         for (std::size_t i = 0; i < first.size() && cycle.empty(); ++i)
             cycle = finder.find({second[i]}, {first[i]}, -offset);
@@ -301,8 +310,10 @@ Proposal proposeOrder(const GestureContext &context, const OrderGesture &gesture
     }
     if (gesture.microBatch >= 0)
         text += ", only for micro-batch " + std::to_string(gesture.microBatch);
-    return proposeOrderOf(
-        context, first, second, gesture.microBatchOffset, gesture.microBatch, std::move(text));
+    OrderGesture directed = gesture;
+    directed.first = first;
+    directed.second = second;
+    return proposeOrderOf(context, directed, std::move(text));
 }
 
 } // namespace planloom

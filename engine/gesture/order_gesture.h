@@ -16,7 +16,9 @@ class PathFinder
 {
 public:
     /// @param without  lines of order rows that do not count
-    explicit PathFinder(const GestureContext &context, const std::vector<std::int32_t> &without = {});
+    /// @param part  of blocks: other rows count where they order the same part, or all of every block
+    explicit PathFinder(const GestureContext &context, const std::vector<std::int32_t> &without = {},
+        const BlockPart &part = {});
 
     /// A path from one of `from` to one of `to` on which micro-batches are at most `mostOffset` later; empty
     /// if there is none. O(operators + edges) between them; stops at the first. Free where no row leads to an
@@ -48,11 +50,11 @@ private:
     std::vector<OperatorId> m_touched{}; ///< Those whose visit is not blank.
 };
 
-/// Writes an order row for the operators given, each side of one direction, if it closes no cycle.
+/// Writes an order row for the operators of a gesture, each side of one direction, if it closes no cycle. Of
+/// different lanes or slices only the engine can tell: data flow leads from each to its own.
 /// @param turnsAround  a row that orders just these the other way round gives way, instead of being a reason
 /// to refuse
-Proposal proposeOrderOf(const GestureContext &context, const std::vector<OperatorId> &first,
-    const std::vector<OperatorId> &second, std::int32_t offset, std::int32_t microBatch, std::string words,
-    bool turnsAround = false);
+Proposal proposeOrderOf(
+    const GestureContext &context, const OrderGesture &gesture, std::string words, bool turnsAround = false);
 
 } // namespace planloom

@@ -78,7 +78,8 @@ Proposal proposeOrderRow(
         proposal.refusal = refusalOf("there is no such order any more", "order");
         return proposal;
     }
-    proposal = proposeOrderOf(without, before, after, rule->microBatchOffset, rule->microBatch,
+    proposal = proposeOrderOf(without,
+        {before, after, rule->microBatchOffset, rule->microBatch, rule->part, rule->secondPart},
         words(before) + " before " + words(after));
     proposal.edit = {};
     proposal.rows.clear();

@@ -98,6 +98,7 @@ std::string lockOf(const Operator &op, std::int32_t dimension)
     case OperatorKind::TopK:
         return kind + " works along this dimension";
     case OperatorKind::Gather:
+    case OperatorKind::GridSample:
     case OperatorKind::Embedding:
         return kind + " looks up anywhere along this dimension";
     default:

@@ -204,8 +204,34 @@ std::string annotateResize(const AnnotateCall &call, AnnotationBuilder &builder)
     const auto found = call.attributes.all().find("scales");
     const auto *scales =
         found == call.attributes.all().end() ? nullptr : std::get_if<std::vector<double>>(&found->second);
-    annotateThrough(call, builder,
-        [&](std::size_t i) { return scales == nullptr || i >= scales->size() || (*scales)[i] == 1.0; });
+    const auto region = call.attributes.all().find("roi");
+    const auto *crops =
+        region == call.attributes.all().end() ? nullptr : std::get_if<std::vector<double>>(&region->second);
+    annotateThrough(call, builder, [&](std::size_t i) {
+        const bool whole = crops == nullptr || crops->size() != 2 * call.inRank(0)
+            || ((*crops)[i] == 0.0 && (*crops)[i + call.inRank(0)] == 1.0);
+        return whole && (scales == nullptr || i >= scales->size() || (*scales)[i] == 1.0);
+    });
+    return {};
+}
+
+/// Every place may read any element of its sample's channel.
+std::string annotateGridSample(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!call.has(1))
+        return missing(call);
+    if (call.inRank(0) < 3 || call.inRank(1) != call.inRank(0) || call.outRank(0) != call.inRank(0))
+        return misshapen(call);
+    DimensionList y = builder.freshAll(call.out(0));
+    DimensionList x = builder.literals(call.in(0));
+    x[0] = y[0];
+    x[1] = y[1];
+    DimensionList grid{y[0]};
+    grid.insert(grid.end(), y.begin() + 2, y.end());
+    grid.push_back(builder.literal(call.in(1).back()));
+    builder.input(0, x);
+    builder.input(1, grid);
+    builder.output(0, y);
     return {};
 }
 
@@ -439,7 +465,7 @@ bool isLinearMove(OperatorKind kind)
     case GatherND:
     case CumSum:
     case Trilu:
-    case Resize:
+    case GridSample:
     case DepthToSpace:
     case SpaceToDepth:
     case ReverseSequence:
@@ -491,6 +517,8 @@ std::string annotateMove(const AnnotateCall &call, AnnotationBuilder &builder)
         return annotateTrilu(call, builder);
     case Resize:
         return annotateResize(call, builder);
+    case GridSample:
+        return annotateGridSample(call, builder);
     case DepthToSpace:
     case SpaceToDepth:
         return annotateBlocks(call, builder);
@@ -514,7 +542,9 @@ std::string annotateMoving(const AnnotateCall &call, AnnotationBuilder &builder)
     if (!call.has(0))
         return missing(call);
     std::string problem = annotateMove(call, builder);
-    if (problem.empty() && isLinearMove(call.kind) && isFloatingCall(call))
+    const bool affine = call.kind == OperatorKind::Resize && call.attributes.real("extrapolation_value") != 0;
+    if (problem.empty() && (isLinearMove(call.kind) || call.kind == OperatorKind::Resize) && !affine
+        && isFloatingCall(call))
         builder.linear({0});
     return problem;
 }

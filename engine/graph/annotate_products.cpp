@@ -321,38 +321,48 @@ std::string annotateAttention(const AnnotateCall &call, AnnotationBuilder &build
     return {};
 }
 
+/// Sequences of a batch do not see one another, nor do the two directions. Every state depends on all states
+/// of the step before, so that the hidden dimension stays whole.
 std::string annotateRecurrent(const AnnotateCall &call, AnnotationBuilder &builder)
 {
-    if (!call.has(0) || !call.has(1) || !call.has(2) || call.outputs.empty())
+    if (!call.has(0) || !call.has(2) || call.outputs.empty())
         return missing(call);
-    if (call.inRank(0) != 3)
-        return std::string(nameOf(call.kind)) + " needs an input of three dimensions";
+    if (call.inRank(0) != (call.has(1) ? 3 : 4) || call.inRank(2) != 3
+        || (call.has(1) && call.inRank(1) != 3))
+        return std::string(nameOf(call.kind)) + " needs an input and weights of three dimensions";
     const bool batchFirst = call.attributes.integer("layout") == 1;
     const std::size_t batchAxis = batchFirst ? 0 : 1;
     const std::int32_t b = builder.named("b", call.in(0)[batchAxis]);
-    const auto withBatchAt = [&](const Shape &shape, std::size_t axis) {
+    const std::int32_t d = builder.named("d", call.in(2)[0]);
+    constexpr std::size_t kNone = ~std::size_t{0};
+    const auto with = [&](const Shape &shape, std::size_t batch, std::size_t direction) {
         DimensionList list = builder.literals(shape);
-        if (axis < list.size())
-            list[axis] = b;
+        if (batch < list.size())
+            list[batch] = b;
+        if (direction < list.size())
+            list[direction] = d;
         return list;
     };
-    builder.input(0, withBatchAt(call.in(0), batchAxis));
+    const std::size_t stateDirection = batchFirst ? 1 : 0;
+    builder.input(0, with(call.in(0), batchAxis, call.has(1) ? kNone : 2));
     for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
         if (!call.has(slot))
             continue;
         if (slot == 4)
             builder.input(slot, DimensionList{b}); // lengths of the sequences
         else if (slot == 5 || slot == 6)
-            builder.input(slot, withBatchAt(call.in(slot), batchAxis)); // first states
+            builder.input(slot, with(call.in(slot), batchAxis, stateDirection)); // first states
         else
-            builder.input(slot, builder.literals(call.in(slot)));
+            builder.input(slot, with(call.in(slot), kNone, 0));
     }
     for (std::size_t slot = 0; slot < call.outputs.size(); ++slot) {
         // An output that is not asked for has no shape, and stays opaque.
         if (call.outRank(slot) == 0)
             continue;
-        const std::size_t axis = slot == 0 ? (batchFirst ? 0 : 2) : batchAxis;
-        builder.output(slot, withBatchAt(call.out(slot), axis));
+        if (slot == 0)
+            builder.output(slot, with(call.out(slot), batchFirst ? 0 : 2, batchFirst ? 2 : 1));
+        else
+            builder.output(slot, with(call.out(slot), batchAxis, stateDirection));
     }
     return {};
 }

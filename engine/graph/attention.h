@@ -15,7 +15,7 @@ namespace planloom {
 //   (q [.. H s e], k [.. G t e], v [.. G t f], masks..) -> (y [.. H s f], logSumExp [.. H s], probabilities
 //   [.. H s t])
 //
-//   scores = scale q k^T + masks,  probabilities = softmax over the keys,  y = dropout(probabilities) v
+//   scores = cap(scale q k^T) + masks,  probabilities = softmax over the keys,  y = dropout(probabilities) v
 //
 // `..` are any number of leading dimensions, alike in q, k and v. H is a multiple of G: query heads g r ..
 // g r + r - 1 look at key head g, where r = H / G. Masks, any number of them, broadcast against [.. H s t].
@@ -23,6 +23,7 @@ namespace planloom {
 //
 // Attributes, all optional:
 //   scale         1
+//   softcap       0: none; else cap(x) = softcap tanh(x / softcap) (Gemma 2, arXiv:2408.00118)
 //   causal        1: query i (counted in the whole operator) sees keys up to i + offset; 0: all
 //   offset        0: how many keys lie before the first query
 //   window        0: no limit; else query i sees no key at a distance from key i + offset of `window` or more

@@ -22,31 +22,6 @@ std::int32_t cutDimension(const Annotation &annotation, const TensorTerms &terms
     return -1;
 }
 
-/// The mini-batch's size: what the floating inputs' dimension 0 agree on, else what most inputs have.
-std::int64_t batchSize(const Graph &graph)
-{
-    std::vector<std::int64_t> floating;
-    std::vector<std::int64_t> all;
-    for (const TensorId id : graph.inputs) {
-        const TensorType &type = graph.at(id).type;
-        if (type.shape.empty())
-            continue;
-        all.push_back(type.shape[0]);
-        if (isFloating(type.dataType))
-            floating.push_back(type.shape[0]);
-    }
-    if (all.empty())
-        return 0;
-    if (!floating.empty()
-        && std::all_of(floating.begin(), floating.end(), [&](auto n) { return n == floating[0]; }))
-        return floating[0];
-    std::map<std::int64_t, std::int64_t> votes;
-    for (const std::int64_t extent : all)
-        ++votes[extent];
-    // max_element keeps the first of equals, so ties go to the first input.
-    return *std::max_element(all.begin(), all.end(), [&](auto a, auto b) { return votes[a] < votes[b]; });
-}
-
 /// One attempt to run the step in micro-batches, given which inputs are cut.
 ///
 /// Passes over the operators repeat until they hold together: a pass may find that operators have to run once
@@ -467,6 +442,30 @@ BatchInfo onePiece(const Graph &graph, std::int64_t size, std::string reason)
 }
 
 } // namespace
+
+std::int64_t batchSize(const Graph &graph)
+{
+    std::vector<std::int64_t> floating;
+    std::vector<std::int64_t> all;
+    for (const TensorId id : graph.inputs) {
+        const TensorType &type = graph.at(id).type;
+        if (type.shape.empty())
+            continue;
+        all.push_back(type.shape[0]);
+        if (isFloating(type.dataType))
+            floating.push_back(type.shape[0]);
+    }
+    if (all.empty())
+        return 0;
+    if (!floating.empty()
+        && std::all_of(floating.begin(), floating.end(), [&](auto n) { return n == floating[0]; }))
+        return floating[0];
+    std::map<std::int64_t, std::int64_t> votes;
+    for (const std::int64_t extent : all)
+        ++votes[extent];
+    // max_element keeps the first of equals, so ties go to the first input.
+    return *std::max_element(all.begin(), all.end(), [&](auto a, auto b) { return votes[a] < votes[b]; });
+}
 
 BatchInfo analyseBatch(const Graph &graph)
 {

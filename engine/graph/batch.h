@@ -35,6 +35,10 @@ struct BatchInfo {
     std::string limitedBy{}; ///< The operator and reason behind `mostMicroBatches` where it is below `size`.
 };
 
+/// Samples in a mini-batch: what the floating inputs' dimension 0 agree on, else what most inputs have there,
+/// of several the first; 0 for a model without such inputs.
+std::int64_t batchSize(const Graph &graph);
+
 /// O(operators + tensors) per pass; one or two passes for most models. Works on forward graphs and on graphs
 /// with their training step.
 ///

@@ -40,6 +40,9 @@ bool isContinuous(const Operator &op, std::size_t slot)
     case Less:
     case LessOrEqual:
     case BitShift:
+    case BitwiseAnd:
+    case BitwiseOr:
+    case BitwiseXor:
     case CountValid:
     case ArgMax:
     case ArgMin:
@@ -47,13 +50,12 @@ bool isContinuous(const Operator &op, std::size_t slot)
     case EyeLike:
     case Range:
     case Fill:
-    case Lstm:
-    case Gru:
-    case Rnn:
     case SgdStep:
     case AdamWStep:
     case Unknown:
         return false;
+    case Identity:
+        return op.attributes.integer("detached") == 0;
     case Where:
         return slot != 0;
     case CrossEntropy:
@@ -67,9 +69,13 @@ bool isContinuous(const Operator &op, std::size_t slot)
         return slot == 0; // labels, class weights, indices and lengths are constants
     case ClassLoss:
         return slot < 2;
+    case Lstm:
+    case Gru:
+    case Rnn:
+        return slot != 4; // lengths of sequences
     case ScatterElements:
     case ScatterND:
-        return slot != 1 && op.attributes.text("reduction", "none") != "mul";
+        return slot != 1;
     default:
         return true;
     }
@@ -198,8 +204,13 @@ Need needOf(const Operator &op, int slot)
     case ReverseSequence:
         return {{1}, {}};
     case ScatterElements:
-    case ScatterND: // an added update leaves the gradient of what it is added to as it is
-        return slot == 0 && op.attributes.text("reduction", "none") == "add" ? Need{} : Need{{1}, {}};
+    case ScatterND: {
+        const std::string reduction = op.attributes.text("reduction", "none");
+        if (reduction == "mul" || reduction == "max" || reduction == "min")
+            return {{0, 1, 2}, {}};
+        // An added update leaves the gradient of what it is added to as it is.
+        return slot == 0 && reduction == "add" ? Need{} : Need{{1}, {}};
+    }
     case TopK:
         return {{}, {1}};
     case Attention: { // that of the values asks neither for them nor for y
@@ -212,6 +223,12 @@ Need needOf(const Operator &op, int slot)
         }
         return need;
     }
+    case GridSample: // (x, grid)
+        return slot == 0 ? Need{{1}, {}} : Need{{0, 1}, {}};
+    case Lstm:
+    case Gru:
+    case Rnn: // every sequence is run again
+        return {{0, 1, 2, 3, 4, 5, 6, 7}, {}};
     case Rotary: // (x, cos, sin)
         return slot == 0 ? Need{{1, 2}, {}} : Need{{0}, {}};
 

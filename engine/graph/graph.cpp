@@ -86,6 +86,18 @@ const std::string &nameInFiles(const Tensor &tensor)
     return tensor.filePart ? tensor.filePart->name : tensor.name;
 }
 
+std::vector<TensorId> storedTensors(const Graph &graph)
+{
+    std::vector<TensorId> stored;
+    for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+        const Tensor &tensor = graph.tensors[i];
+        const bool persists = tensor.role == TensorRole::Weight || tensor.role == TensorRole::Buffer;
+        if (tensor.classification && persists)
+            stored.push_back(TensorId{static_cast<std::int32_t>(i)});
+    }
+    return stored;
+}
+
 bool fitsFilePart(const Tensor &tensor)
 {
     if (!tensor.filePart)

@@ -87,6 +87,10 @@ struct FileRuns {
 };
 FileRuns runsInFile(const Tensor &tensor);
 
+/// The tensors that a file stored and an importer had to tell apart (`Tensor::classification`), in the order
+/// of the graph.
+std::vector<TensorId> storedTensors(const Graph &graph);
+
 std::vector<Shape> inputShapes(const Graph &graph, const Operator &op);
 std::vector<Shape> outputShapes(const Graph &graph, const Operator &op);
 

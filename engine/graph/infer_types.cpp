@@ -51,6 +51,7 @@ Arity arityOf(OperatorKind kind)
     case GatherElements:
     case GatherND:
     case ReverseSequence:
+    case GridSample:
         return {2, 2};
     case Linear:
     case Conv:
@@ -79,11 +80,11 @@ Arity arityOf(OperatorKind kind)
     case Range:
     case Fill:
         return {0, 0};
-    case Lstm:
-        return {3, 8};
+    case Lstm: // W may be absent
+        return {1, 8};
     case Gru:
     case Rnn:
-        return {3, 6};
+        return {1, 6};
     case SgdStep:
         return {2, 3};
     case AdamWStep:
@@ -177,6 +178,9 @@ TypesOutcome inferElementwise(const InferCall &call)
         case LessOrEqual:
             return one(DataType::Bool, *std::move(shape));
         case BitShift:
+        case BitwiseAnd:
+        case BitwiseOr:
+        case BitwiseXor:
             if (isFloating(x.dataType) || x.dataType == DataType::Bool)
                 return call.misfit(0, "integers");
             break;
@@ -540,8 +544,9 @@ TypesOutcome inferReduction(const InferCall &call)
     using enum OperatorKind;
     const Shape &x = call.in(0);
     const bool arg = call.kind == ArgMax || call.kind == ArgMin;
+    const bool extreme = call.kind == ReduceMax || call.kind == ReduceMin; // of booleans: any, all
     if (!arg && !isFloating(call.type(0).dataType)
-        && (!takesIntegers(call.kind) || call.type(0).dataType == DataType::Bool))
+        && (!takesIntegers(call.kind) || (call.type(0).dataType == DataType::Bool && !extreme)))
         return call.misfit(0, "numbers");
     std::vector<bool> reduced(x.size(), !arg && !call.attributes.has("axes"));
     if (arg) {
@@ -604,6 +609,8 @@ TypesOutcome inferAttention(const InferCall &call)
     const double ratio = call.attributes.real("dropout");
     if (!(ratio >= 0 && ratio < 1))
         return call.badAttribute("dropout", "a ratio from 0 to below 1");
+    if (const double cap = call.attributes.real("softcap"); !(cap >= 0) || !std::isfinite(cap))
+        return call.badAttribute("softcap", "0 or the largest score");
     if (!std::isfinite(call.attributes.real("masked_score")))
         return call.badAttribute("masked_score", "a finite number");
     return std::vector<TensorType>{

@@ -142,13 +142,14 @@ TypesOutcome inferPad(const InferCall &call)
     if (pads.size() != 2 * y.size())
         return call.badAttribute("pads", "two numbers per dimension of " + toString(y));
     const std::string mode = call.attributes.text("mode", "constant");
-    if (mode != "constant" && mode != "reflect" && mode != "edge")
-        return call.badAttribute("mode", "\"constant\", \"reflect\" or \"edge\", found \"" + mode + "\"");
+    if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
+        return call.badAttribute(
+            "mode", "\"constant\", \"reflect\", \"edge\" or \"wrap\", found \"" + mode + "\"");
     for (std::size_t i = 0; i < y.size(); ++i) {
         const std::int64_t extent = y[i];
         const std::int64_t most = std::max(pads[i], pads[i + y.size()]);
         if ((mode == "reflect" && most >= std::max<std::int64_t>(extent, 1))
-            || (mode == "edge" && extent == 0 && most > 0))
+            || ((mode == "edge" || mode == "wrap") && extent == 0 && most > 0))
             return call.badAttribute("pads",
                 "no more than dimension " + std::to_string(i) + " of " + toString(call.in(0)) + " can give");
         y[i] += pads[i] + pads[i + y.size()];
@@ -256,6 +257,28 @@ TypesOutcome inferResize(const InferCall &call)
     return one(call.type(0).dataType, call.declared[0].shape);
 }
 
+TypesOutcome inferGridSample(const InferCall &call)
+{
+    const Shape &x = call.in(0);
+    const Shape &grid = call.in(1);
+    if (x.size() < 3 || !isFloating(call.type(0).dataType))
+        return call.misfit(0, "a sample, channel and at least one more dimension of floating numbers");
+    if (x.size() != grid.size() || grid[0] != x[0] || call.type(1).dataType != call.type(0).dataType
+        || grid.back() != static_cast<std::int64_t>(x.size()) - 2)
+        return call.misfit(1,
+            "places for each of " + std::to_string(x[0]) + " samples, of " + std::to_string(x.size() - 2)
+                + " numbers of the element type of input 0 each");
+    const std::string mode = call.attributes.text("mode", "linear");
+    if (mode != "linear" && mode != "nearest" && mode != "cubic")
+        return call.badAttribute("mode", "linear, nearest or cubic, found " + mode);
+    const std::string padding = call.attributes.text("padding_mode", "zeros");
+    if (padding != "zeros" && padding != "border" && padding != "reflection")
+        return call.badAttribute("padding_mode", "zeros, border or reflection, found " + padding);
+    Shape y{x[0], x[1]};
+    y.insert(y.end(), grid.begin() + 1, grid.end() - 1);
+    return one(call.type(0).dataType, std::move(y));
+}
+
 TypesOutcome inferBlocks(const InferCall &call)
 {
     using enum OperatorKind;
@@ -330,6 +353,8 @@ TypesOutcome inferMoving(const InferCall &call)
         return one(call.type(0).dataType, call.in(0));
     case Resize:
         return inferResize(call);
+    case GridSample:
+        return inferGridSample(call);
     case DepthToSpace:
     case SpaceToDepth:
         return inferBlocks(call);
@@ -359,12 +384,15 @@ TypesOutcome inferRecurrent(const InferCall &call)
     // for Lstm the peephole weights [d 3*h]; with `layout` 1 the batch comes first in x, states and outputs.
     const std::int64_t gates = call.kind == Lstm ? 4 : call.kind == Gru ? 3 : 1;
     const bool batchFirst = call.attributes.integer("layout") == 1;
+    // Without w, x is [t b d g*h].
     const Shape &x = call.in(0);
     const DataType type = call.type(0).dataType;
-    if (x.size() != 3 || !isFloating(type))
-        return call.misfit(0, "three dimensions of a floating element type");
-    if (call.rank(2) != 3)
-        return call.misfit(2, "three dimensions");
+    const std::size_t rank = call.has(1) ? 3 : 4;
+    if (x.size() != rank || !isFloating(type))
+        return call.misfit(0, std::to_string(rank) + " dimensions of a floating element type");
+    if (!call.has(2) || call.rank(2) != 3)
+        return Error{ErrorCode::InvalidInput,
+            std::string(nameOf(call.kind)) + "'s recurrent weights have not three dimensions", {}, "input:2"};
     const std::int64_t directions = call.in(2)[0];
     const std::int64_t hidden = call.in(2)[2];
     const std::int64_t time = x[batchFirst ? 1 : 0];
@@ -372,8 +400,11 @@ TypesOutcome inferRecurrent(const InferCall &call)
     const std::string direction = call.attributes.text("direction", "forward");
     if (directions != (direction == "bidirectional" ? 2 : 1) || call.in(2)[1] != gates * hidden)
         return call.misfit(2, "[directions " + std::to_string(gates) + "*hidden hidden]");
-    if (call.in(1) != Shape{directions, gates * hidden, x[2]})
+    if (call.has(1) && call.in(1) != Shape{directions, gates * hidden, x[2]})
         return call.misfit(1, toString(Shape{directions, gates * hidden, x[2]}));
+    if (!call.has(1) && (x[2] != directions || x[3] != gates * hidden))
+        return call.misfit(
+            0, std::to_string(directions) + " directions of " + std::to_string(gates * hidden) + " elements");
     if (call.has(3) && call.in(3) != Shape{directions, 2 * gates * hidden})
         return call.misfit(3, toString(Shape{directions, 2 * gates * hidden}));
     if (call.has(4) && (call.in(4) != Shape{batch} || !isIndexType(call.type(4).dataType)))

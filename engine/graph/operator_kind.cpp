@@ -18,7 +18,8 @@ constexpr std::array kKindNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan",
     "Cast", "Dropout",
     // Broadcasting
     "Add", "Sub", "Mul", "Div", "Pow", "Mod", "Min", "Max", "And", "Or", "Xor", "Equal", "Greater",
-    "GreaterOrEqual", "Less", "LessOrEqual", "BitShift", "PRelu", "Where",
+    "GreaterOrEqual", "Less", "LessOrEqual", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "PRelu",
+    "Where",
     // Products
     "MatMul", "Linear", "Einsum", "Conv", "ConvTranspose",
     // Pooling
@@ -34,7 +35,7 @@ constexpr std::array kKindNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan",
     // Moving elements
     "Reshape", "Transpose", "Expand", "Tile", "Concat", "Split", "Slice", "Pad", "Gather", "Embedding",
     "GatherElements", "GatherND", "ScatterElements", "ScatterND", "OneHot", "TopK", "CumSum", "Trilu",
-    "Resize", "DepthToSpace", "SpaceToDepth", "ReverseSequence", "EyeLike", "Range", "Fill",
+    "Resize", "GridSample", "DepthToSpace", "SpaceToDepth", "ReverseSequence", "EyeLike", "Range", "Fill",
     // Composites
     "Rotary", "Attention", "Lstm", "Gru", "Rnn",
     // Optimizer steps

@@ -27,7 +27,7 @@ enum class OperatorKind : std::uint8_t {
     Erf,
     Exp,
     Floor,
-    Identity,
+    Identity, ///< No gradient flows through it if `detached` is 1.
     IsInf,
     IsNaN,
     Log,
@@ -78,6 +78,9 @@ enum class OperatorKind : std::uint8_t {
     Less,
     LessOrEqual,
     BitShift, ///< `direction` "LEFT" or "RIGHT".
+    BitwiseAnd,
+    BitwiseOr,
+    BitwiseXor, ///< Of integers.
     PRelu, ///< (x, slope)
     Where, ///< (condition, a, b)
 
@@ -138,19 +141,23 @@ enum class OperatorKind : std::uint8_t {
     Concat, ///< `axis`.
     Split, ///< `axis`, `sizes`.
     Slice, ///< `starts`, `steps`, one per dimension; extents are its output's.
-    Pad, ///< `pads` (begins, ends), `mode` "constant" | "reflect" | "edge", `value`.
+    Pad, ///< `pads` (begins, ends), `mode` "constant" | "reflect" | "edge" | "wrap", `value`.
     Gather, ///< (x, indices); `axis`.
-    Embedding, ///< (table [v e], indices) -> [.. e].
+    Embedding, ///< (table [v e], indices) -> [.. e]; the row `padding_index`, if any, gets no gradient.
     GatherElements,
     GatherND, ///< `axis`; `batch_dims`.
     ScatterElements,
-    ScatterND, ///< (x, indices, updates); `axis`, `reduction` "none" | "add" | "mul".
+    ScatterND, ///< (x, indices, updates); `axis`, `reduction` "none" | "add" | "mul" | "max" | "min".
     OneHot, ///< (indices) `axis`, `depth`, `on`, `off`.
     TopK, ///< (x) -> (values, indices); `axis`, `k`, `largest`, `sorted`.
     CumSum, ///< `axis`, `exclusive`, `reverse`.
     Trilu, ///< `upper`, `k`.
-    Resize, ///< `mode`, `coordinate_transformation_mode`, `nearest_mode`, `cubic_coeff_a`, `scales`; sizes
-    ///< are its output's.
+    Resize, ///< `mode`, `coordinate_transformation_mode`, `nearest_mode`, `cubic_coeff_a`, `antialias`,
+    ///< `exclude_outside`, `scales`; sizes are its output's. Of "tf_crop_and_resize": `roi` (begins, ends),
+    ///< `extrapolation_value`.
+    GridSample, ///< (x [n c s..], grid [n o.. d]) -> [n c o..]: x at the places of the grid, whose d numbers
+    ///< are in [-1, 1], the last dimension's first; `mode` "linear" | "nearest" | "cubic", `padding_mode`
+    ///< "zeros" | "border" | "reflection", `align_corners`.
     DepthToSpace, ///< `blocksize`, `mode`.
     SpaceToDepth, ///< `blocksize`.
     ReverseSequence, ///< (x, lengths) `batch_axis`, `time_axis`.
@@ -165,7 +172,8 @@ enum class OperatorKind : std::uint8_t {
     ///< probabilities [.. H s t]): see engine/graph/attention.h.
     Lstm,
     Gru,
-    Rnn, ///< ONNX's inputs, outputs and attributes.
+    Rnn, ///< ONNX's inputs, outputs and attributes. Without W, X is what W has made of it: [time batch
+    ///< directions gates*hidden], or batch first.
 
     // Optimizer steps; direction Optimizer. `learning_rate`, `weight_decay`, and as named.
     SgdStep, ///< (weight, gradient, [momentum]) -> (weight, [momentum]); `momentum`.

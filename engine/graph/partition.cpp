@@ -245,6 +245,16 @@ Result<void> checkCut(
     return {};
 }
 
+/// The split over slices; null if there is none.
+const Split *slicesOf(const Partition &partition)
+{
+    const auto lanes = static_cast<std::size_t>(
+        !partition.splits.empty() && partition.splits.front().over == SplitOver::Lanes);
+    return partition.splits.size() > lanes && partition.splits[lanes].over == SplitOver::Slices
+        ? &partition.splits[lanes]
+        : nullptr;
+}
+
 } // namespace
 
 std::int32_t partCount(const Partition &partition)
@@ -261,26 +271,47 @@ std::int32_t unitParts(const Partition &partition)
     return shards ? partition.splits.back().parts : 1;
 }
 
+std::int32_t laneCount(const Partition &partition)
+{
+    const bool lanes = !partition.splits.empty() && partition.splits.front().over == SplitOver::Lanes;
+    return lanes ? partition.splits.front().parts : 1;
+}
+
+std::int32_t laneOf(const Partition &partition, std::int32_t part)
+{
+    return part / (partCount(partition) / laneCount(partition));
+}
+
 std::int32_t sliceCount(const Partition &partition)
 {
-    const bool slices = !partition.splits.empty() && partition.splits.front().over == SplitOver::Slices;
-    return slices ? partition.splits.front().parts : 1;
+    const Split *slices = slicesOf(partition);
+    return slices ? slices->parts : 1;
 }
 
 std::int32_t sliceOf(const Partition &partition, std::int32_t part)
 {
-    return part / (partCount(partition) / sliceCount(partition));
+    const std::int32_t slices = sliceCount(partition);
+    return part / (partCount(partition) / (laneCount(partition) * slices)) % slices;
+}
+
+std::size_t blockSplits(const Partition &partition)
+{
+    const auto over = [](const Split &split) {
+        return split.over == SplitOver::Lanes || split.over == SplitOver::Slices;
+    };
+    return static_cast<std::size_t>(
+        std::find_if_not(partition.splits.begin(), partition.splits.end(), over) - partition.splits.begin());
 }
 
 std::optional<Operator> operatorOfSlice(const Operator &op, const Partition &partition, std::int32_t part)
 {
-    const auto axes = sliceCount(partition) > 1 ? attentionAxes(op) : std::nullopt;
-    if (!axes || partition.splits.front().dimension != axes->query)
+    const Split *slices = slicesOf(partition);
+    const auto axes = slices && slices->parts > 1 ? attentionAxes(op) : std::nullopt;
+    if (!axes || slices->dimension != axes->query)
         return std::nullopt;
     Operator local = op;
-    const Partition slices{{partition.splits.front()}};
     const Range queries =
-        partBox(op, slices, sliceOf(partition, part)).ranges[static_cast<std::size_t>(axes->query)];
+        partBox(op, {{*slices}}, sliceOf(partition, part)).ranges[static_cast<std::size_t>(axes->query)];
     local.attributes.set("offset", op.attributes.integer("offset") + queries.begin);
     return local;
 }
@@ -301,9 +332,12 @@ Result<void> checkPartition(const Operator &op, const Partition &partition, cons
         if (count > kMostParts)
             return illegal(op, "", "more than " + std::to_string(kMostParts) + " parts", "use fewer parts");
         if (split.over == SplitOver::Slices
-            && (&split != &partition.splits.front() || split.kind != SplitKind::Dimension
-                || !split.sizes.empty()))
+            && (&split != slicesOf(partition) || split.kind != SplitKind::Dimension || !split.sizes.empty()))
             return illegal(op, "", "its slices are not an even cut of a dimension before all others", "");
+        if (split.over == SplitOver::Lanes
+            && (&split != &partition.splits.front() || split.kind == SplitKind::Value
+                || !split.sizes.empty()))
+            return illegal(op, "", "its lanes are no even cut, and no replicas, before all others", "");
         if (split.kind != SplitKind::Dimension) {
             if (!split.sizes.empty())
                 return illegal(op, "", "only a cut of a dimension takes the sizes of its parts", "");

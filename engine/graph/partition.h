@@ -24,8 +24,11 @@ enum class SplitOver : std::uint8_t {
     Units, ///< To the scale units of a plan (scale_units.h): part u to unit u. Always the last split.
     /// To slices of a stage (TeraPipe, arXiv:2102.07988), each of which is a block of its own: all parts of
     /// slice 0 run before those of slice 1, on the same devices, and the backward pass the other way round.
-    /// Always the first split.
+    /// Always before all splits but that over lanes.
     Slices,
+    /// To lanes of a stage (Chimera, arXiv:2107.06925), each of which is a block of its own on devices of its
+    /// own, and orders its micro-batches as it likes. Always the first split.
+    Lanes,
 };
 
 /// One op-trans step: an operator becomes `parts` operators.
@@ -52,10 +55,19 @@ std::int32_t partCount(const Partition &partition);
 /// split. Part p of a unit is then part p x unitParts + u of all, for unit u.
 std::int32_t unitParts(const Partition &partition);
 
-/// Into how many slices the first split cuts the operator; 1 without such a split.
+/// Into how many lanes the first split takes the operator; 1 without such a split.
+std::int32_t laneCount(const Partition &partition);
+/// The lane that part `part` is of.
+std::int32_t laneOf(const Partition &partition, std::int32_t part);
+
+/// Into how many slices the first split, or that behind the lanes', cuts the operator; 1 without such a
+/// split.
 std::int32_t sliceCount(const Partition &partition);
 /// The slice that part `part` is of.
 std::int32_t sliceOf(const Partition &partition, std::int32_t part);
+
+/// How many splits, over lanes and slices, stand before those over devices.
+std::size_t blockSplits(const Partition &partition);
 
 /// What a part of `op` computes, where its slice begins behind others: a causal Attention that has keys
 /// before its first query. Nothing where it is as `op` says.

@@ -46,6 +46,29 @@ struct FilePart {
     friend bool operator==(const FilePart &, const FilePart &) = default;
 };
 
+/// What a stored tensor of a model's file is to the model.
+enum class StoredAs : std::uint8_t {
+    Parameter, ///< Trained.
+    Buffer, ///< State of a module that is not trained: running statistics, frequencies.
+    Constant, ///< A number, mask or table that was worked out when the model was written.
+};
+
+/// "parameter", "buffer", "constant".
+constexpr const char *nameOf(StoredAs as)
+{
+    return as == StoredAs::Parameter ? "parameter" : as == StoredAs::Buffer ? "buffer" : "constant";
+}
+
+/// What an importer took a stored tensor as.
+struct Classification {
+    StoredAs as = StoredAs::Parameter;
+    std::string why{}; ///< Half a sentence for people: "the exporter says so".
+    bool byHand = false; ///< A person decided.
+    bool folded =
+        false; ///< It was worked out from others when the model was written, not stored by a module.
+    friend bool operator==(const Classification &, const Classification &) = default;
+};
+
 /// The paper's pTensor: a logical tensor of the model, whole, whatever plan is made.
 struct Tensor {
     std::string name{};
@@ -55,6 +78,7 @@ struct Tensor {
     Shape fileShape{};
     /// Of a weight or buffer that was divided at import, along the one of its dimensions (in files) that is
     /// `axis` there. `data` are the values of this part, `external` says where all of the file's tensor lies.
+    /// Also of one that files know whole, but by another name.
     std::optional<FilePart> filePart{};
     TensorRole role = TensorRole::Activation;
     /// Weight -> nothing; Gradient -> the tensor it is the gradient of; OptimizerState -> its weight; the
@@ -62,6 +86,9 @@ struct Tensor {
     TensorId of{};
     std::shared_ptr<const TensorData> data{}; ///< Values of a weight or buffer, where the model has them.
     std::optional<ExternalData> external{};
+    /// Of a weight or buffer that a file stored, unless it was left to no doubt (a number of a Constant
+    /// node).
+    std::shared_ptr<const Classification> classification{};
 };
 
 } // namespace planloom

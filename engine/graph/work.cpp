@@ -225,11 +225,11 @@ double recurrentFlops(const Operator &op, const Shapes &shapes)
     const Shape *x = shapes.in(0);
     const Shape *w = shapes.in(1);
     const Shape *r = shapes.in(2);
-    if (x == nullptr || w == nullptr || r == nullptr || x->size() != 3)
+    if (x == nullptr || r == nullptr || x->size() < 3)
         return 0;
     const double steps = static_cast<double>((*x)[0]) * static_cast<double>((*x)[1]);
     const double gates = op.kind == Lstm ? 4 : op.kind == Gru ? 3 : 1;
-    return steps * (2 * (count(*w) + count(*r)) + 12 * gates * lastExtent(r, 0));
+    return steps * (2 * ((w == nullptr ? 0 : count(*w)) + count(*r)) + 12 * gates * lastExtent(r, 0));
 }
 
 /// Two products of every query with the keys that it sees.
@@ -303,7 +303,7 @@ double forwardFlops(const Operator &op, const Shapes &shapes)
             return shapes.inElements(0);
         }
     case OperatorCategory::Movement:
-        return op.kind == Resize ? 8 * shapes.outElements(0) : 0;
+        return op.kind == Resize || op.kind == GridSample ? 8 * shapes.outElements(0) : 0;
     case OperatorCategory::Activation:
     case OperatorCategory::Elementwise:
         if (op.kind == Rotary)

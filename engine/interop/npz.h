@@ -15,7 +15,8 @@ namespace planloom {
 ///
 /// Safe for any bytes: members together may take at most 256 MiB or 20 times the archive, whichever is more.
 /// @param where  named in errors
-/// @return InvalidInput naming what is wrong; NotSupported for encryption, zip64, other compressions
+/// @return InvalidInput naming what is wrong; NotSupported for encryption and other
+/// compressions
 Result<NamedArrays> parseNpz(std::span<const std::byte> bytes, std::string_view where);
 
 /// Reads an `.npz` file. @return as `parseNpz`; NotFound or Io if it cannot be read

@@ -106,6 +106,8 @@ private:
                 << spans.microBatch[row] << R"(,"stage":)" << segment.stage.index;
         if (segment.slice > 0)
             m_stream << R"(,"slice":)" << segment.slice;
+        if (segment.lane > 0)
+            m_stream << R"(,"lane":)" << segment.lane;
         if (instruction.kind == InstructionKind::Kernel)
             m_stream << R"(,"part":)" << instruction.part;
         if (instruction.group >= 0)

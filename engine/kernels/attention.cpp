@@ -363,6 +363,8 @@ private:
             m_tiles.addToMask(wanted.mask, head, queries, keys, m_slope.data(), wanted.sums.data());
         if (m_dq == nullptr && m_dk == nullptr)
             return;
+        if (m_tiles.isCapped()) // the probabilities are not needed any more
+            m_tiles.slopeOfCap(head, queries, keys, m_tile.data(), m_slope.data());
         scaleRow(m_slope.data(), m * n, m_tiles.scale());
         if (m_dq != nullptr)
             product<T>(m, m_width, n, m_slope.data(), {n, 1}, m_k + keyRow * m_width, {m_width, 1},

@@ -4,6 +4,7 @@
 #include "engine/kernels/iteration.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace planloom {
@@ -142,6 +143,7 @@ AttentionTiles<T>::AttentionTiles(
     const Attributes &attributes = call.op->attributes;
     m_reach = attentionReach(attributes);
     m_scale = static_cast<T>(attributes.real("scale", 1));
+    m_softcap = static_cast<T>(attributes.real("softcap"));
     m_maskedScore = attributes.has("masked_score") ? static_cast<T>(attributes.real("masked_score"))
                                                    : -std::numeric_limits<T>::infinity();
 
@@ -198,7 +200,7 @@ template<typename T> Range AttentionTiles<T>::keysOf(Range queries) const
 }
 
 template<typename T>
-void AttentionTiles<T>::score(std::int64_t head, Range queries, Range keys, T *tile, T *highest) const
+void AttentionTiles<T>::multiplyKeys(std::int64_t head, Range queries, Range keys, T *tile) const
 {
     const std::int64_t count = keys.size();
     MatrixProduct<T> product;
@@ -213,11 +215,30 @@ void AttentionTiles<T>::score(std::int64_t head, Range queries, Range keys, T *t
     product.c = tile;
     product.cRow = count;
     multiply(std::move(product));
+    if (!isCapped())
+        return;
+    for (std::int64_t i = 0; i < queries.size() * count; ++i)
+        tile[i] = std::tanh(tile[i] * (m_scale / m_softcap));
+}
+
+template<typename T>
+void AttentionTiles<T>::slopeOfCap(std::int64_t head, Range queries, Range keys, T *scratch, T *slope) const
+{
+    multiplyKeys(head, queries, keys, scratch);
+    for (std::int64_t i = 0; i < queries.size() * keys.size(); ++i)
+        slope[i] *= 1 - scratch[i] * scratch[i];
+}
+
+template<typename T>
+void AttentionTiles<T>::score(std::int64_t head, Range queries, Range keys, T *tile, T *highest) const
+{
+    const std::int64_t count = keys.size();
+    multiplyKeys(head, queries, keys, tile);
     std::vector<T> spread;
     std::vector<std::uint8_t> spreadBits;
     for (std::int64_t i = queries.begin; i < queries.end; ++i) {
         T *row = tile + (i - queries.begin) * count;
-        scaleRow(row, count, m_scale);
+        scaleRow(row, count, isCapped() ? m_softcap : m_scale);
         for (const Mask &mask : m_masks) {
             if (mask.isAdditive())
                 addToRow(row,

@@ -41,6 +41,9 @@ public:
     /// The scores of one head into `tile`, row by row; minus infinity where a query does not see a key.
     /// `highest` receives the largest of each row.
     void score(std::int64_t head, Range queries, Range keys, T *tile, T *highest) const;
+    bool isCapped() const { return m_softcap > 0; }
+    /// slope *= the derivative of the soft-capping of this tile's scores. `scratch` is as large as the tile.
+    void slopeOfCap(std::int64_t head, Range queries, Range keys, T *scratch, T *slope) const;
     /// Makes what the dropout does not keep 0, and enlarges the rest.
     void drop(std::int64_t head, Range queries, Range keys, T *tile) const;
     /// Makes 0 what belongs to scores that are the same whatever queries and keys are.
@@ -66,6 +69,8 @@ private:
     /// Of each head, where it begins in a tensor of its own with these strides of leading dimensions.
     static std::vector<std::int64_t> firstsOf(const Shape &q, const Shape &strides);
     std::int64_t drawnAt(std::int64_t head, std::int64_t query, std::int64_t key) const;
+    /// Products of queries and keys, row by row; with a soft cap, tanh(scale q k / softcap).
+    void multiplyKeys(std::int64_t head, Range queries, Range keys, T *tile) const;
 
     const T *m_q = nullptr;
     const T *m_k = nullptr;
@@ -81,6 +86,7 @@ private:
     std::vector<std::int64_t> m_drawn{}; ///< By head: its first score among those of the whole operator.
     AttentionReach m_reach{};
     T m_scale = 1;
+    T m_softcap = 0; ///< 0: none.
     T m_maskedScore = 0;
     double m_ratio = 0;
     DropoutDraw m_draw;

@@ -127,13 +127,14 @@ Result<void> embeddingBackward(const KernelCall &call)
     TRY(const auto at, positions(call, *indices, wholeExtent(*dx, 0)));
     const std::int64_t first = firstOf(*dx, 0);
     const std::int64_t width = dx->shape[1];
+    const std::int64_t padding = call.op->attributes.integer("padding_index", -1);
     fillZero(*dx);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const T *from = elements<const T>(*dy);
         for (const std::int64_t position : at) {
             const std::int64_t row = position - first;
-            if (row >= 0 && row < dx->shape[0])
+            if (row >= 0 && row < dx->shape[0] && position != padding)
                 addRun(elements<T>(*dx) + row * width, from, width);
             from += width;
         }

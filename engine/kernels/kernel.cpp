@@ -33,6 +33,7 @@ const KernelTable &kernelTable()
         addSequenceKernels(made);
         addGenerateKernels(made);
         addResizeKernels(made);
+        addGridSampleKernels(made);
         addRotaryKernels(made);
         addAttentionKernels(made);
         addRecurrentKernels(made);

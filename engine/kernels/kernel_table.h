@@ -31,7 +31,7 @@ private:
 void addUnaryKernels(KernelTable &table); ///< unary.cpp
 void addCastKernels(KernelTable &table); ///< cast.cpp: Identity, Cast, Dropout, Not, IsInf, IsNaN
 void addBinaryKernels(KernelTable &table); ///< binary.cpp: arithmetic with gradients, PRelu, Where
-void addLogicKernels(KernelTable &table); ///< logic.cpp: comparisons, logic, Mod, BitShift
+void addLogicKernels(KernelTable &table); ///< logic.cpp: comparisons, logic, Mod, bits
 void addMatMulKernels(KernelTable &table); ///< matmul.cpp
 void addEinsumKernels(KernelTable &table); ///< einsum.cpp
 void addConvKernels(KernelTable &table); ///< conv.cpp
@@ -48,6 +48,7 @@ void addScatterKernels(KernelTable &table); ///< scatter.cpp
 void addSequenceKernels(KernelTable &table); ///< sequence.cpp: along one axis: ArgMax, TopK, CumSum, ...
 void addGenerateKernels(KernelTable &table); ///< generate.cpp: OneHot, Range, Fill, EyeLike, Trilu
 void addResizeKernels(KernelTable &table); ///< resize.cpp
+void addGridSampleKernels(KernelTable &table); ///< grid_sample.cpp
 void addRotaryKernels(KernelTable &table); ///< rotary.cpp
 void addAttentionKernels(KernelTable &table); ///< attention.cpp
 void addRecurrentKernels(KernelTable &table); ///< recurrent.cpp

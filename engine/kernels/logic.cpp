@@ -128,6 +128,32 @@ Result<void> bitShift(const KernelCall &call)
     });
 }
 
+struct BitwiseAnd {
+    template<typename T> T operator()(T a, T b) const { return static_cast<T>(a & b); }
+};
+struct BitwiseOr {
+    template<typename T> T operator()(T a, T b) const { return static_cast<T>(a | b); }
+};
+struct BitwiseXor {
+    template<typename T> T operator()(T a, T b) const { return static_cast<T>(a ^ b); }
+};
+
+/// Of the bits of integers.
+template<typename Function> Result<void> bitwise(const KernelCall &call)
+{
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    TRY_VOID(checkBoth(call));
+    if (isFloating(y->dataType))
+        return unsupportedType(call, y->dataType);
+    return withElement(y->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        broadcastLoop<T, T>(call.inputs[0], call.inputs[1], *y, Function{});
+        return {};
+    });
+}
+
 } // namespace
 
 void addLogicKernels(KernelTable &table)
@@ -144,6 +170,9 @@ void addLogicKernels(KernelTable &table)
     add(OperatorKind::Xor, predicate<Xor>);
     add(OperatorKind::Mod, remainder);
     add(OperatorKind::BitShift, bitShift);
+    add(OperatorKind::BitwiseAnd, bitwise<BitwiseAnd>);
+    add(OperatorKind::BitwiseOr, bitwise<BitwiseOr>);
+    add(OperatorKind::BitwiseXor, bitwise<BitwiseXor>);
 }
 
 } // namespace planloom

@@ -314,6 +314,8 @@ std::vector<Shape> padMaps(const KernelCall &call, const Shape &x, const Shape &
                     at = at < x[d] ? at : period - at;
                 } else if (mode == "reflect") {
                     at = 0;
+                } else if (mode == "wrap" && x[d] > 0) {
+                    at = ((at % x[d]) + x[d]) % x[d];
                 } else {
                     at = -1;
                 }

@@ -1,212 +1,12 @@
-#include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/movement.h"
+#include "engine/kernels/recurrence.h"
 
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <variant>
 #include <vector>
 
 namespace planloom {
 
 namespace {
-
-using Activation = double (*)(double);
-
-/// One of ONNX's activations with its default parameters; null if unknown.
-Activation activationNamed(const std::string &name)
-{
-    if (name == "Sigmoid")
-        return [](double x) { return 1 / (1 + std::exp(-x)); };
-    if (name == "Tanh")
-        return [](double x) { return std::tanh(x); };
-    if (name == "Relu")
-        return [](double x) { return x > 0 ? x : 0.0; };
-    if (name == "HardSigmoid")
-        return [](double x) { return std::clamp(0.2 * x + 0.5, 0.0, 1.0); };
-    if (name == "Softsign")
-        return [](double x) { return x / (1 + std::fabs(x)); };
-    if (name == "Softplus")
-        return [](double x) { return std::log1p(std::exp(x)); };
-    return nullptr;
-}
-
-/// ONNX's slots: X, W, R, B, sequence lengths, first h, first c, peepholes -> Y, last h, last c.
-struct Recurrence {
-    OperatorKind kind = OperatorKind::Rnn;
-    std::int64_t steps = 0;
-    std::int64_t batch = 0;
-    std::int64_t inputs = 0;
-    std::int64_t hidden = 0;
-    std::int64_t directions = 1;
-    std::int64_t gates = 1;
-    bool batchFirst = false;
-    bool linearBeforeReset = false;
-    bool coupled = false; ///< LSTM: the forget gate is 1 - the input gate.
-    double clip = 0; ///< 0: none.
-    std::vector<Activation> activations{};
-
-    std::int64_t inputAt(std::int64_t t, std::int64_t b) const
-    {
-        return (batchFirst ? b * steps + t : t * batch + b) * inputs;
-    }
-    std::int64_t stateAt(std::int64_t d, std::int64_t b) const
-    {
-        return (batchFirst ? b * directions + d : d * batch + b) * hidden;
-    }
-    std::int64_t outputAt(std::int64_t t, std::int64_t d, std::int64_t b) const
-    {
-        return (batchFirst ? (b * steps + t) * directions + d : (t * directions + d) * batch + b) * hidden;
-    }
-};
-
-Result<Recurrence> recurrenceOf(const KernelCall &call)
-{
-    const Attributes &a = call.op->attributes;
-    const Buffer &x = call.inputs[0];
-    Recurrence r;
-    r.kind = call.op->kind;
-    r.batchFirst = a.integer("layout") == 1;
-    r.steps = x.shape[r.batchFirst ? 1 : 0];
-    r.batch = x.shape[r.batchFirst ? 0 : 1];
-    r.inputs = x.shape[2];
-    r.hidden = call.inputs[2].shape[2];
-    r.directions = call.inputs[1].shape[0];
-    r.gates = r.kind == OperatorKind::Lstm ? 4 : r.kind == OperatorKind::Gru ? 3 : 1;
-    r.linearBeforeReset = a.integer("linear_before_reset") != 0;
-    r.coupled = a.integer("input_forget") != 0;
-    r.clip = a.real("clip", 0);
-    std::vector<std::string> names;
-    const auto found = a.all().find("activations");
-    if (found != a.all().end()) {
-        if (const auto *given = std::get_if<std::vector<std::string>>(&found->second))
-            names = *given;
-    }
-    const std::vector<std::string> usual = r.kind == OperatorKind::Lstm
-        ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
-        : r.kind == OperatorKind::Gru ? std::vector<std::string>{"Sigmoid", "Tanh"}
-                                      : std::vector<std::string>{"Tanh"};
-    const std::size_t needed = usual.size() * static_cast<std::size_t>(r.directions);
-    for (std::size_t i = 0; i < needed; ++i) {
-        const std::string &name = names.size() >= needed ? names[i] : usual[i % usual.size()];
-        const Activation activation = activationNamed(name);
-        if (activation == nullptr)
-            return notSupported(call,
-                "operator " + call.op->name + " uses activation '" + name + "', which has no implementation");
-        r.activations.push_back(activation);
-    }
-    return r;
-}
-
-/// Runs one batch entry in one direction.
-template<typename T> class Cell
-{
-public:
-    Cell(const KernelCall &call, const Recurrence &r, std::int64_t direction)
-        : m_r(r)
-        , m_w(elements<const T>(call.inputs[1]) + direction * r.gates * r.hidden * r.inputs)
-        , m_recurrent(elements<const T>(call.inputs[2]) + direction * r.gates * r.hidden * r.hidden)
-        , m_activations(r.activations.data()
-              + static_cast<std::size_t>(direction)
-                  * (r.activations.size() / static_cast<std::size_t>(r.directions)))
-    {
-        if (const Buffer *bias = findInput(call, 3))
-            m_bias = elements<const T>(*bias) + direction * 2 * r.gates * r.hidden;
-        if (const Buffer *peephole = r.kind == OperatorKind::Lstm ? findInput(call, 7) : nullptr)
-            m_peephole = elements<const T>(*peephole) + direction * 3 * r.hidden;
-        m_next.resize(static_cast<std::size_t>(r.hidden));
-        m_reset.resize(static_cast<std::size_t>(r.hidden));
-    }
-
-    void step(const T *x, std::vector<double> &h, std::vector<double> &c)
-    {
-        if (m_r.kind == OperatorKind::Lstm)
-            stepLstm(x, h, c);
-        else if (m_r.kind == OperatorKind::Gru)
-            stepGru(x, h);
-        else
-            stepRnn(x, h);
-        h.swap(m_next);
-    }
-
-private:
-    double bounded(double x) const { return m_r.clip > 0 ? std::clamp(x, -m_r.clip, m_r.clip) : x; }
-    double fromInput(std::int64_t gate, std::int64_t j, const T *x) const
-    {
-        const T *row = m_w + (gate * m_r.hidden + j) * m_r.inputs;
-        double sum = m_bias == nullptr ? 0.0 : static_cast<double>(m_bias[gate * m_r.hidden + j]);
-        for (std::int64_t i = 0; i < m_r.inputs; ++i)
-            sum += static_cast<double>(row[i]) * static_cast<double>(x[i]);
-        return sum;
-    }
-    double fromState(std::int64_t gate, std::int64_t j, const std::vector<double> &h) const
-    {
-        const T *row = m_recurrent + (gate * m_r.hidden + j) * m_r.hidden;
-        double sum =
-            m_bias == nullptr ? 0.0 : static_cast<double>(m_bias[(m_r.gates + gate) * m_r.hidden + j]);
-        for (std::int64_t i = 0; i < m_r.hidden; ++i)
-            sum += static_cast<double>(row[i]) * h[static_cast<std::size_t>(i)];
-        return sum;
-    }
-    double peephole(std::int64_t gate, std::int64_t j, double c) const
-    {
-        return m_peephole == nullptr ? 0.0 : static_cast<double>(m_peephole[gate * m_r.hidden + j]) * c;
-    }
-
-    /// Gates in ONNX's order: input, output, forget, cell.
-    void stepLstm(const T *x, const std::vector<double> &h, std::vector<double> &c)
-    {
-        for (std::int64_t j = 0; j < m_r.hidden; ++j) {
-            const auto at = static_cast<std::size_t>(j);
-            const double in =
-                m_activations[0](bounded(fromInput(0, j, x) + fromState(0, j, h) + peephole(0, j, c[at])));
-            const double forget = m_r.coupled
-                ? 1 - in
-                : m_activations[0](bounded(fromInput(2, j, x) + fromState(2, j, h) + peephole(2, j, c[at])));
-            const double made = m_activations[1](bounded(fromInput(3, j, x) + fromState(3, j, h)));
-            c[at] = forget * c[at] + in * made;
-            const double out =
-                m_activations[0](bounded(fromInput(1, j, x) + fromState(1, j, h) + peephole(1, j, c[at])));
-            m_next[at] = out * m_activations[2](c[at]);
-        }
-    }
-
-    /// Gates in ONNX's order: update, reset, hidden.
-    void stepGru(const T *x, const std::vector<double> &h)
-    {
-        for (std::int64_t j = 0; j < m_r.hidden; ++j) {
-            const auto at = static_cast<std::size_t>(j);
-            m_reset[at] = m_activations[0](bounded(fromInput(1, j, x) + fromState(1, j, h)));
-        }
-        std::vector<double> gated(h);
-        for (std::size_t i = 0; i < gated.size(); ++i)
-            gated[i] *= m_reset[i];
-        for (std::int64_t j = 0; j < m_r.hidden; ++j) {
-            const auto at = static_cast<std::size_t>(j);
-            const double update = m_activations[0](bounded(fromInput(0, j, x) + fromState(0, j, h)));
-            const double recurrent =
-                m_r.linearBeforeReset ? m_reset[at] * fromState(2, j, h) : fromState(2, j, gated);
-            const double made = m_activations[1](bounded(fromInput(2, j, x) + recurrent));
-            m_next[at] = (1 - update) * made + update * h[at];
-        }
-    }
-
-    void stepRnn(const T *x, const std::vector<double> &h)
-    {
-        for (std::int64_t j = 0; j < m_r.hidden; ++j)
-            m_next[static_cast<std::size_t>(j)] =
-                m_activations[0](bounded(fromInput(0, j, x) + fromState(0, j, h)));
-    }
-
-    const Recurrence &m_r;
-    const T *m_w;
-    const T *m_recurrent;
-    const T *m_bias = nullptr;
-    const T *m_peephole = nullptr;
-    const Activation *m_activations;
-    std::vector<double> m_next;
-    std::vector<double> m_reset;
-};
 
 template<typename T> void storeState(const Buffer *to, std::int64_t at, const std::vector<double> &state)
 {
@@ -214,52 +14,201 @@ template<typename T> void storeState(const Buffer *to, std::int64_t at, const st
         elements<T>(*to)[at + static_cast<std::int64_t>(j)] = static_cast<T>(state[j]);
 }
 
+/// `hidden` elements from `at` on; zeros where there is no buffer.
+template<typename T> std::vector<double> loadState(const Buffer *from, std::int64_t at, std::int64_t hidden)
+{
+    std::vector<double> state(static_cast<std::size_t>(hidden), 0.0);
+    for (std::size_t j = 0; from != nullptr && j < state.size(); ++j)
+        state[j] = static_cast<double>(elements<const T>(*from)[at + static_cast<std::int64_t>(j)]);
+    return state;
+}
+
+/// Where step `i` of a sequence stands in time.
+std::int64_t timeOf(const Recurrence &r, std::int64_t d, std::int64_t length, std::int64_t i)
+{
+    return r.runsBackwards(d) ? length - 1 - i : i;
+}
+
 Result<void> recurrentForward(const KernelCall &call)
 {
-    for (std::size_t slot = 0; slot < 3; ++slot) {
-        if (findInput(call, slot) == nullptr)
-            return missingSlot(call, "its input or its weights");
-    }
-    TRY(const Recurrence r, recurrenceOf(call));
-    const std::string direction = call.op->attributes.text("direction", "forward");
-    const Buffer *lengths = findInput(call, 4);
-    const Buffer *firstH = findInput(call, 5);
-    const Buffer *firstC = r.kind == OperatorKind::Lstm ? findInput(call, 6) : nullptr;
+    const RecurrentInputs inputs{findInput(call, 0), findInput(call, 1), findInput(call, 2),
+        findInput(call, 3), findInput(call, 4), findInput(call, 5), findInput(call, 6), findInput(call, 7)};
+    TRY(const Recurrence r, recurrenceOf(call, inputs));
     const Buffer *y = findOutput(call, 0);
     if (y != nullptr)
         fillZero(*y); // Steps behind the end of a sequence stay zero.
-    return withFloat(call, call.inputs[0].dataType, [&](auto zero) -> Result<void> {
+    return withFloat(call, inputs.x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         for (std::int64_t d = 0; d < r.directions; ++d) {
-            const bool backwards = direction == "reverse" || d == 1;
-            Cell<T> cell(call, r, d);
+            const RecurrentCell<T> cell(inputs, r, d);
             for (std::int64_t b = 0; b < r.batch; ++b) {
-                const std::int64_t length = lengths == nullptr ? r.steps : integerAt(*lengths, b);
-                if (length < 0 || length > r.steps)
-                    return invalidInput(call,
-                        "operator " + call.op->name + " got a sequence of length " + std::to_string(length)
-                            + ", expected at most " + std::to_string(r.steps));
+                TRY(const std::int64_t length, sequenceLength(call, r, inputs.lengths, b));
                 const std::int64_t state = r.stateAt(d, b);
-                std::vector<double> h(static_cast<std::size_t>(r.hidden), 0.0);
-                std::vector<double> c(h);
-                for (std::size_t j = 0; j < h.size(); ++j) {
-                    h[j] = firstH == nullptr ? 0.0
-                                             : static_cast<double>(elements<const T>(
-                                                 *firstH)[state + static_cast<std::int64_t>(j)]);
-                    c[j] = firstC == nullptr ? 0.0
-                                             : static_cast<double>(elements<const T>(
-                                                 *firstC)[state + static_cast<std::int64_t>(j)]);
-                }
+                RecurrentStep made;
+                std::vector<double> hidden = loadState<T>(inputs.firstHidden, state, r.hidden);
+                std::vector<double> kept = loadState<T>(inputs.firstCell, state, r.hidden);
                 for (std::int64_t i = 0; i < length; ++i) {
-                    const std::int64_t t = backwards ? length - 1 - i : i;
-                    cell.step(elements<const T>(call.inputs[0]) + r.inputAt(t, b), h, c);
-                    storeState<T>(y, r.outputAt(t, d, b), h);
+                    const std::int64_t t = timeOf(r, d, length, i);
+                    cell.step(elements<const T>(*inputs.x) + r.inputAt(t, d, b), hidden, kept, made);
+                    hidden.swap(made.hidden);
+                    kept.swap(made.cell);
+                    storeState<T>(y, r.outputAt(t, d, b), hidden);
                 }
-                storeState<T>(findOutput(call, 1), state, h);
-                storeState<T>(r.kind == OperatorKind::Lstm ? findOutput(call, 2) : nullptr, state, c);
+                storeState<T>(findOutput(call, 1), state, hidden);
+                if (r.kind == OperatorKind::Lstm)
+                    storeState<T>(findOutput(call, 2), state, kept);
             }
         }
         return {};
+    });
+}
+
+/// Backpropagation through time: each sequence is run again, its steps are kept, and walked back.
+template<typename T> class RecurrentBackward
+{
+public:
+    RecurrentBackward(const BackwardCall &back, const RecurrentInputs &inputs, const Recurrence &recurrence)
+        : m_back(back)
+        , m_inputs(inputs)
+        , m_r(recurrence)
+        , m_x(sumsOf(0))
+        , m_w(sumsOf(1))
+        , m_recurrent(sumsOf(2))
+        , m_bias(sumsOf(3))
+        , m_peepholes(sumsOf(7))
+    {
+        for (const std::size_t slot : {5U, 6U}) { // first states of sequences of no step keep their gradient
+            if (const Buffer *wanted = slot < back.forwardInputs() ? back.wanted(slot) : nullptr)
+                fillZero(*wanted);
+        }
+    }
+
+    Result<void> run(const KernelCall &call)
+    {
+        for (std::int64_t d = 0; d < m_r.directions; ++d) {
+            const RecurrentCell<T> cell(m_inputs, m_r, d);
+            for (std::int64_t b = 0; b < m_r.batch; ++b) {
+                TRY(const std::int64_t length, sequenceLength(call, m_r, m_inputs.lengths, b));
+                runForward(cell, d, b, length);
+                runBack(cell, d, b, length);
+            }
+        }
+        store(m_x, 0);
+        store(m_w, 1);
+        store(m_recurrent, 2);
+        store(m_bias, 3);
+        store(m_peepholes, 7);
+        return {};
+    }
+
+private:
+    std::vector<double> sumsOf(std::size_t slot) const
+    {
+        const Buffer *wanted = slot < m_back.forwardInputs() ? m_back.wanted(slot) : nullptr;
+        return wanted == nullptr ? std::vector<double>{}
+                                 : std::vector<double>(static_cast<std::size_t>(elementCount(*wanted)), 0.0);
+    }
+    void store(const std::vector<double> &sums, std::size_t slot) const
+    {
+        if (!sums.empty())
+            storeSums<T>(sums, *m_back.wanted(slot));
+    }
+    const Buffer *gradient(std::size_t k) const
+    {
+        return k < m_back.forwardOutputs() ? m_back.gradient(k) : nullptr;
+    }
+
+    void runForward(const RecurrentCell<T> &cell, std::int64_t d, std::int64_t b, std::int64_t length)
+    {
+        m_steps.resize(static_cast<std::size_t>(length) + 1);
+        const std::int64_t state = m_r.stateAt(d, b);
+        m_steps[0].hidden = loadState<T>(m_inputs.firstHidden, state, m_r.hidden);
+        m_steps[0].cell = loadState<T>(m_inputs.firstCell, state, m_r.hidden);
+        for (std::int64_t i = 0; i < length; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            const T *x = elements<const T>(*m_inputs.x) + m_r.inputAt(timeOf(m_r, d, length, i), d, b);
+            cell.step(x, m_steps[at].hidden, m_steps[at].cell, m_steps[at + 1]);
+        }
+    }
+
+    void runBack(const RecurrentCell<T> &cell, std::int64_t d, std::int64_t b, std::int64_t length)
+    {
+        const std::int64_t state = m_r.stateAt(d, b);
+        std::vector<double> dHidden = loadState<T>(gradient(1), state, m_r.hidden);
+        std::vector<double> dCell =
+            loadState<T>(m_r.kind == OperatorKind::Lstm ? gradient(2) : nullptr, state, m_r.hidden);
+        RecurrentSlopes slopes;
+        double *peepholes = m_peepholes.empty() ? nullptr : m_peepholes.data() + d * 3 * m_r.hidden;
+        for (std::int64_t i = length; i-- > 0;) {
+            const auto at = static_cast<std::size_t>(i);
+            const std::int64_t t = timeOf(m_r, d, length, i);
+            const auto dy = loadState<T>(gradient(0), m_r.outputAt(t, d, b), m_r.hidden);
+            for (std::size_t j = 0; j < dHidden.size(); ++j)
+                dHidden[j] += dy[j];
+            const RecurrentStep &before = m_steps[at];
+            cell.slopes(m_steps[at + 1], before.hidden, before.cell, dHidden, dCell, slopes, peepholes);
+            addStep(cell, d, m_r.inputAt(t, d, b), m_steps[at + 1], before.hidden, slopes, dHidden);
+        }
+        storeState<T>(firstWanted(5), state, dHidden);
+        storeState<T>(firstWanted(6), state, dCell);
+    }
+    const Buffer *firstWanted(std::size_t slot) const
+    {
+        return slot < m_back.forwardInputs() ? m_back.wanted(slot) : nullptr;
+    }
+
+    /// Adds what a step's gates give to the weights, the input and the state before.
+    void addStep(const RecurrentCell<T> &cell, std::int64_t d, std::int64_t inputAt,
+        const RecurrentStep &made, const std::vector<double> &hidden, const RecurrentSlopes &slopes,
+        std::vector<double> &dHidden)
+    {
+        const T *x = elements<const T>(*m_inputs.x) + inputAt;
+        for (std::int64_t row = 0; row < m_r.rows(); ++row) {
+            const double ofInput = slopes.ofInput[static_cast<std::size_t>(row)];
+            const double ofState = slopes.ofState[static_cast<std::size_t>(row)];
+            const std::int64_t wRow = (d * m_r.rows() + row) * m_r.inputs;
+            const std::int64_t rRow = (d * m_r.rows() + row) * m_r.hidden;
+            if (m_r.inputs == 0 && !m_x.empty())
+                m_x[static_cast<std::size_t>(inputAt + row)] += ofInput;
+            for (std::int64_t i = 0; !m_w.empty() && i < m_r.inputs; ++i)
+                m_w[static_cast<std::size_t>(wRow + i)] += ofInput * static_cast<double>(x[i]);
+            for (std::int64_t i = 0; !m_x.empty() && i < m_r.inputs; ++i)
+                m_x[static_cast<std::size_t>(inputAt + i)] +=
+                    ofInput * static_cast<double>(cell.inputWeights()[row * m_r.inputs + i]);
+            for (std::int64_t i = 0; !m_recurrent.empty() && i < m_r.hidden; ++i)
+                m_recurrent[static_cast<std::size_t>(rRow + i)] +=
+                    ofState * cell.stateOf(made, hidden, row / m_r.hidden, i);
+            if (!m_bias.empty()) {
+                m_bias[static_cast<std::size_t>(d * 2 * m_r.rows() + row)] += ofInput;
+                m_bias[static_cast<std::size_t>((d * 2 + 1) * m_r.rows() + row)] += ofState;
+            }
+            if (!cell.passesState(row / m_r.hidden))
+                continue;
+            for (std::int64_t i = 0; i < m_r.hidden; ++i)
+                dHidden[static_cast<std::size_t>(i)] +=
+                    ofState * static_cast<double>(cell.stateWeights()[row * m_r.hidden + i]);
+        }
+    }
+
+    const BackwardCall &m_back;
+    const RecurrentInputs &m_inputs;
+    const Recurrence &m_r;
+    std::vector<double> m_x; ///< Sums of gradients; empty where they are not wanted.
+    std::vector<double> m_w;
+    std::vector<double> m_recurrent;
+    std::vector<double> m_bias;
+    std::vector<double> m_peepholes;
+    std::vector<RecurrentStep> m_steps{}; ///< Of one sequence; the first has its first states.
+};
+
+Result<void> recurrentBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const RecurrentInputs inputs{back.input(0), back.input(1), back.input(2), back.input(3), back.input(4),
+        back.input(5), back.input(6), back.input(7)};
+    TRY(const Recurrence r, recurrenceOf(call, inputs));
+    return withFloat(call, inputs.x->dataType, [&](auto zero) -> Result<void> {
+        return RecurrentBackward<decltype(zero)>(back, inputs, r).run(call);
     });
 }
 
@@ -267,8 +216,10 @@ Result<void> recurrentForward(const KernelCall &call)
 
 void addRecurrentKernels(KernelTable &table)
 {
-    for (const OperatorKind kind : {OperatorKind::Lstm, OperatorKind::Gru, OperatorKind::Rnn})
+    for (const OperatorKind kind : {OperatorKind::Lstm, OperatorKind::Gru, OperatorKind::Rnn}) {
         table.add(kind, Direction::Forward, recurrentForward);
+        table.add(kind, Direction::Backward, recurrentBackward);
+    }
 }
 
 } // namespace planloom

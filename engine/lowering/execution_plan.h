@@ -11,6 +11,7 @@
 #include "engine/graph/mask.h"
 #include "engine/graph/partition.h"
 #include "engine/graph/precision.h"
+#include "engine/table/kinds/lanes.h"
 #include "engine/table/kinds/weight_versions.h"
 
 #include <cstdint>
@@ -204,6 +205,7 @@ struct Segment {
     StageId stage{};
     std::vector<Instruction> instructions{};
     std::int32_t slice = 0; ///< Of passes: of which slice of the stage (SplitOver::Slices).
+    std::int32_t lane = 0; ///< Of passes: of which lane of the stage (SplitOver::Lanes).
     friend bool operator==(const Segment &, const Segment &) = default;
 };
 

@@ -88,6 +88,8 @@ json instructionToJson(const Instruction &instruction)
     return object;
 }
 
+constexpr std::array<const char *, 4> kSplitOver{"devices", "units", "slices", "lanes"};
+
 json splitToJson(const Split &split)
 {
     static constexpr std::array<const char *, 3> kKinds{"dimension", "replicate", "value"};
@@ -99,7 +101,7 @@ json splitToJson(const Split &split)
     if (!split.axis.empty())
         object["axis"] = split.axis;
     if (split.over != SplitOver::Devices)
-        object["over"] = split.over == SplitOver::Units ? "units" : "slices";
+        object["over"] = kSplitOver[static_cast<std::size_t>(split.over)];
     return object;
 }
 
@@ -352,9 +354,10 @@ private:
                     split.axis = axis->get<std::string>();
                 }
                 if (const auto over = item.find("over"); over != item.end()) {
-                    if (*over != "units" && *over != "slices")
-                        fail(where + "/splits/over", "expected \"units\" or \"slices\"");
-                    split.over = *over == "units" ? SplitOver::Units : SplitOver::Slices;
+                    const auto named = std::find(kSplitOver.begin() + 1, kSplitOver.end(), *over);
+                    if (named == kSplitOver.end())
+                        fail(where + "/splits/over", "expected \"units\", \"slices\" or \"lanes\"");
+                    split.over = static_cast<SplitOver>(named - kSplitOver.begin());
                 }
                 partition.splits.push_back(std::move(split));
             }
@@ -443,6 +446,8 @@ private:
                 at(segments[s], "stage", place), place + "/stage", 0, plan.stageCount - 1);
             if (const auto slice = segments[s].find("slice"); slice != segments[s].end())
                 segment.slice = integer<std::int32_t>(*slice, place + "/slice", 0, 1 << 20);
+            if (const auto lane = segments[s].find("lane"); lane != segments[s].end())
+                segment.lane = integer<std::int32_t>(*lane, place + "/lane", 0, kMostBlockLanes - 1);
             const json &instructions = list(at(segments[s], "instructions", place), place + "/instructions");
             for (std::size_t i = 0; i < instructions.size(); ++i)
                 segment.instructions.push_back(readInstruction(
@@ -661,6 +666,8 @@ std::string toJson(const ExecutionPlan &plan)
                 {"instructions", std::move(instructions)}});
             if (segment.slice != 0)
                 segments.back()["slice"] = segment.slice;
+            if (segment.lane != 0)
+                segments.back()["lane"] = segment.lane;
         }
         json schedule = json::array();
         for (const ScheduleEntry &entry : program.schedule)

@@ -79,10 +79,10 @@ void Lowering::splitBackwardPasses()
             continue;
         for (const std::int32_t input : m_backward[static_cast<std::size_t>(s)]) {
             m_builder.blocks()[static_cast<std::size_t>(input)].kind = SegmentKind::InputGradient;
-            const BlockInfo &block = m_builder.block(input);
-            const double rank = m_builder.block(m_backward.front().front()).rank + block.rank;
+            const double rank =
+                m_builder.block(m_backward.front().front()).rank + m_builder.block(input).rank;
             m_weightGradient[static_cast<std::size_t>(s)].push_back(
-                m_builder.addBlock(SegmentKind::WeightGradient, StageId{s}, rank, block.slice, block.slices));
+                addBlockOf(SegmentKind::WeightGradient, s, static_cast<std::int32_t>(cellOf(input)), rank));
         }
     }
 }
@@ -103,8 +103,7 @@ std::int32_t Lowering::weightBlockOf(OperatorId id) const
     const auto o = static_cast<std::size_t>(id.index);
     const std::int32_t last = m_blocksOf[o].back();
     return m_halves.contains(id.index)
-        ? m_weightGradient[static_cast<std::size_t>(m_plan.decisions[o].stage.index)]
-                          [static_cast<std::size_t>(m_builder.block(last).slice)]
+        ? m_weightGradient[static_cast<std::size_t>(m_plan.decisions[o].stage.index)][cellOf(last)]
         : last;
 }
 

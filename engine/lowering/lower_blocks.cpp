@@ -21,23 +21,45 @@ std::vector<Precision> precisionsOf(const Plan &plan)
     return precisions;
 }
 
+/// Adds a block of a stage: that of one lane and slice.
+std::int32_t Lowering::addBlockOf(SegmentKind kind, std::int32_t stage, std::int32_t cell, double rank)
+{
+    const std::int32_t added = m_builder.addBlock(kind, StageId{stage}, rank);
+    BlockInfo &block = m_builder.blocks()[static_cast<std::size_t>(added)];
+    const auto s = static_cast<std::size_t>(stage);
+    block.slices = m_transformed.places.slices[s];
+    block.lanes = m_transformed.places.lanes[s];
+    block.slice = cell % block.slices;
+    block.lane = cell / block.slices;
+    return added;
+}
+
+/// Which block of its stage and pass it is: lanes one after the other, each in the order of its slices.
+std::size_t Lowering::cellOf(std::int32_t block) const
+{
+    const BlockInfo &info = m_builder.block(block);
+    return static_cast<std::size_t>(info.lane * info.slices + info.slice);
+}
+
 void Lowering::makeBlocks()
 {
     m_prologue = m_builder.addBlock(SegmentKind::Prologue, StageId{0}, 0);
+    const auto cellsOf = [this](std::int32_t stage) {
+        const auto s = static_cast<std::size_t>(stage);
+        return m_transformed.places.slices[s] * m_transformed.places.lanes[s];
+    };
     double rank = 1;
     for (std::int32_t s = 0; s < m_plan.stageCount; ++s) {
-        const std::int32_t slices = m_transformed.slices.count[static_cast<std::size_t>(s)];
         auto &blocks = m_forward.emplace_back();
-        for (std::int32_t i = 0; i < slices; ++i)
-            blocks.push_back(m_builder.addBlock(SegmentKind::Forward, StageId{s}, rank++, i, slices));
+        for (std::int32_t i = 0; i < cellsOf(s); ++i)
+            blocks.push_back(addBlockOf(SegmentKind::Forward, s, i, rank++));
     }
     const double backward = std::max(1e4, rank);
     double behind = backward + rank;
     for (std::int32_t s = 0; s < m_plan.stageCount; ++s) {
-        const std::int32_t slices = m_transformed.slices.count[static_cast<std::size_t>(s)];
         auto &blocks = m_backward.emplace_back();
-        for (std::int32_t i = 0; i < slices; ++i)
-            blocks.push_back(m_builder.addBlock(SegmentKind::Backward, StageId{s}, --behind, i, slices));
+        for (std::int32_t i = 0; i < cellsOf(s); ++i)
+            blocks.push_back(addBlockOf(SegmentKind::Backward, s, i, --behind));
     }
     splitBackwardPasses();
     for (std::int32_t s = 0; s <= m_plan.stageCount; ++s)
@@ -45,17 +67,22 @@ void Lowering::makeBlocks()
             m_builder.addBlock(SegmentKind::Optimizer, StageId{std::min(s, m_plan.stageCount - 1)}, 2e6 + s));
 }
 
-/// In which slices of its stage an operator runs, in the order in which they do.
-std::vector<std::int32_t> Lowering::slicesOf(OperatorId id) const
+/// In which blocks of its stage an operator runs (`cellOf`), in the order in which they are made: forward
+/// ones ascending.
+std::vector<std::size_t> Lowering::cellsOf(OperatorId id) const
 {
     const auto o = static_cast<std::size_t>(id.index);
-    if (const std::int32_t only = m_transformed.slices.sliceOf[o]; only >= 0)
-        return {only};
-    std::vector<std::int32_t> all(static_cast<std::size_t>(sliceCount(m_plan.decisions[o].partition)));
-    for (std::size_t i = 0; i < all.size(); ++i)
-        all[i] = static_cast<std::int32_t>(
-            m_graph.at(id).direction == Direction::Forward ? i : all.size() - 1 - i);
-    return all;
+    const BlockPlaces &places = m_transformed.places;
+    const auto stage = static_cast<std::size_t>(m_plan.decisions[o].stage.index);
+    std::vector<std::size_t> cells;
+    for (std::int32_t lane = 0; lane < places.lanes[stage]; ++lane)
+        for (std::int32_t slice = 0; slice < places.slices[stage]; ++slice)
+            if ((places.laneOf[o] < 0 || places.laneOf[o] == lane)
+                && (places.sliceOf[o] < 0 || places.sliceOf[o] == slice))
+                cells.push_back(static_cast<std::size_t>(lane * places.slices[stage] + slice));
+    if (m_graph.at(id).direction == Direction::Backward)
+        std::reverse(cells.begin(), cells.end());
+    return cells;
 }
 
 /// Runs in a pass of the stage, not once per step.
@@ -65,15 +92,19 @@ bool Lowering::isInStage(OperatorId id, Direction direction, StageId stage) cons
     return m_graph.at(id).direction == direction && isPass(block.kind) && block.stage == stage;
 }
 
-/// The forward operators of a stage, of all its slices, in an order that runs them rightly.
-std::vector<OperatorId> Lowering::forwardOperators(StageId stage) const
+/// The forward operators of the stage and lane of `block`, of all slices, in an order that runs them rightly.
+std::vector<OperatorId> Lowering::forwardOperators(std::int32_t block) const
 {
+    const BlockInfo &info = m_builder.block(block);
     std::vector<OperatorId> operators;
-    const auto &blocks = m_forward[static_cast<std::size_t>(stage.index)];
-    for (const std::int32_t block : blocks)
-        for (const OperatorId id : m_sequence[static_cast<std::size_t>(block)])
-            if (m_blocksOf[static_cast<std::size_t>(id.index)].front() == block)
+    std::set<OperatorId> known;
+    for (const std::int32_t forward : m_forward[static_cast<std::size_t>(info.stage.index)]) {
+        if (m_builder.block(forward).lane != info.lane)
+            continue;
+        for (const OperatorId id : m_sequence[static_cast<std::size_t>(forward)])
+            if (info.slices == 1 || known.insert(id).second)
                 operators.push_back(id);
+    }
     return operators;
 }
 
@@ -90,8 +121,7 @@ Result<void> Lowering::assignBlocks()
         else if (m_transformed.batch.oncePerStep[o])
             m_blocksOf[o] = {m_prologue};
         else
-            for (const std::int32_t slice : slicesOf(id)) {
-                const auto i = static_cast<std::size_t>(slice);
+            for (const std::size_t i : cellsOf(id)) {
                 m_blocksOf[o].push_back(op.direction == Direction::Forward ? m_forward[stage][i]
                         : m_inWeightGradient[o] && !halves                 ? m_weightGradient[stage][i]
                                                                            : m_backward[stage][i]);
@@ -133,13 +163,15 @@ void Lowering::estimateBlocks()
         for (const OperatorId id : m_sequence[block]) {
             const Operator &op = shareOf(id, static_cast<std::int32_t>(block));
             const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
-            // One part stands for all of its slice: they are equal, or nearly so.
+            // One part stands for all of its block: they are equal, or nearly so.
             const Partition &partition = m_plan.decisions[static_cast<std::size_t>(id.index)].partition;
-            const std::size_t inSlice = parts.size() / static_cast<std::size_t>(sliceCount(partition));
-            const std::size_t first = inSlice
-                * (inSlice == parts.size()
-                        ? 0
-                        : static_cast<std::size_t>(m_builder.block(static_cast<std::int32_t>(block)).slice));
+            const std::int32_t slices = sliceCount(partition);
+            const std::int32_t lanes = laneCount(partition);
+            const std::size_t inBlock = parts.size() / static_cast<std::size_t>(slices * lanes);
+            const BlockInfo &info = m_builder.block(static_cast<std::int32_t>(block));
+            const std::size_t first = inBlock
+                * static_cast<std::size_t>(
+                    (lanes > 1 ? info.lane * slices : 0) + (slices > 1 ? info.slice : 0));
             const TransformedPart &part = parts[first];
             inputs.resize(part.inputs.size());
             for (std::size_t slot = 0; slot < inputs.size(); ++slot)
@@ -153,7 +185,7 @@ void Lowering::estimateBlocks()
             std::array<double, kMostDeviceClasses> seconds{}; // by class
             const auto sliced = operatorOfSlice(op, partition, static_cast<std::int32_t>(first));
             const Operator &local = sliced ? *sliced : op;
-            for (std::size_t i = first; i < first + inSlice; ++i) {
+            for (std::size_t i = first; i < first + inBlock; ++i) {
                 const DeviceId device = parts[i].device;
                 const std::int32_t c = m_cluster.classOf(device);
                 double &own = seconds[static_cast<std::size_t>(c)];
@@ -200,25 +232,28 @@ Result<void> Lowering::emitBlock(std::int32_t block)
     return cutGradients(block);
 }
 
-/// Slices of a stage run one behind the other in every micro-batch: those of the forward pass ascending, then
-/// those of the backward pass descending.
+/// Slices of a stage run one behind the other in every micro-batch, lane by lane: those of the forward pass
+/// ascending, then those of the backward pass descending.
 void Lowering::addSliceOrder(MaterializedPlan &materialized) const
 {
+    const auto chain = [&](const std::vector<std::int32_t> &order, std::int32_t lane) {
+        std::int32_t before = -1;
+        for (const std::int32_t block : order) {
+            if (m_builder.block(block).lane != lane || m_builder.block(block).devices.empty())
+                continue;
+            if (before >= 0)
+                materialized.dataFlow.push_back({before, block, 0, RowId{}});
+            before = block;
+        }
+    };
     for (std::size_t s = 0; s < m_forward.size(); ++s) {
-        if (m_forward[s].size() == 1)
+        if (m_transformed.places.slices[s] == 1)
             continue;
-        std::vector<std::int32_t> chain = m_forward[s];
-        chain.insert(chain.end(), m_backward[s].rbegin(), m_backward[s].rend());
-        for (const auto &order :
-            {chain, std::vector<std::int32_t>(m_weightGradient[s].rbegin(), m_weightGradient[s].rend())}) {
-            std::int32_t before = -1;
-            for (const std::int32_t block : order) {
-                if (m_builder.block(block).devices.empty())
-                    continue;
-                if (before >= 0)
-                    materialized.dataFlow.push_back({before, block, 0, RowId{}});
-                before = block;
-            }
+        std::vector<std::int32_t> passes = m_forward[s];
+        passes.insert(passes.end(), m_backward[s].rbegin(), m_backward[s].rend());
+        for (std::int32_t lane = 0; lane < m_transformed.places.lanes[s]; ++lane) {
+            chain(passes, lane);
+            chain({m_weightGradient[s].rbegin(), m_weightGradient[s].rend()}, lane);
         }
     }
 }
@@ -266,7 +301,7 @@ Result<MaterializedPlan> Lowering::run()
         if (block.kind == SegmentKind::Transfer)
             materialized.dataFlow.push_back({block.source, block.target, 0, RowId{}});
     for (const Bucket &bucket : m_buckets)
-        materialized.reductions.push_back({bucket.block, bucket.after.block, bucket.after.mark});
+        materialized.reductions.push_back({bucket.block, bucket.after.marks});
     for (const auto &[gradient, bucket] : m_bucketOf)
         materialized.reductions[static_cast<std::size_t>(bucket)].gradients.push_back(gradient);
     materialized.optimizers = m_optimizer;

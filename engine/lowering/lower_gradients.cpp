@@ -63,16 +63,33 @@ void Lowering::accumulate(TensorId tensor, DeviceId device, std::int32_t block, 
                 .share = m_plan.units.isOne() ? UnitShare::Same : UnitShare::Partial});
     m_builder.emit(device, block,
         {.kind = InstructionKind::Accumulate, .op = op, .inputs = {buffer}, .outputs = {accumulator.buffer}});
-    const auto [complete, first] = m_complete.try_emplace(tensor, Completion{block, -1});
-    if (!first && complete->second.block != block) {
-        // Slices of one pass run one behind the other: the last of them completes it.
-        const BlockInfo &now = m_builder.block(block);
-        const std::int32_t other = complete->second.block;
-        const bool slice = other >= 0 && m_builder.block(other).kind == now.kind
-            && m_builder.block(other).stage == now.stage;
-        complete->second.block = slice ? block : -1;
+    noteCompletion(tensor, block);
+}
+
+/// Notes that `block` adds to a gradient, whose other summands may come from elsewhere.
+void Lowering::noteCompletion(TensorId tensor, std::int32_t block)
+{
+    const auto [complete, first] = m_complete.try_emplace(tensor);
+    auto &marks = complete->second.marks;
+    if (first) {
+        marks.push_back({block, -1}); // not yet: the operator at hand makes it, and is not done
+        return;
     }
-    complete->second.mark = -1; // not yet: the operator at hand makes it, and is not done
+    const BlockInfo &now = m_builder.block(block);
+    for (BlockMark &mark : marks) {
+        const BlockInfo &other = m_builder.block(mark.block);
+        if (other.kind != now.kind || other.stage != now.stage) {
+            marks.clear();
+            return;
+        }
+        // Slices of one pass run one behind the other: the last of them completes it.
+        if (other.lane == now.lane) {
+            mark = {block, -1};
+            return;
+        }
+    }
+    if (!marks.empty())
+        marks.push_back({block, -1});
 }
 
 /// The gradients that this operator adds to are complete behind it, unless another one adds to them too.
@@ -85,7 +102,9 @@ void Lowering::markCompletions(OperatorId id, std::int32_t block)
             continue;
         if (mark < 0)
             mark = m_builder.mark(block);
-        complete->second.mark = mark;
+        for (BlockMark &each : complete->second.marks)
+            if (each.block == block)
+                each.mark = mark;
     }
 }
 
@@ -118,28 +137,35 @@ void Lowering::fillBuckets()
     std::stable_sort(inOrder.begin(), inOrder.end(), [this](TensorId a, TensorId b) {
         const Completion &x = m_complete.at(a);
         const Completion &y = m_complete.at(b);
-        return std::pair(x.block < 0, std::pair(x.block, x.mark))
-            < std::pair(y.block < 0, std::pair(y.block, y.mark));
+        return x.atEnd() == y.atEnd() ? x.marks < y.marks : y.atEnd();
     });
+    const auto sameBlocks = [](const Completion &a, const Completion &b) {
+        return std::equal(a.marks.begin(), a.marks.end(), b.marks.begin(), b.marks.end(),
+            [](const BlockMark &x, const BlockMark &y) { return x.block == y.block; });
+    };
     constexpr double kLatencyShare = 0.1;
     Bytes filled{};
     bool open = false;
     for (const TensorId tensor : inOrder) {
         const Completion &complete = m_complete.at(tensor);
-        if (!open || m_buckets.back().after.block != complete.block) {
-            const StageId stage =
-                complete.block < 0 ? StageId{m_plan.stageCount - 1} : m_builder.block(complete.block).stage;
-            m_buckets.push_back({m_builder.addBlock(
-                SegmentKind::Reduce, stage, 1e6 + static_cast<double>(m_buckets.size()))});
+        if (!open || !sameBlocks(m_buckets.back().after, complete)) {
+            const StageId stage = complete.atEnd() ? StageId{m_plan.stageCount - 1}
+                                                   : m_builder.block(complete.marks.front().block).stage;
+            m_buckets.push_back(
+                {m_builder.addBlock(SegmentKind::Reduce, stage, 1e6 + static_cast<double>(m_buckets.size())),
+                    complete});
             filled = {};
         }
-        m_buckets.back().after = complete;
+        for (std::size_t i = 0; i < complete.marks.size(); ++i) {
+            BlockMark &mark = m_buckets.back().after.marks[i];
+            mark = std::max(mark, complete.marks[i]);
+        }
         m_bucketOf[tensor] = static_cast<std::int32_t>(m_buckets.size()) - 1;
         const auto &[device, own] = *m_accumulators[static_cast<std::size_t>(tensor.index)].begin();
         if (!own.front().complete) // else there is nothing left to reduce
             filled += sizeOf(m_builder.buffer(device, own.front().buffer));
         const double latency = gradientSeconds(tensor, {});
-        open = complete.block < 0 || latency >= kLatencyShare * gradientSeconds(tensor, filled);
+        open = complete.atEnd() || latency >= kLatencyShare * gradientSeconds(tensor, filled);
     }
 }
 

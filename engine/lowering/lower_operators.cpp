@@ -100,16 +100,19 @@ std::int32_t Lowering::castBuffer(
     return copy;
 }
 
-/// Whether a part runs in this turn of its region, and in this block: those of its slice, but all of them
-/// where they are run again, which is before the first slice that reads them.
+/// Whether a part runs in this turn of its region, and in this block: those of its lane and slice, but of all
+/// slices where they are run again, which is before the first slice that reads them.
 bool Lowering::isDue(
     OperatorId id, std::int32_t part, std::int32_t block, bool recompute, std::int32_t turn) const
 {
     const OperatorDecision &decision = m_plan.decisions[static_cast<std::size_t>(id.index)];
     if (turn >= 0 && turnOf(decision, part) != turn)
         return false;
+    const BlockInfo &info = m_builder.block(block);
+    if (laneCount(decision.partition) > 1 && laneOf(decision.partition, part) != info.lane)
+        return false;
     return recompute || sliceCount(decision.partition) == 1
-        || sliceOf(decision.partition, part) == m_builder.block(block).slice;
+        || sliceOf(decision.partition, part) == info.slice;
 }
 
 /// Runs one part, on buffers for its inputs by slot.

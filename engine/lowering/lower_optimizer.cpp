@@ -12,9 +12,9 @@ std::int32_t Lowering::optimizerBlockOf(const Operator &op) const
         const auto complete = input ? m_complete.find(input) : m_complete.end();
         if (complete == m_complete.end())
             continue;
-        const std::int32_t its = complete->second.block < 0
+        const std::int32_t its = complete->second.atEnd()
             ? m_plan.stageCount
-            : m_builder.block(complete->second.block).stage.index;
+            : m_builder.block(complete->second.marks.front().block).stage.index;
         stage = stage < 0 || stage == its ? its : m_plan.stageCount;
     }
     return m_optimizer[static_cast<std::size_t>(stage < 0 ? m_plan.stageCount : stage)];

@@ -42,7 +42,8 @@ Result<void> Lowering::recomputeFor(OperatorId backward, std::int32_t block)
 Result<void> Lowering::recomputeGroup(std::int32_t group, std::int32_t block)
 {
     const std::int32_t stage = m_builder.block(block).stage.index;
-    if (!m_recomputed.insert({group, stage}).second)
+    const std::int32_t lane = m_builder.block(block).lane;
+    if (!m_recomputed.insert({group, stage, lane}).second)
         return {};
     const auto groupOf = [&](OperatorId id) {
         return m_plan.decisions[static_cast<std::size_t>(id.index)].recomputeGroup;
@@ -56,7 +57,7 @@ Result<void> Lowering::recomputeGroup(std::int32_t group, std::int32_t block)
     };
     std::set<TensorId> needed;
     std::vector<OperatorId> again;
-    const std::vector<OperatorId> sequence = forwardOperators(StageId{stage});
+    const std::vector<OperatorId> sequence = forwardOperators(block);
     for (auto it = sequence.rbegin(); it != sequence.rend(); ++it) {
         if (groupOf(*it) != group)
             continue;
@@ -79,8 +80,10 @@ Result<void> Lowering::recomputeGroup(std::int32_t group, std::int32_t block)
     for (const OperatorId id : again)
         for (const TensorId output : m_graph.at(id).outputs)
             if (output)
-                for (const std::int32_t forward : m_forward[static_cast<std::size_t>(stage)])
-                    m_materializer.forget(output, forward, block);
+                // By the forward pass, or by a region's turns where the backward pass is split.
+                for (const std::int32_t made : m_materializer.makersOf(output))
+                    if (made != block && m_builder.block(made).lane == lane)
+                        m_materializer.forget(output, made, block);
     return emitInOrder(again, block, true);
 }
 

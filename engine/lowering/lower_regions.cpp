@@ -86,7 +86,7 @@ std::vector<OperatorId> Lowering::readAgain(const std::vector<OperatorId> &membe
     for (const OperatorId id : members)
         need(id);
     std::vector<OperatorId> again;
-    const std::vector<OperatorId> sequence = forwardOperators(m_builder.block(block).stage);
+    const std::vector<OperatorId> sequence = forwardOperators(block);
     for (auto it = sequence.rbegin(); it != sequence.rend(); ++it) {
         if (m_regionOf[static_cast<std::size_t>(it->index)] != region
             || m_plan.decisions[static_cast<std::size_t>(it->index)].recomputeGroup < 0)
@@ -121,11 +121,14 @@ Result<void> Lowering::emitRegion(const std::vector<OperatorId> &members, std::i
                             && decisionOf(producer).coshardRegion != decisionOf(id).coshardRegion)
                             TRY_VOID(recomputeGroup(decisionOf(id).recomputeGroup, block));
         for (const OperatorId id : all)
-            for (const TensorId output : m_graph.at(id).outputs)
-                if (output)
-                    for (const std::int32_t made :
-                        {m_blocksOf[static_cast<std::size_t>(id.index)].front(), block})
+            for (const TensorId output : m_graph.at(id).outputs) {
+                if (!output)
+                    continue;
+                for (const std::int32_t made : m_blocksOf[static_cast<std::size_t>(id.index)])
+                    if (m_builder.block(made).lane == m_builder.block(block).lane)
                         m_materializer.forget(output, made, block);
+                m_materializer.forget(output, block, block);
+            }
     }
     const std::size_t again = all.size();
     all.insert(all.end(), members.begin(), members.end());
@@ -176,8 +179,10 @@ Result<void> Lowering::bringToRegion(const std::vector<OperatorId> &operators, s
                 continue;
             Wanted &want = wanted[{inputs[slot], m_types.read(id, slot)}];
             want.op = id;
-            for (const TransformedPart &part : m_transformed.operators[static_cast<std::size_t>(id.index)])
-                want.boxes[part.device].insert(part.inputs[slot].index);
+            const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
+            for (std::size_t p = 0; p < parts.size(); ++p)
+                if (isDue(id, static_cast<std::int32_t>(p), block, true, -1))
+                    want.boxes[parts[p].device].insert(parts[p].inputs[slot].index);
         }
     }
     for (const auto &[what, want] : wanted) {

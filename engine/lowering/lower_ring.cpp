@@ -38,6 +38,8 @@ public:
         , m_parts(lowering.m_transformed.operators[static_cast<std::size_t>(id.index)])
     {
         for (Ring &ring : ringsOf(m_decision)) {
+            if (!lowering.isDue(id, ring.partOf(0, 0), block, true, -1))
+                continue; // of another lane
             Members members(ring.size());
             std::vector<DeviceId> devices;
             for (std::size_t i = 0; i < ring.size(); ++i) {

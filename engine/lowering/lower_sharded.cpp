@@ -187,7 +187,7 @@ void Lowering::findGatherGroups(std::int32_t block)
     const BlockInfo &info = m_builder.block(block);
     if (info.kind != SegmentKind::Backward && info.kind != SegmentKind::InputGradient)
         return;
-    for (const OperatorId id : forwardOperators(info.stage)) {
+    for (const OperatorId id : forwardOperators(block)) {
         const auto found = known.find(groupOf(id));
         if (found != known.end() && groupOf(id) >= 0 && touches(m_graph.at(id))
             && m_plan.decisions[static_cast<std::size_t>(id.index)].recomputeGroup >= 0)
@@ -333,7 +333,7 @@ Result<void> Lowering::cutGradients(std::int32_t block)
     cutAcrossUnits(gradients, block);
     const std::int32_t mark = m_builder.mark(block);
     for (const TensorId gradient : gradients)
-        m_complete[gradient] = {block, mark};
+        m_complete[gradient] = {{{block, mark}}};
     return {};
 }
 

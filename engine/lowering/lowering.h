@@ -96,8 +96,10 @@ private:
     void splitBackwardPasses();
     const Operator &shareOf(OperatorId id, std::int32_t block) const;
     std::int32_t weightBlockOf(OperatorId id) const;
-    std::vector<OperatorId> forwardOperators(StageId stage) const;
-    std::vector<std::int32_t> slicesOf(OperatorId id) const;
+    std::vector<OperatorId> forwardOperators(std::int32_t block) const;
+    std::int32_t addBlockOf(SegmentKind kind, std::int32_t stage, std::int32_t cell, double rank);
+    std::size_t cellOf(std::int32_t block) const;
+    std::vector<std::size_t> cellsOf(OperatorId id) const;
     bool isInStage(OperatorId id, Direction direction, StageId stage) const;
     Result<void> assignBlocks();
     void collectPersistentBoxes();
@@ -145,6 +147,7 @@ private:
     void accumulate(TensorId tensor, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
         std::int32_t summand, std::int32_t buffer);
     bool joinsAccumulators(TensorId tensor);
+    void noteCompletion(TensorId tensor, std::int32_t block);
     void fillBuckets();
     double gradientSeconds(TensorId tensor, Bytes bytes) const;
     void reduceAccumulators();
@@ -215,7 +218,7 @@ private:
     Materializer m_materializer;
 
     std::int32_t m_prologue = -1;
-    using BlocksByStage = std::vector<std::vector<std::int32_t>>; ///< And slice.
+    using BlocksByStage = std::vector<std::vector<std::int32_t>>; ///< And lane and slice: `cellOf`.
     BlocksByStage m_forward{};
     BlocksByStage m_backward{}; ///< Of a split pass: the blocks of input gradients.
     BlocksByStage m_weightGradient{}; ///< None where the backward pass is not split.
@@ -252,10 +255,11 @@ private:
     };
     std::vector<std::map<DeviceId, std::vector<Accumulator>>> m_accumulators; ///< By tensor and device.
     std::map<std::int32_t, bool> m_joinsAccumulators{}; ///< By tensor, once asked.
-    /// Where a weight's gradient is complete: behind this mark of this block in its last micro-batch.
+    /// Where a weight's gradient is complete: behind these marks in the last micro-batch, one for each lane
+    /// that adds to it.
     struct Completion {
-        std::int32_t block = -1; ///< -1: several blocks add to it.
-        std::int32_t mark = -1;
+        std::vector<BlockMark> marks{}; ///< None: several stages or passes add to it.
+        bool atEnd() const { return marks.empty(); }
     };
     std::map<TensorId, Completion> m_complete{};
     /// Gradients that are reduced together, as soon as all are complete.
@@ -275,7 +279,7 @@ private:
     std::map<std::pair<TensorId, DeviceId>, std::vector<std::pair<std::int32_t, std::int32_t>>>
         m_madeGradients{};
     std::vector<TensorId> m_fed{}; ///< Tensors that come from the host.
-    std::set<std::pair<std::int32_t, std::int32_t>> m_recomputed{}; ///< (group, stage)
+    std::set<std::tuple<std::int32_t, std::int32_t, std::int32_t>> m_recomputed{}; ///< (group, stage, lane)
     std::vector<std::vector<OrderConstraint>> m_ordersInside{}; ///< By block, of rows.
 };
 

@@ -410,6 +410,44 @@ const Available *Materializer::findLocal(
     return containing;
 }
 
+/// What blocks made of a tensor, without what others of them made, too: replicas in lanes. Those of the
+/// reader's lane come first, and stay.
+/// @param all  of which the result may be some themselves; or copies in `kept`
+std::vector<Materializer::Made *> Materializer::withoutOtherLanes(
+    std::vector<Made> &all, std::int32_t reader, std::deque<Made> &kept) const
+{
+    std::vector<Made *> result;
+    for (Made &made : all)
+        if (!isOtherTurns(made))
+            result.push_back(&made);
+    const auto laneOf = [this](const Made *made) { return m_builder.block(made->block).lane; };
+    if (std::all_of(result.begin(), result.end(),
+            [&](const Made *made) { return m_builder.block(made->block).lanes == 1; }))
+        return result;
+    const std::int32_t own = m_builder.block(reader).lane;
+    std::stable_sort(result.begin(), result.end(),
+        [&](const Made *a, const Made *b) { return laneOf(a) == own && laneOf(b) != own; });
+    std::vector<const Holding *> known;
+    for (Made *&made : result) {
+        const auto isKnown = [&](const Holding &h) {
+            return std::any_of(known.begin(), known.end(), [&](const Holding *other) {
+                return other->summands == h.summands && contains(other->box, h.box);
+            });
+        };
+        if (std::any_of(made->raw.begin(), made->raw.end(), isKnown)) {
+            Made rest = *made;
+            std::erase_if(rest.raw, isKnown);
+            rest.merged.clear();
+            kept.push_back(std::move(rest));
+            made = &kept.back();
+        }
+        for (const Holding &h : made->raw)
+            known.push_back(&h);
+    }
+    std::erase_if(result, [](const Made *made) { return made->raw.empty(); });
+    return result;
+}
+
 Result<std::vector<std::int32_t>> Materializer::ensure(
     TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op)
 {
@@ -473,14 +511,15 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
     // slices make boxes.
     std::vector<std::vector<Holding>> brought(needs.size());
     bool any = false;
-    for (Made &made : asMade ? state.made : versionsOf(task)) {
-        if (isOtherTurns(made))
-            continue;
+    std::deque<Made> kept;
+    for (Made *maker : withoutOtherLanes(asMade ? state.made : versionsOf(task), block, kept)) {
+        Made &made = *maker;
         any = true;
         Task own = task;
         std::vector<Need> wanted;
         std::vector<std::size_t> wantedBy;
-        const bool sliced = m_builder.block(made.block).slices > 1;
+        const BlockInfo &source = m_builder.block(made.block);
+        const bool sliced = source.slices > 1 || source.lanes > 1;
         if (sliced)
             own.whole = boundingBox(made.raw);
         for (std::size_t i = 0; i < needs.size(); ++i) {

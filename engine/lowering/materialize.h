@@ -10,6 +10,7 @@
 #include "engine/lowering/transform.h"
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -192,6 +193,8 @@ private:
     std::int32_t transferBlock(std::int32_t from, std::int32_t to);
     /// The set, empty if it is all there is of `box`.
     SummandSet canonical(TensorId tensor, SummandSet summands, const IndexMask &box) const;
+    std::vector<Made *> withoutOtherLanes(
+        std::vector<Made> &all, std::int32_t reader, std::deque<Made> &kept) const;
     bool isOtherTurns(const Made &made) const { return made.turn >= 0 && made.turn != m_turn; }
 
     const Graph &m_graph;

@@ -1,5 +1,6 @@
 #include "engine/lowering/order.h"
 
+#include "engine/lowering/bent_ranks.h"
 #include "engine/lowering/schedule.h"
 #include "engine/table/table.h"
 
@@ -35,21 +36,28 @@ ScheduleSetting settingOf(
     setting.rankOf.assign(static_cast<std::size_t>(stageCount), 0);
     setting.slices.assign(static_cast<std::size_t>(stageCount), 1);
     std::map<std::vector<DeviceId>, std::int32_t> ranks;
+    setting.laneRanks.resize(static_cast<std::size_t>(stageCount));
     for (std::int32_t stage = 0; stage < stageCount; ++stage) {
-        std::set<DeviceId> devices; // of all slices
+        const auto s = static_cast<std::size_t>(stage);
+        std::map<std::int32_t, std::set<DeviceId>> devices; // by lane, of all slices
         for (const BlockInfo &block : blocks) {
             if (block.stage.index != stage || block.devices.empty() || !isPass(block.kind))
                 continue;
             setting.backward = setting.backward || isBackward(block.kind);
-            setting.slices[static_cast<std::size_t>(stage)] = block.slices;
+            setting.slices[s] = block.slices;
             if (block.kind == SegmentKind::Forward)
-                devices.insert(block.devices.begin(), block.devices.end());
+                devices[block.lane].insert(block.devices.begin(), block.devices.end());
         }
-        if (!devices.empty())
-            setting.rankOf[static_cast<std::size_t>(stage)] =
-                ranks.try_emplace({devices.begin(), devices.end()}, static_cast<std::int32_t>(ranks.size()))
-                    .first->second;
+        for (const auto &[lane, own] : devices)
+            setting.laneRanks[s].push_back(
+                ranks.try_emplace({own.begin(), own.end()}, static_cast<std::int32_t>(ranks.size()))
+                    .first->second);
+        if (!setting.laneRanks[s].empty())
+            setting.rankOf[s] = setting.laneRanks[s].front();
     }
+    if (std::all_of(setting.laneRanks.begin(), setting.laneRanks.end(),
+            [](const auto &lanes) { return lanes.size() <= 1; }))
+        setting.laneRanks.clear();
     setting.rankCount = std::max<std::int32_t>(static_cast<std::int32_t>(ranks.size()), 1);
     return setting;
 }
@@ -88,7 +96,8 @@ std::string wordsOf(const BlockInfo &block, std::size_t microBatch)
 {
     return std::string(nameOf(block.kind)) + " block of stage " + std::to_string(block.stage.index)
         + ", micro-batch " + std::to_string(microBatch)
-        + (block.slices > 1 ? ", slice " + std::to_string(block.slice) : "");
+        + (block.slices > 1 ? ", slice " + std::to_string(block.slice) : "")
+        + (block.lanes > 1 ? ", lane " + std::to_string(block.lane) : "");
 }
 
 /// The row of a pair of which one has to wait for the other; nothing if none does.
@@ -138,7 +147,8 @@ std::int32_t positionOf(
     };
     for (std::size_t p = 0; p < repeated.size(); ++p) {
         const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[p])];
-        if (runs(block.kind) && block.stage == key.stage && block.slice == key.slice)
+        if (runs(block.kind) && block.stage == key.stage && block.slice == key.slice
+            && block.lane == key.lane)
             return static_cast<std::int32_t>(p);
     }
     return -1;
@@ -293,28 +303,49 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         return blocks[static_cast<std::size_t>(repeated[item / m])];
     };
     std::vector<PairOfRow> pairs;
-    const std::vector<std::int32_t> slices = settingOf(blocks, microBatches, stageCount).slices;
-    for (const InterleavedBlocks &rule : interleavedByRows)
+    const ScheduleSetting setting =
+        interleavedByRows.empty() ? ScheduleSetting{} : settingOf(blocks, microBatches, stageCount);
+    const auto pair = [&](const InterleavedBlocks &rule, BlockKey one, BlockKey other) {
         for (std::int32_t i = 0; i < microBatches; ++i) {
             const std::int32_t j = i + rule.microBatchOffset;
             if (j < 0 || j >= microBatches)
                 continue;
             const Schedule two = inSlices(
-                {.ranks = {{{{rule.firstStage, rule.first}, i}, {{rule.secondStage, rule.second}, j}}},
-                    .interleaved = {{{{rule.firstStage, rule.first}, i},
-                        {{rule.secondStage, rule.second}, j}}}},
-                slices);
+                {.ranks = {{{one, i}, {other, j}}}, .interleaved = {{{one, i}, {other, j}}}}, setting.slices);
             for (const auto &[first, second] : two.interleaved)
                 if (const auto a = itemOf(first), b = itemOf(second); a && b)
                     pairs.push_back({*a, *b, rule.row});
         }
+    };
+    for (const InterleavedBlocks &rule : interleavedByRows) {
+        const auto lanesOf = [&](StageId stage) {
+            const auto s = static_cast<std::size_t>(stage.index);
+            return setting.laneRanks.empty() ? std::vector{setting.rankOf[s]} : setting.laneRanks[s];
+        };
+        const auto firsts = lanesOf(rule.firstStage);
+        const auto seconds = lanesOf(rule.secondStage);
+        // Every lane with that of the other stage that is on its devices; where none is, with the first.
+        for (std::size_t lane = 0; lane < firsts.size(); ++lane) {
+            if (rule.firstLane >= 0 && static_cast<std::size_t>(rule.firstLane) != lane)
+                continue;
+            if (rule.secondLane >= 0) {
+                pair(rule, {rule.firstStage, rule.first, 0, static_cast<std::int32_t>(lane)},
+                    {rule.secondStage, rule.second, 0, rule.secondLane});
+                continue;
+            }
+            const auto same = std::find(seconds.begin(), seconds.end(), firsts[lane]);
+            const auto other = same == seconds.end() ? 0 : same - seconds.begin();
+            pair(rule, {rule.firstStage, rule.first, 0, static_cast<std::int32_t>(lane)},
+                {rule.secondStage, rule.second, 0, static_cast<std::int32_t>(other)});
+        }
+    }
     for (const InterleavedBlocks &rule : interleavedByRows)
         if (std::none_of(
                 pairs.begin(), pairs.end(), [&](const PairOfRow &pair) { return pair.row == rule.row; }))
             return Error{ErrorCode::InvalidInput,
                 std::string("no stage that is named has both a ") + nameOf(rule.first) + " and a "
                     + nameOf(rule.second) + " block",
-                "name passes and stages that the plan has", placeOf(rule.row, "rule")};
+                "name passes, stages and lanes that the plan has", placeOf(rule.row, "rule")};
     for (const auto &[a, b, row] : pairs) {
         const auto refuse = [&](std::string message, std::string advice) {
             return Error{
@@ -371,15 +402,24 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                     edges.emplace_back(a, b);
             }
     }
+    std::vector<std::vector<std::size_t>> ranks; // leaders, in the template's order
     for (const auto &rank : explicitly.ranks) {
-        std::optional<std::size_t> before;
-        for (const ScheduledBlock &next : rank) {
-            const auto item = itemOf(next);
-            if (before && item && leaderOf[*before] != leaderOf[*item])
-                link(*before, *item);
-            before = item ? item : before;
-        }
+        auto &order = ranks.emplace_back();
+        for (const ScheduledBlock &next : rank)
+            if (const auto item = itemOf(next); item && (order.empty() || order.back() != leaderOf[*item]))
+                order.push_back(leaderOf[*item]);
     }
+    const bool rowsOrder = std::any_of(dependencies.begin(), dependencies.end(),
+        [](const BlockDependency &dependency) { return dependency.row.valid(); });
+    if (rowsOrder && !ranks.empty()) { // rows come before templates
+        std::vector<std::vector<std::int32_t>> next;
+        for (const Item &item : items)
+            next.push_back(item.next);
+        ranks = bentRanks(ranks, next);
+    }
+    for (const auto &rank : ranks)
+        for (std::size_t i = 1; i < rank.size(); ++i)
+            link(rank[i - 1], rank[i]);
     const auto blockAt = [&](std::size_t item) -> const BlockInfo & {
         return blocks[static_cast<std::size_t>(repeated[item / m])];
     };
@@ -393,20 +433,27 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         forwardLeft += isBackward(static_cast<std::int32_t>(p)) ? 0 : microBatches;
         anyBackward = anyBackward || isBackward(static_cast<std::int32_t>(p));
     }
-    const auto stages = static_cast<std::size_t>(std::max(stageCount, 1));
+    // Every lane of a stage holds micro-batches of its own: what is indexed by stage below is so by both.
+    std::int32_t lanes = 1;
+    for (const BlockInfo &block : blocks)
+        lanes = std::max(lanes, block.lanes);
+    const auto holderOf = [lanes](const BlockInfo &block) {
+        return static_cast<std::size_t>(block.stage.index * lanes + block.lane);
+    };
+    const auto stages = static_cast<std::size_t>(std::max(stageCount, 1) * lanes);
     std::vector<std::int32_t> inFlight(stages, 0);
     std::vector<bool> hasBackward(stages, false);
     std::vector<bool> hasWeightGradient(stages, false); // what a stage holds, it holds until then
     for (std::size_t p = 0; p < repeated.size(); ++p) {
         const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[p])];
-        const auto stage = static_cast<std::size_t>(block.stage.index);
+        const auto stage = holderOf(block);
         hasBackward[stage] = hasBackward[stage] || planloom::isBackward(block.kind);
         hasWeightGradient[stage] = hasWeightGradient[stage] || block.kind == SegmentKind::WeightGradient;
     }
     std::vector<std::int32_t> backwardLeft(stages * m, 0); // slices until a micro-batch is let go
     for (std::size_t p = 0; p < repeated.size(); ++p) {
         const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[p])];
-        const auto stage = static_cast<std::size_t>(block.stage.index);
+        const auto stage = holderOf(block);
         for (std::size_t i = 0; i < m; ++i)
             backwardLeft[stage * m + i] += planloom::isBackward(block.kind)
                 && hasWeightGradient[stage] == (block.kind == SegmentKind::WeightGradient);
@@ -414,14 +461,16 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     // Backward blocks that need nothing of their forward block may run before it: those hold nothing.
     std::vector<bool> ranForward(stages * m, false);
     std::vector<bool> ranBackward(stages * m, false);
-    const auto mayHold = [&](std::int32_t s, std::size_t microBatch) {
-        const auto stage = static_cast<std::size_t>(s);
+    const auto mayHold = [&](const BlockInfo &block, std::size_t microBatch) {
+        const auto stage = holderOf(block);
+        const auto s = static_cast<std::size_t>(block.stage.index);
         if (ranBackward[stage * m + microBatch] || ranForward[stage * m + microBatch])
             return true;
-        const std::int32_t limit = stage < inFlightLimits.size() ? inFlightLimits[stage] : 0;
+        const std::int32_t limit = s < inFlightLimits.size() ? inFlightLimits[s] : 0;
         if (limit > 0)
             return !hasBackward[stage] || inFlight[stage] < limit;
-        return schedule != ScheduleKind::OneFOneB || !anyBackward || inFlight[stage] < stageCount - s;
+        return schedule != ScheduleKind::OneFOneB || !anyBackward
+            || inFlight[stage] < stageCount - block.stage.index;
     };
     std::int32_t deviceCount = 0;
     for (const BlockInfo &block : blocks)
@@ -490,8 +539,8 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                     continue;
                 const bool letsGo = besideOf[ready[r]] != ready[r]
                     && planloom::isBackward(blockAt(besideOf[ready[r]]).kind)
-                    && blockAt(besideOf[ready[r]]).stage == block.stage;
-                if (!isBackward(p) && !letsGo && lifted < 2 && !mayHold(block.stage.index, ready[r] % m))
+                    && holderOf(blockAt(besideOf[ready[r]])) == holderOf(block);
+                if (!isBackward(p) && !letsGo && lifted < 2 && !mayHold(block, ready[r] % m))
                     continue;
                 double start = startOf(ready[r]);
                 if (schedule == ScheduleKind::Sequential)
@@ -541,7 +590,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
             ++ran[p];
             for (const DeviceId device : block.devices)
                 freeAt[static_cast<std::size_t>(device.index)] = end;
-            const auto stage = static_cast<std::size_t>(block.stage.index);
+            const auto stage = holderOf(block);
             const std::size_t held = stage * m + each % m;
             const bool backward = planloom::isBackward(block.kind);
             if (backward && hasWeightGradient[stage] == (block.kind == SegmentKind::WeightGradient)

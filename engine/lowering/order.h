@@ -10,14 +10,17 @@
 
 namespace planloom {
 
-/// A block: the operators of one stage, direction and slice, or the transfers from one such block to another.
+/// A block: the operators of one stage, direction, lane and slice, or the transfers from one such block to
+/// another.
 struct BlockInfo {
     SegmentKind kind = SegmentKind::Forward;
     StageId stage{};
     double rank =
         0; ///< Order within one micro-batch: prologue, forward by stage, backward by stage, step ends.
-    std::int32_t slice = 0; ///< Of its stage (plan/slices.h).
+    std::int32_t slice = 0; ///< Of its stage (plan/block_places.h).
     std::int32_t slices = 1; ///< How many its stage has.
+    std::int32_t lane = 0; ///< Of its stage.
+    std::int32_t lanes = 1; ///< How many its stage has.
     std::int32_t source = -1; ///< Transfer: the block it carries from, and to.
     std::int32_t target = -1;
     double seconds = 0; ///< Estimated duration.
@@ -66,9 +69,9 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 /// 3. OneFOneB: backward before forward, and stage s starts a forward block only while it holds fewer than
 ///    S - s micro-batches (PipeDream-Flush, arXiv:2104.04473, section 2.2).
 ///
-/// 4. Templates that make a schedule (schedule.h): each rank in its order. Two blocks that it interleaves
-/// start
-///    together, when both can, and are handed on when both are done.
+/// 4. Templates that make a schedule (schedule.h): each rank in its order, bent as little as rows ask for
+///    (bent_ranks.h). Two blocks that it interleaves start together, when both can, and are handed on when
+///    both are done.
 ///
 /// Gradients of weights that are a block of their own come last in all of them: they fill what would be idle
 /// time, until the stage holds as many micro-batches as it may.

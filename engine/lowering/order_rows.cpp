@@ -1,5 +1,5 @@
 #include "engine/lowering/order_rows.h"
-
+#include "engine/base/words.h"
 #include "engine/table/table.h"
 
 #include <algorithm>
@@ -80,17 +80,51 @@ private:
         return {};
     }
 
+    /// Blocks of one part of the stage in the order in which they run, lane by lane.
+    Result<std::vector<Blocks>> lanesIn(OperatorId op, const BlockPart &part, RowId row) const
+    {
+        std::map<std::int32_t, Blocks> byLane;
+        for (const std::int32_t block : blocksOf(op)) {
+            const BlockInfo &info = m_blocks[static_cast<std::size_t>(block)];
+            if (part.holds(info.lane, info.slice))
+                byLane[info.lane].push_back(block);
+        }
+        std::vector<Blocks> lanes;
+        for (auto &[lane, blocks] : byLane)
+            lanes.push_back(std::move(blocks));
+        if (!lanes.empty())
+            return lanes;
+        const BlockInfo &any = m_blocks[static_cast<std::size_t>(blocksOf(op).front())];
+        return Error{ErrorCode::InvalidInput,
+            "operator '" + m_plan.graph->at(op).name + "' runs nothing" + toString(part) + ": its stage has "
+                + counted(any.lanes, "lane") + " and " + counted(any.slices, "slice"),
+            "lanes and slices are numbered from 0", placeOf(row, "rule")};
+    }
+
     Result<void> add(const OrderConstraint &order)
     {
-        // What is sliced runs before something once its last slice has, and behind it if its first is.
-        const Blocks &firsts = blocksOf(order.first);
-        if (firsts.size() > 1 && firsts == blocksOf(order.second) && order.microBatchOffset == 0) {
+        TRY(const auto firsts, lanesIn(order.first, order.part, order.row));
+        TRY(const auto seconds, lanesIn(order.second, order.secondPart, order.row));
+        const bool laneByLane =
+            order.part.lane < 0 && order.secondPart.lane < 0 && firsts.size() == seconds.size();
+        for (std::size_t i = 0; i < firsts.size(); ++i)
+            for (std::size_t j = 0; j < seconds.size(); ++j)
+                if (!laneByLane || i == j)
+                    TRY_VOID(add(order, firsts[i], seconds[j]));
+        return {};
+    }
+
+    /// Orders the slices of one lane before those of another, or of the same.
+    Result<void> add(const OrderConstraint &order, const Blocks &firsts, const Blocks &seconds)
+    {
+        if (firsts.size() > 1 && firsts == seconds && order.microBatchOffset == 0) {
             for (const std::int32_t block : firsts)
                 m_result.inside[static_cast<std::size_t>(block)].push_back(order);
             return {};
         }
+        // What is sliced runs before something once its last slice has, and behind it if its first is.
         const std::int32_t first = firsts.back();
-        const std::int32_t second = blocksOf(order.second).front();
+        const std::int32_t second = seconds.front();
         const BlockInfo &before = m_blocks[static_cast<std::size_t>(first)];
         const BlockInfo &behind = m_blocks[static_cast<std::size_t>(second)];
         if (first == second && order.microBatchOffset == 0) {

@@ -14,11 +14,9 @@ ProgramBuilder::ProgramBuilder(std::int32_t deviceCount)
 {
 }
 
-std::int32_t ProgramBuilder::addBlock(
-    SegmentKind kind, StageId stage, double rank, std::int32_t slice, std::int32_t slices)
+std::int32_t ProgramBuilder::addBlock(SegmentKind kind, StageId stage, double rank)
 {
-    m_blocks.push_back(
-        BlockInfo{.kind = kind, .stage = stage, .rank = rank, .slice = slice, .slices = slices});
+    m_blocks.push_back(BlockInfo{.kind = kind, .stage = stage, .rank = rank});
     return static_cast<std::int32_t>(m_blocks.size()) - 1;
 }
 
@@ -346,7 +344,7 @@ void ProgramBuilder::finish(MaterializedPlan &plan)
                 continue;
             segmentOf[b] = static_cast<std::int32_t>(segments.size());
             segments.push_back(Segment{m_blocks[b].kind, m_blocks[b].stage, std::move(device.byBlock[b]),
-                m_blocks[b].kind == SegmentKind::Transfer ? 0 : m_blocks[b].slice});
+                m_blocks[b].slice, m_blocks[b].lane});
         }
         device.program.segments = std::move(segments);
         plan.programs.devices.push_back(std::move(device.program));

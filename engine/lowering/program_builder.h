@@ -25,10 +25,9 @@ class ProgramBuilder
 public:
     explicit ProgramBuilder(std::int32_t deviceCount);
 
-    /// Adds a block. Blocks of one micro-batch run by `rank` wherever they share a buffer.
-    /// @param slice  of how many `slices` of its stage
-    std::int32_t addBlock(
-        SegmentKind kind, StageId stage, double rank, std::int32_t slice = 0, std::int32_t slices = 1);
+    /// Adds a block: the only slice and lane of its stage, unless who adds it says otherwise. Blocks of one
+    /// micro-batch run by `rank` wherever they share a buffer.
+    std::int32_t addBlock(SegmentKind kind, StageId stage, double rank);
     const BlockInfo &block(std::int32_t index) const { return m_blocks[static_cast<std::size_t>(index)]; }
     std::vector<BlockInfo> &blocks() { return m_blocks; }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace planloom {
 
@@ -66,8 +67,24 @@ Schedule inSlices(const Schedule &schedule, const std::vector<std::int32_t> &sli
     return sliced;
 }
 
+namespace {
+
+/// What templates say that know one lane alone.
+std::optional<Error> refusedLanes(const ScheduleSetting &setting, ScheduleKind kind)
+{
+    if (setting.laneRanks.empty())
+        return std::nullopt;
+    return Error{ErrorCode::InvalidInput,
+        std::string("a schedule ") + nameOf(kind) + " takes stages without lanes",
+        "use schedule 1f1b, gpipe or chimera, or switch the lanes row off", ""};
+}
+
+} // namespace
+
 Result<Schedule> interleavedSchedule(const ScheduleSetting &setting)
 {
+    if (auto refused = refusedLanes(setting, ScheduleKind::Interleaved))
+        return *std::move(refused);
     const std::int32_t p = setting.rankCount;
     const std::int32_t m = setting.microBatches;
     const auto stages = static_cast<std::int32_t>(setting.rankOf.size());
@@ -122,6 +139,8 @@ bool isOneEach(const ScheduleSetting &setting)
 
 Result<Schedule> combined1F1BSchedule(const ScheduleSetting &setting)
 {
+    if (auto refused = refusedLanes(setting, ScheduleKind::CombinedOneFOneB))
+        return *std::move(refused);
     const std::int32_t p = setting.rankCount;
     const std::int32_t m = setting.microBatches;
     if (!isOneEach(setting))
@@ -147,6 +166,8 @@ Result<Schedule> combined1F1BSchedule(const ScheduleSetting &setting)
 
 Result<Schedule> zeroBubbleH1Schedule(const ScheduleSetting &setting)
 {
+    if (auto refused = refusedLanes(setting, ScheduleKind::ZeroBubbleH1))
+        return *std::move(refused);
     const std::int32_t p = setting.rankCount;
     const std::int32_t m = setting.microBatches;
     if (!isOneEach(setting))
@@ -176,36 +197,50 @@ Result<Schedule> zeroBubbleH1Schedule(const ScheduleSetting &setting)
 Result<Schedule> chimeraSchedule(const ScheduleSetting &setting)
 {
     const auto stages = static_cast<std::int32_t>(setting.rankOf.size());
-    bool mirrored = stages % 2 == 0 && setting.rankCount == stages / 2;
-    for (std::int32_t s = 0; s < stages && mirrored; ++s)
-        mirrored = setting.rankOf[static_cast<std::size_t>(s)] == std::min(s, stages - 1 - s);
+    const bool lanes = !setting.laneRanks.empty();
+    bool mirrored = stages % 2 == 0 && setting.rankCount == (lanes ? stages : stages / 2);
+    for (std::int32_t s = 0; s < stages && mirrored; ++s) {
+        const auto stage = static_cast<std::size_t>(s);
+        if (lanes)
+            mirrored = setting.laneRanks[stage].size() == 2
+                && setting.laneRanks[stage][0]
+                    == setting.laneRanks[static_cast<std::size_t>(stages - 1 - s)].back();
+        else
+            mirrored = setting.rankOf[stage] == std::min(s, stages - 1 - s);
+    }
     if (!mirrored)
         return Error{ErrorCode::InvalidInput,
-            "a chimera schedule takes an even number of stages, the first and the last on the same devices, "
-            "the "
-            "second and the last but one, and so on",
-            "cut the batch by 2 and place stage s on devices s and S - 1 - s, as the bidirectional gallery "
-            "plan "
-            "does",
+            "a chimera schedule takes an even number of stages in two lanes, the first stage of one and the "
+            "last of the other on the same devices, the second and the last but one, and so on",
+            "place stage s on devices s and S - 1 - s in 2 lanes, as the bidirectional gallery plan does",
             ""};
     struct Slot {
         std::int32_t time = 0;
         ScheduledBlock block{};
     };
+    std::vector<std::vector<Slot>> slots(static_cast<std::size_t>(setting.rankCount)); // by rank
+    const auto add = [&](std::int32_t rank, std::int32_t s, std::int32_t lane) {
+        auto &own = slots[static_cast<std::size_t>(rank)];
+        for (std::int32_t i = 0; i < setting.microBatches; ++i) {
+            const std::int32_t unit = i / (stages / 2); // of S / 2 micro-batches
+            const std::int32_t first = 2 * stages * unit + 2 * (i % (stages / 2));
+            own.push_back({first + s, {{StageId{s}, Pass::Forward, 0, lane}, i}});
+            if (setting.backward)
+                own.push_back({first + 2 * stages - 1 - s, {{StageId{s}, Pass::Backward, 0, lane}, i}});
+        }
+    };
+    for (std::int32_t s = 0; s < stages; ++s) {
+        const auto stage = static_cast<std::size_t>(s);
+        if (!lanes)
+            add(setting.rankOf[stage], s, 0);
+        for (std::size_t lane = 0; lanes && lane < 2; ++lane)
+            add(setting.laneRanks[stage][lane], s, static_cast<std::int32_t>(lane));
+    }
     Schedule schedule;
-    for (std::int32_t rank = 0; rank < setting.rankCount; ++rank) {
-        std::vector<Slot> slots;
-        for (const std::int32_t s : {rank, stages - 1 - rank})
-            for (std::int32_t i = 0; i < setting.microBatches; ++i) {
-                const std::int32_t unit = i / (stages / 2); // of S / 2 micro-batches
-                const std::int32_t first = 2 * stages * unit + 2 * (i % (stages / 2));
-                slots.push_back({first + s, {{StageId{s}, Pass::Forward}, i}});
-                if (setting.backward)
-                    slots.push_back({first + 2 * stages - 1 - s, {{StageId{s}, Pass::Backward}, i}});
-            }
-        std::sort(slots.begin(), slots.end(), [](const Slot &a, const Slot &b) { return a.time < b.time; });
+    for (std::vector<Slot> &own : slots) {
+        std::sort(own.begin(), own.end(), [](const Slot &a, const Slot &b) { return a.time < b.time; });
         std::vector<ScheduledBlock> &order = schedule.ranks.emplace_back();
-        for (const Slot &slot : slots)
+        for (const Slot &slot : own)
             order.push_back(slot.block);
     }
     return schedule;

@@ -12,11 +12,13 @@
 
 namespace planloom {
 
-/// A block of a pipeline: what one stage does in one pass, of one slice where it is sliced (plan/slices.h).
+/// A block of a pipeline: what one stage does in one pass, of one lane and slice where it has several
+/// (plan/block_places.h).
 struct BlockKey {
     StageId stage{};
     Pass pass = Pass::Forward;
     std::int32_t slice = 0;
+    std::int32_t lane = 0;
     friend auto operator<=>(const BlockKey &, const BlockKey &) = default;
 };
 
@@ -28,7 +30,7 @@ struct ScheduledBlock {
 };
 
 /// A pipeline schedule as a value: what every rank runs, in order. A rank is a set of devices that run the
-/// same stages.
+/// same stages, or the same lanes of stages.
 struct Schedule {
     std::vector<std::vector<ScheduledBlock>> ranks{};
     /// Neighbours in the order of one rank that run side by side: each is cut where it has communicated, and
@@ -39,8 +41,11 @@ struct Schedule {
 
 /// What a template makes a schedule for.
 struct ScheduleSetting {
-    std::vector<std::int32_t>
-        rankOf{}; ///< By stage; ranks are numbered from 0 in the order of their first stages.
+    /// By stage, that of its first lane; ranks are numbered from 0 in the order of their first stages.
+    std::vector<std::int32_t> rankOf{};
+    /// By stage and lane, where stages run in lanes: what `rankOf` says of the first, and those of the
+    /// others.
+    std::vector<std::vector<std::int32_t>> laneRanks{};
     std::int32_t rankCount = 1;
     std::int32_t microBatches = 1;
     bool backward = true; ///< There is a backward pass.
@@ -103,18 +108,20 @@ Result<Schedule> zeroBubbleH1Schedule(const ScheduleSetting &setting);
 
 /// Chimera (arXiv:2107.06925, section 3): two pipelines run in opposite directions over the same devices,
 /// with a copy of the weights each. A lane is one half of the batch of every micro-batch: stage s of S lies
-/// with its first half on one device and with its second half where the first half of stage S - 1 - s lies,
-/// so that a block is what both lanes do at the same time, and what the two copies' gradients come to is
-/// reduced like that of any replicas. Rank r has stages r and S - 1 - r. In slots of one block, S / 2
-/// micro-batches take
+/// with its first half on one device and with its second half where the first half of stage S - 1 - s lies.
+/// What the two copies' gradients come to is reduced like that of any replicas. In lanes (lanes rows) rank r
+/// has stage r of the first lane and stage S - 1 - r of the second; without them it is both devices, and a
+/// block is what both halves do at the same time. In slots of one block, S / 2 micro-batches take
 ///
 ///     forward    of stage s, micro-batch i    s + 2 i
 ///     backward                                2 S - 1 - s + 2 i
 ///
-/// so that with 4 stages, where | parts stages 0 and 3 of rank 0, or 1 and 2 of rank 1:
+/// so that with 4 stages, where a stands for the first lane and b for the second:
 ///
-///     rank 0   F0| .  F1| |F0 |B0 |F1 |B1 B0| .  B1|
-///     rank 1    . F0| |F0 F1| |F1 |B0 B0| |B1 B1| .
+///     rank 0   F0a  .  F1a F0b B0b F1b B1b B0a  .  B1a
+///     rank 1    .  F0a F0b F1a F1b B0b B0a B1b B1a  .
+///     rank 2    .  F0b F0a F1b F1a B0a B0b B1a B1b  .
+///     rank 3   F0b  .  F1b F0a B0a F1a B1a B0b  .  B1b
 ///
 /// and every further S / 2 follow 2 S slots behind: S - 2 slots of a step are idle where forward and backward
 /// blocks take equally long.

@@ -38,7 +38,7 @@ void addUpdateOrders(
     const bool across = !isEmpty(materialized.optimizers.back())
         || std::any_of(materialized.reductions.begin(), materialized.reductions.end(),
             [&](const ReductionPlace &reduction) {
-                return reduction.after < 0 && !isEmpty(reduction.block);
+                return reduction.after.empty() && !isEmpty(reduction.block);
             });
     const std::int32_t size = plan.microBatches / plan.updates;
     for (std::size_t from = 0; from < materialized.blocks.size(); ++from) {
@@ -69,13 +69,29 @@ void sliceForReductions(const MaterializedPlan &materialized, const Plan &plan, 
         return materialized.blocks[static_cast<std::size_t>(block)].devices.empty();
     };
     const std::int32_t size = plan.microBatches / plan.updates;
-    std::map<std::int32_t, std::vector<const ReductionPlace *>> inside; // by block
-    for (const ReductionPlace &reduction : materialized.reductions)
-        if (reduction.after >= 0 && !isEmpty(reduction.block))
-            inside[reduction.after].push_back(&reduction);
     std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> last; // by update and block: its last run
     for (std::size_t i = 0; i < order.size(); ++i)
         last[{order[i].microBatch / size, order[i].block}] = i;
+    struct Inside {
+        const ReductionPlace *reduction = nullptr;
+        std::int32_t mark = -1;
+    };
+    // By update and block: what begins in its last run, of all the lanes that add to it the last to run.
+    std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Inside>> inside;
+    for (const ReductionPlace &reduction : materialized.reductions) {
+        if (reduction.after.empty() || isEmpty(reduction.block))
+            continue;
+        for (std::int32_t update = 0; update < plan.updates; ++update) {
+            const auto latest = std::max_element(
+                reduction.after.begin(), reduction.after.end(), [&](const BlockMark &a, const BlockMark &b) {
+                    return last.at({update, a.block}) < last.at({update, b.block});
+                });
+            inside[{update, latest->block}].push_back({&reduction, latest->mark});
+        }
+    }
+    for (auto &[run, reductions] : inside)
+        std::stable_sort(reductions.begin(), reductions.end(),
+            [](const Inside &a, const Inside &b) { return a.mark < b.mark; });
     const auto stages = materialized.optimizers.size() - 1;
     // By update and stage: where its last backward block for it ends.
     std::vector<std::vector<std::size_t>> ends(
@@ -90,23 +106,23 @@ void sliceForReductions(const MaterializedPlan &materialized, const Plan &plan, 
     std::vector<BlockRun> sliced;
     const auto finish = [&](std::int32_t update) {
         for (const ReductionPlace &reduction : materialized.reductions)
-            if (reduction.after < 0)
+            if (reduction.after.empty())
                 sliced.push_back({reduction.block, update * size});
     };
     for (std::size_t i = 0; i < order.size(); ++i) {
         const std::int32_t update = order[i].microBatch / size;
-        const auto reductions = inside.find(order[i].block);
+        const auto reductions = inside.find({update, order[i].block});
         if (reductions == inside.end()
             || order[last.at({update, order[i].block})].microBatch != order[i].microBatch) {
             sliced.push_back(order[i]);
         } else {
             BlockRun rest = order[i]; // all of the run, or a slice of it: marks ascend
-            for (const ReductionPlace *reduction : reductions->second) {
-                if (reduction->mark <= order[i].from || (order[i].to >= 0 && reduction->mark > order[i].to))
+            for (const auto &[reduction, mark] : reductions->second) {
+                if (mark <= order[i].from || (order[i].to >= 0 && mark > order[i].to))
                     continue;
-                sliced.push_back({rest.block, rest.microBatch, rest.from, reduction->mark});
+                sliced.push_back({rest.block, rest.microBatch, rest.from, mark});
                 sliced.push_back({reduction->block, update * size});
-                rest.from = reduction->mark;
+                rest.from = mark;
             }
             sliced.push_back(rest);
         }

@@ -12,11 +12,18 @@
 
 namespace planloom {
 
-/// A reduction of gradients that starts inside another block's last run.
+/// A place inside a block.
+struct BlockMark {
+    std::int32_t block = -1;
+    std::int32_t mark = -1; ///< See `MaterializedPlan::marks`; -1 before any.
+    friend auto operator<=>(const BlockMark &, const BlockMark &) = default;
+};
+
+/// A reduction of gradients that starts inside other blocks' last runs.
 struct ReductionPlace {
     std::int32_t block = -1; ///< The reduction's own.
-    std::int32_t after = -1; ///< The block that completes its gradients; -1: when all is done.
-    std::int32_t mark = -1; ///< Where in `after`: see `MaterializedPlan::marks`.
+    /// Behind all of these, a block for each lane that adds to its gradients; none: when all is done.
+    std::vector<BlockMark> after{};
     std::vector<TensorId> gradients{}; ///< Ascending.
 };
 

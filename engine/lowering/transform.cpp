@@ -128,7 +128,7 @@ Result<TransformedGraph> transform(const Plan &plan)
     result.operators.resize(graph.operators.size());
     result.summandBase.resize(graph.operators.size());
     result.summands.resize(graph.tensors.size());
-    TRY(result.slices, placeSlices(plan));
+    TRY(result.places, placeBlocks(plan));
     for (std::size_t o = 0; o < graph.operators.size(); ++o) {
         const Operator &op = graph.operators[o];
         const OperatorDecision &decision = plan.decisions[o];

@@ -4,8 +4,8 @@
 #include "engine/graph/batch.h"
 #include "engine/graph/mask.h"
 #include "engine/lowering/execution_plan.h"
+#include "engine/plan/block_places.h"
 #include "engine/plan/plan.h"
-#include "engine/plan/slices.h"
 
 #include <cstdint>
 #include <map>
@@ -50,7 +50,7 @@ struct TransformedGraph {
     /// Per operator and output slot: number of its first summand (see `BufferInfo`).
     std::vector<std::vector<std::int32_t>> summandBase{};
     SummandSets summands{};
-    SlicePlacement slices{};
+    BlockPlaces places{};
 };
 
 /// @return InvalidInput if the micro-batches do not divide the batch, or the plan is not valid for its graph

@@ -1,5 +1,6 @@
 #include "engine/plan/complete.h"
 
+#include "engine/plan/block_places.h"
 #include "engine/plan/coshard_regions.h"
 #include "engine/plan/default_rule.h"
 #include "engine/plan/optimizer_rule.h"
@@ -8,7 +9,6 @@
 #include "engine/plan/preferences.h"
 #include "engine/plan/ring.h"
 #include "engine/plan/scale_units_rule.h"
-#include "engine/plan/slices.h"
 #include "engine/plan/stages.h"
 
 #include <algorithm>
@@ -19,6 +19,32 @@ namespace planloom {
 namespace {
 
 constexpr std::int32_t kMostDevices = 65536;
+
+/// A backward operator of lanes: what adds up what all lanes gave, one lane does for all of them; what reads
+/// nothing of theirs, each does itself.
+void mirrorLanes(PlanDraft &draft, OperatorId id)
+{
+    const Operator &op = draft.graph().at(id);
+    OperatorDecision &decision = draft.decisionOf(id);
+    auto &splits = decision.partition.splits;
+    const std::int32_t lanes = laneCount(decision.partition);
+    const auto everywhere = draft.inEveryLane.find(op.mirror);
+    const bool reads = draft.readsOfLanes(op);
+    if (lanes > 1 && splits.front().kind == SplitKind::Replicate && reads) {
+        splits.erase(splits.begin());
+        decision.devices.resize(decision.devices.size() / static_cast<std::size_t>(lanes));
+    } else if (everywhere != draft.inEveryLane.end() && !reads) {
+        const auto parts = static_cast<std::int32_t>(everywhere->second.size() / decision.devices.size());
+        splits.insert(splits.begin(),
+            {.kind = SplitKind::Replicate,
+                .parts = parts,
+                .axis = draft.bindingOf(op.mirror).allowed.lanes->axis,
+                .over = SplitOver::Lanes});
+        decision.devices = everywhere->second;
+    }
+    if (reads || (lanes > 1 && splits.front().kind == SplitKind::Dimension))
+        draft.noteOfLanes(op);
+}
 
 /// Backward operators do as their forwards.
 void mirrorDecisions(PlanDraft &draft)
@@ -34,6 +60,8 @@ void mirrorDecisions(PlanDraft &draft)
         decision.offloaded = false;
         decision.why = "as its forward operator";
         draft.plan.decisions[i] = std::move(decision);
+        if (!draft.ofLanes.empty())
+            mirrorLanes(draft, {static_cast<std::int32_t>(i)});
     }
 }
 
@@ -78,20 +106,23 @@ void chooseOffloads(PlanDraft &draft)
     }
 }
 
-/// Refuses slices that would wait for one another, where a row asks for them.
-void checkSlices(PlanDraft &draft)
+/// Refuses slices or lanes that would wait for one another, where a row asks for them.
+void checkBlocks(PlanDraft &draft)
 {
-    auto placed = placeSlices(draft.plan);
+    auto placed = placeBlocks(draft.plan);
     if (placed)
         return;
     const Error error = std::move(placed).error();
+    const auto rowOf = [](const OperatorBinding &binding) {
+        return binding.sliceRow >= 0 ? binding.sliceRow : binding.lanesRow;
+    };
     for (std::size_t i = 0; i < draft.bound.bindings.size(); ++i)
-        if (draft.bound.bindings[i].sliceRow >= 0
+        if (rowOf(draft.bound.bindings[i]) >= 0
             && error.where == "operator:" + draft.graph().operators[i].name)
-            return draft.bound.fail(draft.bound.bindings[i].sliceRow, error);
+            return draft.bound.fail(rowOf(draft.bound.bindings[i]), error);
     for (const OperatorBinding &binding : draft.bound.bindings)
-        if (binding.sliceRow >= 0)
-            return draft.bound.fail(binding.sliceRow, error);
+        if (rowOf(binding) >= 0)
+            return draft.bound.fail(rowOf(binding), error);
 }
 
 /// The pairs that order rows ask for.
@@ -103,9 +134,9 @@ void addOrders(PlanDraft &draft)
         // All with all takes as many constraints as the larger selection has operators, each named at least
         // once.
         for (std::size_t i = 0; i < std::max(firsts.size(), seconds.size()); ++i) {
-            draft.plan.orders.push_back(
-                {firsts[std::min(i, firsts.size() - 1)], seconds[std::min(i, seconds.size() - 1)],
-                    rule.microBatchOffset, RowId{order.row}, rule.microBatch, !order.sides.paired()});
+            draft.plan.orders.push_back({firsts[std::min(i, firsts.size() - 1)],
+                seconds[std::min(i, seconds.size() - 1)], rule.microBatchOffset, RowId{order.row},
+                rule.microBatch, !order.sides.paired(), rule.part, rule.secondPart});
         }
     }
 }
@@ -178,7 +209,7 @@ void interleaveBlocks(PlanDraft &draft)
         }
         for (const auto &[first, second] : *pairs)
             draft.plan.interleaved.push_back({StageId{first}, rule->first, StageId{second}, rule->second,
-                rule->microBatchOffset, RowId{row}});
+                rule->microBatchOffset, RowId{row}, rule->lane, rule->secondLane});
     }
 }
 
@@ -225,7 +256,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         chooseWeightVersions(draft);
         splitBackwardPasses(draft);
         mirrorDecisions(draft);
-        checkSlices(draft);
+        checkBlocks(draft);
         decideOptimizers(draft);
         shareOutUpdates(draft, shardings);
         groupShardedWeights(draft);

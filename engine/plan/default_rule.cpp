@@ -84,11 +84,11 @@ std::int32_t coshardParts(const OperatorBinding &binding)
     return coshard ? coshard->parts : 1;
 }
 
-/// The splits of `partition` but for that over slices.
-std::vector<Split> withoutSlices(const Partition &partition)
+/// The splits of `partition` but for those over lanes and slices.
+std::vector<Split> insideBlocks(const Partition &partition)
 {
-    const auto skipped = sliceCount(partition) > 1 ? 1 : 0;
-    return {partition.splits.begin() + skipped, partition.splits.end()};
+    return {partition.splits.begin() + static_cast<std::ptrdiff_t>(blockSplits(partition)),
+        partition.splits.end()};
 }
 
 std::string partsText(std::int64_t parts, std::size_t devices)
@@ -113,6 +113,7 @@ public:
     void decide(OperatorId op, std::int32_t domain);
 
 private:
+    using LaneDomains = std::vector<Domain>; ///< By lane: what it has of an operator's place.
     void chooseDomains();
     void onMesh(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices);
     void onList(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices);
@@ -123,6 +124,9 @@ private:
     std::optional<Split> batchSplit(OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken);
     void addCoshard(OperatorId op, std::vector<DeviceId> &devices);
     void addSlices(OperatorId op, std::vector<DeviceId> &devices);
+    std::optional<LaneDomains> lanesOf(OperatorId op, const Domain &domain);
+    std::optional<Split> laneSplit(OperatorId op, const std::string &axis);
+    void addLanes(OperatorId op, const LaneDomains &lanes, std::vector<DeviceId> &devices);
     void checkResult(OperatorId op);
     void explain(std::string &why, const std::string &part);
 
@@ -130,9 +134,12 @@ private:
     const Graph &m_graph;
     bool m_follow = true;
     std::vector<std::int32_t> m_domainOf{};
+    std::int32_t m_domain = -1; ///< Of the operator at hand.
     Leader m_leader{}; ///< Of the operator at hand.
     std::vector<ChosenSplit> m_chosen{}; ///< What rows decide for the operator at hand.
     std::vector<Split> m_splits{}; ///< Of the operator at hand.
+    std::int32_t m_lanes = 1; ///< Of the operator at hand: as rows ask for.
+    std::optional<Split> m_inLanes{}; ///< Of the operator at hand: nothing where it runs in one of them.
 };
 
 void DefaultRule::chooseDomains()
@@ -254,6 +261,8 @@ void DefaultRule::onMesh(OperatorId op, const Domain &domain, std::vector<Device
     std::vector<Split> taken;
     for (const ChosenSplit &step : m_chosen)
         taken.push_back(step.split);
+    if (m_inLanes)
+        taken.push_back(*m_inLanes);
     std::int32_t inner = 1;
     for (const MeshAxis &axis : domain.axes) {
         const auto step = std::find_if(m_chosen.begin(), m_chosen.end(),
@@ -304,26 +313,32 @@ bool DefaultRule::followList(OperatorId op, const Domain &domain, std::vector<De
     if (!m_follow || !m_leader.op.valid())
         return false;
     const auto leader = static_cast<std::size_t>(m_leader.op.index);
-    if (m_draft.domains[static_cast<std::size_t>(m_domainOf[leader])] != domain)
+    if (m_domainOf[leader] != m_domain)
         return false;
     const OperatorDecision &theirs = m_draft.decisionOf(m_leader.op);
+    if (laneCount(theirs.partition) != (m_inLanes ? m_lanes : 1))
+        return false;
     const std::int32_t inner = coshardParts(m_draft.bound.bindings[leader]);
     const bool repeats = distinct(domain.devices).size() != domain.devices.size();
     std::vector<Split> splits;
-    std::vector<Split> led = withoutSlices(theirs.partition);
+    std::vector<Split> taken;
+    if (m_inLanes)
+        taken.push_back(*m_inLanes);
+    std::vector<Split> led = insideBlocks(theirs.partition);
     if (inner > 1)
         led.pop_back();
     for (const Split &split : led) {
-        const auto mine = followed(m_graph, m_leader, m_graph.at(op), split, splits);
+        const auto mine = followed(m_graph, m_leader, m_graph.at(op), split, taken);
         if (!mine && repeats)
             return false;
         splits.push_back(
             mine.value_or(Split{.kind = SplitKind::Replicate, .parts = split.parts, .axis = split.axis}));
+        taken.push_back(splits.back());
     }
     m_splits = std::move(splits);
-    const std::size_t inSlice =
-        theirs.devices.size() / static_cast<std::size_t>(sliceCount(theirs.partition));
-    for (std::size_t i = 0; i < inSlice; i += static_cast<std::size_t>(inner))
+    const std::size_t inBlock = theirs.devices.size()
+        / static_cast<std::size_t>(laneCount(theirs.partition) * sliceCount(theirs.partition));
+    for (std::size_t i = 0; i < inBlock; i += static_cast<std::size_t>(inner))
         devices.push_back(theirs.devices[i]);
     explain(m_draft.decisionOf(op).why, "follows '" + m_graph.at(m_leader.op).name + "'");
     return true;
@@ -364,6 +379,95 @@ void DefaultRule::addSlices(OperatorId op, std::vector<DeviceId> &devices)
         devices.insert(devices.end(), once.begin(), once.end());
 }
 
+/// The places of the lanes that a row asks for; nothing where none does, or where it cannot be.
+std::optional<DefaultRule::LaneDomains> DefaultRule::lanesOf(OperatorId op, const Domain &domain)
+{
+    const OperatorBinding &binding = m_draft.bindingOf(op);
+    if (!binding.allowed.lanes)
+        return std::nullopt;
+    const LanesRule &rule = *binding.allowed.lanes;
+    const auto refuse = [&](const std::string &message, const std::string &advice) {
+        m_draft.fail(binding.lanesRow, "operator '" + m_graph.at(op).name + "' " + message, advice);
+        return std::nullopt;
+    };
+    if (m_draft.plan.wholeBatches)
+        return refuse("cannot be in lanes: they would cut the batch, and micro-batches are whole ones",
+            "say micro-batches without 'whole', or use more of them");
+    LaneDomains lanes;
+    if (domain.onMesh) {
+        if (rule.axis.empty())
+            return refuse("is placed on a mesh, and its lanes say no axis of it",
+                "say over which axis: lanes ... : over AXIS");
+        const auto axis = std::find_if(domain.axes.begin(), domain.axes.end(),
+            [&](const MeshAxis &each) { return each.name == rule.axis; });
+        if (axis == domain.axes.end()) // one lane
+            return std::nullopt;
+        std::int32_t inner = 1;
+        for (auto behind = std::next(axis); behind != domain.axes.end(); ++behind)
+            inner *= behind->size;
+        for (std::int32_t lane = 0; lane < axis->size; ++lane) {
+            Domain one = domain;
+            one.axes.erase(one.axes.begin() + (axis - domain.axes.begin()));
+            one.devices.clear();
+            for (std::size_t d = 0; d < domain.devices.size(); ++d)
+                if (static_cast<std::int32_t>(d) / inner % axis->size == lane)
+                    one.devices.push_back(domain.devices[d]);
+            lanes.push_back(std::move(one));
+        }
+        return lanes;
+    }
+    if (!rule.axis.empty())
+        return refuse("is placed on a list of devices, which has no axis '" + rule.axis + "' for its lanes",
+            "place it on the mesh, or say how many lanes there are");
+    const auto count = static_cast<std::size_t>(rule.count);
+    if (domain.devices.size() % count != 0)
+        return refuse("has " + counted(rule.count, "lane") + " on "
+                + counted(static_cast<std::int64_t>(domain.devices.size()), "device"),
+            "place it on as many devices for each lane");
+    const std::size_t each = domain.devices.size() / count;
+    for (std::size_t lane = 0; lane < count; ++lane)
+        lanes.push_back(domainOfList({domain.devices.begin() + static_cast<std::ptrdiff_t>(lane * each),
+            domain.devices.begin() + static_cast<std::ptrdiff_t>((lane + 1) * each)}));
+    return lanes;
+}
+
+/// How the lanes share an operator out: each its samples; all of what has none, where it is made of nothing
+/// that lanes made. Nothing for what one lane does for all.
+std::optional<Split> DefaultRule::laneSplit(OperatorId op, const std::string &axis)
+{
+    Split split{.kind = SplitKind::Dimension,
+        .dimension = m_draft.bound.setting.batchOf(op),
+        .parts = m_lanes,
+        .axis = axis,
+        .over = SplitOver::Lanes};
+    if (split.dimension >= 0)
+        return split;
+    if (m_draft.readsOfLanes(m_graph.at(op)))
+        return std::nullopt;
+    split.kind = SplitKind::Replicate;
+    return split;
+}
+
+/// What was decided for the first lane is so in all of them, each on its own devices; what one does for all
+/// is on those of the last.
+void DefaultRule::addLanes(OperatorId op, const LaneDomains &lanes, std::vector<DeviceId> &devices)
+{
+    const std::vector<DeviceId> first = std::exchange(devices, {});
+    for (const Domain &lane : lanes)
+        for (const DeviceId device : first) {
+            const auto &from = lanes.front().devices;
+            const auto at = std::find(from.begin(), from.end(), device) - from.begin();
+            devices.push_back(lane.devices[static_cast<std::size_t>(at)]);
+        }
+    if (m_inLanes) {
+        m_splits.insert(m_splits.begin(), *m_inLanes);
+        return;
+    }
+    explain(m_draft.decisionOf(op).why, "the last lane does for all what adds up what they make");
+    m_draft.inEveryLane.emplace(op, devices);
+    devices.erase(devices.begin(), devices.end() - static_cast<std::ptrdiff_t>(first.size()));
+}
+
 /// Blames the last row of an operator whose splits are only together illegal.
 void DefaultRule::checkResult(OperatorId op)
 {
@@ -371,6 +475,7 @@ void DefaultRule::checkResult(OperatorId op)
     const Operator &itself = m_graph.at(op);
     const std::int32_t row = binding.coshardRow >= 0 ? binding.coshardRow
         : binding.sliceRow >= 0                      ? binding.sliceRow
+        : binding.lanesRow >= 0                      ? binding.lanesRow
         : binding.splitRow() >= 0                    ? binding.splitRow()
                                                      : binding.placeRow;
     if (row < 0)
@@ -403,12 +508,17 @@ void DefaultRule::checkResult(OperatorId op)
 void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)
 {
     const OperatorBinding &binding = m_draft.bindingOf(op);
-    const Domain &domain = m_draft.domains[static_cast<std::size_t>(domainNumber)];
+    const Domain &all = m_draft.domains[static_cast<std::size_t>(domainNumber)];
     OperatorDecision &decision = m_draft.decisionOf(op);
     m_splits.clear();
+    m_domain = domainNumber;
     m_chosen = chosenSplits(m_graph.at(op), binding);
     m_leader = m_follow ? leaderOf(m_draft.index(), op) : Leader{};
     std::vector<DeviceId> devices;
+    const auto lanes = lanesOf(op, all);
+    m_lanes = lanes ? static_cast<std::int32_t>(lanes->size()) : 1;
+    m_inLanes = lanes ? laneSplit(op, binding.allowed.lanes->axis) : std::nullopt;
+    const Domain &domain = lanes ? lanes->front() : all;
     const auto isOverAxis = [](const ChosenSplit &step) { return !step.split.axis.empty(); };
     const bool overAxes = std::any_of(m_chosen.begin(), m_chosen.end(), isOverAxis);
     if (domain.onMesh && (overAxes || m_chosen.empty()))
@@ -417,13 +527,17 @@ void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)
         onList(op, domain, devices);
     addCoshard(op, devices);
     addSlices(op, devices);
+    if (lanes && !m_draft.failed())
+        addLanes(op, *lanes, devices);
+    if (m_inLanes ? m_inLanes->kind == SplitKind::Dimension : m_draft.readsOfLanes(m_graph.at(op)))
+        m_draft.noteOfLanes(m_graph.at(op));
     const auto follow = [&](std::int32_t row) {
         if (row >= 0)
             decision.rows.push_back({row});
     };
-    for (const std::int32_t row : {binding.placeRow, binding.coshardRow, binding.sliceRow, binding.ringRow,
-             binding.stageRow, binding.recomputeRow, binding.attentionRow, binding.weightVersionsRow,
-             binding.splitBackwardRow, binding.withinRow})
+    for (const std::int32_t row : {binding.placeRow, binding.coshardRow, binding.sliceRow, binding.lanesRow,
+             binding.ringRow, binding.stageRow, binding.recomputeRow, binding.attentionRow,
+             binding.weightVersionsRow, binding.splitBackwardRow, binding.withinRow})
         follow(row);
     for (const std::int32_t row : binding.axisRows)
         follow(row);

@@ -1,9 +1,9 @@
 #include "engine/plan/plan.h"
 
 #include "engine/base/words.h"
+#include "engine/plan/block_places.h"
 #include "engine/plan/coshard_regions.h"
 #include "engine/plan/ring.h"
-#include "engine/plan/slices.h"
 
 #include <string>
 
@@ -58,12 +58,31 @@ Result<void> checkDecision(const Plan &plan, const Operator &op, const OperatorD
     return {};
 }
 
+/// `one` is what a lane of `all` does, which all lanes do alike: an operator that every lane runs may have a
+/// backward operator that one lane runs for all, and the other way round.
+bool isOneLaneOf(const OperatorDecision &one, const OperatorDecision &all)
+{
+    const std::int32_t lanes = laneCount(all.partition);
+    if (lanes == 1 || all.partition.splits.front().kind != SplitKind::Replicate
+        || !std::equal(one.partition.splits.begin(), one.partition.splits.end(),
+            all.partition.splits.begin() + 1, all.partition.splits.end())
+        || one.devices.size() * static_cast<std::size_t>(lanes) != all.devices.size())
+        return false;
+    for (std::size_t begin = 0; begin < all.devices.size(); begin += one.devices.size())
+        if (std::equal(one.devices.begin(), one.devices.end(),
+                all.devices.begin() + static_cast<std::ptrdiff_t>(begin)))
+            return true;
+    return false;
+}
+
 Result<void> checkMirror(const Plan &plan, const Operator &op, const OperatorDecision &decision)
 {
     if (!op.mirror.valid())
         return broken(op, "a backward operator without its forward operator");
     const auto &forward = plan.decisions[static_cast<std::size_t>(op.mirror.index)];
-    if (decision.partition != mirrored(op, forward.partition) || decision.devices != forward.devices
+    const bool mirrors =
+        decision.partition == mirrored(op, forward.partition) && decision.devices == forward.devices;
+    if ((!mirrors && !isOneLaneOf(decision, forward) && !isOneLaneOf(forward, decision))
         || decision.stage != forward.stage || decision.precision != forward.precision
         || decision.coshardRegion != forward.coshardRegion || decision.ringSplit != forward.ringSplit)
         return broken(
@@ -184,7 +203,7 @@ Result<void> validate(const Plan &plan)
     TRY_VOID(checkDataFlow(plan));
     TRY_VOID(checkRings(plan));
     TRY_VOID(checkCoshardRegions(plan));
-    if (const auto placed = placeSlices(plan); !placed)
+    if (const auto placed = placeBlocks(plan); !placed)
         return placed.error();
     return {};
 }

@@ -34,6 +34,8 @@ struct InterleavedBlocks {
     Pass second = Pass::Backward;
     std::int32_t microBatchOffset = 0;
     RowId row{};
+    std::int32_t firstLane = -1; ///< See `InterleaveRule::lane`.
+    std::int32_t secondLane = -1;
     friend bool operator==(const InterleavedBlocks &, const InterleavedBlocks &) = default;
 };
 
@@ -98,6 +100,8 @@ struct OrderConstraint {
     /// Every `first` of the constraints of this row with `allWithAll` runs before every `second` of them, so
     /// that two large selections take as many constraints as the larger has operators.
     bool allWithAll = false;
+    BlockPart part{}; ///< Of the blocks of `first`: see `OpOrderRule`.
+    BlockPart secondPart{};
     friend bool operator==(const OrderConstraint &, const OrderConstraint &) = default;
 };
 

@@ -17,6 +17,11 @@ struct PlanDraft {
     Plan plan{};
     std::vector<Domain>
         domains{}; ///< Places in use, by number; 0: where operators without any placement run.
+    /// By tensor: lanes made it, each of its own share, or it was made from such a tensor. Empty without
+    /// lanes.
+    std::vector<bool> ofLanes{};
+    /// Of forward operators that one lane runs for all: the devices of every lane, one after the other.
+    std::map<OperatorId, std::vector<DeviceId>> inEveryLane{};
 
     const Graph &graph() const { return bound.setting.graph(); }
     const SelectorIndex &index() const { return bound.setting.index(); }
@@ -25,6 +30,21 @@ struct PlanDraft {
     const OperatorBinding &bindingOf(OperatorId op) const { return bound.of(op); }
     /// The number of a place; a new one if it is not in use yet.
     std::int32_t domainNumber(const Domain &domain);
+
+    /// Some input of `op` is `ofLanes`.
+    bool readsOfLanes(const Operator &op) const
+    {
+        return !ofLanes.empty() && std::any_of(op.inputs.begin(), op.inputs.end(), [this](TensorId tensor) {
+            return tensor && ofLanes[static_cast<std::size_t>(tensor.index)];
+        });
+    }
+    void noteOfLanes(const Operator &op)
+    {
+        ofLanes.resize(graph().tensors.size(), false);
+        for (const TensorId output : op.outputs)
+            if (output)
+                ofLanes[static_cast<std::size_t>(output.index)] = true;
+    }
 
     bool failed() const { return bound.failed; }
     void fail(std::int32_t row, std::string message, std::string advice = {})

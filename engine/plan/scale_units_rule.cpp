@@ -66,6 +66,7 @@ private:
                 [this](const AxisCoordinate &at) { return at.axis == m_axis; });
     }
     bool isAlike(const Row &, const MicroBatchesRule &rule, std::int32_t) { return !rule.whole; }
+    bool isAlike(const Row &, const LanesRule &rule, std::int32_t) { return rule.axis != m_axis; }
 
     std::string m_axis;
     std::int32_t m_batchRow = -1;

@@ -7,6 +7,7 @@
 #include "engine/table/kinds/coshard.h"
 #include "engine/table/kinds/in_flight.h"
 #include "engine/table/kinds/interleave.h"
+#include "engine/table/kinds/lanes.h"
 #include "engine/table/kinds/limit.h"
 #include "engine/table/kinds/mesh.h"
 #include "engine/table/kinds/micro_batches.h"
@@ -42,7 +43,7 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
     OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule, RingRule, WeightVersionsRule,
-    SliceRule, InterleaveRule>;
+    SliceRule, InterleaveRule, LanesRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };

@@ -20,6 +20,7 @@ namespace planloom {
 //     dimension_classes.h split set{x} : m into 3,5 then value by 2 replicate kind:LayerNorm : by 2 over tp
 //     coshard in:h.0.mlp : n by 4
 //     slice layer:* : sequence by 4                       # one behind another through the stages
+//     lanes layer:* : 2                                   # copies of a pipeline; or: over an axis
 //     place layer:0-5 : pp=0                              # or: devices 0,1,1,2; or: mesh
 //     order name:a before name:b at +1
 //     order name:a before name:b at +1 of 3               # only for name:a of micro-batch 3

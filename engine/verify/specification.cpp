@@ -58,13 +58,14 @@ std::string problemOfSlices(const ExecutionPlan &plan)
     for (std::size_t o = 0; o < plan.partitions.size(); ++o) {
         const Operator &op = plan.graph->operators[o];
         const auto axes = attentionAxes(op);
-        if (sliceCount(plan.partitions[o]) == 1 || !axes)
+        const Partition &partition = plan.partitions[o];
+        if (sliceCount(partition) == 1 || !axes)
             continue;
         const AttentionReach reach = attentionReach(op.attributes);
         const auto q = static_cast<std::size_t>(axes->query);
         const auto k = static_cast<std::size_t>(axes->key);
         const std::int64_t keys = op.annotation.dimensions[k].size;
-        const Partition slices{{plan.partitions[o].splits.front()}};
+        const Partition slices{{partition.splits[blockSplits(partition) - 1]}};
         for (std::int32_t slice = 0; slice < partCount(slices); ++slice) {
             const PartBox box = partBox(op, slices, slice);
             for (std::int64_t query = box.ranges[q].begin; query < box.ranges[q].end; ++query) {

@@ -105,6 +105,11 @@ private:
                 if (split.over == SplitOver::Slices
                     && (runsOnce || split.dimension == m_plan.batch.operatorDimension[o]))
                     return fail(-1, local.name + " is cut into slices of what has none");
+                if (split.over == SplitOver::Lanes
+                    && (runsOnce
+                        || (split.kind == SplitKind::Dimension
+                            && split.dimension != m_plan.batch.operatorDimension[o])))
+                    return fail(-1, local.name + " has lanes, which are of the batch of what runs in passes");
             }
             if (at(partCount(partition) / unitParts(partition)) != m_plan.placement[o].size())
                 return fail(-1, local.name + " does not have one device per part");
@@ -193,6 +198,8 @@ private:
                     device, std::string("a ") + nameOf(segment.kind) + " segment has no stage of the plan");
             if (segment.slice < 0 || (segment.slice > 0 && !isPass(segment.kind)))
                 return fail(device, std::string("a ") + nameOf(segment.kind) + " segment has no slices");
+            if (segment.lane < 0 || (segment.lane > 0 && !isPass(segment.kind)))
+                return fail(device, std::string("a ") + nameOf(segment.kind) + " segment has no lanes");
             std::array<const Instruction *, kQueueCount> before{}; // by queue
             for (const Instruction &instruction : segment.instructions) {
                 std::string reason = checkInstruction(device, instruction);
@@ -203,6 +210,8 @@ private:
                 before[static_cast<std::size_t>(queueOf(instruction))] = &instruction;
                 if (reason.empty() && instruction.kind == InstructionKind::Kernel)
                     reason = checkSegment(segment.kind, instruction);
+                if (reason.empty() && instruction.kind == InstructionKind::Kernel)
+                    reason = checkLane(segment, instruction);
                 if (reason.empty() && instruction.kind == InstructionKind::Kernel && !instruction.recompute)
                     reason = checkSlice(segment, instruction);
                 if (reason.empty() && isMessage(instruction.kind) && !tags.insert(instruction.tag).second)
@@ -434,6 +443,16 @@ private:
             && (!isWithin(instruction.peer.index, m_plan.devices.size()) || instruction.peer.index == device))
             return "a send or receive names no other device";
         return {};
+    }
+
+    /// So do they lanes.
+    std::string checkLane(const Segment &segment, const Instruction &instruction) const
+    {
+        const Partition &partition = m_plan.partitions[at(instruction.op.index)];
+        if (laneCount(partition) == 1 || laneOf(partition, instruction.part) == segment.lane)
+            return {};
+        return "lane " + std::to_string(laneOf(partition, instruction.part)) + " of "
+            + m_graph.at(instruction.op).name + " runs in a segment of lane " + std::to_string(segment.lane);
     }
 
     /// Views tell slices apart by the segment.

@@ -75,6 +75,14 @@ TEST_F(Cli, InfoNamesWhatScriptsRelyOn)
     EXPECT_TRUE(json["not_annotated"].empty());
 }
 
+TEST_F(Cli, LossesThatAreNoNumbersDoNotEndARun)
+{
+    const Outcome outcome =
+        said(std::string("run ") + kModel + " --random-weights 1 --steps 4 --learning-rate 1e30");
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    EXPECT_NE(outcome.output.find("step 4: "), std::string::npos) << outcome.output;
+}
+
 TEST_F(Cli, APlanGoesFromSolveToVerifySimulateExportAndRun)
 {
     const Outcome solved = run(std::string("solve ") + kModel
@@ -212,7 +220,7 @@ TEST_F(Cli, EveryRowIsRecognisedAsARow)
             << word << ": " << outcome.output;
         ++count;
     }
-    EXPECT_EQ(count, 25) << expected;
+    EXPECT_EQ(count, 26) << expected;
 }
 
 TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)

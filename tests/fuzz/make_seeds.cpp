@@ -9,6 +9,7 @@
 #include "sessions/session_store.h"
 
 #include "tests/engine/frontend/onnx_file.h"
+#include "tests/engine/frontend/pt2_for_tests.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -74,6 +75,15 @@ void writeModels(const fs::path &folder)
     convolution.node("Conv", {"x", "w"}, {"c"}).set("pads", std::vector<std::int64_t>{1, 1, 1, 1});
     convolution.node("MaxPool", {"c"}, {"y"}).set("kernel_shape", std::vector<std::int64_t>{2, 2});
     write(folder / "convolution.onnx", convolution.bytes());
+}
+
+/// An archive of torch.export.save, its program and the list of its weights.
+void writePrograms(const fs::path &folder)
+{
+    write(folder / "linear.pt2", testing_support::zipOf(testing_support::linearMembers()));
+    write(folder / "long.pt2", testing_support::zipOf(testing_support::linearMembers(), true));
+    write(folder / "program.json", testing_support::linearProgram());
+    write(folder / "weights.json", testing_support::linearWeights());
 }
 
 Result<void> writePlansAndTables(const fs::path &root)
@@ -169,6 +179,7 @@ int main(int argc, char **argv)
     }
     const fs::path root = argv[1];
     writeModels(root / "import_onnx");
+    writePrograms(root / "import_pt2");
     for (const auto &done :
         {writePlansAndTables(root), writeArrays(root / "npz"), writeSession(root / "session")}) {
         if (!done) {

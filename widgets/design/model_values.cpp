@@ -33,6 +33,16 @@ std::vector<ValueChange> changeOfOptions(
             change.before = found->second;
         changes.push_back(std::move(change));
     }
+    // What is left to the importer again says so: the session's model may have been opened otherwise.
+    for (const auto &[option, value] : now) {
+        if (!option.starts_with(kStoredOption)
+            || after.storedAs.count(option.substr(kStoredOption.size())) != 0)
+            continue;
+        ValueChange change{std::string(kPrefix) + option, {}, std::string(kStoredByRule)};
+        if (const auto found = state.values.find(change.name); found != state.values.end())
+            change.before = found->second;
+        changes.push_back(std::move(change));
+    }
     return changes;
 }
 

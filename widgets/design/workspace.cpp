@@ -92,6 +92,7 @@ void Workspace::openModel(const ModelSource &source, bool keepRows)
         const ModelOptions given = std::exchange(wanted.options, kept);
         if (source.source != m_model->source.source) {
             wanted.options.dimensions = given.dimensions;
+            wanted.options.storedAs = given.storedAs;
             wanted.options.lossOutput = given.lossOutput;
         }
     }

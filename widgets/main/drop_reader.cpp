@@ -52,18 +52,20 @@ Dropped readDroppedFile(const QString &path)
     if (!info.exists())
         return unsupported(DropTexts::tr("%1 is not there any more.").arg(name));
     if (info.isDir())
-        return unsupported(
-            DropTexts::tr("%1 is a folder; drop one .onnx file, one session, or a text file with rows.")
-                .arg(name));
+        return unsupported(DropTexts::tr(
+            "%1 is a folder; drop one model (.onnx, .pt2), one session, or a text file with rows.")
+                               .arg(name));
     Dropped dropped;
     dropped.path = path;
     if (looksLikeSession(path.toStdString())) {
         dropped.kind = DropKind::Session;
         return dropped;
     }
-    if (info.suffix().compare(QLatin1String("onnx"), Qt::CaseInsensitive) == 0) {
-        dropped.kind = DropKind::Model;
-        return dropped;
+    for (const char *suffix : {"onnx", "pt2"}) {
+        if (info.suffix().compare(QLatin1String(suffix), Qt::CaseInsensitive) == 0) {
+            dropped.kind = DropKind::Model;
+            return dropped;
+        }
     }
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly))
@@ -71,7 +73,8 @@ Dropped readDroppedFile(const QString &path)
     const QByteArray head = file.read(4096);
     if (head.contains('\0'))
         return unsupported(
-            DropTexts::tr("%1 is neither an .onnx model, nor a session, nor a text with rows.").arg(name));
+            DropTexts::tr("%1 is neither a model (.onnx, .pt2), nor a session, nor a text with rows.")
+                .arg(name));
     if (head.trimmed().startsWith('{') && head.contains("\"planloom-cluster\"")) {
         dropped.kind = DropKind::Cluster;
         return dropped;
@@ -109,7 +112,7 @@ Dropped readDrop(const QMimeData &data)
     }
     if (data.hasText() && !data.text().trimmed().isEmpty())
         return rowsFrom(data.text(), DropTexts::tr("The dropped text"));
-    return unsupported(DropTexts::tr("Drop an .onnx file, a session, or rows as text."));
+    return unsupported(DropTexts::tr("Drop a model (.onnx, .pt2), a session, or rows as text."));
 }
 
 } // namespace planloom

@@ -11,7 +11,7 @@ namespace planloom {
 
 /// What a dropped thing is good for.
 enum class DropKind : std::uint8_t {
-    Model, ///< An .onnx file.
+    Model, ///< An .onnx or .pt2 file.
     Session,
     Cluster, ///< A cluster file.
     Rows, ///< Text that holds rows of a constraint table.

@@ -193,6 +193,10 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
         sheet.row(tr("Ring"),
             tr("keys and values go round %1 devices, a part in each turn")
                 .arg(decision.partition.splits.back().parts));
+    if (laneCount(decision.partition) > 1)
+        sheet.row(tr("Lanes"),
+            tr("%1, each with a copy of the weights and its share of every micro-batch")
+                .arg(laneCount(decision.partition)));
     if (sliceCount(decision.partition) > 1)
         sheet.row(tr("Slices"),
             tr("%1, which run through the stages one behind another").arg(sliceCount(decision.partition)));

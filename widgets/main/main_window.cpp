@@ -214,6 +214,7 @@ void MainWindow::buildCentre()
     connectCanvases();
     connect(m_start, &StartPage::sampleChosen, this, &MainWindow::openSample);
     connect(m_start, &StartPage::openAsked, this, &MainWindow::openDialog);
+    connect(m_start, &StartPage::exportHelpAsked, this, &MainWindow::exportHelp);
     connect(m_start, &StartPage::specEntered, this, &MainWindow::openHere);
     connect(m_start, &StartPage::sessionChosen, this, &MainWindow::openHere);
     connect(m_start, &StartPage::locateAsked, this, &MainWindow::locate);

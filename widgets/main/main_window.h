@@ -218,10 +218,12 @@ private:
     void shareCanvasKeys();
     // main_window_files.cpp: files in and out
     void openDialog();
+    void exportHelp();
     void importModelDialog();
     void importRowsDialog();
     void clusterDialog();
     void modelOptionsDialog();
+    void storedTensorsDialog();
     void openCluster(const QString &path);
     void importRows(const QString &text, const QString &name);
     void saveCopyAs();

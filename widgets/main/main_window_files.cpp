@@ -20,10 +20,12 @@
 #include "widgets/design/cluster_values.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/data_export.h"
+#include "widgets/main/export_help.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/model_options_dialog.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/recent_list.h"
+#include "widgets/main/stored_tensors_dialog.h"
 
 #include <nlohmann/json.hpp>
 
@@ -76,8 +78,15 @@ void MainWindow::askFile(const QString &title, const QString &filter, const QStr
 void MainWindow::openDialog()
 {
     askFile(tr("Open a model or a session"),
-        tr("Models and sessions (*.onnx *.%1);;All files (*)").arg(QLatin1String(kSessionSuffix)), {}, false,
-        [this](const QString &path) { openHere(path); });
+        tr("Models and sessions (*.onnx *.pt2 *.%1);;All files (*)").arg(QLatin1String(kSessionSuffix)), {},
+        false, [this](const QString &path) { openHere(path); });
+}
+
+void MainWindow::exportHelp()
+{
+    auto *dialog = new ExportHelp(this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
 }
 
 void MainWindow::locate(const QString &missing)
@@ -92,8 +101,8 @@ void MainWindow::locate(const QString &missing)
 
 void MainWindow::importModelDialog()
 {
-    askFile(tr("Import a model; rows are bound to it by name"), tr("Models (*.onnx);;All files (*)"), {},
-        false, [this](const QString &path) {
+    askFile(tr("Import a model; rows are bound to it by name"), tr("Models (*.onnx *.pt2);;All files (*)"),
+        {}, false, [this](const QString &path) {
             m_openingName = QFileInfo(path).fileName();
             m_workspace.openModel({path.toStdString(), {}, {}}, m_workspace.model() != nullptr);
         });
@@ -124,6 +133,14 @@ void MainWindow::modelOptionsDialog()
     auto *dialog = new ModelOptionsDialog(m_workspace.modelOptions(), this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &ModelOptionsDialog::chosen, &m_workspace, &Workspace::setModelOptions);
+    dialog->open();
+}
+
+void MainWindow::storedTensorsDialog()
+{
+    auto *dialog = new StoredTensorsDialog(*m_workspace.model()->graph, m_workspace.modelOptions(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &StoredTensorsDialog::chosen, &m_workspace, &Workspace::setModelOptions);
     dialog->open();
 }
 

@@ -112,6 +112,9 @@ void MainWindow::buildFileMenu()
     m_commands->enableWhile(
         add("file.modelOptions", tr("Mo&del Options…"), {}, [this] { modelOptionsDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
+    m_commands->enableWhile(
+        add("file.storedTensors", tr("Para&meters and Constants…"), {}, [this] { storedTensorsDialog(); }),
+        [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     menu->addSeparator();
     add("file.close", tr("&Close"), {QKeySequence(Qt::CTRL | Qt::Key_W)}, [this] { close(); });
     add("file.quit", tr("&Quit"), {QKeySequence(Qt::CTRL | Qt::Key_Q)},
@@ -204,6 +207,8 @@ void MainWindow::buildHelpMenu()
             tr("Sample: %1").arg(QString::fromStdString(sample.title)), {}, nullptr, this,
             [this, sample] { openSample(sample); }));
     }
+    menu->addAction(m_commands->add(
+        "help.pytorch", tr("Model from &PyTorch"), {}, nullptr, this, [this] { exportHelp(); }));
     menu->addAction(
         m_commands->add("help.about", tr("&About Planloom"), {}, "info", this, [this] { about(); }));
 }

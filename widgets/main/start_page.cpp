@@ -247,8 +247,15 @@ StartPage::StartPage(RecentList *recent, QWidget *parent)
     make->setAccessibleName(tr("Create from the zoo"));
     row->addWidget(make);
     layout->addLayout(row);
-    layout->addWidget(label(
-        tr("You can also drop an .onnx file or a session anywhere on this window."), 0.95, true, column));
+    layout->addWidget(
+        label(tr("Models are ONNX files (.onnx) and programs of torch.export.save (.pt2). You can "
+                 "also drop one, or a session, anywhere on this window."),
+            0.95, true, column));
+    auto *fromPyTorch = new QPushButton(tr("How do I get a file of my PyTorch model?"), column);
+    fromPyTorch->setFlat(true);
+    fromPyTorch->setAccessibleName(tr("Model from PyTorch"));
+    layout->addWidget(fromPyTorch, 0, Qt::AlignLeft);
+    connect(fromPyTorch, &QPushButton::clicked, this, &StartPage::exportHelpAsked);
 
     m_recentPart->setParent(column);
     auto *recentLayout = new QVBoxLayout(m_recentPart);

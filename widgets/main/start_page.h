@@ -87,6 +87,7 @@ Q_SIGNALS:
     /// A missing session: the person wants to say where it is now.
     void locateAsked(const QString &path);
     void openAsked();
+    void exportHelpAsked();
     void specEntered(const QString &spec);
 
 private:

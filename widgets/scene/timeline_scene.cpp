@@ -51,19 +51,34 @@ private:
     std::map<std::int32_t, DecidedBy> m_known; ///< By segment.
 };
 
+/// The stages whose passes are several blocks.
+struct StagesInParts {
+    std::set<StageId> sliced{};
+    std::set<StageId> inLanes{}; ///< A device has one lane of a stage, mostly.
+};
+
+StagesInParts stagesInParts(const ExecutionPlan &plan)
+{
+    StagesInParts stages;
+    for (const DeviceProgram &device : plan.devices)
+        for (const Segment &segment : device.segments) {
+            if (segment.slice > 0)
+                stages.sliced.insert(segment.stage);
+            if (segment.lane > 0)
+                stages.inLanes.insert(segment.stage);
+        }
+    return stages;
+}
+
 /// Cuts the compute spans of a lane where they change from one block to another, and puts the pieces of each
 /// block together: a step runs a segment once for each micro-batch, so they are one run of it.
 ///
 ///     spans    b b b r b b r b o o
 ///     pieces   [B3 ] R [B3] R B3 [O ]
 ///     blocks   [B3           ...] [O ]     and each R, within the time of B3
-void cutIntoBlocks(const TimelineScene &scene, DeviceLane &lane)
+void cutIntoBlocks(const TimelineScene &scene, const StagesInParts &stages, DeviceLane &lane)
 {
     LeastDecided least(scene.decidedBy);
-    std::set<StageId> sliced;
-    for (const Segment &segment : scene.plan->devices[static_cast<std::size_t>(lane.device.index)].segments)
-        if (segment.slice > 0)
-            sliced.insert(segment.stage);
     const SpanColumns &spans = scene.timeline->spans;
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> known; // segment, micro-batch
     for (std::size_t row = lane.compute.begin; row < lane.compute.end; ++row) {
@@ -79,8 +94,9 @@ void cutIntoBlocks(const TimelineScene &scene, DeviceLane &lane)
                 TimelineBlock block{spans.start[row], end, found ? found->kind : SegmentKind::Forward,
                     found ? found->stage : StageId{}, spans.microBatch[row], {row, row + 1}};
                 block.segment = spans.segment[row];
-                if (found && isPass(found->kind) && sliced.contains(found->stage))
-                    block.slice = found->slice;
+                if (found && isPass(found->kind))
+                    block.part = {stages.inLanes.contains(found->stage) ? found->lane : -1,
+                        stages.sliced.contains(found->stage) ? found->slice : -1};
                 if (found)
                     block.decidedBy = least.of(block.segment, *found);
                 lane.blocks.push_back(block);
@@ -133,7 +149,7 @@ WarmUp warmUpOf(const DeviceLane &lane)
             warmUp.stage = block.stage;
             warmUp.begin = block.begin;
         }
-        if (block.slice <= 0) // micro-batches count, not their slices
+        if (block.part.slice <= 0) // micro-batches count, not their slices
             ++warmUp.count;
         if (warmUp.count == 1)
             warmUp.each += block.end - block.begin;
@@ -269,7 +285,7 @@ std::int32_t replicaOf(const ExecutionPlan &plan, std::size_t device)
     return found == group.end() ? -1 : static_cast<std::int32_t>(found - group.begin());
 }
 
-DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
+DeviceLane laneOf(const TimelineScene &scene, const StagesInParts &stages, std::int32_t device)
 {
     const Timeline &timeline = *scene.timeline;
     const std::size_t d = static_cast<std::size_t>(device);
@@ -280,7 +296,7 @@ DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
         lane.compute = {begin, end};
     }
     lane.tracks = tracksOf(scene, d);
-    cutIntoBlocks(scene, lane);
+    cutIntoBlocks(scene, stages, lane);
     if (d < timeline.memory.size()) {
         // Devices of one class share their curve.
         const auto same = std::find_if(scene.lanes.begin(), scene.lanes.end(),
@@ -303,9 +319,10 @@ DeviceLane laneOf(const TimelineScene &scene, std::int32_t device)
 
 void makeLanes(TimelineScene &scene)
 {
+    const StagesInParts stages = stagesInParts(*scene.plan);
     scene.lanes.reserve(scene.plan->devices.size());
     for (std::size_t device = 0; device < scene.plan->devices.size(); ++device)
-        scene.lanes.push_back(laneOf(scene, static_cast<std::int32_t>(device)));
+        scene.lanes.push_back(laneOf(scene, stages, static_cast<std::int32_t>(device)));
 }
 
 } // namespace

@@ -26,7 +26,7 @@ struct TimelineBlock {
     std::int32_t microBatch = 0;
     LaneRows rows{}; ///< From its first span to behind its last.
     std::int32_t segment = -1; ///< Index into the device's segments.
-    std::int32_t slice = -1; ///< Of its stage; -1 where the device has no slices of it.
+    BlockPart part{}; ///< Its lane and slice; none where its stage has no several.
     bool interrupted = false; ///< Spans of other blocks are among `rows`.
     DecidedBy decidedBy = DecidedBy::Default; ///< The least of its operators.
     friend bool operator==(const TimelineBlock &, const TimelineBlock &) = default;

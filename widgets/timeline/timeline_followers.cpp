@@ -16,12 +16,12 @@ constexpr int kMostTries = 6; ///< Rows that are tried at once: each may take a 
 
 auto keyOf(const BlockRef &block)
 {
-    return std::tuple(block.stage.index, block.direction, block.microBatch);
+    return std::tuple(block.stage.index, block.direction, block.microBatch, block.part);
 }
 
 bool sameKind(const BlockRef &a, const BlockRef &b)
 {
-    return a.stage == b.stage && a.direction == b.direction;
+    return a.stage == b.stage && a.direction == b.direction && a.part == b.part;
 }
 
 /// The operators that run in a block, each once, in the order of their first parts.
@@ -256,7 +256,9 @@ Proposal blockBefore(const GestureContext &context, const BlockRef &x, const Blo
                             {.first = operatorsOf(context, x),
                                 .second = operatorsOf(context, y),
                                 .microBatchOffset = y.microBatch - x.microBatch,
-                                .microBatch = onlyThis ? x.microBatch : -1})
+                                .microBatch = onlyThis ? x.microBatch : -1,
+                                .part = x.part,
+                                .secondPart = y.part})
                                        : proposeBlockOrder(context, x, y, onlyThis);
     const bool replaces = std::any_of(proposal.edit.splices.begin(), proposal.edit.splices.end(),
         [](const TableSplice &splice) { return !splice.removed.empty(); });

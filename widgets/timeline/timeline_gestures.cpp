@@ -45,7 +45,8 @@ const TimelineBlock *blockOf(const TimelineCanvas &canvas, const TimelineHit &hi
 
 BlockRef refOf(const TimelineBlock &block)
 {
-    return {block.stage, isBackward(block.kind) ? Direction::Backward : Direction::Forward, block.microBatch};
+    return {block.stage, isBackward(block.kind) ? Direction::Backward : Direction::Forward, block.microBatch,
+        block.part};
 }
 
 void TimelineGestures::setHost(GestureHost *host)

@@ -42,7 +42,8 @@ Proposal holdingBlock(const GestureContext &context, const DeviceLane &lane, std
         return base;
     const BlockRef moved = refOf(lane.blocks[own]);
     const BlockRef other = refOf(*neighbour);
-    if (moved.stage == other.stage && moved.direction == other.direction)
+    if (moved.stage == other.stage && moved.direction == other.direction
+        && moved.part.lane == other.part.lane)
         return base; // the micro-batches of a block run in their order
     return withOther(context, base, earlier, labelOf(*neighbour), [&](const GestureContext &after) {
         return earlier ? blockBefore(after, other, moved, onlyThis)

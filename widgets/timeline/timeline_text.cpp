@@ -91,10 +91,22 @@ std::string bucketOf(const DeviceProgram &program, const Segment &segment)
 
 } // namespace
 
+std::string labelOf(const BlockPart &part)
+{
+    constexpr std::int32_t kLetters = 26;
+    std::string label;
+    if (part.lane >= kLetters)
+        label += static_cast<char>('a' + part.lane / kLetters - 1);
+    if (part.lane >= 0)
+        label += static_cast<char>('a' + part.lane % kLetters);
+    if (part.slice >= 0)
+        label += "." + std::to_string(part.slice);
+    return label;
+}
+
 std::string labelOf(const TimelineBlock &block)
 {
-    const std::string number = std::to_string(block.microBatch)
-        + (block.slice < 0 ? std::string{} : "." + std::to_string(block.slice));
+    const std::string number = std::to_string(block.microBatch) + labelOf(block.part);
     switch (block.kind) {
     case SegmentKind::Prologue:
         return "Once";
@@ -287,6 +299,10 @@ std::vector<FactLine> factsOfBlock(const TimelineScene &scene, const DeviceLane 
 {
     const TimelineBlock &of = lane.blocks[block];
     std::vector<FactLine> facts{{{}, labelOf(of), -1}, {"Runs", wordOf(of.kind), -1}};
+    if (of.part.lane >= 0)
+        facts.push_back({"Lane", std::to_string(of.part.lane), -1});
+    if (of.part.slice >= 0)
+        facts.push_back({"Slice", std::to_string(of.part.slice), -1});
     if (of.isOrdered() && scene.plan->microBatches > 1) {
         facts.push_back({"Micro-batch", indexAmong(of.microBatch, scene.plan->microBatches), -1});
     }
@@ -327,8 +343,10 @@ std::string sentenceOf(const TimelineScene &scene, const DeviceLane &lane, std::
     std::string sentence = wordOf(of.kind);
     if (of.isOrdered())
         sentence += " of micro-batch " + std::to_string(of.microBatch);
-    if (of.slice >= 0)
-        sentence += ", slice " + std::to_string(of.slice);
+    if (of.part.slice >= 0)
+        sentence += ", slice " + std::to_string(of.part.slice);
+    if (of.part.lane >= 0)
+        sentence += ", lane " + std::to_string(of.part.lane);
     if (of.stage.valid())
         sentence += ", stage " + std::to_string(of.stage.index);
     return sentence + " on " + deviceWord(scene.cluster) + " " + std::to_string(lane.device.index) + ", "

@@ -26,6 +26,10 @@ struct InterleaveRule {
     std::int32_t stage = -1; ///< Of `first`; -1 means every stage, each with itself.
     std::int32_t secondStage = -1; ///< Of `second`; -1 if and only if `stage` is.
     std::int32_t microBatchOffset = 0;
+    /// Of the stages that run in lanes: those that are paired; -1 for every lane of `first` with that of
+    /// `second` on its devices.
+    std::int32_t lane = -1;
+    std::int32_t secondLane = -1;
     friend bool operator==(const InterleaveRule &, const InterleaveRule &) = default;
 };
 

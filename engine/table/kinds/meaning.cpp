@@ -66,6 +66,8 @@ std::optional<Aspect> clashOf(const OperatorMeaning &a, const OperatorMeaning &b
         return Aspect::Coshard;
     if (intersection(a.slices, b.slices).isEmpty())
         return Aspect::Slices;
+    if (a.lanes && b.lanes && *a.lanes != *b.lanes)
+        return Aspect::Lanes;
     if (intersection(a.stage, b.stage).isEmpty())
         return Aspect::Stage;
     // What is recomputed together is a group; an operator is in one.

@@ -46,7 +46,8 @@ enum class Aspect : std::uint8_t {
     Precision,
     Attention,
     WeightVersions,
-    Slices
+    Slices,
+    Lanes
 };
 
 /// The splits allowed along one axis of the mesh.
@@ -66,7 +67,8 @@ struct OperatorMeaning {
     AllowedPlaceSnapshot place{}; ///< op-assign; null is anywhere. Shared: the devices may be many thousands.
     Allowed<Split> coshard{}; ///< Parts on one device, one after the other.
     std::optional<bool> coshardKeeps{}; ///< Whether those parts keep what their backward operators read.
-    Allowed<Split> slices{}; ///< Of its stage: see plan/slices.h.
+    Allowed<Split> slices{}; ///< Of its stage: see plan/block_places.h.
+    std::optional<LanesRule> lanes{}; ///< Of its stage: see plan/block_places.h.
     Allowed<std::int32_t> stage{};
     std::optional<RecomputePer> recompute{};
     std::optional<OptimizerShardingRule> sharding{};
@@ -162,6 +164,15 @@ template<> struct RuleMeaning<SliceRule> {
         const RowSetting &setting, const SliceRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const SliceRule &rule, OperatorId op);
+};
+template<> struct RuleMeaning<LanesRule> {
+    static constexpr bool sameForAll = true;
+    static Result<void> check(const RowSetting &setting, const LanesRule &rule);
+    /// Passes by what runs once per step.
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const LanesRule &rule, const std::vector<OperatorId> &selected);
+    static Result<std::optional<OperatorMeaning>> of(
+        const RowSetting &setting, const LanesRule &rule, OperatorId op);
 };
 template<> struct RuleMeaning<OpAssignRule> {
     static constexpr bool sameForAll = true;

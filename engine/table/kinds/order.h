@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/table/kinds/block_part.h"
 #include "engine/table/kinds/rule_traits.h"
 #include "engine/table/selector.h"
 
@@ -13,6 +14,11 @@ struct OpOrderRule {
     /// Of the row's selection: only this one, from 0; -1 means all. Operators of one block (stage and
     /// direction) run in one order for every micro-batch, which such a row then decides for all of them.
     std::int32_t microBatch = -1;
+    /// Which blocks of the row's selection, where its stage runs in lanes or slices, and which of `second`.
+    /// Without lanes, what runs in as many on either side is ordered lane by lane; otherwise all that is
+    /// named with all.
+    BlockPart part{};
+    BlockPart secondPart{};
     friend bool operator==(const OpOrderRule &, const OpOrderRule &) = default;
 };
 

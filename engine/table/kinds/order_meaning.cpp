@@ -23,7 +23,7 @@ Result<RuleMeaning<OpOrderRule>::Sides> RuleMeaning<OpOrderRule>::of(const RowSe
                 + std::to_string(last + 1) + ", numbered from 0",
             "", ""};
     }
-    if (rule.microBatchOffset > 0)
+    if (rule.microBatchOffset > 0 || rule.part != rule.secondPart)
         return sides;
     std::vector<OperatorId> common;
     if (sides.paired()) {

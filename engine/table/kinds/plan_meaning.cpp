@@ -123,7 +123,8 @@ Result<std::vector<std::pair<std::int32_t, std::int32_t>>> RuleMeaning<Interleav
     if (std::abs(rule.microBatchOffset) >= microBatches)
         return invalidRule("no two micro-batches are " + std::to_string(std::abs(rule.microBatchOffset))
             + " apart: the plan has " + std::to_string(microBatches));
-    if (rule.microBatchOffset == 0 && rule.first == rule.second && rule.stage == rule.secondStage)
+    if (rule.microBatchOffset == 0 && rule.first == rule.second && rule.stage == rule.secondStage
+        && rule.lane == rule.secondLane)
         return invalidRule("a block cannot run beside itself");
     if (rule.stage >= 0)
         return std::vector{std::pair(rule.stage, rule.secondStage)};

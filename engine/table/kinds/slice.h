@@ -7,7 +7,7 @@ namespace planloom {
 
 /// Runs the selected operators of a stage in slices along a dimension, the sequence for example: each slice
 /// is a block of its own, so that the next stage begins with the first while this one runs the second
-/// (TeraPipe, arXiv:2102.07988; engine/plan/slices.h).
+/// (TeraPipe, arXiv:2102.07988; engine/plan/block_places.h).
 struct SliceRule {
     DimensionRef dimension{};
     std::int32_t parts = 2;

@@ -12,6 +12,7 @@ ModelOptions unusual()
     ModelOptions options;
     options.lossOutput = "total";
     options.dimensions = {{"batch", 8}, {"image.0", 3}};
+    options.storedAs = {{"h.0.w", StoredAs::Constant}, {"val_1", StoredAs::Parameter}};
     options.inference = true;
     options.optimizer = Optimizer::Sgd;
     options.learningRate = 0.1;
@@ -22,8 +23,9 @@ ModelOptions unusual()
 TEST(ModelOptions, GoToASessionAndBack)
 {
     EXPECT_EQ(valuesOf(unusual()),
-        (Values{{"loss", "total"}, {"dim.batch", "8"}, {"dim.image.0", "3"}, {"inference", "1"},
-            {"optimizer", "sgd"}, {"learning-rate", "0.1"}, {"weight-decay", "1e-30"}}));
+        (Values{{"loss", "total"}, {"dim.batch", "8"}, {"dim.image.0", "3"}, {"stored.h.0.w", "constant"},
+            {"stored.val_1", "parameter"}, {"inference", "1"}, {"optimizer", "sgd"}, {"learning-rate", "0.1"},
+            {"weight-decay", "1e-30"}}));
     EXPECT_TRUE(valuesOf({}).empty());
     for (const ModelOptions &options : {ModelOptions{}, unusual()}) {
         const auto back = modelOptionsOf(valuesOf(options));
@@ -58,6 +60,8 @@ TEST(ModelOptions, SayWhatIsWrong)
         {{{"dim.batch", "0"}}, "--dim"},
         {{{"dim.batch", "4x"}}, "--dim"},
         {{{"dim.", "4"}}, "--dim."},
+        {{{"stored.w", "weight"}}, "--stored"},
+        {{{"stored.", "parameter"}}, "--stored."},
         {{{"inference", "yes"}}, "--inference"},
         {{{"optimizer", "adam"}}, "--optimizer"},
         {{{"learning-rate", "-1"}}, "--learning-rate"},
@@ -72,6 +76,14 @@ TEST(ModelOptions, SayWhatIsWrong)
         EXPECT_EQ(options.error().where, where);
         EXPECT_FALSE(options.error().message.empty());
     }
+}
+
+TEST(ModelOptions, LeaveTensorsToTheImporterWhereTheySaySo)
+{
+    const auto options = modelOptionsOf({{"stored.w", "by-rule"}, {"stored.v", "buffer"}});
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->storedAs, (std::map<std::string, StoredAs>{{"v", StoredAs::Buffer}}));
+    EXPECT_EQ(describe(*options), "v as buffer");
 }
 
 TEST(ModelOptions, DescribeWhatIsUnusual)

@@ -288,6 +288,42 @@ std::vector<WrittenAttention> writtenAttentions()
                 return w.product(kept, w.v());
             },
             "scale 1 | bool[5 6]"},
+        {"soft-capped, then masked", // Gemma 2
+            [](AttentionText &w) {
+                const TensorId part = w.b.one(Div, {w.times(w.scores(), 0.5F), w.b.scalar(0.75F)});
+                const TensorId capped = w.times(w.b.one(Tanh, {part}), 0.75F);
+                return w.weigh(w.b.one(Add, {capped, w.input("m", DataType::Float32, {2, 1, 1, 6})}));
+            },
+            "scale 0.5 softcap 0.75 | float32[2 1 1 6]"},
+        {"soft-capped at one", [](AttentionText &w) { return w.weigh(w.b.one(Tanh, {w.scores()})); },
+            "scale 1 softcap 1 |"},
+        {"soft-capped with scaled queries",
+            [](AttentionText &w) {
+                const TensorId q = w.times(w.q(), 0.5F);
+                const TensorId scores = w.product(q, w.turned(w.k(), {0, 1, 3, 2}));
+                const TensorId capped = w.times(w.b.one(Tanh, {w.times(scores, 2.0F)}), 0.5F);
+                const TensorId mask = w.input("m", DataType::Bool, {5, 6});
+                return w.weigh(w.b.one(Where, {mask, capped, w.b.scalar(kNever)}));
+            },
+            "scale 0.5 softcap 0.5 | bool[5 6]"},
+        {"ALiBi", // slopes of heads times distances, and what hides the keys behind
+            [](AttentionText &w) {
+                const TensorId distance = w.input("d", DataType::Float32, {1, 1, 6});
+                const TensorId bias = w.b.one(Mul, {w.b.weight("slopes", {4, 1, 1}), distance});
+                const TensorId added = w.numbers(
+                    {1, 1, 5, 6}, [](std::int64_t i) { return columnOf(i) <= rowOf(i) + 1 ? 0 : kNever; });
+                return w.weigh(w.b.one(Add, {w.b.one(Add, {w.times(w.scores(), 0.5F), bias}), added}));
+            },
+            "causal 1 offset 1 scale 0.5 | float32[4 1 6]"},
+        {"relative bias of an embedding", // T5: unscaled, with a table of biases by distance
+            [](AttentionText &w) {
+                const TensorId buckets = w.input("buckets", DataType::Int64, {5, 6});
+                const TensorId table = w.b.weight("table", {3, 4});
+                const TensorId bias = w.b.one(Embedding, {table, buckets});
+                const TensorId heads = w.b.reshape(w.turned(bias, {2, 0, 1}), {1, 4, 5, 6});
+                return w.weigh(w.b.one(Add, {w.scores(), heads}));
+            },
+            "scale 1 | float32[1 4 5 6]"},
         {"dropout", [](AttentionText &w) { return w.product(w.drop(w.softmax(w.scores())), w.v()); },
             "dropout 0.4 scale 1 seed 9 |"},
         {"matrices in a batch",
@@ -412,7 +448,15 @@ std::vector<WrittenAttention> writtenAttentions()
                 return w.product(w.softmax(w.product(w.q(), k)), w.v({1, 1, 6, 2}));
             },
             ""},
-        {"squashed scores", [](AttentionText &w) { return w.weigh(w.b.one(Tanh, {w.scores()})); }, ""},
+        {"scores squashed twice",
+            [](AttentionText &w) { return w.weigh(w.b.one(Tanh, {w.b.one(Tanh, {w.scores()})})); }, ""},
+        {"masked, then soft-capped",
+            [](AttentionText &w) {
+                const TensorId masked =
+                    w.b.one(Add, {w.scores(), w.input("m", DataType::Float32, {2, 1, 1, 6})});
+                return w.weigh(w.b.one(Tanh, {masked}));
+            },
+            ""},
     };
 }
 

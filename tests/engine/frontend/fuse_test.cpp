@@ -270,6 +270,20 @@ const std::vector<Pattern> &patterns()
                 return b.one(Add, {b.one(Mul, {b.buffer("sin", {3, 4}), rotated(b, x, true)}), straight});
             },
             {Rotary}},
+        {"rotary of neighbours", // GPT-J
+            [](GraphBuilder &b, TensorId x) {
+                const auto column = [&](std::int64_t first, bool negative) {
+                    const TensorId part = b.one(Slice, {x},
+                        attributesOf({{"starts", Integers{0, 0, first}}, {"steps", Integers{1, 1, 2}}}), {},
+                        {{DataType::Float32, {2, 3, 2}}});
+                    return b.reshape(negative ? b.one(Neg, {part}) : part, {2, 3, 2, 1});
+                };
+                const TensorId stack =
+                    b.one(Concat, {column(1, true), column(0, false)}, attributesOf({{"axis", 3}}));
+                const TensorId turned = b.one(Mul, {b.reshape(stack, {2, 3, 4}), b.buffer("sin", {3, 4})});
+                return b.one(Add, {b.one(Mul, {x, b.buffer("cos", {3, 4})}), turned});
+            },
+            {Rotary}},
         {"embedding",
             [](GraphBuilder &b, TensorId x) {
                 const TensorId rows =

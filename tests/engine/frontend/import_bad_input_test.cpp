@@ -4,6 +4,7 @@
 #include "engine/frontend/import_onnx.h"
 
 #include "tests/engine/frontend/onnx_file.h"
+#include "tests/engine/frontend/operator_examples.h"
 
 #include <gtest/gtest.h>
 
@@ -283,8 +284,8 @@ TEST(ImportBadInput, TypesThatPlanloomHasNot)
     mentions(refusal(sequence), "a sequence");
     OnnxFile made;
     made.input("x", {2});
-    made.node("SequenceConstruct", {"x"}, {"s"}, "pack");
-    made.node("SequenceLength", {"s"}, {"y"});
+    made.node("Optional", {"x"}, {"s"}, "pack");
+    made.node("OptionalGetElement", {"s"}, {"y"});
     made.output("y");
     EXPECT_EQ(refusal(made).code, ErrorCode::NotSupported);
     OnnxFile mixed;
@@ -333,18 +334,29 @@ TEST(ImportBadInput, AttributesOfTheWrongKindOrValue)
 
 TEST(ImportBadInput, MissingInputsOfEveryOperatorAreNoCrash)
 {
-    for (const char *type : {"Abs", "Add", "Where", "Clip", "Cast", "CastLike", "Pow", "Sum", "Max",
-             "Dropout", "MatMul", "Gemm", "Einsum", "Conv", "ConvTranspose", "MaxPool", "AveragePool",
-             "LpPool", "BatchNormalization", "InstanceNormalization", "LayerNormalization",
-             "GroupNormalization", "LRN", "LpNormalization", "MeanVarianceNormalization",
-             "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", "LSTM", "GRU", "RNN", "ReduceSum",
-             "ReduceMean", "ArgMax", "GlobalAveragePool", "GlobalLpPool", "Softmax", "LogSoftmax", "Hardmax",
-             "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Expand", "Tile", "Concat", "Split",
-             "Slice", "Pad", "Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "OneHot",
-             "TopK", "CumSum", "Trilu", "Resize", "Upsample", "DepthToSpace", "SpaceToDepth",
-             "ReverseSequence", "Constant", "ConstantOfShape", "Shape", "Size", "Range", "EyeLike", "NonZero",
-             "Compress", "If", "Loop", "Identity", "Gelu", "PRelu", "Mod", "BitShift"}) {
+    for (const char *type :
+        {"Abs", "Add", "Where", "Clip", "Cast", "CastLike", "Pow", "Sum", "Max", "Dropout", "MatMul", "Gemm",
+            "Einsum", "Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool", "BatchNormalization",
+            "InstanceNormalization", "LayerNormalization", "GroupNormalization", "LRN", "LpNormalization",
+            "MeanVarianceNormalization", "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", "LSTM",
+            "GRU", "RNN", "ReduceSum", "ReduceMean", "ArgMax", "GlobalAveragePool", "GlobalLpPool", "Softmax",
+            "LogSoftmax", "Hardmax", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Expand",
+            "Tile", "Concat", "Split", "Slice", "Pad", "Gather", "GatherElements", "GatherND",
+            "ScatterElements", "ScatterND", "OneHot", "TopK", "CumSum", "Trilu", "Resize", "Upsample",
+            "DepthToSpace", "SpaceToDepth", "ReverseSequence", "Constant", "ConstantOfShape", "Shape", "Size",
+            "Range", "EyeLike", "NonZero", "Compress", "If", "Loop", "Identity", "Gelu", "PRelu", "Mod",
+            "BitShift", "Attention", "RotaryEmbedding", "TensorScatter", "GridSample", "AffineGrid", "Col2Im",
+            "CenterCropPad", "DequantizeLinear", "QuantizeLinear", "DynamicQuantizeLinear", "BitwiseAnd",
+            "BitwiseNot", "Shrink", "SequenceAt", "SequenceConstruct", "SequenceInsert", "SequenceErase",
+            "SequenceLength", "SplitToSequence", "ConcatFromSequence", "com.microsoft.FusedMatMul",
+            "com.microsoft.QuickGelu", "com.microsoft.SkipLayerNormalization",
+            "com.microsoft.SkipSimplifiedLayerNormalization", "com.microsoft.RotaryEmbedding",
+            "com.microsoft.MultiHeadAttention", "com.microsoft.GroupQueryAttention"}) {
         SCOPED_TRACE(type);
+        const std::string_view written = type;
+        const std::size_t dot = written.rfind('.');
+        const std::string domain(dot == std::string_view::npos ? std::string_view{} : written.substr(0, dot));
+        const std::string name(dot == std::string_view::npos ? written : written.substr(dot + 1));
         for (const std::int64_t opset : {7, 9, 13, 17, 21}) {
             for (int present = 0; present < 8; ++present) {
                 for (const Integers &shape : {Integers{}, Integers{3}, Integers{2, 3, 4}}) {
@@ -357,7 +369,7 @@ TEST(ImportBadInput, MissingInputsOfEveryOperatorAreNoCrash)
                     std::vector<std::string> inputs;
                     for (int i = 0; i < 4; ++i)
                         inputs.push_back((present >> (i % 3) & 1) != 0 ? fillers[(i + present) % 4] : "");
-                    file.node(type, inputs, {"y", "z"}, "node");
+                    file.node(name, inputs, {"y", "z"}, "node").proto->set_domain(domain);
                     file.output("y");
                     const auto graph = importOnnxBytes(file.bytes(), {});
                     if (graph) {
@@ -369,6 +381,37 @@ TEST(ImportBadInput, MissingInputsOfEveryOperatorAreNoCrash)
             }
         }
     }
+}
+
+TEST(ImportBadInput, SequencesInPlaceOfTensorsAreNoCrash)
+{
+    onnx::GraphProto body; // of a Loop that ends at once
+    for (const char *name : {"count", "goes_on", "state"})
+        body.add_input()->set_name(name);
+    for (const char *name : {"goes_on", "state"})
+        body.add_output()->set_name(name);
+    for (const auto &example : testing_support::kOperatorExamples) {
+        SCOPED_TRACE(example.type);
+        for (const char *first : {"s", "x"}) {
+            OnnxFile file(25);
+            file.input("x", {2, 3}).list("none", {0});
+            file.node("SequenceConstruct", {"x", "x"}, {"s"});
+            file.node(example.type, {first, "s", "s"}, {"y", "z"}, "node").set("body", body);
+            file.output("y");
+            const auto graph = importOnnxBytes(file.bytes(), {});
+            if (graph)
+                ASSERT_TRUE(validate(*graph));
+            else
+                ASSERT_NE(graph.error().code, ErrorCode::Internal) << describe(graph.error());
+        }
+    }
+    OnnxFile loop(25);
+    loop.input("x", {2, 3});
+    *loop.graph().add_initializer() = OnnxFile::integers("none", {}, {0});
+    loop.node("SequenceConstruct", {"x", "x"}, {"s"});
+    loop.node("Loop", {"none", "", "s"}, {"y"}, "loop").set("body", body);
+    loop.output("y");
+    EXPECT_EQ(refusal(loop).code, ErrorCode::NotSupported);
 }
 
 TEST(ImportBadInput, DeepNestingAndEndlessLoopsEnd)

@@ -205,11 +205,12 @@ TEST(ImportOnnx, AttentionsOfTheFilesOwn)
         computed(heads, {{2, 0, 0, 0, 0, 2, 0, 0}, {1, 0, 0, 0, 0, 1, 0, 0}, {1, 0, 0, 0, 0, 0, 0, 0}}),
         {near, 0, 0, 0, 1 - near, 0, 0, 0});
 
-    // What it does beyond attending is not computed.
-    OnnxFile capped = attending({1, 2, 2, 1}, {1, 1, 2, 1});
-    capped.node("Attention", {"q", "k", "v"}, {"y"}, "a").set("softcap", 5.0F);
-    OnnxFile::declare(*capped.graph().add_output(), "y", OnnxFile::kFloat, {1, 2, 2, 1});
-    EXPECT_EQ(kinds(imported(capped)), std::vector<std::string>{"Unknown"});
+    // Scores 10 and -10 are capped to 1 and -1.
+    OnnxFile capped = attending({1, 1, 1, 1}, {1, 1, 2, 1});
+    capped.node("Attention", {"q", "k", "v"}, {"y"}, "a").set("softcap", 1.0F);
+    capped.output("y");
+    const double first = 1 / (1 + std::exp(-2 * std::tanh(10.0)));
+    expectNear(computed(imported(capped), {{10}, {1, -1}, {1, 0}}), {first});
 }
 
 TEST(ImportOnnx, MeanCrossEntropyIsSumOverCount)

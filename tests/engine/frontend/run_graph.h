@@ -92,6 +92,10 @@ public:
             return read<double>(bytes, element);
         case DataType::Int64:
             return static_cast<double>(read<std::int64_t>(bytes, element));
+        case DataType::Int32:
+            return read<std::int32_t>(bytes, element);
+        case DataType::UInt8:
+            return read<std::uint8_t>(bytes, element);
         case DataType::Bool:
             return read<std::uint8_t>(bytes, element);
         default:
@@ -112,6 +116,12 @@ public:
             break;
         case DataType::Int64:
             write(bytes, element, static_cast<std::int64_t>(value));
+            break;
+        case DataType::Int32:
+            write(bytes, element, static_cast<std::int32_t>(value));
+            break;
+        case DataType::UInt8:
+            write(bytes, element, static_cast<std::uint8_t>(value));
             break;
         case DataType::Bool:
             write(bytes, element, static_cast<std::uint8_t>(value != 0));

@@ -287,22 +287,65 @@ TEST(Hold, LeavesThePlanAsItIsAndSaysItInRows)
     }
 }
 
-TEST(Hold, LeavesSlicesToTheirRow)
+/// Holds what a selector says, and finds every decision as it was.
+/// @return of them: the partitions
+std::vector<Partition> heldPartitions(const GestureContext &context, const char *selector)
 {
-    const GestureContext context =
-        gpt(2, "mesh tp=2\nsplit all : heads over tp\nslice layer:* : sequence by 2\n");
-    const auto operators = forward(context, "layer:1");
+    const auto operators = forward(context, selector);
     const Proposal proposal = proposeHold(context, operators);
-    ASSERT_FALSE(proposal.refusal);
+    EXPECT_FALSE(proposal.refusal);
     const Plan plan = planAfter(context, proposal);
-    bool sliced = false;
+    std::vector<Partition> partitions;
     for (const OperatorId op : operators) {
         const auto at = static_cast<std::size_t>(op.index);
         EXPECT_EQ(plan.decisions[at].partition, context.plan->decisions[at].partition);
         EXPECT_EQ(plan.decisions[at].devices, context.plan->decisions[at].devices);
-        sliced = sliced || sliceCount(plan.decisions[at].partition) == 2;
+        partitions.push_back(plan.decisions[at].partition);
     }
-    EXPECT_TRUE(sliced);
+    return partitions;
+}
+
+TEST(Hold, LeavesSlicesToTheirRow)
+{
+    const auto held = heldPartitions(
+        gpt(2, "mesh tp=2\nsplit all : heads over tp\nslice layer:* : sequence by 2\n"), "layer:1");
+    EXPECT_TRUE(std::any_of(
+        held.begin(), held.end(), [](const Partition &partition) { return sliceCount(partition) == 2; }));
+}
+
+TEST(Hold, LeavesLanesToTheirRow)
+{
+    for (const char *rows :
+        {"lanes all : 2\nplace all : devices 0,1\n", "mesh way=2\nlanes all : over way\n"}) {
+        SCOPED_TRACE(rows);
+        const auto held = heldPartitions(gpt(2, rows), "all"); // the loss is added up in one lane
+        EXPECT_TRUE(std::any_of(
+            held.begin(), held.end(), [](const Partition &partition) { return laneCount(partition) == 2; }));
+    }
+}
+
+TEST(BlockOrder, NamesTheLanesOfItsBlocks)
+{
+    const GestureContext context = gpt(2,
+        "lanes all : 2\nmicro-batches 2\nstage layer:0 : 0\nplace layer:0 : devices 0,1\nstage layer:1 : 1\n"
+        "place layer:1 : devices 1,0\nschedule 1f1b\n");
+    const BlockRef moved{StageId{0}, Direction::Forward, 1, {.lane = 0}};
+    const BlockRef before{StageId{1}, Direction::Backward, 0, {.lane = 1}};
+    const Proposal proposal = proposeBlockOrder(context, moved, before, false);
+    ASSERT_FALSE(proposal.refusal) << proposal.refusal->message;
+    ASSERT_EQ(proposal.rows.size(), 1U);
+    EXPECT_NE(proposal.rows.front().find(" in lane 0 before "), std::string::npos) << proposal.rows.front();
+    EXPECT_NE(proposal.rows.front().find(" in lane 1 at -1"), std::string::npos) << proposal.rows.front();
+    // The other way round on the same pair: the row gives way.
+    GestureContext after = context;
+    ASSERT_TRUE(after.document.apply(proposal.edit));
+    const Proposal back = proposeBlockOrder(after, before, moved, false);
+    EXPECT_EQ(back.edit.splices.empty(), false);
+    // Micro-batches of one lane run in their order; of the other lane they are blocks of their own.
+    const BlockRef same{StageId{0}, Direction::Forward, 0, {.lane = 0}};
+    EXPECT_TRUE(proposeBlockOrder(context, moved, same, false).refusal.has_value());
+    const BlockRef other{StageId{0}, Direction::Forward, 0, {.lane = 1}};
+    EXPECT_FALSE(proposeBlockOrder(context, moved, other, false).refusal.has_value());
 }
 
 TEST(Free, TakesOperatorsOutOfTheRowsThatSpeakOfThem)

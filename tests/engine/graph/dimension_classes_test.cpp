@@ -244,7 +244,7 @@ const ModelCase kModels[] = {
     {"models-modern/llama_opset23",
         "batch 2 | sequence 12 | heads 2 4 | head-size 12 | hidden 48 | feed-forward 96 | "
         "vocabulary 192"},
-    {"models-modern/lstm_dynamo", "batch 2 | sequence 8 | hidden 32 48 | vocabulary 192"},
+    {"models-modern/lstm_dynamo", "batch 2 | sequence 8 | hidden 32 48 | projection 128 | vocabulary 192"},
     {"models-modern/qwen3_moe_dynamo",
         "batch 2 | sequence 12 | heads 2 4 | head-size 16 | hidden 48 | feed-forward 32 | "
         "projection 64 | vocabulary 192 | expert 4"},

@@ -57,6 +57,7 @@ public:
     {
         return {{DataType::Int64, std::move(shape)}, true, low, high, {}};
     }
+    static ExampleInput absent() { return {{DataType::Float32, {}}, false, 0, 1, {}}; }
     static ExampleInput b(Shape shape) { return {{DataType::Bool, std::move(shape)}, true, 0, 2, {}}; }
     static ExampleInput given(DataType type, Shape shape, std::vector<double> values)
     {
@@ -135,6 +136,8 @@ void addElementwise(Collector &c)
     c.add(BitShift, With{}.text("direction", "LEFT"), {Collector::i({4, 6}, 0, 99), Collector::i({6}, 0, 5)});
     c.add(BitShift, With{}.text("direction", "RIGHT"),
         {Collector::i({4, 6}, 0, 99), Collector::i({4, 1}, 0, 5)});
+    for (const OperatorKind kind : {BitwiseAnd, BitwiseOr, BitwiseXor})
+        c.add(kind, {}, {Collector::i({4, 6}, -99, 99), Collector::i({6}, -99, 99)});
     c.add(PRelu, {}, {c.x({2, 4, 6}), c.x({4, 1})});
     c.add(Where, {}, {Collector::b({4, 1}), c.x({4, 6}), c.x({})});
 }
@@ -282,13 +285,14 @@ void addMovement(Collector &c)
     c.add(Pad, With{}.list("pads", {0, 1, 0, 2}), {c.x({4, 6})});
     c.add(Pad, With{}.list("pads", {0, 2, 0, 1}).text("mode", "reflect"), {c.x({4, 6})});
     c.add(Pad, With{}.list("pads", {0, 2, 0, 3}).text("mode", "edge"), {c.x({4, 6})});
+    c.add(Pad, With{}.list("pads", {0, 7, 0, 8}).text("mode", "wrap"), {c.x({4, 6})});
     c.add(Gather, With{}.integer("axis", 1), {c.x({4, 5, 2}), Collector::i({2, 3}, -5, 5)});
     c.add(Gather, With{}.integer("axis", 0), {c.x({5, 4}), Collector::i({}, 0, 5)});
     c.add(Embedding, {}, {c.x({8, 6}), Collector::i({2, 4}, 0, 8)});
     c.add(GatherElements, With{}.integer("axis", 1), {c.x({4, 6, 2}), Collector::i({4, 3, 2}, -6, 6)});
     c.add(GatherND, With{}.integer("batch_dims", 0), {c.x({3, 4, 6}), Collector::i({2, 4, 2}, 0, 3)});
     c.add(GatherND, With{}.integer("batch_dims", 1), {c.x({2, 4, 6}), Collector::i({2, 3, 1}, -4, 4)});
-    for (const char *reduction : {"none", "add", "mul"}) {
+    for (const char *reduction : {"none", "add", "mul", "max", "min"}) {
         c.add(ScatterElements, With{}.integer("axis", 1).text("reduction", reduction),
             {c.x({2, 5, 4}),
                 Collector::given(
@@ -320,6 +324,22 @@ void addMovement(Collector &c)
                     .reals("scales", {1, 1, 2, 1.5}),
                 {c.x({2, 4, 3, 4})}, {c.real({2, 4, 6, 6})});
     }
+    for (const char *mode : {"linear", "cubic"})
+        c.add(Resize,
+            With{}
+                .text("mode", mode)
+                .integer("antialias", 1)
+                .integer("exclude_outside", 1)
+                .reals("scales", {1, 0.6, 1.5}),
+            {c.x({2, 5, 4})}, {c.real({2, 3, 6})});
+    c.add(Resize,
+        With{}
+            .text("mode", "linear")
+            .text("coordinate_transformation_mode", "tf_crop_and_resize")
+            .real("extrapolation_value", 3)
+            .reals("roi", {0, 0.2, -0.4, 1, 0.9, 0.8})
+            .reals("scales", {1, 0.6, 1.5}),
+        {c.x({2, 5, 4})}, {c.real({2, 3, 6})});
     for (const char *nearest : {"floor", "ceil", "round_prefer_ceil", "round_prefer_floor"})
         c.add(Resize,
             With{}
@@ -327,6 +347,15 @@ void addMovement(Collector &c)
                 .text("nearest_mode", nearest)
                 .text("coordinate_transformation_mode", "asymmetric"),
             {c.x({2, 4, 5})}, {c.real({2, 4, 3})});
+    for (const char *mode : {"linear", "nearest", "cubic"}) {
+        for (const char *padding : {"zeros", "border", "reflection"}) {
+            for (const std::int64_t aligned : {0, 1})
+                c.add(GridSample,
+                    With{}.text("mode", mode).text("padding_mode", padding).integer("align_corners", aligned),
+                    {c.x({2, 2, 3, 4}), c.x({2, 4, 3, 2}, -1.6, 1.6)});
+        }
+    }
+    c.add(GridSample, With{}.text("mode", "linear"), {c.x({2, 2, 3, 2, 4}), c.x({2, 2, 2, 3, 3})});
     c.add(DepthToSpace, With{}.integer("blocksize", 2).text("mode", "DCR"), {c.x({2, 8, 2, 4})});
     c.add(DepthToSpace, With{}.integer("blocksize", 2).text("mode", "CRD"), {c.x({2, 8, 2, 4})});
     c.add(SpaceToDepth, With{}.integer("blocksize", 2), {c.x({2, 3, 4, 8})});
@@ -335,6 +364,46 @@ void addMovement(Collector &c)
     c.add(EyeLike, With{}.integer("k", 1), {c.x({4, 6})});
     c.add(OperatorKind::Range, With{}.real("start", 2).real("delta", 0.5), {}, {c.real({6})});
     c.add(Fill, With{}.real("value", 1.5), {}, {c.real({4, 6})});
+}
+
+/// Lstm, Gru and Rnn in either direction and both, with either layout, with all inputs and the fewest.
+void addRecurrent(Collector &c)
+{
+    using enum OperatorKind;
+    for (const auto &[kind, gates] : {std::pair{Lstm, 4}, std::pair{Gru, 3}, std::pair{Rnn, 1}}) {
+        const std::int64_t rows = gates * 3;
+        std::vector<ExampleInput> inputs{c.x({5, 4, 2}), c.x({1, rows, 2}), c.x({1, rows, 3}),
+            c.x({1, 2 * rows}), Collector::i({4}, 2, 6), c.x({1, 4, 3})};
+        if (kind == Lstm)
+            inputs.insert(inputs.end(), {c.x({1, 4, 3}), c.x({1, 9})});
+        c.add(kind, With{}.integer("hidden_size", 3).text("direction", "forward"), inputs);
+        c.add(kind, With{}.integer("hidden_size", 3).text("direction", "reverse").real("clip", 0.8), inputs);
+        c.add(kind, With{}.integer("hidden_size", 3).text("direction", "bidirectional"),
+            {c.x({4, 2, 2}), c.x({2, rows, 2}), c.x({2, rows, 3}), c.x({2, 2 * rows})});
+        c.add(kind, With{}.integer("hidden_size", 3).text("direction", "bidirectional"), // projected already
+            {c.x({3, 2, 2, rows}), c.absent(), c.x({2, rows, 3}), c.x({2, 2 * rows})});
+        c.add(kind, With{}.integer("layout", 1).text("direction", "reverse"),
+            {c.x({2, 3, 1, rows}), c.absent(), c.x({1, rows, 3})});
+        With batchFirst = With{}
+                              .integer("hidden_size", 3)
+                              .integer("layout", 1)
+                              .integer("linear_before_reset", 1)
+                              .integer("input_forget", 1)
+                              .text("direction", "bidirectional");
+        c.add(kind, std::move(batchFirst),
+            {c.x({2, 4, 2}), c.x({2, rows, 2}), c.x({2, rows, 3}), c.x({2, 2 * rows}),
+                Collector::i({2}, 1, 5), c.x({2, 2, 3})});
+    }
+    const auto activated = [&c](const char *name, double alpha, double beta) {
+        With with = With{}.text("direction", "forward").integer("hidden_size", 3);
+        with.made.set("activations", std::vector<std::string>{name});
+        with.made.set("activation_alpha", std::vector<double>{alpha});
+        with.made.set("activation_beta", std::vector<double>{beta});
+        c.add(Rnn, std::move(with), {c.x({3, 2, 2}), c.x({1, 3, 2}), c.x({1, 3, 3})});
+    };
+    for (const char *name : {"Sigmoid", "Tanh", "Relu", "Affine", "LeakyRelu", "ThresholdedRelu",
+             "ScaledTanh", "HardSigmoid", "Elu", "Softsign", "Softplus"})
+        activated(name, 0.3, 0.7);
 }
 
 void addComposites(Collector &c)
@@ -362,17 +431,9 @@ void addComposites(Collector &c)
     visible.values[0] = visible.values[1] = 0; // one that sees nothing weighs all alike
     c.add(Attention, With{}.real("masked_score", -5),
         {c.x({2, 4, 4, 4}), c.x({2, 4, 3, 4}), c.x({2, 4, 3, 2}), visible});
-    for (const auto &[kind, gates] : {std::pair{Lstm, 4}, std::pair{Gru, 3}, std::pair{Rnn, 1}}) {
-        const std::int64_t rows = gates * 3;
-        std::vector<ExampleInput> inputs{c.x({5, 4, 2}), c.x({1, rows, 2}), c.x({1, rows, 3}),
-            c.x({1, 2 * rows}), Collector::i({4}, 2, 6), c.x({1, 4, 3})};
-        std::vector<TensorType> outputs{c.real({5, 1, 4, 3}), c.real({1, 4, 3})};
-        if (kind == Lstm) {
-            inputs.push_back(c.x({1, 4, 3}));
-            outputs.push_back(c.real({1, 4, 3}));
-        }
-        c.add(kind, With{}.integer("hidden_size", 3).text("direction", "forward"), inputs, outputs);
-    }
+    c.add(Attention, With{}.real("scale", 2.5).real("softcap", 0.8).integer("causal", 1),
+        {c.x({2, 4, 5, 3}), c.x({2, 2, 5, 3}), c.x({2, 2, 5, 4}), c.x({4, 5, 5})});
+    addRecurrent(c);
     c.add(SgdStep, With{}.real("learning_rate", 0.1).real("weight_decay", 0.01).real("momentum", 0.9),
         {c.x({4, 6}), c.x({4, 6}), c.x({4, 6})}, {c.real({4, 6}), c.real({4, 6})});
     c.add(AdamWStep,

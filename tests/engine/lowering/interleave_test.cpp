@@ -42,18 +42,12 @@ std::set<std::pair<std::string, std::string>> turnsOn(const ExecutionPlan &plan,
     return turns;
 }
 
-std::string whyNot(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
-{
-    const auto plan = slicedPlan(graph, rows, devices);
-    return plan ? "" : describe(plan.error());
-}
-
 TEST(Interleave, RunsTheBlocksOfARowPieceByPiece)
 {
     const GraphSnapshot graph = trainingStep(kTwoLayers);
     for (const char *schedule : {"schedule 1f1b", "schedule gpipe", "schedule sequential", ""}) {
         SCOPED_TRACE(schedule);
-        const auto plan = slicedPlan(graph,
+        const auto plan = loweredRows(graph,
             pairedStages("interleave forward stage 0 with backward at -2\n" + std::string(schedule)), 4);
         ASSERT_TRUE(plan) << describe(plan.error());
         const std::set<std::pair<std::string, std::string>> expected{{"F2", "B0"}, {"F3", "B1"}};
@@ -67,12 +61,12 @@ TEST(Interleave, RunsTheBlocksOfARowPieceByPiece)
 TEST(Interleave, OfEveryStageIsCombined1F1BWhereOffsetsSuit)
 {
     const GraphSnapshot graph = trainingStep(kTwoLayers);
-    const auto rows = slicedPlan(graph,
+    const auto rows = loweredRows(graph,
         pairedStages(
             "interleave forward stage 0 with backward at -2\ninterleave forward stage 1 with backward at -1"),
         4);
     ASSERT_TRUE(rows) << describe(rows.error());
-    const auto combined = slicedPlan(graph, pairedStages("schedule combined-1f1b"), 4);
+    const auto combined = loweredRows(graph, pairedStages("schedule combined-1f1b"), 4);
     ASSERT_TRUE(combined) << describe(combined.error());
     for (const std::size_t device : {0U, 1U, 2U, 3U})
         EXPECT_EQ(turnsOn(*rows, device), turnsOn(*combined, device));
@@ -81,7 +75,7 @@ TEST(Interleave, OfEveryStageIsCombined1F1BWhereOffsetsSuit)
 TEST(Interleave, PairsSlicesOfBlocks)
 {
     const GraphSnapshot graph = trainingStep(kTwoLayers);
-    const auto plan = slicedPlan(graph,
+    const auto plan = loweredRows(graph,
         pairedStages(
             "schedule 1f1b\nslice all : sequence by 2\ninterleave forward stage 0 with backward at -2"),
         4);
@@ -97,7 +91,7 @@ TEST(Interleave, IsRefusedWhereBlocksWaitForOneAnother)
 {
     const GraphSnapshot graph = trainingStep(kTwoLayers);
     const auto says = [&](const std::string &rows, const std::string &words) {
-        const std::string why = whyNot(graph, pairedStages(rows), 4);
+        const std::string why = refusalOf(graph, pairedStages(rows), 4);
         EXPECT_NE(why.find(words), std::string::npos) << rows << ": " << why;
     };
     says("interleave forward stage 0 with backward", "one of them waits for the other");

@@ -4,6 +4,7 @@
 #include "engine/frontend/zoo.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
+#include "engine/table/table_text.h"
 #include "tests/engine/gallery/gallery_for_tests.h"
 
 #include <gtest/gtest.h>
@@ -31,6 +32,25 @@ inline const std::vector<std::string> &smallModels()
         "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24",
         "zoo:llama?layers=1&hidden=16&heads=4&kv_heads=2&seq=4&batch=2&vocab=24"};
     return models;
+}
+
+/// `graph` lowered under rows on CPU devices.
+/// @return the first error of a row, or of lowering
+inline Result<ExecutionPlan> loweredRows(
+    const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
+{
+    TRY(const auto table, parseTable(rows));
+    TRY(const auto completion, completePlan(graph, devices, table));
+    if (const auto error = firstError(completion))
+        return *error;
+    return lower(completion.plan, *clusterNamed("cpu:" + std::to_string(devices)));
+}
+
+/// What is wrong with rows that cannot be carried out; empty if they can.
+inline std::string refusalOf(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices = 1)
+{
+    const auto plan = loweredRows(graph, rows, devices);
+    return plan ? "" : describe(plan.error());
 }
 
 /// `graph` lowered under a gallery plan.

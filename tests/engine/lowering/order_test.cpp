@@ -1,10 +1,11 @@
+#include "engine/lowering/bent_ranks.h"
 #include "engine/lowering/order.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
 #include <map>
+#include <numeric>
 #include <random>
 
 namespace planloom {
@@ -115,6 +116,77 @@ TEST(OrderBlocks, ARowCanSpeakOfOneMicroBatch)
     const auto order = orderBlocks(pipeline.blocks, pipeline.dependencies, 4, 1, ScheduleKind::Sequential);
     ASSERT_TRUE(order);
     EXPECT_EQ(orderOfStage(*order, 0, 1), "F0 B0 F1 F2 B1 B2 F3 B3 ");
+}
+
+TEST(OrderBlocks, RowsBendTheOrdersOfTemplates)
+{
+    Pipeline pipeline(2);
+    const auto plain = orderBlocks(pipeline.blocks, pipeline.dependencies, 3, 2, ScheduleKind::ZeroBubbleH1);
+    ASSERT_TRUE(plain);
+    EXPECT_EQ(orderOfStage(*plain, 1, 2), "F0 B0 F1 B1 F2 B2 ");
+    EXPECT_EQ(orderOfStage(*plain, 0, 2), "F0 F1 B0 F2 B1 B2 ");
+    // On the last stage the second forward block comes before the first backward one.
+    pipeline.dependencies.push_back({1, 3, -1, RowId{4}, 1});
+    const auto bent = orderBlocks(pipeline.blocks, pipeline.dependencies, 3, 2, ScheduleKind::ZeroBubbleH1);
+    ASSERT_TRUE(bent) << describe(bent.error());
+    EXPECT_EQ(orderOfStage(*bent, 1, 2), "F0 F1 B0 B1 F2 B2 ");
+    EXPECT_EQ(orderOfStage(*bent, 0, 2), "F0 F1 B0 F2 B1 B2 ");
+    // Round about it stays refused, by the row.
+    pipeline.dependencies.push_back({3, 1, 1, RowId{5}, 0});
+    const auto circle = orderBlocks(pipeline.blocks, pipeline.dependencies, 3, 2, ScheduleKind::ZeroBubbleH1);
+    ASSERT_FALSE(circle);
+    EXPECT_EQ(circle.error().where.rfind("row:", 0), 0U) << describe(circle.error());
+}
+
+TEST(BentRanks, FollowWhatWaitsAndElseTheTemplate)
+{
+    std::mt19937 random(7);
+    const auto below = [&random](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
+    for (int round = 0; round < 300; ++round) {
+        const int rankCount = 1 + below(3);
+        const int length = 1 + below(6);
+        const auto count = static_cast<std::size_t>(rankCount * length + below(3)); // some are of no rank
+        std::vector<std::vector<std::size_t>> ranks(static_cast<std::size_t>(rankCount));
+        std::vector<std::size_t> shuffled(count);
+        std::iota(shuffled.begin(), shuffled.end(), std::size_t{0});
+        std::shuffle(shuffled.begin(), shuffled.end(), random);
+        for (int i = 0; i < rankCount * length; ++i)
+            ranks[static_cast<std::size_t>(i % rankCount)].push_back(shuffled[static_cast<std::size_t>(i)]);
+        std::vector<std::vector<std::int32_t>> next(count);
+        for (int edges = below(2 * static_cast<int>(count)); edges > 0; --edges) {
+            const int a = below(static_cast<int>(count));
+            const int b = below(static_cast<int>(count));
+            if (a < b) // no circles
+                next[static_cast<std::size_t>(a)].push_back(b);
+        }
+        const auto bent = bentRanks(ranks, next);
+        // All edges and all orders together are without a circle: what waits can be taken away one by one.
+        auto all = next;
+        for (std::size_t r = 0; r < ranks.size(); ++r) {
+            EXPECT_TRUE(
+                std::is_permutation(bent[r].begin(), bent[r].end(), ranks[r].begin(), ranks[r].end()));
+            for (std::size_t i = 1; i < bent[r].size(); ++i)
+                all[bent[r][i - 1]].push_back(static_cast<std::int32_t>(bent[r][i]));
+        }
+        std::vector<int> waiting(count, 0);
+        for (const auto &targets : all)
+            for (const std::int32_t target : targets)
+                ++waiting[static_cast<std::size_t>(target)];
+        std::size_t taken = 0;
+        std::vector<bool> gone(count, false);
+        for (bool any = true; any;) {
+            any = false;
+            for (std::size_t i = 0; i < count; ++i)
+                if (!gone[i] && waiting[i] == 0) {
+                    gone[i] = any = true;
+                    ++taken;
+                    for (const std::int32_t target : all[i])
+                        --waiting[static_cast<std::size_t>(target)];
+                }
+        }
+        EXPECT_EQ(taken, count);
+        EXPECT_EQ(bentRanks(bent, next), bent) << "what runs against nothing stays";
+    }
 }
 
 /// By stage: the most micro-batches between forward and backward block.

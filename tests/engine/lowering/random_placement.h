@@ -63,6 +63,8 @@ public:
         return std::max(static_cast<std::int32_t>(m_stages.size()) / m_ranks, 1);
     }
     bool isBidirectional() const { return m_bidirectional; }
+    /// A row asks for lanes.
+    bool hasLanes() const { return m_lanes; }
     /// Each device runs one stage.
     bool isOneStageEach() const
     {
@@ -194,6 +196,11 @@ private:
     {
         const std::int32_t ranks = m_dice.number(1, std::min(m_devices, 4));
         cutStages(ranks, perRank(ranks));
+        const auto batch = m_dice.meant(DimensionMeaning::Batch);
+        if (m_devices / ranks % 2 == 0 && batch && batch->extent % 2 == 0 && m_dice.chance(0.6)) {
+            add(selectAll(), LanesRule{});
+            m_lanes = true;
+        }
         std::size_t op = 0;
         for (std::size_t s = 0; s < m_stages.size(); ++s) {
             add(selectSet(m_stages[s]), StageRule{static_cast<std::int32_t>(s)});
@@ -208,7 +215,8 @@ private:
                     whole.push_back(name);
                     continue;
                 }
-                add(selectSet({name}), OpAssignRule{.devices = fitting(rank, drawSplits(own))});
+                add(selectSet({name}),
+                    OpAssignRule{.devices = m_lanes ? rank : fitting(rank, drawSplits(own))});
             }
             if (!whole.empty())
                 add(selectSet(std::move(whole)), OpAssignRule{.devices = rank});
@@ -226,9 +234,14 @@ private:
             return drawAnyhow();
         }
         m_bidirectional = true;
-        SplitStep halves{.dimension = batch->dimension};
-        halves.parts = 2;
-        add(selectAll(), OpTransRule{{halves}});
+        if (batch->extent % 2 == 0 && m_dice.chance(0.7)) {
+            add(selectAll(), LanesRule{});
+            m_lanes = true;
+        } else {
+            SplitStep halves{.dimension = batch->dimension};
+            halves.parts = 2;
+            add(selectAll(), OpTransRule{{halves}});
+        }
         for (std::int32_t s = 0; s < m_devices; ++s) {
             const Selector stage = selectSet(m_stages[static_cast<std::size_t>(s)]);
             add(stage, OpAssignRule{.devices = {{s}, {m_devices - 1 - s}}});
@@ -264,9 +277,21 @@ private:
                 continue;
             if (static_cast<std::int64_t>(a) == stageAxis)
                 drawStagesOver(m_axes[a]);
+            else if (m_dice.chance(0.35) && drawLanesOver(m_axes[a]))
+                continue;
             else
                 drawSplitsOver(m_axes[a]);
         }
+    }
+
+    bool drawLanesOver(const MeshAxis &axis)
+    {
+        const auto batch = m_dice.meant(DimensionMeaning::Batch);
+        if (!batch || batch->extent % axis.size != 0 || m_lanes)
+            return false;
+        m_lanes = true;
+        add(selectAll(), LanesRule{.axis = axis.name});
+        return true;
     }
 
     bool drawReplicas(const MeshAxis &axis)
@@ -332,6 +357,7 @@ private:
     std::vector<std::vector<std::string>> m_stages{};
     std::int32_t m_ranks = 1;
     bool m_bidirectional = false;
+    bool m_lanes = false;
 };
 
 } // namespace planloom

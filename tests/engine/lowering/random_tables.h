@@ -86,7 +86,7 @@ private:
     void drawSchedule()
     {
         using enum ScheduleKind;
-        if (m_placement.isBidirectional()) {
+        if (m_placement.isBidirectional() && (!m_placement.hasLanes() || m_dice.chance(0.6))) {
             add(selectAll(), ScheduleRule{Chimera});
             return;
         }
@@ -147,6 +147,10 @@ private:
             return;
         InterleaveRule rule;
         rule.microBatchOffset = m_dice.number(-1, 1);
+        if (m_placement.hasLanes() && m_dice.chance(0.5)) {
+            rule.lane = m_dice.number(-1, 1);
+            rule.secondLane = m_dice.number(-1, 1);
+        }
         add(selectAll(), rule);
     }
 
@@ -268,6 +272,10 @@ private:
         order.microBatchOffset = m_dice.number(-1, m_dice.microBatches() - 1);
         if (m_dice.microBatches() > 1 && order.microBatchOffset >= 0 && m_dice.chance(0.6))
             order.microBatch = m_dice.number(0, m_dice.microBatches() - order.microBatchOffset - 1);
+        if (m_placement.hasLanes() && m_dice.chance(0.7)) {
+            order.part.lane = m_dice.number(-1, 1);
+            order.secondPart.lane = m_dice.number(-1, 1);
+        }
         add(first, order);
     }
 

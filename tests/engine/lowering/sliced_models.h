@@ -65,15 +65,4 @@ inline std::string stageRowsOf(std::int32_t stages)
     return text;
 }
 
-/// @return the first error of a row, or of lowering
-inline Result<ExecutionPlan> slicedPlan(
-    const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
-{
-    TRY(const auto table, parseTable(rows));
-    TRY(const auto completion, completePlan(graph, devices, table));
-    if (const auto error = firstError(completion))
-        return *error;
-    return lower(completion.plan, *clusterNamed("cpu:" + std::to_string(devices)));
-}
-
 } // namespace planloom

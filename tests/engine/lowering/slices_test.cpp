@@ -4,6 +4,7 @@
 #include "engine/lowering/in_flight.h"
 #include "engine/verify/verify.h"
 
+#include "tests/engine/lowering/block_text.h"
 #include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/lowering/sliced_models.h"
 
@@ -14,55 +15,32 @@ namespace {
 
 constexpr const char *kSlicedGpt = "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24";
 
-/// "F0.0 F0.1 B0.1 B0.0": passes of micro-batch and slice in the order of a device.
-std::string slicesOn(const ExecutionPlan &plan, std::size_t device)
-{
-    std::string text;
-    for (const ScheduleEntry &entry : plan.devices[device].schedule) {
-        const Segment &segment = plan.devices[device].segments[static_cast<std::size_t>(entry.segment)];
-        if (!isPass(segment.kind) || entry.begin > 0)
-            continue;
-        text += text.empty() ? "" : " ";
-        text += segment.kind == SegmentKind::Forward      ? "F"
-            : segment.kind == SegmentKind::WeightGradient ? "W"
-                                                          : "B";
-        text += std::to_string(entry.microBatch) + "." + std::to_string(segment.slice);
-    }
-    return text;
-}
-
-std::string refusalOf(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices = 1)
-{
-    const auto plan = slicedPlan(graph, rows, devices);
-    return plan ? "" : describe(plan.error());
-}
-
 TEST(Slices, RunForwardAscendingAndBackwardDescending)
 {
     const GraphSnapshot graph = sequenceMlp(2, 4, 8);
     const std::string rows =
         stageRowsOf(2) + "micro-batches 2\nslice all : out0.1 by 2\nslice name:loss : in0.1 by 2\n";
-    const auto gpipe = slicedPlan(graph, rows + "schedule gpipe", 2);
+    const auto gpipe = loweredRows(graph, rows + "schedule gpipe", 2);
     ASSERT_TRUE(gpipe) << describe(gpipe.error());
     for (const std::size_t device : {0U, 1U})
-        EXPECT_EQ(slicesOn(*gpipe, device), "F0.0 F0.1 F1.0 F1.1 B0.1 B0.0 B1.1 B1.0");
-    const auto oneFOneB = slicedPlan(graph, rows + "schedule 1f1b", 2);
+        EXPECT_EQ(blocksOn(*gpipe, device), "F0.0 F0.1 F1.0 F1.1 B0.1 B0.0 B1.1 B1.0");
+    const auto oneFOneB = loweredRows(graph, rows + "schedule 1f1b", 2);
     ASSERT_TRUE(oneFOneB) << describe(oneFOneB.error());
-    EXPECT_EQ(slicesOn(*oneFOneB, 1), "F0.0 F0.1 B0.1 B0.0 F1.0 F1.1 B1.1 B1.0");
+    EXPECT_EQ(blocksOn(*oneFOneB, 1), "F0.0 F0.1 B0.1 B0.0 F1.0 F1.1 B1.1 B1.0");
     EXPECT_EQ(mostInFlight(*oneFOneB), (std::vector<std::int32_t>{2, 1}));
-    const auto split = slicedPlan(graph, rows + "schedule zb-h1", 2);
+    const auto split = loweredRows(graph, rows + "schedule zb-h1", 2);
     ASSERT_TRUE(split) << describe(split.error());
-    EXPECT_EQ(slicesOn(*split, 1), "F0.0 F0.1 B0.1 B0.0 F1.0 F1.1 B1.1 B1.0 W0.1 W0.0 W1.1 W1.0");
-    const auto sequential = slicedPlan(graph, rows, 2);
+    EXPECT_EQ(blocksOn(*split, 1), "F0.0 F0.1 B0.1 B0.0 F1.0 F1.1 B1.1 B1.0 W0.1 W0.0 W1.1 W1.0");
+    const auto sequential = loweredRows(graph, rows, 2);
     ASSERT_TRUE(sequential) << describe(sequential.error());
-    EXPECT_EQ(slicesOn(*sequential, 0), "F0.0 F0.1 B0.1 B0.0 F1.0 F1.1 B1.1 B1.0");
+    EXPECT_EQ(blocksOn(*sequential, 0), "F0.0 F0.1 B0.1 B0.0 F1.0 F1.1 B1.1 B1.0");
 }
 
 TEST(Slices, AreSentOneByOne)
 {
     const GraphSnapshot graph = sequenceMlp(2, 2, 8);
     const auto plan =
-        slicedPlan(graph, stageRowsOf(2) + "slice all : out0.1 by 4\nslice name:loss : in0.1 by 4", 2);
+        loweredRows(graph, stageRowsOf(2) + "slice all : out0.1 by 4\nslice name:loss : in0.1 by 4", 2);
     ASSERT_TRUE(plan) << describe(plan.error());
     std::vector<Range> sent;
     for (const Segment &segment : plan->devices[0].segments)
@@ -77,7 +55,7 @@ TEST(Slices, AreSentOneByOne)
 TEST(Slices, OfCausalAttentionReadTheKeysThatTheirQueriesSee)
 {
     const GraphSnapshot graph = trainingStep(kSlicedGpt);
-    const auto plan = slicedPlan(graph, "slice all : sequence by 4", 1);
+    const auto plan = loweredRows(graph, "slice all : sequence by 4", 1);
     ASSERT_TRUE(plan) << describe(plan.error());
     int seen = 0;
     for (const Segment &segment : plan->devices[0].segments)
@@ -127,13 +105,13 @@ TEST(Slices, OfWhatNeedsTheWholeSequenceAreRefused)
 TEST(Slices, OfOneStageLeaveOthersWhole)
 {
     const GraphSnapshot graph = trainingStep(kSlicedGpt);
-    const auto plan = slicedPlan(graph,
+    const auto plan = loweredRows(graph,
         stageRowsOf(2)
             + "slice layer:0 : sequence by 2\nslice layer:1 : sequence by 4\nmicro-batches 2\nschedule gpipe",
         2);
     ASSERT_TRUE(plan) << describe(plan.error());
-    EXPECT_EQ(slicesOn(*plan, 0), "F0.0 F0.1 F1.0 F1.1 B0.1 B0.0 B1.1 B1.0");
-    EXPECT_EQ(slicesOn(*plan, 1),
+    EXPECT_EQ(blocksOn(*plan, 0), "F0.0 F0.1 F1.0 F1.1 B0.1 B0.0 B1.1 B1.0");
+    EXPECT_EQ(blocksOn(*plan, 1),
         "F0.0 F0.1 F0.2 F0.3 F1.0 F1.1 F1.2 F1.3 B0.3 B0.2 B0.1 B0.0 B1.3 B1.2 B1.1 B1.0");
     const auto report = verify(*plan);
     ASSERT_TRUE(report && report->ok()) << report->failure->reason;
@@ -142,7 +120,7 @@ TEST(Slices, OfOneStageLeaveOthersWhole)
 TEST(Slices, StandInPlanFiles)
 {
     const GraphSnapshot graph = trainingStep(kSlicedGpt);
-    const auto plan = slicedPlan(graph, "slice all : sequence by 2\nmicro-batches 2", 1);
+    const auto plan = loweredRows(graph, "slice all : sequence by 2\nmicro-batches 2", 1);
     ASSERT_TRUE(plan) << describe(plan.error());
     const auto read = executionPlanFromJson(toJson(*plan));
     ASSERT_TRUE(read) << describe(read.error());
@@ -153,7 +131,7 @@ TEST(Slices, StandInPlanFiles)
 TEST(Slices, LetGradientsBeReducedBehindTheLastOfThem)
 {
     const GraphSnapshot graph = trainingStep(kSlicedGpt);
-    const auto plan = slicedPlan(
+    const auto plan = loweredRows(
         graph, "mesh dp=2\nsplit all : batch over dp\nslice all : sequence by 2\nmicro-batches 2", 2);
     ASSERT_TRUE(plan) << describe(plan.error());
     bool reduced = false;

@@ -6,6 +6,7 @@
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 
+#include "tests/engine/lowering/block_text.h"
 #include "tests/engine/lowering/models_for_tests.h"
 
 #include <gtest/gtest.h>
@@ -111,23 +112,6 @@ TEST(SplitBackward, OnlySelectedOperatorsRunSo)
     }
     for (const auto &[name, text] : kernelsOf(loweredSplit(graph, 1, "")))
         EXPECT_EQ(text.rfind("backward", 0), 0U) << name << " " << text;
-}
-
-/// "F0 B0 W0 ..." of one device.
-std::string blocksOn(const ExecutionPlan &plan, std::size_t device)
-{
-    std::string text;
-    for (const ScheduleEntry &entry : plan.devices[device].schedule) {
-        const SegmentKind kind = plan.devices[device].segments[static_cast<std::size_t>(entry.segment)].kind;
-        if (!isPass(kind) || entry.begin > 0)
-            continue;
-        text += (text.empty() ? "" : " ")
-            + std::string(kind == SegmentKind::Forward    ? "F"
-                    : kind == SegmentKind::WeightGradient ? "W"
-                                                          : "B")
-            + std::to_string(entry.microBatch);
-    }
-    return text;
 }
 
 constexpr const char *kFourStages = "zoo:gpt?layers=4&hidden=16&heads=4&seq=8&batch=8&vocab=24";

@@ -6,7 +6,7 @@
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 
-#include "tests/engine/lowering/models_for_tests.h"
+#include "tests/engine/runtime/like_the_model.h"
 
 #include <gtest/gtest.h>
 
@@ -27,15 +27,6 @@ struct BlockPlan {
 std::ostream &operator<<(std::ostream &out, const BlockPlan &plan)
 {
     return out << plan.model << " " << plan.rows;
-}
-
-Result<ExecutionPlan> loweredRows(const GraphSnapshot &graph, const std::string &rows, std::int32_t devices)
-{
-    TRY(const auto table, parseTable(rows));
-    TRY(const auto completion, completePlan(graph, devices, table));
-    if (const auto error = firstError(completion))
-        return *error;
-    return lower(completion.plan, *clusterNamed("cpu:" + std::to_string(devices)));
 }
 
 class BlockSchedules : public testing::TestWithParam<BlockPlan>
@@ -61,20 +52,7 @@ TEST_P(BlockSchedules, LikeTheModelOnOneDevice)
     const std::string rows = given.rows;
     EXPECT_EQ(split, rows.find("split-backward") != rows.npos || rows.find("zb-h1") != rows.npos);
     EXPECT_EQ(sliced, rows.find("combined-1f1b") != rows.npos || rows.find("interleave") != rows.npos);
-    const auto report = verify(*plan);
-    ASSERT_TRUE(report) << describe(report.error());
-    ASSERT_TRUE(report->ok()) << report->failure->reason;
-    RunOptions options;
-    options.keepGradients = true;
-    options.randomWeights = true;
-    options.steps = 2;
-    const auto outcome = runOnCpu(*plan, options);
-    ASSERT_TRUE(outcome) << describe(outcome.error());
-    const auto reference = loweredRows(graph, "", 1);
-    ASSERT_TRUE(reference);
-    const auto check = checkAgainst(*reference, *plan, *outcome, options);
-    ASSERT_TRUE(check) << describe(check.error());
-    EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
+    expectLikeTheModel(graph, *plan);
 }
 
 constexpr const char *kGptOfTwo = "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24";
@@ -108,6 +86,11 @@ const BlockPlan kBlockPlans[] = {{kMlpOfThree, "split-backward all", 1},
         4},
     // What is made of weights alone goes through operators that no row names, or that take turns.
     {kT5OfOne, "split-backward kind:Transpose", 1},
+    // A region makes again for the first pass what a group makes again for the second.
+    {kT5OfOne,
+        "split-backward all\ncoshard name:encoder.block.0.feed_forward.act : batch by 2\n"
+        "recompute set{encoder.block.0.feed_forward.act, encoder.block.0.feed_forward.wo} per layer",
+        1},
     {kT5OfOne, "split-backward all\ncoshard name:*relative_attention_bias : out0.-1 by 2", 1},
     {kT5OfOne, "split-backward all\nmesh x=2\nsplit all : heads over x\nmicro-batches 2", 2},
     {kGptOfTwo, "mesh x=2\nsplit all : heads over x\nmicro-batches 4\nschedule combined-1f1b", 2},
@@ -220,17 +203,7 @@ TEST(Bidirectional, GalleryPlanIsTheModel)
             if (isPass(segment.kind))
                 stages.insert(segment.stage.index);
         EXPECT_EQ(stages, (std::set<std::int32_t>{0, 3}));
-        const auto report = verify(*plan);
-        ASSERT_TRUE(report && report->ok()) << report->failure->reason;
-        RunOptions options;
-        options.keepGradients = true;
-        options.randomWeights = true;
-        options.steps = 2;
-        const auto outcome = runOnCpu(*plan, options);
-        ASSERT_TRUE(outcome) << describe(outcome.error());
-        const auto check = checkAgainst(*loweredRows(graph, "", 1), *plan, *outcome, options);
-        ASSERT_TRUE(check) << describe(check.error());
-        EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
+        expectLikeTheModel(graph, *plan);
     }
     EXPECT_FALSE(galleryTable("bidirectional", graph, 3));
 }

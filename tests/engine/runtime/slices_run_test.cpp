@@ -1,10 +1,7 @@
 // Stages in slices: proven, run, and compared with the model on one device.
 
-#include "engine/runtime/check.h"
-#include "engine/verify/verify.h"
-
-#include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/lowering/sliced_models.h"
+#include "tests/engine/runtime/like_the_model.h"
 
 #include <gtest/gtest.h>
 
@@ -13,24 +10,6 @@
 
 namespace planloom {
 namespace {
-
-void expectSlicedLikeTheModel(const GraphSnapshot &graph, const ExecutionPlan &plan)
-{
-    const auto report = verify(plan);
-    ASSERT_TRUE(report) << describe(report.error());
-    ASSERT_TRUE(report->ok()) << report->failure->reason;
-    RunOptions options;
-    options.keepGradients = true;
-    options.randomWeights = true;
-    options.steps = 2;
-    const auto outcome = runOnCpu(plan, options);
-    ASSERT_TRUE(outcome) << describe(outcome.error());
-    const auto reference = slicedPlan(graph, "", 1);
-    ASSERT_TRUE(reference);
-    const auto check = checkAgainst(*reference, plan, *outcome, options);
-    ASSERT_TRUE(check) << describe(check.error());
-    EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
-}
 
 std::int32_t mostSlices(const ExecutionPlan &plan)
 {
@@ -61,10 +40,10 @@ TEST_P(SlicedRuns, AreLikeTheModelOnOneDevice)
 {
     const SlicedRun &given = GetParam();
     const GraphSnapshot graph = trainingStep(given.model);
-    const auto plan = slicedPlan(graph, given.rows, given.devices);
+    const auto plan = loweredRows(graph, given.rows, given.devices);
     ASSERT_TRUE(plan) << describe(plan.error());
     EXPECT_EQ(mostSlices(*plan), given.slices);
-    expectSlicedLikeTheModel(graph, *plan);
+    expectLikeTheModel(graph, *plan);
 }
 
 constexpr const char *kGptInSlices = "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24";
@@ -131,9 +110,9 @@ TEST(SlicedRuns, OfWindowsAreLikeTheModel)
     for (const std::int64_t window : {1, 2, 3, 6}) {
         SCOPED_TRACE(window);
         const GraphSnapshot graph = attentionOverSequence(true, window);
-        const auto plan = slicedPlan(graph, "slice all : sequence by 4", 1);
+        const auto plan = loweredRows(graph, "slice all : sequence by 4", 1);
         ASSERT_TRUE(plan) << describe(plan.error());
-        expectSlicedLikeTheModel(graph, *plan);
+        expectLikeTheModel(graph, *plan);
     }
 }
 
@@ -150,7 +129,7 @@ TEST(SlicedRuns, OfScaleUnitsAreLikeTheModel)
     const auto plan = lower(completion->plan, *clusterNamed("cpu:4"));
     ASSERT_TRUE(plan) << describe(plan.error());
     EXPECT_EQ(mostSlices(*plan), 2);
-    expectSlicedLikeTheModel(graph, *plan);
+    expectLikeTheModel(graph, *plan);
 }
 
 /// Any size, any number of slices, any schedule, with and without splits over devices: accepted, and equal.
@@ -189,10 +168,10 @@ TEST(SlicedRuns, OfAnySizeAreLikeTheModel)
             rows += "split-backward all\n";
         SCOPED_TRACE(model + "\n" + rows + "seed " + std::to_string(seed));
         const GraphSnapshot graph = trainingStep(model);
-        const auto plan = slicedPlan(graph, rows, shards * layers);
+        const auto plan = loweredRows(graph, rows, shards * layers);
         ASSERT_TRUE(plan) << describe(plan.error());
         EXPECT_EQ(mostSlices(*plan), slices);
-        expectSlicedLikeTheModel(graph, *plan);
+        expectLikeTheModel(graph, *plan);
         if (HasFatalFailure() || HasNonfatalFailure())
             return;
     }

@@ -2,6 +2,7 @@
 
 #include "engine/simulate/simulate.h"
 
+#include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/lowering/sliced_models.h"
 #include "tests/engine/simulate/plans_for_tests.h"
 
@@ -34,7 +35,7 @@ TEST(SlicedPipeline, OfGPipeHasTheBubbleOfFinerMicroBatches)
                     testing::Message() << p << " stages, " << m << " micro-batches, " << n << " slices");
                 const GraphSnapshot graph = sequenceMlp(p, 4, 8);
                 const std::string by = std::to_string(n);
-                const auto plan = slicedPlan(graph,
+                const auto plan = loweredRows(graph,
                     stageRowsOf(p) + "micro-batches " + std::to_string(m)
                         + "\nschedule gpipe\nslice all : out0.1 by " + by + "\nslice name:loss : in0.1 by "
                         + by,

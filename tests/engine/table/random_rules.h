@@ -105,7 +105,9 @@ template<> struct RandomRule<OpAssignRule> {
 template<> struct RandomRule<OpOrderRule> {
     static OpOrderRule make(RandomValues &random)
     {
-        return {random.selector(), random.number(-3, 3), random.chance(50) ? -1 : random.number(0, 9)};
+        const auto part = [&] { return BlockPart{random.number(-1, 3), random.number(-1, 3)}; };
+        return {random.selector(), random.number(-3, 3), random.chance(50) ? -1 : random.number(0, 9), part(),
+            part()};
     }
 };
 
@@ -158,6 +160,17 @@ template<> struct RandomRule<RingRule> {
     static RingRule make(RandomValues &random) { return {random.text()}; }
 };
 
+template<> struct RandomRule<LanesRule> {
+    static LanesRule make(RandomValues &random)
+    {
+        LanesRule lanes;
+        if (random.number(0, 1) == 0)
+            lanes.count = static_cast<std::int32_t>(random.number(2, kMostBlockLanes));
+        else
+            lanes.axis = random.text();
+        return lanes;
+    }
+};
 template<> struct RandomRule<WeightVersionsRule> {
     static WeightVersionsRule make(RandomValues &random)
     {
@@ -220,6 +233,8 @@ template<> struct RandomRule<InterleaveRule> {
             .stage = random.number(-1, 3),
             .microBatchOffset = random.number(-3, 3)};
         rule.secondStage = rule.stage < 0 ? -1 : random.number(0, 3);
+        rule.lane = random.number(-1, 2);
+        rule.secondLane = random.number(-1, 2);
         return rule;
     }
 };

@@ -113,10 +113,16 @@ void appendRandom(const GraphSnapshot &graph, const std::string &name, std::vect
     }
 }
 
+constexpr const char *kLanesBothWays =
+    "lanes all : 2\nmicro-batches 2\nstage layer:0 : 0\nstage layer:1 : 1\n"
+    "place layer:0 : devices 0,1\nplace layer:1 : devices 1,0\n"
+    "schedule chimera\n";
+
 std::vector<Subject> subjects()
 {
     const GraphSnapshot mlp = modelOf("zoo:mlp?layers=2&hidden=8&batch=8&input=6&classes=4");
     const GraphSnapshot gpt = modelOf("zoo:gpt?layers=1&hidden=8&heads=2&seq=4&batch=4&vocab=8");
+    const GraphSnapshot deep = modelOf("zoo:gpt?layers=2&hidden=8&heads=2&seq=4&batch=4&vocab=8");
     std::vector<Subject> list;
     for (const auto &[gallery, devices] : {std::pair{"single", 1}, {"data-parallel:micro-batches=2", 2},
              {"zero1", 2}, {"zero1:micro-batches=2", 2}, {"zero2:micro-batches=2", 2},
@@ -141,6 +147,9 @@ std::vector<Subject> subjects()
     list.push_back(subjectOf("gpt slices",
         planOf(
             gpt, 2, "micro-batches 2\nslice all : sequence by 2\nmesh tp=2\nsplit all : heads over tp\n")));
+    list.push_back(
+        subjectOf("gpt lanes", planOf(gpt, 2, "micro-batches 2\nlanes all : 2\nplace all : devices 0,1\n")));
+    list.push_back(subjectOf("gpt lanes both ways", planOf(deep, 2, kLanesBothWays)));
     list.push_back(
         subjectOf("gpt zb-h1 pipeline", galleryPlan(gpt, "pipeline:schedule=zb-h1,micro-batches=4", 2)));
     list.push_back(

@@ -127,10 +127,12 @@ inline std::vector<Mutation> headerMutations()
             static_cast<std::size_t>(split.parts), 1 + static_cast<std::int64_t>(dice.below(4)));
         return true;
     }));
-    add("split over slices", onSplit([](ExecutionPlan &, std::size_t, Split &split, Dice &) {
-        split.over = split.over == SplitOver::Slices ? SplitOver::Devices : SplitOver::Slices;
-        return true;
-    }));
+    for (const SplitOver over : {SplitOver::Slices, SplitOver::Lanes})
+        add(over == SplitOver::Lanes ? "split over lanes" : "split over slices",
+            onSplit([over](ExecutionPlan &, std::size_t, Split &split, Dice &) {
+                split.over = split.over == over ? SplitOver::Devices : over;
+                return true;
+            }));
     add("axis of split", onSplit([](ExecutionPlan &, std::size_t, Split &split, Dice &) {
         split.axis += "x";
         return true;

@@ -432,6 +432,14 @@ inline std::vector<Mutation> programMutations()
         segment.slice = dice.near(segment.slice);
         return true;
     });
+    add("lane of segment", [](ExecutionPlan &plan, Dice &dice) {
+        DeviceProgram &device = dice.of(plan.devices);
+        if (device.segments.empty())
+            return false;
+        Segment &segment = dice.of(device.segments.edit());
+        segment.lane = dice.near(segment.lane);
+        return true;
+    });
     add("segment deleted", [](ExecutionPlan &plan, Dice &dice) {
         return eraseOne(dice.of(plan.devices).segments.edit(), dice);
     });

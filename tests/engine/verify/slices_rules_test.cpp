@@ -1,5 +1,6 @@
 // Rules of stages in slices, broken one by one in plans that are right.
 
+#include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/lowering/sliced_models.h"
 #include "tests/engine/verify/verified_plans.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 ExecutionPlan planInSlices(const std::string &more = {})
 {
-    const auto plan = slicedPlan(gpt(), "slice all : sequence by 2\nmicro-batches 2\n" + more, 1);
+    const auto plan = loweredRows(gpt(), "slice all : sequence by 2\nmicro-batches 2\n" + more, 1);
     EXPECT_TRUE(plan) << describe(plan.error());
     return *plan;
 }

@@ -40,6 +40,7 @@ extern const RuleCells kStageCells;
 extern const RuleCells kRecomputeCells;
 extern const RuleCells kCoshardCells;
 extern const RuleCells kSliceCells;
+extern const RuleCells kLanesCells;
 extern const RuleCells kInterleaveCells;
 extern const RuleCells kZero1Cells;
 extern const RuleCells kZero2Cells;
@@ -60,10 +61,10 @@ extern const RuleCells kRingCells;
 
 /// All of them, in the order people meet them.
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
-    &kStageCells, &kRecomputeCells, &kCoshardCells, &kSliceCells, &kZero1Cells, &kZero2Cells, &kZero3Cells,
-    &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kOverlapCells, &kInFlightCells,
-    &kInterleaveCells, &kLimitCells, &kAttentionCells, &kRingCells, &kOffloadCells, &kSplitBackwardCells,
-    &kWeightVersionsCells, &kCommunicateCells};
+    &kStageCells, &kRecomputeCells, &kCoshardCells, &kSliceCells, &kLanesCells, &kZero1Cells, &kZero2Cells,
+    &kZero3Cells, &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kOverlapCells,
+    &kInFlightCells, &kInterleaveCells, &kLimitCells, &kAttentionCells, &kRingCells, &kOffloadCells,
+    &kSplitBackwardCells, &kWeightVersionsCells, &kCommunicateCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);

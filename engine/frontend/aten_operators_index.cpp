@@ -1,0 +1,244 @@
+#include "engine/frontend/aten_operators.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+// --- indices -----------------------------------------------------------------------------------------------
+
+Result<void> atenGather(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const TensorId indices, context.tensor("index"));
+    TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
+    return context.finishOnnx("GatherElements", {x, indices}, {{"axis", axis}});
+}
+
+Result<void> indexSelect(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const TensorId indices, context.tensor("index"));
+    TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
+    return context.finishOnnx("Gather", {x, indices}, {{"axis", axis}});
+}
+
+/// Rows of a table. A row of padding gets no gradient.
+Result<void> atenEmbedding(AtenContext &context)
+{
+    TRY(const TensorId table, context.tensor("weight"));
+    TRY(const TensorId indices, context.tensor("indices"));
+    TRY(const std::int64_t padding, context.integer("padding_idx", -1));
+    const Shape shape = context.shapeOf(table);
+    if (shape.size() != 2)
+        return context.invalid(
+            "its table has the shape " + toString(shape) + ", where a matrix was expected");
+    const std::int64_t row = padding < -1 ? padding + shape[0] : padding;
+    Attributes attributes;
+    if (row >= 0)
+        attributes.set("padding_index", row);
+    return context.finish(OperatorKind::Embedding, {table, indices}, std::move(attributes));
+}
+
+/// What x[i, j, :, k] picks. Truth values as indices pick as many as are true, which is known for constants
+/// alone.
+struct Picks {
+    std::vector<std::size_t> axes{}; ///< Of x, with an index.
+    std::vector<TensorId> indices{}; ///< Int64, of broadcastable shapes.
+};
+
+Result<Picks> picksOf(AtenContext &context, TensorId x)
+{
+    TRY(const auto given, context.tensors("indices"));
+    Picks picks;
+    if (given.size() > context.shapeOf(x).size())
+        return context.invalid("it has " + std::to_string(given.size()) + " indices for "
+            + std::to_string(context.rankOf(x)) + " dimensions");
+    for (std::size_t axis = 0; axis < given.size(); ++axis) {
+        if (!given[axis])
+            continue;
+        if (context.typeOf(given[axis]).dataType == DataType::Bool)
+            return context.unsupported(
+                "it picks what a mask of truth values says, so that its shape depends on data",
+                "use torch.where or a product with the mask, which keep the shape");
+        TRY(const TensorId index, context.cast(given[axis], DataType::Int64, "index"));
+        picks.axes.push_back(axis);
+        picks.indices.push_back(index);
+    }
+    return picks;
+}
+
+/// The indices beside one another, [.. number of indices].
+Result<TensorId> joinedIndices(AtenContext &context, const Picks &picks)
+{
+    const Shape shape = context.broadcastShape(picks.indices);
+    std::vector<TensorId> columns;
+    for (std::size_t i = 0; i < picks.indices.size(); ++i) {
+        const std::string number = std::to_string(i);
+        TensorId index = picks.indices[i];
+        // Places counted from the end: GatherND and ScatterND have them as well.
+        TRY(index, context.expand(index, shape, "index_" + number));
+        Shape column = shape;
+        column.push_back(1);
+        TRY(index, context.reshape(index, std::move(column), "column_" + number));
+        columns.push_back(index);
+    }
+    return context.concat(std::move(columns), static_cast<std::int64_t>(shape.size()), "places");
+}
+
+/// The dimensions with an index first, the others behind, in order.
+Integers indexedFirst(const Picks &picks, std::size_t rank)
+{
+    Integers order;
+    for (const std::size_t axis : picks.axes)
+        order.push_back(static_cast<std::int64_t>(axis));
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+        if (std::find(picks.axes.begin(), picks.axes.end(), axis) == picks.axes.end())
+            order.push_back(static_cast<std::int64_t>(axis));
+    }
+    return order;
+}
+
+Result<void> atenIndex(AtenContext &context)
+{
+    TRY(TensorId x, context.tensor("self"));
+    TRY(const Picks picks, picksOf(context, x));
+    if (picks.axes.empty())
+        return context.bind(0, x);
+    const std::size_t first = picks.axes.front();
+    if (picks.axes.size() == 1)
+        return context.finishOnnx(
+            "Gather", {x, picks.indices.front()}, {{"axis", static_cast<std::int64_t>(first)}});
+    const std::size_t rank = context.shapeOf(x).size();
+    TRY(const TensorId turned, context.permute(x, indexedFirst(picks, rank), "indexed_first"));
+    TRY(const TensorId places, joinedIndices(context, picks));
+    const bool together = picks.axes.back() - first + 1 == picks.axes.size();
+    if (!together || first == 0)
+        return context.finishOnnx("GatherND", {turned, places});
+    // Indices side by side leave what they pick in their place.
+    TRY(const TensorId picked, context.onnx("GatherND", {turned, places}, {}, "picked"));
+    const std::int64_t chosen = context.rankOf(places) - 1;
+    Integers order;
+    for (std::size_t axis = 0; axis < first; ++axis)
+        order.push_back(chosen + static_cast<std::int64_t>(axis));
+    for (std::int64_t axis = 0; axis < chosen; ++axis)
+        order.push_back(axis);
+    for (std::int64_t axis = chosen + static_cast<std::int64_t>(first); axis < context.rankOf(picked); ++axis)
+        order.push_back(axis);
+    return context.finishPermuted(picked, std::move(order));
+}
+
+/// x with values written, or added, at places.
+Result<void> indexPut(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(TensorId values, context.tensor("values"));
+    TRY(const bool accumulate, context.flag("accumulate", false));
+    TRY(values, context.cast(values, context.typeOf(x).dataType));
+    TRY(const auto given, context.tensors("indices"));
+    if (given.size() == 1 && given.front() && context.typeOf(given.front()).dataType == DataType::Bool
+        && elementCount(context.shapeOf(values)) == 1 && !accumulate) { // x[mask] = number
+        Shape mask = context.shapeOf(given.front());
+        mask.resize(std::max(mask.size(), context.shapeOf(x).size()), 1);
+        TRY(const TensorId condition, context.reshape(given.front(), std::move(mask), "mask"));
+        TRY(const TensorId number, context.reshape(values, {}, "number"));
+        return context.finish(OperatorKind::Where, {condition, number, x});
+    }
+    TRY(const Picks picks, picksOf(context, x));
+    if (picks.axes.empty() || picks.axes.back() + 1 != picks.axes.size())
+        return context.keepUnknown("writing at indices of dimensions that are not the first is not computed");
+    TRY(const TensorId places, joinedIndices(context, picks));
+    Shape shape(context.shapeOf(places).begin(), context.shapeOf(places).end() - 1);
+    const Shape &whole = context.shapeOf(x);
+    shape.insert(shape.end(), whole.begin() + static_cast<std::ptrdiff_t>(picks.axes.size()), whole.end());
+    TRY(values, context.expand(values, shape, "values"));
+    return context.finishOnnx(
+        "ScatterND", {x, places, values}, {{"reduction", std::string(accumulate ? "add" : "none")}});
+}
+
+Result<void> scatterBy(AtenContext &context, const std::string &reduction)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const TensorId indices, context.tensor("index"));
+    TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
+    const char *name = context.given("src") ? "src" : "value";
+    TRY(TensorId source, context.operand(name, context.typeOf(x).dataType));
+    TRY(source, context.cast(source, context.typeOf(x).dataType));
+    if (context.shapeOf(source) != context.shapeOf(indices)) {
+        if (context.shapeOf(source).empty()) {
+            TRY(source, context.expand(source, Shape(context.shapeOf(indices)), "values"));
+        } else { // of a larger source the first elements count
+            for (std::int64_t d = 0; d < context.rankOf(indices); ++d) {
+                const std::int64_t extent = context.shapeOf(indices)[axisIndex(d)];
+                TRY(source, context.slice(source, d, 0, extent, 1, "values"));
+            }
+        }
+    }
+    return context.finishOnnx(
+        "ScatterElements", {x, indices, source}, {{"axis", axis}, {"reduction", reduction}});
+}
+Result<void> atenScatter(AtenContext &context)
+{
+    TRY(const std::string reduce, context.text("reduce", ""));
+    const std::map<std::string, std::string> kReductions{{"", "none"}, {"add", "add"}, {"multiply", "mul"}};
+    const auto found = kReductions.find(reduce);
+    if (found == kReductions.end())
+        return context.invalid("argument 'reduce' is '" + reduce + "'");
+    return scatterBy(context, found->second);
+}
+Result<void> scatterAdd(AtenContext &context)
+{
+    return scatterBy(context, "add");
+}
+
+template<bool upper> Result<void> triangle(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const std::int64_t diagonal, context.integer("diagonal", 0));
+    return context.finishOnnx(
+        "Trilu", {x, context.integerScalar(diagonal)}, {{"upper", std::int64_t{upper ? 1 : 0}}});
+}
+
+Result<void> atenOneHot(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const std::int64_t classes, context.integer("num_classes", -1));
+    if (classes < 1)
+        return context.unsupported("its number of classes is found from data", "give num_classes");
+    Shape shape = context.shapeOf(x);
+    shape.push_back(classes);
+    return context.finish(OperatorKind::OneHot, {x},
+        attributesFrom({{"axis", context.rankOf(x)}, {"depth", classes}, {"on", 1.0}, {"off", 0.0}}),
+        TensorType{DataType::Int64, std::move(shape)});
+}
+
+template<bool mode> Result<void> shuffled(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const std::int64_t factor, context.integer(mode ? "upscale_factor" : "downscale_factor"));
+    if (!mode)
+        return context.keepUnknown("pixel_unshuffle is not computed");
+    return context.finishOnnx("DepthToSpace", {x}, {{"blocksize", factor}, {"mode", std::string("CRD")}});
+}
+
+} // namespace
+
+AtenHandler findAtenIndex(std::string_view name)
+{
+    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"gather", atenGather},
+        {"index_select", indexSelect}, {"embedding", atenEmbedding}, {"index", atenIndex},
+        {"_unsafe_index", atenIndex}, {"index_put", indexPut}, {"_unsafe_index_put", indexPut},
+        {"scatter", atenScatter}, {"scatter_add", scatterAdd}, {"tril", triangle<false>},
+        {"triu", triangle<true>}, {"one_hot", atenOneHot}, {"pixel_shuffle", shuffled<true>},
+        {"pixel_unshuffle", shuffled<false>}};
+    const auto found = kHandlers.find(name);
+    return found == kHandlers.end() ? nullptr : found->second;
+}
+
+} // namespace planloom

@@ -1,0 +1,307 @@
+#include "engine/frontend/aten_operators.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+// --- products ----------------------------------------------------------------------------------------------
+
+Result<void> matrixProduct(AtenContext &context)
+{
+    TRY(const TensorId a, context.tensor(context.given("tensor") ? "tensor" : "self"));
+    const char *second = context.given("mat2") ? "mat2" : context.given("vec") ? "vec" : "other";
+    TRY(const TensorId b, context.tensor(context.given("tensor") ? "self" : second));
+    return context.finish(OperatorKind::MatMul, {a, b});
+}
+
+/// x weight' + bias
+Result<void> atenLinear(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("input"));
+    TRY(const TensorId weight, context.tensor("weight"));
+    TRY(const TensorId bias, context.optionalTensor("bias"));
+    std::vector<TensorId> inputs{x, weight};
+    if (context.shapeOf(weight).size() != 2 || context.shapeOf(x).empty())
+        return context.invalid("its weight has the shape " + toString(context.shapeOf(weight))
+            + ", where a matrix was expected");
+    if (bias)
+        inputs.push_back(bias);
+    return context.finish(
+        OperatorKind::Linear, std::move(inputs), attributesFrom({{"transposed", std::int64_t{1}}}));
+}
+
+/// beta self + alpha a b
+Result<void> sumOfProduct(AtenContext &context, const char *left, const char *right)
+{
+    TRY(TensorId added, context.tensor("self"));
+    TRY(const TensorId a, context.tensor(left));
+    TRY(const TensorId b, context.tensor(right));
+    TRY(const double alpha, context.real("alpha", 1));
+    TRY(const double beta, context.real("beta", 1));
+    const DataType type = context.typeOf(a).dataType;
+    const bool isLinear = alpha == 1 && beta == 1 && context.shapeOf(a).size() == 2
+        && context.shapeOf(b).size() == 2 && context.shapeOf(added) == Shape{context.shapeOf(b)[1]};
+    if (isLinear)
+        return context.finish(
+            OperatorKind::Linear, {a, b, added}, attributesFrom({{"transposed", std::int64_t{0}}}));
+    TRY(TensorId product, context.make(OperatorKind::MatMul, {a, b}, {}, {}, "product"));
+    if (alpha != 1) {
+        TRY(product,
+            context.make(OperatorKind::Mul, {product, context.scalar(type, alpha)}, {}, {}, "alpha"));
+    }
+    if (beta == 0)
+        return context.bind(0, product);
+    if (beta != 1) {
+        TRY(added, context.make(OperatorKind::Mul, {added, context.scalar(type, beta)}, {}, {}, "beta"));
+    }
+    return context.finish(OperatorKind::Add, {product, added});
+}
+Result<void> atenAddmm(AtenContext &context)
+{
+    return sumOfProduct(context, "mat1", "mat2");
+}
+Result<void> atenBaddbmm(AtenContext &context)
+{
+    return sumOfProduct(context, "batch1", "batch2");
+}
+Result<void> atenAddmv(AtenContext &context)
+{
+    return sumOfProduct(context, "mat", "vec");
+}
+
+/// [n] [m] -> [n m]
+Result<void> outerProduct(AtenContext &context)
+{
+    TRY(const TensorId a, context.tensor("self"));
+    TRY(const TensorId b, context.tensor("vec2"));
+    TRY(const TensorId column, context.reshape(a, {elementCount(context.shapeOf(a)), 1}, "column"));
+    return context.finish(OperatorKind::Mul, {column, b});
+}
+
+Result<void> atenEinsum(AtenContext &context)
+{
+    TRY(const std::string equation, context.text("equation", ""));
+    TRY(auto tensors, context.tensors("tensors"));
+    return context.finishOnnx("Einsum", std::move(tensors), {{"equation", equation}});
+}
+
+/// All of PyTorch's scaled dot products: they differ in what else they return.
+Result<void> atenAttention(AtenContext &context)
+{
+    TRY(const TensorId q, context.tensor("query"));
+    TRY(const TensorId k, context.tensor("key"));
+    TRY(const TensorId v, context.tensor("value"));
+    TRY(const TensorId mask, context.optionalTensor(context.given("attn_bias") ? "attn_bias" : "attn_mask"));
+    TRY(double dropout, context.real("dropout_p", 0));
+    TRY(const bool causal, context.flag("is_causal", false));
+    const Shape shape = context.shapeOf(q);
+    if (shape.size() < 3)
+        return context.keepUnknown("attention of queries without heads is not computed");
+    TRY(const double scale, context.real("scale", 1 / std::sqrt(static_cast<double>(shape.back()))));
+    if (dropout > 0 && context.builder().options().dropoutRatio)
+        dropout = *context.builder().options().dropoutRatio;
+    if (!(dropout >= 0 && dropout < 1))
+        return context.invalid("argument 'dropout_p' is " + std::to_string(dropout)
+            + ", where at least 0 and less than 1 was expected");
+    Attributes attributes = attributesFrom({{"scale", scale}});
+    if (causal)
+        attributes.set("causal", std::int64_t{1});
+    if (dropout > 0) {
+        attributes.set("dropout", dropout);
+        attributes.set("seed", context.builder().nextSeed());
+    }
+    std::vector<TensorId> inputs{q, k, v};
+    if (mask)
+        inputs.push_back(mask);
+    TRY(const auto made,
+        context.makeMany(OperatorKind::Attention, std::move(inputs), std::move(attributes), ""));
+    TRY_VOID(context.bind(0, made[0]));
+    for (std::size_t slot = 1; slot < context.resultCount(); ++slot) {
+        if (context.wants(slot))
+            return context.unsupported(
+                "its result " + std::to_string(slot) + " is used, which Planloom does not make",
+                "use torch.nn.functional.scaled_dot_product_attention");
+    }
+    return {};
+}
+
+// --- convolutions and pooling ------------------------------------------------------------------------------
+
+/// The attributes that convolutions and pooling share.
+struct AtenWindow {
+    Integers strides{};
+    Integers pads{}; ///< Begins, then ends.
+    Integers dilations{};
+};
+
+Result<AtenWindow> windowOf(AtenContext &context, std::size_t count, std::int64_t stride)
+{
+    AtenWindow window;
+    TRY(window.strides, context.perDimension("stride", count, stride));
+    TRY(window.dilations, context.perDimension("dilation", count, 1));
+    TRY(const Integers pads, context.perDimension("padding", count, 0));
+    window.pads = pads;
+    window.pads.insert(window.pads.end(), pads.begin(), pads.end());
+    return window;
+}
+
+/// convolution, conv1d to conv3d and conv_transpose1d to 3d; without a batch one is put in front.
+Result<void> convolve(AtenContext &context, bool transposed)
+{
+    TRY(TensorId x, context.tensor("input"));
+    TRY(const TensorId weight, context.tensor("weight"));
+    TRY(const TensorId bias, context.optionalTensor("bias"));
+    const std::size_t rank = context.shapeOf(weight).size();
+    if (rank < 3)
+        return context.invalid("its weight has the shape " + toString(context.shapeOf(weight)));
+    const std::size_t count = rank - 2;
+    const bool single = context.shapeOf(x).size() + 1 == rank;
+    if (single) {
+        Shape batched = context.shapeOf(x);
+        batched.insert(batched.begin(), 1);
+        TRY(x, context.reshape(x, std::move(batched), "batch"));
+    }
+    std::map<std::string, OnnxAttribute, std::less<>> attributes;
+    if (const auto *padding = std::get_if<std::string>(&context.value("padding"))) {
+        TRY(const Integers strides, context.perDimension("stride", count, 1));
+        TRY(const Integers dilations, context.perDimension("dilation", count, 1));
+        attributes = {{"strides", strides}, {"dilations", dilations},
+            {"auto_pad", std::string(*padding == "same" ? "SAME_UPPER" : "VALID")}};
+    } else {
+        TRY(const AtenWindow window, windowOf(context, count, 1));
+        attributes = {{"strides", window.strides}, {"dilations", window.dilations}, {"pads", window.pads}};
+    }
+    TRY(const std::int64_t groups, context.integer("groups", 1));
+    attributes.emplace("group", groups);
+    if (transposed) {
+        TRY(const Integers extra, context.perDimension("output_padding", count, 0));
+        attributes.emplace("output_padding", extra);
+    }
+    std::vector<TensorId> inputs{x, weight};
+    if (bias)
+        inputs.push_back(bias);
+    const std::string type = transposed ? "ConvTranspose" : "Conv";
+    TRY(TensorId y, context.onnx(type, std::move(inputs), std::move(attributes), single ? "batched" : ""));
+    if (single) {
+        TRY(y, context.reshape(y, Shape(context.shapeOf(y).begin() + 1, context.shapeOf(y).end()), ""));
+    }
+    return context.bind(0, y);
+}
+Result<void> atenConvolution(AtenContext &context)
+{
+    TRY(const bool transposed, context.flag("transposed", false));
+    return convolve(context, transposed);
+}
+Result<void> atenConv(AtenContext &context)
+{
+    return convolve(context, false);
+}
+Result<void> atenConvTranspose(AtenContext &context)
+{
+    return convolve(context, true);
+}
+
+template<std::size_t count> Result<void> maxPool(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const Integers kernel, context.perDimension("kernel_size", count, 1));
+    TRY(AtenWindow window, windowOf(context, count, 1));
+    TRY(const Integers strides, context.integers("stride", {}));
+    if (strides.empty())
+        window.strides = kernel;
+    TRY(const bool ceiling, context.flag("ceil_mode", false));
+    if (context.resultCount() > 1 && context.wants(1))
+        return context.keepUnknown("the indices of max_pool are not computed");
+    return context.finishOnnx("MaxPool", {x},
+        {{"kernel_shape", kernel}, {"strides", window.strides}, {"pads", window.pads},
+            {"dilations", window.dilations}, {"ceil_mode", std::int64_t{ceiling ? 1 : 0}}});
+}
+
+template<std::size_t count> Result<void> averagePool(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const Integers kernel, context.perDimension("kernel_size", count, 1));
+    TRY(AtenWindow window, windowOf(context, count, 1));
+    TRY(const Integers strides, context.integers("stride", {}));
+    if (strides.empty())
+        window.strides = kernel;
+    TRY(const bool ceiling, context.flag("ceil_mode", false));
+    TRY(const bool include, context.flag("count_include_pad", true));
+    if (context.given("divisor_override"))
+        return context.keepUnknown("an average with another divisor is not computed");
+    return context.finishOnnx("AveragePool", {x},
+        {{"kernel_shape", kernel}, {"strides", window.strides}, {"pads", window.pads},
+            {"ceil_mode", std::int64_t{ceiling ? 1 : 0}},
+            {"count_include_pad", std::int64_t{include ? 1 : 0}}});
+}
+
+/// Pooling to a given size: whole windows where the size divides.
+Result<void> adaptivePool(AtenContext &context, std::size_t count, bool isMax)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const Integers size, context.perDimension("output_size", count, 1));
+    const Shape shape = context.shapeOf(x);
+    if (shape.size() < count + 1)
+        return context.invalid("its input has the shape " + toString(shape));
+    if (isMax && context.resultCount() > 1 && context.wants(1))
+        return context.keepUnknown("the indices of adaptive_max_pool are not computed");
+    Integers axes;
+    Integers kernel;
+    bool whole = true;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t axis = shape.size() - count + i;
+        if (size[i] < 1 || shape[axis] % size[i] != 0)
+            return context.keepUnknown("pooling to a size that does not divide its input is not computed");
+        axes.push_back(static_cast<std::int64_t>(axis));
+        kernel.push_back(shape[axis] / size[i]);
+        whole = whole && size[i] == 1;
+    }
+    if (whole)
+        return context.finishOnnx(
+            isMax ? "ReduceMax" : "ReduceMean", {x, context.list(axes)}, {{"keepdims", std::int64_t{1}}});
+    return context.finishOnnx(
+        isMax ? "MaxPool" : "AveragePool", {x}, {{"kernel_shape", kernel}, {"strides", kernel}});
+}
+template<std::size_t count, bool isMax> Result<void> atenAdaptivePool(AtenContext &context)
+{
+    return adaptivePool(context, count, isMax);
+}
+
+} // namespace
+
+AtenHandler findAtenNetwork(std::string_view name)
+{
+    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"mm", matrixProduct},
+        {"bmm", matrixProduct}, {"matmul", matrixProduct}, {"mv", matrixProduct}, {"dot", matrixProduct},
+        {"linear", atenLinear}, {"addmm", atenAddmm}, {"baddbmm", atenBaddbmm}, {"addmv", atenAddmv},
+        {"outer", outerProduct}, {"einsum", atenEinsum}, {"scaled_dot_product_attention", atenAttention},
+        {"_scaled_dot_product_flash_attention_for_cpu", atenAttention},
+        {"_scaled_dot_product_flash_attention", atenAttention},
+        {"_scaled_dot_product_efficient_attention", atenAttention},
+        {"_scaled_dot_product_cudnn_attention", atenAttention}, {"convolution", atenConvolution},
+        {"_convolution", atenConvolution}, {"conv1d", atenConv}, {"conv2d", atenConv}, {"conv3d", atenConv},
+        {"conv_transpose1d", atenConvTranspose}, {"conv_transpose2d", atenConvTranspose},
+        {"conv_transpose3d", atenConvTranspose}, {"max_pool1d", maxPool<1>}, {"max_pool2d", maxPool<2>},
+        {"max_pool3d", maxPool<3>}, {"max_pool2d_with_indices", maxPool<2>},
+        {"max_pool3d_with_indices", maxPool<3>}, {"avg_pool1d", averagePool<1>},
+        {"avg_pool2d", averagePool<2>}, {"avg_pool3d", averagePool<3>},
+        {"adaptive_avg_pool1d", atenAdaptivePool<1, false>},
+        {"adaptive_avg_pool2d", atenAdaptivePool<2, false>},
+        {"adaptive_avg_pool3d", atenAdaptivePool<3, false>},
+        {"_adaptive_avg_pool2d", atenAdaptivePool<2, false>},
+        {"_adaptive_avg_pool3d", atenAdaptivePool<3, false>},
+        {"adaptive_max_pool1d", atenAdaptivePool<1, true>},
+        {"adaptive_max_pool2d", atenAdaptivePool<2, true>},
+        {"adaptive_max_pool3d", atenAdaptivePool<3, true>}};
+    const auto found = kHandlers.find(name);
+    return found == kHandlers.end() ? nullptr : found->second;
+}
+
+} // namespace planloom

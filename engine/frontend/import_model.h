@@ -1,0 +1,29 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/frontend/import_onnx.h"
+#include "engine/graph/graph.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace planloom {
+
+/// Reads a model file of any format that Planloom opens, by its content: an ONNX model (`importOnnxFile`) or
+/// a program of torch.export.save (`importPt2File`).
+/// @return as they
+Result<Graph> importModelFile(const std::filesystem::path &path, const ImportOptions &options = {});
+
+/// The same from memory.
+/// @param path  where the bytes came from: weights may lie beside it
+Result<Graph> importModelBytes(
+    std::string_view bytes, const std::filesystem::path &path, const ImportOptions &options = {});
+
+/// What a session keeps of a model file, for `importModelBytes` to open again: the file, but for the values
+/// of a large archive's weights, which stay where they are. @return as `readFile`; ResourceLimit beyond
+/// `most` bytes
+Result<std::string> keptModelContent(const std::filesystem::path &path, std::uint64_t most);
+
+} // namespace planloom

@@ -1,0 +1,444 @@
+#include "engine/frontend/import_pt2.h"
+
+#include "engine/base/byte_source.h"
+#include "engine/base/files.h"
+#include "engine/frontend/complete_import.h"
+#include "engine/frontend/onnx_external.h"
+#include "engine/frontend/pt2_archive.h"
+#include "engine/frontend/pt2_nodes.h"
+#include "engine/frontend/pt2_stored.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+/// Tells storages of different places or layouts apart.
+std::string placeOf(const Pt2Storage &storage)
+{
+    std::string text = std::to_string(storage.offset) + "+"
+        + std::to_string(storage.meta.storageOffset.value.value_or(0)) + " " + storage.meta.typeName;
+    for (const auto *list : {&storage.meta.sizes, &storage.meta.strides}) {
+        text += " ";
+        for (const Pt2Size &size : *list)
+            text += std::to_string(size.value.value_or(-1)) + ",";
+    }
+    return text;
+}
+
+class Pt2Importer
+{
+public:
+    Pt2Importer(Pt2Archive archive, const Pt2Values &values, const ImportOptions &options, std::string where)
+        : m_archive(std::move(archive))
+        , m_values(values)
+        , m_options(options)
+        , m_where(std::move(where))
+        , m_builder(options, kOpset)
+        , m_nodes(
+              m_builder, [this](const std::string &symbol) { return sizeOf(symbol); }, m_where)
+        , m_frame(m_archive.program.graph)
+    {
+    }
+
+    Result<Graph> run();
+
+private:
+    static constexpr std::int64_t kOpset = 23; ///< Of the operators of ONNX that ATen's are made by.
+
+    Error error(ErrorCode code, std::string message, std::string advice) const
+    {
+        return {code, std::move(message), std::move(advice), m_where};
+    }
+    std::optional<std::int64_t> sizeOf(const std::string &symbol) const
+    {
+        const auto found = m_sizes.find(symbol);
+        return found == m_sizes.end() ? std::nullopt : std::optional(found->second);
+    }
+    const Pt2Meta *metaOf(const std::string &value) const;
+    Result<void> chooseSizes();
+    Result<void> checkSize(const std::string &symbol, std::int64_t size) const;
+    Result<void> addInput(const Pt2InputSpec &spec);
+    Result<void> addStored(const Pt2InputSpec &spec, const std::string &value);
+    Result<TensorType> typeOfInput(const std::string &value) const;
+    Result<std::vector<TensorId>> collectOutputs(const std::vector<AtenValue> &values);
+    Result<void> chooseLoss(Graph &graph) const;
+    void addNotes();
+
+    Pt2Archive m_archive;
+    const Pt2Values &m_values;
+    const ImportOptions &m_options;
+    std::string m_where;
+    OnnxBuilder m_builder;
+    Pt2NodeImporter m_nodes;
+    Pt2Frame m_frame;
+    std::map<std::string, std::int64_t> m_sizes{}; ///< Of symbols.
+    std::map<std::string, TensorId> m_shared{}; ///< By place and role: tensors at one place are one.
+    std::map<std::string, std::string> m_firstNames{}; ///< Of the parameters at a place.
+    std::int64_t m_frozen = 0;
+    std::int64_t m_missing = 0;
+    std::string m_lossName{}; ///< Of the output that the signature calls the loss.
+};
+
+const Pt2Meta *Pt2Importer::metaOf(const std::string &value) const
+{
+    const auto found = m_archive.program.graph.tensors.find(value);
+    return found == m_archive.program.graph.tensors.end() ? nullptr : &found->second;
+}
+
+Result<void> Pt2Importer::checkSize(const std::string &symbol, std::int64_t size) const
+{
+    const auto found = m_archive.program.ranges.find(symbol);
+    std::int64_t least = 1;
+    std::int64_t most = INT64_MAX;
+    if (found != m_archive.program.ranges.end()) {
+        least = std::max(least, found->second.least.value_or(least));
+        most = found->second.most.value_or(most);
+    }
+    if (size >= least && size <= most)
+        return {};
+    return error(ErrorCode::InvalidInput,
+        "the size " + std::to_string(size) + " of '" + symbol + "' lies outside of what it was exported for: "
+            + std::to_string(least) + (most < INT64_MAX ? " to " + std::to_string(most) : " and more"),
+        "give another one with --dim " + symbol + "=<size>");
+}
+
+/// Gives every symbol of the inputs' shapes its size, or names all those that have none.
+Result<void> Pt2Importer::chooseSizes()
+{
+    std::map<std::string, std::string> places; // of each symbol, where it occurs first
+    std::map<std::string, std::string> aliases; // "x.0" -> "s17"
+    for (const Pt2InputSpec &spec : m_archive.program.inputs) {
+        const auto *tensor = std::get_if<Pt2Tensor>(&spec.argument);
+        const Pt2Meta *meta = tensor == nullptr ? nullptr : metaOf(tensor->name);
+        for (std::size_t axis = 0; meta != nullptr && axis < meta->sizes.size(); ++axis) {
+            const std::string &expression = meta->sizes[axis].expression;
+            const auto symbols = symbolsOfPt2Size(expression);
+            const std::string number = std::to_string(axis);
+            for (const std::string &symbol : symbols)
+                places.emplace(symbol, "dimension " + number + " of the input '" + tensor->name + "'");
+            const bool plain = symbols.size() == 1 && evaluatePt2Size(expression, [](const std::string &) {
+                return std::optional<std::int64_t>(7919);
+            }) == std::optional<std::int64_t>(7919);
+            if (plain)
+                aliases.emplace(tensor->name + "." + number, *symbols.begin());
+        }
+    }
+    for (const auto &[name, size] : m_options.dimensions) {
+        const auto alias = aliases.find(name);
+        const std::string symbol = alias == aliases.end() ? name : alias->second;
+        if (places.count(symbol) == 0) {
+            std::string names;
+            for (const auto &[known, place] : places)
+                names += (names.empty() ? "'" : ", '") + known + "'";
+            return error(ErrorCode::InvalidInput,
+                "the model's inputs have no symbolic dimension '" + name + "'",
+                names.empty() ? "all its sizes are fixed; leave --dim out" : "its dimensions are " + names);
+        }
+        TRY_VOID(checkSize(symbol, size));
+        m_sizes[symbol] = size;
+    }
+    std::string message;
+    std::string advice;
+    for (const auto &[symbol, place] : places) {
+        if (m_sizes.count(symbol) != 0)
+            continue;
+        message += (message.empty() ? "" : "; ") + place + " is '" + symbol + "', whose size is not known";
+        advice += (advice.empty() ? "give it with --dim " : " --dim ") + symbol + "=<size>";
+    }
+    return message.empty() ? Result<void>{} : Result<void>(error(ErrorCode::InvalidInput, message, advice));
+}
+
+Result<TensorType> Pt2Importer::typeOfInput(const std::string &value) const
+{
+    const Pt2Meta *meta = metaOf(value);
+    if (meta == nullptr)
+        return error(ErrorCode::InvalidInput, "the program does not say what type '" + value + "' has",
+            "save it anew with torch.export.save");
+    if (!meta->dataType || !meta->isStrided)
+        return error(ErrorCode::NotSupported,
+            "'" + value + "' is " + (meta->dataType ? std::string("sparse") : "of type " + meta->typeName)
+                + ", which Planloom does not compute with",
+            "use dense tensors of floats or integers");
+    const auto type = m_nodes.declaredType(*meta);
+    if (!type || !checkedByteCount(*type) || type->shape.size() > 64
+        || std::any_of(
+            type->shape.begin(), type->shape.end(), [](std::int64_t extent) { return extent < 1; }))
+        return error(ErrorCode::InvalidInput,
+            "'" + value + "' has a shape that cannot be had, where sizes from 1 up were expected",
+            "check the sizes given with --dim");
+    return *type;
+}
+
+Result<void> Pt2Importer::addStored(const Pt2InputSpec &spec, const std::string &value)
+{
+    const auto storage = m_archive.storages.find(spec.target);
+    // The module's own name of a weight that several parameters share is the first: readers may use any.
+    std::string name = spec.target;
+    if (storage != m_archive.storages.end() && spec.kind == Pt2InputKind::Parameter)
+        name = m_firstNames.try_emplace(placeOf(storage->second), name).first->second;
+    if (!m_frame.isUsed(value))
+        return {};
+    TRY(const TensorType type, typeOfInput(value));
+    const Pt2Meta &meta = *metaOf(value);
+    const bool parameter = spec.kind == Pt2InputKind::Parameter && isFloating(type.dataType);
+    const bool trained = parameter && meta.requiresGradient;
+    m_frozen += parameter && !trained ? 1 : 0;
+    const TensorRole role = trained ? TensorRole::Weight : TensorRole::Buffer;
+    if (storage == m_archive.storages.end()) {
+        ++m_missing;
+        m_frame.set(value, m_builder.addStored(OnnxTensor{spec.target, type, nullptr, {}, false}, role));
+        return {};
+    }
+    TRY(OnnxTensor tensor, m_values.stored(name, type, storage->second, !trained));
+    const auto [known, isNew] = m_shared.try_emplace(placeOf(storage->second) + (trained ? " weight" : ""));
+    if (isNew)
+        known->second = m_builder.addStored(std::move(tensor), role);
+    if (name != spec.target)
+        m_builder.note("'" + spec.target + "' and '" + name + "' are one tensor");
+    m_frame.set(value, known->second);
+    return {};
+}
+
+Result<void> Pt2Importer::addInput(const Pt2InputSpec &spec)
+{
+    if (spec.kind == Pt2InputKind::Fixed)
+        return {};
+    if (spec.kind == Pt2InputKind::Unreadable)
+        return error(ErrorCode::NotSupported,
+            "the program takes an input of kind '" + spec.target + "', which Planloom cannot read",
+            "write the module without it");
+    const auto *tensor = std::get_if<Pt2Tensor>(&spec.argument);
+    if (tensor == nullptr) {
+        if (const auto *symbol = std::get_if<Pt2Symbol>(&spec.argument))
+            return error(ErrorCode::NotSupported,
+                "the input '" + symbol->name + "' is a number that changes from call to call",
+                "pass it as a tensor, or export the model with a fixed one");
+        return {}; // a number that the program has by now
+    }
+    if (m_frame.find(tensor->name) != nullptr)
+        return error(
+            ErrorCode::InvalidInput, "two inputs are called '" + tensor->name + "'", "export the model anew");
+    if (spec.kind != Pt2InputKind::User)
+        return addStored(spec, tensor->name);
+    TRY(const TensorType type, typeOfInput(tensor->name));
+    m_frame.set(tensor->name, m_builder.addInput(tensor->name, type));
+    return {};
+}
+
+Result<std::vector<TensorId>> Pt2Importer::collectOutputs(const std::vector<AtenValue> &values)
+{
+    std::vector<TensorId> outputs;
+    std::set<TensorId> seen;
+    bool mutates = false;
+    const auto &specs = m_archive.program.outputs;
+    for (std::size_t i = 0; i < specs.size() && i < values.size(); ++i) {
+        const Pt2OutputSpec &spec = specs[i];
+        if (spec.kind == Pt2OutputKind::Gradient)
+            return error(ErrorCode::NotSupported,
+                "the program holds its backward pass as well, which Planloom makes itself",
+                "save what torch.export.export returns, before a joint graph is made of it");
+        mutates = mutates || spec.kind == Pt2OutputKind::Mutation;
+        const auto *id = std::get_if<TensorId>(&values[i]);
+        const auto *name = std::get_if<Pt2Tensor>(&m_archive.program.graph.outputs[i]);
+        if (name == nullptr || (spec.kind != Pt2OutputKind::User && spec.kind != Pt2OutputKind::Loss))
+            continue;
+        if (id == nullptr)
+            return error(ErrorCode::InvalidInput,
+                "the program returns '" + name->name + "', which nothing makes", "export the model anew");
+        TensorId output = *id;
+        if (m_builder.at(output).role != TensorRole::Activation || m_builder.isKnown(output)) {
+            m_builder.unname(output);
+            TRY(const auto copy,
+                m_builder.emit("output." + name->name, SourceNode{"", "Identity"}, OperatorKind::Identity, {},
+                    {output}, {}, false));
+            output = copy.front();
+            m_builder.nameTensor(output, name->name);
+        }
+        if (spec.kind == Pt2OutputKind::Loss)
+            m_lossName = m_builder.at(output).name;
+        if (seen.insert(output).second)
+            outputs.push_back(output);
+    }
+    if (mutates)
+        m_builder.note("what the model writes into its own buffers or inputs is left out of the plan");
+    if (outputs.empty())
+        return error(
+            ErrorCode::InvalidInput, "the program returns no tensor", "return the loss from forward()");
+    return outputs;
+}
+
+Result<void> Pt2Importer::chooseLoss(Graph &graph) const
+{
+    const auto isScalar = [&](TensorId id) {
+        const TensorType &type = graph.at(id).type;
+        return isFloating(type.dataType) && type.shape.empty();
+    };
+    const std::string wanted = !m_options.lossOutput.empty() ? m_options.lossOutput : m_lossName;
+    std::string names;
+    std::vector<TensorId> scalars;
+    for (const TensorId id : graph.outputs) {
+        const std::string &name = graph.at(id).name;
+        names += (names.empty() ? "'" : ", '") + name + "'";
+        if (isScalar(id))
+            scalars.push_back(id);
+        if (name == wanted || (wanted.empty() && name == "loss" && isScalar(id))) {
+            if (!isScalar(id))
+                return error(ErrorCode::InvalidInput,
+                    "the output '" + wanted + "' is " + nameOf(graph.at(id).type.dataType)
+                        + toString(graph.at(id).type.shape) + ", where a loss must be a floating scalar",
+                    "name another output with --loss");
+            graph.loss = id;
+            return {};
+        }
+    }
+    if (!wanted.empty())
+        return error(ErrorCode::NotFound, "the model has no output '" + wanted + "' to train on",
+            "its outputs are " + names);
+    if (scalars.size() == 1)
+        graph.loss = scalars.front();
+    else if (scalars.size() > 1)
+        graph.notes.push_back(
+            "several outputs are scalars, so the model has no loss: name one with --loss (" + names + ")");
+    return {};
+}
+
+void Pt2Importer::addNotes()
+{
+    const auto &nodes = m_archive.program.graph.nodes;
+    if (m_archive.program.isCore && std::any_of(nodes.begin(), nodes.end(), [](const Pt2Node &node) {
+            return node.target == "torch.ops.aten.alias.default";
+        }))
+        m_builder.note(
+            "an aten.alias may stand for a detach() of the module: a program of core ATen does not say "
+            "where gradients stop");
+    if (m_frozen > 0)
+        m_builder.note(std::to_string(m_frozen) + " parameters want no gradient and are not trained");
+    if (m_archive.missing > 0)
+        m_builder.note(std::to_string(m_archive.missing)
+            + " tensors lie in the model's file, which is missing or another one by now: the model can be "
+              "planned, a run needs --random-weights");
+    if (m_missing <= m_archive.missing)
+        return;
+    const std::string what =
+        std::to_string(m_missing) + " tensors lie in pickles, which are programs and are not run";
+    m_builder.note(what + ": the model can be planned, a run needs --random-weights"
+        + (m_archive.isOldLayout ? "; PyTorch 2.8 and newer save them as plain numbers" : ""));
+}
+
+/// Takes out what stops a gradient where none would come through: nothing before it is trained.
+void dropIdleStops(Graph &graph)
+{
+    std::vector<bool> varied(graph.tensors.size());
+    for (std::size_t i = 0; i < graph.tensors.size(); ++i)
+        varied[i] = graph.tensors[i].role == TensorRole::Weight;
+    std::vector<TensorId> instead(graph.tensors.size());
+    std::set<TensorId> outputs(graph.outputs.begin(), graph.outputs.end());
+    std::vector<Operator> kept;
+    for (Operator &op : graph.operators) {
+        bool any = false;
+        for (TensorId &id : op.inputs) {
+            if (id && instead[static_cast<std::size_t>(id.index)])
+                id = instead[static_cast<std::size_t>(id.index)];
+            any = any || (id && varied[static_cast<std::size_t>(id.index)]);
+        }
+        const bool stops = op.kind == OperatorKind::Identity && op.attributes.integer("detached") != 0;
+        if (stops && !any && outputs.count(op.outputs.front()) == 0) {
+            instead[static_cast<std::size_t>(op.outputs.front().index)] = op.inputs.front();
+            continue;
+        }
+        for (const TensorId id : op.outputs) {
+            if (id)
+                varied[static_cast<std::size_t>(id.index)] = any && !stops;
+        }
+        kept.push_back(std::move(op));
+    }
+    graph.operators = std::move(kept);
+}
+
+Result<Graph> Pt2Importer::run()
+{
+    if (m_options.dropoutRatio && !(*m_options.dropoutRatio >= 0 && *m_options.dropoutRatio < 1))
+        return error(ErrorCode::InvalidInput,
+            "the dropout ratio " + std::to_string(*m_options.dropoutRatio) + " is not in [0, 1)",
+            "give a number such as 0.1");
+    TRY_VOID(chooseSizes());
+    for (const Pt2InputSpec &spec : m_archive.program.inputs)
+        TRY_VOID(addInput(spec));
+    std::unordered_set<std::string> names;
+    for (const Pt2Argument &output : m_archive.program.graph.outputs) {
+        if (const auto *tensor = std::get_if<Pt2Tensor>(&output))
+            names.insert(tensor->name);
+    }
+    m_nodes.setOutputs(std::move(names));
+    TRY(const auto values, m_nodes.run(m_frame));
+    TRY(auto outputs, collectOutputs(values));
+    addNotes();
+    Graph graph = m_builder.take(std::move(outputs));
+    TRY_VOID(chooseLoss(graph));
+    dropIdleStops(graph);
+    return graph;
+}
+
+constexpr std::uint64_t kMostKeptWhole = std::uint64_t{32} << 20U;
+
+std::string absolutePath(const std::filesystem::path &path)
+{
+    std::error_code failure;
+    const auto whole = std::filesystem::absolute(path, failure);
+    return failure ? path.string() : whole.string();
+}
+
+Result<Graph> importArchive(Pt2Archive archive, const Pt2Values &values, const ImportOptions &options,
+    const std::filesystem::path &path)
+{
+    TRY(Graph graph, Pt2Importer(std::move(archive), values, options, path.filename().string()).run());
+    graph.name = path.stem().string();
+    return completeImport(std::move(graph), options, false);
+}
+
+} // namespace
+
+Result<Graph> importPt2File(const std::filesystem::path &path, const ImportOptions &options)
+{
+    TRY(const auto source, openByteSource(path));
+    TRY(auto reader, openByteSource(path));
+    TRY(Pt2Archive archive, readPt2Archive(std::move(reader), path.filename().string()));
+    const Pt2Values values({source.get(), absolutePath(path)}, {});
+    return importArchive(std::move(archive), values, options, path);
+}
+
+Result<Graph> importPt2Bytes(
+    std::string_view bytes, const ImportOptions &options, const std::filesystem::path &path)
+{
+    const std::string where = path.filename().string();
+    if (bytes.size() > options.mostFileBytes)
+        return Error{ErrorCode::ResourceLimit,
+            "the file has " + std::to_string(bytes.size()) + " bytes, more than the "
+                + std::to_string(options.mostFileBytes) + " that are allowed",
+            "open it as a file", where};
+    const auto source = sourceOf(bytes);
+    std::unique_ptr<const ByteSource> beside;
+    std::unique_ptr<const ByteSource> reader;
+    if (auto opened = openByteSource(path))
+        beside = *std::move(opened);
+    if (auto opened = openByteSource(path))
+        reader = *std::move(opened);
+    TRY(Pt2Archive archive, readPt2Archive(sourceOf(bytes), where, std::move(reader)));
+    const Pt2Values values({source.get(), {}}, {beside.get(), absolutePath(path)});
+    return importArchive(std::move(archive), values, options, path);
+}
+
+Result<std::string> keptPt2Content(const std::filesystem::path &path, std::uint64_t most)
+{
+    TRY(auto source, openByteSource(path));
+    if (source->size() > kMostKeptWhole)
+        return withoutWeights(std::move(source), path.filename().string(), most);
+    return readFile(path, {.what = "model file", .mostBytes = most});
+}
+
+} // namespace planloom

@@ -1,0 +1,569 @@
+#include "engine/frontend/pt2_nodes.h"
+
+#include "engine/frontend/pt2_numbers.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+constexpr int kDeepestGraph = 32; ///< Graphs in graphs.
+constexpr const char *kFunctional =
+    "save exported.run_decompositions({}) instead, which writes nothing in place";
+
+/// "/transformer/h.0/attn/linear_3": the path of a node's module, as scopes are made from.
+std::string pathOf(const Pt2Node &node)
+{
+    std::string name;
+    std::string outer;
+    for (const std::string &module : node.modules) {
+        const bool inside = !outer.empty() && module.size() > outer.size() + 1
+            && module.compare(0, outer.size(), outer) == 0 && module[outer.size()] == '.';
+        if (module == outer)
+            continue;
+        std::string part = inside ? module.substr(outer.size() + 1) : module;
+        std::replace(part.begin(), part.end(), '/', '_');
+        name += "/" + part;
+        outer = module;
+    }
+    return name + "/" + node.name;
+}
+
+/// "torch.ops.aten.linear.default" -> "aten.linear.default"
+std::string shortTarget(const std::string &target)
+{
+    const std::string prefix = "torch.ops.";
+    return target.compare(0, prefix.size(), prefix) == 0 ? target.substr(prefix.size()) : target;
+}
+
+/// The names of a node's results, those in lists one by one; empty for those that are no tensors.
+std::vector<std::string> resultsOf(const Pt2Node &node)
+{
+    std::vector<std::string> names;
+    for (const Pt2Argument &output : node.outputs) {
+        if (const auto *tensor = std::get_if<Pt2Tensor>(&output)) {
+            names.push_back(tensor->name);
+        } else if (const auto *tensors = std::get_if<std::vector<Pt2Tensor>>(&output)) {
+            for (const Pt2Tensor &item : *tensors)
+                names.push_back(item.name);
+        } else {
+            names.emplace_back();
+        }
+    }
+    return names;
+}
+
+/// The only element of known values.
+std::optional<AtenValue> itemOf(const std::shared_ptr<const TensorData> &data)
+{
+    if (!data || elementCount(data->type.shape) != 1)
+        return std::nullopt;
+    if (data->type.dataType == DataType::Bool)
+        return AtenValue(integersOf(*data).front() != 0);
+    if (isFloating(data->type.dataType))
+        return AtenValue(realsOf(*data).front());
+    return AtenValue(integersOf(*data).front());
+}
+
+/// Operators that are written in place are called as the plain ones with an underscore: "relu_".
+bool writesInPlace(const std::string &name)
+{
+    return name.size() > 1 && name.back() == '_' && name[name.size() - 2] != '_';
+}
+
+} // namespace
+
+Pt2NodeImporter::Pt2NodeImporter(OnnxBuilder &builder, Pt2SymbolLookup sizeOf, std::string where)
+    : m_builder(builder)
+    , m_sizeOf(std::move(sizeOf))
+    , m_where(std::move(where))
+{
+}
+
+Error Pt2NodeImporter::nodeError(
+    const Pt2Node &node, ErrorCode code, std::string message, std::string advice) const
+{
+    return {code, "node '" + node.name + "' (" + shortTarget(node.target) + "): " + std::move(message),
+        std::move(advice), "node:" + node.name};
+}
+
+std::optional<TensorType> Pt2NodeImporter::declaredType(const Pt2Meta &meta) const
+{
+    if (!meta.dataType)
+        return std::nullopt;
+    TensorType type{*meta.dataType, {}};
+    for (const Pt2Size &size : meta.sizes) {
+        const auto extent = size.value ? size.value : evaluatePt2Size(size.expression, m_sizeOf);
+        if (!extent)
+            return std::nullopt;
+        type.shape.push_back(*extent);
+    }
+    return type;
+}
+
+const OnnxValue *Pt2NodeImporter::declared(const std::string &value) const
+{
+    const auto known = m_declared.find(value);
+    if (known != m_declared.end())
+        return &known->second;
+    const auto found = m_frame->graph().tensors.find(value);
+    const auto type = found == m_frame->graph().tensors.end() ? std::nullopt : declaredType(found->second);
+    if (!type)
+        return nullptr;
+    OnnxValue result;
+    result.name = value;
+    result.dataType = type->dataType;
+    result.shape.emplace();
+    for (const std::int64_t extent : type->shape)
+        result.shape->push_back({extent, {}});
+    return &m_declared.emplace(value, std::move(result)).first->second;
+}
+
+Result<std::vector<TensorId>> Pt2NodeImporter::inlineGraph(const OnnxGraph &, const std::vector<TensorId> &)
+{
+    return Error{ErrorCode::Internal, "a program of PyTorch has no graphs of ONNX", {}, m_where};
+}
+
+Result<void> Pt2NodeImporter::bind(const std::string &value, TensorId tensor)
+{
+    m_frame->set(value, tensor);
+    return {};
+}
+
+Result<AtenValue> Pt2NodeImporter::valueOf(const std::string &name, const Pt2Node &node) const
+{
+    if (const AtenValue *value = m_frame->find(name))
+        return *value;
+    return nodeError(node, ErrorCode::InvalidInput, "it reads '" + name + "', which nothing makes",
+        "export the model anew");
+}
+
+Result<AtenValue> Pt2NodeImporter::resolve(const Pt2Argument &argument, const Pt2Node &node) const
+{
+    if (std::holds_alternative<Pt2None>(argument))
+        return AtenValue();
+    if (const auto *tensor = std::get_if<Pt2Tensor>(&argument))
+        return valueOf(tensor->name, node);
+    if (const auto *symbol = std::get_if<Pt2Symbol>(&argument))
+        return valueOf(symbol->name, node);
+    if (const auto *tensors = std::get_if<std::vector<Pt2Tensor>>(&argument)) {
+        std::vector<TensorId> ids;
+        for (const Pt2Tensor &item : *tensors) {
+            AtenValue value = TensorId{};
+            if (!item.name.empty()) {
+                TRY(value, valueOf(item.name, node));
+            }
+            const auto *id = std::get_if<TensorId>(&value);
+            if (id == nullptr)
+                return nodeError(node, ErrorCode::InvalidInput, "'" + item.name + "' is no tensor",
+                    "export the model anew");
+            ids.push_back(*id);
+        }
+        return AtenValue(std::move(ids));
+    }
+    if (const auto *numbers = std::get_if<std::vector<Pt2Number>>(&argument)) {
+        std::vector<std::int64_t> integers;
+        std::vector<double> reals;
+        for (const Pt2Number &number : *numbers) {
+            AtenValue value;
+            if (const auto *named = std::get_if<Pt2Symbol>(&number)) {
+                TRY(value, valueOf(named->name, node));
+            } else if (const auto *integer = std::get_if<std::int64_t>(&number)) {
+                value = *integer;
+            } else {
+                value = std::get<double>(number);
+            }
+            if (const auto *integer = std::get_if<std::int64_t>(&value)) {
+                integers.push_back(*integer);
+                reals.push_back(static_cast<double>(*integer));
+            } else if (const auto *real = std::get_if<double>(&value)) {
+                reals.push_back(*real);
+            } else {
+                return nodeError(node, ErrorCode::NotSupported,
+                    "a size depends on values that are not known before a run",
+                    "export the model with static shapes");
+            }
+        }
+        if (integers.size() == reals.size())
+            return AtenValue(std::move(integers));
+        return AtenValue(std::move(reals));
+    }
+    if (const auto *unreadable = std::get_if<Pt2Unreadable>(&argument)) {
+        // Devices, layouts and memory formats do not change what is computed.
+        static const std::set<std::string_view> kIgnored = {"device", "layout", "memory_format"};
+        if (kIgnored.count(unreadable->kind) != 0)
+            return AtenValue();
+        return nodeError(node, ErrorCode::NotSupported,
+            "it takes an argument of kind '" + unreadable->kind + "', which Planloom cannot read",
+            "write the module without it");
+    }
+    return std::visit(
+        [](const auto &value) -> Result<AtenValue> {
+            using Value = std::decay_t<decltype(value)>;
+            if constexpr (
+                std::is_same_v<Value,
+                    std::
+                        int64_t> || std::is_same_v<Value, double> || std::is_same_v<Value, bool> || std::is_same_v<Value, std::string> || std::is_same_v<Value, Pt2DataType>)
+                return AtenValue(value);
+            else
+                return AtenValue();
+        },
+        argument);
+}
+
+Result<void> Pt2NodeImporter::setOnce(const std::string &name, AtenValue value, const Pt2Node &node)
+{
+    if (m_frame->find(name) != nullptr)
+        return nodeError(
+            node, ErrorCode::InvalidInput, "the value '" + name + "' is made twice", "export the model anew");
+    m_frame->set(name, std::move(value));
+    return {};
+}
+
+Result<std::vector<AtenValue>> Pt2NodeImporter::run(Pt2Frame &frame)
+{
+    if (m_depth >= kDeepestGraph)
+        return Error{ErrorCode::ResourceLimit,
+            "graphs lie in one another deeper than " + std::to_string(kDeepestGraph), {}, m_where};
+    struct Restore {
+        Pt2Frame *&current;
+        std::size_t &position;
+        int &depth;
+        Pt2Frame *outer;
+        std::size_t at;
+        ~Restore()
+        {
+            current = outer;
+            position = at;
+            --depth;
+        }
+    } const restore{m_frame, m_position, m_depth, m_frame, m_position};
+    ++m_depth;
+    m_frame = &frame;
+    const Pt2Graph &graph = frame.graph();
+    for (std::size_t position = 0; position < graph.nodes.size(); ++position) {
+        m_position = position;
+        if ((++m_nodes & 0xff) == 0 && m_builder.options().stop.stop_requested())
+            return Error{ErrorCode::Cancelled, "the import was cancelled", {}, m_where};
+        if (m_nodes > m_builder.options().mostOperators)
+            return Error{ErrorCode::ResourceLimit,
+                "the program has more than " + std::to_string(m_builder.options().mostOperators) + " nodes",
+                {}, m_where};
+        m_declared.clear();
+        TRY_VOID(importNode(graph.nodes[position]));
+    }
+    std::vector<AtenValue> outputs;
+    Pt2Node end;
+    end.name = "output";
+    end.target = "output";
+    for (const Pt2Argument &output : graph.outputs) {
+        // New values of buffers need not be there: see collectOutputs of the importer.
+        const auto *tensor = std::get_if<Pt2Tensor>(&output);
+        if (tensor != nullptr && frame.find(tensor->name) == nullptr) {
+            outputs.emplace_back();
+            continue;
+        }
+        TRY(AtenValue value, resolve(output, end));
+        outputs.push_back(std::move(value));
+    }
+    return outputs;
+}
+
+Result<void> Pt2NodeImporter::importNode(const Pt2Node &node)
+{
+    TRY(const bool isNumber, importNumber(node));
+    if (isNumber)
+        return {};
+    const std::string target = shortTarget(node.target);
+    if (target.compare(0, 13, "higher_order.") == 0)
+        return importInner(node, target);
+    return importAten(node, target);
+}
+
+/// Nodes that make numbers: sizes, and what is computed from them. @return false for other nodes
+Result<bool> Pt2NodeImporter::importNumber(const Pt2Node &node)
+{
+    const std::string target = shortTarget(node.target);
+    const bool arithmetic = isPt2Arithmetic(target);
+    const bool size = target == "aten.sym_size.int" || target == "aten.sym_numel.default";
+    const bool item = target == "aten.item.default" || target == "aten._local_scalar_dense.default";
+    if (!arithmetic && !size && !item)
+        return false;
+    std::vector<AtenValue> arguments;
+    for (const Pt2NamedArgument &input : node.inputs) {
+        TRY(AtenValue value, resolve(input.value, node));
+        arguments.push_back(std::move(value));
+    }
+    std::optional<AtenValue> result;
+    if (arithmetic) {
+        result = computePt2Number(target, arguments);
+    } else if (const auto *tensor = arguments.empty() ? nullptr : std::get_if<TensorId>(&arguments[0])) {
+        const Shape &shape = m_builder.typeOf(*tensor).shape;
+        const auto *axis = arguments.size() < 2 ? nullptr : std::get_if<std::int64_t>(&arguments[1]);
+        const auto rank = static_cast<std::int64_t>(shape.size());
+        if (item)
+            result = itemOf(m_builder.valuesOf(*tensor));
+        else if (target == "aten.sym_numel.default")
+            result = AtenValue(elementCount(shape));
+        else if (axis != nullptr && *axis >= -rank && *axis < rank)
+            result = AtenValue(shape[static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis)]);
+    }
+    if (!result && item)
+        return nodeError(node, ErrorCode::NotSupported,
+            "it takes a number out of a tensor whose values are not known before a run",
+            "write the module without it: keep the value in a tensor, or make it a constant");
+    if (!result)
+        return nodeError(node, ErrorCode::NotSupported,
+            "it computes with a size in a way that Planloom does not know",
+            "export the model with static shapes");
+    if (node.outputs.empty())
+        return true;
+    const auto *name = std::get_if<Pt2Symbol>(&node.outputs.front());
+    TRY_VOID(setOnce(name != nullptr ? name->name : node.name, *std::move(result), node));
+    return true;
+}
+
+/// Graphs that are called with a setting switched: gradients off, or arithmetic in other types.
+Result<void> Pt2NodeImporter::importInner(const Pt2Node &node, const std::string &target)
+{
+    const bool gradients = target == "higher_order.wrap_with_set_grad_enabled";
+    const bool autocast = target == "higher_order.wrap_with_autocast";
+    if (!gradients && !autocast)
+        return nodeError(node, ErrorCode::NotSupported,
+            "it calls graphs as data decides; Planloom plans graphs of tensors",
+            "export the model without such control flow");
+    bool enabled = false;
+    bool settingKnown = false;
+    std::shared_ptr<const Pt2Graph> graph;
+    std::vector<AtenValue> arguments;
+    for (const Pt2NamedArgument &input : node.inputs) {
+        if (const auto *inner = std::get_if<std::shared_ptr<const Pt2Graph>>(&input.value)) {
+            graph = *inner;
+        } else if (graph) {
+            TRY(AtenValue value, resolve(input.value, node));
+            arguments.push_back(std::move(value));
+        } else if (const auto *flag = std::get_if<bool>(&input.value); flag != nullptr && !settingKnown) {
+            enabled = *flag;
+            settingKnown = true;
+        }
+    }
+    if (!graph || graph->inputs.size() != arguments.size())
+        return nodeError(
+            node, ErrorCode::InvalidInput, "it calls no graph with as many inputs", "export the model anew");
+    if (autocast && enabled)
+        return nodeError(node, ErrorCode::NotSupported,
+            "it computes in types that torch.autocast chooses, which the program does not say",
+            "export the module without torch.autocast; a plan's precision rows choose types here");
+    Pt2Frame frame(*graph);
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const auto *tensor = std::get_if<Pt2Tensor>(&graph->inputs[i]);
+        const auto *symbol = std::get_if<Pt2Symbol>(&graph->inputs[i]);
+        if (tensor != nullptr || symbol != nullptr)
+            frame.set(tensor != nullptr ? tensor->name : symbol->name, std::move(arguments[i]));
+    }
+    TRY(auto outputs, run(frame));
+    const auto names = resultsOf(node);
+    if (names.size() != outputs.size())
+        return nodeError(node, ErrorCode::InvalidInput,
+            "its graph returns " + std::to_string(outputs.size()) + " values, where "
+                + std::to_string(names.size()) + " were expected",
+            "export the model anew");
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        auto *tensor = std::get_if<TensorId>(&outputs[i]);
+        if (names[i].empty() || tensor == nullptr)
+            continue;
+        const bool stops = gradients && !enabled && !m_builder.isKnown(*tensor)
+            && isFloating(m_builder.typeOf(*tensor).dataType);
+        if (stops) {
+            const std::string path = pathOf(node);
+            std::string name = path.substr(1);
+            std::replace(name.begin(), name.end(), '/', '.');
+            TRY(const auto made,
+                m_builder.emit(name, SourceNode{path, target}, OperatorKind::Identity,
+                    attributesFrom({{"detached", std::int64_t{1}}}), {*tensor}, {}, false));
+            *tensor = made.front();
+        }
+        m_builder.nameTensor(*tensor, names[i]);
+        TRY_VOID(setOnce(names[i], *tensor, node));
+    }
+    return {};
+}
+
+Result<void> Pt2NodeImporter::importAten(const Pt2Node &node, const std::string &target)
+{
+    const std::string space = target.substr(0, target.find('.'));
+    const std::size_t begin = std::min(space.size() + 1, target.size());
+    const std::string name = target.substr(begin, target.find('.', begin) - begin);
+    if (space == "aten" && writesInPlace(name))
+        return writeInPlace(node, target, name.substr(0, name.size() - 1));
+    std::map<std::string, AtenValue> arguments;
+    for (const Pt2NamedArgument &input : node.inputs) {
+        TRY(AtenValue value, resolve(input.value, node));
+        arguments.emplace(input.name, std::move(value));
+    }
+    const auto results = resultsOf(node);
+    for (const std::string &result : results) {
+        if (!result.empty() && m_frame->find(result) != nullptr)
+            return nodeError(node, ErrorCode::InvalidInput, "the value '" + result + "' is made twice",
+                "export the model anew");
+    }
+    TRY_VOID(call(node, target, space == "aten" ? name : std::string(), std::move(arguments), results));
+    if (space == "aten")
+        noteViews(node, name, results);
+    return {};
+}
+
+Result<void> Pt2NodeImporter::call(const Pt2Node &node, const std::string &target, const std::string &name,
+    std::map<std::string, AtenValue> arguments, const std::vector<std::string> &results)
+{
+    OnnxNode own;
+    own.name = pathOf(node);
+    own.type = target;
+    own.outputs = results;
+    std::vector<TensorId> inputs;
+    for (const Pt2NamedArgument &input : node.inputs) {
+        const auto found = arguments.find(input.name);
+        const auto *id = found == arguments.end() ? nullptr : std::get_if<TensorId>(&found->second);
+        if (id != nullptr)
+            inputs.push_back(*id);
+        const auto *ids =
+            found == arguments.end() ? nullptr : std::get_if<std::vector<TensorId>>(&found->second);
+        if (ids != nullptr)
+            inputs.insert(inputs.end(), ids->begin(), ids->end());
+    }
+    for (const TensorId input : inputs)
+        own.inputs.push_back(input ? m_builder.at(input).name : std::string());
+    OnnxNodeContext context(own, std::move(inputs), m_builder, *this);
+    std::vector<const OnnxValue *> types;
+    for (const std::string &result : results)
+        types.push_back(result.empty() ? nullptr : declared(result));
+    AtenContext aten(target, std::move(arguments), context, std::move(types));
+    const AtenHandler handler = name.empty() ? nullptr : findAtenHandler(name);
+    if (handler == nullptr)
+        TRY_VOID(aten.keepUnknown("Planloom does not know the operator " + target));
+    else
+        TRY_VOID(handler(aten));
+    return checkDeclared(node, results);
+}
+
+/// What was made must be what PyTorch's own tracing found: else the operator was misread.
+Result<void> Pt2NodeImporter::checkDeclared(const Pt2Node &node, const std::vector<std::string> &results)
+{
+    for (const std::string &result : results) {
+        const AtenValue *value = m_frame->find(result);
+        const auto *id = value == nullptr ? nullptr : std::get_if<TensorId>(value);
+        const OnnxValue *expected = id == nullptr ? nullptr : declared(result);
+        if (expected == nullptr)
+            continue;
+        TensorType type{*expected->dataType, {}};
+        for (const OnnxDimension &dimension : *expected->shape)
+            type.shape.push_back(dimension.size.value_or(0));
+        const TensorType &found = m_builder.typeOf(*id);
+        if (found != type)
+            return nodeError(node, ErrorCode::NotSupported,
+                "Planloom would make " + std::string(nameOf(found.dataType)) + toString(found.shape)
+                    + " of it, where the program declares " + nameOf(type.dataType) + toString(type.shape),
+                "export the model to ONNX (torch.onnx.export) instead");
+    }
+    return {};
+}
+
+void Pt2NodeImporter::noteViews(
+    const Pt2Node &node, const std::string &name, const std::vector<std::string> &results)
+{
+    if (!isAtenView(name) || node.inputs.empty())
+        return;
+    const auto *base = std::get_if<Pt2Tensor>(&node.inputs.front().value);
+    for (const std::string &result : results) {
+        if (base != nullptr && !result.empty())
+            m_frame->addView(result, base->name, node);
+    }
+}
+
+/// What is written into a tensor is what its name means from then on, and what the tensors mean of which it
+/// is a part. Others that share its memory must not be read any more.
+Result<void> Pt2NodeImporter::writeInPlace(
+    const Pt2Node &node, const std::string &target, const std::string &name)
+{
+    const auto *written = node.inputs.empty() ? nullptr : std::get_if<Pt2Tensor>(&node.inputs.front().value);
+    const auto results = resultsOf(node);
+    if (written == nullptr || results.size() > 1)
+        return nodeError(
+            node, ErrorCode::NotSupported, "it writes in place in a way that is not known", kFunctional);
+    std::map<std::string, AtenValue> arguments;
+    for (const Pt2NamedArgument &input : node.inputs) {
+        TRY(AtenValue value, resolve(input.value, node));
+        arguments.emplace(input.name, std::move(value));
+    }
+    std::set<std::string> parents;
+    for (const auto *view = m_frame->viewOf(written->name); view != nullptr;
+         view = m_frame->viewOf(view->base))
+        parents.insert(view->base);
+    for (const std::string &other : m_frame->sharing(written->name)) {
+        if (other != written->name && parents.count(other) == 0 && m_frame->isUsedBehind(other, m_position))
+            return nodeError(node, ErrorCode::NotSupported,
+                "it writes into the memory of '" + other + "', which is read afterwards", kFunctional);
+    }
+    std::vector<std::string> made = results;
+    if (made.empty() || made.front().empty())
+        made = {node.name};
+    if (m_frame->find(made.front()) != nullptr)
+        return nodeError(node, ErrorCode::InvalidInput, "the value '" + made.front() + "' is made twice",
+            "export the model anew");
+    TRY_VOID(call(node, target, name, std::move(arguments), made));
+    const AtenValue *result = m_frame->find(made.front());
+    if (result == nullptr)
+        return {};
+    m_frame->set(written->name, *result);
+    m_frame->addView(made.front(), written->name, node);
+    const auto *view = m_frame->viewOf(written->name);
+    return view == nullptr ? Result<void>{} : writeIntoBase(node, *view, written->name);
+}
+
+/// Puts a part that was written into back in its place in what it is a part of.
+Result<void> Pt2NodeImporter::writeIntoBase(
+    const Pt2Node &node, const Pt2Frame::View &view, const std::string &part)
+{
+    bool isRead = false;
+    std::string base = view.base;
+    for (const auto *outer = &view; outer != nullptr; outer = m_frame->viewOf(outer->base))
+        isRead = isRead || m_frame->isUsedBehind(outer->base, m_position);
+    if (!isRead)
+        return {};
+    const std::string target = shortTarget(view.node->target);
+    std::map<std::string, AtenValue> arguments;
+    for (const Pt2NamedArgument &input : view.node->inputs) {
+        TRY(AtenValue value, resolve(input.value, *view.node));
+        arguments.emplace(input.name, std::move(value));
+    }
+    TRY(AtenValue value, valueOf(part, node));
+    std::string name;
+    if (target == "aten.slice.Tensor") {
+        name = "slice_scatter";
+        arguments["src"] = std::move(value);
+    } else if (target == "aten.select.int") {
+        name = "select_scatter";
+        arguments["src"] = std::move(value);
+    } else if (writesInPlace(target.substr(5, target.find('.', 5) - 5))
+        || target.substr(0, 11) == "aten.alias." || target.substr(0, 12) == "aten.detach.") {
+        m_frame->set(base, std::move(value));
+    } else {
+        return nodeError(node, ErrorCode::NotSupported,
+            "it writes into the memory of '" + base + "' through " + target, kFunctional);
+    }
+    if (!name.empty()) {
+        // A value of its own, which then is what the base's name means.
+        const std::string fresh = node.name + "." + base;
+        TRY_VOID(call(node, target, name, std::move(arguments), {fresh}));
+        const AtenValue *result = m_frame->find(fresh);
+        if (result != nullptr)
+            m_frame->set(base, AtenValue(*result));
+    }
+    const auto *outer = m_frame->viewOf(base);
+    return outer == nullptr ? Result<void>{} : writeIntoBase(node, *outer, base);
+}
+
+} // namespace planloom

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Writes the programs that tests/engine/frontend/import_pt2_test.cpp reads, with PyTorch's losses and gradients.
+
+    tests/interop/make_pt2_files.py [FOLDER]
+
+Needs PyTorch 2.8 or newer. The files are committed: run this after changing what they should hold.
+"""
+
+import pathlib
+import re
+import sys
+import zipfile
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / "engine/frontend/pt2"
+
+
+class Layer(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width, bias=False)
+        self.up = nn.Linear(width, 2 * width)
+        self.down = nn.Linear(2 * width, width)
+
+    def forward(self, x, mask):
+        q, k, v = self.qkv(self.norm(x)).unflatten(-1, (3 * self.heads, -1)).transpose(1, 2).chunk(3, 1)
+        y = F.scaled_dot_product_attention(q, k, v, mask)
+        x = x + self.out(y.transpose(1, 2).flatten(2))
+        return x + self.down(F.gelu(self.up(x)))
+
+
+class Transformer(nn.Module):
+    """Two layers, a table that is the head's weight as well, a row of padding, and a mask as a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(11, 8, padding_idx=0)
+        self.layers = nn.ModuleList(Layer(8, 2) for _ in range(2))
+        self.head = nn.Linear(8, 11, bias=False)
+        self.head.weight = self.table.weight
+        self.register_buffer("mask", torch.ones(6, 6).tril())
+
+    def forward(self, tokens, labels):
+        x = self.table(tokens)
+        for layer in self.layers:
+            x = layer(x, self.mask.bool())
+        return F.cross_entropy(self.head(x).reshape(-1, 11), labels.reshape(-1))
+
+
+class Convolutions(nn.Module):
+    """Batch normalisation in training, and activations and sums in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 4, 3, padding=1)
+        self.norm = nn.BatchNorm2d(4)
+        self.relu = nn.ReLU(inplace=True)
+        self.deep = nn.Conv2d(4, 4, 3, padding=1, groups=2, bias=False)
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, image, labels):
+        x = self.relu(self.norm(self.conv(image)))
+        y = self.deep(x)
+        y += x
+        y = F.max_pool2d(self.relu(y), 2)
+        return F.cross_entropy(self.head(F.adaptive_avg_pool2d(y, 1).flatten(1)), labels)
+
+
+class Writes(nn.Module):
+    """Parts of tensors written in place, gradients stopped, weights that are frozen or lie turned in memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.turned = nn.Parameter(torch.randn(5, 3).t())
+        self.frozen = nn.Parameter(torch.randn(5), requires_grad=False)
+        self.factor = torch.tensor([0.5, 2.0, -1.0, 3.0, 0.25])
+
+    def forward(self, x):
+        y = (x @ self.turned) * self.factor + self.frozen
+        z = y.clone()
+        z[:, 1:3] = z[:, 1:3] * 2 - 1
+        z[0].add_(1.5)
+        z[..., -1] = 0.0
+        with torch.no_grad():
+            scale = y.abs().max()
+        w = z / scale + y.detach() * y
+        return w.square().mean(), w
+
+
+def save(folder, name, module, inputs, shapes=None, core=False):
+    exported = torch.export.export(module, inputs, dynamic_shapes=shapes)
+    if core:
+        exported = exported.run_decompositions()
+    whole = folder / (name + ".whole.pt2")
+    torch.export.save(exported, whole)
+    # As torch.export.save wrote it, without what only people read, so that the repository stays small.
+    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(folder / (name + ".pt2"), "w") as small:
+        for entry in archive.infolist():
+            if "/sample_inputs/" in entry.filename:
+                continue
+            content = archive.read(entry)
+            if entry.filename.endswith("/models/model.json"):
+                content = re.sub(rb'"stack_trace": "(\\.|[^"\\])*", ', b"", content)
+            inside = re.sub("^[^/]*/", "model/", entry.filename)
+            small.writestr(inside, content, zipfile.ZIP_DEFLATED if len(content) > 20_000 else zipfile.ZIP_STORED)
+    whole.unlink()
+    module.zero_grad()
+    result = module(*inputs)
+    loss = result if torch.is_tensor(result) else result[0]
+    loss.backward()
+    names = [spec.arg.name for spec in exported.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
+    arrays = {"in." + key: value.numpy() for key, value in zip(names, inputs)}
+    arrays["loss"] = loss.detach().numpy()
+    for key, parameter in module.named_parameters():
+        if parameter.grad is not None:
+            arrays["grad." + key] = parameter.grad.contiguous().numpy()
+    np.savez(folder / (name + ".npz"), **arrays)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(3)
+    tokens = torch.tensor([[1, 5, 0, 3, 9, 2], [4, 4, 7, 0, 0, 10], [8, 1, 1, 6, 2, 3]])
+    labels = torch.tensor([[5, 0, 3, 9, 2, -100], [4, 7, 1, 2, -100, -100], [1, 1, 6, 2, 3, 10]])
+    batch = torch.export.Dim("batch", min=2, max=64)
+    transformer = Transformer()
+    for core in (False, True):
+        save(folder, "transformer_core" if core else "transformer", transformer, (tokens, labels),
+             ({0: batch}, {0: batch}), core)
+    save(folder, "convolutions", Convolutions().train(), (torch.randn(2, 2, 6, 6), torch.tensor([2, 0])))
+    save(folder, "writes", Writes(), (torch.randn(4, 3),))
+
+
+if __name__ == "__main__":
+    main()
