@@ -70,8 +70,8 @@ private Q_SLOTS:
             return make();
         });
         QSignalSpy settled(&writer, &SessionWriter::settled);
+        writer.post(disk.write("1")); // first: whatever comes first is begun at once
         writer.postDerived("view", disk.write("old view"));
-        writer.post(disk.write("1"));
         writer.postDerived("figures", disk.write("figures"));
         writer.post(disk.write("2"));
         writer.postDerived("view", disk.write("view"));
