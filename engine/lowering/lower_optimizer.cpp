@@ -177,7 +177,7 @@ Result<Lowering::WeightUpdate> Lowering::emitUpdate(OperatorId id)
 }
 
 /// Brings what an update made to everywhere the old value is held.
-Result<void> Lowering::spreadUpdate(WeightUpdate update, LateUpdates &late)
+Result<void> Lowering::spreadUpdate(WeightUpdate update)
 {
     const OperatorId id = update.id;
     const Operator &op = m_graph.at(id);
@@ -185,7 +185,7 @@ Result<void> Lowering::spreadUpdate(WeightUpdate update, LateUpdates &late)
     const auto shard = unitShardOf(id);
     for (const Holding &own : update.made[0]) {
         if (sharded)
-            castShards(op.inputs[0], own.device, update.block, id, own.buffer, late);
+            castShards(op.inputs[0], own.device, update.block, id, own.buffer);
         else if (shard) // each unit keeps its own share of the states, in place
             gatherAcrossUnits(id, update.block, own, *shard);
     }
@@ -209,8 +209,8 @@ Result<void> Lowering::spreadUpdate(WeightUpdate update, LateUpdates &late)
             TRY(const auto buffers, m_materializer.ensure(op.outputs[slot], needs, type, update.block, id));
             for (std::size_t i = 0; i < holders.size(); ++i)
                 if (buffers[i] != holders[i].buffer)
-                    late.emplace_back(holders[i].device,
-                        Instruction{.kind = InstructionKind::Update,
+                    m_builder.emit(holders[i].device, update.block,
+                        {.kind = InstructionKind::Update,
                             .op = id,
                             .inputs = {buffers[i]},
                             .outputs = {oldestVersion(holders[i].device, holders[i].buffer)}});
@@ -230,12 +230,8 @@ Result<void> Lowering::emitOptimizer(const std::vector<OperatorId> &together)
         TRY(WeightUpdate update, emitUpdate(id));
         updates.push_back(std::move(update));
     }
-    LateUpdates late;
-    const std::int32_t block = updates.front().block;
     for (WeightUpdate &update : updates)
-        TRY_VOID(spreadUpdate(std::move(update), late));
-    for (auto &[device, instruction] : late)
-        m_builder.emit(device, block, std::move(instruction));
+        TRY_VOID(spreadUpdate(std::move(update)));
     return {};
 }
 

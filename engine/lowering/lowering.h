@@ -184,13 +184,11 @@ private:
         std::vector<std::pair<DeviceId, std::int32_t>> inPlace{}; ///< Buffers, ascending.
         std::vector<std::vector<Holding>> made{}; ///< By slot of its outputs.
     };
-    using LateUpdates = std::vector<std::pair<DeviceId, Instruction>>;
     Result<void> emitOptimizer();
     Result<void> emitOptimizer(const std::vector<OperatorId> &together);
     Result<WeightUpdate> emitUpdate(OperatorId id);
-    Result<void> spreadUpdate(WeightUpdate update, LateUpdates &late);
-    void castShards(TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made,
-        LateUpdates &late);
+    Result<void> spreadUpdate(WeightUpdate update);
+    void castShards(TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made);
     Result<std::vector<BufferList>> optimizerInputs(OperatorId id, std::int32_t block);
     std::optional<UnitShard> unitShardOf(OperatorId id) const;
     static IndexMask joinedUnits(IndexMask box, const UnitShard &shard);
