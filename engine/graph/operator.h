@@ -40,4 +40,11 @@ struct Operator {
     std::string annotationProblem{}; ///< Why it is kept whole, where it is; empty if annotated.
 };
 
+/// "my.ops::Swish" for Custom, "my.ops.Swish" for Unknown, "LayerNorm" for all others: what people and rows
+/// call the operator.
+std::string typeNameOf(const Operator &op);
+
+/// As `categoryOf(op.kind)`; of a Custom one that runs on matrix units, Product.
+OperatorCategory categoryOf(const Operator &op);
+
 } // namespace planloom
