@@ -20,9 +20,8 @@ constexpr std::array kOnnxNames{KindNames{"BatchNormalization", "BatchMean Batch
     KindNames{"GRU", "Gru"}, KindNames{"InstanceNormalization", "InstanceNorm"},
     KindNames{"LayerNormalization", "LayerNorm"}, KindNames{"LpNormalization", "LpNormalize"},
     KindNames{"LRN", "LocalResponseNorm"}, KindNames{"LSTM", "Lstm"},
-    KindNames{"NegativeLogLikelihoodLoss", "NegativeLogLikelihood"},
-    KindNames{"RMSNormalization", "RmsNorm"}, KindNames{"RNN", "Rnn"},
-    KindNames{"RotaryEmbedding", "Rotary"},
+    KindNames{"NegativeLogLikelihoodLoss", "NegativeLogLikelihood"}, KindNames{"RMSNormalization", "RmsNorm"},
+    KindNames{"RNN", "Rnn"}, KindNames{"RotaryEmbedding", "Rotary"},
     KindNames{"SoftmaxCrossEntropyLoss", "CrossEntropy ClassStatistics ClassLoss"},
     KindNames{"Squeeze", "Reshape"}, KindNames{"Swish", "Silu"}, KindNames{"Unsqueeze", "Reshape"}};
 
@@ -87,8 +86,8 @@ Result<OperatorExample> exampleOf(const std::shared_ptr<const OperatorDefinition
     if (!definition->annotation.empty()) {
         TRY(const DefinedSizes sizes, trialSizes(*definition, attributes, options));
         TRY(shapes,
-            annotatedInputs(definition->annotation, definition->inputs.size(), definition->resultCount(), sizes,
-                {4, 6}));
+            annotatedInputs(
+                definition->annotation, definition->inputs.size(), definition->resultCount(), sizes, {4, 6}));
     }
     for (std::size_t slot = 0; slot < definition->inputs.size(); ++slot) {
         const DefinedTensor &input = definition->inputs[slot];
@@ -152,8 +151,8 @@ Result<std::vector<CheckedOperator>> checkDefinition(
     TRY_VOID(checkNames(*definition, options));
     TRY(const Attributes attributes, completedAttributes(definition, options.attributes));
     const DefinedDerivative &derivative = definition->derivative;
-    const bool byLibrary =
-        definition->library.has_value() || (derivative.definition && derivative.definition->library.has_value());
+    const bool byLibrary = definition->library.has_value()
+        || (derivative.definition && derivative.definition->library.has_value());
     const DataType type = options.type.value_or(byLibrary ? DataType::Float32 : DataType::Float64);
     Graph operators; // all that may be called
     Operator forward;
@@ -181,7 +180,8 @@ Result<std::vector<CheckedOperator>> checkDefinition(
                 error.where = definition->file + ":" + std::to_string(definition->line);
             return error;
         }
-        checked.push_back({example.name + (withOptional ? "" : " without optional inputs"), *std::move(trial)});
+        checked.push_back(
+            {example.name + (withOptional ? "" : " without optional inputs"), *std::move(trial)});
     }
     return checked;
 }

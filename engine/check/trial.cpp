@@ -13,7 +13,8 @@ namespace planloom {
 namespace {
 
 /// Largest difference over 1 + the largest magnitude.
-double differenceOf(const Tensor &tensor, const std::vector<std::byte> &whole, const std::vector<std::byte> &parts)
+double differenceOf(
+    const Tensor &tensor, const std::vector<std::byte> &whole, const std::vector<std::byte> &parts)
 {
     if (whole.size() != parts.size())
         return std::numeric_limits<double>::infinity();
@@ -48,7 +49,8 @@ Result<void> tryOperator(const Graph &graph, const Operator &op, OperatorValues 
     for (const TensorId id : op.outputs)
         if (id && op.kind == OperatorKind::Custom && madeNaN(graph.at(id), values[at(id)]))
             return Error{ErrorCode::CheckFailed,
-                "the whole operator makes NaN of '" + graph.at(id).name + "', which can be compared with nothing",
+                "the whole operator makes NaN of '" + graph.at(id).name
+                    + "', which can be compared with nothing",
                 "draw its inputs from where it is defined, as in --range x=0.1:2", {}};
     for (const Partition &partition : partitionsOf(op)) {
         SplitTrial split;

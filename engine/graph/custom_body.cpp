@@ -17,8 +17,8 @@ constexpr std::int64_t kMostBodyBytes = std::int64_t{1} << 48; ///< Of one value
 bool isRealAttribute(const std::string &name)
 {
     static constexpr std::array kNames{"alpha", "beta", "bias", "clip", "cubic_coeff_a", "delta", "dropout",
-        "epsilon", "extrapolation_value", "gamma", "masked_score", "max", "min", "off", "on", "ratio", "scale",
-        "softcap", "start", "value"};
+        "epsilon", "extrapolation_value", "gamma", "masked_score", "max", "min", "off", "on", "ratio",
+        "scale", "softcap", "start", "value"};
     return std::any_of(kNames.begin(), kNames.end(), [&](const char *known) { return name == known; });
 }
 
@@ -81,8 +81,8 @@ public:
         for (std::size_t slot = 0; slot < m_definition.inputs.size(); ++slot) {
             const std::string &name = m_definition.inputs[slot].name;
             const bool there = slot < inputs.size() && (slot >= present.size() || present[slot]);
-            const TensorId id = there ? add({name, inputs[slot], {}, {}, TensorRole::Input, {}, {}, {}, {}})
-                                      : TensorId{};
+            const TensorId id =
+                there ? add({name, inputs[slot], {}, {}, TensorRole::Input, {}, {}, {}, {}}) : TensorId{};
             m_graph.inputs.push_back(id);
             m_values[name] = id;
         }
@@ -225,7 +225,8 @@ private:
         return operands;
     }
 
-    Result<std::vector<TensorType>> declaredOf(const BodyStep &step, const std::vector<TensorType> &inputs) const
+    Result<std::vector<TensorType>> declaredOf(
+        const BodyStep &step, const std::vector<TensorType> &inputs) const
     {
         if (!step.type && !step.shape)
             return std::vector<TensorType>{};
@@ -275,8 +276,9 @@ private:
                     + toString(types->front().shape) + ", not " + nameOf(declared->front().dataType)
                     + toString(declared->front().shape));
         if (types->size() < step.outputs.size())
-            return wrong(step, std::string(nameOf(step.kind)) + " makes " + std::to_string(types->size())
-                    + " values, not " + std::to_string(step.outputs.size()));
+            return wrong(step,
+                std::string(nameOf(step.kind)) + " makes " + std::to_string(types->size()) + " values, not "
+                    + std::to_string(step.outputs.size()));
         op.annotation = annotate(step.kind, op.attributes, inputs, present, *types).annotation;
         for (std::size_t slot = 0; slot < types->size(); ++slot) {
             const TensorType &type = (*types)[slot];

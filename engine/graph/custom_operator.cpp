@@ -73,8 +73,8 @@ Result<AnnotatedShapes> shapesByAnnotation(const OperatorDefinition &definition,
         shapes.outputs.resize(definition.resultCount());
         return shapes;
     }
-    return annotatedShapes(definition.annotation, inputs, inverted(present, inputs.size()),
-        definition.resultCount(), complete);
+    return annotatedShapes(
+        definition.annotation, inputs, inverted(present, inputs.size()), definition.resultCount(), complete);
 }
 
 Result<void> checkInputs(const OperatorDefinition &definition, const std::vector<TensorType> &inputs,
@@ -98,7 +98,8 @@ Result<void> checkInputs(const OperatorDefinition &definition, const std::vector
     return {};
 }
 
-DataType typeOfResult(const OperatorDefinition &definition, std::size_t slot, const std::vector<TensorType> &inputs)
+DataType typeOfResult(
+    const OperatorDefinition &definition, std::size_t slot, const std::vector<TensorType> &inputs)
 {
     const DefinedTensor &result = definition.result(slot);
     if (result.type)
@@ -118,7 +119,8 @@ DefinedSizes localSizes(
         sizes[dimension.name] = dimension.size;
     const auto take = [&](const std::vector<TensorTerms> &tensors, const std::vector<TensorId> &ids,
                           const std::vector<TensorType> &types) {
-        for (std::size_t slot = 0; slot < tensors.size() && slot < ids.size() && slot < types.size(); ++slot) {
+        for (std::size_t slot = 0; slot < tensors.size() && slot < ids.size() && slot < types.size();
+             ++slot) {
             const auto &terms = tensors[slot].terms;
             if (!ids[slot] || terms.size() != types[slot].shape.size())
                 continue;
@@ -247,7 +249,8 @@ Result<Attributes> completedAttributes(
             if (!wanted.fallback)
                 return inDefinition(*definition,
                     {ErrorCode::InvalidInput, "the attribute '" + wanted.name + "' is missing",
-                        "give it a value in the operator file, as in: attribute " + wanted.name + " = 1", {}});
+                        "give it a value in the operator file, as in: attribute " + wanted.name + " = 1",
+                        {}});
             attributes.set(wanted.name, *wanted.fallback);
             continue;
         }
@@ -260,7 +263,8 @@ Result<Attributes> completedAttributes(
         }
         return inDefinition(*definition,
             {ErrorCode::InvalidInput,
-                "the attribute '" + wanted.name + "' of the model is of another type than in the operator file",
+                "the attribute '" + wanted.name
+                    + "' of the model is of another type than in the operator file",
                 {}, {}});
     }
     attributes.setDefinition(std::move(definition));
@@ -407,7 +411,8 @@ double customFlops(
             return flopsOfBody(*body);
     }
     if (!definition.body.empty() && definition.derivative.way == DefinedDerivative::Way::Body) {
-        // Slots of a backward operator: gradients of outputs, inputs, outputs. The body runs again, then back.
+        // Slots of a backward operator: gradients of outputs, inputs, outputs. The body runs again, then
+        // back.
         const std::size_t first = (op.inputs.size() - op.outputs.size()) / 2;
         std::vector<TensorType> types;
         std::vector<bool> present;
@@ -428,8 +433,8 @@ Result<std::int64_t> workspaceBytes(const OperatorDefinition &definition, const 
         return std::int64_t{0};
     auto bytes = evaluate(*definition.workspace, numbersOf(attributes, part, whole));
     if (bytes && !(*bytes >= 0 && *bytes <= 1e15))
-        bytes = Error{ErrorCode::InvalidInput,
-            "the workspace comes out as " + textOfNumber(*bytes) + " bytes", {}, {}};
+        bytes = Error{
+            ErrorCode::InvalidInput, "the workspace comes out as " + textOfNumber(*bytes) + " bytes", {}, {}};
     if (!bytes)
         return inDefinition(definition, std::move(bytes).error());
     return static_cast<std::int64_t>(std::ceil(*bytes));

@@ -43,8 +43,7 @@ AnnotationOutcome customAnnotation(const Attributes &attributes, const std::vect
     const std::vector<bool> &present, const std::vector<TensorType> &outputs);
 
 /// @see gradientRule
-GradientRule customGradientRule(
-    const Graph &graph, const Operator &forward, const std::vector<bool> &wanted);
+GradientRule customGradientRule(const Graph &graph, const Operator &forward, const std::vector<bool> &wanted);
 
 /// Operations of a forward or backward Custom operator, or of the part of it with these local types.
 double customFlops(

@@ -44,6 +44,12 @@ struct Operator {
 /// call the operator.
 std::string typeNameOf(const Operator &op);
 
+/// True if the operator's type is no kind, but what a file calls it (`typeNameOf`): Custom, Unknown.
+inline bool isNamedByFile(const Operator &op)
+{
+    return op.kind == OperatorKind::Custom || op.kind == OperatorKind::Unknown;
+}
+
 /// As `categoryOf(op.kind)`; of a Custom one that runs on matrix units, Product.
 OperatorCategory categoryOf(const Operator &op);
 

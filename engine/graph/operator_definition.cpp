@@ -31,8 +31,7 @@ std::string toString(const DefinedName &name)
 bool operator==(const DefinedDerivative &a, const DefinedDerivative &b)
 {
     return a.way == b.way && a.operatorName == b.operatorName && a.reads == b.reads && a.makes == b.makes
-        && (a.definition == b.definition
-            || (a.definition && b.definition && *a.definition == *b.definition));
+        && (a.definition == b.definition || (a.definition && b.definition && *a.definition == *b.definition));
 }
 
 bool operator==(const OperatorDefinition &a, const OperatorDefinition &b)

@@ -80,7 +80,8 @@ private:
         const OperatorTextPlace begin = m_text.place();
         const std::string advice = "begin the file with the line: planloom-operators 1";
         if (!m_text.take(kHeader))
-            return m_text.fail(begin, "this is no operator file: expected '" + std::string(kHeader) + " 1'", advice);
+            return m_text.fail(
+                begin, "this is no operator file: expected '" + std::string(kHeader) + " 1'", advice);
         TRY(const SizeExpression version, m_text.takeExpression());
         TRY_VOID(m_text.expectEnd());
         if (version.steps.size() != 1 || version.steps[0].number != kFormatVersion)
@@ -118,7 +119,8 @@ private:
                 return m_text.fail(begin, "'" + word + "' stands before the first operator",
                     "begin with the line: operator DOMAIN::TYPE");
             if (!m_places.emplace(word, begin).second && kRepeated.count(word) == 0)
-                return m_text.fail(begin, "'" + word + "' stands twice in this operator", "keep one of the two");
+                return m_text.fail(
+                    begin, "'" + word + "' stands twice in this operator", "keep one of the two");
         }
         TRY_VOID((this->*statement->second)());
         return m_text.expectEnd();
@@ -153,7 +155,8 @@ private:
         TRY_VOID(finishOperator());
         m_operatorPlace = m_text.place();
         if (m_read.size() == kMostDefinitions)
-            return m_text.fail(m_operatorPlace, "expected at most " + std::to_string(kMostDefinitions) + " operators", "make several files");
+            return m_text.fail(m_operatorPlace,
+                "expected at most " + std::to_string(kMostDefinitions) + " operators", "make several files");
         auto definition = std::make_unique<Definition>();
         TRY(definition->name, readDefinedName());
         definition->file = m_name;
@@ -186,7 +189,8 @@ private:
     Result<void> addValue(const std::string &name, OperatorTextPlace place)
     {
         if (!m_values.emplace(name, place.line).second)
-            return m_text.fail(place, "'" + name + "' is a name that this operator has already", "name it otherwise");
+            return m_text.fail(
+                place, "'" + name + "' is a name that this operator has already", "name it otherwise");
         return {};
     }
 
@@ -214,7 +218,8 @@ private:
     Result<void> readTensorType(DefinedTensor &tensor, bool isInput)
     {
         const OperatorTextPlace place = m_text.place();
-        const std::string what = isInput ? "an element type, as in int64" : "an element type, or 'like INPUT'";
+        const std::string what =
+            isInput ? "an element type, as in int64" : "an element type, or 'like INPUT'";
         TRY(const std::string word, m_text.takeName(what));
         if (!isInput && word == "like") {
             const OperatorTextPlace at = m_text.place();
@@ -233,7 +238,8 @@ private:
     {
         m_checks.push_back([this, name, place]() -> Result<void> {
             if (inputNamed(*m_definition, name) < 0)
-                return m_text.fail(place, "'" + name + "' is no input of this operator", "name one of: " + namesOf(m_definition->inputs));
+                return m_text.fail(place, "'" + name + "' is no input of this operator",
+                    "name one of: " + namesOf(m_definition->inputs));
             return {};
         });
     }
@@ -340,7 +346,8 @@ private:
         TRY(size.value, takeKnown());
         m_checks.push_back([this, name = size.name, place]() -> Result<void> {
             if (m_dimensions.count(name) == 0)
-                return m_text.fail(place, "'" + name + "' is no dimension of the annotation", "write it there");
+                return m_text.fail(
+                    place, "'" + name + "' is no dimension of the annotation", "write it there");
             return {};
         });
         m_definition->sizes.push_back(std::move(size));
@@ -368,7 +375,8 @@ private:
                     [&](const DefinedAttribute &a) { return a.name == name; });
                 if (m_dimensions.count(name) == 0 && (whole || !attribute))
                     return m_text.fail(place,
-                        "'" + name + "' is no dimension of the annotation" + (whole ? "" : " and no attribute"),
+                        "'" + name + "' is no dimension of the annotation"
+                            + (whole ? "" : " and no attribute"),
                         "use a name that the annotation or a line 'attribute' has");
                 return {};
             });
@@ -384,7 +392,8 @@ private:
         TRY(shape.extents, readExtents());
         m_checks.push_back([this, name = shape.name, place]() -> Result<void> {
             if (resultNamed(*m_definition, name) < 0)
-                return m_text.fail(place, "'" + name + "' is no output of this operator", "name one of: " + namesOf(m_definition->outputs));
+                return m_text.fail(place, "'" + name + "' is no output of this operator",
+                    "name one of: " + namesOf(m_definition->outputs));
             return {};
         });
         m_definition->shapes.push_back(std::move(shape));
@@ -437,7 +446,8 @@ private:
         DefinedLibrary library;
         TRY(library.path, m_text.takeQuoted());
         if (library.path.empty() || library.path.find('\0') != std::string::npos)
-            return m_text.fail(place, "expected the path of a shared library", "as in: library \"libmyops.so\" my_function");
+            return m_text.fail(
+                place, "expected the path of a shared library", "as in: library \"libmyops.so\" my_function");
         if (!m_folder.empty())
             library.path = (std::filesystem::path(m_folder) / library.path).lexically_normal().string();
         TRY(library.function, m_text.takeName("the name of a function in it"));
@@ -454,7 +464,8 @@ private:
             const std::string word = std::exchange(derivative.operatorName.type, {});
             if (word != "none" && word != "body")
                 return m_text.fail(m_derivativePlace,
-                    "expected 'body', 'none' or another operator with what it reads and makes, found '" + word + "'",
+                    "expected 'body', 'none' or another operator with what it reads and makes, found '" + word
+                        + "'",
                     "as in: derivative my.ops::SwishGrad(d.y, x) -> d.x");
             derivative.way = word == "body" ? DefinedDerivative::Way::Body : DefinedDerivative::Way::None;
             return {};
@@ -481,13 +492,16 @@ private:
             m_checks.push_back([this, value, made, place]() -> Result<void> {
                 const bool input = inputNamed(*m_definition, value.name) >= 0;
                 const std::int32_t result = resultNamed(*m_definition, value.name);
-                const bool output = result >= 0 && static_cast<std::size_t>(result) < m_definition->outputs.size();
+                const bool output =
+                    result >= 0 && static_cast<std::size_t>(result) < m_definition->outputs.size();
                 if (made ? !value.gradient || !input : value.gradient ? !output : !input && result < 0)
                     return m_text.fail(place,
                         made ? "expected the gradient of an input, as in d.x"
-                             : value.gradient ? "expected the gradient of an output, as in d.y"
-                                              : "'" + value.name + "' is no input and no output of this operator",
-                        "inputs: " + namesOf(m_definition->inputs) + "; outputs: " + namesOf(m_definition->outputs));
+                            : value.gradient
+                            ? "expected the gradient of an output, as in d.y"
+                            : "'" + value.name + "' is no input and no output of this operator",
+                        "inputs: " + namesOf(m_definition->inputs)
+                            + "; outputs: " + namesOf(m_definition->outputs));
                 return {};
             });
             values.push_back(std::move(value));
@@ -501,7 +515,8 @@ private:
         const OperatorTextPlace begin = m_text.place();
         while (true) {
             if (!m_text.nextLine())
-                return m_text.fail(begin, "this body has no 'end'", "write 'end' in a line of its own behind it");
+                return m_text.fail(
+                    begin, "this body has no 'end'", "write 'end' in a line of its own behind it");
             if (m_text.peekName() == "end") {
                 m_text.take("end");
                 return {};
@@ -533,7 +548,8 @@ private:
         const auto known = operatorKindNamed(kind);
         if (!known)
             return m_text.fail(place, "'" + kind + "' is no operator that Planloom computes",
-                "names are those of planloom-cli info: Add, Mul, MatMul, Linear, Softmax, ReduceSum; " + std::string(kHelp));
+                "names are those of planloom-cli info: Add, Mul, MatMul, Linear, Softmax, ReduceSum; "
+                    + std::string(kHelp));
         if (const char *why = whyNotInBody(*known))
             return m_text.fail(place, kind + " cannot stand in a body: it " + why);
         step.kind = *known;
@@ -586,10 +602,12 @@ private:
             if (!step.attributes.empty())
                 return m_text.fail(place, "inputs stand before attributes", "put '" + name + "' before them");
             m_checks.push_back([this, name, place]() -> Result<void> {
-                const bool attribute = std::any_of(m_definition->attributes.begin(), m_definition->attributes.end(),
-                    [&](const DefinedAttribute &a) { return a.name == name; });
+                const bool attribute =
+                    std::any_of(m_definition->attributes.begin(), m_definition->attributes.end(),
+                        [&](const DefinedAttribute &a) { return a.name == name; });
                 if (m_made.count(name) == 0 && inputNamed(*m_definition, name) < 0 && !attribute)
-                    return m_text.fail(place, "'" + name + "' is no input or attribute, and no line above makes it",
+                    return m_text.fail(place,
+                        "'" + name + "' is no input or attribute, and no line above makes it",
                         "steps stand in the order in which they are computed");
                 return {};
             });
@@ -620,7 +638,8 @@ private:
     Result<void> finishOperator();
     /// Gives derivatives their operators.
     Result<std::vector<std::shared_ptr<const Definition>>> resolve();
-    Result<void> checkGradientOperator(const Definition &definition, const Definition &gradient, OperatorTextPlace place) const;
+    Result<void> checkGradientOperator(
+        const Definition &definition, const Definition &gradient, OperatorTextPlace place) const;
 
     OperatorText m_text;
     std::string m_name;
@@ -635,7 +654,8 @@ private:
     std::set<std::string> m_made; ///< Values that the body has made so far.
     std::vector<Check> m_checks; ///< In the order of the text.
     std::map<DefinedName, std::size_t> m_names; ///< Of all operators, with their lines.
-    std::vector<std::pair<std::unique_ptr<Definition>, OperatorTextPlace>> m_read; ///< With where their derivatives stand.
+    std::vector<std::pair<std::unique_ptr<Definition>, OperatorTextPlace>>
+        m_read; ///< With where their derivatives stand.
 };
 
 Result<void> OperatorFileReader::finishOperator()
@@ -650,17 +670,21 @@ Result<void> OperatorFileReader::finishOperator()
         return m_text.fail(m_operatorPlace, name + " has no outputs", "say them in a line: outputs z");
     m_dimensions.clear();
     if (!definition.annotation.empty()) {
-        auto identifiers = identifiersOf(definition.annotation, definition.inputs.size(), definition.resultCount());
+        auto identifiers =
+            identifiersOf(definition.annotation, definition.inputs.size(), definition.resultCount());
         if (!identifiers)
             return m_text.placed(std::move(identifiers).error(), m_annotationPlace);
         if (definition.annotation.find(':') != std::string::npos)
-            return m_text.fail(m_annotationPlace, "parts of outputs of operators from files are summed, not combined otherwise",
+            return m_text.fail(m_annotationPlace,
+                "parts of outputs of operators from files are summed, not combined otherwise",
                 "leave the word before the ':' out, and mark the dimension with ^");
         for (const std::string &identifier : *identifiers) {
             m_dimensions.insert(identifier);
             const auto &attributes = definition.attributes;
-            if (std::any_of(attributes.begin(), attributes.end(), [&](const DefinedAttribute &a) { return a.name == identifier; }))
-                return m_text.fail(m_annotationPlace, "'" + identifier + "' is a dimension and an attribute", "name one of them otherwise");
+            if (std::any_of(attributes.begin(), attributes.end(),
+                    [&](const DefinedAttribute &a) { return a.name == identifier; }))
+                return m_text.fail(m_annotationPlace, "'" + identifier + "' is a dimension and an attribute",
+                    "name one of them otherwise");
         }
     }
     m_made.clear();
@@ -669,13 +693,16 @@ Result<void> OperatorFileReader::finishOperator()
     if (!definition.body.empty()) {
         for (std::size_t slot = 0; slot < definition.resultCount(); ++slot)
             if (m_made.count(definition.result(slot).name) == 0)
-                return m_text.fail(placeOf("body"), "the body does not make '" + definition.result(slot).name + "'",
+                return m_text.fail(placeOf("body"),
+                    "the body does not make '" + definition.result(slot).name + "'",
                     "add a line: " + definition.result(slot).name + " = ...");
     } else if (m_places.count("body") != 0) {
-        return m_text.fail(placeOf("body"), "this body is empty", "leave it out, or write how each output is made");
+        return m_text.fail(
+            placeOf("body"), "this body is empty", "leave it out, or write how each output is made");
     }
     if (definition.derivative.way == DefinedDerivative::Way::Body && definition.body.empty())
-        return m_text.fail(m_derivativePlace, "there is no body to differentiate", "write one, or name another operator");
+        return m_text.fail(
+            m_derivativePlace, "there is no body to differentiate", "write one, or name another operator");
     if (m_places.count("derivative") == 0 && !definition.body.empty())
         definition.derivative.way = DefinedDerivative::Way::Body;
     m_read.emplace_back(std::move(m_definition), m_derivativePlace);

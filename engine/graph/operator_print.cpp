@@ -75,8 +75,8 @@ std::string valuesText(const std::vector<DerivativeValue> &values)
 
 std::string textOf(const BodyStep &step)
 {
-    std::string text = joined(step.outputs, [](const std::string &name) { return name; }) + " = "
-        + nameOf(step.kind) + "(";
+    std::string text =
+        joined(step.outputs, [](const std::string &name) { return name; }) + " = " + nameOf(step.kind) + "(";
     std::vector<std::string> arguments;
     for (const auto &input : step.inputs) {
         const auto *name = std::get_if<std::string>(&input);

@@ -23,9 +23,9 @@ struct NamedFunction {
     Action action;
     int arguments;
 };
-constexpr std::array<NamedFunction, 6> kFunctions{{{"min", Action::Minimum, 2}, {"max", Action::Maximum, 2},
-    {"ceil", Action::Ceil, 1}, {"floor", Action::Floor, 1}, {"sqrt", Action::Sqrt, 1},
-    {"log2", Action::Log2, 1}}};
+constexpr std::array<NamedFunction, 6> kFunctions{
+    {{"min", Action::Minimum, 2}, {"max", Action::Maximum, 2}, {"ceil", Action::Ceil, 1},
+        {"floor", Action::Floor, 1}, {"sqrt", Action::Sqrt, 1}, {"log2", Action::Log2, 1}}};
 
 bool isLetter(char c)
 {
@@ -63,10 +63,7 @@ private:
         return m_at < m_text.size() ? m_text[m_at] : '\0';
     }
 
-    std::string found()
-    {
-        return peek() == '\0' ? "the end" : std::string("'") + m_text[m_at] + "'";
-    }
+    std::string found() { return peek() == '\0' ? "the end" : std::string("'") + m_text[m_at] + "'"; }
 
     Result<void> add(SizeExpression::Step step)
     {

@@ -105,7 +105,8 @@ Result<void> customBackward(const KernelCall &call)
     if (definition.derivative.way == DefinedDerivative::Way::Operator)
         return customByOperator(call, definition);
     if (definition.derivative.way != DefinedDerivative::Way::Body)
-        return notSupported(call, "operator " + call.op->name + " (" + toString(definition.name) + ") has no derivative");
+        return notSupported(
+            call, "operator " + call.op->name + " (" + toString(definition.name) + ") has no derivative");
     const BackwardCall backward(call);
     CustomCall custom{call, definition, call.op->attributes, {}, {}};
     std::vector<const Buffer *> gradients;

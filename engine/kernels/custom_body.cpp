@@ -200,14 +200,15 @@ Result<Graph> bodyOfCall(const CustomCall &custom)
 }
 
 /// A part's result must fit the buffer that the plan gave it.
-Result<void> checkFits(const CustomCall &custom, const std::string &name, const TensorType &made, const Buffer &buffer)
+Result<void> checkFits(
+    const CustomCall &custom, const std::string &name, const TensorType &made, const Buffer &buffer)
 {
     if (made.dataType == buffer.dataType && made.shape == buffer.shape)
         return {};
     return invalidInput(custom.call,
-        "the body of " + toString(custom.definition.name) + " makes '" + name + "' as " + nameOf(made.dataType)
-            + toString(made.shape) + ", where this part of the operator has " + nameOf(buffer.dataType)
-            + toString(buffer.shape),
+        "the body of " + toString(custom.definition.name) + " makes '" + name + "' as "
+            + nameOf(made.dataType) + toString(made.shape) + ", where this part of the operator has "
+            + nameOf(buffer.dataType) + toString(buffer.shape),
         "planloom-cli check-annotation says which split does not fit");
 }
 
@@ -247,7 +248,8 @@ Result<void> runBodyBackward(const CustomCall &custom, const std::vector<const B
         if (gradients[slot] == nullptr)
             continue;
         const TensorId output = body.outputs[slot];
-        TRY_VOID(checkFits(custom, custom.definition.result(slot).name, body.at(output).type, *gradients[slot]));
+        TRY_VOID(
+            checkFits(custom, custom.definition.result(slot).name, body.at(output).type, *gradients[slot]));
         run.addGradient(output, gradients[slot]->data);
     }
     TRY_VOID(run.backward(needed));

@@ -10,10 +10,11 @@ namespace planloom {
 
 namespace {
 
-Error libraryError(ErrorCode code, const OperatorDefinition &definition, std::string message, std::string advice)
+Error libraryError(
+    ErrorCode code, const OperatorDefinition &definition, std::string message, std::string advice)
 {
-    return {code, std::move(message), std::move(advice),
-        definition.file + ":" + std::to_string(definition.line)};
+    return {
+        code, std::move(message), std::move(advice), definition.file + ":" + std::to_string(definition.line)};
 }
 
 std::string lastLoaderError()
@@ -56,8 +57,8 @@ std::vector<const OperatorDefinition *> computingDefinitions(const Graph &graph)
 {
     std::vector<const OperatorDefinition *> definitions;
     for (const Operator &op : graph.operators)
-        if (const OperatorDefinition *definition = computedBy(op);
-            definition != nullptr && std::find(definitions.begin(), definitions.end(), definition) == definitions.end())
+        if (const OperatorDefinition *definition = computedBy(op); definition != nullptr
+            && std::find(definitions.begin(), definitions.end(), definition) == definitions.end())
             definitions.push_back(definition);
     return definitions;
 }
@@ -96,8 +97,7 @@ Result<std::shared_ptr<const OperatorLibraries>> OperatorLibraries::load(
             return libraryError(ErrorCode::NotSupported, *definition,
                 toString(definition->name) + " is computed by the library " + path
                     + ", which was not allowed to run",
-                "if you trust it: --allow-library " + path
-                    + ", or name its operator file with --operators");
+                "if you trust it: --allow-library " + path + ", or name its operator file with --operators");
         }
         auto &handle = open[path];
         if (!handle) {

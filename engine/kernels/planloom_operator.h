@@ -97,7 +97,10 @@ typedef int (*planloom_operator_function)(const planloom_operator_call *call);
 /* Every library says which version it was made for. */
 uint32_t planloom_operator_version(void);
 #define PLANLOOM_OPERATOR_LIBRARY                                                                            \
-    PLANLOOM_OPERATOR_FUNCTION uint32_t planloom_operator_version(void) { return PLANLOOM_OPERATOR_VERSION; }
+    PLANLOOM_OPERATOR_FUNCTION uint32_t planloom_operator_version(void)                                      \
+    {                                                                                                        \
+        return PLANLOOM_OPERATOR_VERSION;                                                                    \
+    }
 
 /* Elements of a part. */
 static inline int64_t planloom_operator_count(const planloom_operator_tensor *tensor)

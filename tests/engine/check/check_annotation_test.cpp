@@ -36,8 +36,8 @@ std::string rowSoftmax(const std::string &annotation)
 
 std::string affine(const std::string &annotation)
 {
-    return "planloom-operators 1\noperator t::Affine\ninputs x, w, [bias]\noutputs y\nannotation " + annotation
-        + "\nbody\n  y = Linear(x, w, bias)\nend\n";
+    return "planloom-operators 1\noperator t::Affine\ninputs x, w, [bias]\noutputs y\nannotation "
+        + annotation + "\nbody\n  y = Linear(x, w, bias)\nend\n";
 }
 
 } // namespace
@@ -78,8 +78,9 @@ TEST(CheckAnnotation, FindsATermThatEveryPartOfASumAdds)
 
 TEST(CheckAnnotation, FindsShapesOfPartsThatDoNotFit)
 {
-    const std::string failures = failuresOf("planloom-operators 1\noperator t::Rows\ninputs x\noutputs y\n"
-                                            "annotation n c -> n c\nbody\n  y = Reshape(x) : [whole(n), c]\nend\n");
+    const std::string failures =
+        failuresOf("planloom-operators 1\noperator t::Rows\ninputs x\noutputs y\n"
+                   "annotation n c -> n c\nbody\n  y = Reshape(x) : [whole(n), c]\nend\n");
     EXPECT_NE(failures.find("n:2: "), std::string::npos) << failures;
     EXPECT_NE(failures.find("line 7"), std::string::npos) << failures;
 }
@@ -87,7 +88,8 @@ TEST(CheckAnnotation, FindsShapesOfPartsThatDoNotFit)
 TEST(CheckAnnotation, FindsAWrongClaimOfLinearity)
 {
     const auto square = [](const std::string &linear) {
-        return "planloom-operators 1\noperator t::Square\ninputs x, w\noutputs y\nannotation n, n -> n\nlinear "
+        return "planloom-operators 1\noperator t::Square\ninputs x, w\noutputs y\nannotation n, n -> "
+               "n\nlinear "
             + linear + "\nbody\n  q = Mul(x, x)\n  y = Mul(q, w)\nend\n";
     };
     EXPECT_EQ(failuresOf(square("w")), "");
@@ -96,8 +98,9 @@ TEST(CheckAnnotation, FindsAWrongClaimOfLinearity)
 
 TEST(CheckAnnotation, SaysWhereNothingCanBeCompared)
 {
-    const std::string root = "planloom-operators 1\noperator t::Root\ninputs x\noutputs y\nannotation n -> n\n"
-                             "body\n  y = Log(x)\nend\n";
+    const std::string root =
+        "planloom-operators 1\noperator t::Root\ninputs x\noutputs y\nannotation n -> n\n"
+        "body\n  y = Log(x)\nend\n";
     EXPECT_NE(failuresOf(root).find("--range"), std::string::npos);
     DefinitionTrialOptions options;
     options.ranges["x"] = {0.5, 2};

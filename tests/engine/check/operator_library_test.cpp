@@ -40,7 +40,8 @@ OperatorExample swishExample(const std::shared_ptr<const OperatorDefinition> &de
     OperatorExample example;
     example.kind = OperatorKind::Custom;
     example.attributes = *completedAttributes(definition, {});
-    example.inputs = {{{DataType::Float32, {4, 2, 6}}, true, -1, 1, {}}, {{DataType::Float32, {6}}, true, -1, 1, {}}};
+    example.inputs = {
+        {{DataType::Float32, {4, 2, 6}}, true, -1, 1, {}}, {{DataType::Float32, {6}}, true, -1, 1, {}}};
     return example;
 }
 
@@ -87,7 +88,8 @@ TEST(OperatorLibrary, IsSplitAsItsAnnotationSays)
 
 TEST(OperatorLibrary, IsNotLoadedUnlessAllowed)
 {
-    const auto refused = OperatorLibraries::load(graphWith(definitionsOf(fileOf(testLibrary(), "scaled_swish")).at(0)), {});
+    const auto refused =
+        OperatorLibraries::load(graphWith(definitionsOf(fileOf(testLibrary(), "scaled_swish")).at(0)), {});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::NotSupported);
     EXPECT_NE(refused.error().advice.find("--allow-library"), std::string::npos);
@@ -96,13 +98,16 @@ TEST(OperatorLibrary, IsNotLoadedUnlessAllowed)
 TEST(OperatorLibrary, SaysWhatIsMissing)
 {
     const auto load = [](const std::string &path, const std::string &function) {
-        const auto loaded = OperatorLibraries::load(graphWith(definitionsOf(fileOf(path, function)).at(0)), {path});
+        const auto loaded =
+            OperatorLibraries::load(graphWith(definitionsOf(fileOf(path, function)).at(0)), {path});
         return loaded ? std::string("loaded") : loaded.error().message;
     };
     EXPECT_EQ(load(testLibrary(), "scaled_swish"), "loaded");
-    EXPECT_NE(load(testLibrary(), "no_such_function").find("has no function no_such_function"), std::string::npos);
+    EXPECT_NE(
+        load(testLibrary(), "no_such_function").find("has no function no_such_function"), std::string::npos);
     EXPECT_NE(load("/nowhere/libnone.so", "f").find("does not exist"), std::string::npos);
-    EXPECT_NE(load(std::string(PLANLOOM_SOURCE_DIR) + "/README.md", "f").find("cannot be loaded"), std::string::npos);
+    EXPECT_NE(load(std::string(PLANLOOM_SOURCE_DIR) + "/README.md", "f").find("cannot be loaded"),
+        std::string::npos);
 }
 
 TEST(OperatorLibrary, TellsWhyAFunctionFailed)

@@ -38,7 +38,8 @@ saves       kept
 attribute   beta = 1.0
 annotation  b s h, h -> b s h, b s h
 flops       14 * b * s * h
-library     ")" + std::string(PLANLOOM_BINARY_DIR) + R"(/tests/liboperators_for_tests.so" scaled_swish
+library     ")"
+        + std::string(PLANLOOM_BINARY_DIR) + R"(/tests/liboperators_for_tests.so" scaled_swish
 derivative  test.ops::LibrarySwishGradient(d.y, x, scale, kept) -> d.x, d.scale
 
 operator test.ops::LibrarySwishGradient
@@ -47,7 +48,8 @@ outputs     dx: like x, dscale: like scale
 attribute   beta = 1.0
 annotation  b+ s+ h, b+ s+ h, h, b+ s+ h -> b+ s+ h, h
 workspace   8 * h
-library     ")" + std::string(PLANLOOM_BINARY_DIR) + R"(/tests/liboperators_for_tests.so" scaled_swish_gradient
+library     ")"
+        + std::string(PLANLOOM_BINARY_DIR) + R"(/tests/liboperators_for_tests.so" scaled_swish_gradient
 )";
 }
 
