@@ -133,6 +133,13 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
     return options;
 }
 
+bool isOpenedAs(const ModelOptions &wanted, const ModelOptions &opened)
+{
+    ModelOptions all = wanted;
+    all.operatorFiles.insert(opened.operatorFiles.begin(), opened.operatorFiles.end());
+    return all == opened;
+}
+
 std::string describe(const ModelOptions &options)
 {
     std::string text;

@@ -67,6 +67,10 @@ std::map<std::string, std::string> valuesOf(
 ///   was asked for helps nobody; `where` is "--NAME"
 Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &values);
 
+/// True if a model that was opened with `opened` is what `wanted` asks for: `opened` may name more operator
+/// files, those that were found.
+bool isOpenedAs(const ModelOptions &wanted, const ModelOptions &opened);
+
 /// "sgd, learning rate 0.01": what is not as in `ModelOptions{}`, for sentences; empty if all is.
 std::string describe(const ModelOptions &options);
 

@@ -36,7 +36,8 @@ std::vector<fs::path> operatorFilesIn(const fs::path &folder)
     std::error_code failure;
     if (folder.empty() || !fs::is_directory(folder, failure))
         return files;
-    for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure))
+    for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
+         entry.increment(failure))
         if (entry->path().extension() == kOperatorFileEnding && isFile(entry->path()))
             files.push_back(entry->path());
     std::sort(files.begin(), files.end());
@@ -67,7 +68,8 @@ Result<fs::path> locate(const fs::path &named, const fs::path &model, const fs::
             return moved;
     return Error{ErrorCode::NotFound,
         "the operator file " + named.string() + ", which the model needs, does not exist",
-        "put it back, beside the model or into " + (userFolder.empty() ? "~/.config/planloom/operators" : userFolder.string()),
+        "put it back, beside the model or into "
+            + (userFolder.empty() ? "~/.config/planloom/operators" : userFolder.string()),
         named.string()};
 }
 
@@ -91,7 +93,8 @@ fs::path operatorFileBeside(const fs::path &model)
 Result<DefinitionList> readOperatorFileAt(const fs::path &path)
 {
     const fs::path absolute = absoluteOf(path);
-    TRY(const std::string text, readFile(absolute, {.what = "operator file", .mostBytes = kMostOperatorFileBytes}));
+    TRY(const std::string text,
+        readFile(absolute, {.what = "operator file", .mostBytes = kMostOperatorFileBytes}));
     return readOperatorFile(text, absolute.string(), absolute.parent_path().string());
 }
 
@@ -108,7 +111,8 @@ Result<FoundOperators> findOperators(
         TRY_VOID(addNew(*definitions, list));
     }
     FoundOperators found;
-    if (const fs::path beside = absoluteOf(operatorFileBeside(model)); isFile(beside) && read.insert(beside).second) {
+    if (const fs::path beside = absoluteOf(operatorFileBeside(model));
+        isFile(beside) && read.insert(beside).second) {
         TRY(const DefinitionList list, readOperatorFileAt(beside));
         TRY_VOID(addNew(*definitions, list));
     }

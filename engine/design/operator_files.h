@@ -11,8 +11,8 @@
 
 namespace planloom {
 
-/// The user's folder of operator files: "planloom/operators" in $XDG_CONFIG_HOME, or in ~/.config. Empty where
-/// neither is known. It need not exist.
+/// The user's folder of operator files: "planloom/operators" in $XDG_CONFIG_HOME, or in ~/.config. Empty
+/// where neither is known. It need not exist.
 std::filesystem::path userOperatorFolder();
 
 /// The operator file that stands beside a model: model.onnx -> model.ops.
@@ -24,14 +24,15 @@ struct FoundOperators {
     std::vector<std::string> notes{}; ///< Files of the user's folder that could not be read, and why.
 };
 
-/// Reads the operator files for a model: those that are named, then the one beside the model, then all "*.ops"
-/// of the user's folder. What an earlier one defines goes before what later ones say of the same operator.
+/// Reads the operator files for a model: those that are named, then the one beside the model, then all
+/// "*.ops" of the user's folder. What an earlier one defines goes before what later ones say of the same
+/// operator.
 ///
 /// A named file that is not where it was is looked for beside the model and in the user's folder.
 /// @return NotFound for a named file that is nowhere; errors of a named file, or of the one beside the model.
 /// Waits for the disk.
-Result<FoundOperators> findOperators(const std::filesystem::path &model, const std::vector<std::string> &named,
-    const std::filesystem::path &userFolder = userOperatorFolder());
+Result<FoundOperators> findOperators(const std::filesystem::path &model,
+    const std::vector<std::string> &named, const std::filesystem::path &userFolder = userOperatorFolder());
 
 /// One operator file. @return NotFound, Io, or what is wrong in it with its path, line and column
 Result<std::vector<std::shared_ptr<const OperatorDefinition>>> readOperatorFileAt(
@@ -40,11 +41,11 @@ Result<std::vector<std::shared_ptr<const OperatorDefinition>>> readOperatorFileA
 /// The operator files that operators of `graph` come from, each once, absolute.
 std::vector<std::string> operatorFilesOf(const Graph &graph);
 
-/// Libraries that may be loaded without asking: those of files in the user's folder, and of files that the user
-/// named just now. Absolute paths. A file beside a model, or one that a session or plan remembers, is no such
-/// file: it may be a stranger's.
+/// Libraries that may be loaded without asking: those of files in the user's folder, and of files that the
+/// user named just now. Absolute paths. A file beside a model, or one that a session or plan remembers, is no
+/// such file: it may be a stranger's.
 /// @return errors of the named files
-Result<std::vector<std::string>> trustedLibraries(const std::vector<std::string> &named,
-    const std::filesystem::path &userFolder = userOperatorFolder());
+Result<std::vector<std::string>> trustedLibraries(
+    const std::vector<std::string> &named, const std::filesystem::path &userFolder = userOperatorFolder());
 
 } // namespace planloom

@@ -22,7 +22,7 @@ bool isRealAttribute(const std::string &name)
     return std::any_of(kNames.begin(), kNames.end(), [&](const char *known) { return name == known; });
 }
 
-/// A number as a scalar of a type.
+/// A number as a scalar of a type; null for half precision, in whose place kernels compute with floats.
 std::shared_ptr<const TensorData> scalarOf(DataType type, double value)
 {
     auto data = std::make_shared<TensorData>();
@@ -58,7 +58,7 @@ std::shared_ptr<const TensorData> scalarOf(DataType type, double value)
         integer(std::uint8_t{});
         break;
     default:
-        return nullptr; // half precision: kernels compute with floats in their place
+        return nullptr;
     }
     return data;
 }
@@ -216,8 +216,6 @@ private:
             constant.type = {type, {}};
             constant.role = TensorRole::Buffer;
             constant.data = scalarOf(type, *number);
-            if (!constant.data)
-                return wrong(step, std::string("a body cannot compute with ") + nameOf(type));
             operands.push_back(add(std::move(constant)));
         }
         while (!operands.empty() && !operands.back())

@@ -281,6 +281,9 @@ Result<std::vector<TensorType>> customTypes(
     if (!annotated)
         return inDefinition(definition, std::move(annotated).error());
     std::optional<Graph> body;
+    if (!definition.body.empty()) {
+        TRY(body, bodyOf(definition, attributes, inputs, present));
+    }
     std::vector<TensorType> types;
     for (std::size_t slot = 0; slot < definition.resultCount(); ++slot) {
         const std::string &name = definition.result(slot).name;
@@ -296,15 +299,20 @@ Result<std::vector<TensorType>> customTypes(
             }
         } else if (annotated->outputs[slot]) {
             type.shape = *annotated->outputs[slot];
-        } else if (!definition.body.empty()) {
-            if (!body) {
-                TRY(body, bodyOf(definition, attributes, inputs, present));
-            }
+        } else if (body) {
             type.shape = body->at(body->outputs[slot]).type.shape;
         } else {
             return inDefinition(definition,
                 {ErrorCode::InvalidInput, "nothing says the shape of '" + name + "'",
                     "add a line: shape " + name + " = [...]", {}});
+        }
+        if (body && body->at(body->outputs[slot]).type != type) {
+            const TensorType &made = body->at(body->outputs[slot]).type;
+            return inDefinition(definition,
+                {ErrorCode::InvalidInput,
+                    "its body makes '" + name + "' as " + nameOf(made.dataType) + toString(made.shape)
+                        + ", where its other lines say " + nameOf(type.dataType) + toString(type.shape),
+                    {}, {}});
         }
         types.push_back(std::move(type));
     }
@@ -424,6 +432,38 @@ double customFlops(
             return 3 * flopsOfBody(*body);
     }
     return backward ? elementsOf(op.inputs, inputs) : elementsOf(op.outputs, outputs);
+}
+
+std::int64_t workspaceOf(
+    const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs)
+{
+    const OperatorDefinition &definition = *op.attributes.definition();
+    if (op.direction == Direction::Forward) {
+        DefinedSizes whole;
+        for (const Dimension &dimension : op.annotation.dimensions)
+            whole[dimension.name] = dimension.size;
+        return workspaceBytes(definition, op.attributes, localSizes(op, inputs, outputs), whole).value_or(0);
+    }
+    const auto &gradient = definition.derivative.definition;
+    if (!gradient || !gradient->workspace)
+        return 0;
+    // Slots of a backward operator: gradients of outputs, inputs, outputs.
+    std::vector<Shape> shapes;
+    std::vector<bool> present;
+    for (const DerivativeValue &value : definition.derivative.reads) {
+        const std::int32_t input = inputNamed(definition, value.name);
+        const auto outputSlot = static_cast<std::size_t>(std::max(resultNamed(definition, value.name), 0));
+        const std::size_t slot = value.gradient ? outputSlot
+            : input >= 0                        ? definition.resultCount() + static_cast<std::size_t>(input)
+                         : definition.resultCount() + definition.inputs.size() + outputSlot;
+        present.push_back(slot < op.inputs.size() && op.inputs[slot].valid());
+        shapes.push_back(slot < inputs.size() ? inputs[slot].shape : Shape{});
+    }
+    const auto attributes = completedAttributes(gradient, op.attributes);
+    if (!attributes)
+        return 0;
+    const auto sizes = definedSizes(*gradient, *attributes, shapes, present);
+    return sizes ? workspaceBytes(*gradient, *attributes, *sizes, *sizes).value_or(0) : 0;
 }
 
 Result<std::int64_t> workspaceBytes(const OperatorDefinition &definition, const Attributes &attributes,

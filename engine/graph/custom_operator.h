@@ -54,11 +54,17 @@ double customFlops(
 Result<std::int64_t> workspaceBytes(const OperatorDefinition &definition, const Attributes &attributes,
     const DefinedSizes &part, const DefinedSizes &whole);
 
+/// The same of a forward or backward Custom operator, or of the part of it with these local types; 0 where it
+/// needs none, or where the expression comes out as no number.
+std::int64_t workspaceOf(
+    const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs);
+
 /// A definition's body as a graph of known operators, for inputs of these types: of a whole operator, or of a
 /// part.
 ///
 /// `Graph::inputs` are the inputs by slot, invalid where absent; `Graph::outputs` the outputs and what is
-/// saved. Constants are Buffers with data. Nothing is validated but types: this is what kernels run.
+/// saved. Constants are Buffers with data (but of half precision, which no kernel computes with). Nothing is
+/// validated but types: this is what kernels run.
 /// @param whole  sizes in the whole operator; those of the inputs if null
 /// @return InvalidInput with the line of the file, naming the step that does not fit
 Result<Graph> bodyOf(const OperatorDefinition &definition, const Attributes &attributes,

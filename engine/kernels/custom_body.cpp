@@ -196,7 +196,12 @@ private:
 Result<Graph> bodyOfCall(const CustomCall &custom)
 {
     TRY(const DefinedSizes whole, custom.wholeSizes());
-    return bodyOf(custom.definition, custom.attributes, custom.inputTypes(), custom.present(), &whole);
+    TRY(Graph body,
+        bodyOf(custom.definition, custom.attributes, custom.inputTypes(), custom.present(), &whole));
+    for (const Tensor &tensor : body.tensors)
+        if (tensor.type.dataType == DataType::Float16 || tensor.type.dataType == DataType::BFloat16)
+            return unsupportedType(custom.call, tensor.type.dataType);
+    return body;
 }
 
 /// A part's result must fit the buffer that the plan gave it.

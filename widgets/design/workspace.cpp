@@ -310,7 +310,7 @@ void Workspace::reopenModel()
     }
     if (m_opening && m_opening->options)
         cancelOpening();
-    if (*options == m_model->source.options) {
+    if (isOpenedAs(*options, m_model->source.options)) {
         request(false);
         return;
     }

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 namespace planloom::testing {
 
 namespace {
@@ -107,6 +110,15 @@ TEST(CheckAnnotation, SaysWhereNothingCanBeCompared)
     EXPECT_EQ(failuresOf(root, options), "");
     options.ranges["z"] = {0, 1};
     EXPECT_NE(failuresOf(root, options).find("no input 'z'"), std::string::npos);
+}
+
+TEST(CheckAnnotation, AcceptsTheExampleOfTheDocumentation)
+{
+    std::ifstream file(PLANLOOM_SOURCE_DIR "/resources/operators.md");
+    const std::string page{std::istreambuf_iterator<char>(file), {}};
+    const std::size_t begin = page.find("planloom-operators 1\n\n#");
+    ASSERT_NE(begin, std::string::npos);
+    EXPECT_EQ(failuresOf(page.substr(begin, page.find("```", begin) - begin)), "");
 }
 
 TEST(CheckAnnotation, TriesOursByTheirNamesAndOnnxs)

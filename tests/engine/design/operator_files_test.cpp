@@ -5,10 +5,11 @@
 #include "engine/design/remembered.h"
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/runtime/check.h"
+#include "engine/simulate/simulate.h"
 #include "engine/verify/verify.h"
 
 #include "tests/engine/check/swish_for_tests.h"
-#include "tests/engine/frontend/onnx_file.h"
+#include "tests/engine/check/swish_model.h"
 #include "tests/engine/lowering/models_for_tests.h"
 
 #include <gtest/gtest.h>
@@ -21,29 +22,10 @@ namespace planloom {
 namespace {
 
 namespace fs = std::filesystem;
+using testing_support::modelWith;
 using testing_support::OnnxFile;
 using testing_support::swishFile;
 using testing_support::testLibrary;
-
-/// x [8 4 6] through two products with an operator of a file between them, and a loss.
-std::string modelWith(const std::string &type, bool withBeta = true)
-{
-    OnnxFile file;
-    file.input("x", {8, 4, 6}).weight("fc1.weight", {6, 8}).weight("act.scale", {8}).weight("fc2.weight", {8, 6});
-    file.node("MatMul", {"x", "fc1.weight"}, {"a"}, "/fc1/MatMul");
-    auto swish = file.node(type, {"a", "act.scale"}, {"s"}, "/act/Swish");
-    swish.proto->set_domain("test.ops");
-    if (withBeta)
-        swish.set("beta", 1.5F);
-    file.node("MatMul", {"s", "fc2.weight"}, {"l"}, "/fc2/MatMul");
-    file.node("Mul", {"l", "l"}, {"q"}, "/square/Mul");
-    file.node("ReduceMean", {"q"}, {"loss"}, "/loss/Mean").set("keepdims", 0);
-    file.output("loss");
-    auto *set = file.model.add_opset_import();
-    set->set_domain("test.ops");
-    set->set_version(1);
-    return file.bytes();
-}
 
 /// A folder with files, and another one for the user.
 class OperatorFiles : public testing::Test
@@ -76,7 +58,7 @@ protected:
     static const Operator &swishOf(const Graph &graph)
     {
         for (const Operator &op : graph.operators)
-            if (op.name.find("Swish") != std::string::npos && op.direction == Direction::Forward)
+            if (op.kind == OperatorKind::Custom && op.direction == Direction::Forward)
                 return op;
         ADD_FAILURE() << "no such operator";
         return graph.operators.front();
@@ -114,13 +96,14 @@ void expectRunsLikeTheModel(const GraphSnapshot &graph, const std::string &rows,
 }
 
 constexpr const char *kSwishRows[] = {"split all : batch by 2\nplace all : devices 0,1",
-    "split name:act.Swish : h by 4\nplace name:act.Swish : devices 0,1,2,3",
-    "split name:act.Swish : s by 2\nplace name:act.Swish : devices 1,2",
-    "split name:act.Swish : b by 2\nsplit name:act.Swish : h by 2\nplace name:act.Swish : devices 3,2,1,0",
-    "split name:fc1.MatMul : n by 4\nsplit name:act.Swish : h by 4\nsplit name:fc2.MatMul : k by 4\n"
-    "place name:fc1.MatMul | name:act.Swish | name:fc2.MatMul : devices 0,1,2,3",
-    "micro-batches 4\nsplit name:act.Swish : h by 2\nplace name:act.Swish : devices 0,1",
-    "recompute name:act.Swish per operator\nmicro-batches 2\nsplit all : batch by 2\nplace all : devices 0,1"};
+    "split name:act : h by 4\nplace name:act : devices 0,1,2,3",
+    "split name:act : s by 2\nplace name:act : devices 1,2",
+    "split name:act : b by 2\nsplit name:act : h by 2\nplace name:act : devices 3,2,1,0",
+    "split name:fc1 : n by 4\nsplit name:act : h by 4\nsplit name:fc2 : k by 4\n"
+    "place name:fc1 | name:act | name:fc2 : devices 0,1,2,3",
+    "micro-batches 4\nsplit name:act : h by 2\nplace name:act : devices 0,1",
+    "recompute name:act per operator\nmicro-batches 2\nsplit all : batch by 2\nplace all : devices "
+    "0,1"};
 
 TEST_F(OperatorFiles, MakeModelsRunInPartsAsWhole)
 {
@@ -144,7 +127,10 @@ TEST_F(OperatorFiles, TrainLikeTheSameModelOfKnownOperators)
 {
     // The body's steps as nodes of the model, by ONNX's own operators.
     OnnxFile known;
-    known.input("x", {8, 4, 6}).weight("fc1.weight", {6, 8}).weight("act.scale", {8}).weight("fc2.weight", {8, 6});
+    known.input("x", {8, 4, 6})
+        .weight("fc1.weight", {6, 8})
+        .weight("act.scale", {8})
+        .weight("fc2.weight", {8, 6});
     known.node("MatMul", {"x", "fc1.weight"}, {"a"}, "/fc1/MatMul");
     known.node("Constant", {}, {"beta"}).set("value", OnnxFile::floats("", {}, {1.5F}));
     known.node("Mul", {"a", "beta"}, {"z"});
@@ -250,7 +236,8 @@ TEST_F(OperatorFiles, GiveTrustToLibrariesOnlyWhereTheUserDid)
     write("model.onnx", modelWith("LibrarySwish"));
     write("model.ops", swishFile());
     EXPECT_EQ(*trustedLibraries({}), std::vector<std::string>{}); // beside a model: perhaps a stranger's
-    EXPECT_EQ(*trustedLibraries({(m_folder / "model.ops").string()}), std::vector<std::string>{testLibrary()});
+    EXPECT_EQ(
+        *trustedLibraries({(m_folder / "model.ops").string()}), std::vector<std::string>{testLibrary()});
     const auto model = open("model.onnx");
     ASSERT_TRUE(model) << describe(model.error());
     const auto plan = loweredRows((*model)->graph, {}, 1);
@@ -275,9 +262,33 @@ TEST_F(OperatorFiles, SayWhatDoesNotFitTheModel)
     };
     EXPECT_EQ(errorOf("beta = 1.0", "beta = 2.0"), "none");
     EXPECT_NE(errorOf("beta = 1.0", "beta").find("'beta' is missing"), std::string::npos);
-    EXPECT_NE(errorOf("b s h, h -> b s h", "b s h, s -> b s h").find("position"), std::string::npos);
+    EXPECT_NE(errorOf("b s h, h -> b s h", "b s h, s -> b s h").find("'s' is 4, but the tensor has 8"),
+        std::string::npos);
     EXPECT_NE(errorOf("x, scale", "x, scale: int64").find("where int64 was expected"), std::string::npos);
     EXPECT_NE(errorOf("m = Mul(x, g)", "m = MatMul(x, g)").find("line 13"), std::string::npos);
+}
+
+TEST_F(OperatorFiles, SayWhatMemoryAndTimeTheirOperatorsTake)
+{
+    write("model.onnx", modelWith("LibrarySwish"));
+    const auto simulated = [this](const std::string &from, const std::string &to) {
+        std::string text = swishFile();
+        text.replace(text.rfind(from), from.size(), to);
+        write("model.ops", text);
+        const auto model = open("model.onnx");
+        EXPECT_TRUE(model) << describe(model.error());
+        const auto plan = loweredRows((*model)->graph, "split all : batch by 2\nplace all : devices 0,1", 2);
+        EXPECT_TRUE(plan) << describe(plan.error());
+        return *simulate(*plan, *clusterNamed("dgx-a100:2"));
+    };
+    const Timeline usual = simulated("workspace   8 * h", "workspace   8 * h");
+    // The backward part of one device has 4 of 8 sequences: its workspace is what it adds to the peak.
+    const Timeline large = simulated("workspace   8 * h", "workspace   1000 * b * h");
+    EXPECT_GT(large.memory[0].peak.count, 1000 * 4 * 8);
+    EXPECT_LE(large.memory[0].peak.count - usual.memory[0].peak.count, 1000 * 4 * 8);
+    EXPECT_GT(large.memory[0].peak.count - usual.memory[0].peak.count, 1000 * 4 * 8 - 4096);
+    const Timeline slow = simulated("flops       14 * b * s * h", "flops       1e12 * b / whole(b)");
+    EXPECT_GT(slow.step - usual.step, std::chrono::milliseconds{10});
 }
 
 TEST_F(OperatorFiles, WithoutADerivativeStopTraining)
@@ -289,7 +300,8 @@ TEST_F(OperatorFiles, WithoutADerivativeStopTraining)
     const auto model = open("model.onnx");
     ASSERT_TRUE(model) << describe(model.error());
     ASSERT_TRUE((*model)->trainingProblem);
-    EXPECT_NE((*model)->trainingProblem->message.find("test.ops::ScaledSwish has no derivative"), std::string::npos);
+    EXPECT_NE((*model)->trainingProblem->message.find("test.ops::ScaledSwish has no derivative"),
+        std::string::npos);
 }
 
 } // namespace

@@ -7,8 +7,7 @@
 
 #include <random>
 
-namespace planloom::testing {
-
+namespace planloom {
 namespace {
 
 constexpr const char *kSwish = R"(planloom-operators 1
@@ -23,7 +22,7 @@ attribute   beta = 1
 attribute   name = "a \"quoted\" # text"
 attribute   sizes = [1, 2.5]
 attribute   needed
-annotation  b (h d) k+, b h, 4 -> b (h d), b, b k^
+annotation  b (h d) k+, b h, 4 -> b (h d), b, b
 linear      x
 where       d = 2 * beta
 shape       count = [b, ceil(b / 2)]
@@ -70,8 +69,6 @@ std::string operatorWith(const std::string &lines)
     return "operator t::A\ninputs x, w\noutputs y\n" + lines;
 }
 
-} // namespace
-
 TEST(OperatorFile, SaysEverythingOfAnOperator)
 {
     const auto definitions = read(kSwish);
@@ -80,14 +77,14 @@ TEST(OperatorFile, SaysEverythingOfAnOperator)
     EXPECT_EQ(swish.name, (DefinedName{"my.ops", "Swish"}));
     EXPECT_EQ(swish.alsoNamed, (std::vector<DefinedName>{{"my_ops", "swish"}}));
     EXPECT_EQ(swish.inputs,
-        (std::vector<DefinedTensor>{
-            {"x", false, {}, {}}, {"mask", true, DataType::Bool, {}}, {"index", false, DataType::Int64, {}}}));
+        (std::vector<DefinedTensor>{{"x", false, {}, {}}, {"mask", true, DataType::Bool, {}},
+            {"index", false, DataType::Int64, {}}}));
     EXPECT_EQ(swish.saved, (std::vector<DefinedTensor>{{"kept", false, {}, "x"}}));
     EXPECT_EQ(swish.attributes[0].fallback, Attribute(std::int64_t{1}));
     EXPECT_EQ(swish.attributes[1].fallback, Attribute(std::string("a \"quoted\" # text")));
     EXPECT_EQ(swish.attributes[2].fallback, Attribute(std::vector<double>{1, 2.5}));
     EXPECT_FALSE(swish.attributes[3].fallback);
-    EXPECT_EQ(swish.annotation, "b (h d) k+, b h, 4 -> b (h d), b, b k^");
+    EXPECT_EQ(swish.annotation, "b (h d) k+, b h, 4 -> b (h d), b, b");
     EXPECT_EQ(toString(*swish.flops), "14 * b * h * whole(k)");
     EXPECT_EQ(toString(*swish.backwardFlops), "3 + -b * (h - 1)");
     EXPECT_TRUE(swish.matrixUnits);
@@ -95,7 +92,8 @@ TEST(OperatorFile, SaysEverythingOfAnOperator)
     EXPECT_EQ(swish.line, 4);
     ASSERT_EQ(swish.derivative.way, DefinedDerivative::Way::Operator);
     EXPECT_EQ(swish.derivative.definition->name.type, "SwishGrad");
-    EXPECT_EQ(swish.derivative.reads, (std::vector<DerivativeValue>{{"y", true}, {"x", false}, {"kept", false}}));
+    EXPECT_EQ(
+        swish.derivative.reads, (std::vector<DerivativeValue>{{"y", true}, {"x", false}, {"kept", false}}));
     EXPECT_EQ(definitions[1]->body.size(), 5u);
     EXPECT_EQ(definitions[1]->derivative.way, DefinedDerivative::Way::Body); // a body is differentiated
 }
@@ -118,7 +116,8 @@ TEST(OperatorFile, PointsAtWhatIsWrong)
     EXPECT_EQ(errorOf("operator t::A\n"), "2:10 t::A has no inputs");
     EXPECT_EQ(errorOf(operatorWith("frob 3\n")), "5:1 expected a statement, found 'frob'");
     EXPECT_EQ(errorOf(operatorWith("flops 3 *\n")), "5:10 expected a number, a name or '(', found the end");
-    EXPECT_EQ(errorOf(operatorWith("flops 3 * q\n")), "5:7 'q' is no dimension of the annotation and no attribute");
+    EXPECT_EQ(
+        errorOf(operatorWith("flops 3 * q\n")), "5:7 'q' is no dimension of the annotation and no attribute");
     EXPECT_EQ(errorOf(operatorWith("annotation a, b ->\n")),
         "5:19 annotation 'a, b ->': expected a tensor's dimensions");
     EXPECT_EQ(errorOf(operatorWith("annotation a, b+ -> a, b\n")),
@@ -129,9 +128,11 @@ TEST(OperatorFile, PointsAtWhatIsWrong)
         "5:12 parts of outputs of operators from files are summed, not combined otherwise");
     EXPECT_EQ(errorOf(operatorWith("linear z\n")), "5:8 'z' is no input of this operator");
     EXPECT_EQ(errorOf(operatorWith("flops 1\nflops 2\n")), "6:1 'flops' stands twice in this operator");
-    EXPECT_EQ(errorOf(operatorWith("attribute x = 1\n")), "5:11 'x' is a name that this operator has already");
+    EXPECT_EQ(
+        errorOf(operatorWith("attribute x = 1\n")), "5:11 'x' is a name that this operator has already");
     EXPECT_EQ(errorOf(operatorWith("library libx.so f\n")), "5:9 expected a text in quotes, found 'libx'");
-    EXPECT_EQ(errorOf(operatorWith("operator t::A\n")), "5:10 the operator t::A is defined in line 2 already");
+    EXPECT_EQ(
+        errorOf(operatorWith("operator t::A\n")), "5:10 the operator t::A is defined in line 2 already");
     EXPECT_EQ(errorOf(operatorWith("units tensor\n")), "5:7 expected 'matrix' or 'vector', found 'tensor'");
 }
 
@@ -139,9 +140,11 @@ TEST(OperatorFile, PointsAtWhatIsWrongInBodiesAndDerivatives)
 {
     EXPECT_EQ(errorOf(operatorWith("body\n  y = Mul(x, q)\nend\n")),
         "6:14 'q' is no input or attribute, and no line above makes it");
-    EXPECT_EQ(errorOf(operatorWith("body\n  y = Frob(x)\nend\n")), "6:7 'Frob' is no operator that Planloom computes");
+    EXPECT_EQ(errorOf(operatorWith("body\n  y = Frob(x)\nend\n")),
+        "6:7 'Frob' is no operator that Planloom computes");
     EXPECT_EQ(errorOf(operatorWith("body\n  y = Dropout(x)\nend\n")),
-        "6:7 Dropout cannot stand in a body: it draws by an element's place in the whole tensor, which a body does "
+        "6:7 Dropout cannot stand in a body: it draws by an element's place in the whole tensor, which a "
+        "body does "
         "not know");
     EXPECT_EQ(errorOf(operatorWith("body\n  z = Mul(x, w)\nend\n")), "5:1 the body does not make 'y'");
     EXPECT_EQ(errorOf(operatorWith("body\n  y = Mul(x, w)\n  y = Neg(x)\nend\n")), "7:3 'y' is made twice");
@@ -151,10 +154,14 @@ TEST(OperatorFile, PointsAtWhatIsWrongInBodiesAndDerivatives)
         "6:11 'y' is no input or attribute, and no line above makes it");
     EXPECT_EQ(errorOf(operatorWith("body\n  y = Mul(x, w)\n")), "5:5 this body has no 'end'");
     EXPECT_EQ(errorOf(operatorWith("derivative body\n")), "5:12 there is no body to differentiate");
-    EXPECT_EQ(errorOf(operatorWith("derivative t::G(d.y) -> d.x\n")), "5:12 this file defines no operator t::G");
-    EXPECT_EQ(errorOf(operatorWith("derivative t::A(d.x) -> d.x\n")), "5:17 expected the gradient of an output, as in d.y");
-    EXPECT_EQ(errorOf(operatorWith("derivative t::A(d.y) -> x\n")), "5:25 expected the gradient of an input, as in d.x");
-    EXPECT_EQ(errorOf(operatorWith("derivative t::A(d.y) -> d.x\n")), "5:12 t::A has 2 inputs, but is given 1");
+    EXPECT_EQ(
+        errorOf(operatorWith("derivative t::G(d.y) -> d.x\n")), "5:12 this file defines no operator t::G");
+    EXPECT_EQ(errorOf(operatorWith("derivative t::A(d.x) -> d.x\n")),
+        "5:17 expected the gradient of an output, as in d.y");
+    EXPECT_EQ(errorOf(operatorWith("derivative t::A(d.y) -> x\n")),
+        "5:25 expected the gradient of an input, as in d.x");
+    EXPECT_EQ(
+        errorOf(operatorWith("derivative t::A(d.y) -> d.x\n")), "5:12 t::A has 2 inputs, but is given 1");
 }
 
 TEST(OperatorFile, RefusesOtherFilesAndVersions)
@@ -205,8 +212,7 @@ TEST(CustomOperator, HasShapesByItsAnnotation)
     const std::vector<TensorType> inputs{{DataType::Float64, {3, 5, 7, 8}}, {DataType::Float64, {8}}};
     const auto types = customTypes(attributes, inputs, {true, true});
     ASSERT_TRUE(types) << describe(types.error());
-    EXPECT_EQ(*types,
-        (std::vector<TensorType>{{DataType::Float64, {3, 5, 7, 4}}, {DataType::Float64, {}}}));
+    EXPECT_EQ(*types, (std::vector<TensorType>{{DataType::Float64, {3, 5, 7, 4}}, {DataType::Float64, {}}}));
     EXPECT_TRUE(customTypes(attributes, {inputs[0], {}}, {true, false}));
     EXPECT_FALSE(customTypes(attributes, {inputs[0], {DataType::Float64, {9}}}, {true, true}));
     EXPECT_FALSE(customTypes(attributes, {{DataType::Float64, {3, 5, 7, 6}}, {}}, {true, false})); // 6 / 4
@@ -227,7 +233,8 @@ TEST(CustomOperator, CountsTheWorkOfItsPart)
     op.outputs = {TensorId{2}};
     const auto type = [](Shape shape) { return TensorType{DataType::Float32, std::move(shape)}; };
     op.annotation =
-        customAnnotation(op.attributes, {type({4, 6}), type({6, 8})}, {true, true}, {type({4, 8})}).annotation;
+        customAnnotation(op.attributes, {type({4, 6}), type({6, 8})}, {true, true}, {type({4, 8})})
+            .annotation;
     EXPECT_EQ(workOf(op, {type({4, 6}), type({6, 8})}, {type({4, 8})}).flops, 2 * 4 * 6 * 8);
     EXPECT_EQ(workOf(op, {type({2, 3}), type({3, 8})}, {type({2, 8})}).flops, 2 * 2 * 3 * 8);
     EXPECT_EQ(categoryOf(op), OperatorCategory::Other);
@@ -236,10 +243,12 @@ TEST(CustomOperator, CountsTheWorkOfItsPart)
 
 TEST(CustomOperator, TakesAttributesOfTheModelAndFillsInTheRest)
 {
-    const auto definitions = read("planloom-operators 1\noperator t::A\ninputs x\noutputs y\nattribute beta = 1.0\n"
-                                  "attribute k\nannotation n -> n\nlibrary \"a.so\" f\n");
+    const auto definitions =
+        read("planloom-operators 1\noperator t::A\ninputs x\noutputs y\nattribute beta = 1.0\n"
+             "attribute k\nannotation n -> n\nlibrary \"a.so\" f\n");
     Attributes given;
-    EXPECT_NE(completedAttributes(definitions[0], given).error().message.find("'k' is missing"), std::string::npos);
+    EXPECT_NE(
+        completedAttributes(definitions[0], given).error().message.find("'k' is missing"), std::string::npos);
     given.set("k", std::int64_t{3});
     EXPECT_EQ(completedAttributes(definitions[0], given)->real("beta"), 1.0);
     given.set("beta", std::int64_t{2});
@@ -248,4 +257,5 @@ TEST(CustomOperator, TakesAttributesOfTheModelAndFillsInTheRest)
     EXPECT_FALSE(completedAttributes(definitions[0], given));
 }
 
-} // namespace planloom::testing
+} // namespace
+} // namespace planloom
