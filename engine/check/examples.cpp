@@ -527,14 +527,17 @@ Result<Graph> graphOf(const OperatorExample &example)
     op.kind = example.kind;
     op.direction = example.optimizer ? Direction::Optimizer : Direction::Forward;
     op.attributes = example.attributes;
+    const auto &definition = example.attributes.definition();
     for (std::size_t slot = 0; slot < inputs.size(); ++slot) {
         op.inputs.push_back(present[slot]
-                ? addTensor(graph, "x" + std::to_string(slot), inputs[slot], TensorRole::Input)
+                ? addTensor(graph, definition ? definition->inputs[slot].name : "x" + std::to_string(slot),
+                    inputs[slot], TensorRole::Input)
                 : TensorId{});
     }
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
         op.outputs.push_back(
-            addTensor(graph, "y" + std::to_string(slot), outputs[slot], TensorRole::Activation));
+            addTensor(graph, definition ? definition->result(slot).name : "y" + std::to_string(slot),
+                outputs[slot], TensorRole::Activation));
     AnnotationOutcome outcome = annotate(example.kind, example.attributes, inputs, present, outputs);
     op.annotation = std::move(outcome.annotation);
     op.annotationProblem = std::move(outcome.problem);

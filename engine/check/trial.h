@@ -20,7 +20,7 @@ struct SplitTrial {
     std::string problem{}; ///< Why it could not be held against the whole; empty where it could.
 };
 
-/// "backward, k+:2: y0 differs by 0.25"
+/// "backward, k+:2: 'y0' differs by 0.25"
 std::string describe(const SplitTrial &trial);
 
 /// What splitting one operator on some values has shown.

@@ -12,8 +12,9 @@ namespace planloom {
 
 namespace {
 
-constexpr const char *kDescribeIt = "an operator file can describe it: MODEL.ops beside the model (Help > "
-                                    "Operator Files, resources/operators.md)";
+constexpr const char *kDescribeIt =
+    "an operator file can describe it: MODEL.ops beside the model, see Help > "
+    "Operator Files or resources/operators.md";
 
 /// "/transformer/h.3/attn/Gemm" -> "transformer.h.3.attn.Gemm".
 std::string operatorNameOf(std::string name)

@@ -42,7 +42,10 @@ Result<void> OperatorFileReader::readHeader()
     if (!m_text.take(kHeader))
         return m_text.fail(
             begin, "this is no operator file: expected '" + std::string(kHeader) + " 1'", advice);
-    TRY(const SizeExpression version, m_text.takeExpression());
+    const auto written = m_text.takeExpression();
+    if (!written)
+        return m_text.fail(begin, "the first line does not say a version", advice);
+    const SizeExpression &version = *written;
     TRY_VOID(m_text.expectEnd());
     if (version.steps.size() != 1 || version.steps[0].number != kFormatVersion)
         return m_text.fail(

@@ -70,10 +70,9 @@ Result<void> OperatorFileReader::readDerivativeValues(std::vector<DerivativeValu
                 result >= 0 && static_cast<std::size_t>(result) < m_definition->outputs.size();
             if (made ? !value.gradient || !input : value.gradient ? !output : !input && result < 0)
                 return m_text.fail(place,
-                    made ? "expected the gradient of an input, as in d.x"
-                        : value.gradient
-                        ? "expected the gradient of an output, as in d.y"
-                        : "'" + value.name + "' is no input and no output of this operator",
+                    made                 ? "expected the gradient of an input, as in d.x"
+                        : value.gradient ? "expected the gradient of an output, as in d.y"
+                                         : "'" + value.name + "' is no input and no output of this operator",
                     "inputs: " + namesOf(m_definition->inputs)
                         + "; outputs: " + namesOf(m_definition->outputs));
             return {};
@@ -89,8 +88,7 @@ Result<void> OperatorFileReader::readBody()
     const OperatorTextPlace begin = m_text.place();
     while (true) {
         if (!m_text.nextLine())
-            return m_text.fail(
-                begin, "this body has no 'end'", "write 'end' in a line of its own behind it");
+            return m_text.fail(begin, "this body has no 'end'", "write 'end' in a line of its own behind it");
         if (m_text.peekName() == "end") {
             m_text.take("end");
             return {};
@@ -176,9 +174,8 @@ Result<void> OperatorFileReader::readArguments(BodyStep &step)
         if (!step.attributes.empty())
             return m_text.fail(place, "inputs stand before attributes", "put '" + name + "' before them");
         m_checks.push_back([this, name, place]() -> Result<void> {
-            const bool attribute =
-                std::any_of(m_definition->attributes.begin(), m_definition->attributes.end(),
-                    [&](const DefinedAttribute &a) { return a.name == name; });
+            const bool attribute = std::any_of(m_definition->attributes.begin(),
+                m_definition->attributes.end(), [&](const DefinedAttribute &a) { return a.name == name; });
             if (m_made.count(name) == 0 && inputNamed(*m_definition, name) < 0 && !attribute)
                 return m_text.fail(place,
                     "'" + name + "' is no input or attribute, and no line above makes it",
@@ -190,7 +187,8 @@ Result<void> OperatorFileReader::readArguments(BodyStep &step)
     return {};
 }
 
-Result<void> OperatorFileReader::readStepAttribute(BodyStep &step, const std::string &name, OperatorTextPlace place)
+Result<void> OperatorFileReader::readStepAttribute(
+    BodyStep &step, const std::string &name, OperatorTextPlace place)
 {
     const auto isNamed = [&](const auto &entry) { return entry.first == name; };
     if (std::any_of(step.attributes.begin(), step.attributes.end(), isNamed))

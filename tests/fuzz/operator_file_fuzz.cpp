@@ -1,5 +1,5 @@
-// Any bytes are refused with a place, or read as definitions that print as they read; on small inputs these give
-// types, annotations, bodies and work, or errors.
+// Any bytes are refused with a place, or read as definitions that print as they read; on small inputs these
+// give types, annotations, bodies and work, or errors.
 
 #include "engine/graph/custom_operator.h"
 #include "engine/graph/operator_file.h"

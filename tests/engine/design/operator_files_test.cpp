@@ -6,6 +6,7 @@
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/runtime/check.h"
 #include "engine/simulate/simulate.h"
+#include "engine/table/text_cursor.h"
 #include "engine/verify/verify.h"
 
 #include "tests/engine/check/swish_for_tests.h"
@@ -98,7 +99,7 @@ void expectRunsLikeTheModel(const GraphSnapshot &graph, const std::string &rows,
 constexpr const char *kSwishRows[] = {"split all : batch by 2\nplace all : devices 0,1",
     "split name:act : h by 4\nplace name:act : devices 0,1,2,3",
     "split name:act : s by 2\nplace name:act : devices 1,2",
-    "split name:act : b by 2\nsplit name:act : h by 2\nplace name:act : devices 3,2,1,0",
+    "mesh a=2 c=2\nsplit name:act : b over a\nsplit name:act : h over c",
     "split name:fc1 : n by 4\nsplit name:act : h by 4\nsplit name:fc2 : k by 4\n"
     "place name:fc1 | name:act | name:fc2 : devices 0,1,2,3",
     "micro-batches 4\nsplit name:act : h by 2\nplace name:act : devices 0,1",
@@ -120,6 +121,10 @@ TEST_F(OperatorFiles, MakeModelsRunInPartsAsWhole)
         EXPECT_EQ(swish.attributes.real("beta"), 1.5);
         for (const char *rows : kSwishRows)
             expectRunsLikeTheModel((*model)->graph, rows, 4);
+        const std::string kind =
+            "kind:" + asWord(typeNameOf(swish)); // rows know it by what its file calls it
+        expectRunsLikeTheModel(
+            (*model)->graph, "split " + kind + " : h by 2\nplace " + kind + " : devices 2,0", 3);
     }
 }
 
