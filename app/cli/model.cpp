@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 namespace planloom::cli {
@@ -35,6 +36,11 @@ Result<ModelSource> modelSource(const Arguments &arguments, const std::string &m
                 return Error{ErrorCode::InvalidInput, "\"" + name + "\" cannot be a parameter and a constant",
                     {}, "--" + std::string(option)};
         }
+    }
+    for (const std::string &file : arguments.texts("operators")) {
+        std::error_code failure;
+        const auto absolute = std::filesystem::absolute(file, failure);
+        options.operatorFiles.insert(failure ? file : absolute.lexically_normal().string());
     }
     options.inference = arguments.has("inference");
     TRY(options.optimizer, optimizerNamed(arguments.text("optimizer", nameOf(options.optimizer))));

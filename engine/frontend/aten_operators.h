@@ -120,6 +120,10 @@ public:
     /// True if something reads result `slot`.
     bool wants(std::size_t slot) const { return m_node.wants(slot); }
     std::size_t resultCount() const { return m_node.node().outputs.size(); }
+    /// Makes the operator that an operator file defines: its inputs are the arguments of their names, or,
+    /// where names differ, the tensors among the arguments in their order; attributes are all other
+    /// arguments.
+    Result<void> makeDefined(const std::shared_ptr<const OperatorDefinition> &definition);
     /// Keeps the call as an operator that can be planned, not run. @return NotSupported, with the reason,
     /// where the file does not say what its results are
     Result<void> keepUnknown(const std::string &reason);

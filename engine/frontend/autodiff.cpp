@@ -314,13 +314,15 @@ Result<void> appendBackward(Graph &graph)
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         const Operator &op = graph.operators[i];
         if (isOnPath(reach, op) && !reach.rules[i].differentiable) {
-            const std::string kind = op.kind == OperatorKind::Unknown
-                ? op.attributes.text("onnx_type", "Unknown")
-                : nameOf(op.kind);
+            const bool ofFile = isNamedByFile(op);
             return Error{ErrorCode::NotSupported,
-                "The loss depends on weights through " + op.name + ", and " + kind
+                "The loss depends on weights through " + op.name + ", and " + typeNameOf(op)
                     + " has no derivative here.",
-                "Plan the model for inference, or export it without this operator.", "operator:" + op.name};
+                ofFile ? "Give it one in an operator file (a line 'derivative', or a body), or plan the "
+                         "model for "
+                         "inference."
+                       : "Plan the model for inference, or export it without this operator.",
+                "operator:" + op.name};
         }
     }
     Differentiator(graph, reach).run();

@@ -320,7 +320,8 @@ Result<void> Importer::importNodes(const OnnxGraph &graph)
 Result<bool> Importer::importCall(const OnnxNode &node, const std::vector<TensorId> &inputs)
 {
     const auto found = m_functions.find({node.domain, node.type});
-    if (found == m_functions.end())
+    if (found == m_functions.end()
+        || (m_options.operators && m_options.operators->find(node.domain, node.type)))
         return false;
     const OnnxFunction &function = *found->second;
     const std::string what = "node '" + node.name + "' calls the function '" + node.type + "'";

@@ -2,11 +2,13 @@
 
 #include "engine/base/result.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/operator_definition.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -24,6 +26,9 @@ struct ImportOptions {
     /// What stored tensors are, where a person knows better than the rules below (`--parameter`,
     /// `--constant`); by the names of tensors, here or in the file.
     std::map<std::string, StoredAs> storedAs{};
+    /// What operator files say: before what Planloom knows of operators of these names, and before functions
+    /// of the model. May be null.
+    std::shared_ptr<const OperatorDefinitions> operators{};
     bool fuse = true; ///< Join exported patterns into operators an expert knows.
     std::optional<double> dropoutRatio{}; ///< Replaces the ratio of every Dropout that trains, in [0, 1).
     std::size_t mostFileBytes = std::size_t{1}

@@ -118,6 +118,11 @@ public:
     /// Reshapes unless the shape is that already.
     Result<TensorId> reshape(TensorId x, Shape shape, std::string_view suffix);
 
+    /// Makes the operator that an operator file defines. Inputs at the end that the definition has and the
+    /// node has not are absent.
+    /// @param attributes  as the model has them
+    Result<void> makeDefined(const std::shared_ptr<const OperatorDefinition> &definition,
+        std::vector<TensorId> inputs, const Attributes &attributes);
     /// Keeps the node as an operator Planloom cannot look into. @return NotSupported with `reason` if the
     /// file does not declare its outputs' types
     Result<void> keepUnknown(std::string_view reason);

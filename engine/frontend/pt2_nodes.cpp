@@ -416,6 +416,18 @@ Result<void> Pt2NodeImporter::importAten(const Pt2Node &node, const std::string 
     return {};
 }
 
+/// "mylib.swish.default" is mylib::swish in an operator file.
+std::shared_ptr<const OperatorDefinition> Pt2NodeImporter::definitionOf(const std::string &target) const
+{
+    const auto &files = m_builder.options().operators;
+    const std::size_t first = target.find('.');
+    if (!files || first == std::string::npos)
+        return nullptr;
+    const std::size_t second = target.find('.', first + 1);
+    return files->find(
+        target.substr(0, first), target.substr(first + 1, second - std::min(second, first + 1)));
+}
+
 Result<void> Pt2NodeImporter::call(const Pt2Node &node, const std::string &target, const std::string &name,
     std::map<std::string, AtenValue> arguments, const std::vector<std::string> &results)
 {
@@ -442,7 +454,9 @@ Result<void> Pt2NodeImporter::call(const Pt2Node &node, const std::string &targe
         types.push_back(result.empty() ? nullptr : declared(result));
     AtenContext aten(target, std::move(arguments), context, std::move(types));
     const AtenHandler handler = name.empty() ? nullptr : findAtenHandler(name);
-    if (handler == nullptr)
+    if (const auto definition = definitionOf(target))
+        TRY_VOID(aten.makeDefined(definition));
+    else if (handler == nullptr)
         TRY_VOID(aten.keepUnknown("Planloom does not know the operator " + target));
     else
         TRY_VOID(handler(aten));

@@ -51,6 +51,7 @@ private:
     Result<void> importAten(const Pt2Node &node, const std::string &target);
     Result<void> call(const Pt2Node &node, const std::string &target, const std::string &name,
         std::map<std::string, AtenValue> arguments, const std::vector<std::string> &results);
+    std::shared_ptr<const OperatorDefinition> definitionOf(const std::string &target) const;
     Result<void> checkDeclared(const Pt2Node &node, const std::vector<std::string> &results);
     Result<void> writeInPlace(const Pt2Node &node, const std::string &target, const std::string &name);
     Result<void> writeIntoBase(const Pt2Node &node, const Pt2Frame::View &view, const std::string &part);

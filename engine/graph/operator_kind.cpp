@@ -39,7 +39,7 @@ constexpr std::array kKindNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan",
     // Composites
     "Rotary", "Attention", "Lstm", "Gru", "Rnn",
     // Optimizer steps
-    "SgdStep", "AdamWStep", "Unknown"};
+    "SgdStep", "AdamWStep", "Custom", "Unknown"};
 static_assert(kKindNames.size() == kOperatorKindCount);
 
 using KindIndex = std::pair<std::string_view, OperatorKind>;
@@ -113,6 +113,7 @@ OperatorCategory categoryOf(OperatorKind kind)
         return OperatorCategory::Elementwise;
     case Attention:
         return OperatorCategory::Attention;
+    case Custom:
     case Unknown:
         return OperatorCategory::Other;
     default:

@@ -179,6 +179,8 @@ enum class OperatorKind : std::uint8_t {
     SgdStep, ///< (weight, gradient, [momentum]) -> (weight, [momentum]); `momentum`.
     AdamWStep, ///< (weight, gradient, m, v) -> (weight, m, v); `beta1`, `beta2`, `epsilon`.
 
+    Custom, ///< What an operator file defines (operator_definition.h): `Attributes::definition()`.
+
     Unknown, ///< An operator Planloom can show, plan (whole) and simulate but not run; `onnx_type` is its
     ///< name.
 };

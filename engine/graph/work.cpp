@@ -1,4 +1,5 @@
 #include "engine/graph/catalogue.h"
+#include "engine/graph/custom_operator.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -366,7 +367,9 @@ Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std
     using enum OperatorKind;
     const Shapes shapes(op, inputs, outputs);
     Work work;
-    work.flops = shapes.isBackward() ? backwardFlops(op, shapes) : forwardFlops(op, shapes);
+    work.flops = op.kind == Custom ? customFlops(op, inputs, outputs)
+        : shapes.isBackward()      ? backwardFlops(op, shapes)
+                                   : forwardFlops(op, shapes);
     // Only the rows that are named are read.
     const bool rows = !shapes.isBackward() && (op.kind == Gather || op.kind == Embedding);
     const bool fused = attention == AttentionMode::Fused;

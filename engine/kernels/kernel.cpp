@@ -38,6 +38,7 @@ const KernelTable &kernelTable()
         addAttentionKernels(made);
         addRecurrentKernels(made);
         addOptimizerKernels(made);
+        addCustomKernels(made);
         return made;
     }();
     return table;
@@ -50,15 +51,16 @@ Result<void> runKernel(const KernelCall &call)
     assert(call.op != nullptr);
     const Kernel kernel = kernelTable().find(call.op->kind, call.op->direction);
     if (kernel == nullptr) {
-        const std::string type = call.op->attributes.text("onnx_type", nameOf(call.op->kind));
-        return notSupported(
-            call, "operator " + call.op->name + " (" + type + ") has no implementation to run");
+        return notSupported(call,
+            "operator " + call.op->name + " (" + typeNameOf(*call.op) + ") has no implementation to run");
     }
     return kernel(call);
 }
 
 bool hasKernel(const Operator &op)
 {
+    if (op.kind == OperatorKind::Custom)
+        return hasCustomKernel(op);
     return kernelTable().find(op.kind, op.direction) != nullptr;
 }
 

@@ -53,5 +53,9 @@ void addRotaryKernels(KernelTable &table); ///< rotary.cpp
 void addAttentionKernels(KernelTable &table); ///< attention.cpp
 void addRecurrentKernels(KernelTable &table); ///< recurrent.cpp
 void addOptimizerKernels(KernelTable &table); ///< optimizer.cpp
+void addCustomKernels(KernelTable &table); ///< custom.cpp: what operator files define
+
+/// True if the definition of a Custom operator says how it is computed in its direction.
+bool hasCustomKernel(const Operator &op);
 
 } // namespace planloom

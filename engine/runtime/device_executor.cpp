@@ -142,6 +142,7 @@ void DeviceExecutor::prepareKernel(const Instruction &instruction, Prepared &pre
     KernelCall &call = prepared.call;
     call.op = &op;
     call.seed = m_shared.options.seed;
+    call.libraries = &m_shared.libraries;
     const Operator &forward =
         op.direction == Direction::Backward && op.mirror.valid() ? graph.at(op.mirror) : op;
     if (m_plan.microBatches > 1 && op.attributes.has("count") && !forward.outputs.empty()

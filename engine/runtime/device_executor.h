@@ -26,6 +26,7 @@ struct RunShared {
     Collector &collector;
     MemoryPool &pool;
     MemoryPool &hostPool; ///< Host memory that devices offload to.
+    const OperatorLibraries &libraries; ///< What computes operators of files.
     const std::atomic<bool> &stopped; ///< Set once the run is to end early.
 };
 

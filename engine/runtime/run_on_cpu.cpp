@@ -2,6 +2,7 @@
 
 #include "engine/lowering/expand_units.h"
 
+#include "engine/kernels/operator_library.h"
 #include "engine/runtime/device_executor.h"
 #include "engine/runtime/measured.h"
 #include "engine/runtime/thread_communicator.h"
@@ -32,8 +33,7 @@ Result<void> checkRunnable(const ExecutionPlan &plan)
                 const Operator &op = plan.graph->at(instruction.op);
                 if (!hasKernel(op))
                     return Error{ErrorCode::NotSupported,
-                        "operator " + op.name + " (" + op.attributes.text("onnx_type", nameOf(op.kind))
-                            + ") has no implementation to run",
+                        "operator " + op.name + " (" + typeNameOf(op) + ") has no implementation to run",
                         "it can be planned and simulated, but not run",
                         "operator:" + std::to_string(instruction.op.index)};
             }
@@ -47,7 +47,7 @@ class Run
 {
 public:
     Run(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events,
-        const HostValues &values)
+        const HostValues &values, const OperatorLibraries &libraries)
         : m_plan(plan)
         , m_options(options)
         , m_events(events)
@@ -55,7 +55,7 @@ public:
         , m_progress(events.counters == nullptr ? m_ownProgress.data() : events.counters)
         , m_collector(plan, options)
         , m_world(static_cast<std::int32_t>(plan.devices.size()), plan.groups)
-        , m_shared{plan, options, values, m_collector, m_pool, m_hostPool, m_stopped}
+        , m_shared{plan, options, values, m_collector, m_pool, m_hostPool, libraries, m_stopped}
         , m_running(plan.devices.size())
     {
         for (std::size_t d = 0; d < plan.devices.size(); ++d)
@@ -200,7 +200,8 @@ Result<RunOutcome> runOnce(
     const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events, std::stop_token stop)
 {
     TRY(const auto values, HostValues::prepare(plan, options, events.warning));
-    Run run{plan, options, events, values};
+    TRY(const auto libraries, OperatorLibraries::load(*plan.graph, options.libraries));
+    Run run{plan, options, events, values, *libraries};
     return run.execute(std::move(stop));
 }
 

@@ -280,7 +280,7 @@ BoxText textOf(const DagOutline &outline, const VisibleGraph &visible, std::int3
         const auto &unit = outline.units[at(item.begin)];
         const auto &op = outline.graph->at(unit.op);
         text.title = item.label;
-        text.subtitle = nameOf(op.kind);
+        text.subtitle = typeNameOf(op);
         for (const auto output : op.outputs) {
             if (output.valid()) {
                 text.subtitle += " · " + compactShape(outline.graph->at(output).type.shape);

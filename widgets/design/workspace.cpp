@@ -93,6 +93,7 @@ void Workspace::openModel(const ModelSource &source, bool keepRows)
         if (source.source != m_model->source.source) {
             wanted.options.dimensions = given.dimensions;
             wanted.options.storedAs = given.storedAs;
+            wanted.options.operatorFiles = given.operatorFiles;
             wanted.options.lossOutput = given.lossOutput;
         }
     }
@@ -309,7 +310,7 @@ void Workspace::reopenModel()
     }
     if (m_opening && m_opening->options)
         cancelOpening();
-    if (*options == m_model->source.options) {
+    if (isOpenedAs(*options, m_model->source.options)) {
         request(false);
         return;
     }

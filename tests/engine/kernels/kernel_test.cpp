@@ -1,7 +1,7 @@
 // What kernels do with particular values, and how they refuse others.
 
+#include "engine/check/part_runner.h"
 #include "engine/kernels/kernel.h"
-#include "tests/engine/kernels/part_runner.h"
 
 #include <gtest/gtest.h>
 
@@ -31,9 +31,10 @@ ExampleInput floats(Numbers values)
     return given(DataType::Float32, {count}, std::move(values));
 }
 
-Example example(OperatorKind kind, std::vector<ExampleInput> inputs, std::vector<TensorType> outputs = {})
+OperatorExample example(
+    OperatorKind kind, std::vector<ExampleInput> inputs, std::vector<TensorType> outputs = {})
 {
-    Example made;
+    OperatorExample made;
     made.name = nameOf(kind);
     made.kind = kind;
     made.inputs = std::move(inputs);
@@ -42,13 +43,13 @@ Example example(OperatorKind kind, std::vector<ExampleInput> inputs, std::vector
     return made;
 }
 
-template<typename Value> Example with(Example from, std::string_view name, Value value)
+template<typename Value> OperatorExample with(OperatorExample from, std::string_view name, Value value)
 {
     from.attributes.set(name, Attribute(std::move(value)));
     return from;
 }
 
-Numbers run(const Example &what, std::size_t slot = 0)
+Numbers run(const OperatorExample &what, std::size_t slot = 0)
 {
     const auto made = outputOf(what, slot);
     EXPECT_TRUE(made) << describe(made.error());
@@ -56,12 +57,12 @@ Numbers run(const Example &what, std::size_t slot = 0)
 }
 
 /// Gradients of the inputs of an example, all output gradients being 1.
-std::vector<Numbers> gradients(const Example &what)
+std::vector<Numbers> gradients(const OperatorExample &what)
 {
     const auto graph = graphOf(what);
     EXPECT_TRUE(graph) << describe(graph.error());
     EXPECT_EQ(graph->operators.size(), 2u);
-    Values values = drawValues(what, *graph, 1);
+    OperatorValues values = drawValues(what, *graph, 1);
     const Operator &backward = graph->operators[1];
     for (std::size_t slot = 0; slot < graph->operators[0].outputs.size(); ++slot) {
         const TensorId id = backward.inputs[slot];
@@ -78,7 +79,7 @@ std::vector<Numbers> gradients(const Example &what)
     return made;
 }
 
-Error errorOf(const Example &what)
+Error errorOf(const OperatorExample &what)
 {
     const auto made = outputOf(what);
     EXPECT_FALSE(made);
@@ -198,7 +199,7 @@ TEST(CrossEntropy, SkipsTheIgnoredLabelAndRefusesUnknownOnes)
 {
     using enum OperatorKind;
     const auto loss = [](Numbers labels, bool ignore) {
-        Example made = example(CrossEntropy,
+        OperatorExample made = example(CrossEntropy,
             {given(DataType::Float64, {2, 3}, {1, 2, 3, 3, 3, 3}), integers(std::move(labels))});
         made.attributes.set("reduction", std::string("sum"));
         if (ignore)
@@ -242,7 +243,7 @@ TEST(Dropout, KeepsTheGivenShareAndScalesIt)
 {
     using enum OperatorKind;
     const std::int64_t count = 100000;
-    Example drop = with(
+    OperatorExample drop = with(
         example(Dropout, {given(DataType::Float32, {count}, Numbers(static_cast<std::size_t>(count), 1))}),
         "ratio", 0.3);
     const Numbers y = run(drop);
@@ -260,7 +261,7 @@ TEST(AdamW, TakesPyTorchsFirstSteps)
 {
     using enum OperatorKind;
     // torch.optim.AdamW(lr=0.1, weight_decay=0.01) on w = 1 with gradient 0.5; the test runs step 3.
-    Example step = example(AdamWStep, {floats({1}), floats({0.5}), floats({0.1}), floats({0.02})},
+    OperatorExample step = example(AdamWStep, {floats({1}), floats({0.5}), floats({0.1}), floats({0.02})},
         {{DataType::Float32, {1}}, {DataType::Float32, {1}}, {DataType::Float32, {1}}});
     step =
         with(with(with(with(with(std::move(step), "learning_rate", 0.1), "weight_decay", 0.01), "beta1", 0.9),
@@ -277,7 +278,7 @@ TEST(AdamW, TakesPyTorchsFirstSteps)
 TEST(Sgd, AddsDecayToTheGradientBeforeTheMomentum)
 {
     using enum OperatorKind;
-    Example step = example(SgdStep, {floats({1}), floats({0.5}), floats({0.2})},
+    OperatorExample step = example(SgdStep, {floats({1}), floats({0.5}), floats({0.2})},
         {{DataType::Float32, {1}}, {DataType::Float32, {1}}});
     step = with(with(with(std::move(step), "learning_rate", 0.1), "weight_decay", 0.01), "momentum", 0.9);
     EXPECT_NEAR(run(step, 1)[0], 0.9 * 0.2 + 0.5 + 0.01, 1e-7);
@@ -287,7 +288,7 @@ TEST(Sgd, AddsDecayToTheGradientBeforeTheMomentum)
 TEST(TopK, OrdersEqualElementsByIndex)
 {
     using enum OperatorKind;
-    Example top = with(
+    OperatorExample top = with(
         with(with(example(TopK, {floats({3, 5, 5, 1, 4})}), "axis", std::int64_t{0}), "k", std::int64_t{3}),
         "largest", std::int64_t{1});
     EXPECT_EQ(run(top, 0), (Numbers{5, 5, 4}));
@@ -308,7 +309,7 @@ TEST(Where, SelectsIntegersToo)
 TEST(Slice, RunsBackwardsWithNegativeSteps)
 {
     using enum OperatorKind;
-    Example slice = example(Slice, {integers({0, 1, 2, 3, 4, 5})}, {{DataType::Int64, {3}}});
+    OperatorExample slice = example(Slice, {integers({0, 1, 2, 3, 4, 5})}, {{DataType::Int64, {3}}});
     slice = with(with(std::move(slice), "starts", std::vector<std::int64_t>{5}), "steps",
         std::vector<std::int64_t>{-2});
     EXPECT_EQ(run(slice), (Numbers{5, 3, 1}));
@@ -330,7 +331,7 @@ TEST(Pooling, CountsPaddingOnlyWhereAsked)
 {
     using enum OperatorKind;
     const auto pool = [](std::int64_t countPadding) {
-        Example made = example(AveragePool, {given(DataType::Float32, {1, 1, 3}, {3, 6, 9})});
+        OperatorExample made = example(AveragePool, {given(DataType::Float32, {1, 1, 3}, {3, 6, 9})});
         made = with(with(std::move(made), "kernel_shape", std::vector<std::int64_t>{3}), "pads",
             std::vector<std::int64_t>{1, 1});
         return with(std::move(made), "count_include_pad", countPadding);

@@ -1,10 +1,12 @@
-#include "tests/engine/kernels/examples.h"
+#include "engine/check/examples.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/graph/operator_definition.h"
 
+#include <algorithm>
 #include <utility>
 
-namespace planloom::testing {
+namespace planloom {
 
 namespace {
 
@@ -69,7 +71,7 @@ public:
     void add(
         OperatorKind kind, With with, std::vector<ExampleInput> inputs, std::vector<TensorType> outputs = {})
     {
-        Example example;
+        OperatorExample example;
         example.kind = kind;
         example.attributes = std::move(with.made);
         example.inputs = std::move(inputs);
@@ -82,11 +84,11 @@ public:
         m_made.push_back(std::move(example));
     }
 
-    std::vector<Example> take() { return std::move(m_made); }
+    std::vector<OperatorExample> take() { return std::move(m_made); }
 
 private:
     DataType m_real;
-    std::vector<Example> m_made;
+    std::vector<OperatorExample> m_made;
 };
 
 void addElementwise(Collector &c)
@@ -468,8 +470,13 @@ Operator backwardOf(Graph &graph, const Operator &forward, const GradientRule &r
     backward.mirror = OperatorId{0};
     for (const TensorId output : forward.outputs) {
         const Tensor of = graph.at(output);
-        // What an Attention makes besides its result is for its own backward pass.
-        const bool own = forward.kind == OperatorKind::Attention && output != forward.outputs[0];
+        // What an Attention makes besides its result is for its own backward pass; likewise what a definition
+        // saves.
+        const auto &definition = forward.attributes.definition();
+        const auto slot = static_cast<std::size_t>(
+            std::find(forward.outputs.begin(), forward.outputs.end(), output) - forward.outputs.begin());
+        const bool own = definition ? slot >= definition->outputs.size()
+                                    : forward.kind == OperatorKind::Attention && slot > 0;
         backward.inputs.push_back(isFloating(of.type.dataType) && !own
                 ? addTensor(graph, "d " + of.name, of.type, TensorRole::Gradient, output)
                 : TensorId{});
@@ -493,7 +500,7 @@ Operator backwardOf(Graph &graph, const Operator &forward, const GradientRule &r
 
 } // namespace
 
-std::vector<Example> examplesOfEveryKind(DataType real)
+std::vector<OperatorExample> examplesOfEveryKind(DataType real)
 {
     Collector collector(real);
     addElementwise(collector);
@@ -505,7 +512,7 @@ std::vector<Example> examplesOfEveryKind(DataType real)
     return collector.take();
 }
 
-Result<Graph> graphOf(const Example &example)
+Result<Graph> graphOf(const OperatorExample &example)
 {
     std::vector<TensorType> inputs;
     std::vector<bool> present;
@@ -520,14 +527,17 @@ Result<Graph> graphOf(const Example &example)
     op.kind = example.kind;
     op.direction = example.optimizer ? Direction::Optimizer : Direction::Forward;
     op.attributes = example.attributes;
+    const auto &definition = example.attributes.definition();
     for (std::size_t slot = 0; slot < inputs.size(); ++slot) {
         op.inputs.push_back(present[slot]
-                ? addTensor(graph, "x" + std::to_string(slot), inputs[slot], TensorRole::Input)
+                ? addTensor(graph, definition ? definition->inputs[slot].name : "x" + std::to_string(slot),
+                    inputs[slot], TensorRole::Input)
                 : TensorId{});
     }
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
         op.outputs.push_back(
-            addTensor(graph, "y" + std::to_string(slot), outputs[slot], TensorRole::Activation));
+            addTensor(graph, definition ? definition->result(slot).name : "y" + std::to_string(slot),
+                outputs[slot], TensorRole::Activation));
     AnnotationOutcome outcome = annotate(example.kind, example.attributes, inputs, present, outputs);
     op.annotation = std::move(outcome.annotation);
     op.annotationProblem = std::move(outcome.problem);
@@ -542,4 +552,4 @@ Result<Graph> graphOf(const Example &example)
     return graph;
 }
 
-} // namespace planloom::testing
+} // namespace planloom
