@@ -113,13 +113,18 @@ const std::vector<VerbSpec> &verbs()
         {"dim", "NAME=SIZE", "size of a symbolic dimension (may be repeated)"},
         {"parameter", "NAME", "a stored tensor that is trained, whatever the file says (may be repeated)"},
         {"constant", "NAME", "a stored tensor that is not trained (may be repeated)"},
+        {"capacity", "[NAME=]ROOM",
+            "room in every sample for what data choose, as the tokens of an expert: 1.25x (of the expected "
+            "load), 128, all; NAME: of one operator (may be repeated; default: 1x)"},
         {"loss", "NAME", "the output to train on (default: the scalar output \"loss\")"}, kJson, kHelp};
     static const std::vector<OptionSpec> kPlan{
         {"cluster", "C",
             "profile with a size (dgx-h100:8, cpu:4) or a JSON file (default: cpu with --devices)"},
         {"devices", "N", "number of devices (default: the cluster's)"},
         {"gallery", "NAME[:KEY=VALUE,...]",
-            "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, pipeline, pipedream, "
+            "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, expert-parallel, "
+            "pipeline, "
+            "pipedream, "
             "pipedream-2bw, "
             "bidirectional, zero1, zero2, "
             "zero3, 3d, "

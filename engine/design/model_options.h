@@ -1,9 +1,11 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/frontend/capacity.h"
 #include "engine/graph/tensor.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -26,6 +28,10 @@ constexpr std::string_view kStoredOption = "stored.";
 /// The value of such an option that leaves the choice to the importer.
 constexpr std::string_view kStoredByRule = "by-rule";
 
+/// The option that says how much room there is for what data choose; with ".NAME" behind, for what operator
+/// NAME finds.
+constexpr std::string_view kCapacityOption = "capacity";
+
 /// All that a person may choose about a model when it is opened; window, command line, sessions and plan
 /// files mean the same by it. Each has a name, the one of the command line's option.
 struct ModelOptions {
@@ -37,6 +43,8 @@ struct ModelOptions {
     /// better than the importer (import_onnx.h, "What is a weight"); by names of tensors, here or in the
     /// file.
     std::map<std::string, StoredAs> storedAs{};
+    /// "capacity", "capacity.NAME": room for what data choose (capacity.h); by operator, "*" for all others.
+    std::map<std::string, Capacity, std::less<>> capacities{};
     bool inference = false; ///< "inference": the forward pass alone, also for a model with a loss.
     Optimizer optimizer = Optimizer::AdamW; ///< "optimizer"
     double learningRate = 1e-3; ///< "learning-rate": at least 0.

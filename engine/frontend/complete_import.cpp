@@ -6,6 +6,7 @@
 #include "engine/frontend/fuse.h"
 #include "engine/frontend/import_notes.h"
 #include "engine/frontend/part_projections.h"
+#include "engine/frontend/route_experts.h"
 #include "engine/frontend/scopes.h"
 
 #include <utility>
@@ -18,6 +19,7 @@ Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool may
     if (graph.operators.empty())
         return Error{
             ErrorCode::InvalidInput, "the model computes nothing", "export the model anew", graph.name};
+    routeExperts(graph, options);
     collapseBatch(graph);
     noteTraining(graph, mayMerge);
     if (options.fuse) {

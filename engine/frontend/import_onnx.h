@@ -1,11 +1,13 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/frontend/capacity.h"
 #include "engine/graph/graph.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -24,6 +26,9 @@ struct ImportOptions {
     /// What stored tensors are, where a person knows better than the rules below (`--parameter`,
     /// `--constant`); by the names of tensors, here or in the file.
     std::map<std::string, StoredAs> storedAs{};
+    /// Room for what data choose (`--capacity`), by the name of the operator that finds it; "*" is that of
+    /// all others.
+    std::map<std::string, Capacity, std::less<>> capacities{};
     bool fuse = true; ///< Join exported patterns into operators an expert knows.
     std::optional<double> dropoutRatio{}; ///< Replaces the ratio of every Dropout that trains, in [0, 1).
     std::size_t mostFileBytes = std::size_t{1}

@@ -1,5 +1,7 @@
 #include "engine/frontend/onnx_builder.h"
 
+#include "engine/frontend/chosen_writer.h"
+
 #include "engine/frontend/onnx_external.h"
 #include "engine/frontend/onnx_fold.h"
 #include "engine/graph/catalogue.h"
@@ -32,6 +34,7 @@ TensorId OnnxBuilder::addTensor(Tensor tensor, bool known)
 {
     m_graph.tensors.push_back(std::move(tensor));
     m_known.push_back(known);
+    m_producers.emplace_back();
     return TensorId{static_cast<std::int32_t>(m_graph.tensors.size() - 1)};
 }
 
@@ -151,7 +154,120 @@ std::shared_ptr<const TensorData> OnnxBuilder::filled(const TensorType &type, Nu
     return data;
 }
 
+const ChosenRows *OnnxBuilder::chosenRows(TensorId id) const
+{
+    const auto found = m_chosen.find(id.index);
+    return found == m_chosen.end() ? nullptr : &found->second;
+}
+
+TensorId OnnxBuilder::placesOf(TensorId mask) const
+{
+    const auto found = m_places.find(mask.index);
+    return found == m_places.end() ? TensorId{} : found->second;
+}
+
+void OnnxBuilder::noteSizes(TensorId sizes, TensorId of, std::size_t begin, std::size_t end)
+{
+    const ChosenRows *rows = chosenRows(of);
+    if (rows != nullptr && rows->dimension >= begin && rows->dimension < end)
+        m_chosenSizes[sizes.index] = typeOf(of).shape[rows->dimension];
+}
+
+Result<void> OnnxBuilder::checkChosenOutputs(const std::vector<TensorId> &outputs)
+{
+    const bool hasLoss = std::any_of(outputs.begin(), outputs.end(),
+        [this](TensorId id) { return typeOf(id).shape.empty() && isFloating(typeOf(id).dataType); });
+    for (const TensorId id : outputs) {
+        if (chosenRows(id) == nullptr)
+            continue;
+        const std::string what = "the output '" + at(id).name
+            + "' has as many rows as there is room for: those that data choose, and behind them some of no "
+              "meaning";
+        if (!hasLoss)
+            return Error{ErrorCode::NotSupported, what,
+                "return a loss, or values of a shape that does not depend on data", {}};
+        note(what);
+    }
+    return {};
+}
+
+Capacity OnnxBuilder::capacityOf(const std::string &name)
+{
+    m_roomTakers.insert(name);
+    auto found = m_options.capacities.find(name);
+    if (found == m_options.capacities.end())
+        found = m_options.capacities.find("*");
+    return found == m_options.capacities.end() ? Capacity{} : found->second;
+}
+
+Result<void> OnnxBuilder::checkCapacities() const
+{
+    for (const auto &[name, capacity] : m_options.capacities) {
+        if (name == "*" || m_roomTakers.count(name) != 0)
+            continue;
+        std::string names;
+        for (const std::string &taker : m_roomTakers)
+            names += (names.empty() ? "'" : ", '") + taker + "'";
+        return Error{ErrorCode::NotFound, "no operator '" + name + "' needs room for what data choose",
+            names.empty() ? "in this model all sizes are known" : "those that do are " + names, "--capacity"};
+    }
+    return {};
+}
+
+std::int32_t OnnxBuilder::batchDimensionOf(TensorId id)
+{
+    m_batch.update(m_graph);
+    return m_batch.of(id);
+}
+
+std::int64_t OnnxBuilder::batchSize()
+{
+    m_batch.update(m_graph);
+    return m_batch.size();
+}
+
+Result<void> OnnxBuilder::followSizes(const std::string &name, const SourceNode &source,
+    const std::vector<TensorId> &inputs, const std::vector<TensorId> &outputs)
+{
+    for (const TensorId input : inputs) {
+        const auto found = input ? m_chosenSizes.find(input.index) : m_chosenSizes.end();
+        if (found == m_chosenSizes.end())
+            continue;
+        const std::int64_t size = found->second;
+        for (const TensorId output : outputs) {
+            if (!isKnown(output))
+                return Error{ErrorCode::NotSupported,
+                    "node '" + name + "' (" + source.type
+                        + "): it computes with how many rows data choose, which is not known before a run",
+                    "sum over a mask to count them", "node:" + (source.name.empty() ? name : source.name)};
+            // Other sizes of the same shape may be computed with.
+            const auto values = integersOf(*m_graph.at(output).data);
+            if (std::find(values.begin(), values.end(), size) != values.end()
+                || isFloating(typeOf(output).dataType))
+                m_chosenSizes[output.index] = size;
+        }
+    }
+    return {};
+}
+
 Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const SourceNode &source,
+    OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared,
+    bool mayFold)
+{
+    const bool chosen = !m_chosen.empty() && std::any_of(inputs.begin(), inputs.end(), [this](TensorId id) {
+        return id && chosenRows(id) != nullptr;
+    });
+    const std::vector<TensorId> read = m_chosenSizes.empty() ? std::vector<TensorId>{} : inputs;
+    TRY(auto outputs,
+        chosen ? ChosenWriter(*this, name, source)
+                     .write(kind, std::move(attributes), std::move(inputs), std::move(declared))
+               : append(name, source, kind, std::move(attributes), std::move(inputs), std::move(declared),
+                   mayFold));
+    TRY_VOID(followSizes(name, source, read, outputs));
+    return outputs;
+}
+
+Result<std::vector<TensorId>> OnnxBuilder::append(const std::string &name, const SourceNode &source,
     OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared,
     bool mayFold)
 {
@@ -242,6 +358,9 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
         tensor.type = type;
         op.outputs.push_back(addTensor(std::move(tensor), false));
     }
+    for (const TensorId output : op.outputs)
+        m_producers[static_cast<std::size_t>(output.index)] =
+            OperatorId{static_cast<std::int32_t>(m_graph.operators.size())};
     m_graph.operators.push_back(std::move(op));
     return m_graph.operators.back().outputs;
 }

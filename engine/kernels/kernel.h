@@ -31,6 +31,7 @@ struct KernelCall {
     ValueMask value{}; ///< `PartBox::value`: only part 0 of a Value split adds terms without linear inputs.
     std::uint64_t seed = 0; ///< Of the run; mixed with a Dropout's own.
     std::int64_t step = 1; ///< 1-based training step, for bias correction.
+    std::int64_t *dropped = nullptr; ///< If set, a NonZero adds what it had no room for (places.h).
 };
 
 /// Runs `call` on the calling thread and no other (oneDNN is held to one thread).

@@ -93,6 +93,7 @@ void Workspace::openModel(const ModelSource &source, bool keepRows)
         if (source.source != m_model->source.source) {
             wanted.options.dimensions = given.dimensions;
             wanted.options.storedAs = given.storedAs;
+            wanted.options.capacities = given.capacities;
             wanted.options.lossOutput = given.lossOutput;
         }
     }
