@@ -150,8 +150,8 @@ std::optional<ChosenRows> placesAfter(const Graph &graph, const Operator &op,
     case Reshape: {
         if (!holds || single)
             return holds ? std::optional(moved(*first, -1)) : std::nullopt;
-        const std::int32_t kept = keptDimension(shapeOf(op.inputs[0]), shapeOf(op.outputs[0]),
-            static_cast<std::size_t>(first->indexDimension));
+        const std::int32_t kept = keptDimension(
+            shapeOf(op.inputs[0]), shapeOf(op.outputs[0]), static_cast<std::size_t>(first->indexDimension));
         return kept < 0 ? std::nullopt : std::optional(moved(*first, kept));
     }
     case Transpose: {
@@ -166,8 +166,9 @@ std::optional<ChosenRows> placesAfter(const Graph &graph, const Operator &op,
     case Mul:
         return calculated(graph, op, rows, mask, dimension);
     case Where: { // places counted from the end are made to be counted from the beginning
-        const bool both = rows.size() > 2 && rows[1] != nullptr && rows[2] != nullptr && rows[1]->holdsPlaces()
-            && rows[1]->indices == rows[2]->indices && rows[1]->indexDimension == rows[2]->indexDimension;
+        const bool both = rows.size() > 2 && rows[1] != nullptr && rows[2] != nullptr
+            && rows[1]->holdsPlaces() && rows[1]->indices == rows[2]->indices
+            && rows[1]->indexDimension == rows[2]->indexDimension;
         return both ? std::optional(moved(*rows[1], rows[1]->indexDimension)) : std::nullopt;
     }
     case Slice: {
@@ -192,8 +193,7 @@ std::optional<ChosenRows> placesAfter(const Graph &graph, const Operator &op,
         for (std::size_t i = 0; i < output; ++i)
             begin += sizes[i];
         ChosenRows result = moved(*first, first->indexDimension);
-        result.indices.assign(
-            first->indices.begin() + begin, first->indices.begin() + begin + sizes[output]);
+        result.indices.assign(first->indices.begin() + begin, first->indices.begin() + begin + sizes[output]);
         if (result.indices.size() == 1)
             result.indexDimension = -1;
         return result;
@@ -206,10 +206,12 @@ std::optional<ChosenRows> placesAfter(const Graph &graph, const Operator &op,
         result.indices.clear();
         const auto count = static_cast<std::int64_t>(first->indices.size());
         for (const std::int64_t index : integersOf(*picked.data))
-            result.indices.push_back(first->indices[static_cast<std::size_t>(index < 0 ? index + count : index)]);
+            result.indices.push_back(
+                first->indices[static_cast<std::size_t>(index < 0 ? index + count : index)]);
         if (result.indices.size() > 1)
             result.indexDimension = picked.type.shape.size() == 1 ? first->indexDimension : -1;
-        return result.indices.size() == 1 || result.indexDimension >= 0 ? std::optional(result) : std::nullopt;
+        return result.indices.size() == 1 || result.indexDimension >= 0 ? std::optional(result)
+                                                                        : std::nullopt;
     }
     case Concat: {
         const auto axis = static_cast<std::size_t>(op.attributes.integer("axis"));
@@ -246,8 +248,9 @@ RowFlow followRows(const Graph &graph, const Operator &op, const std::vector<con
             continue;
         const TensorTerms &terms = annotation.inputs[slot];
         const std::size_t d = rows[slot]->dimension;
-        const std::int32_t factor =
-            terms.opaque || !isWholeTerm(annotation, terms.terms[d]) ? -1 : leadingFactor(annotation, terms.terms[d]);
+        const std::int32_t factor = terms.opaque || !isWholeTerm(annotation, terms.terms[d])
+            ? -1
+            : leadingFactor(annotation, terms.terms[d]);
         const bool through = factor >= 0
             && annotation.dimensions[static_cast<std::size_t>(factor)].mark == DimensionMark::Spatial;
         if (!through) {
@@ -270,7 +273,8 @@ RowFlow followRows(const Graph &graph, const Operator &op, const std::vector<con
             if (whole)
                 flow.dimensions[slot] = static_cast<std::int32_t>(d);
             else
-                flow.problem = "it joins rows, of which data choose how many there are, with another dimension";
+                flow.problem =
+                    "it joins rows, of which data choose how many there are, with another dimension";
         }
         if (flow.dimensions[slot] < 0 && flow.problem.empty())
             flow.problem = "its result does not come row by row, and data choose how many rows there are";
@@ -342,8 +346,7 @@ std::int64_t choicesOf(const Graph &graph, const std::vector<OperatorId> &produc
         const bool chooses = op.kind == OperatorKind::ArgMax || op.kind == OperatorKind::ArgMin
             || (op.kind == OperatorKind::TopK && op.outputs.size() > 1 && op.outputs[1] == id);
         if (chooses)
-            return graph.at(op.inputs[0])
-                .type.shape[static_cast<std::size_t>(op.attributes.integer("axis"))];
+            return graph.at(op.inputs[0]).type.shape[static_cast<std::size_t>(op.attributes.integer("axis"))];
         if (!onlyMoves(op.kind))
             return 0;
         id = op.inputs[0];
@@ -368,7 +371,8 @@ double expectedShare(const Graph &graph, const std::vector<OperatorId> &producer
         }
         if (op.kind == ReduceSum || op.kind == ReduceMax)
             times *= static_cast<double>(elementCount(graph.at(op.inputs[0]).type.shape))
-                / static_cast<double>(std::max<std::int64_t>(1, elementCount(graph.at(op.outputs[0]).type.shape)));
+                / static_cast<double>(
+                    std::max<std::int64_t>(1, elementCount(graph.at(op.outputs[0]).type.shape)));
         else if (op.kind != Greater && !onlyMoves(op.kind))
             return 1;
         mask = op.inputs[0];

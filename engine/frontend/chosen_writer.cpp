@@ -38,7 +38,8 @@ ChosenWriter::Outputs ChosenWriter::write(
 {
     using enum OperatorKind;
     const auto holdsPlaces = [&](std::size_t slot) {
-        const ChosenRows *rows = slot < inputs.size() && inputs[slot] ? m_builder.chosenRows(inputs[slot]) : nullptr;
+        const ChosenRows *rows =
+            slot < inputs.size() && inputs[slot] ? m_builder.chosenRows(inputs[slot]) : nullptr;
         return rows != nullptr && rows->holdsPlaces();
     };
     switch (kind) {
@@ -93,7 +94,8 @@ ChosenWriter::Outputs ChosenWriter::byRow(
     const RowFlow flow = followRows(m_builder.graph(), op, rows);
     if (!flow.problem.empty())
         return refused(flow.problem);
-    const auto any = std::find_if(rows.begin(), rows.end(), [](const auto *found) { return found != nullptr; });
+    const auto any =
+        std::find_if(rows.begin(), rows.end(), [](const auto *found) { return found != nullptr; });
     const Operator &chooser = m_builder.graph().at(m_builder.producerOf((*any)->places));
     const Shape mask = m_builder.typeOf(chooser.inputs[0]).shape;
     for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
@@ -136,8 +138,9 @@ ChosenWriter::Outputs ChosenWriter::gatherND(Attributes attributes, const std::v
 {
     const ChosenRows rows = *m_builder.chosenRows(inputs[1]);
     const Shape indices = m_builder.typeOf(inputs[1]).shape;
-    const bool last = rows.indexDimension < 0 ? indices.back() == 1 && rows.dimension + 1 < indices.size()
-                                              : rows.indexDimension + 1 == static_cast<std::int32_t>(indices.size());
+    const bool last = rows.indexDimension < 0
+        ? indices.back() == 1 && rows.dimension + 1 < indices.size()
+        : rows.indexDimension + 1 == static_cast<std::int32_t>(indices.size());
     if (m_builder.chosenRows(inputs[0]) != nullptr || attributes.integer("batch_dims") != 0 || !last)
         return refused("it picks places in a way that is not known");
     attributes.set("groups", groupsOf(rows, inputs[0], 0));
@@ -156,8 +159,7 @@ std::optional<TensorId> ChosenWriter::beforeExpand(TensorId x, std::size_t axis)
     const auto alone = [&](TensorId id) {
         const Shape &shape = graph.at(id).type.shape;
         const ChosenRows *own = m_builder.chosenRows(id);
-        return own != nullptr && own->indices.size() == 1
-            && elementCount(shape) == shape[own->dimension];
+        return own != nullptr && own->indices.size() == 1 && elementCount(shape) == shape[own->dimension];
     };
     TensorId id = x;
     while (!alone(id)) {
@@ -201,16 +203,19 @@ ChosenWriter::Outputs ChosenWriter::scatterND(Attributes attributes, const std::
         return refused("it writes rows that data choose where there are none, or into such rows");
     const ChosenRows rows = *places;
     const Shape indices = m_builder.typeOf(inputs[1]).shape;
-    const bool last = rows.indexDimension < 0 ? indices.back() == 1 && rows.dimension + 1 < indices.size()
-                                              : rows.indexDimension + 1 == static_cast<std::int32_t>(indices.size());
-    if (!last || (updates != nullptr && (updates->places != rows.places || updates->dimension != rows.dimension)))
+    const bool last = rows.indexDimension < 0
+        ? indices.back() == 1 && rows.dimension + 1 < indices.size()
+        : rows.indexDimension + 1 == static_cast<std::int32_t>(indices.size());
+    if (!last
+        || (updates != nullptr && (updates->places != rows.places || updates->dimension != rows.dimension)))
         return refused("it writes at places in a way that is not known");
     attributes.set("groups", groupsOf(rows, inputs[0], 0));
     attributes.set("grouped", static_cast<std::int64_t>(rows.dimension));
     return append(OperatorKind::ScatterND, std::move(attributes), inputs);
 }
 
-ChosenWriter::Outputs ChosenWriter::scatterElements(Attributes attributes, const std::vector<TensorId> &inputs)
+ChosenWriter::Outputs ChosenWriter::scatterElements(
+    Attributes attributes, const std::vector<TensorId> &inputs)
 {
     const auto axis = static_cast<std::size_t>(attributes.integer("axis"));
     const Shape &x = m_builder.typeOf(inputs[0]).shape;
@@ -219,7 +224,8 @@ ChosenWriter::Outputs ChosenWriter::scatterElements(Attributes attributes, const
     indices[axis] = x[axis];
     if (axis != 0 || !places || indices != x)
         return refused("it writes at places in a way that is not known");
-    TRY(const TensorId list, reshaped(*places, {elementCount(m_builder.typeOf(*places).shape), 1}, "_places"));
+    TRY(const TensorId list,
+        reshaped(*places, {elementCount(m_builder.typeOf(*places).shape), 1}, "_places"));
     Attributes own;
     own.set("reduction", attributes.text("reduction", "none"));
     return scatterND(std::move(own), {inputs[0], list, inputs[2]});
@@ -230,15 +236,16 @@ Result<TensorId> ChosenWriter::hasPlace(const ChosenRows &rows, std::size_t rank
     const Shape all = m_builder.typeOf(rows.places).shape; // [r c]
     TRY(const auto first,
         append(OperatorKind::Slice,
-            attributesFrom({{"starts", std::vector<std::int64_t>{0, 0}}, {"steps", std::vector<std::int64_t>{1, 1}}}),
+            attributesFrom(
+                {{"starts", std::vector<std::int64_t>{0, 0}}, {"steps", std::vector<std::int64_t>{1, 1}}}),
             {rows.places}, {TensorType{DataType::Int64, {1, all[1]}}}, "_first_index"));
     Shape shape(rank, 1);
     shape[dimension] = all[1];
     TRY(const auto list,
         append(OperatorKind::Reshape, {}, first, {TensorType{DataType::Int64, std::move(shape)}}, "_index"));
     TRY(const auto flags,
-        append(OperatorKind::GreaterOrEqual, {}, {list[0], m_builder.addConstant(scalarTensor(DataType::Int64, 0))}, {},
-            "_has_place"));
+        append(OperatorKind::GreaterOrEqual, {},
+            {list[0], m_builder.addConstant(scalarTensor(DataType::Int64, 0))}, {}, "_has_place"));
     return flags[0];
 }
 
@@ -248,13 +255,14 @@ Result<TensorId> ChosenWriter::orElse(TensorId x, double value)
     const TensorType type = m_builder.typeOf(x);
     TRY(const TensorId flags, hasPlace(rows, type.shape.size(), rows.dimension));
     TRY(const auto made,
-        append(OperatorKind::Where, {}, {flags, x, m_builder.addConstant(scalarTensor(type.dataType, value))}, {},
-            "_of_places"));
+        append(OperatorKind::Where, {}, {flags, x, m_builder.addConstant(scalarTensor(type.dataType, value))},
+            {}, "_of_places"));
     return made[0];
 }
 
 /// Sums over rows add zeros for those without place; means divide by the number of places.
-ChosenWriter::Outputs ChosenWriter::reduce(OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs)
+ChosenWriter::Outputs ChosenWriter::reduce(
+    OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs)
 {
     const ChosenRows rows = *m_builder.chosenRows(inputs[0]);
     const auto axes = attributes.integers("axes");
@@ -279,19 +287,21 @@ ChosenWriter::Outputs ChosenWriter::reduce(OperatorKind kind, Attributes attribu
     TRY(const auto sum, append(OperatorKind::ReduceSum, std::move(sums), {inputs[0]}, {}, "_sum"));
     TRY(const TensorId flags, hasPlace(rows, 1, 0));
     TRY(const auto ones,
-        append(OperatorKind::Cast, {}, {flags}, {TensorType{type.dataType, m_builder.typeOf(flags).shape}}, "_ones"));
+        append(OperatorKind::Cast, {}, {flags}, {TensorType{type.dataType, m_builder.typeOf(flags).shape}},
+            "_ones"));
     TRY(const auto count,
         append(OperatorKind::ReduceSum,
-            attributesFrom({{"axes", std::vector<std::int64_t>{0}}, {"keepdims", std::int64_t{0}}}), {ones[0]}, {},
-            "_count"));
+            attributesFrom({{"axes", std::vector<std::int64_t>{0}}, {"keepdims", std::int64_t{0}}}),
+            {ones[0]}, {}, "_count"));
     TRY(const auto divisor,
-        append(OperatorKind::Mul, {}, {count[0], m_builder.addConstant(scalarTensor(type.dataType, others))}, {},
-            "_divisor"));
+        append(OperatorKind::Mul, {}, {count[0], m_builder.addConstant(scalarTensor(type.dataType, others))},
+            {}, "_divisor"));
     return append(OperatorKind::Div, {}, {sum[0], divisor[0]});
 }
 
 /// Rows without place have the label that is ignored.
-ChosenWriter::Outputs ChosenWriter::loss(OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs)
+ChosenWriter::Outputs ChosenWriter::loss(
+    OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs)
 {
     constexpr std::int64_t kIgnored = -100; // as PyTorch has it
     const std::size_t slot = kind == OperatorKind::CountValid ? 0 : 1;
@@ -329,8 +339,8 @@ Result<TensorId> choosePlaces(
     const std::int64_t room = std::max<std::int64_t>(roomOf(capacity, expected, most), groups == 1 ? 2 : 1);
     TRY(const auto made,
         builder.append(name, source, OperatorKind::NonZero,
-            attributesFrom({{"kept", std::int64_t{0}}, {"group_axis", std::int64_t{std::max(batch, 0)}}, {"groups", groups},
-                {"capacity", room * groups}}),
+            attributesFrom({{"kept", std::int64_t{0}}, {"group_axis", std::int64_t{std::max(batch, 0)}},
+                {"groups", groups}, {"capacity", room * groups}}),
             {mask}, {}, false));
     ChosenRows rows{made[0], 1, {}, shape.size() == 1 ? -1 : 0};
     for (std::size_t r = 0; r < shape.size(); ++r)

@@ -33,8 +33,8 @@ private:
     using Outputs = Result<std::vector<TensorId>>;
     Outputs append(OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs,
         std::vector<TensorType> declared = {}, const char *suffix = "");
-    Outputs byRow(
-        OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared);
+    Outputs byRow(OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs,
+        std::vector<TensorType> declared);
     Outputs gather(Attributes attributes, const std::vector<TensorId> &inputs);
     Outputs gatherND(Attributes attributes, const std::vector<TensorId> &inputs);
     Outputs gatherElements(Attributes attributes, const std::vector<TensorId> &inputs);

@@ -8,6 +8,7 @@
 #include "engine/frontend/part_projections.h"
 #include "engine/frontend/route_experts.h"
 #include "engine/frontend/scopes.h"
+#include "engine/frontend/unsort_rows.h"
 
 #include <utility>
 
@@ -19,6 +20,8 @@ Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool may
     if (graph.operators.empty())
         return Error{
             ErrorCode::InvalidInput, "the model computes nothing", "export the model anew", graph.name};
+    unsortRows(graph);
+    removeDeadCode(graph);
     routeExperts(graph, options);
     collapseBatch(graph);
     noteTraining(graph, mayMerge);

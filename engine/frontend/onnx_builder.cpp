@@ -4,6 +4,7 @@
 
 #include "engine/frontend/onnx_external.h"
 #include "engine/frontend/onnx_fold.h"
+#include "engine/frontend/onnx_operators.h"
 #include "engine/graph/catalogue.h"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ constexpr std::int64_t kMostParameterBytes = std::int64_t{1}
 constexpr std::int64_t kMostGrownBytes = std::int64_t{4}
     << 20; ///< Of a folded value larger than what it is made of.
 constexpr std::size_t kTensorsPerOperator = 8;
+constexpr std::size_t kPlacesCompared = 256; ///< Masks that a mask is compared with.
 constexpr std::size_t kSharedFrom = 1024; ///< Constants of this many bytes share memory with equal ones.
 
 } // namespace
@@ -160,10 +162,44 @@ const ChosenRows *OnnxBuilder::chosenRows(TensorId id) const
     return found == m_chosen.end() ? nullptr : &found->second;
 }
 
+bool OnnxBuilder::isMadeAlike(TensorId a, TensorId b, int depth) const
+{
+    if (a == b)
+        return true;
+    if (!a || !b || depth == 0 || typeOf(a) != typeOf(b))
+        return false;
+    if (isKnown(a) && isKnown(b))
+        return at(a).data && at(b).data && at(a).data->bytes == at(b).data->bytes;
+    const OperatorId first = producerOf(a);
+    const OperatorId second = producerOf(b);
+    if (!first || !second)
+        return false;
+    const Operator &x = m_graph.at(first);
+    const Operator &y = m_graph.at(second);
+    if (x.kind != y.kind || x.kind == OperatorKind::Dropout || x.kind == OperatorKind::Unknown
+        || x.attributes != y.attributes || x.inputs.size() != y.inputs.size()
+        || x.outputs.size() != y.outputs.size())
+        return false;
+    for (std::size_t slot = 0; slot < x.outputs.size(); ++slot) {
+        if ((x.outputs[slot] == a) != (y.outputs[slot] == b))
+            return false;
+    }
+    for (std::size_t slot = 0; slot < x.inputs.size(); ++slot) {
+        if (!isMadeAlike(x.inputs[slot], y.inputs[slot], depth - 1))
+            return false;
+    }
+    return true;
+}
+
 TensorId OnnxBuilder::placesOf(TensorId mask) const
 {
-    const auto found = m_places.find(mask.index);
-    return found == m_places.end() ? TensorId{} : found->second;
+    constexpr int kDepth = 6; // a comparison, a cast, a sum, moves
+    const std::size_t latest = m_places.size() > kPlacesCompared ? m_places.size() - kPlacesCompared : 0;
+    for (std::size_t i = m_places.size(); i-- > latest;) {
+        if (isMadeAlike(mask, m_places[i].first, kDepth))
+            return m_places[i].second;
+    }
+    return {};
 }
 
 void OnnxBuilder::noteSizes(TensorId sizes, TensorId of, std::size_t begin, std::size_t end)
@@ -338,6 +374,14 @@ Result<std::vector<TensorId>> OnnxBuilder::append(const std::string &name, const
             ids.push_back(addConstant(std::make_shared<const TensorData>(TensorData{type, {}})));
         return ids;
     }
+    const bool ofNothing = std::any_of(inputs.begin(), inputs.end(),
+        [this](TensorId id) { return id && elementCount(typeOf(id).shape) == 0; });
+    if (ofNothing && !empty
+        && (kind == OperatorKind::MatMul || kind == OperatorKind::Einsum)) // sums of nothing
+        return append(
+            name, source, OperatorKind::Fill, attributesFrom({{"value", 0.0}}), {}, outputs, mayFold);
+    if (ofNothing && !empty && (kind == OperatorKind::ScatterND || kind == OperatorKind::ScatterElements))
+        return std::vector<TensorId>{inputs.front()};
     if (empty && kind == OperatorKind::Split)
         return emitParts(name, source, std::move(attributes), inputs.front(), outputs);
     if (empty)

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -74,9 +75,16 @@ public:
     /// What is known of a value's rows that data choose; null if it has none.
     const ChosenRows *chosenRows(TensorId id) const;
     void setChosenRows(TensorId id, ChosenRows rows) { m_chosen.insert_or_assign(id.index, std::move(rows)); }
-    /// The places that were found in a mask, if any were.
+    /// The places that were found in a mask, or in one of the latest that is made alike, if any were.
     TensorId placesOf(TensorId mask) const;
-    void setPlacesOf(TensorId mask, TensorId places) { m_places[mask.index] = places; }
+    void setPlacesOf(TensorId mask, TensorId places) { m_places.emplace_back(mask, places); }
+    /// Says that `counts` has how many elements of `of` are 0, 1, ..; and what was said so, or an invalid id.
+    void setCounted(TensorId counts, TensorId of) { m_counted[counts.index] = of; }
+    TensorId countedBy(TensorId counts) const
+    {
+        const auto found = m_counted.find(counts.index);
+        return found == m_counted.end() ? TensorId{} : found->second;
+    }
     /// Says that a known value has the sizes of dimensions `begin` .. `end` - 1 of `of`, which data may
     /// choose: good for shapes, wrong as a number.
     void noteSizes(TensorId sizes, TensorId of, std::size_t begin, std::size_t end);
@@ -124,6 +132,8 @@ private:
     /// computed with
     Result<void> followSizes(const std::string &name, const SourceNode &source,
         const std::vector<TensorId> &inputs, const std::vector<TensorId> &outputs);
+    /// True if both values are made by the same operators of the same values, as far as `depth` of them show.
+    bool isMadeAlike(TensorId a, TensorId b, int depth) const;
     std::string uniqueOperatorName(const std::string &name);
     void nameTensors();
 
@@ -133,7 +143,8 @@ private:
     std::vector<bool> m_known{};
     std::vector<OperatorId> m_producers{}; ///< By tensor.
     std::unordered_map<std::int32_t, ChosenRows> m_chosen{}; ///< By tensor.
-    std::unordered_map<std::int32_t, TensorId> m_places{}; ///< By mask.
+    std::vector<std::pair<TensorId, TensorId>> m_places{}; ///< Of masks, in order.
+    std::unordered_map<std::int32_t, TensorId> m_counted{}; ///< By tensor of counts.
     std::unordered_map<std::int32_t, std::int64_t>
         m_chosenSizes{}; ///< By known tensor: the size that data choose.
     std::set<std::string, std::less<>> m_roomTakers{}; ///< Operators that asked for their capacity.

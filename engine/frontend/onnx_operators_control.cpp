@@ -147,8 +147,8 @@ Result<TensorId> stepOf(Context &context, TensorId x, std::int64_t axis, std::in
 Result<void> importScan(Context &context)
 {
     if (context.opset() < 9)
-        return context.unsupported(
-            "Scan of operator sets before 9 has a batch of sequences", "export the model with operator set 17");
+        return context.unsupported("Scan of operator sets before 9 has a batch of sequences",
+            "export the model with operator set 17");
     TRY(const auto body, context.graph("body"));
     TRY(const std::int64_t scans, context.integer("num_scan_inputs", 0));
     TRY_VOID(context.require(context.inputCount()));
@@ -177,7 +177,8 @@ Result<void> importScan(Context &context)
     if (steps < 1 || steps > kMostIterations)
         return context.keepUnknown("it runs for " + std::to_string(steps) + " steps, where 1 to "
             + std::to_string(kMostIterations) + " are unrolled");
-    std::vector<TensorId> state(context.inputs().begin(), context.inputs().begin() + static_cast<std::ptrdiff_t>(carried));
+    std::vector<TensorId> state(
+        context.inputs().begin(), context.inputs().begin() + static_cast<std::ptrdiff_t>(carried));
     std::vector<std::vector<TensorId>> scanned(made);
     for (std::int64_t t = 0; t < steps; ++t) {
         std::vector<TensorId> inputs = state;
@@ -196,7 +197,8 @@ Result<void> importScan(Context &context)
     for (std::size_t i = 0; i < made; ++i) {
         if (!context.wants(carried + i))
             continue;
-        const auto rank = static_cast<std::int64_t>(context.builder().typeOf(scanned[i].front()).shape.size());
+        const auto rank =
+            static_cast<std::int64_t>(context.builder().typeOf(scanned[i].front()).shape.size());
         TRY(const std::int64_t axis, context.axis(outputAxes[i], rank + 1));
         if (outputBackward[i] != 0)
             std::reverse(scanned[i].begin(), scanned[i].end());

@@ -442,7 +442,10 @@ Result<void> Pt2NodeImporter::importAten(const Pt2Node &node, const std::string 
             return nodeError(node, ErrorCode::InvalidInput, "the value '" + result + "' is made twice",
                 "export the model anew");
     }
-    TRY_VOID(call(node, target, space == "aten" ? name : std::string(), std::move(arguments), results));
+    // What transformers calls where PyTorch has no kernel of its own.
+    const bool grouped = space == "transformers" && name == "grouped_mm_fallback";
+    const std::string known = grouped ? "_grouped_mm" : space == "aten" ? name : std::string();
+    TRY_VOID(call(node, target, known, std::move(arguments), results));
     if (space == "aten")
         noteViews(node, name, results);
     return {};

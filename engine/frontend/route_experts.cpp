@@ -217,7 +217,8 @@ private:
     const TensorType &typeOf(TensorId id) const
     {
         const auto at = static_cast<std::size_t>(id.index);
-        return at < m_graph.tensors.size() ? m_graph.tensors[at].type : m_made[at - m_graph.tensors.size()].type;
+        return at < m_graph.tensors.size() ? m_graph.tensors[at].type
+                                           : m_made[at - m_graph.tensors.size()].type;
     }
     Part partOf(TensorId id) const { return m_router.parts[static_cast<std::size_t>(id.index)]; }
     TensorId add(const Operator &like, const std::string &suffix, OperatorKind kind, Attributes attributes,
@@ -302,7 +303,8 @@ void ExpertWriter::findPlaces()
     const Operator &first = m_graph.operators[m_mixture.first];
     const std::string name = first.name + "_places";
     const std::int64_t most = m_mixture.rows / m_groups / m_router.choicesPerToken(m_mixture.choice);
-    const double expected = static_cast<double>(m_mixture.rows / m_groups) / static_cast<double>(m_mixture.experts);
+    const double expected =
+        static_cast<double>(m_mixture.rows / m_groups) / static_cast<double>(m_mixture.experts);
     const auto &given = m_router.options.capacities;
     auto found = given.find(name);
     if (found == given.end())
@@ -315,7 +317,8 @@ void ExpertWriter::findPlaces()
     const DataType type = typeOf(m_mixture.choice).dataType;
     TensorId experts = constant(integerTensor(std::move(numbers), {m_mixture.experts, 1}));
     if (type != DataType::Int64)
-        experts = add(first, "_experts", OperatorKind::Cast, {}, {experts}, {TensorType{type, {m_mixture.experts, 1}}});
+        experts = add(
+            first, "_experts", OperatorKind::Cast, {}, {experts}, {TensorType{type, {m_mixture.experts, 1}}});
     const TensorId row = reshaped(m_mixture.choice, first, {1, m_mixture.rows}, "_choice");
     const TensorId mask = add(first, "_chosen", OperatorKind::Equal, {}, {row, experts});
     const TensorId places = add(first, "_places", OperatorKind::NonZero,
@@ -325,7 +328,8 @@ void ExpertWriter::findPlaces()
     m_placesOver[1] = reshaped(places, first, {m_mixture.experts, m_capacity}, "_list");
     if (room < most)
         m_graph.notes.push_back("'" + name + "' has room for " + std::to_string(room) + " rows of each expert"
-            + (m_groups > 1 ? " and sample" : "") + "; a run tells how many found none and were left out (--capacity)");
+            + (m_groups > 1 ? " and sample" : "")
+            + "; a run tells how many found none and were left out (--capacity)");
 }
 
 /// The places to pick `x` [n ..] by; `of` becomes what is to be picked from: where x repeats rows, these.
@@ -338,7 +342,8 @@ TensorId ExpertWriter::placesIn(TensorId x, TensorId &of)
     };
     // [t h] -> [t 1 h] -> [t k h] -> [n h]
     const Operator *joined = producer(x);
-    const Operator *expanded = joined != nullptr && joined->kind == OperatorKind::Reshape ? producer(joined->inputs[0]) : nullptr;
+    const Operator *expanded =
+        joined != nullptr && joined->kind == OperatorKind::Reshape ? producer(joined->inputs[0]) : nullptr;
     if (expanded == nullptr || expanded->kind != OperatorKind::Expand)
         return m_placesOver[1];
     const Shape &narrow = shapeOf(expanded->inputs[0]);
@@ -355,7 +360,8 @@ TensorId ExpertWriter::placesIn(TensorId x, TensorId &of)
     of = reshaped(expanded->inputs[0], *joined, std::move(all), "_once");
     TensorId &places = m_placesOver[wide[1]];
     if (!places)
-        places = add(first, "_tokens", OperatorKind::Div, {}, {m_placesOver[1], constant(integerTensor({wide[1]}, {}))});
+        places = add(first, "_tokens", OperatorKind::Div, {},
+            {m_placesOver[1], constant(integerTensor({wide[1]}, {}))});
     return places;
 }
 
@@ -377,7 +383,8 @@ TensorId ExpertWriter::byExpert(TensorId id, const Operator &reader)
     TensorId of;
     const TensorId places = placesIn(id, of);
     return m_byExpert[id] = add(reader, "_rows", OperatorKind::Gather,
-               attributesFrom({{"axis", std::int64_t{0}}, {"groups", m_groups}, {"grouped", std::int64_t{1}}}),
+               attributesFrom(
+                   {{"axis", std::int64_t{0}}, {"groups", m_groups}, {"grouped", std::int64_t{1}}}),
                {of, places});
 }
 
@@ -402,8 +409,8 @@ bool ExpertWriter::copyPicked(const Operator &op)
         return true;
     }
     const bool moves = op.inputs.size() == 1 && op.outputs.size() == 1
-        && (op.kind == OperatorKind::Transpose || op.kind == OperatorKind::Reshape || op.kind == OperatorKind::Cast
-            || op.kind == OperatorKind::Identity);
+        && (op.kind == OperatorKind::Transpose || op.kind == OperatorKind::Reshape
+            || op.kind == OperatorKind::Cast || op.kind == OperatorKind::Identity);
     if (!moves || m_weights.count(op.inputs[0]) == 0)
         return false;
     TensorType type = typeOf(op.outputs[0]);
@@ -477,8 +484,8 @@ bool ExpertWriter::writeProduct(const Operator &op)
     }
     const char *equation = m == 1 ? (weightFirst ? "ech,efh->ecf" : "ech,ehf->ecf")
                                   : (weightFirst ? "echm,efh->ecfm" : "ecmh,ehf->ecmf");
-    const TensorId y = add(op, "", OperatorKind::Einsum, attributesFrom({{"equation", std::string(equation)}}),
-        {x, picked(weights)});
+    const TensorId y = add(op, "", OperatorKind::Einsum,
+        attributesFrom({{"equation", std::string(equation)}}), {x, picked(weights)});
     m_byExpert[op.outputs[0]] = reshaped(y, op, slotType(op.outputs[0]).shape, "_rows");
     return true;
 }
@@ -531,14 +538,17 @@ void ExpertWriter::commit()
         for (const TensorId output : op.outputs) {
             const auto &users = m_router.users[static_cast<std::size_t>(output.index)];
             const bool leaves = m_router.isOutput[static_cast<std::size_t>(output.index)]
-                || std::any_of(users.begin(), users.end(), [&](std::size_t user) { return members.count(user) == 0; });
+                || std::any_of(
+                    users.begin(), users.end(), [&](std::size_t user) { return members.count(user) == 0; });
             if (!leaves || partOf(output) != Part::PerRow)
                 continue;
             const TensorId zeros =
                 add(op, "_zeros", OperatorKind::Fill, attributesFrom({{"value", 0.0}}), {}, {typeOf(output)});
-            const TensorId places = reshaped(m_placesOver[1], first, {m_mixture.experts, m_capacity, 1}, "_tuples");
+            const TensorId places =
+                reshaped(m_placesOver[1], first, {m_mixture.experts, m_capacity, 1}, "_tuples");
             add(op, "_back", OperatorKind::ScatterND,
-                attributesFrom({{"reduction", std::string("add")}, {"groups", m_groups}, {"grouped", std::int64_t{1}}}),
+                attributesFrom(
+                    {{"reduction", std::string("add")}, {"groups", m_groups}, {"grouped", std::int64_t{1}}}),
                 {zeros, places, m_byExpert.at(output)});
             m_operators.back().outputs = {output}; // it takes the place of what made it
         }
@@ -549,7 +559,8 @@ void ExpertWriter::commit()
     std::vector<Operator> operators;
     const std::size_t last = m_mixture.members.back();
     for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
-        const bool replaced = members.count(i) != 0 && partOf(m_graph.operators[i].outputs[0]) == Part::PerRow;
+        const bool replaced =
+            members.count(i) != 0 && partOf(m_graph.operators[i].outputs[0]) == Part::PerRow;
         if (!replaced)
             operators.push_back(std::move(m_graph.operators[i]));
         if (i == last)
@@ -571,7 +582,8 @@ void sortOperators(Graph &graph)
     std::set<std::size_t> ready;
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         for (const TensorId id : graph.operators[i].inputs) {
-            const std::size_t made = id ? producer[static_cast<std::size_t>(id.index)] : graph.operators.size();
+            const std::size_t made =
+                id ? producer[static_cast<std::size_t>(id.index)] : graph.operators.size();
             if (made == graph.operators.size())
                 continue;
             readers[made].push_back(i);

@@ -5,8 +5,8 @@
 
 namespace planloom {
 
-/// Mixtures of experts that pick each row's weights (`weights[expert_of_row]`, then a product row by row: what
-/// exporters make of a loop over experts) become products by expert:
+/// Mixtures of experts that pick each row's weights (`weights[expert_of_row]`, then a product row by row:
+/// what exporters make of a loop over experts) become products by expert:
 ///
 ///   before  W [e f h], expert [n] -> W[expert] [n f h];  x [n h] -> y [n f]
 ///   after   places [e c] of each expert's rows;  x -> x[places] [e c h] -> y' [e c f];  y[places] += y'

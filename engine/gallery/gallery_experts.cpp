@@ -7,6 +7,7 @@
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -33,7 +34,7 @@ public:
         , m_classes(model.index->dimensions())
         , m_producers(m_graph.tensors.size())
         , m_fed(m_graph.tensors.size())
-        , m_isExpert(m_graph.operators.size())
+        , m_isTaken(m_graph.operators.size())
     {
         for (const TensorId input : m_graph.inputs)
             m_fed[at(input)] = true;
@@ -41,8 +42,8 @@ public:
             const Operator &op = m_graph.operators[i];
             if (op.direction != Direction::Forward)
                 continue;
-            const bool fed =
-                std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return id && m_fed[at(id)]; });
+            const bool fed = std::any_of(
+                op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return id && m_fed[at(id)]; });
             for (const TensorId output : op.outputs) {
                 if (!output)
                     continue;
@@ -68,12 +69,13 @@ private:
     std::int32_t expertOf(std::size_t i) const;
     bool hasExpertWeights(std::size_t i) const;
     OperatorId chooserOf(OperatorId id) const;
+    void addWeights(std::vector<OperatorId> &operators);
 
     const Graph &m_graph;
     const DimensionClasses &m_classes;
     std::vector<OperatorId> m_producers; ///< By tensor.
     std::vector<bool> m_fed; ///< By tensor: depends on an input of the model.
-    std::vector<bool> m_isExpert; ///< By operator.
+    std::vector<bool> m_isTaken; ///< By operator: makes weights for an expert's operators.
 };
 
 /// The identifier of the experts; -1 if the operator has none that can be cut.
@@ -115,7 +117,8 @@ std::vector<OperatorId> ExpertFinder::joint()
             continue;
         seed[i] = hasExpertWeights(i) ? 1 : 0;
         const bool reached = seed[i] != 0
-            || std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return id && behind[at(id)] != 0; });
+            || std::any_of(
+                op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return id && behind[at(id)] != 0; });
         for (const TensorId output : op.outputs) {
             if (output && reached)
                 behind[at(output)] = 1;
@@ -126,11 +129,11 @@ std::vector<OperatorId> ExpertFinder::joint()
         const Operator &op = m_graph.operators[i];
         if (!forward(i) || expertOf(i) < 0)
             continue;
-        const bool leads = seed[i] != 0
-            || std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId id) {
-                   // What is made of weights alone goes with those who read it.
-                   return id && before[at(id)] != 0 && (behind[at(id)] != 0 || !m_fed[at(id)]);
-               });
+        const bool leads =
+            seed[i] != 0 || std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId id) {
+                // What is made of weights alone goes with those who read it.
+                return id && before[at(id)] != 0 && (behind[at(id)] != 0 || !m_fed[at(id)]);
+            });
         if (!leads)
             continue;
         found.push_back(OperatorId{static_cast<std::int32_t>(i)});
@@ -167,6 +170,24 @@ OperatorId ExpertFinder::chooserOf(OperatorId id) const
     return id;
 }
 
+/// What is made of weights alone for these operators goes with them.
+void ExpertFinder::addWeights(std::vector<OperatorId> &operators)
+{
+    std::vector<OperatorId> open = operators;
+    while (!open.empty()) {
+        const Operator &op = m_graph.at(open.back());
+        open.pop_back();
+        for (const TensorId input : op.inputs) {
+            const OperatorId maker = input ? m_producers[at(input)] : OperatorId{};
+            if (!maker || m_fed[at(input)] || m_isTaken[at(maker)])
+                continue;
+            m_isTaken[at(maker)] = true;
+            operators.push_back(maker);
+            open.push_back(maker);
+        }
+    }
+}
+
 std::vector<ExpertFinder::Block> ExpertFinder::separate()
 {
     // By tensor: the NonZero whose places it holds, or whose rows it has; and whether it is rows.
@@ -178,7 +199,8 @@ std::vector<ExpertFinder::Block> ExpertFinder::separate()
         if (!forward(i))
             continue;
         const OperatorId id{static_cast<std::int32_t>(i)};
-        OperatorId chosen = op.kind == OperatorKind::NonZero && op.attributes.integer("kept") == 0 ? id : OperatorId{};
+        OperatorId chosen =
+            op.kind == OperatorKind::NonZero && op.attributes.integer("kept") == 0 ? id : OperatorId{};
         bool rows = false;
         for (const TensorId input : op.inputs) {
             if (!input || !chosenBy[at(input)])
@@ -203,17 +225,21 @@ std::vector<ExpertFinder::Block> ExpertFinder::separate()
         // Up to the last operator with weights.
         while (!operators.empty()) {
             const Operator &op = m_graph.at(operators.back());
-            const bool weighs = std::any_of(op.inputs.begin(), op.inputs.end(),
-                [&](TensorId id) { return id && !m_fed[at(id)] && m_graph.at(id).role != TensorRole::Buffer; });
+            const bool weighs = std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) {
+                return id && !m_fed[at(id)] && m_graph.at(id).role != TensorRole::Buffer;
+            });
             if (weighs)
                 break;
             operators.pop_back();
         }
+        addWeights(operators);
         if (!operators.empty())
             mixtures[chooserOf(chosen)].push_back({std::move(operators), 0, 1});
     }
     std::vector<Block> blocks;
     for (auto &[chooser, experts] : mixtures) {
+        if (experts.size() < 2)
+            continue; // rows that data choose, but nobody chooses among
         for (std::size_t e = 0; e < experts.size(); ++e) {
             experts[e].number = e;
             experts[e].ofMany = experts.size();
@@ -225,13 +251,71 @@ std::vector<ExpertFinder::Block> ExpertFinder::separate()
 
 Error noExperts(const std::string &why)
 {
-    return {ErrorCode::InvalidInput, why, "use data-parallel, or another number of devices", "gallery/expert-parallel"};
+    return {ErrorCode::InvalidInput, why, "use data-parallel, or another number of devices",
+        "gallery/expert-parallel"};
+}
+
+Selector both(Selector a, Selector b)
+{
+    Selector selector{.kind = SelectorKind::And};
+    selector.children = {std::move(a), std::move(b)};
+    return selector;
+}
+
+Selector allBut(Selector selected)
+{
+    Selector selector{.kind = SelectorKind::Not};
+    selector.children.push_back(std::move(selected));
+    return selector;
+}
+
+/// Appends rows that place operators at coordinates of an axis, within their stages where rows place those,
+/// and all others on the whole axis. @return selectors of what is placed so
+std::vector<Selector> placeExperts(const SelectorIndex &index, const std::string &axis,
+    std::map<std::int32_t, std::vector<OperatorId>> placed, ConstraintTable &table)
+{
+    std::vector<Selector> all;
+    std::map<std::int32_t, Selector> at;
+    for (auto &[coordinate, operators] : placed) {
+        std::sort(operators.begin(), operators.end());
+        std::vector<Selector> selectors = selectorsByName(index, operators);
+        all.insert(all.end(), selectors.begin(), selectors.end());
+        at[coordinate] = selectAny(std::move(selectors));
+    }
+    if (all.empty())
+        return all;
+    std::vector<Row> rows;
+    const auto placeAt = [&](const Selector &among, const std::vector<AxisCoordinate> &coordinates) {
+        for (const auto &[coordinate, selector] : at) {
+            const Selector own = among.kind == SelectorKind::All ? selector : both(among, selector);
+            if (index.select(own).empty())
+                continue;
+            OpAssignRule rule{{}, coordinates};
+            rule.coordinates.push_back({axis, coordinate});
+            rows.push_back(templateRow(own, std::move(rule)));
+        }
+    };
+    bool staged = false;
+    for (Row &row : table.rows) {
+        auto *rule = std::get_if<OpAssignRule>(&row.rule);
+        if (rule == nullptr || rule->coordinates.empty())
+            continue;
+        staged = true;
+        placeAt(row.selector, rule->coordinates);
+        row.selector = both(row.selector, allBut(selectAny(all)));
+    }
+    if (!staged) {
+        placeAt({}, {});
+        rows.push_back(templateRow(allBut(selectAny(all)), OpAssignRule{}));
+    }
+    std::move(rows.begin(), rows.end(), std::back_inserter(table.rows));
+    return all;
 }
 
 } // namespace
 
-Result<void> appendExpertParallel(const Model &model, std::int32_t, const std::string &axis, std::int32_t parts,
-    ConstraintTable &table)
+Result<void> appendExpertParallel(
+    const Model &model, std::int32_t, const std::string &axis, std::int32_t parts, ConstraintTable &table)
 {
     const SelectorIndex &index = *model.index;
     ExpertFinder finder(model);
@@ -256,26 +340,20 @@ Result<void> appendExpertParallel(const Model &model, std::int32_t, const std::s
     std::map<std::int32_t, std::vector<OperatorId>> placed; // by coordinate on the axis
     for (const auto &block : blocks) {
         if (block.ofMany % static_cast<std::size_t>(parts) != 0)
-            return noExperts("a mixture has " + counted(static_cast<std::int64_t>(block.ofMany), "expert") + ", which "
-                + std::to_string(parts) + " does not divide");
-        auto &there = placed[static_cast<std::int32_t>(block.number * static_cast<std::size_t>(parts) / block.ofMany)];
+            return noExperts("a mixture has " + counted(static_cast<std::int64_t>(block.ofMany), "expert")
+                + ", which " + std::to_string(parts) + " does not divide");
+        auto &there =
+            placed[static_cast<std::int32_t>(block.number * static_cast<std::size_t>(parts) / block.ofMany)];
         there.insert(there.end(), block.operators.begin(), block.operators.end());
     }
-    for (auto &[coordinate, operators] : placed) {
-        std::sort(operators.begin(), operators.end());
-        for (Selector &selector : selectorsByName(index, operators)) {
-            table.rows.push_back(templateRow(selector, OpAssignRule{{}, {{axis, coordinate}}}));
-            experts.push_back(std::move(selector));
-        }
-    }
-    Selector others{.kind = SelectorKind::Not};
-    others.children.push_back(selectAny(std::move(experts)));
+    for (Selector &selector : placeExperts(index, axis, std::move(placed), table))
+        experts.push_back(std::move(selector));
     const SplitStep alongBatch{.kind = SplitKind::Dimension,
         .dimension = {.kind = DimensionRef::Kind::Meaning},
         .parts = 0,
         .sizes = {},
         .axis = axis};
-    table.rows.push_back(templateRow(std::move(others), OpTransRule{{alongBatch}}));
+    table.rows.push_back(templateRow(allBut(selectAny(std::move(experts))), OpTransRule{{alongBatch}}));
     return {};
 }
 

@@ -13,9 +13,9 @@ namespace planloom {
 /// experts lie spread over the axis, and all else is split along the batch over it, so that rows go to
 /// their experts' devices and come back (all-to-all).
 ///
-/// Experts are found by data flow: where one operator has the weights of all of them, all between the first and
-/// the last of a mixture is split along the experts; where each has operators of its own, between rows that data
-/// choose and what is made of them, those are placed, the experts of a mixture in equal runs.
+/// Experts are found by data flow: where one operator has the weights of all of them, all between the first
+/// and the last of a mixture is split along the experts; where each has operators of its own, between rows
+/// that data choose and what is made of them, those are placed, the experts of a mixture in equal runs.
 /// @return InvalidInput if there are no experts, `parts` does not divide them, or they need more devices
 Result<void> appendExpertParallel(const Model &model, std::int32_t deviceCount, const std::string &axis,
     std::int32_t parts, ConstraintTable &table);

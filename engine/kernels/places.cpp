@@ -36,7 +36,8 @@ public:
         std::int64_t dropped = 0;
         const std::int64_t perSet = m_sets == 0 ? 0 : elementCount(m_x) / m_sets;
         for (std::int64_t set = 0; set < m_sets; ++set) {
-            std::vector<std::int64_t> found(static_cast<std::size_t>(m_columns / std::max<std::int64_t>(m_room, 1)), 0);
+            std::vector<std::int64_t> found(
+                static_cast<std::size_t>(m_columns / std::max<std::int64_t>(m_room, 1)), 0);
             for (std::int64_t i = 0; i < perSet; ++i) {
                 if (elements<const T>(m_x)[set * perSet + i] == T(0))
                     continue;
@@ -65,7 +66,8 @@ private:
     {
         for (std::int64_t r = 0; r < m_rank; ++r) {
             const std::size_t d = m_kept + static_cast<std::size_t>(r);
-            elements<std::int64_t>(m_y)[(set * m_rank + r) * m_columns + column] = m_index[d] + firstOf(m_x, d);
+            elements<std::int64_t>(m_y)[(set * m_rank + r) * m_columns + column] =
+                m_index[d] + firstOf(m_x, d);
         }
     }
 

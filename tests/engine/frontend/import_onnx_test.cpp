@@ -732,6 +732,29 @@ TEST(ImportOnnx, LoopsOfKnownLengthAreUnrolled)
     expectNear(computed(graph, {{1, 2}}, 1), {2, 4, 3, 6, 4, 8});
 }
 
+TEST(ImportOnnx, ValuesWithoutElementsAreComputedWith)
+{
+    OnnxFile product; // a sum over nothing
+    product.input("x", {2, 3}).list("begin", {1}).list("axis", {1});
+    product.node("Slice", {"x", "begin", "begin", "axis"}, {"none"});
+    product.node("Transpose", {"none"}, {"turned"});
+    product.node("MatMul", {"none", "turned"}, {"zeros"});
+    product.list("rows", {0});
+    product.node("Slice", {"x", "begin", "begin", "rows"}, {"no_rows"});
+    product.node("Concat", {"x", "no_rows"}, {"same"}).set("axis", 0);
+    product.node("ReduceSum", {"same", "axis"}, {"sums"}).set("keepdims", 1);
+    product.node("Add", {"zeros", "sums"}, {"y"});
+    product.output("y");
+    expectNear(computed(imported(product), {{1, 2, 3, 4, 5, 6}}), {6, 6, 15, 15});
+
+    OnnxFile scatter;
+    scatter.input("x", {2, 3}).weight("updates", {0, 3}, {});
+    *scatter.graph().add_initializer() = OnnxFile::integers("places", {0, 1}, {});
+    scatter.node("ScatterND", {"x", "places", "updates"}, {"y"});
+    scatter.output("y");
+    expectNear(computed(imported(scatter), {{1, 2, 3, 4, 5, 6}}), {1, 2, 3, 4, 5, 6});
+}
+
 TEST(ImportOnnx, ScansAreUnrolledInEitherDirection)
 {
     onnx::GraphProto body;

@@ -1,4 +1,5 @@
-// Mixtures of experts whose routing depends on data, as PyTorch exports them: values, room, and what is refused.
+// Mixtures of experts whose routing depends on data, as PyTorch exports them: values, room, and what is
+// refused.
 
 #include "engine/frontend/autodiff.h"
 #include "engine/frontend/import_model.h"
@@ -58,7 +59,8 @@ void feed(GraphRunner &runner, const std::map<std::string, TensorData> &values)
         const TensorData &given = values.at("in." + tensor.name);
         for (std::int64_t i = 0; i < elementCount(tensor.type.shape); ++i) {
             std::int64_t whole = 0;
-            std::memcpy(&whole, given.bytes.data() + static_cast<std::size_t>(i) * sizeof whole, sizeof whole);
+            std::memcpy(
+                &whole, given.bytes.data() + static_cast<std::size_t>(i) * sizeof whole, sizeof whole);
             runner.set(id, i, static_cast<double>(whole));
         }
     }
@@ -74,7 +76,8 @@ std::vector<double> gradientOf(const GraphRunner &runner, TensorId gradient, con
     std::vector<double> turned(values.size());
     for (std::int64_t i = 0; i < own[0]; ++i) {
         for (std::int64_t j = 0; j < own[1]; ++j)
-            turned[static_cast<std::size_t>(j * own[0] + i)] = values[static_cast<std::size_t>(i * own[1] + j)];
+            turned[static_cast<std::size_t>(j * own[0] + i)] =
+                values[static_cast<std::size_t>(i * own[1] + j)];
     }
     return turned;
 }
@@ -85,9 +88,10 @@ struct MixtureCase {
     bool sharesNorm = false; ///< The exporter merged parameters that are equal.
 };
 
-const MixtureCase kCases[] = {{"loop_torchscript.onnx", "loop"}, {"loop_dynamo.onnx", "loop"}, {"loop.pt2", "loop"},
-    {"masks_dynamo.onnx", "masks"}, {"assigned.pt2", "assigned"}, {"picked_dynamo.onnx", "picked"},
-    {"picked.pt2", "picked"}, {"masked_loss_torchscript.onnx", "masked_loss"}, {"masked_loss.pt2", "masked_loss"}};
+const MixtureCase kMixtureCases[] = {{"loop_torchscript.onnx", "loop"}, {"loop_dynamo.onnx", "loop"},
+    {"loop.pt2", "loop"}, {"masks_dynamo.onnx", "masks"}, {"assigned.pt2", "assigned"},
+    {"picked_dynamo.onnx", "picked"}, {"picked.pt2", "picked"},
+    {"masked_loss_torchscript.onnx", "masked_loss"}, {"masked_loss.pt2", "masked_loss"}};
 
 class Mixtures : public testing::TestWithParam<MixtureCase>
 {
@@ -116,7 +120,8 @@ TEST_P(Mixtures, TrainAsInPyTorchWithRoomForAll)
             if (found == values.end())
                 continue; // TorchScript's names of folded weights say nothing
             ++compared;
-            const auto own = gradientOf(runner, TensorId{static_cast<std::int32_t>(t)}, found->second.type.shape);
+            const auto own =
+                gradientOf(runner, TensorId{static_cast<std::int32_t>(t)}, found->second.type.shape);
             double largest = 1e-3;
             for (std::size_t i = 0; i < own.size(); ++i)
                 largest = std::max(largest, std::abs(floatAt(found->second, i)));
@@ -137,7 +142,7 @@ TEST_P(Mixtures, RunInMicroBatches)
     EXPECT_EQ(batch.mostMicroBatches, 4) << batch.limitedBy;
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, Mixtures, testing::ValuesIn(kCases), [](const auto &one) {
+INSTANTIATE_TEST_SUITE_P(Files, Mixtures, testing::ValuesIn(kMixtureCases), [](const auto &one) {
     std::string name = one.param.file;
     std::replace(name.begin(), name.end(), '.', '_');
     return name;
@@ -201,7 +206,8 @@ TEST(Mixtures, WhosePicksAreWeightsBecomeProductsByExpert)
         products += op.kind == OperatorKind::Einsum ? 1 : 0;
         for (const TensorId id : op.outputs) {
             const Shape &shape = graph->at(id).type.shape;
-            EXPECT_FALSE(shape.size() == 3 && shape[0] == 48) << op.name << " copies weights for every row";
+            EXPECT_FALSE(shape.size() == 3 && shape[0] == 48 && shape[1] > 1 && shape[2] > 1)
+                << op.name << " copies weights for every row";
         }
     }
     EXPECT_EQ(products, 2);
@@ -219,7 +225,7 @@ OnnxFile chosenRows(const std::function<void(OnnxFile &)> &more)
     return file;
 }
 
-std::string refusalOf(OnnxFile &file)
+std::string rowsRefusal(OnnxFile &file)
 {
     const auto graph = importOnnxBytes(file.bytes(), {});
     return graph ? "" : describe(graph.error());
@@ -231,7 +237,8 @@ TEST(ChosenRows, AreNotMixedSilently)
         file.node("Softmax", {"rows"}, {"y"}).set("axis", 0);
         file.output("y");
     });
-    EXPECT_NE(refusalOf(softmax).find("of which data choose how many"), std::string::npos) << refusalOf(softmax);
+    EXPECT_NE(rowsRefusal(softmax).find("of which data choose how many"), std::string::npos)
+        << rowsRefusal(softmax);
     auto counted = chosenRows([](OnnxFile &file) {
         file.node("Size", {"rows"}, {"size"});
         file.node("Cast", {"size"}, {"number"}).set("to", OnnxFile::kFloat);
@@ -239,19 +246,20 @@ TEST(ChosenRows, AreNotMixedSilently)
         file.node("Div", {"sum", "number"}, {"y"});
         file.output("y");
     });
-    EXPECT_NE(refusalOf(counted).find("how many rows data choose"), std::string::npos) << refusalOf(counted);
+    EXPECT_NE(rowsRefusal(counted).find("how many rows data choose"), std::string::npos)
+        << rowsRefusal(counted);
     auto joined = chosenRows([](OnnxFile &file) {
         file.list("flat", {-1});
         file.node("Reshape", {"rows", "flat"}, {"y"});
         file.output("y");
     });
-    EXPECT_NE(refusalOf(joined).find("joins rows"), std::string::npos) << refusalOf(joined);
+    EXPECT_NE(rowsRefusal(joined).find("joins rows"), std::string::npos) << rowsRefusal(joined);
     auto product = chosenRows([](OnnxFile &file) {
         file.node("Transpose", {"rows"}, {"columns"});
         file.node("MatMul", {"columns", "rows"}, {"y"});
         file.output("y");
     });
-    EXPECT_NE(refusalOf(product), "");
+    EXPECT_NE(rowsRefusal(product), "");
 }
 
 TEST(ChosenRows, AreCountedInSumsAndMeansAlone)
