@@ -205,9 +205,12 @@ std::optional<ChosenRows> placesAfter(const Graph &graph, const Operator &op,
         ChosenRows result = moved(*first, -1);
         result.indices.clear();
         const auto count = static_cast<std::int64_t>(first->indices.size());
-        for (const std::int64_t index : integersOf(*picked.data))
+        for (const std::int64_t index : integersOf(*picked.data)) {
+            if (index < -count || index >= count)
+                return std::nullopt;
             result.indices.push_back(
                 first->indices[static_cast<std::size_t>(index < 0 ? index + count : index)]);
+        }
         if (result.indices.size() > 1)
             result.indexDimension = picked.type.shape.size() == 1 ? first->indexDimension : -1;
         return result.indices.size() == 1 || result.indexDimension >= 0 ? std::optional(result)

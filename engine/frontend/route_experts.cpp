@@ -2,6 +2,7 @@
 
 #include "engine/frontend/chosen_rows.h"
 #include "engine/frontend/dead_code.h"
+#include "engine/frontend/onnx_external.h"
 #include "engine/frontend/onnx_operators.h"
 #include "engine/frontend/onnx_values.h"
 #include "engine/frontend/unique_names.h"
@@ -279,6 +280,7 @@ TensorId ExpertWriter::add(const Operator &like, const std::string &suffix, Oper
     op.scope = like.scope;
     op.sources = like.sources;
     for (TensorType &type : *inferred) {
+        m_fits = m_fits && checkedByteCount(type).has_value();
         Tensor tensor;
         tensor.name = m_tensorNames.take(op.name + "_output_" + std::to_string(op.outputs.size()));
         tensor.type = std::move(type);

@@ -90,7 +90,7 @@ struct MixtureCase {
 
 const MixtureCase kMixtureCases[] = {{"loop_torchscript.onnx", "loop"}, {"loop_dynamo.onnx", "loop"},
     {"loop.pt2", "loop"}, {"masks_dynamo.onnx", "masks"}, {"assigned.pt2", "assigned"},
-    {"picked_dynamo.onnx", "picked"}, {"picked.pt2", "picked"},
+    {"picked_dynamo.onnx", "picked"}, {"picked.pt2", "picked"}, {"sorted.pt2", "sorted"},
     {"masked_loss_torchscript.onnx", "masked_loss"}, {"masked_loss.pt2", "masked_loss"}};
 
 class Mixtures : public testing::TestWithParam<MixtureCase>
@@ -199,18 +199,23 @@ TEST(MixtureRoom, IsReadAndWritten)
 
 TEST(Mixtures, WhosePicksAreWeightsBecomeProductsByExpert)
 {
-    const auto graph = importModelFile(kMixtures / "picked.pt2");
-    ASSERT_TRUE(graph) << describe(graph.error());
-    int products = 0;
-    for (const Operator &op : graph->operators) {
-        products += op.kind == OperatorKind::Einsum ? 1 : 0;
-        for (const TensorId id : op.outputs) {
-            const Shape &shape = graph->at(id).type.shape;
-            EXPECT_FALSE(shape.size() == 3 && shape[0] == 48 && shape[1] > 1 && shape[2] > 1)
-                << op.name << " copies weights for every row";
+    for (const char *file : {"picked.pt2", "sorted.pt2"}) {
+        SCOPED_TRACE(file);
+        const auto graph = importModelFile(kMixtures / file);
+        ASSERT_TRUE(graph) << describe(graph.error());
+        int products = 0;
+        for (const Operator &op : graph->operators) {
+            EXPECT_FALSE(op.kind == OperatorKind::TopK && graph->at(op.inputs[0]).type.shape.size() == 1)
+                << "sorts";
+            products += op.kind == OperatorKind::Einsum ? 1 : 0;
+            for (const TensorId id : op.outputs) {
+                const Shape &shape = graph->at(id).type.shape;
+                EXPECT_FALSE(shape.size() == 3 && shape[0] == 48 && shape[1] > 1 && shape[2] > 1)
+                    << op.name << " copies weights for every row";
+            }
         }
+        EXPECT_EQ(products, 2);
     }
-    EXPECT_EQ(products, 2);
 }
 
 /// x [4 6] and a mask of its rows; `more` continues from the rows that are chosen, "rows" [n 6].

@@ -47,14 +47,14 @@ const MixturePlan kMixturePlans[] = {{"picked.pt2", "data-parallel", 4}, {"picke
     {"picked.pt2", "expert-parallel", 4}, {"picked.pt2", "pipeline:micro-batches=2", 2},
     {"picked.pt2", "3d:dp=2,ep=2", 4}, {"picked.pt2", "3d:ep=2,tp=2", 4},
     {"picked.pt2", "3d:ep=2,pp=2,micro-batches=2", 4}, {"picked.pt2", "zero3", 4},
-    {"loop_dynamo.onnx", "data-parallel:micro-batches=2", 2}, {"loop_dynamo.onnx", "expert-parallel", 2},
-    {"loop_dynamo.onnx", "expert-parallel", 4}, {"loop.pt2", "expert-parallel:micro-batches=2", 2},
-    {"loop.pt2", "3d:ep=2,pp=2,micro-batches=2", 4}, {"loop.pt2", "tensor-parallel", 2},
-    {"loop.pt2", "3d:dp=2,ep=2", 4}, {"assigned.pt2", "expert-parallel", 4},
-    {"assigned.pt2", "data-parallel", 4}, {"masked_loss.pt2", "data-parallel", 4},
-    {"masked_loss.pt2", "pipeline:micro-batches=4", 2}, {"masked_loss.pt2", "expert-parallel", 4},
-    {kZooMixture, "expert-parallel", 4}, {kZooMixture, "3d:dp=2,ep=2", 4},
-    {kZooMixture, "3d:ep=2,pp=2,micro-batches=2", 4}};
+    {"sorted.pt2", "expert-parallel", 4}, {"loop_dynamo.onnx", "data-parallel:micro-batches=2", 2},
+    {"loop_dynamo.onnx", "expert-parallel", 2}, {"loop_dynamo.onnx", "expert-parallel", 4},
+    {"loop.pt2", "expert-parallel:micro-batches=2", 2}, {"loop.pt2", "3d:ep=2,pp=2,micro-batches=2", 4},
+    {"loop.pt2", "tensor-parallel", 2}, {"loop.pt2", "3d:dp=2,ep=2", 4},
+    {"assigned.pt2", "expert-parallel", 4}, {"assigned.pt2", "data-parallel", 4},
+    {"masked_loss.pt2", "data-parallel", 4}, {"masked_loss.pt2", "pipeline:micro-batches=4", 2},
+    {"masked_loss.pt2", "expert-parallel", 4}, {kZooMixture, "expert-parallel", 4},
+    {kZooMixture, "3d:dp=2,ep=2", 4}, {kZooMixture, "3d:ep=2,pp=2,micro-batches=2", 4}};
 
 class MixturePlans : public testing::TestWithParam<MixturePlan>
 {

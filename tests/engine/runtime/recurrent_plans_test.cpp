@@ -23,8 +23,8 @@ class RecurrentPlans : public testing::TestWithParam<RecurrentPlan>
 {
 };
 
-/// A language model of two LSTM layers as PyTorch exports it. Tensor parallelism cuts the columns of what weights
-/// make of the input, whose pieces are gathered for the recurrence.
+/// A language model of two LSTM layers as PyTorch exports it. Tensor parallelism cuts the columns of what
+/// weights make of the input, whose pieces are gathered for the recurrence.
 TEST_P(RecurrentPlans, OfALanguageModelComputeWhatItComputes)
 {
     const GraphSnapshot graph = trainingStepOf("../models-modern/lstm_dynamo");
@@ -35,12 +35,13 @@ TEST_P(RecurrentPlans, OfALanguageModelComputeWhatItComputes)
 
 INSTANTIATE_TEST_SUITE_P(Gallery, RecurrentPlans,
     testing::Values(RecurrentPlan{"data-parallel", 2}, RecurrentPlan{"tensor-parallel", 2},
-        RecurrentPlan{"tensor-parallel", 4}, RecurrentPlan{"pipeline:micro-batches=2", 2}, RecurrentPlan{"3d:dp=2,tp=2", 4},
-        RecurrentPlan{"zero3", 2}),
+        RecurrentPlan{"tensor-parallel", 4}, RecurrentPlan{"pipeline:micro-batches=2", 2},
+        RecurrentPlan{"3d:dp=2,tp=2", 4}, RecurrentPlan{"zero3", 2}),
     [](const auto &one) {
         std::string name = one.param.gallery + ("_on_" + std::to_string(one.param.devices));
         std::replace_if(
-            name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+            name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; },
+            '_');
         return name;
     });
 
@@ -56,8 +57,8 @@ GraphSnapshot bothDirections(OperatorKind kind, std::int64_t gates)
     const auto made = builder.add(kind, {x, w, r, bias},
         attributesOf({{"direction", std::string("bidirectional")}, {"hidden_size", kHidden}}), "recurrence");
     const TensorId squares = builder.one(OperatorKind::Mul, {made[0], made[0]}, {}, "squares");
-    const TensorId loss =
-        builder.one(OperatorKind::ReduceSum, {squares}, attributesOf({{"keepdims", std::int64_t{0}}}), "loss");
+    const TensorId loss = builder.one(
+        OperatorKind::ReduceSum, {squares}, attributesOf({{"keepdims", std::int64_t{0}}}), "loss");
     auto forward = builder.finish({loss}, loss);
     EXPECT_TRUE(forward) << describe(forward.error());
     auto step = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
@@ -67,7 +68,8 @@ GraphSnapshot bothDirections(OperatorKind kind, std::int64_t gates)
 
 TEST(RecurrentRows, SplitDirectionsAndBatch)
 {
-    for (const auto &[kind, gates] : {std::pair(OperatorKind::Lstm, 4), {OperatorKind::Gru, 3}, {OperatorKind::Rnn, 1}}) {
+    for (const auto &[kind, gates] :
+        {std::pair(OperatorKind::Lstm, 4), {OperatorKind::Gru, 3}, {OperatorKind::Rnn, 1}}) {
         const GraphSnapshot graph = bothDirections(kind, gates);
         for (const char *rows : {"split name:recurrence : d by 2", "split name:recurrence : b by 2",
                  "split name:recurrence : d by 2 then b by 2"}) {
