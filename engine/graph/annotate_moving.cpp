@@ -653,7 +653,8 @@ std::string annotateMoving(const AnnotateCall &call, AnnotationBuilder &builder)
         return missing(call);
     std::string problem = annotateMove(call, builder);
     const bool affine = call.kind == OperatorKind::Resize && call.attributes.real("extrapolation_value") != 0;
-    if (problem.empty() && (isLinearMove(call.kind) || call.kind == OperatorKind::Resize) && !affine
+    const bool fills = call.kind != OperatorKind::ScatterND && hasPlaces(call.attributes);
+    if (problem.empty() && !fills && (isLinearMove(call.kind) || call.kind == OperatorKind::Resize) && !affine
         && isFloatingCall(call))
         builder.linear({0});
     return problem;

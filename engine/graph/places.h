@@ -13,10 +13,10 @@ namespace planloom {
 //   mask   1 0 1 | 0 0 0 | 1 1 1      a NonZero with room for six in three groups
 //   places 0 2   | - -   | 6 7        the ninth element is dropped: its group has no room for it
 //
-// Gather and GatherND with attribute `groups` pick zeros where there is no place, and ScatterND with it
-// writes nothing there: an operator that works row by row in between computes with these rows in vain, and
-// neither results nor gradients depend on them. Groups let such operators be cut as the batch is: what
-// stands in group g of the places is about group g of the tensor.
+// Gather and GatherND with attribute `groups` pick ones where there is no place (zeros of integers), and
+// ScatterND with it writes nothing there: an operator that works row by row in between computes with these
+// rows in vain, and neither results nor gradients depend on them. Groups let such operators be cut as the
+// batch is: what stands in group g of the places is about group g of the tensor.
 
 /// What stands for no place. So far from all places that adding, multiplying or dividing by sizes leaves it
 /// no place.

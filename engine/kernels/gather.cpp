@@ -4,6 +4,7 @@
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -54,13 +55,36 @@ std::size_t axisOf(const KernelCall &call)
     return static_cast<std::size_t>(call.op->attributes.integer("axis"));
 }
 
-/// `run` bytes that begin at `offset`; zeros if there are none.
-void pickRun(std::byte *to, const std::byte *from, std::int64_t offset, std::int64_t run)
+/// What rows without place hold: ones, of which quotients, roots and logarithms are numbers; zeros of
+/// integers.
+void fillNoPlace(std::byte *to, std::int64_t count, DataType type)
 {
+    switch (type) {
+    case DataType::Float32:
+        std::fill_n(reinterpret_cast<float *>(to), count, 1.0F);
+        break;
+    case DataType::Float64:
+        std::fill_n(reinterpret_cast<double *>(to), count, 1.0);
+        break;
+    case DataType::Float16:
+        std::fill_n(reinterpret_cast<std::uint16_t *>(to), count, std::uint16_t{0x3C00});
+        break;
+    case DataType::BFloat16:
+        std::fill_n(reinterpret_cast<std::uint16_t *>(to), count, std::uint16_t{0x3F80});
+        break;
+    default:
+        std::memset(to, 0, static_cast<std::size_t>(count * sizeOf(type)));
+    }
+}
+
+/// The `run` elements of x that begin at element `offset`.
+void pickRun(std::byte *to, const Buffer &x, std::int64_t offset, std::int64_t run)
+{
+    const std::int64_t size = sizeOf(x.dataType);
     if (offset == kNoOffset)
-        std::memset(to, 0, static_cast<std::size_t>(run));
+        fillNoPlace(to, run, x.dataType);
     else
-        std::memcpy(to, from + offset, static_cast<std::size_t>(run));
+        std::memcpy(to, x.data + offset * size, static_cast<std::size_t>(run * size));
 }
 
 Result<void> gatherForward(const KernelCall &call)
@@ -74,12 +98,12 @@ Result<void> gatherForward(const KernelCall &call)
         return missingSlot(call, "its input or its indices");
     const AxisView view = axisView(x->shape, call.op->attributes.integer("axis"));
     TRY(const auto at, positionsAlong(call, *indices, *x, axisOf(call)));
-    const std::int64_t run = view.inner * sizeOf(x->dataType);
     std::byte *to = y->data;
     for (std::int64_t o = 0; o < view.outer; ++o) {
         for (const std::int64_t position : at) {
-            pickRun(to, x->data, position == kNoOffset ? kNoOffset : (o * view.extent + position) * run, run);
-            to += run;
+            pickRun(to, *x, position == kNoOffset ? kNoOffset : (o * view.extent + position) * view.inner,
+                view.inner);
+            to += view.inner * sizeOf(x->dataType);
         }
     }
     return {};
@@ -270,7 +294,7 @@ Result<void> pickForward(const KernelCall &call)
     const std::int64_t size = sizeOf(x->dataType);
     std::byte *to = y->data;
     for (const std::int64_t offset : offsets) {
-        pickRun(to, x->data, offset == kNoOffset ? kNoOffset : offset * size, run * size);
+        pickRun(to, *x, offset, run);
         to += run * size;
     }
     return {};

@@ -267,6 +267,41 @@ TEST(ChosenRows, AreNotMixedSilently)
     EXPECT_NE(rowsRefusal(product), "");
 }
 
+TEST(ChosenRows, WithoutPlaceDoNotSpoilGradients)
+{
+    auto file = chosenRows([](OnnxFile &norms) {
+        norms.weight("w", {6, 6}).weight("zeros", {4, 6}, std::vector<float>(24, 0.0F));
+        norms.node("ReduceL2", {"rows"}, {"norm"})
+            .set("axes", std::vector<std::int64_t>{1})
+            .set("keepdims", 1);
+        norms.node("Div", {"rows", "norm"}, {"unit"});
+        norms.node("MatMul", {"unit", "w"}, {"made"});
+        norms.node("ScatterND", {"zeros", "tuples", "made"}, {"y"}).set("reduction", "add");
+        norms.node("ReduceSum", {"y"}, {"loss"}).set("keepdims", 0);
+        norms.output("loss");
+    });
+    auto graph = importOnnxBytes(file.bytes(), {});
+    ASSERT_TRUE(graph) << describe(graph.error());
+    ASSERT_TRUE(appendBackward(*graph));
+    GraphRunner runner(*graph);
+    for (std::int64_t i = 0; i < 4; ++i)
+        runner.set(runner.find("keep"), i, i == 2 ? 1 : 0);
+    ASSERT_TRUE(runner.run());
+    int compared = 0;
+    for (std::size_t t = 0; t < graph->tensors.size(); ++t) {
+        const Tensor &tensor = graph->tensors[t];
+        if (tensor.role != TensorRole::Gradient || graph->at(tensor.of).name != "w")
+            continue;
+        double norm = 0;
+        for (std::int64_t i = 0; i < 6; ++i)
+            norm += std::pow(runner.get(runner.find("x"), 12 + i), 2);
+        for (std::int64_t i = 0; i < 36; ++i, ++compared)
+            ASSERT_NEAR(runner.get(TensorId{static_cast<std::int32_t>(t)}, i),
+                runner.get(runner.find("x"), 12 + i / 6) / std::sqrt(norm), 1e-5);
+    }
+    EXPECT_EQ(compared, 36);
+}
+
 TEST(ChosenRows, AreCountedInSumsAndMeansAlone)
 {
     auto file = chosenRows([](OnnxFile &sums) {

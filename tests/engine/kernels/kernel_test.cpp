@@ -327,7 +327,7 @@ TEST(NonZero, FillsEachGroupByItselfAndLeavesOutWhatHasNoRoom)
     EXPECT_EQ(dropped, 6);
 }
 
-TEST(Gather, PicksZerosWhereThereIsNoPlaceAndRefusesWrongOnes)
+TEST(Gather, PicksOnesWhereThereIsNoPlaceAndRefusesWrongOnes)
 {
     const double none = static_cast<double>(kNoPlace);
     const auto picks = [&](Numbers places) {
@@ -337,9 +337,9 @@ TEST(Gather, PicksZerosWhereThereIsNoPlaceAndRefusesWrongOnes)
                 "groups", std::int64_t{2}),
             "grouped", std::int64_t{0});
     };
-    EXPECT_EQ(run(picks({1, none, 3, -1})), (Numbers{2, 0, 4, 4}));
+    EXPECT_EQ(run(picks({1, none, 3, -1})), (Numbers{2, 1, 4, 4}));
     // Indices of several dimensions make one, i 7 + j: no place stays none.
-    EXPECT_EQ(run(picks({0, none * 7 + none, 2, none / 2})), (Numbers{1, 0, 3, 0}));
+    EXPECT_EQ(run(picks({0, none * 7 + none, 2, none / 2})), (Numbers{1, 1, 3, 1}));
     EXPECT_FALSE(outputOf(picks({0, 4, 2, 2}), 0));
     EXPECT_FALSE(outputOf(picks({0, -5, 2, 2}), 0));
 }
