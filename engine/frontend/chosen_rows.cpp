@@ -313,7 +313,9 @@ void BatchDimensions::update(const Graph &graph)
             const TensorTerms &terms = annotation.outputs[slot];
             for (std::size_t d = 0; d < terms.terms.size() && !terms.opaque; ++d) {
                 const auto factor = splittableFactor(annotation, terms.terms[d]);
-                if (factor && *factor == identifier)
+                const bool wholeSamples =
+                    factor && annotation.dimensions[static_cast<std::size_t>(*factor)].size % m_size == 0;
+                if (wholeSamples && *factor == identifier)
                     m_dimensions[placeOf(op.outputs[slot])] = static_cast<std::int32_t>(d);
             }
         }

@@ -562,7 +562,6 @@ Result<Graph> Importer::run()
     TRY_VOID(checkDimensions());
     TRY_VOID(addInitializers(rules));
     TRY_VOID(importNodes(m_model.graph));
-    TRY_VOID(m_builder.checkCapacities());
     TRY(auto outputs, collectOutputs());
     TRY_VOID(m_builder.checkChosenOutputs(outputs));
     addNotes();

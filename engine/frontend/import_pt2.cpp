@@ -376,7 +376,6 @@ Result<Graph> Pt2Importer::run()
     }
     m_nodes.setOutputs(std::move(names));
     TRY(const auto values, m_nodes.run(m_frame));
-    TRY_VOID(m_builder.checkCapacities());
     TRY(auto outputs, collectOutputs(values));
     TRY_VOID(m_builder.checkChosenOutputs(outputs));
     addNotes();

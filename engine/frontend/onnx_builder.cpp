@@ -227,27 +227,12 @@ Result<void> OnnxBuilder::checkChosenOutputs(const std::vector<TensorId> &output
     return {};
 }
 
-Capacity OnnxBuilder::capacityOf(const std::string &name)
+Capacity OnnxBuilder::capacityOf(const std::string &name) const
 {
-    m_roomTakers.insert(name);
     auto found = m_options.capacities.find(name);
     if (found == m_options.capacities.end())
         found = m_options.capacities.find("*");
     return found == m_options.capacities.end() ? Capacity{} : found->second;
-}
-
-Result<void> OnnxBuilder::checkCapacities() const
-{
-    for (const auto &[name, capacity] : m_options.capacities) {
-        if (name == "*" || m_roomTakers.count(name) != 0)
-            continue;
-        std::string names;
-        for (const std::string &taker : m_roomTakers)
-            names += (names.empty() ? "'" : ", '") + taker + "'";
-        return Error{ErrorCode::NotFound, "no operator '" + name + "' needs room for what data choose",
-            names.empty() ? "in this model all sizes are known" : "those that do are " + names, "--capacity"};
-    }
-    return {};
 }
 
 std::int32_t OnnxBuilder::batchDimensionOf(TensorId id)

@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -92,9 +91,7 @@ public:
     /// @return NotSupported if none is a number that may be a loss: then these rows are what the model is for
     Result<void> checkChosenOutputs(const std::vector<TensorId> &outputs);
     /// The room that a person gives operator `name`.
-    Capacity capacityOf(const std::string &name);
-    /// @return NotFound if a person gave room to an operator that takes none
-    Result<void> checkCapacities() const;
+    Capacity capacityOf(const std::string &name) const;
     /// The dimension of a value that the batch leads; -1 if none.
     std::int32_t batchDimensionOf(TensorId id);
     /// Samples, as far as inputs say.
@@ -147,7 +144,6 @@ private:
     std::unordered_map<std::int32_t, TensorId> m_counted{}; ///< By tensor of counts.
     std::unordered_map<std::int32_t, std::int64_t>
         m_chosenSizes{}; ///< By known tensor: the size that data choose.
-    std::set<std::string, std::less<>> m_roomTakers{}; ///< Operators that asked for their capacity.
     BatchDimensions m_batch{};
     std::unordered_map<std::string, std::int32_t> m_operatorNames{}; ///< How often each was asked for.
     std::unordered_map<std::string, std::int32_t> m_nameless{};

@@ -20,6 +20,8 @@ namespace {
 using Integers = std::vector<std::int64_t>;
 using Known = std::shared_ptr<const TensorData>;
 
+constexpr int kMostSorts = 4096; ///< Each is followed through the whole graph.
+
 /// One sort of a list, and what follows from taking it for none.
 class Sort
 {
@@ -233,13 +235,15 @@ void Sort::remove()
 
 void unsortRows(Graph &graph)
 {
-    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+    int followed = 0;
+    for (std::size_t i = 0; i < graph.operators.size() && followed < kMostSorts; ++i) {
         const Operator &op = graph.operators[i];
         const bool sorts = op.kind == OperatorKind::TopK && op.outputs.size() == 2
             && graph.at(op.inputs[0]).type.shape.size() == 1
             && graph.at(op.inputs[0]).type.shape[0] == op.attributes.integer("k");
         if (!sorts)
             continue;
+        ++followed;
         Sort sort(graph, i);
         if (sort.follow())
             sort.remove();

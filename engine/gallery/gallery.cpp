@@ -366,7 +366,7 @@ Result<ConstraintTable> galleryTable(
         TRY_VOID(appendPipeline(*model.index, recipe, costs, table));
     if (recipe.ep > 1) {
         TRY_VOID(checkBatch(graph, batch, std::int64_t{recipe.dp} * recipe.ep, "expert parallelism"));
-        TRY_VOID(appendExpertParallel(model, deviceCount, "ep", recipe.ep, table));
+        TRY_VOID(appendExpertParallel(model, "ep", recipe.ep, table));
     }
     if (recipe.cp > 1)
         TRY_VOID(appendContextParallel(model, deviceCount, "cp", recipe.cp, recipe.ring, table));

@@ -16,8 +16,8 @@ namespace planloom {
 /// Experts are found by data flow: where one operator has the weights of all of them, all between the first
 /// and the last of a mixture is split along the experts; where each has operators of its own, between rows
 /// that data choose and what is made of them, those are placed, the experts of a mixture in equal runs.
-/// @return InvalidInput if there are no experts, `parts` does not divide them, or they need more devices
-Result<void> appendExpertParallel(const Model &model, std::int32_t deviceCount, const std::string &axis,
-    std::int32_t parts, ConstraintTable &table);
+/// @return InvalidInput if there are no experts, or `parts` does not divide them
+Result<void> appendExpertParallel(
+    const Model &model, const std::string &axis, std::int32_t parts, ConstraintTable &table);
 
 } // namespace planloom

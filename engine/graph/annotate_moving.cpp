@@ -236,110 +236,6 @@ std::string annotateGridSample(const AnnotateCall &call, AnnotationBuilder &buil
     return {};
 }
 
-/// Terms in which one dimension comes in groups, of which there are as many as identifier `group` has.
-std::vector<Term> termsInGroups(
-    AnnotationBuilder &builder, const DimensionList &dimensions, std::size_t grouped, std::int32_t group)
-{
-    std::vector<Term> terms;
-    for (std::size_t d = 0; d < dimensions.size(); ++d) {
-        const std::int64_t inGroup = builder.sizeOf(dimensions[d]) / builder.sizeOf(group);
-        terms.push_back(
-            d == grouped ? builder.compound({group, builder.literal(inGroup)}) : Term{{dimensions[d]}});
-    }
-    return terms;
-}
-
-/// `shape` as literals, but for identifiers `through` from dimension `from` on.
-DimensionList literalsBefore(
-    AnnotationBuilder &builder, const Shape &shape, std::size_t from, const DimensionList &through)
-{
-    DimensionList dimensions =
-        builder.literals(Shape(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(from)));
-    dimensions.insert(dimensions.end(), through.begin(), through.end());
-    return dimensions;
-}
-
-/// (x [.. (g i) ..], places [j.. (g c)]) -> [.. j.. (g c) ..]
-std::string annotateGatherPlaces(const AnnotateCall &call, AnnotationBuilder &builder)
-{
-    const auto axis = static_cast<std::size_t>(call.attributes.integer("axis"));
-    const auto grouped = static_cast<std::size_t>(call.attributes.integer("grouped"));
-    const std::int32_t group = builder.fresh(call.attributes.integer("groups", 1));
-    DimensionList x;
-    for (std::size_t d = 0; d < call.inRank(0); ++d)
-        x.push_back(d == axis ? builder.literal(call.in(0)[d]) : builder.fresh(call.in(0)[d]));
-    DimensionList indices;
-    for (std::size_t d = 0; d < call.inRank(1); ++d)
-        indices.push_back(d == grouped ? builder.literal(call.in(1)[d]) : builder.fresh(call.in(1)[d]));
-    DimensionList y(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(axis));
-    y.insert(y.end(), indices.begin(), indices.end());
-    y.insert(y.end(), x.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.end());
-    builder.input(0, termsInGroups(builder, x, axis, group));
-    builder.input(1, termsInGroups(builder, indices, grouped, group));
-    builder.output(0, termsInGroups(builder, y, axis + grouped, group));
-    return {};
-}
-
-/// (x [(g i) i.. s..], places [j.. (g c) q]) -> [j.. (g c) s..], and the way back: (x, places, updates
-/// [j+.. (g c) s..]) -> [(g i) i.. s..], where updates that are added come in summands along j.
-std::string annotatePlacesND(const AnnotateCall &call, AnnotationBuilder &builder)
-{
-    const bool scatters = call.kind == OperatorKind::ScatterND;
-    const auto grouped = static_cast<std::size_t>(call.attributes.integer("grouped"));
-    if (!call.has(1) || (scatters && !call.has(2)))
-        return missing(call);
-    if (call.inRank(1) < 2 || grouped + 1 >= call.inRank(1) || call.in(1).back() < 1
-        || static_cast<std::size_t>(call.in(1).back()) > call.inRank(0))
-        return misshapen(call);
-    const auto named = static_cast<std::size_t>(call.in(1).back());
-    const std::int32_t group = builder.fresh(call.attributes.integer("groups", 1));
-    const Shape &whole = call.in(0);
-    const DimensionList slice =
-        builder.freshAll(Shape(whole.begin() + static_cast<std::ptrdiff_t>(named), whole.end()));
-    const bool adds = call.attributes.text("reduction", "none") == "add";
-    DimensionList places;
-    for (std::size_t d = 0; d + 1 < call.inRank(1); ++d) {
-        if (d == grouped || (scatters && !adds))
-            places.push_back(builder.literal(call.in(1)[d]));
-        else
-            places.push_back(builder.fresh(call.in(1)[d], scatters ? kReduce : DimensionMark::Spatial));
-    }
-    DimensionList picked = places;
-    picked.insert(picked.end(), slice.begin(), slice.end());
-    places.push_back(builder.literal(call.in(1).back()));
-    const DimensionList x = literalsBefore(builder, whole, named, slice);
-    builder.input(0, termsInGroups(builder, x, 0, group));
-    builder.input(1, termsInGroups(builder, places, grouped, group));
-    if (scatters)
-        builder.input(2, termsInGroups(builder, picked, grouped, group));
-    builder.output(
-        0, scatters ? termsInGroups(builder, x, 0, group) : termsInGroups(builder, picked, grouped, group));
-    if (scatters && isFloatingCall(call) && adds)
-        builder.linear({0, 2});
-    return {};
-}
-
-/// x [d.. e.. (g i) e..] -> [d.. r (g c)]
-std::string annotateNonZero(const AnnotateCall &call, AnnotationBuilder &builder)
-{
-    const std::int64_t kept = call.attributes.integer("kept");
-    const auto axis = static_cast<std::size_t>(call.attributes.integer("group_axis"));
-    if (kept < 0 || static_cast<std::size_t>(kept) > axis || axis >= call.inRank(0)
-        || call.outRank(0) != static_cast<std::size_t>(kept) + 2)
-        return misshapen(call);
-    const std::int32_t group = builder.fresh(call.attributes.integer("groups", 1));
-    DimensionList x;
-    for (std::size_t d = 0; d < call.inRank(0); ++d)
-        x.push_back(d < static_cast<std::size_t>(kept) ? builder.fresh(call.in(0)[d])
-                                                       : builder.literal(call.in(0)[d]));
-    DimensionList y(x.begin(), x.begin() + kept);
-    y.push_back(builder.literal(call.out(0)[static_cast<std::size_t>(kept)]));
-    y.push_back(builder.literal(call.out(0).back()));
-    builder.input(0, termsInGroups(builder, x, axis, group));
-    builder.output(0, termsInGroups(builder, y, y.size() - 1, group));
-    return {};
-}
-
 std::string annotateGather(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     if (!call.has(1))
@@ -347,8 +243,6 @@ std::string annotateGather(const AnnotateCall &call, AnnotationBuilder &builder)
     const std::int64_t axis = call.attributes.integer("axis");
     if (axis < 0 || static_cast<std::size_t>(axis) >= call.inRank(0))
         return misshapen(call);
-    if (hasPlaces(call.attributes))
-        return annotateGatherPlaces(call, builder);
     DimensionList x;
     for (std::size_t i = 0; i < call.inRank(0); ++i) {
         x.push_back(builder.fresh(
@@ -611,12 +505,9 @@ std::string annotateMove(const AnnotateCall &call, AnnotationBuilder &builder)
     case ScatterElements:
         return annotateElements(call, builder);
     case GatherND:
-        return hasPlaces(call.attributes) ? annotatePlacesND(call, builder) : annotateGatherND(call, builder);
+        return annotateGatherND(call, builder);
     case ScatterND:
-        return hasPlaces(call.attributes) ? annotatePlacesND(call, builder)
-                                          : annotateScatterND(call, builder);
-    case NonZero:
-        return annotateNonZero(call, builder);
+        return annotateScatterND(call, builder);
     case OneHot:
         return annotateOneHot(call, builder);
     case TopK:
@@ -651,10 +542,11 @@ std::string annotateMoving(const AnnotateCall &call, AnnotationBuilder &builder)
     }
     if (!call.has(0))
         return missing(call);
+    if (call.kind == OperatorKind::NonZero || hasPlaces(call.attributes))
+        return annotatePlaces(call, builder);
     std::string problem = annotateMove(call, builder);
     const bool affine = call.kind == OperatorKind::Resize && call.attributes.real("extrapolation_value") != 0;
-    const bool fills = call.kind != OperatorKind::ScatterND && hasPlaces(call.attributes);
-    if (problem.empty() && !fills && (isLinearMove(call.kind) || call.kind == OperatorKind::Resize) && !affine
+    if (problem.empty() && (isLinearMove(call.kind) || call.kind == OperatorKind::Resize) && !affine
         && isFloatingCall(call))
         builder.linear({0});
     return problem;

@@ -158,12 +158,14 @@ const Operator *firstOf(const Graph &graph, OperatorKind kind)
 TEST(MixtureRoom, IsOfEverySampleAndWhatWasAskedFor)
 {
     // 6 tokens a sample, of which each goes to 2 of 4 experts.
-    for (const auto &[capacity, places] : {std::pair("1", 4), {"2", 8}, {"all", 24}}) {
+    std::string places;
+    for (const auto &[capacity, columns] : {std::pair("1", 4), {"2", 8}, {"all", 24}}) {
         const auto picked = importModelFile(kMixtures / "picked.pt2", withRoom(capacity));
         ASSERT_TRUE(picked) << describe(picked.error());
         const Operator *found = firstOf(*picked, OperatorKind::NonZero);
         ASSERT_NE(found, nullptr);
-        EXPECT_EQ(found->attributes.integer("capacity"), places) << capacity;
+        EXPECT_EQ(found->attributes.integer("capacity"), columns) << capacity;
+        places = found->name;
         EXPECT_EQ(found->attributes.integer("groups"), 4);
     }
     const auto narrow = importModelFile(kMixtures / "loop.pt2", withRoom("1"));
@@ -172,6 +174,12 @@ TEST(MixtureRoom, IsOfEverySampleAndWhatWasAskedFor)
     const auto said = std::any_of(narrow->notes.begin(), narrow->notes.end(),
         [](const std::string &note) { return note.find("--capacity") != std::string::npos; });
     EXPECT_TRUE(said);
+
+    ImportOptions own = withRoom("all");
+    own.capacities[places] = *capacityNamed("2");
+    const auto named = importModelFile(kMixtures / "picked.pt2", own);
+    ASSERT_TRUE(named) << describe(named.error());
+    EXPECT_EQ(firstOf(*named, OperatorKind::NonZero)->attributes.integer("capacity"), 8);
 
     ImportOptions one;
     one.capacities["nobody"] = Capacity{};
