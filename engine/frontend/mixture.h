@@ -26,8 +26,8 @@ struct Mixture {
     std::vector<std::size_t> members{}; ///< Positions, in order.
 };
 
-/// Finds mixtures in a forward graph by data flow. What it knows of the graph is for those who rewrite them, too;
-/// it holds until the graph changes.
+/// Finds mixtures in a forward graph by data flow. What it knows of the graph is for those who rewrite them,
+/// too; it holds until the graph changes.
 class MixtureFinder
 {
 public:

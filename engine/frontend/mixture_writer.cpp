@@ -91,8 +91,8 @@ void MixtureWriter::findPlaces(const Capacity &capacity)
         {mask});
     m_placesOver[1] = reshaped(places, first, {m_mixture.experts, m_capacity}, "_list");
     if (room < most)
-        m_graph.notes.push_back("'" + placesName() + "' has room for " + std::to_string(room) + " rows of each expert"
-            + (m_groups > 1 ? " and sample" : "")
+        m_graph.notes.push_back("'" + placesName() + "' has room for " + std::to_string(room)
+            + " rows of each expert" + (m_groups > 1 ? " and sample" : "")
             + "; a run tells how many found none and were left out (--capacity)");
 }
 
@@ -102,8 +102,9 @@ TensorId MixtureWriter::placesIn(TensorId x, TensorId &of)
     of = x;
     // [t h] -> [t 1 h] -> [t k h] -> [n h]
     const Operator *joined = m_finder.makerOf(x);
-    const Operator *expanded =
-        joined != nullptr && joined->kind == OperatorKind::Reshape ? m_finder.makerOf(joined->inputs[0]) : nullptr;
+    const Operator *expanded = joined != nullptr && joined->kind == OperatorKind::Reshape
+        ? m_finder.makerOf(joined->inputs[0])
+        : nullptr;
     if (expanded == nullptr || expanded->kind != OperatorKind::Expand)
         return m_placesOver[1];
     const Shape &narrow = shapeOf(expanded->inputs[0]);
@@ -252,8 +253,8 @@ bool MixtureWriter::writeProduct(const Operator &op)
 
 bool MixtureWriter::copyPerRow(const Operator &op)
 {
-    const bool weighs = std::any_of(
-        op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return id && m_finder.partOf(id) == MixturePart::Picked; });
+    const bool weighs = std::any_of(op.inputs.begin(), op.inputs.end(),
+        [&](TensorId id) { return id && m_finder.partOf(id) == MixturePart::Picked; });
     if (weighs && !isElementwise(op.kind))
         return writeProduct(op);
     Attributes attributes;
@@ -281,7 +282,8 @@ bool MixtureWriter::write(const Capacity &capacity)
     findPlaces(capacity);
     for (const std::size_t position : m_mixture.members) {
         const Operator &op = m_graph.operators[position];
-        const bool written = m_finder.partOf(op.outputs[0]) == MixturePart::Picked ? copyPicked(op) : copyPerRow(op);
+        const bool written =
+            m_finder.partOf(op.outputs[0]) == MixturePart::Picked ? copyPicked(op) : copyPerRow(op);
         if (!written || !m_fits)
             return false;
     }

@@ -315,7 +315,7 @@ std::vector<Selector> placeExperts(const SelectorIndex &index, const std::string
 } // namespace
 
 Result<void> appendExpertParallel(
-    const Model &model, std::int32_t, const std::string &axis, std::int32_t parts, ConstraintTable &table)
+    const Model &model, const std::string &axis, std::int32_t parts, ConstraintTable &table)
 {
     const SelectorIndex &index = *model.index;
     ExpertFinder finder(model);

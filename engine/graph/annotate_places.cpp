@@ -126,7 +126,8 @@ std::string annotatePlaces(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     if (call.kind == OperatorKind::NonZero)
         return annotateNonZero(call, builder);
-    return call.kind == OperatorKind::Gather ? annotateGatherPlaces(call, builder) : annotatePlacesND(call, builder);
+    return call.kind == OperatorKind::Gather ? annotateGatherPlaces(call, builder)
+                                             : annotatePlacesND(call, builder);
 }
 
 } // namespace planloom
