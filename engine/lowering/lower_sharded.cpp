@@ -407,8 +407,9 @@ void Lowering::addShard(TensorId gradient, DeviceId device, std::int32_t block, 
 }
 
 /// Keeps the copies of a weight's shards in other types as the update leaves them.
+/// @param late  what follows once all casts are emitted
 void Lowering::castShards(
-    TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made)
+    TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made, LateUpdates &late)
 {
     const BufferInfo source = m_builder.buffer(device, made);
     const std::vector<Persistent> held = m_persistent[static_cast<std::size_t>(weight.index)];
@@ -425,8 +426,8 @@ void Lowering::castShards(
         const std::int32_t copy = m_builder.addBuffer(device, std::move(info));
         m_builder.emit(
             device, block, {.kind = InstructionKind::Cast, .op = op, .inputs = {made}, .outputs = {copy}});
-        m_builder.emit(device, block,
-            {.kind = InstructionKind::Update,
+        late.emplace_back(device,
+            Instruction{.kind = InstructionKind::Update,
                 .op = op,
                 .inputs = {copy},
                 .outputs = {oldestVersion(device, p.buffer)}});

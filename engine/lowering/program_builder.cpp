@@ -224,6 +224,10 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                     instruction.joined = (product && readsAny(instruction.inputs, mate->outputs))
                         || (instruction.kind == InstructionKind::Accumulate && mate->joined
                             && mate->kind == InstructionKind::Accumulate);
+                } else if (instruction.kind == InstructionKind::Cast
+                    && m_blocks[block].kind == SegmentKind::Optimizer) {
+                    // Updated weights are cast together, as in one multi-tensor copy.
+                    instruction.joined = mate && last == mate && mate->kind == InstructionKind::Cast;
                 }
                 mate = last = &instruction;
             }
