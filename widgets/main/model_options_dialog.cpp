@@ -41,7 +41,7 @@ ModelOptionsDialog::ModelOptionsDialog(const ModelOptions &options, QWidget *par
     form->addRow(m_training);
     for (const auto &[text, widget] :
         {std::pair<QString, QWidget *>{tr("&Optimizer"), m_optimizer}, {tr("&Learning rate"), m_learningRate},
-            {tr("&Weight decay"), m_weightDecay}, {tr("&Capacity"), m_capacity}}) {
+            {tr("&Weight decay"), m_weightDecay}, {tr("Capacit&y"), m_capacity}}) {
         form->addRow(text, widget);
         widget->setAccessibleName(QString(text).remove(QLatin1Char('&')));
     }

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 
 namespace planloom {
 namespace {
@@ -186,6 +187,61 @@ TEST(MixtureRoom, IsOfEverySampleAndWhatWasAskedFor)
     const auto unknown = importModelFile(kMixtures / "loop.pt2", one);
     ASSERT_FALSE(unknown);
     EXPECT_EQ(unknown.error().where, "--capacity");
+}
+
+/// A router of 1024 tokens in each of two samples, of which each goes to 2 of 8 experts; `mask` makes "mask"
+/// of "choice" [tokens 2], and rows are picked along dimension `axis` of it.
+std::int64_t roomOfExpert(const std::function<void(OnnxFile &)> &mask, std::int64_t axis)
+{
+    OnnxFile file;
+    file.input("x", {2, 1024, 8}).list("flat", {2048, 8}).list("k", {2});
+    file.node("Reshape", {"x", "flat"}, {"tokens"});
+    file.node("TopK", {"tokens", "k"}, {"best", "choice"});
+    mask(file);
+    file.node("NonZero", {"mask"}, {"places"}, "choose");
+    *file.graph().add_initializer() = OnnxFile::integers("axis", {}, {axis});
+    file.node("Gather", {"places", "axis"}, {"token"}).set("axis", 0);
+    file.node("Gather", {"tokens", "token"}, {"rows"}).set("axis", 0);
+    file.node("ReduceSum", {"rows"}, {"y"}).set("keepdims", 0);
+    file.output("y");
+    const auto graph = importOnnxBytes(file.bytes(), {});
+    EXPECT_TRUE(graph) << describe(graph.error());
+    const Operator *found = graph ? firstOf(*graph, OperatorKind::NonZero) : nullptr;
+    EXPECT_TRUE(found != nullptr && found->attributes.integer("groups") == 2);
+    return found == nullptr ? 0 : found->attributes.integer("capacity") / 2;
+}
+
+TEST(MixtureRoom, IsTheExpectedLoadOfWhatRoutersChoose)
+{
+    const auto oneHot = [](OnnxFile &file) {
+        *file.graph().add_initializer() = OnnxFile::integers("depth", {}, {8});
+        *file.graph().add_initializer() = OnnxFile::integers("expert", {}, {3});
+        file.list("values", {0, 1});
+        file.node("OneHot", {"choice", "depth", "values"}, {"all"});
+        file.node("Transpose", {"all"}, {"turned"}).set("perm", std::vector<std::int64_t>{2, 1, 0});
+        file.node("Gather", {"turned", "expert"}, {"mask"}).set("axis", 0);
+    };
+    const auto equal = [](OnnxFile &file) {
+        *file.graph().add_initializer() = OnnxFile::integers("expert", {}, {3});
+        file.node("Equal", {"choice", "expert"}, {"mask"});
+    };
+    const auto any = [](OnnxFile &file) {
+        *file.graph().add_initializer() = OnnxFile::integers("expert", {}, {3});
+        *file.graph().add_initializer() = OnnxFile::integers("none", {}, {0});
+        file.node("Equal", {"choice", "expert"}, {"hit"});
+        file.node("Cast", {"hit"}, {"ones"}).set("to", OnnxFile::kInt64);
+        file.list("last", {1});
+        file.node("ReduceSum", {"ones", "last"}, {"count"}).set("keepdims", 0);
+        file.node("Greater", {"count", "none"}, {"mask"});
+    };
+    EXPECT_EQ(roomOfExpert(oneHot, 1), 256);
+    EXPECT_EQ(roomOfExpert(equal, 0), 256);
+    EXPECT_EQ(roomOfExpert(any, 0), 256);
+    const auto unknown = [](OnnxFile &file) {
+        *file.graph().add_initializer() = OnnxFile::floats("least", {}, {0.5F});
+        file.node("Greater", {"best", "least"}, {"mask"});
+    };
+    EXPECT_EQ(roomOfExpert(unknown, 0), 2048);
 }
 
 TEST(MixtureRoom, IsReadAndWritten)
