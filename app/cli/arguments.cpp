@@ -116,13 +116,18 @@ const std::vector<VerbSpec> &verbs()
         {"operators", "FILE",
             "operator file that says what operators are (may be repeated; MODEL.ops beside the model is read "
             "anyway)"},
+        {"capacity", "[NAME=]ROOM",
+            "room in every sample for what data choose, as the tokens of an expert: 1.25x (of the expected "
+            "load), 128, all; NAME: of one operator (may be repeated; default: 1x)"},
         {"loss", "NAME", "the output to train on (default: the scalar output \"loss\")"}, kJson, kHelp};
     static const std::vector<OptionSpec> kPlan{
         {"cluster", "C",
             "profile with a size (dgx-h100:8, cpu:4) or a JSON file (default: cpu with --devices)"},
         {"devices", "N", "number of devices (default: the cluster's)"},
         {"gallery", "NAME[:KEY=VALUE,...]",
-            "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, pipeline, pipedream, "
+            "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, expert-parallel, "
+            "pipeline, "
+            "pipedream, "
             "pipedream-2bw, "
             "bidirectional, zero1, zero2, "
             "zero3, 3d, "

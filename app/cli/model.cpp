@@ -42,6 +42,12 @@ Result<ModelSource> modelSource(const Arguments &arguments, const std::string &m
         const auto absolute = std::filesystem::absolute(file, failure);
         options.operatorFiles.insert(failure ? file : absolute.lexically_normal().string());
     }
+    for (const std::string &capacity : arguments.texts("capacity")) {
+        const std::size_t equals = capacity.rfind('=');
+        const std::string name = equals == std::string::npos ? "*" : capacity.substr(0, equals);
+        TRY(options.capacities[name],
+            capacityNamed(equals == std::string::npos ? capacity : capacity.substr(equals + 1)));
+    }
     options.inference = arguments.has("inference");
     TRY(options.optimizer, optimizerNamed(arguments.text("optimizer", nameOf(options.optimizer))));
     TRY(options.learningRate, arguments.real("learning-rate", options.learningRate));

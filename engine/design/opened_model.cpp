@@ -33,6 +33,7 @@ Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
     options.lossOutput = source.options.lossOutput;
     options.dimensions = source.options.dimensions;
     options.storedAs = source.options.storedAs;
+    options.capacities = source.options.capacities;
     options.stop = stop;
     const std::filesystem::path path(source.source);
     const auto &named = source.options.operatorFiles;

@@ -564,6 +564,7 @@ Result<Graph> Importer::run()
     TRY_VOID(addInitializers(rules));
     TRY_VOID(importNodes(m_model.graph));
     TRY(auto outputs, collectOutputs());
+    TRY_VOID(m_builder.checkChosenOutputs(outputs));
     addNotes();
     Graph graph = m_builder.take(std::move(outputs));
     graph.name = m_model.graph.name;

@@ -1,12 +1,14 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/frontend/capacity.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/operator_definition.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,6 +31,9 @@ struct ImportOptions {
     /// What operator files say: before what Planloom knows of operators of these names, and before functions
     /// of the model. May be null.
     std::shared_ptr<const OperatorDefinitions> operators{};
+    /// Room for what data choose (`--capacity`), by the name of the operator that finds it; "*" is that of
+    /// all others.
+    std::map<std::string, Capacity, std::less<>> capacities{};
     bool fuse = true; ///< Join exported patterns into operators an expert knows.
     std::optional<double> dropoutRatio{}; ///< Replaces the ratio of every Dropout that trains, in [0, 1).
     std::size_t mostFileBytes = std::size_t{1}

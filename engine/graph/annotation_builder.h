@@ -116,6 +116,8 @@ std::string annotatePooling(const AnnotateCall &call, AnnotationBuilder &builder
 std::string annotateAttention(const AnnotateCall &call, AnnotationBuilder &builder);
 std::string annotateRecurrent(const AnnotateCall &call, AnnotationBuilder &builder);
 
+/// NonZero, and Gather, GatherND and ScatterND with groups of places.
+std::string annotatePlaces(const AnnotateCall &call, AnnotationBuilder &builder);
 std::string annotateReshape(const AnnotateCall &call, AnnotationBuilder &builder);
 /// Transpose to Fill, but for Reshape.
 std::string annotateMoving(const AnnotateCall &call, AnnotationBuilder &builder);

@@ -30,6 +30,7 @@ const KernelTable &kernelTable()
         addMovementKernels(made);
         addGatherKernels(made);
         addScatterKernels(made);
+        addPlacesKernels(made);
         addSequenceKernels(made);
         addGenerateKernels(made);
         addResizeKernels(made);

@@ -34,6 +34,7 @@ struct KernelCall {
     std::uint64_t seed = 0; ///< Of the run; mixed with a Dropout's own.
     std::int64_t step = 1; ///< 1-based training step, for bias correction.
     const OperatorLibraries *libraries = nullptr; ///< What computes operators of files; may be null.
+    std::int64_t *dropped = nullptr; ///< If set, a NonZero adds what it had no room for (places.h).
 };
 
 /// Runs `call` on the calling thread and no other (oneDNN is held to one thread).

@@ -45,6 +45,7 @@ void addReduceKernels(KernelTable &table); ///< reduce.cpp
 void addMovementKernels(KernelTable &table); ///< movement.cpp
 void addGatherKernels(KernelTable &table); ///< gather.cpp
 void addScatterKernels(KernelTable &table); ///< scatter.cpp
+void addPlacesKernels(KernelTable &table); ///< places.cpp: NonZero
 void addSequenceKernels(KernelTable &table); ///< sequence.cpp: along one axis: ArgMax, TopK, CumSum, ...
 void addGenerateKernels(KernelTable &table); ///< generate.cpp: OneHot, Range, Fill, EyeLike, Trilu
 void addResizeKernels(KernelTable &table); ///< resize.cpp

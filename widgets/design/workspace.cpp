@@ -94,6 +94,7 @@ void Workspace::openModel(const ModelSource &source, bool keepRows)
             wanted.options.dimensions = given.dimensions;
             wanted.options.storedAs = given.storedAs;
             wanted.options.operatorFiles = given.operatorFiles;
+            wanted.options.capacities = given.capacities;
             wanted.options.lossOutput = given.lossOutput;
         }
     }

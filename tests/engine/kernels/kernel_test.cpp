@@ -1,6 +1,7 @@
 // What kernels do with particular values, and how they refuse others.
 
 #include "engine/check/part_runner.h"
+#include "engine/graph/places.h"
 #include "engine/kernels/kernel.h"
 
 #include <gtest/gtest.h>
@@ -297,6 +298,51 @@ TEST(TopK, OrdersEqualElementsByIndex)
     EXPECT_EQ(run(with(with(example(ArgMax, {floats({3, 5, 5})}), "axis", std::int64_t{0}),
                   "select_last_index", std::int64_t{1})),
         (Numbers{2}));
+}
+
+TEST(NonZero, FillsEachGroupByItselfAndLeavesOutWhatHasNoRoom)
+{
+    const double none = static_cast<double>(kNoPlace);
+    Example places = with(with(with(with(example(OperatorKind::NonZero,
+                                             {given(DataType::Bool, {9}, {1, 0, 1, 0, 0, 0, 1, 1, 1})}),
+                                        "kept", std::int64_t{0}),
+                                   "group_axis", std::int64_t{0}),
+                              "groups", std::int64_t{3}),
+        "capacity", std::int64_t{6});
+    EXPECT_EQ(run(places), (Numbers{0, 2, none, none, 6, 7}));
+
+    const auto graph = graphOf(places);
+    ASSERT_TRUE(graph) << describe(graph.error());
+    std::vector<std::uint8_t> mask{1, 0, 1, 0, 0, 0, 1, 1, 1};
+    std::vector<std::int64_t> found(6);
+    std::int64_t dropped = 5;
+    KernelCall call;
+    call.op = &graph->operators[0];
+    call.inputs = {{reinterpret_cast<std::byte *>(mask.data()), DataType::Bool, {9}, wholeMask({9}), {9}}};
+    call.outputs = {
+        {reinterpret_cast<std::byte *>(found.data()), DataType::Int64, {1, 6}, wholeMask({1, 6}), {1, 6}}};
+    for (const Dimension &dimension : call.op->annotation.dimensions)
+        call.ranges.push_back({0, dimension.size});
+    call.dropped = &dropped;
+    ASSERT_TRUE(runKernel(call));
+    EXPECT_EQ(dropped, 6);
+}
+
+TEST(Gather, PicksOnesWhereThereIsNoPlaceAndRefusesWrongOnes)
+{
+    const double none = static_cast<double>(kNoPlace);
+    const auto picks = [&](Numbers places) {
+        return with(
+            with(with(example(OperatorKind::Gather, {floats({1, 2, 3, 4}), integers(std::move(places))}),
+                     "axis", std::int64_t{0}),
+                "groups", std::int64_t{2}),
+            "grouped", std::int64_t{0});
+    };
+    EXPECT_EQ(run(picks({1, none, 3, -1})), (Numbers{2, 1, 4, 4}));
+    // Indices of several dimensions make one, i 7 + j: no place stays none.
+    EXPECT_EQ(run(picks({0, none * 7 + none, 2, none / 2})), (Numbers{1, 1, 3, 1}));
+    EXPECT_FALSE(outputOf(picks({0, 4, 2, 2}), 0));
+    EXPECT_FALSE(outputOf(picks({0, -5, 2, 2}), 0));
 }
 
 TEST(Where, SelectsIntegersToo)
