@@ -32,8 +32,11 @@ std::int32_t AnnotationBuilder::add(std::string name, std::int64_t size, Dimensi
 
 std::int32_t AnnotationBuilder::fresh(std::int64_t size, DimensionMark mark)
 {
-    if (size <= 1)
-        return literal(size);
+    return size <= 1 ? literal(size) : add(freeName(), size, mark);
+}
+
+std::string AnnotationBuilder::freeName()
+{
     for (;;) {
         std::string name(1, static_cast<char>('a' + m_nextLetter % 26));
         const bool reserved = m_nextLetter < 26 && m_reserved.find(name[0]) != std::string_view::npos;
@@ -41,8 +44,18 @@ std::int32_t AnnotationBuilder::fresh(std::int64_t size, DimensionMark mark)
             name += std::to_string(m_nextLetter / 26);
         ++m_nextLetter;
         if (!reserved && !nameUsed(name))
-            return add(std::move(name), size, mark);
+            return name;
     }
+}
+
+AnnotationBuilder::WindowTerms AnnotationBuilder::windows(
+    std::string_view name, std::int64_t count, Window window)
+{
+    if (count < 2 || !isSane(window, count))
+        return {Term{{literal(window.extent)}}, Term{{literal(count)}}};
+    window.dimension = name.empty() ? fresh(count) : named(name, count);
+    m_annotation.windows.push_back(window);
+    return {Term{{window.dimension}, WindowReach::Windows}, Term{{window.dimension}}};
 }
 
 std::int32_t AnnotationBuilder::named(std::string_view name, std::int64_t size, DimensionMark mark)
@@ -152,6 +165,10 @@ Annotation AnnotationBuilder::finish(const AnnotateCall &call, std::string &prob
     std::vector<std::int32_t> position(m_annotation.dimensions.size(), -1);
     std::vector<Dimension> ordered;
     ordered.reserve(position.size());
+    const auto extentOf = [this](std::int32_t identifier) {
+        const Window *window = findWindow(m_annotation, identifier);
+        return window ? window->extent : 0;
+    };
     const auto adopt = [&](TensorTerms &tensor, const Shape &shape, const char *side, std::size_t slot) {
         if (tensor.opaque)
             return;
@@ -160,8 +177,10 @@ Annotation AnnotationBuilder::finish(const AnnotateCall &call, std::string &prob
             std::int64_t product = 1;
             for (std::int32_t &factor : tensor.terms[i].factors) {
                 const auto index = static_cast<std::size_t>(factor);
-                fits =
-                    !__builtin_mul_overflow(product, m_annotation.dimensions[index].size, &product) && fits;
+                std::int64_t size = m_annotation.dimensions[index].size;
+                if (tensor.terms[i].reach != WindowReach::Own && tensor.terms[i].reach != WindowReach::Met)
+                    size = extentOf(factor);
+                fits = !__builtin_mul_overflow(product, size, &product) && fits;
                 if (position[index] < 0) {
                     position[index] = static_cast<std::int32_t>(ordered.size());
                     ordered.push_back(std::move(m_annotation.dimensions[index]));
@@ -181,6 +200,10 @@ Annotation AnnotationBuilder::finish(const AnnotateCall &call, std::string &prob
     for (std::size_t slot = 0; slot < m_annotation.outputs.size(); ++slot)
         adopt(m_annotation.outputs[slot], call.out(slot), "output", slot);
     m_annotation.dimensions = std::move(ordered);
+    for (Window &window : m_annotation.windows)
+        window.dimension = position[static_cast<std::size_t>(window.dimension)];
+    std::sort(m_annotation.windows.begin(), m_annotation.windows.end(),
+        [](const Window &a, const Window &b) { return a.dimension < b.dimension; });
     return std::move(m_annotation);
 }
 

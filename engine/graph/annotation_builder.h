@@ -80,6 +80,13 @@ public:
     void input(std::size_t slot, std::vector<Term> terms);
     void output(std::size_t slot, const DimensionList &dimensions);
     void output(std::size_t slot, std::vector<Term> terms);
+    /// A new identifier called `name` (the next free letter, if empty) that counts `count` windows, if they
+    /// can be split; else a literal, and so are the elements.
+    struct WindowTerms {
+        Term elements{}; ///< Windows of the elements: what a part reads.
+        Term windows{};
+    };
+    WindowTerms windows(std::string_view name, std::int64_t count, Window window);
     void linear(std::vector<std::int32_t> slots) { m_annotation.linearInputs = std::move(slots); }
     /// Parts of output `slot` are combined otherwise than by summing.
     void combines(std::size_t slot, Combination combination)
@@ -98,6 +105,7 @@ public:
     Annotation finish(const AnnotateCall &call, std::string &problem);
 
 private:
+    std::string freeName();
     std::int32_t add(std::string name, std::int64_t size, DimensionMark mark);
     bool nameUsed(std::string_view name) const;
 

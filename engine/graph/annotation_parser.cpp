@@ -20,6 +20,7 @@ struct Atom {
 /// One dimension as written: an atom, or several in brackets.
 struct WrittenTerm {
     std::vector<Atom> atoms{};
+    WindowReach reach = WindowReach::Own;
     bool ellipsis = false; ///< '*', alone in its term.
     std::size_t position = 0;
 };
@@ -49,6 +50,7 @@ public:
     {
         TRY_VOID(readSide(m_inputs, true));
         TRY_VOID(readSide(m_outputs, false));
+        TRY_VOID(readWindows());
         TRY_VOID(matchCount(m_inputs, inputs.size(), "inputs"));
         TRY_VOID(matchCount(m_outputs, outputs.size(), "outputs"));
         TRY_VOID(expandSide(m_inputs, inputs));
@@ -70,12 +72,13 @@ private:
             ++m_at;
     }
 
+    bool atWindows() const { return m_at < m_text.size() && m_text[m_at] == ';'; }
     bool atArrow() const { return m_text.substr(m_at, 2) == "->"; }
 
     Result<void> readSide(std::vector<WrittenTensor> &tensors, bool isInput)
     {
         skipSpaces();
-        const auto atEnd = [&] { return isInput ? atArrow() : m_at == m_text.size(); };
+        const auto atEnd = [&] { return isInput ? atArrow() : m_at == m_text.size() || atWindows(); };
         if (!atEnd()) {
             while (true) {
                 const Combination combination = isInput ? Combination::Sum : readCombination();
@@ -123,8 +126,9 @@ private:
             return tensor;
         }
         bool ellipsis = false;
-        while (m_at < m_text.size() && m_text[m_at] != ',' && !atArrow()) {
+        while (m_at < m_text.size() && m_text[m_at] != ',' && !atArrow() && !atWindows()) {
             TRY(WrittenTerm term, readTerm());
+            TRY(term.reach, readReach());
             if (term.ellipsis && std::exchange(ellipsis, true))
                 return fail(term.position, "'*' stands twice in one tensor");
             tensor.terms.push_back(std::move(term));
@@ -168,13 +172,93 @@ private:
         return term;
     }
 
+    /// What stands in square brackets behind a dimension: what a part that has windows has of it.
+    Result<WindowReach> readReach()
+    {
+        if (m_at == m_text.size() || m_text[m_at] != '[')
+            return WindowReach::Own;
+        const std::size_t end = std::min(m_text.find(']', m_at), m_text.size());
+        const std::string_view word = m_text.substr(m_at + 1, end - std::min(m_at + 1, end));
+        for (int i = 1; i < kReachCount; ++i) {
+            if (end < m_text.size() && word == nameOf(static_cast<WindowReach>(i))) {
+                m_at = end + 1;
+                return static_cast<WindowReach>(i);
+            }
+        }
+        return fail(m_at, "expected [windows], [share], [met], [around] or [covered]");
+    }
+
+    bool skipWord(std::string_view word)
+    {
+        skipSpaces();
+        if (m_text.substr(m_at, word.size()) != word)
+            return false;
+        m_at += word.size();
+        return true;
+    }
+
+    Result<std::int64_t> readNumber()
+    {
+        skipSpaces();
+        const std::size_t start = m_at;
+        const bool negative = m_at < m_text.size() && m_text[m_at] == '-';
+        m_at += negative ? 1 : 0;
+        std::int64_t value = 0;
+        const std::size_t digits = m_at;
+        for (; m_at < m_text.size() && isDigit(m_text[m_at]); ++m_at) {
+            value = value * 10 + (m_text[m_at] - '0');
+            if (value > kFarthestWindow)
+                return fail(start, "this number is too large");
+        }
+        if (m_at == digits)
+            return fail(start, "expected a number");
+        return negative ? -value : value;
+    }
+
+    /// "; h: 3 by 2 dilated 2 at -1 of 8", for every identifier that counts windows.
+    Result<void> readWindows()
+    {
+        while (skipWord(";")) {
+            skipSpaces();
+            const std::size_t start = m_at;
+            while (m_at < m_text.size() && (isNameStart(m_text[m_at]) || isDigit(m_text[m_at])))
+                ++m_at;
+            const std::string name(m_text.substr(start, m_at - start));
+            const auto known = findDimension(m_result, name);
+            if (!known || findWindow(m_result, *known))
+                return fail(start, "expected an identifier whose windows were not described yet");
+            Window window{.dimension = *known};
+            if (!skipWord(":"))
+                return fail(m_at, "expected ':' and the size of the windows");
+            TRY(window.kernel, readNumber());
+            if (!skipWord("by"))
+                return fail(m_at, "expected 'by' and the distance of the windows");
+            TRY(window.stride, readNumber());
+            if (skipWord("dilated")) {
+                TRY(window.dilation, readNumber());
+            }
+            if (!skipWord("at"))
+                return fail(m_at, "expected 'at' and where the first window begins");
+            TRY(const std::int64_t begin, readNumber());
+            window.pad = -begin;
+            if (!skipWord("of"))
+                return fail(m_at, "expected 'of' and the number of elements");
+            TRY(window.extent, readNumber());
+            m_result.windows.push_back(window);
+        }
+        skipSpaces();
+        if (m_at != m_text.size())
+            return fail(m_at, std::string("unexpected '") + m_text[m_at] + "'");
+        return {};
+    }
+
     Result<DimensionMark> readMark()
     {
         DimensionMark mark = DimensionMark::Spatial;
         if (m_at < m_text.size() && (m_text[m_at] == '+' || m_text[m_at] == '^'))
             mark = m_text[m_at++] == '+' ? DimensionMark::Reduce : DimensionMark::Frozen;
         if (m_at < m_text.size()
-            && std::string_view(" \t\n,()-").find(m_text[m_at]) == std::string_view::npos)
+            && std::string_view(" \t\n,()-[;").find(m_text[m_at]) == std::string_view::npos)
             return fail(m_at, std::string("unexpected '") + m_text[m_at] + "'");
         return mark;
     }
@@ -322,6 +406,11 @@ private:
                 }
             }
         }
+        for (const Window &window : m_result.windows) {
+            const Dimension &counted = dimension(window.dimension);
+            if (!isSane(window, counted.size))
+                return fail(0, "the windows of '" + counted.name + "' do not fit their elements");
+        }
         return {};
     }
 
@@ -337,6 +426,16 @@ private:
 
     Result<void> bindTerm(const WrittenTerm &term, std::int64_t extent, bool &progress)
     {
+        if (term.reach != WindowReach::Own && term.reach != WindowReach::Met) {
+            const Window *window =
+                term.atoms.size() == 1 ? findWindow(m_result, term.atoms[0].dimension) : nullptr;
+            if (!window || window->extent != extent) {
+                return fail(term.position,
+                    "'" + describe(term) + "' does not count windows over " + std::to_string(extent)
+                        + " elements");
+            }
+            return {};
+        }
         std::int64_t known = 1;
         std::int32_t unknown = -1;
         int unknowns = 0;
@@ -400,6 +499,7 @@ private:
                         last = tensorNumber;
                         factors.factors.push_back(atom.dimension);
                     }
+                    factors.reach = term.reach;
                     terms.terms.push_back(std::move(factors));
                 }
                 tensors.push_back(std::move(terms));
@@ -439,6 +539,10 @@ private:
             }
         }
         annotation.dimensions = std::move(ordered);
+        for (Window &window : annotation.windows)
+            window.dimension = number[static_cast<std::size_t>(window.dimension)];
+        std::sort(annotation.windows.begin(), annotation.windows.end(),
+            [](const Window &a, const Window &b) { return a.dimension < b.dimension; });
     }
 
     std::string_view m_text;

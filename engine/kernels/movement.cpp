@@ -133,7 +133,8 @@ template<ReadPlan (*plan)(const Shape &, const Shape &)> Result<void> readBackwa
 // --- Slice
 // -----------------------------------------------------------------------------------------------------
 
-/// Copies between a slice and the place it has in the tensor it was cut from.
+/// Copies between a slice and the place it has in the tensor it was cut from; of parts of both, what they
+/// have in common.
 Result<void> copySlice(const KernelCall &call, const Buffer &whole, const Buffer &slice, bool backward)
 {
     auto starts = call.op->attributes.integers("starts");
@@ -141,26 +142,39 @@ Result<void> copySlice(const KernelCall &call, const Buffer &whole, const Buffer
     starts.resize(whole.shape.size(), 0);
     steps.resize(whole.shape.size(), 1);
     Shape strides = denseStrides(whole.shape);
+    const Shape sliceStrides = denseStrides(slice.shape);
+    Shape extents = slice.shape;
     std::int64_t first = 0;
+    std::int64_t sliceFirst = 0;
     for (std::size_t d = 0; d < strides.size(); ++d) {
-        const std::int64_t last = starts[d] + (slice.shape[d] - 1) * steps[d];
-        if (slice.shape[d] > 0
-            && (starts[d] < 0 || starts[d] >= whole.shape[d] || last < 0 || last >= whole.shape[d]))
-            return indexOutOfRange(
-                call, starts[d] < 0 || starts[d] >= whole.shape[d] ? starts[d] : last, whole.shape[d]);
-        first += starts[d] * strides[d];
+        const std::int64_t extent = wholeExtent(whole, d);
+        const std::int64_t begin = starts[d] + firstOf(slice, d) * steps[d];
+        const std::int64_t last = begin + (slice.shape[d] - 1) * steps[d];
+        if (slice.shape[d] > 0 && (begin < 0 || begin >= extent || last < 0 || last >= extent))
+            return indexOutOfRange(call, begin < 0 || begin >= extent ? begin : last, extent);
+        // The slice's elements that this part of the tensor has: only those of positive steps are cut.
+        std::int64_t skipped = 0;
+        const std::int64_t low = firstOf(whole, d);
+        if (steps[d] > 0 && begin < low)
+            skipped = (low - begin + steps[d] - 1) / steps[d];
+        std::int64_t end = slice.shape[d];
+        if (steps[d] > 0 && last >= low + whole.shape[d])
+            end -= (last - (low + whole.shape[d] - 1) + steps[d] - 1) / steps[d];
+        extents[d] = std::max<std::int64_t>(0, end - skipped);
+        first += (begin + skipped * steps[d] - low) * strides[d];
+        sliceFirst += skipped * sliceStrides[d];
         strides[d] *= steps[d];
     }
-    if (elementCount(slice) == 0)
+    if (elementCount(extents) == 0)
         return {};
     return withElement(whole.dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         if (backward)
-            copyStrided(slice.shape, elements<const T>(slice), denseStrides(slice.shape),
+            copyStrided(extents, elements<const T>(slice) + sliceFirst, sliceStrides,
                 elements<T>(whole) + first, strides);
         else
-            copyStrided(slice.shape, elements<const T>(whole) + first, strides, elements<T>(slice),
-                denseStrides(slice.shape));
+            copyStrided(extents, elements<const T>(whole) + first, strides, elements<T>(slice) + sliceFirst,
+                sliceStrides);
         return {};
     });
 }
@@ -208,11 +222,46 @@ void copyPart(const Buffer &whole, const Buffer &part, std::int64_t axis, std::i
     }
 }
 
+/// True if parts have shares of a tensor along `axis`, rather than all of it.
+bool isShareAlong(const TensorTerms &terms, std::int64_t axis)
+{
+    return static_cast<std::size_t>(axis) < terms.terms.size()
+        && terms.terms[static_cast<std::size_t>(axis)].reach == WindowReach::Share;
+}
+
+/// Copies between a tensor that was joined of several, the `range` that there is of it, and one of them, that
+/// begins at `offset` of the whole: what the parts of both have in common.
+void copyJoined(const Buffer &joined, Range range, const Buffer &one, std::int64_t axis, std::int64_t offset,
+    bool intoJoined)
+{
+    const auto d = static_cast<std::size_t>(axis);
+    const AxisView wide = axisView(joined.shape, axis);
+    const AxisView narrow = axisView(one.shape, axis);
+    const std::int64_t begin = std::max(range.begin, offset + firstOf(one, d));
+    const std::int64_t end = std::min(range.end, offset + firstOf(one, d) + one.shape[d]);
+    if (begin >= end)
+        return;
+    const std::int64_t size = sizeOf(joined.dataType);
+    const auto run = static_cast<std::size_t>((end - begin) * narrow.inner * size);
+    for (std::int64_t i = 0; i < narrow.outer; ++i) {
+        std::byte *in = joined.data + (i * wide.extent + begin - firstOf(joined, d)) * wide.inner * size;
+        std::byte *out =
+            one.data + (i * narrow.extent + begin - offset - firstOf(one, d)) * narrow.inner * size;
+        if (intoJoined)
+            std::memcpy(in, out, run);
+        else
+            std::memcpy(out, in, run);
+    }
+}
+
 /// Extent along `axis` that the annotation gives a tensor, for one that is not there to ask.
 std::int64_t annotatedExtent(const KernelCall &call, const TensorTerms &terms, std::int64_t axis)
 {
     std::int64_t extent = 1;
     if (static_cast<std::size_t>(axis) < terms.terms.size()) {
+        if (isShareAlong(terms, axis))
+            return findWindow(call.op->annotation, terms.terms[static_cast<std::size_t>(axis)].factors[0])
+                ->extent;
         for (const std::int32_t factor : terms.terms[static_cast<std::size_t>(axis)].factors)
             extent *= call.op->annotation.dimensions[static_cast<std::size_t>(factor)].size;
     }
@@ -225,16 +274,19 @@ Result<void> concatForward(const KernelCall &call)
     if (y == nullptr)
         return {};
     const std::int64_t axis = call.op->attributes.integer("axis");
+    const auto d = static_cast<std::size_t>(axis);
+    const Range made{firstOf(*y, d), firstOf(*y, d) + y->shape[d]};
     std::int64_t offset = 0;
     for (const Buffer &x : call.inputs) {
         if (x.data == nullptr || elementCount(x) == 0)
             continue;
-        copyPart(*y, x, axis, offset, true);
-        offset += x.shape[static_cast<std::size_t>(axis)];
+        copyJoined(*y, made, x, axis, offset, true);
+        offset += wholeExtent(x, d);
     }
     return {};
 }
 
+/// Of an input that the parts have whole, each makes what comes of its own places, and zeros.
 Result<void> concatBackward(const KernelCall &call)
 {
     const BackwardCall back(call);
@@ -242,15 +294,21 @@ Result<void> concatBackward(const KernelCall &call)
     if (dy == nullptr)
         return missingSlot(call, "a gradient");
     const std::int64_t axis = call.op->attributes.integer("axis");
+    const auto d = static_cast<std::size_t>(axis);
+    const Range own = ownBox(call, 0).ranges[d];
+    const Range all{firstOf(*dy, d), firstOf(*dy, d) + dy->shape[d]};
+    const auto &terms = call.op->annotation.outputs;
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < back.forwardInputs(); ++i) {
         if (const Buffer *dx = back.wanted(i)) {
-            copyPart(*dy, *dx, axis, offset, false);
-            offset += dx->shape[static_cast<std::size_t>(axis)];
+            const bool share = i < terms.size() && isShareAlong(terms[i], axis);
+            fillZero(*dx);
+            copyJoined(*dy, share ? all : own, *dx, axis, offset, false);
+            offset += wholeExtent(*dx, d);
         } else if (const Buffer *x = back.input(i)) {
-            offset += x->shape[static_cast<std::size_t>(axis)];
-        } else if (i < call.op->annotation.outputs.size()) {
-            offset += annotatedExtent(call, call.op->annotation.outputs[i], axis);
+            offset += wholeExtent(*x, d);
+        } else if (i < terms.size()) {
+            offset += annotatedExtent(call, terms[i], axis);
         }
     }
     return {};
@@ -295,16 +353,21 @@ Result<void> splitBackward(const KernelCall &call)
 // --- Pad
 // -------------------------------------------------------------------------------------------------------
 
-/// For every position along each dimension of y, the position in x that it shows, or -1 for the constant.
-std::vector<Shape> padMaps(const KernelCall &call, const Shape &x, const Shape &y)
+/// For every position along each dimension of y, the position in x that it shows, or -1 for the constant, or
+/// for what this part of x does not have.
+std::vector<Shape> padMaps(const KernelCall &call, const Buffer &xBuffer, const Buffer &yBuffer)
 {
+    Shape x;
+    for (std::size_t d = 0; d < xBuffer.shape.size(); ++d)
+        x.push_back(wholeExtent(xBuffer, d));
+    const Shape &y = yBuffer.shape;
     const auto pads = call.op->attributes.integers("pads");
     const std::string mode = call.op->attributes.text("mode", "constant");
     std::vector<Shape> maps(x.size());
     for (std::size_t d = 0; d < x.size(); ++d) {
         const std::int64_t before = d < pads.size() ? pads[d] : 0;
         for (std::int64_t i = 0; i < y[d]; ++i) {
-            std::int64_t at = i - before;
+            std::int64_t at = firstOf(yBuffer, d) + i - before;
             if (at < 0 || at >= x[d]) {
                 if (mode == "edge") {
                     at = std::clamp<std::int64_t>(at, 0, x[d] - 1);
@@ -320,7 +383,8 @@ std::vector<Shape> padMaps(const KernelCall &call, const Shape &x, const Shape &
                     at = -1;
                 }
             }
-            maps[d].push_back(at);
+            const std::int64_t own = at - firstOf(xBuffer, d);
+            maps[d].push_back(at < 0 || own < 0 || own >= xBuffer.shape[d] ? -1 : own);
         }
     }
     return maps;
@@ -360,7 +424,7 @@ Result<void> padForward(const KernelCall &call)
         return {};
     if (x == nullptr)
         return missingSlot(call, "its input");
-    const auto maps = padMaps(call, x->shape, y->shape);
+    const auto maps = padMaps(call, *x, *y);
     const Attributes &attributes = call.op->attributes;
     return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
@@ -384,7 +448,7 @@ Result<void> padBackward(const KernelCall &call)
         return {};
     if (dy == nullptr)
         return missingSlot(call, "a gradient");
-    const auto maps = padMaps(call, dx->shape, dy->shape);
+    const auto maps = padMaps(call, *dx, *dy);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);

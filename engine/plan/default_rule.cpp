@@ -28,8 +28,9 @@ std::int64_t partsAlong(const std::vector<Split> &splits, std::int32_t dimension
     return parts;
 }
 
-/// The cut of `op` that fits `split` of its leader, or nothing where it would cost communication. `taken` are
-/// the splits that rows already decided for `op`, and those decided for outer axes.
+/// The cut of `op` that fits `split` of its leader, or nothing where it would cost communication other than
+/// the borders of what windows read. `taken` are the splits that rows already decided for `op`, and those
+/// decided for outer axes.
 std::optional<Split> followed(const Graph &graph, const Leader &leader, const Operator &op,
     const Split &split, const std::vector<Split> &taken)
 {
@@ -67,8 +68,10 @@ std::optional<Split> followed(const Graph &graph, const Leader &leader, const Op
     if (split.sizes.empty())
         return size % (before * split.parts) == 0 ? std::optional(mine) : std::nullopt;
     const std::int64_t extent = graph.at(op.inputs[leader.input]).type.shape[t];
-    const std::int64_t theirs =
-        extent / producer.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size;
+    const std::int64_t led = producer.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size;
+    if (extent % led != 0 || extent % size != 0)
+        return std::nullopt;
+    const std::int64_t theirs = extent / led;
     const std::int64_t ours = extent / size;
     for (std::int64_t &part : mine.sizes) {
         if (part * theirs % ours != 0)
