@@ -119,11 +119,8 @@ const std::vector<VerbSpec> &verbs()
             "profile with a size (dgx-h100:8, cpu:4) or a JSON file (default: cpu with --devices)"},
         {"devices", "N", "number of devices (default: the cluster's)"},
         {"gallery", "NAME[:KEY=VALUE,...]",
-            "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, pipeline, pipedream, "
-            "pipedream-2bw, "
-            "bidirectional, zero1, zero2, "
-            "zero3, 3d, "
-            "single)"},
+            "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, spatial, pipeline, "
+            "pipedream, pipedream-2bw, bidirectional, zero1, zero2, zero3, 3d, single)"},
         {"table", "FILE", "constraint table, text or JSON; its rows come after the gallery's"},
         {"micro-batches", "M", "number of micro-batches (a row of its own)"},
         {"recompute", "none|selective|full",

@@ -4,6 +4,7 @@
 #include "engine/gallery/gallery_context.h"
 #include "engine/gallery/gallery_pipeline.h"
 #include "engine/gallery/gallery_rows.h"
+#include "engine/gallery/gallery_spatial.h"
 #include "engine/gallery/gallery_tensor_parallel.h"
 #include "engine/plan/complete.h"
 #include "engine/table/selector_index.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace planloom {
@@ -25,6 +27,7 @@ struct Recipe {
     std::int32_t cp = 1;
     std::int32_t pp = 1;
     std::int32_t interleave = 1; ///< Stages on each rank of the pipeline.
+    std::optional<SpatialParts> space{}; ///< Of `spatial`: nothing until it says, or the model does.
     std::int32_t zero = 0; ///< Stage.
     bool ring = true; ///< Context parallel: keys and values go round; else they are gathered.
     bool sequence = false; ///< Sequence parallel between the tensor-parallel regions.
@@ -33,6 +36,7 @@ struct Recipe {
     std::int32_t updateEvery = 0; ///< Of PipeDream-2BW; 0 chooses.
 
     bool isPipeDream() const { return name.starts_with("pipedream"); }
+    bool isSpatial() const { return name == "spatial"; }
     bool isBidirectional() const { return name == "bidirectional"; }
     /// Into how many parts every micro-batch is cut.
     std::int32_t batchParts() const { return isBidirectional() ? 2 : dp; }
@@ -64,6 +68,7 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         {"data-parallel", {"micro-batches"}},
         {"tensor-parallel", {"sequence", "micro-batches"}},
         {"context-parallel", {"ring", "micro-batches"}},
+        {"spatial", {"dp", "depth", "height", "width", "micro-batches"}},
         {"pipeline", {"stages", "interleave", "schedule", "micro-batches"}},
         {"pipedream", {"stages", "micro-batches"}},
         {"pipedream-2bw", {"stages", "micro-batches", "update-every"}},
@@ -78,9 +83,8 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
     const auto known = kParameters.find(recipe.name);
     if (known == kParameters.end()) {
         return Error{ErrorCode::NotFound, "there is no gallery plan '" + recipe.name.substr(0, 60) + "'",
-            "single, data-parallel, tensor-parallel, context-parallel, pipeline, pipedream, pipedream-2bw, "
-            "bidirectional, zero1, "
-            "zero2, zero3 or 3d",
+            "single, data-parallel, tensor-parallel, context-parallel, spatial, pipeline, pipedream, "
+            "pipedream-2bw, bidirectional, zero1, zero2, zero3 or 3d",
             "gallery"};
     }
     if (recipe.name.starts_with("zero"))
@@ -136,7 +140,13 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
             recipe.updateEvery = number;
         else if (key == "dp")
             recipe.dp = number;
-        else if (key == "tp")
+        else if (key == "depth" || key == "height" || key == "width") {
+            if (!recipe.space)
+                recipe.space.emplace();
+            (key == "depth"          ? recipe.space->depth
+                    : key == "width" ? recipe.space->width
+                                     : recipe.space->height) = number;
+        } else if (key == "tp")
             recipe.tp = number;
         else if (key == "cp")
             recipe.cp = number;
@@ -144,6 +154,15 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
             recipe.interleave = number;
         else // pp of 3d, stages of pipeline
             recipe.pp = number;
+    }
+    if (recipe.isSpatial()) {
+        const std::int64_t space = recipe.space ? recipe.space->count() : deviceCount / recipe.dp;
+        if (space < 2 || space * recipe.dp != deviceCount)
+            return wrongSpec(recipe.name + " cuts every sample in " + std::to_string(space) + " for dp="
+                    + std::to_string(recipe.dp) + ", the cluster has " + counted(deviceCount, "device"),
+                "make the product of dp, depth, height and width the number of devices, and cut in two at "
+                "least");
+        return recipe;
     }
     const std::int64_t needed = std::int64_t{recipe.dp} * recipe.tp * recipe.cp * recipe.pp;
     if (recipe.name != "single" && needed != deviceCount) {
@@ -296,6 +315,8 @@ const std::vector<GalleryEntry> &galleryEntries()
         {"context-parallel",
             "sequences cut into parts; keys and values go round the devices (ring attention)",
             {"ring=0|1", "micro-batches=N"}},
+        {"spatial", "images or volumes cut in space, with halos exchanged; times data parallel",
+            {"dp=N", "depth=N", "height=N", "width=N", "micro-batches=N"}},
         {"pipeline", "stages of consecutive layers, balanced by cost",
             {"stages=N", "interleave=N", "schedule=1f1b|gpipe|combined-1f1b|zb-h1|sequential",
                 "micro-batches=N"}},
@@ -320,7 +341,10 @@ Result<ConstraintTable> galleryTable(
 {
     if (!model || deviceCount < 1)
         return wrongSpec("a gallery plan needs a model and at least one device");
-    TRY(const Recipe recipe, readSpec(spec, deviceCount));
+    TRY(Recipe recipe, readSpec(spec, deviceCount));
+    if (recipe.isSpatial() && !recipe.space) {
+        TRY(recipe.space, outermostInSpace(model, deviceCount / recipe.dp));
+    }
     const Graph &graph = *model.graph;
     const BatchInfo &batch = *model.batch;
 
@@ -331,6 +355,10 @@ Result<ConstraintTable> galleryTable(
         if (size > 1 && !recipe.isBidirectional())
             mesh.axes.push_back({name, size});
     }
+    if (recipe.space)
+        for (const auto &[name, size] : recipe.space->axes())
+            if (size > 1)
+                mesh.axes.push_back({name, size});
     if (!mesh.axes.empty())
         table.rows.push_back(templateRow({}, std::move(mesh)));
     if (recipe.name == "single" && deviceCount > 1)
@@ -352,6 +380,8 @@ Result<ConstraintTable> galleryTable(
         TRY_VOID(appendBidirectional(model, recipe, costs, table));
     else if (recipe.pp > 1)
         TRY_VOID(appendPipeline(*model.index, recipe, costs, table));
+    if (recipe.space)
+        TRY_VOID(appendSpatial(model, deviceCount, *recipe.space, table));
     if (recipe.cp > 1)
         TRY_VOID(appendContextParallel(model, deviceCount, "cp", recipe.cp, recipe.ring, table));
     if (recipe.tp > 1)

@@ -26,9 +26,9 @@ Range within(Range range, std::int64_t extent)
 
 Range readBy(const Window &window, Range windows)
 {
-    return within({windows.begin * window.stride - window.pad,
-                      (windows.end - 1) * window.stride + (window.kernel - 1) * window.dilation + 1
-                          - window.pad},
+    return within(
+        {windows.begin * window.stride - window.pad,
+            (windows.end - 1) * window.stride + (window.kernel - 1) * window.dilation + 1 - window.pad},
         window.extent);
 }
 
@@ -83,8 +83,7 @@ Range reached(const Window &window, std::int64_t count, Range windows, WindowRea
     case WindowReach::Met:
         return metBy(window, count, windows);
     case WindowReach::Around:
-        return joined(
-            readBy(window, metBy(window, count, windows)), shareOf(window, count, windows));
+        return joined(readBy(window, metBy(window, count, windows)), shareOf(window, count, windows));
     case WindowReach::Covered:
         return joined(readBy(window, windows), shareOf(window, count, windows));
     case WindowReach::Own:

@@ -6,8 +6,8 @@
 
 namespace planloom {
 
-/// How windows lie over a longer dimension of `extent` elements, as those of a convolution or a pool: window i
-/// reads the elements i * stride - pad + t * dilation, for t below `kernel`, that are within the extent.
+/// How windows lie over a longer dimension of `extent` elements, as those of a convolution or a pool: window
+/// i reads the elements i * stride - pad + t * dilation, for t below `kernel`, that are within the extent.
 ///
 ///     pad 1   stride 2, kernel 3
 ///     .  0  1  2  3  4  5  6  7          elements
@@ -43,7 +43,8 @@ const char *nameOf(WindowReach reach); ///< "windows", "share", "met", "around",
 /// Greatest extent, kernel, stride, dilation and distance of padding that annotations may have.
 constexpr std::int64_t kFarthestWindow = std::int64_t{1} << 30;
 
-/// True if all numbers are in the range that `reached` can take, and there are at most two windows an element.
+/// True if all numbers are in the range that `reached` can take, and there are at most two windows an
+/// element.
 bool isSane(const Window &window, std::int64_t windows);
 
 /// How many windows a part must have for its share to have an element.

@@ -237,7 +237,8 @@ TEST(WindowParts, ReadTheHaloOfTheirWindowsAndNoMore)
     EXPECT_EQ(reached(strided, 4, {2, 4}, WindowReach::Windows), (Range{3, 8}));
     EXPECT_EQ(reached(strided, 4, {0, 2}, WindowReach::Windows), (Range{0, 4}));
     EXPECT_EQ(reached(strided, 4, {0, 2}, WindowReach::Met), (Range{0, 3}));
-    EXPECT_EQ(reached(strided, 4, {0, 4}, WindowReach::Windows), (Range{0, 8})) << "all of it for all windows";
+    EXPECT_EQ(reached(strided, 4, {0, 4}, WindowReach::Windows), (Range{0, 8}))
+        << "all of it for all windows";
 }
 
 TEST(WindowParts, AreNoMicroBatchesSlicesOrLanes)
