@@ -28,7 +28,8 @@ struct SpatialParts {
 Result<SpatialParts> outermostInSpace(const Model &model, std::int32_t parts);
 
 /// Appends to `table` (which has the mesh) the rows of spatial parallelism: all that has a depth, height or
-/// width which its parts divide is split along it, so that devices exchange halos; what comes behind is whole.
+/// width which its parts divide is split along it, so that devices exchange halos; what comes behind is
+/// whole.
 /// @return InvalidInput if nothing has such a dimension
 Result<void> appendSpatial(
     const Model &model, std::int32_t deviceCount, const SpatialParts &parts, ConstraintTable &table);

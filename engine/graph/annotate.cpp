@@ -316,17 +316,31 @@ std::string annotateChannelNorm(const AnnotateCall &call, AnnotationBuilder &bui
         return std::string(nameOf(call.kind)) + " needs an input of at least two dimensions";
     const bool statistic = call.kind == BatchMean || call.kind == BatchVariance;
     const auto spatial = DimensionMark::Spatial;
-    const DimensionList x = channelDimensions(builder, call.in(0), statistic ? kReduce : spatial,
+    const std::int64_t groups = call.kind == InstanceNorm ? 0 : call.attributes.integer("groups");
+    DimensionList x = channelDimensions(builder, call.in(0), statistic && groups == 0 ? kReduce : spatial,
         call.kind == LocalResponseNorm ? kFrozen : spatial,
         statistic                       ? kReduce
             : call.kind == InstanceNorm ? kFrozen
                                         : spatial);
-    builder.input(0, x);
-    for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
-        if (call.has(slot))
-            builder.input(slot, DimensionList{x[1]});
+    std::vector<Term> terms;
+    for (const std::int32_t dimension : x)
+        terms.push_back(Term{{dimension}});
+    Term channels = terms[1];
+    std::vector<Term> statistics{channels};
+    if (groups > 0) { // each of its own channels
+        const std::int32_t group = builder.named("g", groups);
+        const std::int64_t each = call.in(0)[1] / groups;
+        channels = builder.compound({group, builder.named("k", each, kFrozen)});
+        terms[1] = channels;
+        statistics = {terms[0], Term{{group}}};
     }
-    builder.output(0, statistic ? DimensionList{x[1]} : x);
+    builder.input(0, terms);
+    for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
+        const bool ofStatistics = call.kind != InstanceNorm && call.kind != LocalResponseNorm && slot <= 2;
+        if (call.has(slot))
+            builder.input(slot, ofStatistics ? statistics : std::vector<Term>{channels});
+    }
+    builder.output(0, statistic ? statistics : terms);
     if (call.kind == BatchMean)
         builder.linear({0});
     return {};
@@ -568,7 +582,7 @@ std::string_view reservedLetters(OperatorKind kind)
     case BatchNormalize:
     case InstanceNorm:
     case LocalResponseNorm:
-        return "nchwdl";
+        return "nchwdlgk";
     case CrossEntropy:
     case NegativeLogLikelihood:
     case ClassStatistics:

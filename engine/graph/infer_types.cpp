@@ -483,12 +483,20 @@ TypesOutcome inferNormalization(const InferCall &call)
     }
     if (x.size() < 2)
         return call.misfit(0, "at least two dimensions");
+    const bool batch = call.kind == BatchMean || call.kind == BatchVariance || call.kind == BatchNormalize;
+    const std::int64_t groups = batch ? call.attributes.integer("groups") : 0;
+    if (groups < 0 || (groups > 0 && x[1] % groups != 0))
+        return call.badAttribute("groups", "a divisor of the channels, found " + std::to_string(groups));
+    const Shape statistics = groups > 0 ? Shape{x[0], groups} : Shape{x[1]};
     for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
-        if (call.has(slot) && call.in(slot) != Shape{x[1]})
-            return call.misfit(slot, "one element per channel, " + toString(Shape{x[1]}));
+        const bool ofGroups = groups > 0 && slot <= 2;
+        if (call.has(slot) && call.in(slot) != (ofGroups ? statistics : Shape{x[1]}))
+            return call.misfit(slot,
+                ofGroups ? "one element per sample and group, " + toString(statistics)
+                         : "one element per channel, " + toString(Shape{x[1]}));
     }
     const bool statistic = call.kind == BatchMean || call.kind == BatchVariance;
-    return one(call.type(0).dataType, statistic ? Shape{x[1]} : x);
+    return one(call.type(0).dataType, statistic ? statistics : x);
 }
 
 TypesOutcome inferLoss(const InferCall &call)

@@ -28,6 +28,44 @@ std::int64_t partsAlong(const std::vector<Split> &splits, std::int32_t dimension
     return parts;
 }
 
+/// Where the parts of `split`, of an identifier of `led` elements, end along the dimension of `extent` that
+/// it cuts.
+std::vector<std::int64_t> endsOf(const Split &split, std::int64_t led, std::int64_t extent)
+{
+    std::vector<std::int64_t> ends;
+    std::int64_t end = 0;
+    for (std::int32_t part = 0; part < split.parts; ++part) {
+        end = split.sizes.empty() ? led * (part + 1) / split.parts
+                                  : end + split.sizes[static_cast<std::size_t>(part)];
+        ends.push_back(end * extent / led);
+    }
+    return ends;
+}
+
+/// The cut of an identifier that counts windows over a dimension whose parts end at `ends`: a window is of
+/// the part that its middle is in. Nothing where a part would have too few.
+std::optional<Split> alongWindows(Split split, const Window &window, std::int64_t count, WindowReach reach,
+    const std::vector<std::int64_t> &ends)
+{
+    split.sizes.clear();
+    std::int64_t begin = 0;
+    for (const std::int64_t end : ends) {
+        const std::int64_t middle = end + window.pad - (window.kernel - 1) * window.dilation / 2;
+        const std::int64_t before = reach == WindowReach::Met ? end
+            : middle <= 0                                     ? 0
+                                                              : (middle + window.stride - 1) / window.stride;
+        const std::int64_t last = &end == &ends.back() ? count : std::min(before, count);
+        if (last - begin < fewestWindows(window, count))
+            return std::nullopt;
+        split.sizes.push_back(last - begin);
+        begin = last;
+    }
+    if (std::all_of(split.sizes.begin(), split.sizes.end(),
+            [&](std::int64_t size) { return size == split.sizes.front(); }))
+        split.sizes.clear();
+    return split;
+}
+
 /// The cut of `op` that fits `split` of its leader, or nothing where it would cost communication other than
 /// the borders of what windows read. `taken` are the splits that rows already decided for `op`, and those
 /// decided for outer axes.
@@ -65,11 +103,13 @@ std::optional<Split> followed(const Graph &graph, const Leader &leader, const Op
     mine.dimension = *factor;
     if (before == 0 || (!split.sizes.empty() && before != 1))
         return std::nullopt;
-    if (split.sizes.empty())
-        return size % (before * split.parts) == 0 ? std::optional(mine) : std::nullopt;
+    if (split.sizes.empty() && size % (before * split.parts) == 0)
+        return mine;
     const std::int64_t extent = graph.at(op.inputs[leader.input]).type.shape[t];
     const std::int64_t led = producer.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size;
-    if (extent % led != 0 || extent % size != 0)
+    if (const Window *window = findWindow(op.annotation, *factor); window && before == 1)
+        return alongWindows(mine, *window, size, in.terms[t].reach, endsOf(split, led, extent));
+    if (split.sizes.empty() || extent % led != 0 || extent % size != 0)
         return std::nullopt;
     const std::int64_t theirs = extent / led;
     const std::int64_t ours = extent / size;

@@ -15,7 +15,8 @@ constexpr const char *kUnet = "zoo:unet3d?levels=3&width=2&volume=8&channels=2&c
 constexpr const char *kCosmoFlow = "zoo:cosmoflow?stages=2&width=2&volume=8&channels=2&head=8&batch=2";
 constexpr const char *kResNet = "zoo:resnet?depth=18&width=2&image=64&classes=5&batch=2";
 constexpr const char *kBottlenecks = "zoo:resnet?depth=50&width=2&image=64&classes=5&batch=2";
-constexpr const char *kSwin = "zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=1";
+constexpr const char *kSwin =
+    "zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=1";
 
 struct SpatialRun {
     const char *model;
@@ -63,8 +64,8 @@ TEST_P(SpatialRuns, AreLikeTheModelOnOneDevice)
     ASSERT_TRUE(plan) << describe(plan.error());
     const bool rolls = std::string(given.model).find("swin") != std::string::npos;
     EXPECT_GT(cutAlongWindows(*plan, rolls ? OperatorKind::Concat : OperatorKind::Conv), 0);
-    expectLikeTheModel(graph, *plan,
-        plan->microBatches > 1 ? "micro-batches " + std::to_string(plan->microBatches) : "");
+    expectLikeTheModel(
+        graph, *plan, plan->microBatches > 1 ? "micro-batches " + std::to_string(plan->microBatches) : "");
 }
 
 const SpatialRun kSpatialRuns[] = {{kUnet, "spatial", 2}, {kUnet, "spatial", 4},
@@ -83,8 +84,10 @@ TEST(SpatialRows, MayBeUnevenAndOfSomeOperators)
     for (const char *rows : {"split name:conv1 : h into 13,19\nplace all : devices 0,1",
              "split name:layer1.0.conv1 : h into 1,15\nplace all : devices 0,1",
              "split kind:Conv : w by 2\nplace all : devices 0,1",
-             "split kind:MaxPool : h into 5,11\nsplit name:layer2.0.conv1 : w into 2,6\nplace all : devices 0,1",
-             "coshard kind:Conv : h by 2", "split layer2.0 : height by 2\nplace layer2.0 : devices 0,1"}) {
+             "split kind:MaxPool : h into 5,11\nsplit name:layer2.0.conv1 : w into 2,6\nplace all : devices "
+             "0,1",
+             "coshard kind:Conv : h by 2",
+             "split in:layer2.0 : height by 2\nplace in:layer2.0 : devices 0,1"}) {
         SCOPED_TRACE(rows);
         const auto plan = loweredRows(graph, rows, 2);
         ASSERT_TRUE(plan) << describe(plan.error());
