@@ -84,6 +84,10 @@ public:
     {
         const std::int32_t device = entry.holding.device.index;
         const auto place = static_cast<std::int32_t>(m_entries.size());
+        if (m_entries.capacity() == 0) { // most tensors lie on a few devices
+            m_entries.reserve(kFew);
+            m_lists.reserve(kFew);
+        }
         m_entries.push_back({std::move(entry), -1});
         const auto list = lowerBound(device);
         if (list == m_lists.end() || list->device != device) {
@@ -122,6 +126,8 @@ public:
     }
 
 private:
+    static constexpr std::size_t kFew = 8;
+
     struct List {
         std::int32_t device = 0;
         std::int32_t first = -1;

@@ -210,6 +210,7 @@ Result<void> Lowering::emitBlock(std::int32_t block)
     findGatherGroups(block);
     TRY_VOID(scheduleGathers(block));
     const auto &sequence = m_sequence[static_cast<std::size_t>(block)];
+    reserveRoom(block, sequence);
     for (std::size_t place = 0; place < sequence.size();) {
         if (m_stop.stop_requested())
             return cancelled("lowering was stopped");
@@ -258,12 +259,42 @@ void Lowering::addSliceOrder(MaterializedPlan &materialized) const
     }
 }
 
+/// Lists of a program are long, and copying them whenever they outgrow their room takes longer than counting
+/// what will be in them: what operators make, and about as much for what is brought to them.
+void Lowering::reserveRoom()
+{
+    const auto devices = static_cast<std::size_t>(m_plan.deviceCount);
+    std::vector<std::size_t> buffers(devices, 0), setup(devices, 0);
+    for (const auto &boxes : m_persistentBoxes)
+        for (const Persistent &box : boxes)
+            ++setup[static_cast<std::size_t>(box.device.index)];
+    for (const auto &parts : m_transformed.operators)
+        for (const TransformedPart &part : parts)
+            buffers[static_cast<std::size_t>(part.device.index)] += part.outputs.size();
+    for (std::size_t d = 0; d < devices; ++d)
+        m_builder.reserve(
+            DeviceId{static_cast<std::int32_t>(d)}, setup[d] + buffers[d] + buffers[d] / 4, setup[d]);
+}
+
+/// The same for what a block is to run.
+void Lowering::reserveRoom(std::int32_t block, const std::vector<OperatorId> &operators)
+{
+    std::vector<std::size_t> runs(static_cast<std::size_t>(m_plan.deviceCount), 0); // by device
+    for (const OperatorId id : operators)
+        for (const TransformedPart &part : m_transformed.operators[static_cast<std::size_t>(id.index)])
+            ++runs[static_cast<std::size_t>(part.device.index)];
+    for (std::size_t d = 0; d < runs.size(); ++d)
+        if (runs[d] > 0)
+            m_builder.reserve(DeviceId{static_cast<std::int32_t>(d)}, block, runs[d] + runs[d] / 2);
+}
+
 Result<MaterializedPlan> Lowering::run()
 {
     makeBlocks();
     findTurns();
     TRY_VOID(assignBlocks());
     collectPersistentBoxes();
+    reserveRoom();
     estimateBlocks();
 
     findSharded();
@@ -282,7 +313,13 @@ Result<MaterializedPlan> Lowering::run()
                 TRY_VOID(emitBlock((*pass)[s][i]));
     fillBuckets();
     reduceAccumulators();
-    for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer.back())]) {
+    const auto &updates = m_sequence[static_cast<std::size_t>(m_optimizer.back())];
+    std::map<std::int32_t, std::vector<OperatorId>> updatesOf; // by block
+    for (const OperatorId id : updates)
+        updatesOf[optimizerBlockOf(m_graph.at(id))].push_back(id);
+    for (const auto &[block, operators] : updatesOf)
+        reserveRoom(block, operators);
+    for (const OperatorId id : updates) {
         if (m_stop.stop_requested())
             return cancelled("lowering was stopped");
         TRY_VOID(emitOptimizer(id));

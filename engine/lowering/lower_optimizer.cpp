@@ -4,6 +4,27 @@
 
 namespace planloom {
 
+namespace {
+
+/// A device on which two parts update the same box; invalid if there is none.
+DeviceId updatedTwice(const std::vector<TransformedPart> &parts)
+{
+    std::vector<const TransformedPart *> sorted;
+    sorted.reserve(parts.size());
+    for (const TransformedPart &part : parts)
+        sorted.push_back(&part);
+    const auto key = [](const TransformedPart *part) {
+        return std::tie(part->device, part->inputs[0].index);
+    };
+    std::sort(sorted.begin(), sorted.end(),
+        [&](const TransformedPart *a, const TransformedPart *b) { return key(a) < key(b); });
+    const auto twice = std::adjacent_find(sorted.begin(), sorted.end(),
+        [&](const TransformedPart *a, const TransformedPart *b) { return key(a) == key(b); });
+    return twice == sorted.end() ? DeviceId{} : (*twice)->device;
+}
+
+} // namespace
+
 /// Weights that one stage alone trains are updated by it; the others when all is done.
 std::int32_t Lowering::optimizerBlockOf(const Operator &op) const
 {
@@ -104,17 +125,16 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
     const Operator &op = m_graph.at(id);
     const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
     const std::int32_t block = optimizerBlockOf(op);
-    std::set<std::pair<DeviceId, IndexMask>> updated;
-    for (const TransformedPart &part : parts)
-        if (!updated.emplace(part.device, part.inputs[0].index).second)
-            return Error{ErrorCode::InvalidInput,
-                "operator '" + op.name + "' would update the same weight twice on device "
-                    + std::to_string(part.device.index),
-                "place its replicas on different devices", "operator:" + op.name};
+    if (const auto twice = updatedTwice(parts); twice)
+        return Error{ErrorCode::InvalidInput,
+            "operator '" + op.name + "' would update the same weight twice on device "
+                + std::to_string(twice.index),
+            "place its replicas on different devices", "operator:" + op.name};
 
     TRY(const auto inputs, optimizerInputs(id, block));
     const auto shard = unitShardOf(id);
-    std::set<std::pair<DeviceId, std::int32_t>> inPlace;
+    std::vector<std::pair<DeviceId, std::int32_t>> inPlace;
+    std::vector<std::vector<Holding>> made(op.outputs.size()); // by slot
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const TransformedPart &part = parts[p];
         Instruction kernel{.kind = InstructionKind::Kernel,
@@ -130,7 +150,7 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
             const std::int32_t old = inputs[p][slot == 0 ? 0 : slot + 1];
             std::int32_t buffer = old;
             if (m_builder.buffer(part.device, old).persistent) {
-                inPlace.insert({part.device, old});
+                inPlace.emplace_back(part.device, old);
                 buffer = oldestVersion(part.device, old);
             } else {
                 BufferInfo info{.tensor = op.outputs[slot],
@@ -149,25 +169,29 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             if (outputs[slot] < 0)
                 continue;
-            Holding made{part.device, part.outputs[slot].index, {}, outputs[slot]};
+            Holding own{part.device, part.outputs[slot].index, {}, outputs[slot]};
             if (slot == 0 && shardedWeight(op.inputs[0], 3))
                 castShards(op.inputs[0], part.device, block, id, outputs[0]);
             else if (!shard)
-                m_materializer.made(op.outputs[slot], block, std::move(made), parts.size());
+                made[slot].push_back(std::move(own));
             else if (slot == 0) // each unit keeps its own share of the states, in place
-                gatherAcrossUnits(id, block, made, *shard);
+                gatherAcrossUnits(id, block, own, *shard);
         }
     }
+    std::sort(inPlace.begin(), inPlace.end());
     // Everywhere the old value is held, the new one must arrive.
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
         if (!op.outputs[slot] || (shard && slot > 0) || (slot == 0 && shardedWeight(op.inputs[0], 3)))
             continue;
         const TensorId old = op.inputs[slot == 0 ? 0 : slot + 1];
-        std::vector<Persistent> held = m_persistent[static_cast<std::size_t>(old.index)];
-        std::erase_if(held, [&](const Persistent &p) { return inPlace.count({p.device, p.buffer}) > 0; });
         std::map<DataType, std::vector<Persistent>> byType;
-        for (Persistent &p : held)
-            byType[p.dataType].push_back(std::move(p));
+        for (const Persistent &p : m_persistent[static_cast<std::size_t>(old.index)])
+            if (!std::binary_search(inPlace.begin(), inPlace.end(), std::pair(p.device, p.buffer)))
+                byType[p.dataType].push_back(p);
+        if (byType.empty())
+            continue; // nobody asks for it
+        for (Holding &own : made[slot])
+            m_materializer.made(op.outputs[slot], block, std::move(own), parts.size());
         for (const auto &[type, holders] : byType) {
             std::vector<Need> needs;
             for (const Persistent &p : holders)

@@ -1,3 +1,4 @@
+#include "engine/base/in_parallel.h"
 #include "engine/lowering/lowering.h"
 
 #include <algorithm>
@@ -59,7 +60,7 @@ void Lowering::collectPersistentBoxes()
         }
     }
     // By device, in which the first of equals stays: they are looked up by it.
-    for (auto &boxes : m_persistentBoxes) {
+    const auto sortByDevice = [](std::vector<Persistent> &boxes) {
         std::stable_sort(boxes.begin(), boxes.end(),
             [](const Persistent &a, const Persistent &b) { return a.device < b.device; });
         std::vector<Persistent> distinct;
@@ -75,7 +76,12 @@ void Lowering::collectPersistentBoxes()
                 distinct.push_back(p);
         }
         boxes = std::move(distinct);
-    }
+    };
+    constexpr std::size_t kFewTensors = 256; // not worth another thread
+    inParallel(m_persistentBoxes.size(), kFewTensors, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t tensor = begin; tensor < end; ++tensor)
+            sortByDevice(m_persistentBoxes[tensor]);
+    });
 }
 
 StorageTypes Lowering::typesOf(const VersionedPlan &versioned, const std::vector<Precision> &precisions)

@@ -103,6 +103,8 @@ private:
     bool isInStage(OperatorId id, Direction direction, StageId stage) const;
     Result<void> assignBlocks();
     void collectPersistentBoxes();
+    void reserveRoom();
+    void reserveRoom(std::int32_t block, const std::vector<OperatorId> &operators);
     void estimateBlocks();
     void addSliceOrder(MaterializedPlan &materialized) const;
 

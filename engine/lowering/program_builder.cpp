@@ -1,5 +1,6 @@
 #include "engine/lowering/program_builder.h"
 
+#include "engine/base/in_parallel.h"
 #include "engine/graph/catalogue.h"
 
 #include <algorithm>
@@ -14,10 +15,35 @@ ProgramBuilder::ProgramBuilder(std::int32_t deviceCount)
 {
 }
 
+/// Devices are looked at on several threads: `visit` may change its own only.
+template<typename Visit> void ProgramBuilder::forEachDevice(Visit visit)
+{
+    constexpr std::size_t kFew = 8; // not worth another thread
+    inParallel(m_devices.size(), kFew, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t d = begin; d < end; ++d)
+            visit(m_devices[d]);
+    });
+}
+
 std::int32_t ProgramBuilder::addBlock(SegmentKind kind, StageId stage, double rank)
 {
     m_blocks.push_back(BlockInfo{.kind = kind, .stage = stage, .rank = rank});
     return static_cast<std::int32_t>(m_blocks.size()) - 1;
+}
+
+void ProgramBuilder::reserve(DeviceId device, std::size_t buffers, std::size_t setup)
+{
+    DeviceProgram &program = m_devices[static_cast<std::size_t>(device.index)].program;
+    program.buffers.edit().reserve(buffers);
+    program.setup.edit().reserve(setup);
+}
+
+void ProgramBuilder::reserve(DeviceId device, std::int32_t block, std::size_t instructions)
+{
+    Device &target = m_devices[static_cast<std::size_t>(device.index)];
+    if (target.byBlock.size() <= static_cast<std::size_t>(block))
+        target.byBlock.resize(m_blocks.size());
+    target.byBlock[static_cast<std::size_t>(block)].reserve(instructions);
 }
 
 std::int32_t ProgramBuilder::addBuffer(DeviceId device, BufferInfo buffer)
@@ -156,7 +182,7 @@ bool readsAny(const BufferList &inputs, const BufferList &outputs)
 
 void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
 {
-    for (Device &device : m_devices) {
+    forEachDevice([&](Device &device) {
         const auto elements = [&](const Instruction &kernel) {
             std::int64_t most = 0;
             for (const std::int32_t output : kernel.outputs)
@@ -207,7 +233,7 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                     && instructions[i].kind != InstructionKind::Shift // which runs beside attentions already
                     && overlapPartner(graph, instructions, i).has_value();
         }
-    }
+    });
 }
 
 std::int32_t ProgramBuilder::groupOf(const std::vector<DeviceId> &members)
@@ -225,8 +251,9 @@ std::vector<std::pair<std::int32_t, std::int32_t>> ProgramBuilder::sharedBufferD
     std::stable_sort(byRank.begin(), byRank.end(), [this](std::int32_t a, std::int32_t b) {
         return m_blocks[static_cast<std::size_t>(a)].rank < m_blocks[static_cast<std::size_t>(b)].rank;
     });
-    std::set<std::pair<std::int32_t, std::int32_t>> dependencies;
-    for (Device &device : m_devices) {
+    std::vector<std::set<std::pair<std::int32_t, std::int32_t>>> found(m_devices.size());
+    forEachDevice([&](Device &device) {
+        auto &dependencies = found[static_cast<std::size_t>(&device - m_devices.data())];
         device.lastBlock.assign(device.program.buffers.size(), -1);
         std::pair<std::int32_t, std::int32_t> latest{
             -1, -1}; // buffers of one block mostly share their last one
@@ -251,7 +278,10 @@ std::vector<std::pair<std::int32_t, std::int32_t>> ProgramBuilder::sharedBufferD
                     note(buffer);
             }
         }
-    }
+    });
+    std::set<std::pair<std::int32_t, std::int32_t>> dependencies;
+    for (const auto &own : found)
+        dependencies.insert(own.begin(), own.end());
     return {dependencies.begin(), dependencies.end()};
 }
 
@@ -335,8 +365,8 @@ void ProgramBuilder::finish(MaterializedPlan &plan)
 {
     moveCuts();
     plan.programs.groups = std::move(m_groups);
+    forEachDevice([this](Device &device) { markDeaths(device); });
     for (Device &device : m_devices) {
-        markDeaths(device);
         auto &segmentOf = plan.segmentOf.emplace_back(m_blocks.size(), -1);
         std::vector<Segment> segments;
         for (std::size_t b = 0; b < device.byBlock.size(); ++b) {

@@ -31,6 +31,11 @@ public:
     const BlockInfo &block(std::int32_t index) const { return m_blocks[static_cast<std::size_t>(index)]; }
     std::vector<BlockInfo> &blocks() { return m_blocks; }
 
+    /// Room for what is to come on `device`: so many buffers, and instructions that set up.
+    void reserve(DeviceId device, std::size_t buffers, std::size_t setup);
+    /// Room for so many instructions of `device` in `block`.
+    void reserve(DeviceId device, std::int32_t block, std::size_t instructions);
+
     std::int32_t addBuffer(DeviceId device, BufferInfo buffer);
     const BufferInfo &buffer(DeviceId device, std::int32_t index) const;
     void setSummands(DeviceId device, std::int32_t index, SummandSet summands);
@@ -90,6 +95,7 @@ private:
         std::vector<std::int32_t> lastBlock{}; ///< Per buffer: the last block, by rank, that touches it.
     };
 
+    template<typename Visit> void forEachDevice(Visit visit);
     void markDeaths(Device &device) const;
     void moveCuts();
     bool runsOnce(std::int32_t block) const;

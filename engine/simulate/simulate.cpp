@@ -23,12 +23,16 @@ std::vector<MemoryEvent> inOrderOfTime(
     std::array<std::vector<MemoryEvent>, std::size_t{2} * kQueueCount> lists)
 {
     const auto earlier = [](const MemoryEvent &a, const MemoryEvent &b) { return a.time < b.time; };
+    // Short lists first: what is merged early is copied often.
+    std::sort(lists.begin(), lists.end(), [](const auto &a, const auto &b) { return a.size() < b.size(); });
     std::vector<MemoryEvent> all;
     for (auto &list : lists) { // Only deaths that wait for another queue can be out of order.
         if (!std::is_sorted(list.begin(), list.end(), earlier))
             std::stable_sort(list.begin(), list.end(), earlier);
-        if (list.empty())
+        if (all.empty()) {
+            all = std::move(list);
             continue;
+        }
         std::vector<MemoryEvent> merged(all.size() + list.size());
         std::merge(all.begin(), all.end(), list.begin(), list.end(), merged.begin(), earlier);
         all = std::move(merged);
@@ -291,6 +295,33 @@ void appendTraffic(
     }
 }
 
+/// The programs of all classes, in halves on two threads: each remembers durations for itself, and classes
+/// repeat one another's.
+/// @param loads  what they ask of links, by the numbers in them
+std::vector<CompiledProgram> compilePrograms(const ExecutionPlan &plan, const CostModel &costs,
+    const Symmetry &symmetry, std::vector<CommunicationLoad> &loads)
+{
+    const std::size_t classes = symmetry.representative.size();
+    const std::size_t half = (classes + 1) / 2;
+    std::vector<CompiledProgram> programs(classes);
+    std::array<std::vector<CommunicationLoad>, 2> loadsOf;
+    inParallel(loadsOf.size(), classes < 4 ? loadsOf.size() : 1, [&](std::size_t first, std::size_t last) {
+        for (std::size_t h = first; h < last; ++h) {
+            ProgramCompiler compiler(plan, costs);
+            for (std::size_t c = h * half; c < std::min(classes, (h + 1) * half); ++c)
+                programs[c] = compiler.compile(symmetry, symmetry.representative[c]);
+            loadsOf[h] = compiler.loads();
+        }
+    });
+    for (std::size_t c = half; c < classes; ++c)
+        for (CompiledInstruction &instruction : programs[c].instructions)
+            if (instruction.load >= 0)
+                instruction.load += static_cast<std::int32_t>(loadsOf[0].size());
+    loads = std::move(loadsOf[0]);
+    loads.insert(loads.end(), loadsOf[1].begin(), loadsOf[1].end());
+    return programs;
+}
+
 } // namespace
 
 Result<Timeline> simulate(
@@ -323,16 +354,13 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     TRY(const Symmetry symmetry, findSymmetry(plan, unit, options.mergeSymmetric));
     if (stop.stop_requested())
         return cancelled("the simulation was stopped");
-    ProgramCompiler compiler(plan, costs);
-    std::vector<CompiledProgram> programs;
-    programs.reserve(symmetry.representative.size());
-    for (const std::int32_t device : symmetry.representative)
-        programs.push_back(compiler.compile(symmetry, device));
+    std::vector<CommunicationLoad> loads;
+    const std::vector<CompiledProgram> programs = compilePrograms(plan, costs, symmetry, loads);
     const MeetingPlaces places = meetingPlaces(symmetry, plan.microBatches);
     MeetingDurations durations;
-    if (options.sharedLinks && !compiler.loads().empty())
-        durations = contendedDurations(
-            programs, places, LinkMap(unit, symmetry), compiler.loads(), plan.microBatches, stop);
+    if (options.sharedLinks && !loads.empty())
+        durations =
+            contendedDurations(programs, places, LinkMap(unit, symmetry), loads, plan.microBatches, stop);
     TRY(std::vector<DeviceTrace> traces,
         runPrograms(programs, symmetry, places, plan.microBatches, durations, stop));
 
@@ -346,17 +374,15 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         for (std::size_t c = begin; c < end; ++c) {
             curves[c] = memoryCurve(inOrderOfTime(std::move(traces[c].memory)), options.spans);
             hostPeaks[c] = memoryCurve(inOrderOfTime({std::move(traces[c].hostMemory)}), false).peak;
+            const QueueTrace &compute = traces[c].queues[static_cast<std::size_t>(QueueKind::Compute)];
+            busy[c] = Nanoseconds{
+                std::accumulate(compute.duration.begin(), compute.duration.end(), std::int64_t{0})};
+            exposed[c] = Nanoseconds{exposedOf(traces[c].queues)};
+            traffic[c] = trafficOfClass(programs[c]);
         }
     });
-    for (std::size_t c = 0; c < classes; ++c) {
-        const DeviceTrace &trace = traces[c];
-        const QueueTrace &compute = trace.queues[static_cast<std::size_t>(QueueKind::Compute)];
-        busy[c] =
-            Nanoseconds{std::accumulate(compute.duration.begin(), compute.duration.end(), std::int64_t{0})};
-        exposed[c] = Nanoseconds{exposedOf(trace.queues)};
-        traffic[c] = trafficOfClass(programs[c]);
+    for (const DeviceTrace &trace : traces)
         timeline.step = std::max(timeline.step, Nanoseconds{trace.end});
-    }
 
     timeline.units = plan.units.count;
     timeline.symmetryClass = symmetry.deviceClass;

@@ -413,9 +413,11 @@ private:
     {
         try {
             SQLite::Database database(path.toStdString(), SQLite::OPEN_READONLY);
+            database.setBusyTimeout(kPatience); // whoever closes the file has it for himself for a moment
             return database.execAndGet("SELECT count(*) FROM step WHERE words = '" + words + "'").getInt()
                 > 0;
-        } catch (const SQLite::Exception &) {
+        } catch (const SQLite::Exception &problem) {
+            qWarning() << "looking for" << words.c_str() << "in" << path << ':' << problem.what();
             return false;
         }
     }

@@ -229,6 +229,9 @@ void SessionWriter::report(const Report &told)
     m_done = told.done;
     m_lacking = told.lacking;
     m_failed = told.failure.has_value() && !told.lacking;
+    // An edit that came while all of it was being written anew, in vain, is a reason to try once more.
+    if (m_lacking && m_whole && m_wholePosted <= m_done && m_wholePosted < m_posted)
+        postEdit(m_whole(), true);
     if (told.failure)
         Q_EMIT failed(*told.failure);
     else if (isAcknowledged())

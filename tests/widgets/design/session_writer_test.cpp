@@ -70,8 +70,8 @@ private Q_SLOTS:
             return make();
         });
         QSignalSpy settled(&writer, &SessionWriter::settled);
+        writer.post(disk.write("1")); // first: whatever comes first is begun at once
         writer.postDerived("view", disk.write("old view"));
-        writer.post(disk.write("1"));
         writer.postDerived("figures", disk.write("figures"));
         writer.post(disk.write("2"));
         writer.postDerived("view", disk.write("view"));
@@ -169,6 +169,33 @@ private Q_SLOTS:
         QCOMPARE(disk.written(), (Names{"2", "whole"}));
     }
 
+    void anEditDuringAVainTryToWriteAllAnewIsAReasonToTryAgain()
+    {
+        FakeDisk disk;
+        std::promise<void> edited;
+        const auto isEdited = edited.get_future().share();
+        int wholes = 0;
+        SessionWriter writer([this] { return make(); },
+            [&]() -> SessionWriter::Write {
+                if (++wholes > 1)
+                    return disk.write("whole");
+                return [&](SessionStore &) -> Result<void> {
+                    isEdited.wait();
+                    return Error{ErrorCode::ResourceLimit, "not now"};
+                };
+            });
+        QSignalSpy refused(&writer, &SessionWriter::refused);
+        QSignalSpy acknowledged(&writer, &SessionWriter::acknowledged);
+        writer.post(disk.write("1", ErrorCode::InvalidInput));
+        QTRY_COMPARE_WITH_TIMEOUT(refused.count(), 1, kLong);
+        writer.post(disk.write("2")); // no other try: one is under way
+        QCOMPARE(wholes, 1);
+        edited.set_value();
+        QTRY_COMPARE_WITH_TIMEOUT(acknowledged.count(), 1, kLong);
+        QCOMPARE(disk.written(), (Names{"2", "whole"}));
+        QCOMPARE(wholes, 2);
+    }
+
     void derivedThingsHoldNothingBackAndAreNoFailure()
     {
         FakeDisk disk;
@@ -180,7 +207,7 @@ private Q_SLOTS:
         QTRY_COMPARE_WITH_TIMEOUT(lost.count(), 1, kLong);
         disk.setFull(true);
         writer.postDerived("view", disk.write("view"));
-        QTRY_COMPARE_WITH_TIMEOUT(disk.tries(), 2, kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(disk.tries() >= 2, kLong);
         QVERIFY(writer.isAcknowledged()); // of nobody's work anything is missing
         disk.setFull(false);
         writer.post(disk.write("1"));
@@ -196,7 +223,7 @@ private Q_SLOTS:
         SessionWriter writer([this] { return make(); });
         disk.setFull(true);
         writer.postDerived("figures", disk.write("figures"));
-        QTRY_COMPARE_WITH_TIMEOUT(disk.tries(), 1, kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(disk.tries() >= 1, kLong);
         writer.dropDerived("figures");
         disk.setFull(false);
         QSignalSpy acknowledged(&writer, &SessionWriter::acknowledged);
