@@ -1,6 +1,7 @@
 #include "engine/graph/annotation.h"
 
 #include "engine/graph/annotation_builder.h"
+#include "engine/graph/window_text.h"
 
 #include <algorithm>
 
@@ -65,16 +66,6 @@ void append(std::string &text, const Annotation &annotation, const std::vector<T
             text += std::string(nameOf(combinations[slot])) + ": ";
         append(text, annotation, tensors[slot]);
     }
-}
-
-/// Appends "; h: 3 by 2 at -1 of 8".
-void append(std::string &text, const Annotation &annotation, const Window &window)
-{
-    text += "; " + annotation.dimensions[static_cast<std::size_t>(window.dimension)].name + ": "
-        + std::to_string(window.kernel) + " by " + std::to_string(window.stride);
-    if (window.dilation != 1)
-        text += " dilated " + std::to_string(window.dilation);
-    text += " at " + std::to_string(-window.pad) + " of " + std::to_string(window.extent);
 }
 
 /// Adds the literal terms of `shapes` to `annotation`.
@@ -146,8 +137,7 @@ std::string toString(const Annotation &annotation)
     if (!annotation.outputs.empty())
         text += ' ';
     append(text, annotation, annotation.outputs, annotation.combinations);
-    for (const Window &window : annotation.windows)
-        append(text, annotation, window);
+    appendWindows(text, annotation);
     return text;
 }
 

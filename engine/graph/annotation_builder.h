@@ -42,6 +42,16 @@ inline std::string missing(const AnnotateCall &call)
     return std::string(nameOf(call.kind)) + " lacks an input or an output that it needs";
 }
 
+inline std::string misshapen(const AnnotateCall &call)
+{
+    return std::string(nameOf(call.kind)) + "'s tensors do not have the ranks it needs";
+}
+
+inline bool isFloatingCall(const AnnotateCall &call)
+{
+    return isFloating(call.inputs[0].dataType);
+}
+
 constexpr auto kReduce = DimensionMark::Reduce;
 constexpr auto kFrozen = DimensionMark::Frozen;
 
@@ -125,6 +135,11 @@ std::string annotateAttention(const AnnotateCall &call, AnnotationBuilder &build
 std::string annotateRecurrent(const AnnotateCall &call, AnnotationBuilder &builder);
 
 std::string annotateReshape(const AnnotateCall &call, AnnotationBuilder &builder);
+/// Concat and Split.
+std::string annotateJoined(const AnnotateCall &call, AnnotationBuilder &builder);
+std::string annotateSlice(const AnnotateCall &call, AnnotationBuilder &builder);
+std::string annotatePad(const AnnotateCall &call, AnnotationBuilder &builder);
+std::string annotateResize(const AnnotateCall &call, AnnotationBuilder &builder);
 /// Transpose to Fill, but for Reshape.
 std::string annotateMoving(const AnnotateCall &call, AnnotationBuilder &builder);
 

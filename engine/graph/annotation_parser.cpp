@@ -1,5 +1,6 @@
 #include "engine/base/text.h"
 #include "engine/graph/annotation.h"
+#include "engine/graph/window_text.h"
 
 #include <algorithm>
 #include <cassert>
@@ -50,7 +51,8 @@ public:
     {
         TRY_VOID(readSide(m_inputs, true));
         TRY_VOID(readSide(m_outputs, false));
-        TRY_VOID(readWindows());
+        if (const auto fault = readWindows(m_text, m_at, m_result))
+            return fail(fault->position, fault->message);
         TRY_VOID(matchCount(m_inputs, inputs.size(), "inputs"));
         TRY_VOID(matchCount(m_outputs, outputs.size(), "outputs"));
         TRY_VOID(expandSide(m_inputs, inputs));
@@ -186,70 +188,6 @@ private:
             }
         }
         return fail(m_at, "expected [windows], [share], [met], [around] or [covered]");
-    }
-
-    bool skipWord(std::string_view word)
-    {
-        skipSpaces();
-        if (m_text.substr(m_at, word.size()) != word)
-            return false;
-        m_at += word.size();
-        return true;
-    }
-
-    Result<std::int64_t> readNumber()
-    {
-        skipSpaces();
-        const std::size_t start = m_at;
-        const bool negative = m_at < m_text.size() && m_text[m_at] == '-';
-        m_at += negative ? 1 : 0;
-        std::int64_t value = 0;
-        const std::size_t digits = m_at;
-        for (; m_at < m_text.size() && isDigit(m_text[m_at]); ++m_at) {
-            value = value * 10 + (m_text[m_at] - '0');
-            if (value > kFarthestWindow)
-                return fail(start, "this number is too large");
-        }
-        if (m_at == digits)
-            return fail(start, "expected a number");
-        return negative ? -value : value;
-    }
-
-    /// "; h: 3 by 2 dilated 2 at -1 of 8", for every identifier that counts windows.
-    Result<void> readWindows()
-    {
-        while (skipWord(";")) {
-            skipSpaces();
-            const std::size_t start = m_at;
-            while (m_at < m_text.size() && (isNameStart(m_text[m_at]) || isDigit(m_text[m_at])))
-                ++m_at;
-            const std::string name(m_text.substr(start, m_at - start));
-            const auto known = findDimension(m_result, name);
-            if (!known || findWindow(m_result, *known))
-                return fail(start, "expected an identifier whose windows were not described yet");
-            Window window{.dimension = *known};
-            if (!skipWord(":"))
-                return fail(m_at, "expected ':' and the size of the windows");
-            TRY(window.kernel, readNumber());
-            if (!skipWord("by"))
-                return fail(m_at, "expected 'by' and the distance of the windows");
-            TRY(window.stride, readNumber());
-            if (skipWord("dilated")) {
-                TRY(window.dilation, readNumber());
-            }
-            if (!skipWord("at"))
-                return fail(m_at, "expected 'at' and where the first window begins");
-            TRY(const std::int64_t begin, readNumber());
-            window.pad = -begin;
-            if (!skipWord("of"))
-                return fail(m_at, "expected 'of' and the number of elements");
-            TRY(window.extent, readNumber());
-            m_result.windows.push_back(window);
-        }
-        skipSpaces();
-        if (m_at != m_text.size())
-            return fail(m_at, std::string("unexpected '") + m_text[m_at] + "'");
-        return {};
     }
 
     Result<DimensionMark> readMark()

@@ -95,6 +95,19 @@ TEST(SpatialRows, MayBeUnevenAndOfSomeOperators)
     }
 }
 
+TEST(AxialAttention, IsCutAlongSequencesAndResidues)
+{
+    const GraphSnapshot graph =
+        trainingStep("zoo:evoformer?layers=1&msa=8&pair=8&single=6&seqs=4&residues=8&heads=2&"
+                     "pair_heads=2&head_width=4&triangle=6");
+    for (const std::int32_t devices : {2, 4}) {
+        const std::string mesh = "mesh x=" + std::to_string(devices) + "\n";
+        const auto plan = loweredRows(graph, mesh + "split all : sequence over x", devices);
+        ASSERT_TRUE(plan) << describe(plan.error());
+        expectLikeTheModel(graph, *plan);
+    }
+}
+
 TEST(SpatialRows, ThatOverlapAreNoSlices)
 {
     const GraphSnapshot graph = trainingStep(kResNet);
