@@ -126,12 +126,8 @@ const std::vector<VerbSpec> &verbs()
         {"devices", "N", "number of devices (default: the cluster's)"},
         {"gallery", "NAME[:KEY=VALUE,...]",
             "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, expert-parallel, "
-            "pipeline, "
-            "pipedream, "
-            "pipedream-2bw, "
-            "bidirectional, zero1, zero2, "
-            "zero3, 3d, "
-            "single)"},
+            "spatial, "
+            "pipeline, pipedream, pipedream-2bw, bidirectional, zero1, zero2, zero3, 3d, single)"},
         {"table", "FILE", "constraint table, text or JSON; its rows come after the gallery's"},
         {"micro-batches", "M", "number of micro-batches (a row of its own)"},
         {"recompute", "none|selective|full",

@@ -211,6 +211,14 @@ void addNorms(Collector &c)
     c.add(BatchVariance, With{}.integer("count", 24), {c.x({4, 6, 2, 3}), c.x({6})});
     c.add(BatchNormalize, With{}.real("epsilon", 1e-3),
         {c.x({4, 6, 2, 3}), c.x({6}), c.x({6}, 0.5, 2), c.x({6}), c.x({6})});
+    for (const std::int64_t groups : {2, 6}) { // of every sample: group norm, instance norm
+        const std::int64_t count = 6 / groups * 6;
+        c.add(BatchMean, With{}.integer("groups", groups).integer("count", count), {c.x({4, 6, 2, 3})});
+        c.add(BatchVariance, With{}.integer("groups", groups).integer("count", count),
+            {c.x({4, 6, 2, 3}), c.x({4, groups})});
+        c.add(BatchNormalize, With{}.integer("groups", groups).real("epsilon", 1e-3),
+            {c.x({4, 6, 2, 3}), c.x({4, groups}), c.x({4, groups}, 0.5, 2), c.x({6}), c.x({6})});
+    }
     c.add(InstanceNorm, With{}.real("epsilon", 1e-3), {c.x({4, 2, 3, 2}), c.x({2}), c.x({2})});
     c.add(LayerNorm, With{}.integer("axis", 2).real("epsilon", 1e-3), {c.x({2, 4, 6}), c.x({6}), c.x({6})});
     c.add(LayerNorm, With{}.integer("axis", 1).real("epsilon", 1e-3), {c.x({4, 3, 2}), c.x({3, 2})});

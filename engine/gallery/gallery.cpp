@@ -5,6 +5,7 @@
 #include "engine/gallery/gallery_experts.h"
 #include "engine/gallery/gallery_pipeline.h"
 #include "engine/gallery/gallery_rows.h"
+#include "engine/gallery/gallery_spatial.h"
 #include "engine/gallery/gallery_tensor_parallel.h"
 #include "engine/plan/complete.h"
 #include "engine/table/selector_index.h"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace planloom {
@@ -27,6 +29,7 @@ struct Recipe {
     std::int32_t ep = 1; ///< Experts are spread over so many replicas, all else is split along the batch.
     std::int32_t pp = 1;
     std::int32_t interleave = 1; ///< Stages on each rank of the pipeline.
+    std::optional<SpatialParts> space{}; ///< Of `spatial`: nothing until it says, or the model does.
     std::int32_t zero = 0; ///< Stage.
     bool ring = true; ///< Context parallel: keys and values go round; else they are gathered.
     bool sequence = false; ///< Sequence parallel between the tensor-parallel regions.
@@ -35,6 +38,7 @@ struct Recipe {
     std::int32_t updateEvery = 0; ///< Of PipeDream-2BW; 0 chooses.
 
     bool isPipeDream() const { return name.starts_with("pipedream"); }
+    bool isSpatial() const { return name == "spatial"; }
     bool isBidirectional() const { return name == "bidirectional"; }
     /// Into how many parts every micro-batch is cut.
     std::int32_t batchParts() const { return isBidirectional() ? 2 : dp * ep; }
@@ -67,6 +71,7 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         {"tensor-parallel", {"sequence", "micro-batches"}},
         {"context-parallel", {"ring", "micro-batches"}},
         {"expert-parallel", {"micro-batches"}},
+        {"spatial", {"dp", "depth", "height", "width", "micro-batches"}},
         {"pipeline", {"stages", "interleave", "schedule", "micro-batches"}},
         {"pipedream", {"stages", "micro-batches"}},
         {"pipedream-2bw", {"stages", "micro-batches", "update-every"}},
@@ -81,10 +86,8 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
     const auto known = kParameters.find(recipe.name);
     if (known == kParameters.end()) {
         return Error{ErrorCode::NotFound, "there is no gallery plan '" + recipe.name.substr(0, 60) + "'",
-            "single, data-parallel, tensor-parallel, context-parallel, expert-parallel, pipeline, pipedream, "
-            "pipedream-2bw, "
-            "bidirectional, zero1, "
-            "zero2, zero3 or 3d",
+            "single, data-parallel, tensor-parallel, context-parallel, expert-parallel, spatial, pipeline, "
+            "pipedream, pipedream-2bw, bidirectional, zero1, zero2, zero3 or 3d",
             "gallery"};
     }
     if (recipe.name.starts_with("zero"))
@@ -142,7 +145,13 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
             recipe.updateEvery = number;
         else if (key == "dp")
             recipe.dp = number;
-        else if (key == "tp")
+        else if (key == "depth" || key == "height" || key == "width") {
+            if (!recipe.space)
+                recipe.space.emplace();
+            (key == "depth"          ? recipe.space->depth
+                    : key == "width" ? recipe.space->width
+                                     : recipe.space->height) = number;
+        } else if (key == "tp")
             recipe.tp = number;
         else if (key == "cp")
             recipe.cp = number;
@@ -152,6 +161,15 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
             recipe.interleave = number;
         else // pp of 3d, stages of pipeline
             recipe.pp = number;
+    }
+    if (recipe.isSpatial()) {
+        const std::int64_t space = recipe.space ? recipe.space->count() : deviceCount / recipe.dp;
+        if (space < 2 || space * recipe.dp != deviceCount)
+            return wrongSpec(recipe.name + " cuts every sample in " + std::to_string(space) + " for dp="
+                    + std::to_string(recipe.dp) + ", the cluster has " + counted(deviceCount, "device"),
+                "make the product of dp, depth, height and width the number of devices, and cut in two at "
+                "least");
+        return recipe;
     }
     const std::int64_t needed = std::int64_t{recipe.dp} * recipe.ep * recipe.tp * recipe.cp * recipe.pp;
     if (recipe.name != "single" && needed != deviceCount) {
@@ -308,6 +326,8 @@ const std::vector<GalleryEntry> &galleryEntries()
         {"expert-parallel",
             "experts of mixtures spread over the devices, all else split along the batch (all-to-all)",
             {"micro-batches=N"}},
+        {"spatial", "images or volumes cut in space, with halos exchanged; times data parallel",
+            {"dp=N", "depth=N", "height=N", "width=N", "micro-batches=N"}},
         {"pipeline", "stages of consecutive layers, balanced by cost",
             {"stages=N", "interleave=N", "schedule=1f1b|gpipe|combined-1f1b|zb-h1|sequential",
                 "micro-batches=N"}},
@@ -332,7 +352,10 @@ Result<ConstraintTable> galleryTable(
 {
     if (!model || deviceCount < 1)
         return wrongSpec("a gallery plan needs a model and at least one device");
-    TRY(const Recipe recipe, readSpec(spec, deviceCount));
+    TRY(Recipe recipe, readSpec(spec, deviceCount));
+    if (recipe.isSpatial() && !recipe.space) {
+        TRY(recipe.space, outermostInSpace(model, deviceCount / recipe.dp));
+    }
     const Graph &graph = *model.graph;
     const BatchInfo &batch = *model.batch;
 
@@ -343,6 +366,10 @@ Result<ConstraintTable> galleryTable(
         if (size > 1 && !recipe.isBidirectional())
             mesh.axes.push_back({name, size});
     }
+    if (recipe.space)
+        for (const auto &[name, size] : recipe.space->axes())
+            if (size > 1)
+                mesh.axes.push_back({name, size});
     if (!mesh.axes.empty())
         table.rows.push_back(templateRow({}, std::move(mesh)));
     if (recipe.name == "single" && deviceCount > 1)
@@ -368,6 +395,8 @@ Result<ConstraintTable> galleryTable(
         TRY_VOID(checkBatch(graph, batch, std::int64_t{recipe.dp} * recipe.ep, "expert parallelism"));
         TRY_VOID(appendExpertParallel(model, "ep", recipe.ep, table));
     }
+    if (recipe.space)
+        TRY_VOID(appendSpatial(model, deviceCount, *recipe.space, table));
     if (recipe.cp > 1)
         TRY_VOID(appendContextParallel(model, deviceCount, "cp", recipe.cp, recipe.ring, table));
     if (recipe.tp > 1)

@@ -1,5 +1,6 @@
 #include "engine/base/text.h"
 #include "engine/graph/annotation.h"
+#include "engine/graph/window_text.h"
 
 #include <algorithm>
 #include <cassert>
@@ -20,6 +21,7 @@ struct Atom {
 /// One dimension as written: an atom, or several in brackets.
 struct WrittenTerm {
     std::vector<Atom> atoms{};
+    WindowReach reach = WindowReach::Own;
     bool ellipsis = false; ///< '*', alone in its term.
     std::size_t position = 0;
 };
@@ -121,6 +123,8 @@ private:
     {
         TRY_VOID(readSide(m_inputs, true));
         TRY_VOID(readSide(m_outputs, false));
+        if (const auto fault = readWindows(m_text, m_at, m_result))
+            return fail(fault->position, fault->message);
         TRY_VOID(matchCount(m_inputs, inputs, "inputs"));
         return matchCount(m_outputs, outputs, "outputs");
     }
@@ -176,12 +180,13 @@ private:
             ++m_at;
     }
 
+    bool atWindows() const { return m_at < m_text.size() && m_text[m_at] == ';'; }
     bool atArrow() const { return m_text.substr(m_at, 2) == "->"; }
 
     Result<void> readSide(std::vector<WrittenTensor> &tensors, bool isInput)
     {
         skipSpaces();
-        const auto atEnd = [&] { return isInput ? atArrow() : m_at == m_text.size(); };
+        const auto atEnd = [&] { return isInput ? atArrow() : m_at == m_text.size() || atWindows(); };
         if (!atEnd()) {
             while (true) {
                 const Combination combination = isInput ? Combination::Sum : readCombination();
@@ -229,8 +234,9 @@ private:
             return tensor;
         }
         bool ellipsis = false;
-        while (m_at < m_text.size() && m_text[m_at] != ',' && !atArrow()) {
+        while (m_at < m_text.size() && m_text[m_at] != ',' && !atArrow() && !atWindows()) {
             TRY(WrittenTerm term, readTerm());
+            TRY(term.reach, readReach());
             if (term.ellipsis && std::exchange(ellipsis, true))
                 return fail(term.position, "'*' stands twice in one tensor");
             tensor.terms.push_back(std::move(term));
@@ -274,13 +280,29 @@ private:
         return term;
     }
 
+    /// What stands in square brackets behind a dimension: what a part that has windows has of it.
+    Result<WindowReach> readReach()
+    {
+        if (m_at == m_text.size() || m_text[m_at] != '[')
+            return WindowReach::Own;
+        const std::size_t end = std::min(m_text.find(']', m_at), m_text.size());
+        const std::string_view word = m_text.substr(m_at + 1, end - std::min(m_at + 1, end));
+        for (int i = 1; i < kReachCount; ++i) {
+            if (end < m_text.size() && word == nameOf(static_cast<WindowReach>(i))) {
+                m_at = end + 1;
+                return static_cast<WindowReach>(i);
+            }
+        }
+        return fail(m_at, "expected [windows], [share], [met], [around] or [covered]");
+    }
+
     Result<DimensionMark> readMark()
     {
         DimensionMark mark = DimensionMark::Spatial;
         if (m_at < m_text.size() && (m_text[m_at] == '+' || m_text[m_at] == '^'))
             mark = m_text[m_at++] == '+' ? DimensionMark::Reduce : DimensionMark::Frozen;
         if (m_at < m_text.size()
-            && std::string_view(" \t\n,()-").find(m_text[m_at]) == std::string_view::npos)
+            && std::string_view(" \t\n,()-[;").find(m_text[m_at]) == std::string_view::npos)
             return fail(m_at, std::string("unexpected '") + m_text[m_at] + "'");
         return mark;
     }
@@ -428,6 +450,11 @@ private:
                 }
             }
         }
+        for (const Window &window : m_result.windows) {
+            const Dimension &counted = dimension(window.dimension);
+            if (!isSane(window, counted.size))
+                return fail(0, "the windows of '" + counted.name + "' do not fit their elements");
+        }
         return {};
     }
 
@@ -443,6 +470,16 @@ private:
 
     Result<void> bindTerm(const WrittenTerm &term, std::int64_t extent, bool &progress)
     {
+        if (term.reach != WindowReach::Own && term.reach != WindowReach::Met) {
+            const Window *window =
+                term.atoms.size() == 1 ? findWindow(m_result, term.atoms[0].dimension) : nullptr;
+            if (!window || window->extent != extent) {
+                return fail(term.position,
+                    "'" + describe(term) + "' does not count windows over " + std::to_string(extent)
+                        + " elements");
+            }
+            return {};
+        }
         std::int64_t known = 1;
         std::int32_t unknown = -1;
         int unknowns = 0;
@@ -506,6 +543,7 @@ private:
                         last = tensorNumber;
                         factors.factors.push_back(atom.dimension);
                     }
+                    factors.reach = term.reach;
                     terms.terms.push_back(std::move(factors));
                 }
                 tensors.push_back(std::move(terms));
@@ -545,6 +583,10 @@ private:
             }
         }
         annotation.dimensions = std::move(ordered);
+        for (Window &window : annotation.windows)
+            window.dimension = number[static_cast<std::size_t>(window.dimension)];
+        std::sort(annotation.windows.begin(), annotation.windows.end(),
+            [](const Window &a, const Window &b) { return a.dimension < b.dimension; });
     }
 
     std::string_view m_text;

@@ -97,9 +97,9 @@ enum class OperatorKind : std::uint8_t {
     LpPool, ///< as MaxPool, and `p`.
 
     // Normalisation.
-    BatchMean, ///< (x [n c ..]) -> [c]: sum over n, .. divided by `count` (that of the whole pTensor).
-    BatchVariance, ///< (x, mean) -> [c]: sum of (x - mean)^2 divided by `count`.
-    BatchNormalize, ///< (x, mean, variance, scale, bias) -> y; `epsilon`. Inference batch norm is this alone.
+    BatchMean, ///< (x [n c ..]) -> [c], over n, ..; -> [n g], if `groups` is g: sum / `count` (of the whole).
+    BatchVariance, ///< (x, mean) -> the shape of mean: sum of (x - mean)^2 divided by `count`.
+    BatchNormalize, ///< (x, mean, variance, scale, bias) -> y; `epsilon`, `groups`. All of an inference norm.
     InstanceNorm, ///< (x, scale, bias); `epsilon`.
     LayerNorm, ///< (x, [scale], [bias]); `axis` = first normalised dimension, `epsilon`.
     RmsNorm, ///< (x, [scale]); `axis`, `epsilon`.

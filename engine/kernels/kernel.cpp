@@ -28,6 +28,7 @@ const KernelTable &kernelTable()
         addLossKernels(made);
         addReduceKernels(made);
         addMovementKernels(made);
+        addPieceKernels(made);
         addGatherKernels(made);
         addScatterKernels(made);
         addPlacesKernels(made);
