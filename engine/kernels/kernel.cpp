@@ -2,6 +2,7 @@
 
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/rounded_kernel.h"
 
 #include <cassert>
 
@@ -54,7 +55,7 @@ Result<void> runKernel(const KernelCall &call)
         return notSupported(
             call, "operator " + call.op->name + " (" + type + ") has no implementation to run");
     }
-    return kernel(call);
+    return isNarrow(call) ? runWidened(call) : kernel(call);
 }
 
 bool hasKernel(const Operator &op)

@@ -43,6 +43,17 @@ std::string formatShape(const Shape &shape)
     return text;
 }
 
+std::string formatKind(const Operator &op)
+{
+    return op.kind == OperatorKind::Unknown ? op.attributes.text("onnx_type", nameOf(op.kind))
+                                            : nameOf(op.kind);
+}
+
+std::string formatType(const Tensor &tensor)
+{
+    return tensor.typeKnown ? formatType(tensor.type) : "type unknown";
+}
+
 std::string formatType(const TensorType &type)
 {
     return std::string(nameOf(type.dataType)) + " " + formatShape(type.shape);
