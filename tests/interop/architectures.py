@@ -86,8 +86,19 @@ def timm_model(name, size=64, **more):
     return image(make_net, size)
 
 
+def timm_mixer(block, **layers):
+    def make_net():
+        from timm.models import mlp_mixer
+
+        return mlp_mixer.MlpMixer(img_size=32, patch_size=8, num_blocks=2, embed_dim=32, num_classes=10,
+                                  block_layer=getattr(mlp_mixer, block),
+                                  **{key: getattr(mlp_mixer, name) for key, name in layers.items()})
+
+    return image(make_net)
+
+
 def torchvision_net(make_small, size=32):
-    """@param make_small  from torchvision.models"""
+    """@param size  such that batch normalisation sees more than one place: else it makes whole numbers of rounding"""
 
     def make_net():
         import torchvision
@@ -156,7 +167,7 @@ MORE = {
     "segformer": vision("Segformer", size=64, hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 1, 1],
                         num_attention_heads=[1, 1, 2, 4], drop_path_rate=0.0, classifier_dropout_prob=0.0,
                         hidden_dropout_prob=0.0),
-    "mobilenet_v2_hf": vision("MobileNetV2", size=32, depth_multiplier=0.1, min_depth=4, classifier_dropout_prob=0.0),
+    "mobilenet_v2_hf": vision("MobileNetV2", size=96, depth_multiplier=0.1, min_depth=4, classifier_dropout_prob=0.0),
     # timm
     "timm_vit": timm_model("vit_tiny_patch16_224", 32, img_size=32, patch_size=8, embed_dim=32, depth=2, num_heads=4),
     "timm_deit3": timm_model("deit3_small_patch16_224", 32, img_size=32, patch_size=8, embed_dim=32, depth=2,
@@ -171,25 +182,25 @@ MORE = {
     "timm_cait": timm_model("cait_xxs24_224", 32, img_size=32, patch_size=8, embed_dim=32, depth=2, num_heads=4,
                             depth_token_only=1),
     "timm_xcit": timm_model("xcit_nano_12_p8_224", 32, img_size=32, patch_size=8, embed_dim=32, depth=2, num_heads=4),
-    "timm_mixer": timm_model("mixer_s16_224", 32, img_size=32, embed_dim=32, num_blocks=2),
-    "timm_gmlp": timm_model("gmlp_s16_224", 32, img_size=32, embed_dim=32, num_blocks=2),
-    "timm_resmlp": timm_model("resmlp_12_224", 32, img_size=32, embed_dim=32, num_blocks=2),
+    "timm_mixer": timm_mixer("MixerBlock"),
+    "timm_gmlp": timm_mixer("SpatialGatingBlock", mlp_layer="GatedMlp"),
+    "timm_resmlp": timm_mixer("ResBlock", norm_layer="Affine"),
     "timm_convnext": timm_model("convnext_atto", 32, depths=(1, 1, 1, 1), dims=(8, 16, 24, 32)),
     "timm_convnextv2": timm_model("convnextv2_atto", 32, depths=(1, 1, 1, 1), dims=(8, 16, 24, 32)),
-    "timm_mobilenetv3": timm_model("mobilenetv3_small_050", 32),
-    "timm_mobilenetv4": timm_model("mobilenetv4_conv_small_035", 32),
+    "timm_mobilenetv3": timm_model("mobilenetv3_small_050", 96),
+    "timm_mobilenetv4": timm_model("mobilenetv4_conv_small_035", 96),
     "timm_densenet": timm_model("densenet121", 32, growth_rate=4, block_config=(2, 2)),
     "timm_hiera": timm_model("hiera_tiny_224", 64, img_size=(64, 64), embed_dim=16, stages=(1, 1, 2, 1)),
     "timm_davit": timm_model("davit_tiny", 64, depths=(1, 1, 1, 1), embed_dims=(8, 16, 24, 32), num_heads=(1, 2, 3, 4),
                              drop_path_rate=0.0),
     # torchvision
-    "tv_resnet": torchvision_net(lambda tv: tv.ResNet(tv.resnet.BasicBlock, [1, 1, 1, 1], num_classes=10)),
-    "tv_densenet": torchvision_net(lambda tv: tv.DenseNet(4, (2, 2), 8, num_classes=10)),
-    "tv_mobilenet_v2": torchvision_net(lambda tv: tv.MobileNetV2(10, width_mult=0.25, dropout=0.0)),
-    "tv_mobilenet_v3": torchvision_net(lambda tv: tv.mobilenet_v3_small(num_classes=10, width_mult=0.25, dropout=0.0)),
-    "tv_shufflenet": torchvision_net(lambda tv: tv.ShuffleNetV2([1, 1, 1], [8, 16, 32, 64, 64], num_classes=10)),
+    "tv_resnet": torchvision_net(lambda tv: tv.ResNet(tv.resnet.BasicBlock, [1, 1, 1, 1], num_classes=10), 96),
+    "tv_densenet": torchvision_net(lambda tv: tv.DenseNet(4, (2, 2), 8, num_classes=10), 96),
+    "tv_mobilenet_v2": torchvision_net(lambda tv: tv.MobileNetV2(10, width_mult=0.25, dropout=0.0), 96),
+    "tv_mobilenet_v3": torchvision_net(lambda tv: tv.mobilenet_v3_small(num_classes=10, width_mult=0.25, dropout=0.0), 96),
+    "tv_shufflenet": torchvision_net(lambda tv: tv.ShuffleNetV2([1, 1, 1], [8, 16, 32, 64, 64], num_classes=10), 96),
     "tv_squeezenet": torchvision_net(lambda tv: tv.SqueezeNet("1_1", 10, dropout=0.0)),
-    "tv_mnasnet": torchvision_net(lambda tv: tv.MNASNet(0.25, 10, dropout=0.0)),
+    "tv_mnasnet": torchvision_net(lambda tv: tv.MNASNet(0.25, 10, dropout=0.0), 96),
     "tv_vit": torchvision_net(lambda tv: tv.VisionTransformer(32, 8, 2, 4, 32, 64, num_classes=10)),
     "tv_swin": torchvision_net(lambda tv: tv.SwinTransformer([2, 2], 16, [2, 2], [2, 4], [4, 4], num_classes=10,
                                                              stochastic_depth_prob=0.0)),

@@ -98,8 +98,10 @@ private Q_SLOTS:
             QVERIFY2(action, command);
             QTRY_VERIFY2(!action->isEnabled(), command);
         }
-        QVERIFY(m_window->commands().find(QStringLiteral("solve.now"))->statusTip().contains(
-            QLatin1String("looked at")));
+        QVERIFY(m_window->commands()
+                    .find(QStringLiteral("solve.now"))
+                    ->statusTip()
+                    .contains(QLatin1String("looked at")));
         QVERIFY(m_window->notices().button(id, QStringLiteral("Show")));
         m_window->notices().button(id, QStringLiteral("Show"))->click();
         QVERIFY(m_window->notices().isShown(id));
