@@ -110,7 +110,7 @@ const std::vector<VerbSpec> &verbs()
     static const OptionSpec kJson{"json", "", "print one JSON object on standard output"};
     static const OptionSpec kHelp{"help", "", "show this help"};
     static const std::vector<OptionSpec> kModel{
-        {"dim", "NAME=SIZE", "size of a symbolic dimension (may be repeated)"},
+        {"dim", "NAME=SIZE", "size of a dimension that the model's inputs leave open (may be repeated)"},
         {"parameter", "NAME", "a stored tensor that is trained, whatever the file says (may be repeated)"},
         {"constant", "NAME", "a stored tensor that is not trained (may be repeated)"},
         {"operators", "FILE",

@@ -279,13 +279,83 @@ Result<void> atenOneHot(AtenContext &context)
         TensorType{DataType::Int64, std::move(shape)});
 }
 
-template<bool mode> Result<void> shuffled(AtenContext &context)
+Result<void> pixelShuffle(AtenContext &context)
 {
     TRY(const TensorId x, context.tensor("self"));
-    TRY(const std::int64_t factor, context.integer(mode ? "upscale_factor" : "downscale_factor"));
-    if (!mode)
-        return context.keepUnknown("pixel_unshuffle is not computed");
+    TRY(const std::int64_t factor, context.integer("upscale_factor"));
     return context.finishOnnx("DepthToSpace", {x}, {{"blocksize", factor}, {"mode", std::string("CRD")}});
+}
+
+/// [.. c h*r w*r] -> [.. c*r*r h w]
+Result<void> pixelUnshuffle(AtenContext &context)
+{
+    TRY(TensorId x, context.tensor("self"));
+    TRY(const std::int64_t r, context.integer("downscale_factor"));
+    Shape shape = context.shapeOf(x);
+    if (shape.size() < 3 || r < 1 || shape.back() % r != 0 || shape[shape.size() - 2] % r != 0)
+        return context.invalid("blocks of " + std::to_string(r) + " do not divide " + toString(shape));
+    const auto first = static_cast<std::int64_t>(shape.size()) - 3;
+    const std::int64_t channels = shape[axisIndex(first)];
+    const std::int64_t height = shape[axisIndex(first + 1)] / r;
+    const std::int64_t width = shape[axisIndex(first + 2)] / r;
+    shape.resize(axisIndex(first));
+    Shape blocks = shape;
+    blocks.insert(blocks.end(), {channels, height, r, width, r});
+    TRY(x, context.reshape(x, std::move(blocks), "blocks"));
+    std::vector<std::int64_t> order(axisIndex(first));
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    order.insert(order.end(), {first, first + 2, first + 4, first + 1, first + 3});
+    TRY(x, context.permute(x, std::move(order), "order"));
+    shape.insert(shape.end(), {channels * r * r, height, width});
+    TRY(const TensorId y, context.reshape(x, std::move(shape), ""));
+    return context.bind(0, y);
+}
+
+/// What a kernel sees at each of its places, as columns: [n c h w] -> [n c*kh*kw places]. One strided slice
+/// for each element of the kernel.
+Result<void> atenIm2col(AtenContext &context)
+{
+    constexpr std::int64_t kMostSlices = 1024;
+    TRY(TensorId x, context.tensor("self"));
+    TRY(const auto kernel, context.perDimension("kernel_size", 2, 1));
+    TRY(const auto dilation, context.perDimension("dilation", 2, 1));
+    TRY(const auto padding, context.perDimension("padding", 2, 0));
+    TRY(const auto stride, context.perDimension("stride", 2, 1));
+    if (context.rankOf(x) != 4 || kernel[0] < 1 || kernel[1] < 1 || kernel[0] > kMostSlices / kernel[1])
+        return context.keepUnknown("im2col of this shape is not computed");
+    Shape shape = context.shapeOf(x);
+    if (padding[0] != 0 || padding[1] != 0) {
+        TRY(x,
+            context.onnx("Pad",
+                {x, context.list({0, 0, padding[0], padding[1], 0, 0, padding[0], padding[1]}),
+                    context.scalar(context.typeOf(x).dataType, 0)},
+                {}, "pad"));
+    }
+    std::int64_t places[2];
+    for (std::size_t d = 0; d < 2; ++d) {
+        const std::int64_t room = shape[2 + d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
+        if (room < 0 || stride[d] < 1 || dilation[d] < 1)
+            return context.invalid("its kernel is larger than its image");
+        places[d] = room / stride[d] + 1;
+    }
+    std::vector<TensorId> columns;
+    for (std::int64_t i = 0; i < kernel[0]; ++i) {
+        const std::int64_t row = i * dilation[0];
+        TRY(const TensorId rows,
+            context.slice(x, 2, row, row + stride[0] * (places[0] - 1) + 1, stride[0], "rows"));
+        for (std::int64_t j = 0; j < kernel[1]; ++j) {
+            const std::int64_t column = j * dilation[1];
+            TRY(const TensorId part,
+                context.slice(rows, 3, column, column + stride[1] * (places[1] - 1) + 1, stride[1], "part"));
+            TRY(const TensorId own,
+                context.reshape(part, {shape[0], shape[1], 1, places[0] * places[1]}, "column"));
+            columns.push_back(own);
+        }
+    }
+    TRY(x, context.concat(std::move(columns), 2, "columns"));
+    TRY(const TensorId y,
+        context.reshape(x, {shape[0], shape[1] * kernel[0] * kernel[1], places[0] * places[1]}, ""));
+    return context.bind(0, y);
 }
 
 } // namespace
@@ -297,8 +367,8 @@ AtenHandler findAtenIndex(std::string_view name)
         {"_unsafe_index", atenIndex}, {"index_put", indexPut}, {"_unsafe_index_put", indexPut},
         {"index_add", indexAdd}, {"nonzero", atenNonZero}, {"masked_select", maskedSelect},
         {"scatter", atenScatter}, {"scatter_add", scatterAdd}, {"tril", triangle<false>},
-        {"triu", triangle<true>}, {"one_hot", atenOneHot}, {"pixel_shuffle", shuffled<true>},
-        {"pixel_unshuffle", shuffled<false>}};
+        {"triu", triangle<true>}, {"one_hot", atenOneHot}, {"pixel_shuffle", pixelShuffle},
+        {"pixel_unshuffle", pixelUnshuffle}, {"im2col", atenIm2col}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -38,6 +38,24 @@ Result<void> checkCapacities(const Graph &graph, const ImportOptions &options)
     return {};
 }
 
+/// Leaves the obstacles that are in the way of something, under the names that their operators have now.
+void settleObstacles(Graph &graph)
+{
+    std::vector<Obstacle> kept;
+    for (Obstacle &each : graph.obstacles) {
+        if (each.op.empty()) // an input
+            kept.push_back(each);
+    }
+    for (const Operator &op : graph.operators) {
+        const auto index = static_cast<std::size_t>(op.attributes.integer("obstacle", -1));
+        if (index >= graph.obstacles.size())
+            continue;
+        kept.push_back(graph.obstacles[index]);
+        kept.back().op = op.name;
+    }
+    graph.obstacles = std::move(kept);
+}
+
 } // namespace
 
 Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool mayMerge)
@@ -61,6 +79,7 @@ Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool may
     separateClassStatistics(graph);
     buildScopes(graph);
     annotateOperators(graph);
+    settleObstacles(graph);
     TRY_VOID(validate(graph));
     return graph;
 }

@@ -394,6 +394,43 @@ Result<std::vector<TensorId>> OnnxBuilder::append(const std::string &name, const
     return m_graph.operators.back().outputs;
 }
 
+std::vector<TensorId> OnnxBuilder::emitOpaque(const std::string &name, const SourceNode &source,
+    std::vector<TensorId> inputs, std::size_t outputs, const Error *why)
+{
+    Operator op;
+    op.name = uniqueOperatorName(name);
+    op.kind = OperatorKind::Unknown;
+    op.attributes.set("onnx_type", source.type);
+    op.inputs = std::move(inputs);
+    op.scope = ScopeId{0};
+    op.sources = {source};
+    for (std::size_t i = 0; i < outputs; ++i) {
+        Tensor tensor;
+        tensor.typeKnown = false;
+        op.outputs.push_back(addTensor(std::move(tensor), false));
+    }
+    if (why != nullptr) {
+        op.attributes.set("obstacle", static_cast<std::int64_t>(m_graph.obstacles.size()));
+        m_graph.obstacles.push_back({op.name, why->message, why->advice});
+    }
+    m_graph.operators.push_back(std::move(op));
+    return m_graph.operators.back().outputs;
+}
+
+TensorId OnnxBuilder::addOpaqueInput(const std::string &name, const Error &why)
+{
+    const TensorId id = addInput(name, {});
+    m_graph.at(id).typeKnown = false;
+    m_graph.obstacles.push_back({{}, why.message, why.advice});
+    return id;
+}
+
+bool OnnxBuilder::areOpaque(const std::vector<TensorId> &tensors) const
+{
+    return std::any_of(
+        tensors.begin(), tensors.end(), [this](TensorId id) { return id && !at(id).typeKnown; });
+}
+
 Result<std::vector<TensorId>> OnnxBuilder::emitParts(const std::string &name, const SourceNode &source,
     Attributes attributes, TensorId x, const std::vector<TensorType> &outputs)
 {

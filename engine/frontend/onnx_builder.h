@@ -102,6 +102,21 @@ public:
     OperatorId producerOf(TensorId id) const { return m_producers[static_cast<std::size_t>(id.index)]; }
     /// The graph as it is by now.
     const Graph &graph() const { return m_graph; }
+    /// Appends an operator of which nothing is known but its type and inputs (`ImportOptions::look`).
+    /// @param why  what could not be read; null if only its inputs are to blame
+    std::vector<TensorId> emitOpaque(const std::string &name, const SourceNode &source,
+        std::vector<TensorId> inputs, std::size_t outputs, const Error *why);
+    /// An input of a type that cannot be read.
+    TensorId addOpaqueInput(const std::string &name, const Error &why);
+    /// True if a tensor of unknown type is among them.
+    bool areOpaque(const std::vector<TensorId> &tensors) const;
+    /// True if importing may go on behind `error`: it is about one operator or input, and people want to look
+    /// at the others.
+    bool maySkip(const Error &error) const
+    {
+        return m_options.look
+            && (error.code == ErrorCode::NotSupported || error.code == ErrorCode::InvalidInput);
+    }
 
     /// True if a known value of this size may still be made; counts it if so.
     bool takeFoldedBytes(const TensorType &type);

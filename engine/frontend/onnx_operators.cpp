@@ -348,6 +348,17 @@ Result<void> OnnxNodeContext::keepUnknown(std::string_view reason)
     return {};
 }
 
+void OnnxNodeContext::keepOpaque(const Error *why)
+{
+    const auto outputs = m_builder.emitOpaque(m_name, m_source, m_inputs, m_node.outputs.size(), why);
+    for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
+        if (m_node.outputs[slot].empty())
+            continue;
+        m_builder.nameTensor(outputs[slot], m_node.outputs[slot]);
+        static_cast<void>(m_scope.bind(m_node.outputs[slot], outputs[slot]));
+    }
+}
+
 Result<void> importNode(OnnxNodeContext &context)
 {
     const OnnxNode &node = context.node();

@@ -129,6 +129,9 @@ public:
     /// Keeps the node as an operator Planloom cannot look into. @return NotSupported with `reason` if the
     /// file does not declare its outputs' types
     Result<void> keepUnknown(std::string_view reason);
+    /// Keeps the node to be looked at: nothing is known of what it makes. Outputs that are bound stay.
+    /// @param why  see `OnnxBuilder::emitOpaque`
+    void keepOpaque(const Error *why);
 
     Error invalid(std::string message, std::string advice = {}) const;
     Error unsupported(std::string message, std::string advice = {}) const;

@@ -253,7 +253,16 @@ Result<std::vector<AtenValue>> Pt2NodeImporter::run(Pt2Frame &frame)
                 "the program has more than " + std::to_string(m_builder.options().mostOperators) + " nodes",
                 {}, m_where};
         m_declared.clear();
-        TRY_VOID(importNode(graph.nodes[position]));
+        const Pt2Node &node = graph.nodes[position];
+        if (m_builder.options().look && m_builder.areOpaque(tensorsOf(node))) {
+            keepOpaque(node, nullptr);
+            continue;
+        }
+        const auto imported = importNode(node);
+        if (!imported && !m_builder.maySkip(imported.error()))
+            return imported.error();
+        if (!imported)
+            keepOpaque(node, &imported.error());
     }
     std::vector<AtenValue> outputs;
     Pt2Node end;
@@ -270,6 +279,37 @@ Result<std::vector<AtenValue>> Pt2NodeImporter::run(Pt2Frame &frame)
         outputs.push_back(std::move(value));
     }
     return outputs;
+}
+
+/// The tensors that a node reads, as far as they are there.
+std::vector<TensorId> Pt2NodeImporter::tensorsOf(const Pt2Node &node) const
+{
+    std::vector<TensorId> tensors;
+    const auto add = [&](const Pt2Tensor &tensor) {
+        const AtenValue *value = m_frame->find(tensor.name);
+        if (const auto *id = value == nullptr ? nullptr : std::get_if<TensorId>(value))
+            tensors.push_back(*id);
+    };
+    for (const Pt2NamedArgument &input : node.inputs) {
+        if (const auto *tensor = std::get_if<Pt2Tensor>(&input.value))
+            add(*tensor);
+        if (const auto *list = std::get_if<std::vector<Pt2Tensor>>(&input.value))
+            std::for_each(list->begin(), list->end(), add);
+    }
+    return tensors;
+}
+
+/// Keeps a node to be looked at: see `OnnxNodeContext::keepOpaque`.
+void Pt2NodeImporter::keepOpaque(const Pt2Node &node, const Error *why)
+{
+    OnnxNode own;
+    own.name = pathOf(node);
+    own.type = shortTarget(node.target);
+    for (const std::string &result : resultsOf(node)) {
+        if (!result.empty() && m_frame->find(result) == nullptr)
+            own.outputs.push_back(result);
+    }
+    OnnxNodeContext(own, tensorsOf(node), m_builder, *this).keepOpaque(why);
 }
 
 Result<void> Pt2NodeImporter::importNode(const Pt2Node &node)

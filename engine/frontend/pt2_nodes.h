@@ -45,6 +45,8 @@ private:
     Result<AtenValue> resolve(const Pt2Argument &argument, const Pt2Node &node) const;
     Result<AtenValue> valueOf(const std::string &name, const Pt2Node &node) const;
     Result<void> setOnce(const std::string &name, AtenValue value, const Pt2Node &node);
+    std::vector<TensorId> tensorsOf(const Pt2Node &node) const;
+    void keepOpaque(const Pt2Node &node, const Error *why);
     Result<void> importNode(const Pt2Node &node);
     Result<bool> importNumber(const Pt2Node &node);
     bool hasChosenRows(const Pt2Node &node, const std::vector<AtenValue> &arguments) const;

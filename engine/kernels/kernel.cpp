@@ -2,6 +2,7 @@
 
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/rounded_kernel.h"
 
 #include <cassert>
 
@@ -56,7 +57,7 @@ Result<void> runKernel(const KernelCall &call)
         return notSupported(call,
             "operator " + call.op->name + " (" + typeNameOf(*call.op) + ") has no implementation to run");
     }
-    return kernel(call);
+    return isNarrow(call) ? runWidened(call) : kernel(call);
 }
 
 bool hasKernel(const Operator &op)

@@ -37,7 +37,8 @@ struct KernelCall {
     std::int64_t *dropped = nullptr; ///< If set, a NonZero adds what it had no room for (places.h).
 };
 
-/// Runs `call` on the calling thread and no other (oneDNN is held to one thread).
+/// Runs `call` on the calling thread and no other (oneDNN is held to one thread). Values of 16 bits are
+/// computed with as floats, and results rounded once.
 ///
 /// Rules for parts: terms that do not contain a cut Reduce identifier (the bias of a Linear split along k)
 /// are added, and their gradients made, only by the part whose range of that identifier begins at 0, others

@@ -173,7 +173,7 @@ void DeviceExecutor::prepareKernel(const Instruction &instruction, Prepared &pre
         if (buffer < 0)
             return Buffer{};
         const TensorType &type = graph.at(info(buffer).tensor).type;
-        return Buffer{nullptr, type.dataType, slot(buffer).shape, info(buffer).index, type.shape};
+        return Buffer{nullptr, computedAs(type.dataType), slot(buffer).shape, info(buffer).index, type.shape};
     };
     KernelRounding rounding{.compute = arithmeticOf(graph, op, precisionOf(m_plan, instruction.op)),
         .gradientFactor = op.direction == Direction::Optimizer ? m_gradientFactor : 1.0f};

@@ -3,6 +3,7 @@
 #include "engine/check/part_runner.h"
 #include "engine/graph/places.h"
 #include "engine/kernels/kernel.h"
+#include "engine/kernels/narrow_float.h"
 
 #include <gtest/gtest.h>
 
@@ -401,10 +402,43 @@ TEST(Unknown, IsRefusedByItsName)
 
 TEST(Types, ThatAKernelCannotTakeAreNamed)
 {
-    using enum OperatorKind;
-    const Error error = errorOf(example(Softmax, {given(DataType::Float16, {4}, {0, 0, 0, 0})}));
-    EXPECT_EQ(error.code, ErrorCode::NotSupported);
-    EXPECT_TRUE(contains(error.message, "float16")) << error.message;
+    std::vector<std::int32_t> x(4);
+    std::vector<std::int32_t> y(4);
+    const Operator op{.name = "softmax", .kind = OperatorKind::Softmax};
+    const auto buffer = [](auto &of) {
+        return Buffer{reinterpret_cast<std::byte *>(of.data()), DataType::Int32, {4}, wholeMask({4}), {4}};
+    };
+    const auto done = runKernel({.op = &op, .inputs = {buffer(x)}, .outputs = {buffer(y)}});
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::NotSupported);
+    EXPECT_TRUE(contains(done.error().message, "int32")) << done.error().message;
+}
+
+TEST(Types, OfSixteenBitsAreComputedWithAsFloatsAndRoundedOnce)
+{
+    for (const DataType type : {DataType::Float16, DataType::BFloat16}) {
+        const std::vector<float> numbers{0.1F, -2.7F, 3.3F, 0.004F};
+        const auto count = static_cast<std::int64_t>(numbers.size());
+        std::vector<std::uint16_t> x(numbers.size());
+        std::vector<std::uint16_t> y(numbers.size());
+        narrow(numbers.data(), type, reinterpret_cast<std::byte *>(x.data()), x.size());
+        const Operator op{.name = "softmax", .kind = OperatorKind::Softmax};
+        const auto buffer = [count](auto &of, DataType dataType) {
+            return Buffer{
+                reinterpret_cast<std::byte *>(of.data()), dataType, {count}, wholeMask({count}), {count}};
+        };
+        const auto done = runKernel({.op = &op, .inputs = {buffer(x, type)}, .outputs = {buffer(y, type)}});
+        ASSERT_TRUE(done) << describe(done.error());
+        std::vector<float> seen(numbers.size());
+        widen(reinterpret_cast<const std::byte *>(x.data()), type, seen.data(), seen.size());
+        std::vector<float> expected(numbers.size());
+        ASSERT_TRUE(runKernel({.op = &op,
+            .inputs = {buffer(seen, DataType::Float32)},
+            .outputs = {buffer(expected, DataType::Float32)}}));
+        std::vector<std::uint16_t> rounded(numbers.size());
+        narrow(expected.data(), type, reinterpret_cast<std::byte *>(rounded.data()), rounded.size());
+        EXPECT_EQ(y, rounded) << nameOf(type);
+    }
 }
 
 } // namespace planloom::testing
