@@ -91,7 +91,7 @@ def timm_mixer(block, **layers):
         from timm.models import mlp_mixer
 
         return mlp_mixer.MlpMixer(img_size=32, patch_size=8, num_blocks=2, embed_dim=32, num_classes=10,
-                                  block_layer=getattr(mlp_mixer, block),
+                                  block_layer=getattr(mlp_mixer, block), mlp_ratio=4 if layers else (0.5, 4.0),
                                   **{key: getattr(mlp_mixer, name) for key, name in layers.items()})
 
     return image(make_net)
