@@ -104,8 +104,7 @@ Result<int> runInfo(const Arguments &arguments)
         for (const TensorId id : op.outputs)
             outputs.push_back(id ? graph.at(id).type : TensorType{});
         flops += workOf(op, inputs, outputs).flops;
-        ++kinds[op.kind == OperatorKind::Unknown ? op.attributes.text("onnx_type", "Unknown")
-                                                 : nameOf(op.kind)];
+        ++kinds[typeNameOf(op)];
         if (!op.annotationProblem.empty() || op.kind == OperatorKind::Unknown)
             notAnnotated.push_back({{"operator", op.name}, {"reason", op.annotationProblem}});
         if (!hasKernel(op))

@@ -1,6 +1,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
 
+#include "engine/design/operator_files.h"
 #include "engine/design/reference.h"
 #include "engine/design/remembered.h"
 #include "engine/interop/npz.h"
@@ -16,6 +17,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -126,6 +128,10 @@ Result<int> runRun(const Arguments &arguments)
     if (arguments.has("inputs")) {
         TRY(request.options.inputs, readInputs(arguments.text("inputs")));
     }
+    const auto named = arguments.texts("operators");
+    TRY(request.options.libraries, trustedLibraries(named));
+    for (const std::string &library : arguments.texts("allow-library"))
+        request.options.libraries.push_back(std::filesystem::absolute(library).lexically_normal().string());
     request.options.poison = arguments.has("check"); // reads of memory nobody wrote then show as NaN
     request.options.keepGradients = arguments.has("check") || arguments.has("dump");
 

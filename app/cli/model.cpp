@@ -10,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 namespace planloom::cli {
@@ -36,6 +37,17 @@ Result<ModelSource> modelSource(const Arguments &arguments, const std::string &m
                 return Error{ErrorCode::InvalidInput, "\"" + name + "\" cannot be a parameter and a constant",
                     {}, "--" + std::string(option)};
         }
+    }
+    for (const std::string &file : arguments.texts("operators")) {
+        std::error_code failure;
+        const auto absolute = std::filesystem::absolute(file, failure);
+        options.operatorFiles.insert(failure ? file : absolute.lexically_normal().string());
+    }
+    for (const std::string &capacity : arguments.texts("capacity")) {
+        const std::size_t equals = capacity.rfind('=');
+        const std::string name = equals == std::string::npos ? "*" : capacity.substr(0, equals);
+        TRY(options.capacities[name],
+            capacityNamed(equals == std::string::npos ? capacity : capacity.substr(equals + 1)));
     }
     options.inference = arguments.has("inference");
     TRY(options.optimizer, optimizerNamed(arguments.text("optimizer", nameOf(options.optimizer))));

@@ -2,6 +2,7 @@
 
 #include "engine/base/background_disposal.h"
 #include "engine/base/words.h"
+#include "engine/design/operator_files.h"
 #include "engine/frontend/import_model.h"
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
@@ -31,15 +32,21 @@ ImportOptions importOptionsOf(const ModelSource &source)
     options.lossOutput = source.options.lossOutput;
     options.dimensions = source.options.dimensions;
     options.storedAs = source.options.storedAs;
+    options.capacities = source.options.capacities;
     return options;
 }
 
 Result<Graph> importedFrom(const ModelSource &source, const ImportOptions &options)
 {
     const std::filesystem::path path(source.source);
-    if (source.content.empty())
-        return importModelFile(path, options);
-    return importModelBytes(source.content, path, options);
+    const auto &named = source.options.operatorFiles;
+    TRY(FoundOperators found, findOperators(path, {named.begin(), named.end()}));
+    options.operators = found.definitions;
+    TRY(Graph graph,
+        source.content.empty() ? importModelFile(path, options)
+                               : importModelBytes(source.content, path, options));
+    graph.notes.insert(graph.notes.end(), found.notes.begin(), found.notes.end());
+    return graph;
 }
 
 Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
@@ -83,6 +90,8 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop,
     model.name = nameOfSource(source.source);
     if (stop.stop_requested())
         return cancelled();
+    for (const std::string &file : operatorFilesOf(forward))
+        model.source.options.operatorFiles.insert(file);
     model.forwardOperators = static_cast<std::int64_t>(forward.operators.size());
     for (const Tensor &tensor : forward.tensors) {
         if (tensor.role == TensorRole::Weight && !tensor.of.valid())

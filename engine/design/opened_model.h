@@ -25,7 +25,9 @@ struct ModelSource {
 /// A model ready to be planned: the engine's `Model` of what is planned (its training step, or the forward
 /// pass where there is none or none is wanted), and what people are told of it. Immutable.
 struct OpenedModel : Model {
-    ModelSource source{}; ///< `content` is filled in for files, if it was asked for.
+    /// `content` is filled in for files, if it was asked for; `options` name all operator files that were
+    /// needed.
+    ModelSource source{};
     std::int64_t forwardOperators = 0;
     std::int64_t parameters = 0; ///< Elements of all weights.
     std::string remark{}; ///< Why it has no training step; empty if it has, or if none is wanted.

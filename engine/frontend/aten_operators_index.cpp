@@ -46,8 +46,7 @@ Result<void> atenEmbedding(AtenContext &context)
     return context.finish(OperatorKind::Embedding, {table, indices}, std::move(attributes));
 }
 
-/// What x[i, j, :, k] picks. Truth values as indices pick as many as are true, which is known for constants
-/// alone.
+/// What x[i, j, :, k] picks. Truth values as indices pick where they are true.
 struct Picks {
     std::vector<std::size_t> axes{}; ///< Of x, with an index.
     std::vector<TensorId> indices{}; ///< Int64, of broadcastable shapes.
@@ -57,20 +56,26 @@ Result<Picks> picksOf(AtenContext &context, TensorId x)
 {
     TRY(const auto given, context.tensors("indices"));
     Picks picks;
-    if (given.size() > context.shapeOf(x).size())
-        return context.invalid("it has " + std::to_string(given.size()) + " indices for "
-            + std::to_string(context.rankOf(x)) + " dimensions");
-    for (std::size_t axis = 0; axis < given.size(); ++axis) {
-        if (!given[axis])
+    std::size_t axis = 0;
+    for (const TensorId one : given) {
+        if (one && context.typeOf(one).dataType == DataType::Bool) {
+            TRY(const auto lists, context.placesIn(one));
+            for (const TensorId list : lists) {
+                picks.axes.push_back(axis++);
+                picks.indices.push_back(list);
+            }
             continue;
-        if (context.typeOf(given[axis]).dataType == DataType::Bool)
-            return context.unsupported(
-                "it picks what a mask of truth values says, so that its shape depends on data",
-                "use torch.where or a product with the mask, which keep the shape");
-        TRY(const TensorId index, context.cast(given[axis], DataType::Int64, "index"));
-        picks.axes.push_back(axis);
-        picks.indices.push_back(index);
+        }
+        if (one) {
+            TRY(const TensorId index, context.cast(one, DataType::Int64, "index"));
+            picks.axes.push_back(axis);
+            picks.indices.push_back(index);
+        }
+        ++axis;
     }
+    if (axis > context.shapeOf(x).size())
+        return context.invalid("it has " + std::to_string(axis) + " indices for "
+            + std::to_string(context.rankOf(x)) + " dimensions");
     return picks;
 }
 
@@ -160,6 +165,62 @@ Result<void> indexPut(AtenContext &context)
     TRY(values, context.expand(values, shape, "values"));
     return context.finishOnnx(
         "ScatterND", {x, places, values}, {{"reduction", std::string(accumulate ? "add" : "none")}});
+}
+
+/// x with rows of `source` added at the indices along a dimension.
+Result<void> indexAdd(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(TensorId indices, context.tensor("index"));
+    TRY(TensorId source, context.tensor("source"));
+    TRY(const double factor, context.real("alpha", 1));
+    TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
+    const DataType type = context.typeOf(x).dataType;
+    TRY(source, context.cast(source, type));
+    TRY(indices, context.cast(indices, DataType::Int64, "index"));
+    if (factor != 1) {
+        TRY(source,
+            context.make(OperatorKind::Mul, {source, context.scalar(type, factor)}, {}, {}, "scaled"));
+    }
+    TRY(indices, context.reshape(indices, {elementCount(context.shapeOf(indices)), 1}, "places"));
+    // ScatterND writes along the first dimension: that of the indices comes there, and goes back.
+    Integers order{axis};
+    for (std::int64_t d = 0; d < context.rankOf(x); ++d) {
+        if (d != axis)
+            order.push_back(d);
+    }
+    TRY(const TensorId turned, context.permute(x, order, "turned"));
+    TRY(source, context.permute(source, order, "source"));
+    if (axis == 0)
+        return context.finishOnnx(
+            "ScatterND", {turned, indices, source}, {{"reduction", std::string("add")}});
+    TRY(const TensorId added,
+        context.onnx("ScatterND", {turned, indices, source}, {{"reduction", std::string("add")}}, "added"));
+    Integers back(order.size());
+    for (std::size_t d = 0; d < order.size(); ++d)
+        back[axisIndex(order[d])] = static_cast<std::int64_t>(d);
+    return context.finishPermuted(added, std::move(back));
+}
+
+/// The places of what is not zero, [c rank].
+Result<void> atenNonZero(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const TensorId places, context.onnx("NonZero", {x}, {}, "places"));
+    return context.finishPermuted(places, {1, 0});
+}
+
+/// The elements where a mask is true, one after the other.
+Result<void> maskedSelect(AtenContext &context)
+{
+    TRY(TensorId x, context.tensor("self"));
+    TRY(TensorId mask, context.tensor("mask"));
+    const Shape shape = context.broadcastShape({x, mask});
+    TRY(x, context.expand(x, shape, "self"));
+    TRY(mask, context.expand(mask, shape, "mask"));
+    TRY(const TensorId places, context.onnx("NonZero", {mask}, {}, "places"));
+    TRY(const TensorId rows, context.permute(places, {1, 0}, "rows"));
+    return context.finishOnnx("GatherND", {x, rows});
 }
 
 Result<void> scatterBy(AtenContext &context, const std::string &reduction)
@@ -304,6 +365,7 @@ AtenHandler findAtenIndex(std::string_view name)
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"gather", atenGather},
         {"index_select", indexSelect}, {"embedding", atenEmbedding}, {"index", atenIndex},
         {"_unsafe_index", atenIndex}, {"index_put", indexPut}, {"_unsafe_index_put", indexPut},
+        {"index_add", indexAdd}, {"nonzero", atenNonZero}, {"masked_select", maskedSelect},
         {"scatter", atenScatter}, {"scatter_add", scatterAdd}, {"tril", triangle<false>},
         {"triu", triangle<true>}, {"one_hot", atenOneHot}, {"pixel_shuffle", pixelShuffle},
         {"pixel_unshuffle", pixelUnshuffle}, {"im2col", atenIm2col}};

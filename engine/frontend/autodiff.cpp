@@ -329,15 +329,18 @@ Result<void> appendBackward(Graph &graph)
     }
     if (const auto obstacles = obstaclesOf(graph, reach); !obstacles.empty()) {
         const Operator &op = graph.at(obstacles.front());
-        const std::string kind =
-            op.kind == OperatorKind::Unknown ? op.attributes.text("onnx_type", "Unknown") : nameOf(op.kind);
         const std::size_t others = obstacles.size() - 1;
         return Error{ErrorCode::NotSupported,
-            "The loss depends on weights through " + op.name + ", and " + kind + " has no derivative here"
+            "The loss depends on weights through " + op.name + ", and " + typeNameOf(op)
+                + " has no derivative here"
                 + (others == 0 ? std::string(".")
                                : ", as " + counted(static_cast<std::int64_t>(others), "other operator")
                             + (others == 1 ? " has none." : " have none.")),
-            "Plan the model for inference, or export it without this operator.", "operator:" + op.name};
+            isNamedByFile(op)
+                ? "Give it one in an operator file (a line 'derivative', or a body), or plan the model for "
+                  "inference."
+                : "Plan the model for inference, or export it without this operator.",
+            "operator:" + op.name};
     }
     Differentiator(graph, reach).run();
     return {};

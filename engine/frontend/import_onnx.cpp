@@ -348,7 +348,8 @@ Result<void> Importer::importNodes(const OnnxGraph &graph)
 Result<bool> Importer::importCall(const OnnxNode &node, const std::vector<TensorId> &inputs)
 {
     const auto found = m_functions.find({node.domain, node.type});
-    if (found == m_functions.end())
+    if (found == m_functions.end()
+        || (m_options.operators && m_options.operators->find(node.domain, node.type)))
         return false;
     const OnnxFunction &function = *found->second;
     const std::string what = "node '" + node.name + "' calls the function '" + node.type + "'";
@@ -582,6 +583,7 @@ Result<Graph> Importer::run()
     TRY_VOID(addInitializers(rules));
     TRY_VOID(importNodes(m_model.graph));
     TRY(auto outputs, collectOutputs());
+    TRY_VOID(m_builder.checkChosenOutputs(outputs));
     addNotes();
     Graph graph = m_builder.take(std::move(outputs));
     graph.name = m_model.graph.name;

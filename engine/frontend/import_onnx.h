@@ -1,12 +1,16 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/frontend/capacity.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/operator_definition.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -25,6 +29,12 @@ struct ImportOptions {
     /// What stored tensors are, where a person knows better than the rules below (`--parameter`,
     /// `--constant`); by the names of tensors, here or in the file.
     std::map<std::string, StoredAs> storedAs{};
+    /// What operator files say: before what Planloom knows of operators of these names, and before functions
+    /// of the model. May be null.
+    std::shared_ptr<const OperatorDefinitions> operators{};
+    /// Room for what data choose (`--capacity`), by the name of the operator that finds it; "*" is that of
+    /// all others.
+    std::map<std::string, Capacity, std::less<>> capacities{};
     bool fuse = true; ///< Join exported patterns into operators an expert knows.
     /// Reads on behind what cannot be imported, for people to look at: see `Graph::obstacles`.
     bool look = false;

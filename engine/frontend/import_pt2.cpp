@@ -351,6 +351,7 @@ Result<Graph> Pt2Importer::run()
     m_nodes.setOutputs(std::move(names));
     TRY(const auto values, m_nodes.run(m_frame));
     TRY(auto outputs, collectOutputs(values));
+    TRY_VOID(m_builder.checkChosenOutputs(outputs));
     addNotes();
     Graph graph = m_builder.take(std::move(outputs));
     graph.dimensions = std::move(dimensions);

@@ -77,6 +77,10 @@ ZooParameter image(double fallback)
 {
     return inputSize("image", fallback, 8, 8192, "height and width of an image");
 }
+ZooParameter volume(double fallback)
+{
+    return integer("volume", fallback, 4, 1024, "depth, height and width of a volume");
+}
 ZooParameter classes()
 {
     return integer("classes", 1000, 2, kMostVocabulary, "number of classes");
@@ -128,6 +132,19 @@ std::vector<ZooFamily> allFamilies()
                 integer("width", 64, 1, 8192, "channels of the first stage"),
                 integer("head", 4096, 1, kMostHidden, "width of the hidden linear layers"), image(224),
                 classes(), batch(32), dropout()}},
+        {"unet3d", "3D U-Net: a class for every voxel of a volume, batch norm in training mode",
+            {integer("levels", 4, 2, 8, "resolutions, each half of the one above"),
+                integer(
+                    "width", 32, 1, 4096, "channels of the first convolution; double from level to level"),
+                volume(128), integer("channels", 4, 1, 1024, "channels of a volume"),
+                integer("classes", 4, 2, 65536, "classes of a voxel"), batch(2)}},
+        {"cosmoflow", "CosmoFlow: parameters of a universe from its density",
+            {integer("stages", 5, 1, 10, "convolutions, each pooled to half the size"),
+                integer(
+                    "width", 32, 1, 4096, "channels of the first convolution; double from stage to stage"),
+                volume(128), integer("channels", 4, 1, 1024, "channels of a volume"),
+                integer("head", 128, 2, kMostHidden, "width of the first hidden linear layer"),
+                integer("parameters", 4, 1, 65536, "parameters to predict"), batch(16), dropout()}},
         {"moe", "GPT with mixtures of experts, top-k gating, experts of fixed capacity (GShard)",
             {layers(12), hidden(768), heads(12), length(1024), batch(8), vocabulary(50257), inner(0, four),
                 integer("experts", 8, 2, 4096, "experts of a mixture"),
@@ -146,7 +163,8 @@ std::vector<ZooFamily> allFamilies()
 using Build = Result<Graph> (*)(const ZooValues &);
 constexpr std::pair<std::string_view, Build> kBuilders[] = {{"gpt", buildGpt}, {"llama", buildLlama},
     {"t5", buildT5}, {"swin", buildSwin}, {"evoformer", buildEvoformer}, {"resnet", buildResNet},
-    {"vgg", buildVgg}, {"moe", buildMixture}, {"mlp", buildMlp}};
+    {"vgg", buildVgg}, {"unet3d", buildUnet3d}, {"cosmoflow", buildCosmoFlow}, {"moe", buildMixture},
+    {"mlp", buildMlp}};
 
 template<typename Items> std::string namesOf(const Items &items)
 {

@@ -1,5 +1,6 @@
 #include "engine/base/text.h"
 #include "engine/graph/annotation.h"
+#include "engine/graph/window_text.h"
 
 #include <algorithm>
 #include <cassert>
@@ -20,6 +21,7 @@ struct Atom {
 /// One dimension as written: an atom, or several in brackets.
 struct WrittenTerm {
     std::vector<Atom> atoms{};
+    WindowReach reach = WindowReach::Own;
     bool ellipsis = false; ///< '*', alone in its term.
     std::size_t position = 0;
 };
@@ -45,19 +47,127 @@ public:
     {
     }
 
-    Result<Annotation> parse(const std::vector<Shape> &inputs, const std::vector<Shape> &outputs)
+    Result<Annotation> parse(
+        const std::vector<Shape> &inputs, const std::vector<Shape> &outputs, const std::vector<bool> &absent)
     {
-        TRY_VOID(readSide(m_inputs, true));
-        TRY_VOID(readSide(m_outputs, false));
-        TRY_VOID(matchCount(m_inputs, inputs.size(), "inputs"));
-        TRY_VOID(matchCount(m_outputs, outputs.size(), "outputs"));
+        TRY_VOID(readText(inputs.size(), outputs.size()));
+        leaveOut(absent);
         TRY_VOID(expandSide(m_inputs, inputs));
         TRY_VOID(expandSide(m_outputs, outputs));
         TRY_VOID(bindSizes(inputs, outputs));
         return build();
     }
 
+    Result<std::vector<std::string>> identifiers(std::size_t inputs, std::size_t outputs)
+    {
+        TRY_VOID(readText(inputs, outputs));
+        std::vector<std::string> names;
+        for (const Dimension &dimension : m_result.dimensions)
+            if (!isDigit(dimension.name.front()))
+                names.push_back(dimension.name);
+        return names;
+    }
+
+    Result<std::vector<std::optional<Shape>>> inputShapes(std::size_t inputs, std::size_t outputs,
+        const std::map<std::string, std::int64_t> &sizes, const Shape &star)
+    {
+        TRY_VOID(readText(inputs, outputs));
+        for (Dimension &dimension : m_result.dimensions)
+            if (const auto known = sizes.find(dimension.name); known != sizes.end())
+                dimension.size = known->second;
+        if (m_ellipsisMark) {
+            m_ellipsis = makeEllipsis(star.size());
+            for (std::size_t i = 0; i < star.size(); ++i)
+                dimension((*m_ellipsis)[i]).size = star[i];
+        }
+        std::vector<std::optional<Shape>> shapes;
+        for (const WrittenTensor &tensor : m_inputs) {
+            shapes.emplace_back();
+            if (!tensor.opaque) {
+                TRY(shapes.back(), shapeOf(tensor));
+            }
+        }
+        return shapes;
+    }
+
+    Result<AnnotatedShapes> shapes(const std::vector<Shape> &inputs, const std::vector<bool> &absent,
+        std::size_t outputs,
+        const std::function<Result<void>(std::map<std::string, std::int64_t> &)> &complete)
+    {
+        TRY_VOID(readText(inputs.size(), outputs));
+        leaveOut(absent);
+        TRY_VOID(expandSide(m_inputs, inputs));
+        for (bool progress = true; std::exchange(progress, false);)
+            TRY_VOID(bindSide(m_inputs, inputs, progress));
+        AnnotatedShapes result;
+        for (const Dimension &dimension : m_result.dimensions)
+            if (dimension.size != kUnknown && !isDigit(dimension.name.front()))
+                result.sizes.emplace(dimension.name, dimension.size);
+        TRY_VOID(complete(result.sizes));
+        for (const auto &[name, size] : result.sizes)
+            if (const auto known = findDimension(m_result, name))
+                dimension(*known).size = size;
+        for (bool progress = true; std::exchange(progress, false);)
+            TRY_VOID(bindSide(m_inputs, inputs, progress));
+        for (WrittenTensor &tensor : m_outputs) {
+            result.outputs.emplace_back();
+            if (!tensor.opaque) {
+                TRY(result.outputs.back(), shapeOf(tensor));
+            }
+        }
+        return result;
+    }
+
 private:
+    Result<void> readText(std::size_t inputs, std::size_t outputs)
+    {
+        TRY_VOID(readSide(m_inputs, true));
+        TRY_VOID(readSide(m_outputs, false));
+        if (const auto fault = readWindows(m_text, m_at, m_result))
+            return fail(fault->position, fault->message);
+        TRY_VOID(matchCount(m_inputs, inputs, "inputs"));
+        return matchCount(m_outputs, outputs, "outputs");
+    }
+
+    void leaveOut(const std::vector<bool> &absent)
+    {
+        for (std::size_t i = 0; i < m_inputs.size() && i < absent.size(); ++i) {
+            if (!absent[i])
+                continue;
+            m_inputs[i].opaque = true;
+            m_inputs[i].terms.clear();
+        }
+    }
+
+    /// Of an output, from the sizes of its identifiers. A lone "1" is a scalar.
+    Result<std::optional<Shape>> shapeOf(const WrittenTensor &tensor)
+    {
+        Shape shape;
+        for (const WrittenTerm &term : tensor.terms) {
+            if (term.ellipsis) {
+                if (!m_ellipsis)
+                    return fail(term.position, "'*' stands for nothing: no input has it");
+                for (const std::int32_t identifier : *m_ellipsis)
+                    shape.push_back(dimension(identifier).size);
+                continue;
+            }
+            std::int64_t extent = 1;
+            for (const Atom &atom : term.atoms) {
+                const Dimension &factor = dimension(atom.dimension);
+                if (factor.size == kUnknown)
+                    return fail(atom.position, "nothing determines the size of '" + factor.name + "'",
+                        "say it in a line: where " + factor.name + " = ...");
+                if (__builtin_mul_overflow(extent, factor.size, &extent))
+                    return fail(term.position, "'" + describe(term) + "' is too large");
+            }
+            shape.push_back(extent);
+        }
+        if (tensor.terms.size() == 1 && !tensor.terms[0].ellipsis && tensor.terms[0].atoms.size() == 1
+            && dimension(tensor.terms[0].atoms[0].dimension).name == "1")
+            shape.clear();
+        return std::optional(shape);
+    }
+
     Error fail(std::size_t position, std::string message, std::string advice = {}) const
     {
         return {ErrorCode::InvalidInput, "annotation '" + std::string(m_text) + "': " + std::move(message),
@@ -70,12 +180,13 @@ private:
             ++m_at;
     }
 
+    bool atWindows() const { return m_at < m_text.size() && m_text[m_at] == ';'; }
     bool atArrow() const { return m_text.substr(m_at, 2) == "->"; }
 
     Result<void> readSide(std::vector<WrittenTensor> &tensors, bool isInput)
     {
         skipSpaces();
-        const auto atEnd = [&] { return isInput ? atArrow() : m_at == m_text.size(); };
+        const auto atEnd = [&] { return isInput ? atArrow() : m_at == m_text.size() || atWindows(); };
         if (!atEnd()) {
             while (true) {
                 const Combination combination = isInput ? Combination::Sum : readCombination();
@@ -123,8 +234,9 @@ private:
             return tensor;
         }
         bool ellipsis = false;
-        while (m_at < m_text.size() && m_text[m_at] != ',' && !atArrow()) {
+        while (m_at < m_text.size() && m_text[m_at] != ',' && !atArrow() && !atWindows()) {
             TRY(WrittenTerm term, readTerm());
+            TRY(term.reach, readReach());
             if (term.ellipsis && std::exchange(ellipsis, true))
                 return fail(term.position, "'*' stands twice in one tensor");
             tensor.terms.push_back(std::move(term));
@@ -168,13 +280,29 @@ private:
         return term;
     }
 
+    /// What stands in square brackets behind a dimension: what a part that has windows has of it.
+    Result<WindowReach> readReach()
+    {
+        if (m_at == m_text.size() || m_text[m_at] != '[')
+            return WindowReach::Own;
+        const std::size_t end = std::min(m_text.find(']', m_at), m_text.size());
+        const std::string_view word = m_text.substr(m_at + 1, end - std::min(m_at + 1, end));
+        for (int i = 1; i < kReachCount; ++i) {
+            if (end < m_text.size() && word == nameOf(static_cast<WindowReach>(i))) {
+                m_at = end + 1;
+                return static_cast<WindowReach>(i);
+            }
+        }
+        return fail(m_at, "expected [windows], [share], [met], [around] or [covered]");
+    }
+
     Result<DimensionMark> readMark()
     {
         DimensionMark mark = DimensionMark::Spatial;
         if (m_at < m_text.size() && (m_text[m_at] == '+' || m_text[m_at] == '^'))
             mark = m_text[m_at++] == '+' ? DimensionMark::Reduce : DimensionMark::Frozen;
         if (m_at < m_text.size()
-            && std::string_view(" \t\n,()-").find(m_text[m_at]) == std::string_view::npos)
+            && std::string_view(" \t\n,()-[;").find(m_text[m_at]) == std::string_view::npos)
             return fail(m_at, std::string("unexpected '") + m_text[m_at] + "'");
         return mark;
     }
@@ -322,6 +450,11 @@ private:
                 }
             }
         }
+        for (const Window &window : m_result.windows) {
+            const Dimension &counted = dimension(window.dimension);
+            if (!isSane(window, counted.size))
+                return fail(0, "the windows of '" + counted.name + "' do not fit their elements");
+        }
         return {};
     }
 
@@ -337,6 +470,16 @@ private:
 
     Result<void> bindTerm(const WrittenTerm &term, std::int64_t extent, bool &progress)
     {
+        if (term.reach != WindowReach::Own && term.reach != WindowReach::Met) {
+            const Window *window =
+                term.atoms.size() == 1 ? findWindow(m_result, term.atoms[0].dimension) : nullptr;
+            if (!window || window->extent != extent) {
+                return fail(term.position,
+                    "'" + describe(term) + "' does not count windows over " + std::to_string(extent)
+                        + " elements");
+            }
+            return {};
+        }
         std::int64_t known = 1;
         std::int32_t unknown = -1;
         int unknowns = 0;
@@ -344,8 +487,8 @@ private:
             if (dimension(atom.dimension).size == kUnknown) {
                 unknown = atom.dimension;
                 ++unknowns;
-            } else {
-                known *= dimension(atom.dimension).size;
+            } else if (__builtin_mul_overflow(known, dimension(atom.dimension).size, &known)) {
+                return fail(term.position, "'" + describe(term) + "' is too large");
             }
         }
         if (unknowns > 1)
@@ -400,6 +543,7 @@ private:
                         last = tensorNumber;
                         factors.factors.push_back(atom.dimension);
                     }
+                    factors.reach = term.reach;
                     terms.terms.push_back(std::move(factors));
                 }
                 tensors.push_back(std::move(terms));
@@ -439,6 +583,10 @@ private:
             }
         }
         annotation.dimensions = std::move(ordered);
+        for (Window &window : annotation.windows)
+            window.dimension = number[static_cast<std::size_t>(window.dimension)];
+        std::sort(annotation.windows.begin(), annotation.windows.end(),
+            [](const Window &a, const Window &b) { return a.dimension < b.dimension; });
     }
 
     std::string_view m_text;
@@ -452,10 +600,28 @@ private:
 
 } // namespace
 
-Result<Annotation> parseAnnotation(
-    std::string_view text, const std::vector<Shape> &inputs, const std::vector<Shape> &outputs)
+Result<Annotation> parseAnnotation(std::string_view text, const std::vector<Shape> &inputs,
+    const std::vector<Shape> &outputs, const std::vector<bool> &absent)
 {
-    return Parser(text).parse(inputs, outputs);
+    return Parser(text).parse(inputs, outputs, absent);
+}
+
+Result<std::vector<std::string>> identifiersOf(std::string_view text, std::size_t inputs, std::size_t outputs)
+{
+    return Parser(text).identifiers(inputs, outputs);
+}
+
+Result<std::vector<std::optional<Shape>>> annotatedInputs(std::string_view text, std::size_t inputs,
+    std::size_t outputs, const std::map<std::string, std::int64_t> &sizes, const Shape &star)
+{
+    return Parser(text).inputShapes(inputs, outputs, sizes, star);
+}
+
+Result<AnnotatedShapes> annotatedShapes(std::string_view text, const std::vector<Shape> &inputs,
+    const std::vector<bool> &absent, std::size_t outputs,
+    const std::function<Result<void>(std::map<std::string, std::int64_t> &)> &complete)
+{
+    return Parser(text).shapes(inputs, absent, outputs, complete);
 }
 
 } // namespace planloom

@@ -1,9 +1,11 @@
 #include "engine/lowering/graph_json.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/graph/operator_file.h"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 
 namespace planloom {
@@ -19,6 +21,9 @@ constexpr std::array<DataType, 10> kDataTypes{DataType::Float32, DataType::Float
     DataType::Float64, DataType::Int64, DataType::Int32, DataType::Int16, DataType::Int8, DataType::UInt8,
     DataType::Bool};
 
+constexpr std::array<const char *, kReachCount> kReaches{
+    "own", "windows", "share", "met", "around", "covered"};
+
 json termsToJson(const std::vector<TensorTerms> &tensors)
 {
     json list = json::array();
@@ -28,8 +33,11 @@ json termsToJson(const std::vector<TensorTerms> &tensors)
             continue;
         }
         json terms = json::array();
-        for (const Term &term : tensor.terms)
+        for (const Term &term : tensor.terms) {
             terms.push_back(term.factors);
+            if (term.reach != WindowReach::Own)
+                terms.back().push_back(nameOf(term.reach));
+        }
         list.push_back(std::move(terms));
     }
     return list;
@@ -139,9 +147,14 @@ std::vector<TensorTerms> termsFromJson(const json &value, const std::string &whe
         }
         for (const json &term : list(item, where)) {
             Term &factors = tensor.terms.emplace_back();
-            for (const json &factor : list(term, where))
-                factors.factors.push_back(static_cast<std::int32_t>(
-                    integer(factor, where, 0, static_cast<std::int64_t>(dimensions) - 1)));
+            for (const json &factor : list(term, where)) {
+                if (factor.is_string() && &factor == &term.back())
+                    factors.reach =
+                        static_cast<WindowReach>(named(factor, where, kReaches.data(), kReaches.size()));
+                else
+                    factors.factors.push_back(static_cast<std::int32_t>(
+                        integer(factor, where, 0, static_cast<std::int64_t>(dimensions) - 1)));
+            }
         }
     }
     return tensors;
@@ -212,7 +225,40 @@ Tensor tensorFromJson(const json &item, const std::string &where, std::size_t co
     return tensor;
 }
 
-Operator operatorFromJson(const json &item, const std::string &where, const Graph &graph, std::size_t count)
+using Definitions = std::vector<std::shared_ptr<const OperatorDefinition>>;
+
+/// What operators of files are, each once and in the words of an operator file, with the file that it came
+/// from.
+json definitionsToJson(const Definitions &definitions)
+{
+    json items = json::array();
+    for (const auto &definition : definitions)
+        items.push_back({{"file", definition->file}, {"line", definition->line},
+            {"text", printOperatorFile({definition})}});
+    return items;
+}
+
+Definitions definitionsFromJson(const json &value)
+{
+    Definitions definitions;
+    for (const json &item : list(value, "/graph/definitions")) {
+        const std::string where = "/graph/definitions/" + std::to_string(definitions.size());
+        auto read = readOperatorFile(text(at(item, "text", where), where + "/text"), "text");
+        if (!read)
+            fail(where + "/text", read.error().where + ": " + read.error().message);
+        if (read->empty())
+            fail(where + "/text", "expected an operator");
+        auto definition = std::make_shared<OperatorDefinition>(*read->front());
+        definition->file = text(at(item, "file", where), where + "/file");
+        definition->line =
+            static_cast<std::int32_t>(integer(at(item, "line", where), where + "/line", 0, INT32_MAX));
+        definitions.push_back(std::move(definition));
+    }
+    return definitions;
+}
+
+Operator operatorFromJson(const json &item, const std::string &where, const Graph &graph, std::size_t count,
+    const Definitions &definitions)
 {
     Operator op;
     op.name = text(at(item, "name", where), where + "/name");
@@ -228,6 +274,10 @@ Operator operatorFromJson(const json &item, const std::string &where, const Grap
         fail(where + "/attributes", "expected an object");
     for (const auto &[name, value] : attributes.items())
         op.attributes.set(name, attributeFromJson(value, where + "/attributes/" + name));
+    if (op.kind == OperatorKind::Custom)
+        op.attributes.setDefinition(
+            definitions[static_cast<std::size_t>(integer(at(item, "definition", where), where + "/definition",
+                0, static_cast<std::int64_t>(definitions.size()) - 1))]);
     op.inputs = idsFromJson(at(item, "inputs", where), where + "/inputs", graph.tensors.size());
     op.outputs = idsFromJson(at(item, "outputs", where), where + "/outputs", graph.tensors.size());
     const std::string place = where + "/annotation";
@@ -246,6 +296,16 @@ Operator operatorFromJson(const json &item, const std::string &where, const Grap
     for (const json &slot : list(at(annotation, "linear", place), place + "/linear"))
         op.annotation.linearInputs.push_back(static_cast<std::int32_t>(
             integer(slot, place + "/linear", 0, static_cast<std::int64_t>(op.inputs.size()) - 1)));
+    if (annotation.contains("windows"))
+        for (const json &entry : list(annotation["windows"], place + "/windows")) {
+            if (!entry.is_array() || entry.size() != 6)
+                fail(place + "/windows", "expected [dimension, extent, kernel, stride, dilation, pad]");
+            const auto number = [&](std::size_t at, std::int64_t least) {
+                return integer(entry[at], place + "/windows", least, kFarthestWindow);
+            };
+            op.annotation.windows.push_back({static_cast<std::int32_t>(number(0, 0)), number(1, 1),
+                number(2, 1), number(3, 1), number(4, 1), number(5, -kFarthestWindow)});
+        }
     if (annotation.contains("combinations"))
         for (const json &entry : list(annotation["combinations"], place + "/combinations")) {
             const auto known = combinationNamed(text(entry, place + "/combinations"));
@@ -317,6 +377,7 @@ json graphToJson(const Graph &graph)
         tensors.push_back(std::move(object));
     }
     json operators = json::array();
+    Definitions definitions;
     static constexpr std::array<const char *, 3> kMarks{"", "+", "^"};
     for (const Operator &op : graph.operators) {
         json dimensions = json::array();
@@ -325,6 +386,9 @@ json graphToJson(const Graph &graph)
                 {dimension.name, dimension.size, kMarks[static_cast<std::size_t>(dimension.mark)]});
         json annotation{{"dimensions", std::move(dimensions)}, {"inputs", termsToJson(op.annotation.inputs)},
             {"outputs", termsToJson(op.annotation.outputs)}, {"linear", op.annotation.linearInputs}};
+        for (const Window &window : op.annotation.windows)
+            annotation["windows"].push_back(
+                {window.dimension, window.extent, window.kernel, window.stride, window.dilation, window.pad});
         for (const Combination combination : op.annotation.combinations)
             annotation["combinations"].push_back(nameOf(combination));
         json object{{"name", op.name}, {"kind", nameOf(op.kind)},
@@ -332,6 +396,15 @@ json graphToJson(const Graph &graph)
             {"attributes", attributesToJson(op.attributes)}, {"inputs", idsToJson(op.inputs)},
             {"outputs", idsToJson(op.outputs)}, {"annotation", std::move(annotation)},
             {"scope", op.scope.index}};
+        if (const auto &definition = op.attributes.definition()) {
+            const auto isSame = [&](const auto &known) {
+                return known == definition || *known == *definition;
+            };
+            const auto found = std::find_if(definitions.begin(), definitions.end(), isSame);
+            object["definition"] = found - definitions.begin();
+            if (found == definitions.end())
+                definitions.push_back(definition);
+        }
         if (op.mirror)
             object["mirror"] = op.mirror.index;
         if (!op.annotationProblem.empty())
@@ -341,9 +414,12 @@ json graphToJson(const Graph &graph)
     json scopes = json::array();
     for (const Scope &scope : graph.scopes)
         scopes.push_back({scope.name, scope.parent.index, scope.copyClass});
-    return {{"name", graph.name}, {"tensors", std::move(tensors)}, {"operators", std::move(operators)},
+    json document{{"name", graph.name}, {"tensors", std::move(tensors)}, {"operators", std::move(operators)},
         {"scopes", std::move(scopes)}, {"inputs", idsToJson(graph.inputs)},
         {"outputs", idsToJson(graph.outputs)}, {"loss", graph.loss.index}};
+    if (!definitions.empty())
+        document["definitions"] = definitionsToJson(definitions);
+    return document;
 }
 
 Result<Graph> graphFromJson(const json &value)
@@ -366,10 +442,12 @@ Result<Graph> graphFromJson(const json &value)
                     integer(scopes[s][1], where, -1, static_cast<std::int64_t>(s) - 1))},
                 static_cast<std::int32_t>(integer(scopes[s][2], where, -1, 1 << 30))});
         }
+        const Definitions definitions =
+            value.contains("definitions") ? definitionsFromJson(value["definitions"]) : Definitions{};
         const json &operators = list(at(value, "operators", "/graph"), "/graph/operators");
         for (std::size_t o = 0; o < operators.size(); ++o)
             graph.operators.push_back(operatorFromJson(
-                operators[o], "/graph/operators/" + std::to_string(o), graph, operators.size()));
+                operators[o], "/graph/operators/" + std::to_string(o), graph, operators.size(), definitions));
         graph.inputs = idsFromJson(at(value, "inputs", "/graph"), "/graph/inputs", graph.tensors.size());
         graph.outputs = idsFromJson(at(value, "outputs", "/graph"), "/graph/outputs", graph.tensors.size());
         graph.loss.index = static_cast<std::int32_t>(integer(at(value, "loss", "/graph"), "/graph/loss", -1,

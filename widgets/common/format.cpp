@@ -43,12 +43,6 @@ std::string formatShape(const Shape &shape)
     return text;
 }
 
-std::string formatKind(const Operator &op)
-{
-    return op.kind == OperatorKind::Unknown ? op.attributes.text("onnx_type", nameOf(op.kind))
-                                            : nameOf(op.kind);
-}
-
 std::string formatType(const Tensor &tensor)
 {
     return tensor.typeKnown ? formatType(tensor.type) : "type unknown";

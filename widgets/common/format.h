@@ -28,8 +28,6 @@ std::string formatShape(const Shape &shape);
 std::string formatType(const TensorType &type);
 /// The same of a tensor, whose type may be unknown: "type unknown".
 std::string formatType(const Tensor &tensor);
-/// "Linear"; of an operator that is not known what the file calls it.
-std::string formatKind(const Operator &op);
 
 /// The operator's name without the path of its scope: "c_attn" for "transformer.h.3.attn.c_attn" in h.3 >
 /// attn.

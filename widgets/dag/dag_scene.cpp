@@ -282,7 +282,7 @@ BoxText textOf(const DagOutline &outline, const VisibleGraph &visible, std::int3
         text.title = item.label;
         const auto &graph = *outline.graph;
         const auto isOpaque = [&graph](TensorId id) { return id.valid() && !graph.at(id).typeKnown; };
-        text.subtitle = formatKind(op);
+        text.subtitle = typeNameOf(op);
         text.behindUnread = std::any_of(op.inputs.begin(), op.inputs.end(), isOpaque);
         text.unread = !text.behindUnread && std::any_of(op.outputs.begin(), op.outputs.end(), isOpaque);
         for (const auto output : op.outputs) {

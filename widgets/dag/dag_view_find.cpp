@@ -88,7 +88,7 @@ QString DagView::tooltipOf(std::int32_t box) const
     const auto &unit = m_outline->units[at(item.begin)];
     const auto &op = m_graph->at(unit.op);
     html = QStringLiteral("<b>%1</b><table>").arg(text(op.name));
-    row(tr("Kind"), text(formatKind(op)) + QStringLiteral(", ") + nameOfDirection(op.direction).toLower());
+    row(tr("Kind"), text(typeNameOf(op)) + QStringLiteral(", ") + nameOfDirection(op.direction).toLower());
     const auto tensors = [&](const QString &name, const std::vector<TensorId> &ids) {
         QStringList lines;
         for (const auto id : ids) {

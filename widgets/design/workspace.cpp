@@ -96,6 +96,8 @@ void Workspace::openModel(const ModelSource &source, bool keepRows)
         if (source.source != m_model->source.source) {
             wanted.options.dimensions = given.dimensions;
             wanted.options.storedAs = given.storedAs;
+            wanted.options.operatorFiles = given.operatorFiles;
+            wanted.options.capacities = given.capacities;
             wanted.options.lossOutput = given.lossOutput;
         } else {
             wanted.options = withRows(std::move(wanted.options), table(), &m_model->graph->dimensions);
@@ -376,7 +378,7 @@ void Workspace::reopenModel()
     if (m_opening && m_opening->options)
         cancelOpening();
     m_nextModel.reset();
-    if (*options == m_model->source.options) {
+    if (isOpenedAs(*options, m_model->source.options)) {
         request(false);
         return;
     }

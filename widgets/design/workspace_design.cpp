@@ -233,7 +233,7 @@ void Workspace::stateReplaced(const DesignChange &change, bool gather, PlanUpdat
     const bool plans = !change.table.empty() || cluster;
     if (!model && !change.table.empty()) {
         const auto wanted = wantedOptions(m_history.state());
-        model = wanted && *wanted != plannedModel()->source.options;
+        model = wanted && !isOpenedAs(*wanted, plannedModel()->source.options);
     }
     if (plans || model)
         m_goodIsCurrent = false;

@@ -195,7 +195,8 @@ PlanUpdateSnapshot Workspace::planOfStep(StepId step)
     const auto state = m_history.stateAt(step);
     if (!state)
         return nullptr;
-    if (const auto options = wantedOptions(*state); !options || *options != m_model->source.options) {
+    if (const auto options = wantedOptions(*state);
+        !options || !isOpenedAs(*options, m_model->source.options)) {
         // Operators of the one model are not those of the other: such plans cannot stand beside each other.
         auto none = std::make_shared<PlanUpdate>();
         none->model = m_model;

@@ -332,7 +332,7 @@ QString oneOperator(const Palette &palette, const OpenedModel &model, const Plan
     Sheet sheet(palette);
     sheet.title(escaped(elided(shortName(graph, op), 36)),
         QStringLiteral("%1 · %2<br>%3")
-            .arg(escaped(formatKind(op)), nameOfDirection(op.direction).toHtmlEscaped(),
+            .arg(escaped(typeNameOf(op)), nameOfDirection(op.direction).toHtmlEscaped(),
                 escaped(elided(op.name, 48))));
     if (update && update->plan)
         decision(sheet, *update, id);
@@ -368,7 +368,7 @@ QString severalOperators(const Palette &palette, const OpenedModel &model, const
     double flops = 0;
     for (const OperatorId id : selected) {
         const Operator &op = graph.at(id);
-        ++kinds[formatKind(op)];
+        ++kinds[typeNameOf(op)];
         flops += workOf(op, typesOf(graph, op.inputs), typesOf(graph, op.outputs)).flops;
         if (!update || !update->plan)
             continue;

@@ -222,6 +222,8 @@ private:
     // main_window_files.cpp: files in and out
     void openDialog();
     void exportHelp();
+    void operatorFileHelp();
+    void operatorFileDialog();
     void importModelDialog();
     void importRowsDialog();
     void clusterDialog();

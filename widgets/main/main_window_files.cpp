@@ -90,6 +90,23 @@ void MainWindow::exportHelp()
     dialog->open();
 }
 
+void MainWindow::operatorFileHelp()
+{
+    auto *dialog = new OperatorFileHelp(this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
+}
+
+void MainWindow::operatorFileDialog()
+{
+    askFile(tr("Take what operators are from a file"), tr("Operator files (*.ops);;All files (*)"), {}, false,
+        [this](const QString &path) {
+            ModelOptions options = m_workspace.modelOptions();
+            options.operatorFiles.insert(QFileInfo(path).absoluteFilePath().toStdString());
+            m_workspace.setModelOptions(options);
+        });
+}
+
 void MainWindow::locate(const QString &missing)
 {
     askFile(tr("Where is %1 now?").arg(QFileInfo(missing).fileName()),

@@ -747,6 +747,66 @@ TEST(ImportOnnx, LoopsOfKnownLengthAreUnrolled)
     expectNear(computed(graph, {{1, 2}}, 1), {2, 4, 3, 6, 4, 8});
 }
 
+TEST(ImportOnnx, ValuesWithoutElementsAreComputedWith)
+{
+    OnnxFile product; // a sum over nothing
+    product.input("x", {2, 3}).list("begin", {1}).list("axis", {1});
+    product.node("Slice", {"x", "begin", "begin", "axis"}, {"none"});
+    product.node("Transpose", {"none"}, {"turned"});
+    product.node("MatMul", {"none", "turned"}, {"zeros"});
+    product.list("rows", {0});
+    product.node("Slice", {"x", "begin", "begin", "rows"}, {"no_rows"});
+    product.node("Concat", {"x", "no_rows"}, {"same"}).set("axis", 0);
+    product.node("ReduceSum", {"same", "axis"}, {"sums"}).set("keepdims", 1);
+    product.node("Add", {"zeros", "sums"}, {"y"});
+    product.output("y");
+    expectNear(computed(imported(product), {{1, 2, 3, 4, 5, 6}}), {6, 6, 15, 15});
+
+    OnnxFile scatter;
+    scatter.input("x", {2, 3}).weight("updates", {0, 3}, {});
+    *scatter.graph().add_initializer() = OnnxFile::integers("places", {0, 1}, {});
+    scatter.node("ScatterND", {"x", "places", "updates"}, {"y"});
+    scatter.output("y");
+    expectNear(computed(imported(scatter), {{1, 2, 3, 4, 5, 6}}), {1, 2, 3, 4, 5, 6});
+}
+
+TEST(ImportOnnx, ScansAreUnrolledInEitherDirection)
+{
+    onnx::GraphProto body;
+    for (const char *name : {"s", "x"})
+        body.add_input()->set_name(name);
+    OnnxFile::addNode(body, "Add", {"s", "x"}, {"next"}, "add");
+    OnnxFile::addNode(body, "Identity", {"next"}, {"row"});
+    for (const char *name : {"next", "row"})
+        body.add_output()->set_name(name);
+    for (const std::int64_t backward : {0, 1}) {
+        OnnxFile file;
+        file.input("s", {2}).input("x", {2, 3});
+        file.node("Scan", {"s", "x"}, {"sum", "rows"}, "scan")
+            .set("body", body)
+            .set("num_scan_inputs", 1)
+            .set("scan_input_axes", std::vector<std::int64_t>{1})
+            .set("scan_input_directions", std::vector<std::int64_t>{backward})
+            .set("scan_output_axes", std::vector<std::int64_t>{-1})
+            .set("scan_output_directions", std::vector<std::int64_t>{1});
+        file.output("sum").output("rows");
+        const Graph graph = imported(file);
+        const std::vector<double> start{10, 20};
+        const std::vector<double> columns{1, 2, 3, 4, 5, 6};
+        expectNear(computed(graph, {start, columns}), {16, 35});
+        expectNear(computed(graph, {start, columns}, 1),
+            backward != 0 ? std::vector<double>{16, 15, 13, 35, 31, 26}
+                          : std::vector<double>{16, 13, 11, 35, 29, 24});
+    }
+    OnnxFile uneven;
+    uneven.input("s", {2}).input("x", {3, 2}).input("z", {4, 2});
+    uneven.node("Scan", {"s", "x", "z"}, {"sum"}, "scan").set("body", body).set("num_scan_inputs", 2);
+    uneven.output("sum");
+    const auto refused = importOnnxBytes(uneven.bytes(), {}, unfused());
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("3 and 4 long"), std::string::npos);
+}
+
 /// What depends on data, an operator of nobody, and what is made of them: (x, mask) -> (y, count).
 OnnxFile fileWithObstacles()
 {
