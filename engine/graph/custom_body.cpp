@@ -82,8 +82,13 @@ public:
             const std::string &name = m_definition.inputs[slot].name;
             const bool there = slot < inputs.size() && (slot >= present.size() || present[slot]);
             TensorId id;
-            if (there)
-                id = add({.name = name, .type = inputs[slot], .role = TensorRole::Input});
+            if (there) {
+                Tensor tensor;
+                tensor.name = name;
+                tensor.type = inputs[slot];
+                tensor.role = TensorRole::Input;
+                id = add(std::move(tensor));
+            }
             m_graph.inputs.push_back(id);
             m_values[name] = id;
         }

@@ -69,10 +69,41 @@ TEST_F(Cli, InfoNamesWhatScriptsRelyOn)
     ASSERT_EQ(outcome.status, 0);
     const auto json = outcome.json();
     for (const char *field : {"operators", "tensors", "parameters", "flops_forward", "layers", "kinds",
-             "not_annotated", "not_runnable"})
+             "not_annotated", "not_runnable", "no_derivative", "obstacles", "dimensions"})
         EXPECT_TRUE(json.contains(field)) << field;
     EXPECT_EQ(json["layers"], 2);
     EXPECT_TRUE(json["not_annotated"].empty());
+}
+
+TEST_F(Cli, SizesComeFromRowsOptionsOrArrays)
+{
+    const std::string model = "'" PLANLOOM_SOURCE_DIR "/tests/engine/frontend/pt2/transformer.pt2'";
+    const std::string arrays = "'" PLANLOOM_SOURCE_DIR "/tests/engine/frontend/pt2/transformer.npz'";
+    const std::string missing = said("info " + model).output;
+    EXPECT_NE(missing.find("--dim s52=8"), std::string::npos) << missing;
+    const Outcome given = run("info --json --dim s52=4 " + model);
+    ASSERT_EQ(given.status, 0);
+    EXPECT_EQ(given.json()["dimensions"][0],
+        (nlohmann::json{
+            {"name", "s52"}, {"size", 4}, {"least", 2}, {"most", 64}, {"places", {"tokens.0", "labels.0"}}}));
+    std::ofstream(m_folder / "rows.txt") << "dim tokens.0 = 6\n";
+    EXPECT_EQ(run("solve --json --cluster cpu:1 --table " + path("rows.txt") + " " + model).status, 0);
+    const Outcome ran = run("run --json --inputs " + arrays + " " + model);
+    ASSERT_EQ(ran.status, 0);
+    EXPECT_NEAR(ran.json()["loss"].get<double>(), 7.43189, 1e-4); // PyTorch's
+}
+
+TEST_F(Cli, InfoShowsWhatCannotBePlanned)
+{
+    const std::string model = "'" PLANLOOM_SOURCE_DIR "/tests/widgets/main/unread.onnx'";
+    const Outcome shown = run("info --json " + model);
+    ASSERT_EQ(shown.status, 0);
+    const auto obstacles = shown.json()["obstacles"];
+    ASSERT_EQ(obstacles.size(), 2U);
+    EXPECT_EQ(obstacles[0]["operator"], "block.0.router");
+    EXPECT_EQ(obstacles[1]["operator"], "block.1.places");
+    EXPECT_FALSE(obstacles[1]["advice"].get<std::string>().empty());
+    EXPECT_EQ(run("solve --cluster cpu:1 " + model).status, 2);
 }
 
 TEST_F(Cli, LossesThatAreNoNumbersDoNotEndARun)
@@ -220,7 +251,7 @@ TEST_F(Cli, EveryRowIsRecognisedAsARow)
             << word << ": " << outcome.output;
         ++count;
     }
-    EXPECT_EQ(count, 26) << expected;
+    EXPECT_EQ(count, 27) << expected;
 }
 
 TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)

@@ -17,7 +17,6 @@ the test suite. Exit status 1 if anything is wrong.
 import argparse
 import contextlib
 import copy
-import io
 import json
 import os
 import pathlib
@@ -91,7 +90,7 @@ def timm_mixer(block, **layers):
         from timm.models import mlp_mixer
 
         return mlp_mixer.MlpMixer(img_size=32, patch_size=8, num_blocks=2, embed_dim=32, num_classes=10,
-                                  block_layer=getattr(mlp_mixer, block),
+                                  block_layer=getattr(mlp_mixer, block), mlp_ratio=4 if layers else (0.5, 4.0),
                                   **{key: getattr(mlp_mixer, name) for key, name in layers.items()})
 
     return image(make_net)
@@ -304,6 +303,22 @@ def export(module, inputs, form, folder):
     return path, names, dynamic
 
 
+@contextlib.contextmanager
+def quiet():
+    """Keeps back what exporters print, graphs of what they failed at above all."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 1)
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
+
+
 def losses_of(module, inputs):
     module = copy.deepcopy(module)
     optimizer = torch.optim.AdamW(module.parameters(), lr=LEARNING_RATE, weight_decay=0.0)
@@ -376,7 +391,7 @@ def compare(cli, module, inputs, form, folder):
     """@return (verdict, words): equal, wrong, refused, or not exported"""
     module = prepared(module, form)
     try:
-        with contextlib.redirect_stdout(io.StringIO()):  # graphs of what could not be exported
+        with quiet():
             path, names, _ = export(module, inputs, form, folder)
     except Exception as failure:  # noqa: BLE001  what exporters throw is of every kind
         return "not exported", (str(failure).strip().splitlines() or [type(failure).__name__])[0][:160]

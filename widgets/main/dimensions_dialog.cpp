@@ -97,7 +97,7 @@ DimensionsDialog::DimensionsDialog(
         Q_EMIT chosen(made);
     });
     layout->addWidget(buttons);
-    resize(640, std::min(240 + 34 * static_cast<int>(m_dimensions.size()), 560));
+    resize(640, std::min(190 + 34 * static_cast<int>(m_dimensions.size()), 560));
     if (!m_sizes.empty()) {
         m_sizes.front()->setFocus();
         m_sizes.front()->selectAll();
