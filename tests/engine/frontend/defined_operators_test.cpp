@@ -30,7 +30,8 @@ OnnxFile twisted(const std::string &type, const std::string &domain, bool second
 {
     OnnxFile file;
     file.input("x", {4, 6}).weight("twist.weight", {6}).output("y");
-    auto node = file.node(type, {"x", "twist.weight"}, second ? std::vector<std::string>{"y", "z"} : std::vector<std::string>{"y"});
+    auto node = file.node(type, {"x", "twist.weight"},
+        second ? std::vector<std::string>{"y", "z"} : std::vector<std::string>{"y"});
     node.proto->set_domain(domain);
     node.set("alpha", 0.5F).set("steps", 3);
     if (second)
@@ -38,8 +39,9 @@ OnnxFile twisted(const std::string &type, const std::string &domain, bool second
     return file;
 }
 
-constexpr const char *kTwoOutputs = "operator mine::Twist\nalso mine::twist\ninputs self, [other]\noutputs y, z: int64\n"
-                                    "attribute alpha = 1.0\nannotation n c, c -> n c, n\nlibrary \"t.so\" twist\n";
+constexpr const char *kTwoOutputs =
+    "operator mine::Twist\nalso mine::twist\ninputs self, [other]\noutputs y, z: int64\n"
+    "attribute alpha = 1.0\nannotation n c, c -> n c, n\nlibrary \"t.so\" twist\n";
 
 TEST(DefinedOperators, HaveSlotsAttributesAndTypesOfTheirFile)
 {
@@ -67,7 +69,8 @@ TEST(DefinedOperators, GoBeforeFunctionsOfTheModelAndWhatPlanloomKnows)
     const std::string gelu = "operator com.microsoft::Gelu\ninputs x\noutputs y\nannotation n c -> n c\n"
                              "body\n  y = Gelu(x)\nend\n";
     EXPECT_EQ(importOnnxBytes(file.bytes(), {})->operators[0].kind, OperatorKind::Gelu);
-    EXPECT_EQ(importOnnxBytes(file.bytes(), {}, withOperators(gelu))->operators[0].kind, OperatorKind::Custom);
+    EXPECT_EQ(
+        importOnnxBytes(file.bytes(), {}, withOperators(gelu))->operators[0].kind, OperatorKind::Custom);
 
     OnnxFile calls = twisted("Twist", "mine");
     auto *function = calls.model.add_functions();
@@ -82,7 +85,8 @@ TEST(DefinedOperators, GoBeforeFunctionsOfTheModelAndWhatPlanloomKnows)
     node->add_input("b");
     node->add_output("c");
     EXPECT_EQ(importOnnxBytes(calls.bytes(), {})->operators[0].kind, OperatorKind::Mul);
-    EXPECT_EQ(importOnnxBytes(calls.bytes(), {}, withOperators(kTwoOutputs))->operators[0].kind, OperatorKind::Custom);
+    EXPECT_EQ(importOnnxBytes(calls.bytes(), {}, withOperators(kTwoOutputs))->operators[0].kind,
+        OperatorKind::Custom);
 }
 
 TEST(DefinedOperators, StandForCallsOfPyTorchsLibraries)
@@ -91,12 +95,14 @@ TEST(DefinedOperators, StandForCallsOfPyTorchsLibraries)
     const std::string from = "aten.relu.default";
     members[2].content.replace(members[2].content.find(from), from.size(), "mine.twist.default");
     const auto graph = importPt2Bytes(testing_support::zipOf(members),
-        withOperators("operator mine::twist\ninputs self\noutputs y\nannotation n c -> n c\nbody\n  y = Relu(self)\nend\n"));
+        withOperators("operator mine::twist\ninputs self\noutputs y\nannotation n c -> n c\nbody\n  y = "
+                      "Relu(self)\nend\n"));
     ASSERT_TRUE(graph) << describe(graph.error());
     EXPECT_EQ(graph->operators.back().kind, OperatorKind::Custom);
     // What PyTorch traced must be what the file says.
     const auto wrong = importPt2Bytes(testing_support::zipOf(members),
-        withOperators("operator mine::twist\ninputs self\noutputs y\nannotation n c -> n\nlibrary \"t.so\" f\n"));
+        withOperators(
+            "operator mine::twist\ninputs self\noutputs y\nannotation n c -> n\nlibrary \"t.so\" f\n"));
     ASSERT_FALSE(wrong);
     EXPECT_NE(wrong.error().message.find("where the program declares"), std::string::npos);
 }
@@ -107,12 +113,15 @@ TEST(DefinedOperators, ThatDoNotFitANodeSayWhy)
         const auto graph = importOnnxBytes(twisted("Twist", "mine").bytes(), {}, withOperators(text));
         return graph ? std::string("none") : describe(graph.error());
     };
-    EXPECT_NE(errorOf("operator mine::Twist\ninputs x\noutputs y\nlibrary \"t.so\" f\n").find("2 inputs and 1 outputs"),
+    EXPECT_NE(errorOf("operator mine::Twist\ninputs x\noutputs y\nlibrary \"t.so\" f\n")
+                  .find("2 inputs and 1 outputs"),
         std::string::npos);
-    EXPECT_NE(errorOf("operator mine::Twist\ninputs x, w\noutputs y\nlibrary \"t.so\" f\n").find("nothing says the shape of 'y'"),
+    EXPECT_NE(errorOf("operator mine::Twist\ninputs x, w\noutputs y\nlibrary \"t.so\" f\n")
+                  .find("nothing says the shape of 'y'"),
         std::string::npos);
-    EXPECT_NE(errorOf("operator mine::Twist\ninputs x, w\noutputs y\nattribute steps = \"a\"\nlibrary \"t.so\" f\n")
-                  .find("'steps' of the model is of another type"),
+    EXPECT_NE(
+        errorOf("operator mine::Twist\ninputs x, w\noutputs y\nattribute steps = \"a\"\nlibrary \"t.so\" f\n")
+            .find("'steps' of the model is of another type"),
         std::string::npos);
 }
 
