@@ -110,23 +110,24 @@ const std::vector<VerbSpec> &verbs()
     static const OptionSpec kJson{"json", "", "print one JSON object on standard output"};
     static const OptionSpec kHelp{"help", "", "show this help"};
     static const std::vector<OptionSpec> kModel{
-        {"dim", "NAME=SIZE", "size of a symbolic dimension (may be repeated)"},
+        {"dim", "NAME=SIZE", "size of a dimension that the model's inputs leave open (may be repeated)"},
         {"parameter", "NAME", "a stored tensor that is trained, whatever the file says (may be repeated)"},
         {"constant", "NAME", "a stored tensor that is not trained (may be repeated)"},
         {"operators", "FILE",
             "operator file that says what operators are (may be repeated; MODEL.ops beside the model is read "
             "anyway)"},
+        {"capacity", "[NAME=]ROOM",
+            "room in every sample for what data choose, as the tokens of an expert: 1.25x (of the expected "
+            "load), 128, all; NAME: of one operator (may be repeated; default: 1x)"},
         {"loss", "NAME", "the output to train on (default: the scalar output \"loss\")"}, kJson, kHelp};
     static const std::vector<OptionSpec> kPlan{
         {"cluster", "C",
             "profile with a size (dgx-h100:8, cpu:4) or a JSON file (default: cpu with --devices)"},
         {"devices", "N", "number of devices (default: the cluster's)"},
         {"gallery", "NAME[:KEY=VALUE,...]",
-            "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, pipeline, pipedream, "
-            "pipedream-2bw, "
-            "bidirectional, zero1, zero2, "
-            "zero3, 3d, "
-            "single)"},
+            "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, expert-parallel, "
+            "spatial, "
+            "pipeline, pipedream, pipedream-2bw, bidirectional, zero1, zero2, zero3, 3d, single)"},
         {"table", "FILE", "constraint table, text or JSON; its rows come after the gallery's"},
         {"micro-batches", "M", "number of micro-batches (a row of its own)"},
         {"recompute", "none|selective|full",

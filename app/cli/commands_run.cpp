@@ -141,7 +141,10 @@ Result<int> runRun(const Arguments &arguments)
         && (positional.substr(dot) == ".json" || positional.substr(dot) == ".plan")) {
         TRY(request.plan, planWithValues(positional));
     } else {
-        TRY(auto wanted, planRequest(arguments, positional));
+        std::map<std::string, Shape> shapes;
+        for (const auto &[name, array] : request.options.inputs)
+            shapes[name] = array.type.shape;
+        TRY(auto wanted, planRequest(arguments, positional, shapes));
         wanted.upTo = PlanGrade::Lowered;
         TRY(const auto solved, planOf(wanted));
         request.plan = *solved->execution;

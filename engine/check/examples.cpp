@@ -1,5 +1,7 @@
 #include "engine/check/examples.h"
 
+#include "engine/graph/places.h"
+
 #include "engine/graph/catalogue.h"
 #include "engine/graph/operator_definition.h"
 
@@ -209,6 +211,14 @@ void addNorms(Collector &c)
     c.add(BatchVariance, With{}.integer("count", 24), {c.x({4, 6, 2, 3}), c.x({6})});
     c.add(BatchNormalize, With{}.real("epsilon", 1e-3),
         {c.x({4, 6, 2, 3}), c.x({6}), c.x({6}, 0.5, 2), c.x({6}), c.x({6})});
+    for (const std::int64_t groups : {2, 6}) { // of every sample: group norm, instance norm
+        const std::int64_t count = 6 / groups * 6;
+        c.add(BatchMean, With{}.integer("groups", groups).integer("count", count), {c.x({4, 6, 2, 3})});
+        c.add(BatchVariance, With{}.integer("groups", groups).integer("count", count),
+            {c.x({4, 6, 2, 3}), c.x({4, groups})});
+        c.add(BatchNormalize, With{}.integer("groups", groups).real("epsilon", 1e-3),
+            {c.x({4, 6, 2, 3}), c.x({4, groups}), c.x({4, groups}, 0.5, 2), c.x({6}), c.x({6})});
+    }
     c.add(InstanceNorm, With{}.real("epsilon", 1e-3), {c.x({4, 2, 3, 2}), c.x({2}), c.x({2})});
     c.add(LayerNorm, With{}.integer("axis", 2).real("epsilon", 1e-3), {c.x({2, 4, 6}), c.x({6}), c.x({6})});
     c.add(LayerNorm, With{}.integer("axis", 1).real("epsilon", 1e-3), {c.x({4, 3, 2}), c.x({3, 2})});
@@ -303,6 +313,32 @@ void addMovement(Collector &c)
         c.add(ScatterND, With{}.text("reduction", reduction),
             {c.x({5, 4}), Collector::given(DataType::Int64, {2, 1}, {3, -5}), c.x({2, 4})});
     }
+    // Places in two groups, some of which are none; in the last two, three sets of them.
+    constexpr auto kNone = static_cast<double>(kNoPlace);
+    const auto places = [](std::int64_t grouped) {
+        return With{}.integer("groups", 2).integer("grouped", grouped);
+    };
+    c.add(Gather, places(0).integer("axis", 1),
+        {c.x({3, 4, 2}), Collector::given(DataType::Int64, {6}, {1, 0, kNone, 3, kNone, kNone})});
+    c.add(Gather, places(1).integer("axis", 0),
+        {c.x({4, 5}),
+            Collector::given(DataType::Int64, {3, 4}, {0, 1, 3, kNone, kNone, kNone, 2, 3, 1, -3, -1, 2})});
+    c.add(GatherND, places(0),
+        {c.x({4, 3, 2}), Collector::given(DataType::Int64, {4, 2}, {1, 2, 0, kNone, 3, 0, kNone, kNone})});
+    for (const char *reduction : {"none", "add"}) {
+        c.add(ScatterND, places(0).text("reduction", reduction),
+            {c.x({4, 3}), Collector::given(DataType::Int64, {4, 1}, {1, kNone, 3, 2}), c.x({4, 3})});
+    }
+    c.add(ScatterND, places(1).text("reduction", "add"),
+        {c.x({4, 2}),
+            Collector::given(DataType::Int64, {3, 4, 1}, {0, 1, 3, kNone, kNone, 0, 2, 3, 1, 1, kNone, 2}),
+            c.x({3, 4, 2})});
+    c.add(NonZero,
+        With{}.integer("kept", 0).integer("group_axis", 1).integer("groups", 3).integer("capacity", 9),
+        {Collector::i({2, 6}, 0, 2)});
+    c.add(NonZero,
+        With{}.integer("kept", 1).integer("group_axis", 1).integer("groups", 2).integer("capacity", 6),
+        {Collector::i({3, 8}, 0, 2)});
     c.add(OneHot, With{}.integer("axis", 1).integer("depth", 5).real("on", 2).real("off", -1),
         {Collector::i({4, 6}, -5, 5)}, {c.real({4, 5, 6})});
     c.add(TopK, With{}.integer("axis", 1).integer("k", 3).integer("largest", 1).integer("sorted", 1),

@@ -322,6 +322,9 @@ std::vector<Partition> partitionsOf(const Operator &op)
             if (size % parts == 0)
                 singles.push_back({SplitKind::Dimension, dimension, parts, {}, {}});
         }
+        const Window *window = findWindow(op.annotation, dimension);
+        if (window && fewestWindows(*window, size) > 1)
+            continue;
         if (size > 2)
             singles.push_back({SplitKind::Dimension, dimension, 2, {size - 1, 1}, {}});
         if (size > 3)

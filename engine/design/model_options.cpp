@@ -66,6 +66,10 @@ std::map<std::string, std::string> valuesOf(const ModelOptions &options, Written
         values[std::string(kStoredOption) + name] = nameOf(as);
     for (const std::string &path : options.operatorFiles)
         values[std::string(kOperatorsOption) + path] = kOperatorsValue;
+    for (const auto &[name, capacity] : options.capacities)
+        values[std::string(kCapacityOption) + (name == "*" ? "" : "." + name)] = toString(capacity);
+    if (all && options.capacities.count("*") == 0)
+        values[std::string(kCapacityOption)] = toString(Capacity{});
     if (all || options.inference)
         values["inference"] = options.inference ? "1" : "0";
     if (all || options.optimizer != usual.optimizer)
@@ -126,6 +130,13 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
             if (value != kOperatorsValue)
                 return wrong("operators", "\"" + name + "\" is \"" + value + "\", where file was expected");
             options.operatorFiles.insert(name.substr(kOperatorsOption.size()));
+        } else if (name == kCapacityOption) {
+            TRY(const Capacity capacity, capacityNamed(value));
+            if (capacity != Capacity{})
+                options.capacities["*"] = capacity;
+        } else if (name.starts_with(kCapacityOption) && name.size() > kCapacityOption.size() + 1
+            && name[kCapacityOption.size()] == '.') {
+            TRY(options.capacities[name.substr(kCapacityOption.size() + 1)], capacityNamed(value));
         } else {
             return wrong(name, "\"" + name + "\" is no option of a model that this version knows");
         }
@@ -158,6 +169,10 @@ std::string describe(const ModelOptions &options)
             text += "loss " + value;
         else if (name.starts_with(kOperatorsOption))
             text += "operators of " + name.substr(kOperatorsOption.size());
+        else if (name == kCapacityOption)
+            text += "capacity " + value;
+        else if (name.starts_with(kCapacityOption))
+            text += "capacity of " + name.substr(kCapacityOption.size() + 1) + " = " + value;
         else if (name.starts_with(kStoredOption))
             text += name.substr(kStoredOption.size()) + " as " + value;
         else

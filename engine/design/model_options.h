@@ -1,9 +1,11 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/frontend/capacity.h"
 #include "engine/graph/tensor.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -30,6 +32,9 @@ constexpr std::string_view kStoredByRule = "by-rule";
 /// Before the path of an operator file in the name of its option, whose value is "file".
 constexpr std::string_view kOperatorsOption = "operators.";
 constexpr std::string_view kOperatorsValue = "file";
+/// The option that says how much room there is for what data choose; with ".NAME" behind, for what operator
+/// NAME finds.
+constexpr std::string_view kCapacityOption = "capacity";
 
 /// All that a person may choose about a model when it is opened; window, command line, sessions and plan
 /// files mean the same by it. Each has a name, the one of the command line's option.
@@ -45,6 +50,8 @@ struct ModelOptions {
     /// "operators.PATH": operator files (operator_files.h), those that were named and, once a model is open,
     /// all that it was made with. In order of path.
     std::set<std::string> operatorFiles{};
+    /// "capacity", "capacity.NAME": room for what data choose (capacity.h); by operator, "*" for all others.
+    std::map<std::string, Capacity, std::less<>> capacities{};
     bool inference = false; ///< "inference": the forward pass alone, also for a model with a loss.
     Optimizer optimizer = Optimizer::AdamW; ///< "optimizer"
     double learningRate = 1e-3; ///< "learning-rate": at least 0.

@@ -390,6 +390,20 @@ Result<void> AtenContext::finishPermuted(TensorId x, Integers order)
     return bind(0, y);
 }
 
+Result<std::vector<TensorId>> AtenContext::placesIn(TensorId mask)
+{
+    TRY(const TensorId places, onnx("NonZero", {mask}, {}, "places"));
+    const Shape shape = shapeOf(places);
+    std::vector<TensorId> lists;
+    for (std::int64_t r = 0; r < shape[0]; ++r) {
+        const std::string suffix = "index_" + std::to_string(r);
+        TRY(TensorId list, slice(places, 0, r, r + 1, 1, suffix));
+        TRY(list, reshape(list, {shape[1]}, suffix));
+        lists.push_back(list);
+    }
+    return lists;
+}
+
 Result<TensorId> AtenContext::slice(TensorId x, std::int64_t axis, std::int64_t begin, std::int64_t end,
     std::int64_t step, std::string_view suffix)
 {

@@ -109,6 +109,9 @@ public:
     /// Broadcasts; -1 keeps an extent.
     Result<TensorId> expand(TensorId x, const Shape &shape, std::string_view suffix = "expand");
     Result<TensorId> concat(std::vector<TensorId> parts, std::int64_t axis, std::string_view suffix);
+    /// The places of what is true in a mask, one list of indices [c] for each of its dimensions; as many as
+    /// there is room for, where its values are not known.
+    Result<std::vector<TensorId>> placesIn(TensorId mask);
     TensorId scalar(DataType type, double value);
     TensorId integerScalar(std::int64_t value);
     TensorId list(std::vector<std::int64_t> values);

@@ -72,40 +72,6 @@ Result<void> atenRmsNorm(AtenContext &context)
         OperatorKind::RmsNorm, std::move(inputs), attributesFrom({{"axis", axis}, {"epsilon", epsilon}}));
 }
 
-/// Each group of channels of [n c ..] normalised for itself: its channels side by side are one row.
-Result<void> atenGroupNorm(AtenContext &context)
-{
-    TRY(const TensorId x, context.tensor("input"));
-    TRY(const TensorId scale, context.optionalTensor("weight"));
-    TRY(const TensorId bias, context.optionalTensor("bias"));
-    TRY(const double epsilon, context.real("eps", 1e-5));
-    TRY(const std::int64_t groups, context.integer(context.given("group") ? "group" : "num_groups"));
-    TRY_VOID(refuseFurtherResults(context, "statistics"));
-    const Shape shape = context.shapeOf(x);
-    if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
-        return context.invalid(
-            "it makes " + std::to_string(groups) + " groups of the channels of " + toString(shape));
-    TRY(const TensorId rows,
-        context.reshape(x,
-            {shape[0], groups, elementCount(shape) / std::max<std::int64_t>(1, shape[0] * groups)},
-            "groups"));
-    TRY(const TensorId normal,
-        context.make(OperatorKind::LayerNorm, {rows},
-            attributesFrom({{"axis", std::int64_t{2}}, {"epsilon", epsilon}}), {}, "norm"));
-    TRY(TensorId y, context.reshape(normal, shape, scale || bias ? "whole" : ""));
-    Shape perChannel(shape.size(), 1);
-    perChannel[1] = shape[1];
-    if (scale) {
-        TRY(const TensorId factor, context.reshape(scale, perChannel, "scale"));
-        TRY(y, context.make(OperatorKind::Mul, {y, factor}, {}, {}, bias ? "scaled" : ""));
-    }
-    if (bias) {
-        TRY(const TensorId term, context.reshape(bias, perChannel, "bias"));
-        TRY(y, context.make(OperatorKind::Add, {y, term}));
-    }
-    return context.bind(0, y);
-}
-
 /// A vector of `count` equal numbers where the module has no scale, bias or statistics of its own.
 Result<TensorId> orFilled(
     AtenContext &context, const char *name, std::int64_t count, DataType type, double value)
@@ -154,19 +120,43 @@ Result<void> batchNormTraining(AtenContext &context)
     return batchNorm(context, true);
 }
 
+/// Each group of channels of every sample of [n c ..] normalised for itself.
+Result<void> groupNorm(AtenContext &context, TensorId x, std::int64_t groups)
+{
+    TRY(const double epsilon, context.real("eps", 1e-5));
+    const Shape shape = context.shapeOf(x);
+    const DataType type = context.typeOf(x).dataType;
+    TRY(const TensorId scale, orFilled(context, "weight", shape[1], type, 1));
+    TRY(const TensorId bias, orFilled(context, "bias", shape[1], type, 0));
+    const Attributes attributes = attributesFrom(
+        {{"groups", groups}, {"count", elementCount(shape) / std::max<std::int64_t>(1, shape[0] * groups)}});
+    TRY(const TensorId mean, context.make(OperatorKind::BatchMean, {x}, attributes, {}, "mean"));
+    TRY(const TensorId variance,
+        context.make(OperatorKind::BatchVariance, {x, mean}, attributes, {}, "variance"));
+    return context.finish(OperatorKind::BatchNormalize, {x, mean, variance, scale, bias},
+        attributesFrom({{"groups", groups}, {"epsilon", epsilon}}));
+}
+
+Result<void> atenGroupNorm(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("input"));
+    TRY(const std::int64_t groups, context.integer(context.given("group") ? "group" : "num_groups"));
+    TRY_VOID(refuseFurtherResults(context, "statistics"));
+    const Shape shape = context.shapeOf(x);
+    if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
+        return context.invalid(
+            "it makes " + std::to_string(groups) + " groups of the channels of " + toString(shape));
+    return groupNorm(context, x, groups);
+}
+
 Result<void> atenInstanceNorm(AtenContext &context)
 {
     TRY(const TensorId x, context.tensor("input"));
-    TRY(const double epsilon, context.real("eps", 1e-5));
     TRY(const bool own, context.flag("use_input_stats", true));
     const Shape shape = context.shapeOf(x);
     if (!own || shape.size() < 3)
         return context.keepUnknown("instance normalisation with stored statistics is not computed");
-    const DataType type = context.typeOf(x).dataType;
-    TRY(const TensorId scale, orFilled(context, "weight", shape[1], type, 1));
-    TRY(const TensorId bias, orFilled(context, "bias", shape[1], type, 0));
-    return context.finish(
-        OperatorKind::InstanceNorm, {x, scale, bias}, attributesFrom({{"epsilon", epsilon}}));
+    return groupNorm(context, x, shape[1]);
 }
 
 /// Softmax in float32 of a narrower type, where the call says so.

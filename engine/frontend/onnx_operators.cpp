@@ -1,5 +1,6 @@
 #include "engine/frontend/onnx_operators.h"
 
+#include "engine/frontend/chosen_writer.h"
 #include "engine/frontend/onnx_external.h"
 #include "engine/graph/custom_operator.h"
 
@@ -259,6 +260,11 @@ Result<TensorId> OnnxNodeContext::reshape(TensorId x, Shape shape, std::string_v
     return make(OperatorKind::Reshape, {x}, {}, TensorType{type.dataType, std::move(shape)}, suffix);
 }
 
+Result<TensorId> OnnxNodeContext::choosePlaces(TensorId mask)
+{
+    return planloom::choosePlaces(m_builder, m_name, m_source, mask);
+}
+
 Attributes OnnxNodeContext::writtenAttributes() const
 {
     Attributes attributes;
@@ -342,6 +348,17 @@ Result<void> OnnxNodeContext::keepUnknown(std::string_view reason)
     return {};
 }
 
+void OnnxNodeContext::keepOpaque(const Error *why)
+{
+    const auto outputs = m_builder.emitOpaque(m_name, m_source, m_inputs, m_node.outputs.size(), why);
+    for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
+        if (m_node.outputs[slot].empty())
+            continue;
+        m_builder.nameTensor(outputs[slot], m_node.outputs[slot]);
+        static_cast<void>(m_scope.bind(m_node.outputs[slot], outputs[slot]));
+    }
+}
+
 Result<void> importNode(OnnxNodeContext &context)
 {
     const OnnxNode &node = context.node();
@@ -357,14 +374,14 @@ Result<void> importNode(OnnxNodeContext &context)
         return context.keepUnknown("Planloom does not know operators of the domain '" + node.domain + "'");
     }
     static const std::set<std::string, std::less<>> kNotTensors = {
-        "SequenceMap", "Optional", "OptionalGetElement", "OptionalHasElement", "Scan"};
+        "SequenceMap", "Optional", "OptionalGetElement", "OptionalHasElement"};
     if (kNotTensors.count(node.type) != 0)
         return context.unsupported("it works on optional values, or repeats a graph; Planloom plans graphs "
                                    "of tensors",
             "export the model without such control flow");
     for (const auto find : {findElementwiseHandler, findProductHandler, findNetworkHandler,
              findReductionHandler, findMovementHandler, findShapeHandler, findAttentionHandler,
-             findImageHandler, findQuantizeHandler, findSequenceHandler}) {
+             findImageHandler, findQuantizeHandler, findSequenceHandler, findControlHandler}) {
         if (const OnnxHandler handler = find(node.type))
             return handler(context);
     }

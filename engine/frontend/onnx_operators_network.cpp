@@ -244,12 +244,30 @@ Result<void> importBatchNormalization(Context &context)
         {x, mean, variance, context.input(1), context.input(2)}, attributesFrom({{"epsilon", epsilon}}));
 }
 
+/// Normalises each group of channels of every sample of [n c ..], then scales every channel.
+Result<void> finishGroupNorm(Context &context, std::int64_t groups, double epsilon)
+{
+    const TensorId x = context.input(0);
+    const Shape shape = context.shape(0);
+    const Attributes attributes = attributesFrom(
+        {{"groups", groups}, {"count", elementCount(shape) / std::max<std::int64_t>(1, shape[0] * groups)}});
+    TRY(const TensorId mean, context.make(OperatorKind::BatchMean, {x}, attributes, {}, "mean"));
+    TRY(const TensorId variance,
+        context.make(OperatorKind::BatchVariance, {x, mean}, attributes, {}, "variance"));
+    return context.finish(OperatorKind::BatchNormalize,
+        {x, mean, variance, context.input(1), context.input(2)},
+        attributesFrom({{"groups", groups}, {"epsilon", epsilon}}));
+}
+
 Result<void> importInstanceNormalization(Context &context)
 {
     TRY_VOID(context.require(3));
     TRY(const double epsilon, context.real("epsilon", 1e-5));
-    return context.finish(OperatorKind::InstanceNorm, {context.input(0), context.input(1), context.input(2)},
-        attributesFrom({{"epsilon", epsilon}}));
+    const Shape shape = context.shape(0);
+    if (shape.size() < 2 || shape[1] < 1)
+        return context.invalid(
+            "its input has the shape " + toString(shape) + ", where [n c ..] was expected");
+    return finishGroupNorm(context, shape[1], epsilon);
 }
 
 /// Multiplies by a scale and adds a bias, each if it is there; the last operator is the node's own.
@@ -330,24 +348,19 @@ Result<void> importGroupNormalization(Context &context)
     if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0 || shape[0] < 1)
         return context.invalid("it forms " + std::to_string(groups) + " groups of the channels of "
             + toString(shape) + ", which they do not divide");
+    if (context.shape(1) == Shape{shape[1]} && context.shape(2) == context.shape(1))
+        return finishGroupNorm(context, groups, epsilon);
     const std::int64_t rest = elementCount(shape) / (shape[0] * groups);
     TRY(const TensorId grouped, context.reshape(context.input(0), {shape[0], groups, rest}, "grouped"));
     TRY(TensorId y,
         context.make(OperatorKind::LayerNorm, {grouped},
             attributesFrom({{"axis", std::int64_t{2}}, {"epsilon", epsilon}}), {}, "norm"));
-    const bool perGroup = context.shape(1) == Shape{groups} && groups != shape[1];
-    Shape factors = perGroup ? Shape{groups, 1} : Shape(shape.size() - 1, 1);
-    if (!perGroup)
-        factors[0] = shape[1];
+    const Shape factors{groups, 1};
     if (elementCount(context.shape(1)) != elementCount(factors) || context.shape(2) != context.shape(1))
         return context.invalid("its scale has the shape " + toString(context.shape(1)) + " and its bias "
             + toString(context.shape(2)) + ", where one number per group or channel was expected");
     TRY(const TensorId scale, context.reshape(context.input(1), factors, "scale"));
     TRY(const TensorId bias, context.reshape(context.input(2), factors, "bias"));
-    if (!perGroup) {
-        TRY(y, context.reshape(y, shape, "joined"));
-        return finishScaled(context, y, scale, bias);
-    }
     TRY(y, context.make(OperatorKind::Mul, {y, scale}, {}, {}, "scaled"));
     TRY(y, context.make(OperatorKind::Add, {y, bias}, {}, {}, "shifted"));
     return context.finish(OperatorKind::Reshape, {y}, {}, TensorType{context.type(0).dataType, shape});

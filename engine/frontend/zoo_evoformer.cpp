@@ -141,16 +141,6 @@ TensorId triangleAttention(ZooBuilder &b, TensorId pair, bool starting, const Ev
     return b.dropout(y, "dropout");
 }
 
-TensorId meanSquare(ZooBuilder &b, TensorId x, const std::string &name)
-{
-    Integers axes;
-    for (std::size_t i = 0; i < b.shape(x).size(); ++i)
-        axes.push_back(static_cast<std::int64_t>(i));
-    const TensorId square = b.one(OperatorKind::Pow, {x, b.scalar(2)}, {}, name + ".square");
-    return b.one(OperatorKind::ReduceMean, {square},
-        attributesOf({{"axes", axes}, {"keepdims", 0}, {"count", elementCount(b.shape(x))}}), name + ".mean");
-}
-
 } // namespace
 
 Result<Graph> buildEvoformer(const ZooValues &values)
@@ -186,8 +176,8 @@ Result<Graph> buildEvoformer(const ZooValues &values)
     TensorId loss;
     {
         const auto inside = b.scope("loss");
-        loss = add(b, meanSquare(b, msa, "msa"), meanSquare(b, pair, "pair"), "sum");
-        loss = add(b, loss, meanSquare(b, single, "single"), "total");
+        loss = add(b, b.meanSquare(msa, "msa"), b.meanSquare(pair, "pair"), "sum");
+        loss = add(b, loss, b.meanSquare(single, "single"), "total");
     }
     return b.finish({loss}, loss);
 }

@@ -1,5 +1,7 @@
 #include "engine/frontend/zoo_parts.h"
 
+#include <numeric>
+
 namespace planloom {
 
 namespace {
@@ -123,14 +125,23 @@ TensorId ZooBuilder::attention(TensorId query, TensorId key, TensorId value, con
     return one(OperatorKind::Attention, std::move(inputs), std::move(attributes), "attention");
 }
 
-TensorId ZooBuilder::meanLoss(TensorId logits, TensorId labels)
+TensorId ZooBuilder::meanSquare(TensorId x, const std::string &name)
+{
+    std::vector<std::int64_t> axes(shape(x).size());
+    std::iota(axes.begin(), axes.end(), 0);
+    const TensorId square = one(OperatorKind::Pow, {x, scalar(2)}, {}, name + ".square");
+    return one(OperatorKind::ReduceMean, {square},
+        attributesOf({{"axes", axes}, {"keepdims", 0}, {"count", elementCount(shape(x))}}), name + ".mean");
+}
+
+TensorId ZooBuilder::meanLoss(TensorId logits, TensorId labels, ClassesStand classes)
 {
     const auto inside = scope("loss");
     const Shape in = shape(logits);
     if (in.empty())
         return {};
     const std::int64_t items = elementCount(in) / in.back();
-    if (in.size() > 2) {
+    if (in.size() > 2 && classes == ClassesStand::Last) {
         logits = reshape(logits, {items, in.back()}, "logits");
         labels = reshape(labels, {items}, "labels");
     }

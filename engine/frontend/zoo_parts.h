@@ -2,6 +2,7 @@
 
 #include "engine/frontend/graph_builder.h"
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -69,8 +70,15 @@ public:
     TensorId mergeHeads(TensorId x, std::string_view name);
     /// query [.. H s e], key [.. G t e], value [.. G t f] -> [.. H s f] (engine/graph/attention.h).
     TensorId attention(TensorId query, TensorId key, TensorId value, const ZooAttention &form);
-    /// Mean cross-entropy of logits [.. c] and labels [..], over the labels other than -100.
-    TensorId meanLoss(TensorId logits, TensorId labels);
+    /// Where the classes stand among the logits' dimensions.
+    enum class ClassesStand : std::uint8_t {
+        Last,
+        Second, ///< As the channels of an image or volume do.
+    };
+    /// Mean cross-entropy of logits [.. c] (or [n c ..]) and labels [..], over the labels other than -100.
+    TensorId meanLoss(TensorId logits, TensorId labels, ClassesStand classes = ClassesStand::Last);
+    /// Mean of the squares of all elements, in operators called "<name>.square" and "<name>.mean".
+    TensorId meanSquare(TensorId x, const std::string &name);
 
 private:
     double m_dropout = 0;
@@ -86,6 +94,8 @@ Result<Graph> buildEvoformer(const ZooValues &values);
 Result<Graph> buildSwin(const ZooValues &values);
 Result<Graph> buildResNet(const ZooValues &values);
 Result<Graph> buildVgg(const ZooValues &values);
+Result<Graph> buildUnet3d(const ZooValues &values);
+Result<Graph> buildCosmoFlow(const ZooValues &values);
 Result<Graph> buildMlp(const ZooValues &values);
 
 } // namespace planloom

@@ -1,68 +1,11 @@
 // ResNet (arXiv:1512.03385, as in torchvision: stride in the 3x3 convolution) and VGG (arXiv:1409.1556).
-#include "engine/frontend/zoo_parts.h"
+#include "engine/frontend/zoo_convolutions.h"
 
 #include <array>
 
 namespace planloom {
 
 namespace {
-
-using Integers = std::vector<std::int64_t>;
-
-/// Square convolution, padded so that stride 1 keeps the size.
-TensorId convolution(ZooBuilder &b, TensorId x, std::int64_t channels, std::int64_t kernel,
-    std::int64_t stride, std::string_view name, bool bias)
-{
-    const Shape in = b.shape(x);
-    const std::int64_t inChannels = in.size() == 4 ? in[1] : 1;
-    const std::int64_t pad = kernel / 2;
-    const std::string own(name);
-    std::vector<TensorId> inputs{x, b.weight(own + ".weight", {channels, inChannels, kernel, kernel})};
-    if (bias)
-        inputs.push_back(b.weight(own + ".bias", {channels}));
-    return b.one(OperatorKind::Conv, std::move(inputs),
-        attributesOf({{"strides", Integers{stride, stride}}, {"pads", Integers{pad, pad, pad, pad}},
-            {"dilations", Integers{1, 1}}, {"group", 1}}),
-        name);
-}
-
-/// Batch norm in training mode: mean and variance over the mini-batch.
-TensorId batchNorm(ZooBuilder &b, TensorId x, std::string_view name)
-{
-    const Shape in = b.shape(x);
-    if (in.size() != 4)
-        return x;
-    const auto count = attributesOf({{"count", in[0] * in[2] * in[3]}});
-    const std::string own(name);
-    const TensorId mean = b.one(OperatorKind::BatchMean, {x}, count, own + ".mean");
-    const TensorId variance = b.one(OperatorKind::BatchVariance, {x, mean}, count, own + ".variance");
-    return b.one(OperatorKind::BatchNormalize,
-        {x, mean, variance, b.weight(own + ".weight", {in[1]}), b.weight(own + ".bias", {in[1]})},
-        attributesOf({{"epsilon", 1e-5}}), name);
-}
-
-TensorId relu(ZooBuilder &b, TensorId x, std::string_view name)
-{
-    return b.one(OperatorKind::Relu, {x}, {}, name);
-}
-
-TensorId maxPool(ZooBuilder &b, TensorId x, std::int64_t kernel, std::int64_t stride, std::int64_t pad,
-    std::string_view name)
-{
-    return b.one(OperatorKind::MaxPool, {x},
-        attributesOf({{"kernel_shape", Integers{kernel, kernel}}, {"strides", Integers{stride, stride}},
-            {"pads", Integers{pad, pad, pad, pad}}, {"dilations", Integers{1, 1}}, {"ceil_mode", 0}}),
-        name);
-}
-
-/// [n c h w] -> [n c]
-TensorId globalAverage(ZooBuilder &b, TensorId x, std::string_view name)
-{
-    const Shape in = b.shape(x);
-    const std::int64_t count = in.size() == 4 ? in[2] * in[3] : 1;
-    return b.one(OperatorKind::ReduceMean, {x},
-        attributesOf({{"axes", Integers{2, 3}}, {"keepdims", 0}, {"count", count}}), name);
-}
 
 struct ResNetForm {
     std::int64_t depth = 0;

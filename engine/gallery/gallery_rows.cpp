@@ -1,5 +1,7 @@
 #include "engine/gallery/gallery_rows.h"
 
+#include "engine/graph/partition.h"
+
 #include <algorithm>
 #include <map>
 
@@ -147,6 +149,60 @@ Row templateRow(Selector selector, Rule rule, std::string note)
         .rule = std::move(rule),
         .origin = RowOrigin::Template,
         .note = std::move(note)};
+}
+
+bool appendWhere(const SelectorIndex &index, const Selector &among, const Rule &rule,
+    const std::function<bool(OperatorId)> &passedBy, const std::function<bool(OperatorId)> &takes,
+    ConstraintTable &table)
+{
+    std::vector<OperatorId> able;
+    bool all = true;
+    for (const OperatorId op : index.select(among)) {
+        if (index.graph().at(op).direction != Direction::Forward || passedBy(op))
+            continue;
+        if (takes(op))
+            able.push_back(op);
+        else
+            all = false;
+    }
+    if (able.empty())
+        return false;
+    if (all)
+        table.rows.push_back(templateRow(among, rule));
+    else
+        for (Selector &selector : selectorsByName(index, able))
+            table.rows.push_back(templateRow(std::move(selector), rule));
+    return true;
+}
+
+MeaningSplit::MeaningSplit(const RowSetting &setting, DimensionMeaning meaning, std::string axis)
+    : m_setting(setting)
+    , m_step{.kind = SplitKind::Dimension,
+          .dimension = {.kind = DimensionRef::Kind::Meaning, .meaning = meaning},
+          .parts = 0,
+          .sizes = {},
+          .axis = std::move(axis)}
+{
+}
+
+bool MeaningSplit::isWithout(OperatorId op) const
+{
+    const auto split = splitOf(m_setting, op, m_step);
+    return split && split->parts == 0;
+}
+
+bool MeaningSplit::divides(OperatorId op) const
+{
+    const auto split = splitOf(m_setting, op, m_step);
+    return split && split->parts > 1 && checkPartition(m_setting.graph().at(op), {{*split}});
+}
+
+bool appendMeaningSplit(const MeaningSplit &split, ConstraintTable &table)
+{
+    return appendWhere(
+        split.setting().index(), {}, OpTransRule{{split.step()}},
+        [&](OperatorId op) { return split.isWithout(op); }, [&](OperatorId op) { return split.divides(op); },
+        table);
 }
 
 std::vector<bool> weightless(const SelectorIndex &index)

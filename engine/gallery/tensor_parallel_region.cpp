@@ -19,7 +19,7 @@ std::optional<std::size_t> leadingPosition(
     const Annotation &annotation, const TensorTerms &terms, std::int32_t identifier)
 {
     for (std::size_t t = 0; t < terms.terms.size(); ++t) {
-        if (splittableFactor(annotation, terms.terms[t]) == identifier)
+        if (disjointFactor(annotation, terms.terms[t]) == identifier)
             return t;
     }
     return std::nullopt;
@@ -229,7 +229,7 @@ bool Region::needCut(TensorId tensor, std::int32_t dimension)
     for (std::size_t s = 0; s < op.outputs.size(); ++s) {
         const TensorTerms &terms = op.annotation.outputs[s];
         if (op.outputs[s] == tensor && static_cast<std::size_t>(dimension) < terms.terms.size())
-            identifier = splittableFactor(op.annotation, terms.terms[static_cast<std::size_t>(dimension)]);
+            identifier = disjointFactor(op.annotation, terms.terms[static_cast<std::size_t>(dimension)]);
     }
     const bool divides = identifier
         && op.annotation.dimensions[static_cast<std::size_t>(*identifier)].size % m_search.parts == 0;
@@ -254,7 +254,7 @@ bool Region::follow(TensorId tensor)
                 continue;
             const TensorTerms &terms = op.annotation.inputs[s];
             const auto identifier = dimension < terms.terms.size()
-                ? splittableFactor(op.annotation, terms.terms[dimension])
+                ? disjointFactor(op.annotation, terms.terms[dimension])
                 : std::nullopt;
             if (!identifier)
                 return fail("'" + op.name + "' needs '" + m_search.graph.at(tensor).name + "' whole");
@@ -351,7 +351,7 @@ void findVocabularies(Search &search, TensorParallelCut &result)
         if (op.kind != OperatorKind::Embedding || op.direction != Direction::Forward
             || graph.at(op.inputs[0]).role != TensorRole::Weight)
             return std::nullopt;
-        const auto rows = splittableFactor(op.annotation, op.annotation.inputs[0].terms[0]);
+        const auto rows = disjointFactor(op.annotation, op.annotation.inputs[0].terms[0]);
         if (!rows
             || !leadingWith(classes,
                 classes.ofOperator[static_cast<std::size_t>(id.index)][static_cast<std::size_t>(*rows)],

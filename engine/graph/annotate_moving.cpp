@@ -1,24 +1,14 @@
 #include "engine/graph/annotation_builder.h"
+#include "engine/graph/places.h"
 
 #include <algorithm>
 #include <numeric>
 #include <string>
 #include <utility>
-#include <variant>
 
 namespace planloom {
 
 namespace {
-
-std::string misshapen(const AnnotateCall &call)
-{
-    return std::string(nameOf(call.kind)) + "'s tensors do not have the ranks it needs";
-}
-
-bool isFloatingCall(const AnnotateCall &call)
-{
-    return isFloating(call.inputs[0].dataType);
-}
 
 /// One term per dimension of extents `shape`, with an identifier that is `term[i]` where dimension i is part
 /// of a regrouped run, and 1 where it has no extent.
@@ -123,95 +113,6 @@ std::string annotateTile(const AnnotateCall &call, AnnotationBuilder &builder)
     }
     builder.input(0, x);
     builder.output(0, std::move(y));
-    return {};
-}
-
-/// Dimension `axis` of every tensor is a literal, all others go through.
-std::string annotateJoined(const AnnotateCall &call, AnnotationBuilder &builder)
-{
-    const std::int64_t axis = call.attributes.integer("axis");
-    if (axis < 0 || static_cast<std::size_t>(axis) >= call.inRank(0))
-        return misshapen(call);
-    const DimensionList dimensions = builder.freshAll(call.in(0));
-    const auto along = [&](const Shape &shape) {
-        DimensionList list = dimensions;
-        if (shape.size() == list.size())
-            list[static_cast<std::size_t>(axis)] = builder.literal(shape[static_cast<std::size_t>(axis)]);
-        return list;
-    };
-    std::vector<std::int32_t> all;
-    for (std::size_t slot = 0; slot < call.inputs.size(); ++slot) {
-        if (!call.has(slot))
-            continue;
-        builder.input(slot, along(call.in(slot)));
-        all.push_back(static_cast<std::int32_t>(slot));
-    }
-    for (std::size_t slot = 0; slot < call.outputs.size(); ++slot)
-        builder.output(slot, along(call.out(slot)));
-    if (isFloatingCall(call))
-        builder.linear(std::move(all));
-    return {};
-}
-
-/// Dimensions for which `through` holds go through as they are, the others are literals.
-template<typename Predicate>
-void annotateThrough(const AnnotateCall &call, AnnotationBuilder &builder, Predicate &&through)
-{
-    DimensionList x;
-    DimensionList y;
-    for (std::size_t i = 0; i < call.inRank(0); ++i) {
-        if (call.in(0)[i] == call.out(0)[i] && through(i)) {
-            x.push_back(builder.fresh(call.in(0)[i]));
-            y.push_back(x.back());
-        } else {
-            x.push_back(builder.literal(call.in(0)[i]));
-            y.push_back(builder.literal(call.out(0)[i]));
-        }
-    }
-    builder.input(0, x);
-    builder.output(0, y);
-}
-
-std::string annotateSlice(const AnnotateCall &call, AnnotationBuilder &builder)
-{
-    const auto starts = call.attributes.integers("starts");
-    const auto steps = call.attributes.integers("steps");
-    if (call.outRank(0) != call.inRank(0) || starts.size() != call.inRank(0)
-        || steps.size() != call.inRank(0))
-        return misshapen(call);
-    annotateThrough(call, builder, [&](std::size_t i) { return starts[i] == 0 && steps[i] == 1; });
-    return {};
-}
-
-std::string annotatePad(const AnnotateCall &call, AnnotationBuilder &builder)
-{
-    const auto pads = call.attributes.integers("pads");
-    if (call.outRank(0) != call.inRank(0) || pads.size() != 2 * call.inRank(0))
-        return misshapen(call);
-    annotateThrough(
-        call, builder, [&](std::size_t i) { return pads[i] == 0 && pads[i + call.inRank(0)] == 0; });
-    const bool affine =
-        call.attributes.text("mode", "constant") == "constant" && call.attributes.real("value") != 0;
-    if (isFloatingCall(call) && !affine)
-        builder.linear({0});
-    return {};
-}
-
-std::string annotateResize(const AnnotateCall &call, AnnotationBuilder &builder)
-{
-    if (call.outRank(0) != call.inRank(0))
-        return misshapen(call);
-    const auto found = call.attributes.all().find("scales");
-    const auto *scales =
-        found == call.attributes.all().end() ? nullptr : std::get_if<std::vector<double>>(&found->second);
-    const auto region = call.attributes.all().find("roi");
-    const auto *crops =
-        region == call.attributes.all().end() ? nullptr : std::get_if<std::vector<double>>(&region->second);
-    annotateThrough(call, builder, [&](std::size_t i) {
-        const bool whole = crops == nullptr || crops->size() != 2 * call.inRank(0)
-            || ((*crops)[i] == 0.0 && (*crops)[i + call.inRank(0)] == 1.0);
-        return whole && (scales == nullptr || i >= scales->size() || (*scales)[i] == 1.0);
-    });
     return {};
 }
 
@@ -541,6 +442,8 @@ std::string annotateMoving(const AnnotateCall &call, AnnotationBuilder &builder)
     }
     if (!call.has(0))
         return missing(call);
+    if (call.kind == OperatorKind::NonZero || hasPlaces(call.attributes))
+        return annotatePlaces(call, builder);
     std::string problem = annotateMove(call, builder);
     const bool affine = call.kind == OperatorKind::Resize && call.attributes.real("extrapolation_value") != 0;
     if (problem.empty() && (isLinearMove(call.kind) || call.kind == OperatorKind::Resize) && !affine

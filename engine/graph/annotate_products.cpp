@@ -30,9 +30,9 @@ std::int64_t tileOf(const Attributes &attributes, std::size_t i, std::size_t cou
     return tiles ? stride : 0;
 }
 
-/// The terms of the dimensions behind the first two of input and output: literals where windows overlap or
-/// reach over the border; where they tile the input, as in "(h 2)" -> "h", the number of windows may be
-/// split.
+/// The terms of the dimensions behind the first two of input and output. Where windows tile the input, as in
+/// "(h 2)" -> "h", whole windows are cut; where they overlap, leave gaps or reach over the border, parts read
+/// what their windows read.
 std::pair<std::vector<Term>, std::vector<Term>> windowTerms(
     const AnnotateCall &call, AnnotationBuilder &builder, const std::vector<std::int64_t> &kernel)
 {
@@ -45,14 +45,24 @@ std::pair<std::vector<Term>, std::vector<Term>> windowTerms(
         const std::int64_t made = call.out(0)[i + 2];
         const std::int64_t wide = transposed ? made : extent;
         const std::int64_t narrow = transposed ? extent : made;
+        const std::string_view name = count <= 3 ? kSpatialNames[count][i] : std::string_view{};
         const std::int64_t stride = tileOf(call.attributes, i, count, valueAt(kernel, i, 0), wide, narrow);
         if (stride == 0) {
-            in.push_back(Term{{builder.literal(extent)}});
-            out.push_back(Term{{builder.literal(made)}});
+            auto terms = builder.windows(name, narrow,
+                {.extent = wide,
+                    .kernel = valueAt(kernel, i, 0),
+                    .stride = valueAt(call.attributes.integers("strides"), i, 1),
+                    .dilation = valueAt(call.attributes.integers("dilations"), i, 1),
+                    .pad = valueAt(call.attributes.integers("pads"), i, 0)});
+            if (transposed && terms.elements.reach == WindowReach::Windows) {
+                terms.elements.reach = WindowReach::Share;
+                terms.windows.reach = WindowReach::Met;
+            }
+            in.push_back(transposed ? std::move(terms.windows) : terms.elements);
+            out.push_back(transposed ? std::move(terms.elements) : std::move(terms.windows));
             continue;
         }
-        const std::int32_t windows =
-            count <= 3 ? builder.named(kSpatialNames[count][i], narrow) : builder.fresh(narrow);
+        const std::int32_t windows = name.empty() ? builder.fresh(narrow) : builder.named(name, narrow);
         const Term tiled = builder.compound({windows, builder.literal(stride)});
         in.push_back(transposed ? Term{{windows}} : tiled);
         out.push_back(transposed ? tiled : Term{{windows}});

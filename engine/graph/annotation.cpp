@@ -1,6 +1,7 @@
 #include "engine/graph/annotation.h"
 
 #include "engine/graph/annotation_builder.h"
+#include "engine/graph/window_text.h"
 
 #include <algorithm>
 
@@ -50,6 +51,8 @@ void append(std::string &text, const Annotation &annotation, const TensorTerms &
             text += '1';
         if (compound)
             text += ')';
+        if (term.reach != WindowReach::Own)
+            text += '[' + std::string(nameOf(term.reach)) + ']';
     }
 }
 
@@ -96,6 +99,36 @@ Annotation wholeAnnotation(const std::vector<Shape> &inputs, const std::vector<S
     return annotation;
 }
 
+Annotation withoutWindows(const Annotation &annotation)
+{
+    Annotation made = annotation;
+    made.dimensions.clear();
+    made.windows.clear();
+    const auto keep = [&](const Dimension &dimension) {
+        if (const auto known = findDimension(made, dimension.name))
+            return *known;
+        made.dimensions.push_back(dimension);
+        return static_cast<std::int32_t>(made.dimensions.size()) - 1;
+    };
+    const auto convert = [&](Term &term) {
+        for (std::int32_t &factor : term.factors) {
+            const Dimension &dimension = annotation.dimensions[static_cast<std::size_t>(factor)];
+            const Window *window = findWindow(annotation, factor);
+            const bool counts = term.reach == WindowReach::Own || term.reach == WindowReach::Met;
+            const std::int64_t size = window && !counts ? window->extent : dimension.size;
+            factor = keep(window ? Dimension{std::to_string(size), size, DimensionMark::Frozen} : dimension);
+        }
+        term.reach = WindowReach::Own;
+    };
+    for (std::vector<TensorTerms> *side : {&made.inputs, &made.outputs}) {
+        for (TensorTerms &tensor : *side) {
+            for (Term &term : tensor.terms)
+                convert(term);
+        }
+    }
+    return made;
+}
+
 std::string toString(const Annotation &annotation)
 {
     std::string text;
@@ -104,6 +137,7 @@ std::string toString(const Annotation &annotation)
     if (!annotation.outputs.empty())
         text += ' ';
     append(text, annotation, annotation.outputs, annotation.combinations);
+    appendWindows(text, annotation);
     return text;
 }
 
@@ -166,6 +200,21 @@ std::optional<std::int32_t> splittableFactor(const Annotation &annotation, const
         return factor;
     }
     return std::nullopt;
+}
+
+std::optional<std::int32_t> disjointFactor(const Annotation &annotation, const Term &term)
+{
+    const auto factor = splittableFactor(annotation, term);
+    return factor && findWindow(annotation, *factor) ? std::nullopt : factor;
+}
+
+const Window *findWindow(const Annotation &annotation, std::int32_t dimension)
+{
+    for (const Window &window : annotation.windows) {
+        if (window.dimension == dimension)
+            return &window;
+    }
+    return nullptr;
 }
 
 std::vector<std::int32_t> splittableDimensions(const Annotation &annotation)

@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/graph/combination.h"
 #include "engine/graph/shape.h"
+#include "engine/graph/window.h"
 
 #include <cstdint>
 #include <functional>
@@ -33,6 +34,9 @@ struct Dimension {
 /// first: "(b s)". Only the first factor of size other than 1 may be split, so that a part stays a box.
 struct Term {
     std::vector<std::int32_t> factors{};
+    /// Other than Own: the only factor is an identifier of windows, and the dimension the one that they lie
+    /// over (Met: the windows themselves).
+    WindowReach reach = WindowReach::Own;
     friend bool operator==(const Term &, const Term &) = default;
 };
 
@@ -47,9 +51,12 @@ struct TensorTerms {
 
 /// An operator's dimension annotation: how its inputs' and outputs' dimensions belong together, and which may
 /// be split. Text form: `b m k+, k+ n -> b m n`; compounds in brackets, literal sizes as numbers, opaque as
-/// `?`. An output whose parts are not summed says how they are combined: `n c+ -> log-sum-exp: n`.
+/// `?`. An output whose parts are not summed says how they are combined: `n c+ -> log-sum-exp: n`. A
+/// dimension that windows lie over says what a part has of it, and how they lie stands behind: `n c+
+/// h[windows], o c+ 3 -> n o h; h: 3 by 2 at -1 of 8`.
 struct Annotation {
     std::vector<Dimension> dimensions{};
+    std::vector<Window> windows{}; ///< Of identifiers that count windows, by identifier, ascending.
     std::vector<TensorTerms> inputs{};
     std::vector<TensorTerms> outputs{};
     /// Inputs in which the outputs are jointly linear, the others held fixed: what a value split may divide,
@@ -99,6 +106,10 @@ Result<AnnotatedShapes> annotatedShapes(std::string_view text, const std::vector
     const std::vector<bool> &absent, std::size_t outputs,
     const std::function<Result<void>(std::map<std::string, std::int64_t> &)> &complete);
 
+/// The same with literals in place of identifiers that count windows: what an operator has that is not to be
+/// cut along them.
+Annotation withoutWindows(const Annotation &annotation);
+
 /// The text form; `parseAnnotation(toString(a), shapes...)` equals `a` but for `linearInputs`.
 std::string toString(const Annotation &annotation);
 
@@ -120,6 +131,13 @@ bool isLargestOver(const Annotation &annotation, std::int32_t dimension);
 
 /// The identifier that a split of `term` cuts: its first factor of size other than 1, if not Frozen.
 std::optional<std::int32_t> splittableFactor(const Annotation &annotation, const Term &term);
+
+/// The same where every tensor of the operator that has the identifier is cut into disjoint boxes by it, so
+/// that parts need nothing of one another: not where it counts windows.
+std::optional<std::int32_t> disjointFactor(const Annotation &annotation, const Term &term);
+
+/// How the windows that an identifier counts lie; null if it counts none.
+const Window *findWindow(const Annotation &annotation, std::int32_t dimension);
 
 /// Identifiers that may be split at all: not Frozen and larger than 1.
 std::vector<std::int32_t> splittableDimensions(const Annotation &annotation);

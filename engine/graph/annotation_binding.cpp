@@ -44,15 +44,16 @@ Result<std::optional<Shape>> AnnotationParser::shapeOf(const WrittenTensor &tens
     return std::optional(shape);
 }
 
-Result<void> AnnotationParser::expandSide(std::vector<WrittenTensor> &tensors, const std::vector<Shape> &shapes)
+Result<void> AnnotationParser::expandSide(
+    std::vector<WrittenTensor> &tensors, const std::vector<Shape> &shapes)
 {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         WrittenTensor &tensor = tensors[i];
         const Shape &shape = shapes[i];
         if (tensor.opaque)
             continue;
-        const auto star = std::find_if(tensor.terms.begin(), tensor.terms.end(),
-            [](const WrittenTerm &term) { return term.ellipsis; });
+        const auto star = std::find_if(
+            tensor.terms.begin(), tensor.terms.end(), [](const WrittenTerm &term) { return term.ellipsis; });
         if (star != tensor.terms.end()) {
             if (tensor.terms.size() - 1 > shape.size())
                 return rankMismatch(tensor, shape);
@@ -61,8 +62,8 @@ Result<void> AnnotationParser::expandSide(std::vector<WrittenTensor> &tensors, c
                 m_ellipsis = makeEllipsis(count);
             if (m_ellipsis->size() != count) {
                 return fail(star->position,
-                    "'*' stands for " + std::to_string(m_ellipsis->size())
-                        + " dimensions elsewhere and for " + std::to_string(count) + " here");
+                    "'*' stands for " + std::to_string(m_ellipsis->size()) + " dimensions elsewhere and for "
+                        + std::to_string(count) + " here");
             }
             const std::size_t position = star->position;
             auto at = tensor.terms.erase(star);
@@ -117,13 +118,17 @@ Result<void> AnnotationParser::bindSizes(const std::vector<Shape> &inputs, const
                 for (const Atom &atom : term.atoms) {
                     const Dimension &unbound = dimension(atom.dimension);
                     if (unbound.size == kUnknown) {
-                        return fail(atom.position,
-                            "nothing determines the size of '" + unbound.name + "'",
+                        return fail(atom.position, "nothing determines the size of '" + unbound.name + "'",
                             "write one factor of the compound as a number");
                     }
                 }
             }
         }
+    }
+    for (const Window &window : m_result.windows) {
+        const Dimension &counted = dimension(window.dimension);
+        if (!isSane(window, counted.size))
+            return fail(0, "the windows of '" + counted.name + "' do not fit their elements");
     }
     return {};
 }
@@ -140,6 +145,16 @@ Result<void> AnnotationParser::bindSide(
 
 Result<void> AnnotationParser::bindTerm(const WrittenTerm &term, std::int64_t extent, bool &progress)
 {
+    if (term.reach != WindowReach::Own && term.reach != WindowReach::Met) {
+        const Window *window =
+            term.atoms.size() == 1 ? findWindow(m_result, term.atoms[0].dimension) : nullptr;
+        if (!window || window->extent != extent) {
+            return fail(term.position,
+                "'" + describe(term) + "' does not count windows over " + std::to_string(extent)
+                    + " elements");
+        }
+        return {};
+    }
     std::int64_t known = 1;
     std::int32_t unknown = -1;
     int unknowns = 0;
@@ -185,8 +200,7 @@ Annotation AnnotationParser::build()
     // in one tensor would cut out its diagonal: both are frozen everywhere.
     std::vector<std::int32_t> lastTensor(result.dimensions.size(), -1);
     std::int32_t tensorNumber = 0;
-    const auto collect = [&](const std::vector<WrittenTensor> &written,
-                             std::vector<TensorTerms> &tensors) {
+    const auto collect = [&](const std::vector<WrittenTensor> &written, std::vector<TensorTerms> &tensors) {
         for (const WrittenTensor &tensor : written) {
             TensorTerms terms;
             terms.opaque = tensor.opaque;
@@ -203,6 +217,7 @@ Annotation AnnotationParser::build()
                     last = tensorNumber;
                     factors.factors.push_back(atom.dimension);
                 }
+                factors.reach = term.reach;
                 terms.terms.push_back(std::move(factors));
             }
             tensors.push_back(std::move(terms));
@@ -232,8 +247,7 @@ void AnnotationParser::renumber(Annotation &annotation)
                     std::int32_t &given = number[static_cast<std::size_t>(factor)];
                     if (given < 0) {
                         given = static_cast<std::int32_t>(ordered.size());
-                        ordered.push_back(
-                            std::move(annotation.dimensions[static_cast<std::size_t>(factor)]));
+                        ordered.push_back(std::move(annotation.dimensions[static_cast<std::size_t>(factor)]));
                     }
                     factor = given;
                 }
@@ -241,6 +255,10 @@ void AnnotationParser::renumber(Annotation &annotation)
         }
     }
     annotation.dimensions = std::move(ordered);
+    for (Window &window : annotation.windows)
+        window.dimension = number[static_cast<std::size_t>(window.dimension)];
+    std::sort(annotation.windows.begin(), annotation.windows.end(),
+        [](const Window &a, const Window &b) { return a.dimension < b.dimension; });
 }
 
 } // namespace planloom

@@ -42,6 +42,16 @@ inline std::string missing(const AnnotateCall &call)
     return std::string(nameOf(call.kind)) + " lacks an input or an output that it needs";
 }
 
+inline std::string misshapen(const AnnotateCall &call)
+{
+    return std::string(nameOf(call.kind)) + "'s tensors do not have the ranks it needs";
+}
+
+inline bool isFloatingCall(const AnnotateCall &call)
+{
+    return isFloating(call.inputs[0].dataType);
+}
+
 constexpr auto kReduce = DimensionMark::Reduce;
 constexpr auto kFrozen = DimensionMark::Frozen;
 
@@ -80,6 +90,13 @@ public:
     void input(std::size_t slot, std::vector<Term> terms);
     void output(std::size_t slot, const DimensionList &dimensions);
     void output(std::size_t slot, std::vector<Term> terms);
+    /// A new identifier called `name` (the next free letter, if empty) that counts `count` windows, if they
+    /// can be split; else a literal, and so are the elements.
+    struct WindowTerms {
+        Term elements{}; ///< Windows of the elements: what a part reads.
+        Term windows{};
+    };
+    WindowTerms windows(std::string_view name, std::int64_t count, Window window);
     void linear(std::vector<std::int32_t> slots) { m_annotation.linearInputs = std::move(slots); }
     /// Parts of output `slot` are combined otherwise than by summing.
     void combines(std::size_t slot, Combination combination)
@@ -98,6 +115,7 @@ public:
     Annotation finish(const AnnotateCall &call, std::string &problem);
 
 private:
+    std::string freeName();
     std::int32_t add(std::string name, std::int64_t size, DimensionMark mark);
     bool nameUsed(std::string_view name) const;
 
@@ -116,7 +134,14 @@ std::string annotatePooling(const AnnotateCall &call, AnnotationBuilder &builder
 std::string annotateAttention(const AnnotateCall &call, AnnotationBuilder &builder);
 std::string annotateRecurrent(const AnnotateCall &call, AnnotationBuilder &builder);
 
+/// NonZero, and Gather, GatherND and ScatterND with groups of places.
+std::string annotatePlaces(const AnnotateCall &call, AnnotationBuilder &builder);
 std::string annotateReshape(const AnnotateCall &call, AnnotationBuilder &builder);
+/// Concat and Split.
+std::string annotateJoined(const AnnotateCall &call, AnnotationBuilder &builder);
+std::string annotateSlice(const AnnotateCall &call, AnnotationBuilder &builder);
+std::string annotatePad(const AnnotateCall &call, AnnotationBuilder &builder);
+std::string annotateResize(const AnnotateCall &call, AnnotationBuilder &builder);
 /// Transpose to Fill, but for Reshape.
 std::string annotateMoving(const AnnotateCall &call, AnnotationBuilder &builder);
 

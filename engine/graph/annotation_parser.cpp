@@ -90,6 +90,8 @@ Result<void> AnnotationParser::readText(std::size_t inputs, std::size_t outputs)
 {
     TRY_VOID(readSide(m_inputs, true));
     TRY_VOID(readSide(m_outputs, false));
+    if (const auto fault = readWindows(m_text, m_at, m_result))
+        return fail(fault->position, fault->message);
     TRY_VOID(matchCount(m_inputs, inputs, "inputs"));
     return matchCount(m_outputs, outputs, "outputs");
 }
@@ -97,7 +99,7 @@ Result<void> AnnotationParser::readText(std::size_t inputs, std::size_t outputs)
 Result<void> AnnotationParser::readSide(std::vector<WrittenTensor> &tensors, bool isInput)
 {
     skipSpaces();
-    const auto atEnd = [&] { return isInput ? atArrow() : m_at == m_text.size(); };
+    const auto atEnd = [&] { return isInput ? atArrow() : m_at == m_text.size() || atWindows(); };
     if (!atEnd()) {
         while (true) {
             const Combination combination = isInput ? Combination::Sum : readCombination();
@@ -144,8 +146,9 @@ Result<WrittenTensor> AnnotationParser::readTensor()
         return tensor;
     }
     bool ellipsis = false;
-    while (m_at < m_text.size() && m_text[m_at] != ',' && !atArrow()) {
+    while (m_at < m_text.size() && m_text[m_at] != ',' && !atArrow() && !atWindows()) {
         TRY(WrittenTerm term, readTerm());
+        TRY(term.reach, readReach());
         if (term.ellipsis && std::exchange(ellipsis, true))
             return fail(term.position, "'*' stands twice in one tensor");
         tensor.terms.push_back(std::move(term));
@@ -189,12 +192,27 @@ Result<WrittenTerm> AnnotationParser::readTerm()
     return term;
 }
 
+Result<WindowReach> AnnotationParser::readReach()
+{
+    if (m_at == m_text.size() || m_text[m_at] != '[')
+        return WindowReach::Own;
+    const std::size_t end = std::min(m_text.find(']', m_at), m_text.size());
+    const std::string_view word = m_text.substr(m_at + 1, end - std::min(m_at + 1, end));
+    for (int i = 1; i < kReachCount; ++i) {
+        if (end < m_text.size() && word == nameOf(static_cast<WindowReach>(i))) {
+            m_at = end + 1;
+            return static_cast<WindowReach>(i);
+        }
+    }
+    return fail(m_at, "expected [windows], [share], [met], [around] or [covered]");
+}
+
 Result<DimensionMark> AnnotationParser::readMark()
 {
     DimensionMark mark = DimensionMark::Spatial;
     if (m_at < m_text.size() && (m_text[m_at] == '+' || m_text[m_at] == '^'))
         mark = m_text[m_at++] == '+' ? DimensionMark::Reduce : DimensionMark::Frozen;
-    if (m_at < m_text.size() && std::string_view(" \t\n,()-").find(m_text[m_at]) == std::string_view::npos)
+    if (m_at < m_text.size() && std::string_view(" \t\n,()-[;").find(m_text[m_at]) == std::string_view::npos)
         return fail(m_at, std::string("unexpected '") + m_text[m_at] + "'");
     return mark;
 }

@@ -3,6 +3,7 @@
 // Private to the graph room: how the text of an annotation is read, and bound to shapes.
 
 #include "engine/graph/annotation.h"
+#include "engine/graph/window_text.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,7 @@ struct Atom {
 /// One dimension as written: an atom, or several in brackets.
 struct WrittenTerm {
     std::vector<Atom> atoms{};
+    WindowReach reach = WindowReach::Own;
     bool ellipsis = false; ///< '*', alone in its term.
     std::size_t position = 0;
 };
@@ -73,6 +75,7 @@ private:
             ++m_at;
     }
 
+    bool atWindows() const { return m_at < m_text.size() && m_text[m_at] == ';'; }
     bool atArrow() const { return m_text.substr(m_at, 2) == "->"; }
 
     Result<void> readSide(std::vector<WrittenTensor> &tensors, bool isInput);
@@ -81,6 +84,9 @@ private:
     Combination readCombination();
     Result<WrittenTensor> readTensor();
     Result<WrittenTerm> readTerm();
+
+    /// What stands in square brackets behind a dimension: what a part that has windows has of it.
+    Result<WindowReach> readReach();
     Result<DimensionMark> readMark();
     Result<Atom> readAtom();
     Dimension &dimension(std::int32_t index) { return m_result.dimensions[static_cast<std::size_t>(index)]; }
@@ -106,7 +112,6 @@ private:
 
     /// Numbers the identifiers in the order in which they appear, whatever '*' and scalars did to it.
     static void renumber(Annotation &annotation);
-
     std::string_view m_text;
     std::size_t m_at = 0;
     std::vector<WrittenTensor> m_inputs;

@@ -16,7 +16,7 @@ namespace {
 std::int32_t cutDimension(const Annotation &annotation, const TensorTerms &terms, std::int32_t identifier)
 {
     for (std::size_t i = 0; i < terms.terms.size(); ++i) {
-        if (splittableFactor(annotation, terms.terms[i]) == identifier)
+        if (disjointFactor(annotation, terms.terms[i]) == identifier)
             return static_cast<std::int32_t>(i);
     }
     return -1;
@@ -193,7 +193,7 @@ private:
             const auto dimension = static_cast<std::size_t>(m_info.tensorDimension[at(input)]);
             const TensorTerms &terms = op.annotation.inputs[slot];
             const auto cut =
-                terms.opaque ? std::nullopt : splittableFactor(op.annotation, terms.terms[dimension]);
+                terms.opaque ? std::nullopt : disjointFactor(op.annotation, terms.terms[dimension]);
             if (!cut) {
                 return wholeOrFail(id,
                     "needs dimension " + std::to_string(dimension) + " of '" + m_graph.at(input).name
@@ -308,7 +308,7 @@ private:
         const TensorTerms &terms = op.annotation.outputs[slot];
         const auto cut = terms.opaque
             ? std::nullopt
-            : splittableFactor(op.annotation, terms.terms[static_cast<std::size_t>(dimension)]);
+            : disjointFactor(op.annotation, terms.terms[static_cast<std::size_t>(dimension)]);
         if (!cut)
             return false;
         m_asked[at(producer)] = *cut;

@@ -81,8 +81,14 @@ public:
         for (std::size_t slot = 0; slot < m_definition.inputs.size(); ++slot) {
             const std::string &name = m_definition.inputs[slot].name;
             const bool there = slot < inputs.size() && (slot >= present.size() || present[slot]);
-            const TensorId id =
-                there ? add({name, inputs[slot], {}, {}, TensorRole::Input, {}, {}, {}, {}}) : TensorId{};
+            TensorId id;
+            if (there) {
+                Tensor input;
+                input.name = name;
+                input.type = inputs[slot];
+                input.role = TensorRole::Input;
+                id = add(std::move(input));
+            }
             m_graph.inputs.push_back(id);
             m_values[name] = id;
         }

@@ -15,8 +15,11 @@ std::size_t place(TensorId id)
     return static_cast<std::size_t>(id.index);
 }
 
+/// A term that says nothing but a size; or of what windows lie over.
 bool isLiteralTerm(const Annotation &annotation, const Term &term)
 {
+    if (term.reach != WindowReach::Own && term.reach != WindowReach::Met)
+        return true;
     return term.factors.size() == 1
         && isLiteral(annotation.dimensions[static_cast<std::size_t>(term.factors[0])]);
 }
@@ -152,6 +155,8 @@ void DimensionFlow::followReshape(std::size_t index)
 Node DimensionFlow::nodeOf(std::size_t index, const Term &term)
 {
     const Annotation &annotation = graph.operators[index].annotation;
+    if (term.reach != WindowReach::Own && term.reach != WindowReach::Met)
+        return unifier.fresh(findWindow(annotation, term.factors[0])->extent);
     std::vector<Node> factors;
     for (const std::int32_t factor : term.factors) {
         const Dimension &dimension = annotation.dimensions[static_cast<std::size_t>(factor)];
@@ -225,7 +230,8 @@ void DimensionFlow::followLiterals(std::size_t index)
             // What a convolution or pool makes of dimensions that its windows tile is kin, too.
             for (std::size_t d = 0; d < in.terms.size(); ++d) {
                 const Term &made = op.annotation.outputs[o].terms[d];
-                const bool windows = in.terms[d].factors.size() > 1 || made.factors.size() > 1;
+                const bool windows = in.terms[d].factors.size() > 1 || made.factors.size() > 1
+                    || in.terms[d].reach != WindowReach::Own || made.reach != WindowReach::Own;
                 const bool grouped =
                     d == 1 && (op.kind == OperatorKind::Conv || op.kind == OperatorKind::ConvTranspose);
                 if (!grouped

@@ -492,9 +492,9 @@ void DimensionNamer::nameByKind()
         case OperatorKind::BatchVariance:
         case OperatorKind::InstanceNorm:
             nameImage(op.inputs[0], true);
-            nameImage(
-                op.outputs[0], op.kind != OperatorKind::BatchMean && op.kind != OperatorKind::BatchVariance);
-            if (op.kind == OperatorKind::BatchMean || op.kind == OperatorKind::BatchVariance)
+            if (op.kind != OperatorKind::BatchMean && op.kind != OperatorKind::BatchVariance)
+                nameImage(op.outputs[0], true);
+            else if (op.outputs[0] && graph().at(op.outputs[0]).type.shape.size() == 1)
                 name(m_flow.at(op.outputs[0], 0), Channels);
             break;
         default:

@@ -48,6 +48,7 @@ bool isContinuous(const Operator &op, std::size_t slot)
     case ArgMax:
     case ArgMin:
     case OneHot:
+    case NonZero:
     case EyeLike:
     case Range:
     case Fill:

@@ -336,13 +336,13 @@ TypesOutcome inferEinsum(const InferCall &call)
 }
 
 /// Attributes of a sliding window, with their defaults, checked.
-struct Window {
+struct WindowCount {
     std::vector<std::int64_t> strides{};
     std::vector<std::int64_t> pads{};
     std::vector<std::int64_t> dilations{};
 };
 
-Result<Window> windowOf(const InferCall &call, std::size_t count)
+Result<WindowCount> windowOf(const InferCall &call, std::size_t count)
 {
     const auto read = [&](const char *name, std::size_t size, std::int64_t fallback, std::int64_t least,
                           std::vector<std::int64_t> &into) -> Result<void> {
@@ -357,7 +357,7 @@ Result<Window> windowOf(const InferCall &call, std::size_t count)
         }
         return {};
     };
-    Window window;
+    WindowCount window;
     TRY_VOID(read("strides", count, 1, 1, window.strides));
     TRY_VOID(read("pads", 2 * count, 0, 0, window.pads));
     TRY_VOID(read("dilations", count, 1, 1, window.dilations));
@@ -365,7 +365,7 @@ Result<Window> windowOf(const InferCall &call, std::size_t count)
 }
 
 /// Places of a window of extent `kernel` along dimension `i` of `count`.
-std::int64_t placesOf(const Window &window, std::size_t i, std::size_t count, std::int64_t extent,
+std::int64_t placesOf(const WindowCount &window, std::size_t i, std::size_t count, std::int64_t extent,
     std::int64_t kernel, bool ceiling)
 {
     const std::int64_t before = window.pads[i];
@@ -392,7 +392,7 @@ TypesOutcome inferConvolution(const InferCall &call)
     if (w.size() != x.size())
         return call.misfit(1, "as many dimensions as input 0, " + toString(x));
     const std::size_t count = x.size() - 2;
-    TRY(const Window window, windowOf(call, count));
+    TRY(const WindowCount window, windowOf(call, count));
     const std::int64_t groups = call.attributes.integer("group", 1);
     if (groups < 1 || groups > x[1] || x[1] % groups != 0)
         return call.badAttribute("group", "a divisor of the " + std::to_string(x[1]) + " input channels");
@@ -438,7 +438,7 @@ TypesOutcome inferPooling(const InferCall &call)
     if (x.size() < 3)
         return call.misfit(0, "at least three dimensions");
     const std::size_t count = x.size() - 2;
-    TRY(const Window window, windowOf(call, count));
+    TRY(const WindowCount window, windowOf(call, count));
     const auto kernel = call.attributes.integers("kernel_shape");
     if (kernel.size() != count
         || std::any_of(kernel.begin(), kernel.end(), [](auto k) { return k < 1 || k >= kLargestExtent; }))
@@ -485,12 +485,20 @@ TypesOutcome inferNormalization(const InferCall &call)
     }
     if (x.size() < 2)
         return call.misfit(0, "at least two dimensions");
+    const bool batch = call.kind == BatchMean || call.kind == BatchVariance || call.kind == BatchNormalize;
+    const std::int64_t groups = batch ? call.attributes.integer("groups") : 0;
+    if (groups < 0 || (groups > 0 && x[1] % groups != 0))
+        return call.badAttribute("groups", "a divisor of the channels, found " + std::to_string(groups));
+    const Shape statistics = groups > 0 ? Shape{x[0], groups} : Shape{x[1]};
     for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
-        if (call.has(slot) && call.in(slot) != Shape{x[1]})
-            return call.misfit(slot, "one element per channel, " + toString(Shape{x[1]}));
+        const bool ofGroups = groups > 0 && slot <= 2;
+        if (call.has(slot) && call.in(slot) != (ofGroups ? statistics : Shape{x[1]}))
+            return call.misfit(slot,
+                ofGroups ? "one element per sample and group, " + toString(statistics)
+                         : "one element per channel, " + toString(Shape{x[1]}));
     }
     const bool statistic = call.kind == BatchMean || call.kind == BatchVariance;
-    return one(call.type(0).dataType, statistic ? Shape{x[1]} : x);
+    return one(call.type(0).dataType, statistic ? statistics : x);
 }
 
 TypesOutcome inferLoss(const InferCall &call)

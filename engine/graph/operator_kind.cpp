@@ -34,8 +34,9 @@ constexpr std::array kKindNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan",
     "ReduceLogSumExp", "ReduceSumSquare", "ArgMax", "ArgMin",
     // Moving elements
     "Reshape", "Transpose", "Expand", "Tile", "Concat", "Split", "Slice", "Pad", "Gather", "Embedding",
-    "GatherElements", "GatherND", "ScatterElements", "ScatterND", "OneHot", "TopK", "CumSum", "Trilu",
-    "Resize", "GridSample", "DepthToSpace", "SpaceToDepth", "ReverseSequence", "EyeLike", "Range", "Fill",
+    "GatherElements", "GatherND", "ScatterElements", "ScatterND", "OneHot", "TopK", "NonZero", "CumSum",
+    "Trilu", "Resize", "GridSample", "DepthToSpace", "SpaceToDepth", "ReverseSequence", "EyeLike", "Range",
+    "Fill",
     // Composites
     "Rotary", "Attention", "Lstm", "Gru", "Rnn",
     // Optimizer steps

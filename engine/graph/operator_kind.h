@@ -97,9 +97,9 @@ enum class OperatorKind : std::uint8_t {
     LpPool, ///< as MaxPool, and `p`.
 
     // Normalisation.
-    BatchMean, ///< (x [n c ..]) -> [c]: sum over n, .. divided by `count` (that of the whole pTensor).
-    BatchVariance, ///< (x, mean) -> [c]: sum of (x - mean)^2 divided by `count`.
-    BatchNormalize, ///< (x, mean, variance, scale, bias) -> y; `epsilon`. Inference batch norm is this alone.
+    BatchMean, ///< (x [n c ..]) -> [c], over n, ..; -> [n g], if `groups` is g: sum / `count` (of the whole).
+    BatchVariance, ///< (x, mean) -> the shape of mean: sum of (x - mean)^2 divided by `count`.
+    BatchNormalize, ///< (x, mean, variance, scale, bias) -> y; `epsilon`, `groups`. All of an inference norm.
     InstanceNorm, ///< (x, scale, bias); `epsilon`.
     LayerNorm, ///< (x, [scale], [bias]); `axis` = first normalised dimension, `epsilon`.
     RmsNorm, ///< (x, [scale]); `axis`, `epsilon`.
@@ -142,7 +142,9 @@ enum class OperatorKind : std::uint8_t {
     Split, ///< `axis`, `sizes`.
     Slice, ///< `starts`, `steps`, one per dimension; extents are its output's.
     Pad, ///< `pads` (begins, ends), `mode` "constant" | "reflect" | "edge" | "wrap", `value`.
-    Gather, ///< (x, indices); `axis`.
+    Gather, ///< (x, indices); `axis`. With `groups`, `grouped`: indices are places (places.h), dimension
+    ///< `grouped` of them and `axis` of x come in `groups` parts. Likewise GatherND and ScatterND, dimension
+    ///< 0.
     Embedding, ///< (table [v e], indices) -> [.. e]; the row `padding_index`, if any, gets no gradient.
     GatherElements,
     GatherND, ///< `axis`; `batch_dims`.
@@ -150,6 +152,10 @@ enum class OperatorKind : std::uint8_t {
     ScatterND, ///< (x, indices, updates); `axis`, `reduction` "none" | "add" | "mul" | "max" | "min".
     OneHot, ///< (indices) `axis`, `depth`, `on`, `off`.
     TopK, ///< (x) -> (values, indices); `axis`, `k`, `largest`, `sorted`.
+    NonZero, ///< (x [d.. e..]) -> [d.. r c]: places of what is not zero (places.h), of each of the first
+    ///< `kept`
+    ///< dimensions d by itself, as r indices of e.. in order; `capacity` c, in `groups` parts along dimension
+    ///< `group_axis` of x.
     CumSum, ///< `axis`, `exclusive`, `reverse`.
     Trilu, ///< `upper`, `k`.
     Resize, ///< `mode`, `coordinate_transformation_mode`, `nearest_mode`, `cubic_coeff_a`, `antialias`,

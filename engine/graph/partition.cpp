@@ -110,6 +110,13 @@ IndexMask maskFrom(
         mask.ranges[i] = {0, shape[i]};
         if (terms.opaque)
             continue;
+        if (terms.terms[i].reach != WindowReach::Own) {
+            const std::int32_t factor = terms.terms[i].factors[0];
+            mask.ranges[i] = reached(*findWindow(annotation, factor),
+                annotation.dimensions[static_cast<std::size_t>(factor)].size,
+                ranges[static_cast<std::size_t>(factor)], terms.terms[i].reach);
+            continue;
+        }
         for (const std::int32_t factor : terms.terms[i].factors) {
             const std::int64_t size = annotation.dimensions[static_cast<std::size_t>(factor)].size;
             if (size == 1)
@@ -371,12 +378,25 @@ Result<void> checkPartition(const Operator &op, const Partition &partition, cons
                       "all of them to count",
                 "cut another dimension or replicate it instead");
         }
+        if (split.parts > 1 && split.over != SplitOver::Devices && findWindow(annotation, split.dimension)) {
+            return illegal(op, dimension.name,
+                "'" + dimension.name
+                    + "' counts windows that overlap, so its parts need one another: they cannot be slices, "
+                      "lanes or units",
+                "split it over devices");
+        }
         auto &parts = extents[static_cast<std::size_t>(split.dimension)];
         if (parts.empty())
             parts.push_back(whole);
         TRY_VOID(checkCut(op, split, whole, parts));
         if (parts.front() < 1)
             return illegal(op, dimension.name, "'" + dimension.name + "' has no elements to cut", "");
+        const Window *window = findWindow(annotation, split.dimension);
+        if (window && split.parts > 1 && parts.front() < fewestWindows(*window, dimension.size))
+            return illegal(op, dimension.name,
+                "parts of '" + dimension.name + "' with one window would have no share of the "
+                    + std::to_string(window->extent) + " elements",
+                "use fewer parts");
     }
     return {};
 }

@@ -316,6 +316,14 @@ private:
                 "has " + std::to_string(op.inputs.size()) + " inputs and " + std::to_string(op.outputs.size())
                     + " outputs, but its annotation is '" + toString(annotation) + "'");
         }
+        std::int32_t last = -1;
+        for (const Window &window : annotation.windows) {
+            if (window.dimension <= last
+                || static_cast<std::size_t>(window.dimension) >= annotation.dimensions.size()
+                || !isSane(window, annotation.dimensions[static_cast<std::size_t>(window.dimension)].size))
+                return broken(op, "its annotation describes windows that cannot be");
+            last = window.dimension;
+        }
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
             TRY_VOID(checkTerms(op, op.inputs[slot], annotation.inputs[slot]));
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
@@ -366,6 +374,9 @@ private:
         }
         std::vector<std::int32_t> seen; // few: a tensor's rank
         for (const Term &term : terms.terms) {
+            if (term.reach != WindowReach::Own
+                && (term.factors.size() != 1 || !findWindow(annotation, term.factors[0])))
+                return broken(op, "its annotation has windows that it does not describe");
             bool behindFirst = false;
             for (const std::int32_t factor : term.factors) {
                 if (factor < 0 || static_cast<std::size_t>(factor) >= annotation.dimensions.size())
@@ -391,6 +402,8 @@ private:
             std::int64_t extent = 1;
             for (const std::int32_t factor : terms.terms[i].factors)
                 extent *= annotation.dimensions[static_cast<std::size_t>(factor)].size;
+            if (terms.terms[i].reach != WindowReach::Own && terms.terms[i].reach != WindowReach::Met)
+                extent = findWindow(annotation, terms.terms[i].factors[0])->extent;
             fits = extent == tensor.type.shape[i];
         }
         if (!fits) {
@@ -490,7 +503,8 @@ private:
         const auto alike = [](const Dimension &a, const Dimension &b) {
             return a.name == b.name && a.size == b.size;
         };
-        if (!std::equal(own.begin(), own.end(), theirs.begin(), theirs.end(), alike))
+        if (!std::equal(own.begin(), own.end(), theirs.begin(), theirs.end(), alike)
+            || op.annotation.windows != forward.annotation.windows)
             return broken(op, "its annotation has other dimensions than its forward's");
         return {};
     }

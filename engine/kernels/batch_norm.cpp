@@ -10,16 +10,24 @@ namespace planloom {
 
 namespace {
 
-/// x [n c ..] as [n, c, rest].
+/// x [n c ..] as [n, c, rest], and the statistics [c], or [n g] of groups of channels.
 struct ChannelView {
     std::int64_t n = 1;
     std::int64_t c = 1;
     std::int64_t rest = 1;
+    std::int64_t groups = 0; ///< 0: the statistics are of channels, over all samples.
+
+    std::size_t statistics() const { return static_cast<std::size_t>(groups == 0 ? c : n * groups); }
+    std::int64_t statisticOf(std::int64_t sample, std::int64_t channel) const
+    {
+        return groups == 0 ? channel : sample * groups + channel * groups / c;
+    }
 };
 
-ChannelView channelView(const Shape &x)
+ChannelView channelView(const Shape &x, const Shape &statistics)
 {
     ChannelView view;
+    view.groups = statistics.size() == 2 ? statistics[1] : 0;
     view.n = x.empty() ? 1 : x[0];
     view.c = x.size() < 2 ? 1 : x[1];
     for (std::size_t d = 2; d < x.size(); ++d)
@@ -27,21 +35,23 @@ ChannelView channelView(const Shape &x)
     return view;
 }
 
-/// Calls visit(channel, offset of its run) for every run of `rest` elements.
+/// Calls visit(statistic, channel, offset of its run) for every run of `rest` elements.
 template<typename Visit> void forEachRun(const ChannelView &view, Visit &&visit)
 {
     for (std::int64_t i = 0; i < view.n; ++i) {
         for (std::int64_t c = 0; c < view.c; ++c)
-            visit(c, (i * view.c + c) * view.rest);
+            visit(view.statisticOf(i, c), c, (i * view.c + c) * view.rest);
     }
 }
 
 double countOf(const Operator &op, const ChannelView &view)
 {
-    return static_cast<double>(op.attributes.integer("count", view.n * view.rest));
+    const std::int64_t each = view.groups == 0 ? view.n : view.c / view.groups;
+    return static_cast<double>(op.attributes.integer("count", each * view.rest));
 }
 
-/// BatchMean and BatchVariance: sums per channel, divided by the number of elements in the whole pTensor.
+/// BatchMean and BatchVariance: sums per channel, or group of a sample, divided by the number of elements in
+/// the whole pTensor.
 Result<void> statisticForward(const KernelCall &call)
 {
     const bool variance = call.op->kind == OperatorKind::BatchVariance;
@@ -52,20 +62,20 @@ Result<void> statisticForward(const KernelCall &call)
         return {};
     if (x == nullptr || (variance && mean == nullptr))
         return missingSlot(call, "its input or its mean");
-    const ChannelView view = channelView(x->shape);
+    const ChannelView view = channelView(x->shape, y->shape);
     const double count = countOf(*call.op, view);
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        std::vector<double> sums(static_cast<std::size_t>(view.c), 0.0);
-        forEachRun(view, [&](std::int64_t c, std::int64_t at) {
+        std::vector<double> sums(view.statistics(), 0.0);
+        forEachRun(view, [&](std::int64_t s, std::int64_t, std::int64_t at) {
             const T *from = elements<const T>(*x) + at;
-            const double centre = variance ? static_cast<double>(elements<const T>(*mean)[c]) : 0.0;
+            const double centre = variance ? static_cast<double>(elements<const T>(*mean)[s]) : 0.0;
             double sum = 0;
             for (std::int64_t i = 0; i < view.rest; ++i) {
                 const double d = static_cast<double>(from[i]) - centre;
                 sum += variance ? d * d : d;
             }
-            sums[static_cast<std::size_t>(c)] += sum;
+            sums[static_cast<std::size_t>(s)] += sum;
         });
         for (double &sum : sums)
             sum /= count;
@@ -83,12 +93,12 @@ Result<void> meanBackward(const KernelCall &call)
         return {};
     if (dy == nullptr)
         return missingSlot(call, "a gradient");
-    const ChannelView view = channelView(dx->shape);
+    const ChannelView view = channelView(dx->shape, dy->shape);
     const double count = countOf(*call.op, view);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        forEachRun(view, [&](std::int64_t c, std::int64_t at) {
-            const auto share = static_cast<T>(static_cast<double>(elements<const T>(*dy)[c]) / count);
+        forEachRun(view, [&](std::int64_t s, std::int64_t, std::int64_t at) {
+            const auto share = static_cast<T>(static_cast<double>(elements<const T>(*dy)[s]) / count);
             std::fill_n(elements<T>(*dx) + at, view.rest, share);
         });
         return {};
@@ -105,15 +115,15 @@ Result<void> varianceBackward(const KernelCall &call)
     const Buffer *dmean = back.wanted(1);
     if (dy == nullptr || x == nullptr || mean == nullptr)
         return missingSlot(call, "a gradient or a saved input");
-    const ChannelView view = channelView(x->shape);
+    const ChannelView view = channelView(x->shape, mean->shape);
     const double count = countOf(*call.op, view);
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        std::vector<double> sums(static_cast<std::size_t>(view.c), 0.0);
-        forEachRun(view, [&](std::int64_t c, std::int64_t at) {
+        std::vector<double> sums(view.statistics(), 0.0);
+        forEachRun(view, [&](std::int64_t s, std::int64_t, std::int64_t at) {
             const T *from = elements<const T>(*x) + at;
-            const T centre = elements<const T>(*mean)[c];
-            const auto scale = static_cast<T>(2 * static_cast<double>(elements<const T>(*dy)[c]) / count);
+            const T centre = elements<const T>(*mean)[s];
+            const auto scale = static_cast<T>(2 * static_cast<double>(elements<const T>(*dy)[s]) / count);
             double sum = 0;
             for (std::int64_t i = 0; i < view.rest; ++i) {
                 const T slope = scale * (from[i] - centre);
@@ -121,7 +131,7 @@ Result<void> varianceBackward(const KernelCall &call)
                     elements<T>(*dx)[at + i] = slope;
                 sum -= static_cast<double>(slope);
             }
-            sums[static_cast<std::size_t>(c)] += sum;
+            sums[static_cast<std::size_t>(s)] += sum;
         });
         if (dmean != nullptr)
             storeSums<T>(sums, *dmean);
@@ -142,14 +152,14 @@ Result<void> normalizeForward(const KernelCall &call)
     const Buffer &x = call.inputs[0];
     const Buffer *scale = findInput(call, 3);
     const Buffer *bias = findInput(call, 4);
-    const ChannelView view = channelView(x.shape);
+    const ChannelView view = channelView(x.shape, call.inputs[1].shape);
     const double epsilon = call.op->attributes.real("epsilon", 1e-5);
     return withFloat(call, x.dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        forEachRun(view, [&](std::int64_t c, std::int64_t at) {
-            const T mean = elements<const T>(call.inputs[1])[c];
+        forEachRun(view, [&](std::int64_t s, std::int64_t c, std::int64_t at) {
+            const T mean = elements<const T>(call.inputs[1])[s];
             const double inverse =
-                1 / std::sqrt(static_cast<double>(elements<const T>(call.inputs[2])[c]) + epsilon);
+                1 / std::sqrt(static_cast<double>(elements<const T>(call.inputs[2])[s]) + epsilon);
             const auto factor = static_cast<T>(
                 inverse * (scale == nullptr ? 1.0 : static_cast<double>(elements<const T>(*scale)[c])));
             const T shift = bias == nullptr ? T(0) : elements<const T>(*bias)[c];
@@ -180,27 +190,28 @@ Result<void> normalizeBackward(const KernelCall &call)
     if (dy == nullptr || (usesX && (x == nullptr || mean == nullptr))
         || (usesVariance && variance == nullptr))
         return missingSlot(call, "a gradient or a saved input");
-    const ChannelView view = channelView(dy->shape);
+    const Buffer *statistics = mean != nullptr ? mean : variance != nullptr ? variance : dmean;
+    const ChannelView view =
+        channelView(dy->shape, statistics != nullptr ? statistics->shape : Shape{dy->shape[1]});
     const double epsilon = call.op->attributes.real("epsilon", 1e-5);
     return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const auto channels = static_cast<std::size_t>(view.c);
         std::vector<double> sums(channels, 0.0); // of dy
-        std::vector<double> products(channels, 0.0); // of dy (x - mean)
-        std::vector<double> inverses(channels, 1.0);
-        std::vector<double> scales(channels, 1.0);
-        for (std::size_t c = 0; c < channels; ++c) {
-            if (usesVariance)
-                inverses[c] = 1 / std::sqrt(static_cast<double>(elements<const T>(*variance)[c]) + epsilon);
-            if (scale != nullptr)
-                scales[c] = static_cast<double>(elements<const T>(*scale)[c]);
-        }
-        forEachRun(view, [&](std::int64_t channel, std::int64_t at) {
+        std::vector<double> products(channels, 0.0); // of dy (x - mean) / sigma
+        std::vector<double> scaledSums(view.statistics(), 0.0); // the same of dy scale
+        std::vector<double> scaledProducts(view.statistics(), 0.0);
+        std::vector<double> inverses(view.statistics(), 1.0);
+        for (std::size_t s = 0; s < inverses.size() && usesVariance; ++s)
+            inverses[s] = 1 / std::sqrt(static_cast<double>(elements<const T>(*variance)[s]) + epsilon);
+        forEachRun(view, [&](std::int64_t statistic, std::int64_t channel, std::int64_t at) {
+            const auto s = static_cast<std::size_t>(statistic);
             const auto c = static_cast<std::size_t>(channel);
+            const double factor = scale == nullptr ? 1.0 : static_cast<double>(elements<const T>(*scale)[c]);
             const T *gradient = elements<const T>(*dy) + at;
             double sum = 0;
             double product = 0;
-            const double centre = usesX ? static_cast<double>(elements<const T>(*mean)[c]) : 0.0;
+            const double centre = usesX ? static_cast<double>(elements<const T>(*mean)[s]) : 0.0;
             for (std::int64_t i = 0; i < view.rest; ++i) {
                 sum += static_cast<double>(gradient[i]);
                 if (usesX)
@@ -208,24 +219,26 @@ Result<void> normalizeBackward(const KernelCall &call)
                         * (static_cast<double>(elements<const T>(*x)[at + i]) - centre);
             }
             sums[c] += sum;
-            products[c] += product;
+            products[c] += product * inverses[s];
+            scaledSums[s] += sum * factor;
+            scaledProducts[s] += product * inverses[s] * factor;
             if (dx != nullptr) {
-                const auto factor = static_cast<T>(inverses[c] * scales[c]);
+                const auto slope = static_cast<T>(inverses[s] * factor);
                 for (std::int64_t i = 0; i < view.rest; ++i)
-                    elements<T>(*dx)[at + i] = gradient[i] * factor;
+                    elements<T>(*dx)[at + i] = gradient[i] * slope;
             }
         });
-        for (std::size_t c = 0; c < channels; ++c) {
+        for (std::size_t s = 0; s < inverses.size(); ++s) {
             if (dmean != nullptr)
-                elements<T>(*dmean)[c] = static_cast<T>(-sums[c] * inverses[c] * scales[c]);
+                elements<T>(*dmean)[s] = static_cast<T>(-scaledSums[s] * inverses[s]);
             if (dvariance != nullptr)
-                elements<T>(*dvariance)[c] =
-                    static_cast<T>(-0.5 * products[c] * scales[c] * inverses[c] * inverses[c] * inverses[c]);
-            if (dscale != nullptr)
-                elements<T>(*dscale)[c] = static_cast<T>(products[c] * inverses[c]);
-            if (dbias != nullptr)
-                elements<T>(*dbias)[c] = static_cast<T>(sums[c]);
+                elements<T>(*dvariance)[s] =
+                    static_cast<T>(-0.5 * scaledProducts[s] * inverses[s] * inverses[s]);
         }
+        if (dscale != nullptr)
+            storeSums<T>(products, *dscale);
+        if (dbias != nullptr)
+            storeSums<T>(sums, *dbias);
         return {};
     });
 }

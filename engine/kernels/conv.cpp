@@ -30,21 +30,21 @@ struct Convolution {
         if (window.kernelCount() != 1 || window.in != window.out)
             return false;
         for (std::size_t d = 0; d < window.rank(); ++d) {
-            if (window.strides[d] != 1 || window.pads[d] != 0)
+            if (window.strides[d] != 1 || window.pads[d] != 0 || window.first[d] != window.inFirst[d])
                 return false;
         }
         return true;
     }
 };
 
-Convolution convolutionOf(const Operator &op, const Shape &x, const Shape &w, const Shape &y)
+Convolution convolutionOf(const Operator &op, const Buffer &x, const Buffer &w, const Buffer &y)
 {
     Convolution conv;
-    conv.window = windowGeometry(op.attributes, x, y, Shape(w.begin() + 2, w.end()));
-    conv.n = x[0];
-    conv.c = w[1];
-    conv.groups = conv.c == 0 ? 1 : std::max<std::int64_t>(1, x[1] / conv.c);
-    conv.o = w[0] / conv.groups;
+    conv.window = windowGeometry(op.attributes, x, y, Shape(w.shape.begin() + 2, w.shape.end()));
+    conv.n = x.shape[0];
+    conv.c = w.shape[1];
+    conv.groups = conv.c == 0 ? 1 : std::max<std::int64_t>(1, x.shape[1] / conv.c);
+    conv.o = w.shape[0] / conv.groups;
     return conv;
 }
 
@@ -215,8 +215,8 @@ Result<void> convForward(const KernelCall &call)
     if (x == nullptr || w == nullptr)
         return missingSlot(call, "its input or its weight");
     const bool transposed = call.op->kind == OperatorKind::ConvTranspose;
-    const Convolution conv = transposed ? convolutionOf(*call.op, y->shape, w->shape, x->shape)
-                                        : convolutionOf(*call.op, x->shape, w->shape, y->shape);
+    const Convolution conv =
+        transposed ? convolutionOf(*call.op, *y, *w, *x) : convolutionOf(*call.op, *x, *w, *y);
     return withFloat(call, y->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         if (transposed)
@@ -243,24 +243,25 @@ Result<void> convBackward(const KernelCall &call)
     const bool transposed = call.op->kind == OperatorKind::ConvTranspose;
     return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        if (dx != nullptr || dw != nullptr) {
-            const Shape &xShape = (x != nullptr ? x : dx)->shape;
-            const Shape &wShape = (w != nullptr ? w : dw)->shape;
-            const Convolution conv = transposed ? convolutionOf(*call.op, dy->shape, wShape, xShape)
-                                                : convolutionOf(*call.op, xShape, wShape, dy->shape);
-            const T *gradient = elements<const T>(*dy);
-            if (dx != nullptr && transposed)
-                convolve(conv, gradient, elements<const T>(*w), elements<T>(*dx));
-            else if (dx != nullptr)
-                convolveData(conv, gradient, elements<const T>(*w), elements<T>(*dx));
-            if (dw != nullptr && transposed)
-                convolveWeights(conv, gradient, elements<const T>(*x), elements<T>(*dw));
-            else if (dw != nullptr)
-                convolveWeights(conv, elements<const T>(*x), gradient, elements<T>(*dw));
+        // Windows of its neighbours are in the gradient of the part's share, not in what is summed.
+        std::vector<std::byte> memory;
+        const Buffer own = pieceOf(*dy, ownBox(call, 0), memory);
+        if (dx != nullptr) {
+            const Convolution conv =
+                transposed ? convolutionOf(*call.op, *dy, *w, *dx) : convolutionOf(*call.op, *dx, *w, *dy);
+            const auto work = transposed ? convolve<T> : convolveData<T>;
+            work(conv, elements<const T>(*dy), elements<const T>(*w), elements<T>(*dx));
+        }
+        if (dw != nullptr && transposed) {
+            convolveWeights(convolutionOf(*call.op, *dy, *dw, *x), elements<const T>(*dy),
+                elements<const T>(*x), elements<T>(*dw));
+        } else if (dw != nullptr) {
+            convolveWeights(convolutionOf(*call.op, *x, *dw, own), elements<const T>(*x),
+                elements<const T>(own), elements<T>(*dw));
         }
         if (dbias != nullptr) {
             if (makesTerm(call, 2, {0}))
-                sumBias<T>(*dy, *dbias);
+                sumBias<T>(own, *dbias);
             else
                 fillZero(*dbias);
         }

@@ -2,6 +2,7 @@
 
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/rounded_kernel.h"
 
 #include <cassert>
 
@@ -28,8 +29,10 @@ const KernelTable &kernelTable()
         addLossKernels(made);
         addReduceKernels(made);
         addMovementKernels(made);
+        addPieceKernels(made);
         addGatherKernels(made);
         addScatterKernels(made);
+        addPlacesKernels(made);
         addSequenceKernels(made);
         addGenerateKernels(made);
         addResizeKernels(made);
@@ -54,7 +57,7 @@ Result<void> runKernel(const KernelCall &call)
         return notSupported(call,
             "operator " + call.op->name + " (" + typeNameOf(*call.op) + ") has no implementation to run");
     }
-    return kernel(call);
+    return isNarrow(call) ? runWidened(call) : kernel(call);
 }
 
 bool hasKernel(const Operator &op)

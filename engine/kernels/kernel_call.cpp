@@ -76,6 +76,55 @@ bool makesTerm(const KernelCall &call, std::size_t output, std::initializer_list
     return true;
 }
 
+IndexMask ownBox(const KernelCall &call, std::size_t slot)
+{
+    const Buffer &buffer = call.inputs[slot];
+    IndexMask box = buffer.mask.ranges.empty() ? wholeMask(buffer.shape) : buffer.mask;
+    const Annotation &annotation = call.op->annotation;
+    if (call.ranges.empty() || slot >= annotation.inputs.size())
+        return box;
+    const auto &terms = annotation.inputs[slot].terms;
+    for (std::size_t d = 0; d < terms.size(); ++d) {
+        if (terms[d].reach != WindowReach::Met && terms[d].reach != WindowReach::Covered)
+            continue;
+        const auto counted = static_cast<std::size_t>(terms[d].factors[0]);
+        box.ranges[d] = reached(*findWindow(annotation, terms[d].factors[0]),
+            annotation.dimensions[counted].size, call.ranges[counted],
+            terms[d].reach == WindowReach::Met ? WindowReach::Own : WindowReach::Share);
+    }
+    return box;
+}
+
+Buffer pieceOf(const Buffer &from, const IndexMask &box, std::vector<std::byte> &memory)
+{
+    if (from.shape == shapeOf(box))
+        return from;
+    Buffer piece = from;
+    piece.shape = shapeOf(box);
+    piece.mask = box;
+    memory.resize(byteCount(piece));
+    piece.data = memory.data();
+    const std::size_t rank = box.ranges.size();
+    const std::int64_t size = sizeOf(from.dataType);
+    const auto run = static_cast<std::size_t>(piece.shape[rank - 1] * size);
+    Shape at(rank - 1, 0);
+    const std::int64_t rows = run == 0 ? 0 : static_cast<std::int64_t>(memory.size() / run);
+    for (std::int64_t row = 0; row < rows; ++row) {
+        std::int64_t offset = 0;
+        for (std::size_t d = 0; d < rank; ++d) {
+            const std::int64_t first = box.ranges[d].begin - firstOf(from, d);
+            offset = offset * from.shape[d] + first + (d + 1 < rank ? at[d] : 0);
+        }
+        std::memcpy(piece.data + static_cast<std::size_t>(row) * run, from.data + offset * size, run);
+        for (std::size_t d = rank - 1; d-- > 0;) {
+            if (++at[d] < piece.shape[d])
+                break;
+            at[d] = 0;
+        }
+    }
+    return piece;
+}
+
 void fillZero(const Buffer &buffer)
 {
     if (buffer.data != nullptr)

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace planloom {
 
@@ -110,6 +111,12 @@ Error indexOutOfRange(const KernelCall &call, std::int64_t index, std::int64_t b
 /// the term does not depend, only the part of index 0 does. Gradients of the divided inputs themselves are
 /// complete in every part (see `backwardAnnotation`).
 bool makesTerm(const KernelCall &call, std::size_t output, std::initializer_list<std::size_t> from);
+
+/// The box of input `slot` that this part has to itself: without its neighbours' windows, or their shares.
+IndexMask ownBox(const KernelCall &call, std::size_t slot);
+
+/// The piece `box` of `from`, which has it; `from` itself where that is all of it, else a copy in `memory`.
+Buffer pieceOf(const Buffer &from, const IndexMask &box, std::vector<std::byte> &memory);
 
 /// Fills the part with zero bytes.
 void fillZero(const Buffer &buffer);

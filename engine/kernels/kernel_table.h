@@ -43,8 +43,10 @@ void addLpKernels(KernelTable &table); ///< lp_norm.cpp: LpNormalize, LocalRespo
 void addLossKernels(KernelTable &table); ///< loss.cpp
 void addReduceKernels(KernelTable &table); ///< reduce.cpp
 void addMovementKernels(KernelTable &table); ///< movement.cpp
+void addPieceKernels(KernelTable &table); ///< pieces.cpp: Slice, Concat, Split, Pad
 void addGatherKernels(KernelTable &table); ///< gather.cpp
 void addScatterKernels(KernelTable &table); ///< scatter.cpp
+void addPlacesKernels(KernelTable &table); ///< places.cpp: NonZero
 void addSequenceKernels(KernelTable &table); ///< sequence.cpp: along one axis: ArgMax, TopK, CumSum, ...
 void addGenerateKernels(KernelTable &table); ///< generate.cpp: OneHot, Range, Fill, EyeLike, Trilu
 void addResizeKernels(KernelTable &table); ///< resize.cpp

@@ -19,9 +19,9 @@ double averagedElements(const WindowGeometry &g, const Shape &position, bool cou
     for (std::size_t d = 0; d < g.rank(); ++d) {
         std::int64_t inside = 0;
         for (std::int64_t t = 0; t < g.kernel[d]; ++t) {
-            const std::int64_t at = position[d] * g.strides[d] - g.pads[d] + t * g.dilations[d];
-            const bool counted =
-                countPadding ? at >= -g.pads[d] && at < g.in[d] + g.padsAfter[d] : at >= 0 && at < g.in[d];
+            const std::int64_t at = g.elementAt(d, position[d], t);
+            const bool counted = countPadding ? at >= -g.pads[d] && at < g.inWhole[d] + g.padsAfter[d]
+                                              : at >= 0 && at < g.inWhole[d];
             inside += counted ? 1 : 0;
         }
         count *= static_cast<double>(inside);
@@ -31,6 +31,7 @@ double averagedElements(const WindowGeometry &g, const Shape &position, bool cou
 
 /// The taps of every window, found once for all images and channels.
 struct WindowTaps {
+    std::vector<std::int64_t> numbers{}; ///< Of the tap within its window.
     std::vector<std::int64_t> offsets{};
     std::vector<std::size_t> firsts{0}; ///< Of every window, and one past the last.
     std::vector<double> divisors{};
@@ -44,11 +45,31 @@ WindowTaps windowTaps(const Operator &op, const WindowGeometry &g)
         return taps;
     Shape position(g.rank(), 0);
     do {
-        forEachTap(g, position, [&](std::int64_t, std::int64_t offset) { taps.offsets.push_back(offset); });
+        forEachTap(g, position, [&](std::int64_t number, std::int64_t offset) {
+            taps.numbers.push_back(number);
+            taps.offsets.push_back(offset);
+        });
         taps.firsts.push_back(taps.offsets.size());
         taps.divisors.push_back(averagedElements(g, position, countPadding));
     } while (advance(position, g.out));
     return taps;
+}
+
+/// By tap of `read`: its offset in what `made` lies over, -1 where that is without it. A part makes the
+/// gradient of its share, and reads all of the windows that reach into it.
+std::vector<std::int64_t> madeOffsets(const WindowTaps &read, const WindowTaps &made)
+{
+    std::vector<std::int64_t> offsets(read.offsets.size(), -1);
+    for (std::size_t w = 0; w + 1 < read.firsts.size(); ++w) {
+        std::size_t at = made.firsts[w];
+        for (std::size_t i = read.firsts[w]; i < read.firsts[w + 1]; ++i) {
+            while (at < made.firsts[w + 1] && made.numbers[at] < read.numbers[i])
+                ++at;
+            if (at < made.firsts[w + 1] && made.numbers[at] == read.numbers[i])
+                offsets[i] = made.offsets[at];
+        }
+    }
+    return offsets;
 }
 
 template<typename T>
@@ -78,7 +99,7 @@ Result<void> poolForward(const KernelCall &call)
     if (x == nullptr)
         return missingSlot(call, "its input");
     const WindowGeometry g =
-        windowGeometry(call.op->attributes, x->shape, y->shape, call.op->attributes.integers("kernel_shape"));
+        windowGeometry(call.op->attributes, *x, *y, call.op->attributes.integers("kernel_shape"));
     const WindowTaps taps = windowTaps(*call.op, g);
     const auto p = static_cast<double>(call.op->attributes.integer("p", 2));
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
@@ -110,9 +131,13 @@ Result<void> poolBackward(const KernelCall &call)
     const bool largest = call.op->kind == OperatorKind::MaxPool;
     if (dy == nullptr || (!average && (x == nullptr || y == nullptr)))
         return missingSlot(call, "a gradient or its saved input and output");
-    const WindowGeometry g = windowGeometry(
-        call.op->attributes, dx->shape, dy->shape, call.op->attributes.integers("kernel_shape"));
+    const auto kernel = call.op->attributes.integers("kernel_shape");
+    const WindowGeometry g = windowGeometry(call.op->attributes, average ? *dx : *x, *dy, kernel);
+    const std::int64_t made = windowGeometry(call.op->attributes, *dx, *dy, kernel).inCount();
     const WindowTaps taps = windowTaps(*call.op, g);
+    const std::vector<std::int64_t> targets = average || x->shape == dx->shape
+        ? taps.offsets
+        : madeOffsets(taps, windowTaps(*call.op, windowGeometry(call.op->attributes, *dx, *dy, kernel)));
     const auto p = static_cast<double>(call.op->attributes.integer("p", 2));
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
@@ -121,27 +146,27 @@ Result<void> poolBackward(const KernelCall &call)
         std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);
         for (std::int64_t plane = 0; plane < planes; ++plane) {
             const T *from = average ? nullptr : elements<const T>(*x) + plane * g.inCount();
-            double *to = sums.data() + plane * g.inCount();
+            double *to = sums.data() + plane * made;
             for (std::size_t w = 0; w < windows; ++w) {
                 const std::int64_t at = plane * g.outCount() + static_cast<std::int64_t>(w);
                 const auto gradient = static_cast<double>(elements<const T>(*dy)[at]);
                 for (std::size_t i = taps.firsts[w]; i < taps.firsts[w + 1]; ++i) {
-                    const std::int64_t offset = taps.offsets[i];
+                    const std::int64_t target = targets[i];
                     if (average) {
-                        to[offset] += gradient / taps.divisors[w];
+                        to[target] += gradient / taps.divisors[w];
                         continue;
                     }
-                    const auto made = static_cast<double>(elements<const T>(*y)[at]);
-                    const auto value = static_cast<double>(from[offset]);
-                    if (largest) {
-                        if (value == made) { // The first of equal elements takes all, as in PyTorch.
-                            to[offset] += gradient;
-                            break;
-                        }
-                    } else if (made != 0) {
-                        const double share = std::pow(std::fabs(value) / made, p - 1);
-                        to[offset] += gradient * (value > 0 ? share : value < 0 ? -share : 0.0);
-                    }
+                    const auto value = static_cast<double>(from[taps.offsets[i]]);
+                    const auto result = static_cast<double>(elements<const T>(*y)[at]);
+                    double share = 0;
+                    if (largest)
+                        share = value == result ? 1 : 0;
+                    else if (result != 0 && value != 0)
+                        share = std::copysign(std::pow(std::fabs(value) / result, p - 1), value);
+                    if (target >= 0)
+                        to[target] += gradient * share;
+                    if (largest && share > 0)
+                        break; // The first of equal elements takes all, as in PyTorch.
                 }
             }
         }

@@ -2,16 +2,22 @@
 
 #include "engine/graph/attributes.h"
 #include "engine/graph/shape.h"
+#include "engine/kernels/kernel_call.h"
 
 #include <cstdint>
 #include <vector>
 
 namespace planloom {
 
-/// How windows lie over the dimensions of a tensor behind its first two (convolution and pooling).
+/// How windows lie over the dimensions of a tensor behind its first two (convolution and pooling). Of a part,
+/// the windows that it has and the elements that it has of what they lie over; taps elsewhere are outside, as
+/// those in the padding are.
 struct WindowGeometry {
     Shape in{}; ///< Extents the windows lie over.
     Shape out{}; ///< Number of windows along each.
+    Shape first{}; ///< The first window's number along each, in the whole operator.
+    Shape inFirst{}; ///< The first element's.
+    Shape inWhole{}; ///< Extents of the whole operator.
     Shape kernel{};
     Shape strides{};
     Shape dilations{};
@@ -22,16 +28,27 @@ struct WindowGeometry {
     std::int64_t inCount() const { return elementCount(in); }
     std::int64_t outCount() const { return elementCount(out); }
     std::int64_t kernelCount() const { return elementCount(kernel); }
+    /// The element of the whole that tap `tap` of the part's window `position` reads along dimension `d`.
+    std::int64_t elementAt(std::size_t d, std::int64_t position, std::int64_t tap) const
+    {
+        return (first[d] + position) * strides[d] - pads[d] + tap * dilations[d];
+    }
 };
 
+/// @param in  the tensor that the windows lie over, or a part of it; @param out  that of a window's elements
 inline WindowGeometry windowGeometry(
-    const Attributes &attributes, const Shape &in, const Shape &out, Shape kernel)
+    const Attributes &attributes, const Buffer &in, const Buffer &out, Shape kernel)
 {
     WindowGeometry g;
-    g.in.assign(in.begin() + 2, in.end());
-    g.out.assign(out.begin() + 2, out.end());
     g.kernel = std::move(kernel);
-    const std::size_t rank = g.in.size();
+    const std::size_t rank = in.shape.size() - 2;
+    for (std::size_t d = 2; d < in.shape.size(); ++d) {
+        g.in.push_back(in.shape[d]);
+        g.out.push_back(out.shape[d]);
+        g.first.push_back(firstOf(out, d));
+        g.inFirst.push_back(firstOf(in, d));
+        g.inWhole.push_back(wholeExtent(in, d));
+    }
     g.strides = attributes.integers("strides");
     g.strides.resize(rank, 1);
     g.dilations = attributes.integers("dilations");
@@ -54,7 +71,7 @@ inline bool advance(Shape &counter, const Shape &extents)
     return false;
 }
 
-/// Calls visit(tap, offset) for the elements of the window at `position` that lie inside the input.
+/// Calls visit(tap, offset) for the elements of the window at `position` that lie inside what the part has.
 template<typename Visit> void forEachTap(const WindowGeometry &g, const Shape &position, Visit &&visit)
 {
     Shape tap(g.rank(), 0);
@@ -63,7 +80,7 @@ template<typename Visit> void forEachTap(const WindowGeometry &g, const Shape &p
         std::int64_t offset = 0;
         bool inside = true;
         for (std::size_t d = 0; d < g.rank() && inside; ++d) {
-            const std::int64_t at = position[d] * g.strides[d] - g.pads[d] + tap[d] * g.dilations[d];
+            const std::int64_t at = g.elementAt(d, position[d], tap[d]) - g.inFirst[d];
             inside = at >= 0 && at < g.in[d];
             offset = offset * g.in[d] + at;
         }

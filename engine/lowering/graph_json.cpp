@@ -21,6 +21,9 @@ constexpr std::array<DataType, 10> kDataTypes{DataType::Float32, DataType::Float
     DataType::Float64, DataType::Int64, DataType::Int32, DataType::Int16, DataType::Int8, DataType::UInt8,
     DataType::Bool};
 
+constexpr std::array<const char *, kReachCount> kReaches{
+    "own", "windows", "share", "met", "around", "covered"};
+
 json termsToJson(const std::vector<TensorTerms> &tensors)
 {
     json list = json::array();
@@ -30,8 +33,11 @@ json termsToJson(const std::vector<TensorTerms> &tensors)
             continue;
         }
         json terms = json::array();
-        for (const Term &term : tensor.terms)
+        for (const Term &term : tensor.terms) {
             terms.push_back(term.factors);
+            if (term.reach != WindowReach::Own)
+                terms.back().push_back(nameOf(term.reach));
+        }
         list.push_back(std::move(terms));
     }
     return list;
@@ -141,9 +147,14 @@ std::vector<TensorTerms> termsFromJson(const json &value, const std::string &whe
         }
         for (const json &term : list(item, where)) {
             Term &factors = tensor.terms.emplace_back();
-            for (const json &factor : list(term, where))
-                factors.factors.push_back(static_cast<std::int32_t>(
-                    integer(factor, where, 0, static_cast<std::int64_t>(dimensions) - 1)));
+            for (const json &factor : list(term, where)) {
+                if (factor.is_string() && &factor == &term.back())
+                    factors.reach =
+                        static_cast<WindowReach>(named(factor, where, kReaches.data(), kReaches.size()));
+                else
+                    factors.factors.push_back(static_cast<std::int32_t>(
+                        integer(factor, where, 0, static_cast<std::int64_t>(dimensions) - 1)));
+            }
         }
     }
     return tensors;
@@ -291,6 +302,16 @@ Operator operatorFromJson(const json &item, const std::string &where, const Grap
     for (const json &slot : list(at(annotation, "linear", place), place + "/linear"))
         op.annotation.linearInputs.push_back(static_cast<std::int32_t>(
             integer(slot, place + "/linear", 0, static_cast<std::int64_t>(op.inputs.size()) - 1)));
+    if (annotation.contains("windows"))
+        for (const json &entry : list(annotation["windows"], place + "/windows")) {
+            if (!entry.is_array() || entry.size() != 6)
+                fail(place + "/windows", "expected [dimension, extent, kernel, stride, dilation, pad]");
+            const auto number = [&](std::size_t at, std::int64_t least) {
+                return integer(entry[at], place + "/windows", least, kFarthestWindow);
+            };
+            op.annotation.windows.push_back({static_cast<std::int32_t>(number(0, 0)), number(1, 1),
+                number(2, 1), number(3, 1), number(4, 1), number(5, -kFarthestWindow)});
+        }
     if (annotation.contains("combinations"))
         for (const json &entry : list(annotation["combinations"], place + "/combinations")) {
             const auto known = combinationNamed(text(entry, place + "/combinations"));
@@ -371,6 +392,9 @@ json graphToJson(const Graph &graph)
                 {dimension.name, dimension.size, kMarks[static_cast<std::size_t>(dimension.mark)]});
         json annotation{{"dimensions", std::move(dimensions)}, {"inputs", termsToJson(op.annotation.inputs)},
             {"outputs", termsToJson(op.annotation.outputs)}, {"linear", op.annotation.linearInputs}};
+        for (const Window &window : op.annotation.windows)
+            annotation["windows"].push_back(
+                {window.dimension, window.extent, window.kernel, window.stride, window.dilation, window.pad});
         for (const Combination combination : op.annotation.combinations)
             annotation["combinations"].push_back(nameOf(combination));
         json object{{"name", op.name}, {"kind", nameOf(op.kind)},

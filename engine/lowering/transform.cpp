@@ -31,7 +31,7 @@ Result<void> sliceConstants(const Graph &graph, BatchInfo &batch)
             const TensorTerms &terms = op.annotation.inputs[slot];
             std::int32_t dimension = -1;
             for (std::size_t d = 0; identifier >= 0 && d < terms.terms.size(); ++d)
-                if (splittableFactor(op.annotation, terms.terms[d]) == identifier)
+                if (disjointFactor(op.annotation, terms.terms[d]) == identifier)
                     dimension = static_cast<std::int32_t>(d);
             if (dimension < 0) {
                 readWhole[tensor] = true;

@@ -2,6 +2,7 @@
 
 #include "engine/base/words.h"
 #include "engine/binding/followers.h"
+#include "engine/plan/followed_split.h"
 #include "engine/plan/open_sums.h"
 
 #include <algorithm>
@@ -10,73 +11,6 @@
 namespace planloom {
 
 namespace {
-
-bool contains(const Term &term, std::int32_t dimension)
-{
-    return std::find(term.factors.begin(), term.factors.end(), dimension) != term.factors.end();
-}
-
-/// How many parts an identifier is cut into so far; 0 if into uneven ones.
-std::int64_t partsAlong(const std::vector<Split> &splits, std::int32_t dimension)
-{
-    std::int64_t parts = 1;
-    for (const Split &split : splits) {
-        if (split.kind != SplitKind::Dimension || split.dimension != dimension)
-            continue;
-        parts = split.sizes.empty() ? parts * split.parts : 0;
-    }
-    return parts;
-}
-
-/// The cut of `op` that fits `split` of its leader, or nothing where it would cost communication. `taken` are
-/// the splits that rows already decided for `op`, and those decided for outer axes.
-std::optional<Split> followed(const Graph &graph, const Leader &leader, const Operator &op,
-    const Split &split, const std::vector<Split> &taken)
-{
-    Split mine = split;
-    if (split.kind == SplitKind::Replicate)
-        return mine;
-    if (split.kind == SplitKind::Value)
-        return std::nullopt;
-    const Operator &producer = graph.at(leader.op);
-    const TensorTerms &out = producer.annotation.outputs[leader.output];
-    const TensorTerms &in = op.annotation.inputs[leader.input];
-    if (out.opaque)
-        return std::nullopt;
-    std::size_t t = 0;
-    while (t < out.terms.size() && splittableFactor(producer.annotation, out.terms[t]) != split.dimension)
-        ++t;
-    if (t == out.terms.size()) {
-        const bool mentioned = std::any_of(out.terms.begin(), out.terms.end(),
-            [&](const Term &term) { return contains(term, split.dimension); });
-        const auto mark = producer.annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark;
-        if (mentioned || mark != DimensionMark::Spatial)
-            return std::nullopt; // summands
-        return Split{.kind = SplitKind::Replicate, .parts = split.parts, .axis = split.axis};
-    }
-    if (in.opaque || t >= in.terms.size())
-        return std::nullopt;
-    const auto factor = splittableFactor(op.annotation, in.terms[t]);
-    if (!factor || (op.mirror && isLargestOver(op.annotation, *factor)))
-        return std::nullopt;
-    const std::int64_t size = op.annotation.dimensions[static_cast<std::size_t>(*factor)].size;
-    const std::int64_t before = partsAlong(taken, *factor);
-    mine.dimension = *factor;
-    if (before == 0 || (!split.sizes.empty() && before != 1))
-        return std::nullopt;
-    if (split.sizes.empty())
-        return size % (before * split.parts) == 0 ? std::optional(mine) : std::nullopt;
-    const std::int64_t extent = graph.at(op.inputs[leader.input]).type.shape[t];
-    const std::int64_t theirs =
-        extent / producer.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size;
-    const std::int64_t ours = extent / size;
-    for (std::int64_t &part : mine.sizes) {
-        if (part * theirs % ours != 0)
-            return std::nullopt;
-        part = part * theirs / ours;
-    }
-    return mine;
-}
 
 std::int32_t coshardParts(const OperatorBinding &binding)
 {

@@ -69,6 +69,9 @@ struct RunEvents {
 struct RunOutcome {
     std::vector<double> losses{}; ///< One a step.
     std::vector<double> stepSeconds{};
+    /// One a step: elements that operators with places for what data choose (engine/graph/places.h) had no
+    /// room for, and left out.
+    std::vector<std::int64_t> dropped{};
     NamedArrays outputs{}; ///< Graph outputs of the last step, whole.
     NamedArrays gradients{}; ///< By weight name (in files), of the last step, whole; if `keepGradients`.
     NamedArrays weights{}; ///< After the last step, whole; if `keepGradients`.

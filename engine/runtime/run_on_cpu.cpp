@@ -12,7 +12,9 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <thread>
 
@@ -139,10 +141,35 @@ private:
         const double loss = m_collector.loss();
         m_outcome.losses.push_back(loss);
         m_outcome.stepSeconds.push_back(seconds);
+        countDropped(step);
         if (m_events.stepDone) {
             const std::lock_guard lock{m_eventMutex};
             m_events.stepDone(step, loss, seconds);
         }
+    }
+
+    /// Says in the first step that leaves something out what it is.
+    void countDropped(std::int32_t step)
+    {
+        std::int64_t total = 0;
+        std::map<OperatorId, std::int64_t> dropped;
+        for (const auto &device : m_devices) {
+            for (const auto &[op, count] : device->dropped()) {
+                dropped[op] += count;
+                total += count;
+            }
+        }
+        const std::int64_t before =
+            std::accumulate(m_outcome.dropped.begin(), m_outcome.dropped.end(), std::int64_t{0});
+        m_outcome.dropped.push_back(total - before);
+        if (total == 0 || before != 0 || !m_events.warning)
+            return;
+        const auto most = std::max_element(
+            dropped.begin(), dropped.end(), [](const auto &a, const auto &b) { return a.second < b.second; });
+        const std::lock_guard lock{m_eventMutex};
+        m_events.warning("step " + std::to_string(step + 1) + " left out " + std::to_string(total)
+            + " of the places that data chose, which had no room; " + std::to_string(most->second)
+            + " of them in '" + m_plan.graph->at(most->first).name + "': give more room with --capacity");
     }
 
     void tellSpans()

@@ -89,8 +89,9 @@ Result<bool> bindDimension(const RowSetting &setting, OperatorId id, const Dimen
     const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)];
     const std::int64_t sum = std::accumulate(split.sizes.begin(), split.sizes.end(), std::int64_t{0});
     if (split.sizes.empty() ? meant % split.parts != 0 : sum != meant) {
-        if (found.piece)
-            return false; // the whole may still be cut
+        const Window *window = findWindow(op.annotation, split.dimension);
+        if (found.piece || (window && window->kernel == 1 && window->stride == 1))
+            return false; // the whole that it is cut out of may still be cut
         return Error{ErrorCode::InvalidInput,
             "operator '" + op.name + "' has a dimension of " + std::to_string(meant) + " ("
                 + nameOf(ref.meaning) + "), which cannot be cut into "

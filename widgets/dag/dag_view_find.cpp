@@ -100,7 +100,7 @@ QString DagView::tooltipOf(std::int32_t box) const
             }
             const auto &tensor = m_graph->at(id);
             lines.append(
-                text(elided(tensor.name, 44)) + QStringLiteral(" &nbsp;") + text(formatType(tensor.type)));
+                text(elided(tensor.name, 44)) + QStringLiteral(" &nbsp;") + text(formatType(tensor)));
         }
         if (!lines.isEmpty())
             row(name, lines.join(QStringLiteral("<br>")));

@@ -100,7 +100,7 @@ private:
 
 QString typeOf(const Graph &graph, TensorId id)
 {
-    return escaped(formatType(graph.at(id).type));
+    return escaped(formatType(graph.at(id)));
 }
 
 void tensors(Sheet &sheet, const Graph &graph, const QString &name, const std::vector<TensorId> &ids)

@@ -112,6 +112,8 @@ void MainWindow::buildFileMenu()
     m_commands->enableWhile(
         add("file.modelOptions", tr("Mo&del Options…"), {}, [this] { modelOptionsDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
+    m_commands->enableWhile(add("file.sizes", tr("Si&zes of the Inputs…"), {}, [this] { sizesDialog(); }),
+        [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     m_commands->enableWhile(
         add("file.operatorFile", tr("&Operator File…"), {}, [this] { operatorFileDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });

@@ -145,6 +145,7 @@ ValueChoices valueChoices(const OpenedModel &model, const Selector &selector,
     ValueChoices choices;
     choices.mesh = mesh;
     choices.deviceCount = deviceCount;
+    choices.inputDimensions = model.graph->dimensions;
     for (std::int64_t count = 1; count <= std::min<std::int64_t>(model.batch->mostMicroBatches, 4096);
          ++count) {
         if (model.batch->size > 0 && model.batch->size % count == 0)

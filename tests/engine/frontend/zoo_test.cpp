@@ -46,6 +46,9 @@ TEST(Zoo, ParameterCountsArePublishedOnes)
     EXPECT_EQ(parametersOf("zoo:resnet?depth=152"), 60'192'808);
     EXPECT_EQ(parametersOf("zoo:vgg"), 138'357'544);
     EXPECT_EQ(parametersOf("zoo:vgg?depth=19"), 143'667'240);
+    // 3D U-Net's 19,069,955 have biases of convolutions; here are those of up-convolutions, and batch norm's.
+    EXPECT_EQ(parametersOf("zoo:unet3d?channels=3&classes=3"), 19'069'955 - 2'336 + 896 + 4'672);
+    EXPECT_EQ(parametersOf("zoo:cosmoflow"), 8'907'556);
     EXPECT_EQ(parametersOf("zoo:mlp?layers=3&input=5&hidden=7&classes=2"), 6 * 7 + 8 * 7 + 8 * 2);
 }
 
@@ -74,6 +77,8 @@ const std::vector<std::string> kSmallModels{
     "zoo:resnet?depth=18&width=2&image=64&classes=5&batch=4",
     "zoo:resnet?depth=50&width=2&image=64&classes=5&batch=4",
     "zoo:vgg?depth=11&width=4&head=8&image=32&classes=5&batch=2",
+    "zoo:unet3d?levels=3&width=2&volume=8&channels=1&classes=3&batch=2",
+    "zoo:cosmoflow?stages=2&width=2&volume=8&channels=1&head=8&batch=2&dropout=0.1",
     "zoo:moe?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=20&experts=4",
     "zoo:mlp?layers=3&hidden=8&input=6&batch=4"};
 
@@ -199,7 +204,8 @@ TEST(Zoo, RefusesWhatItDoesNotKnowAndSaysWhatItKnows)
              "zoo:gpt?layers=1.5", "zoo:gpt?layers=1e9", "zoo:gpt?layers=nan", "zoo:gpt?layers=3x",
              "zoo:gpt?=3", "zoo:gpt?heads=5", "zoo:llama?kv_heads=3", "zoo:llama?hidden=32&heads=32",
              "zoo:t5?buckets=6", "zoo:swin?image=200", "zoo:swin?window=5", "zoo:resnet?depth=20",
-             "zoo:vgg?image=100", "zoo:moe?top_k=9", "zoo:mlp?dropout=1"}) {
+             "zoo:vgg?image=100", "zoo:unet3d?volume=20", "zoo:cosmoflow?volume=48", "zoo:moe?top_k=9",
+             "zoo:mlp?dropout=1"}) {
         const auto graph = buildZooModel(spec);
         ASSERT_FALSE(graph) << spec;
         EXPECT_EQ(graph.error().code, ErrorCode::InvalidInput) << spec;

@@ -122,34 +122,37 @@ TEST(Annotate, EinsumReducesWhatTheOutputLacksAndFreezesDiagonals)
     EXPECT_EQ(einsum("ij,jk->ik", {floats({3, 1}), floats({4, 5})}), "i 1, j+ k -> i k");
 }
 
-TEST(Annotate, ConvolutionsSplitChannelsGroupsAndPointwiseSpace)
+TEST(Annotate, ConvolutionsAndPoolsSplitChannelsGroupsAndSpace)
 {
     using enum OperatorKind;
     const Attribute pads = list({1, 1, 1, 1});
     EXPECT_EQ(textOf({Conv, {{"pads", pads}}, {floats({2, 4, 8, 8}), floats({6, 4, 3, 3}), floats({6})}}),
-        "n c+ 8 8, o c+ 3 3, o -> n o 8 8");
+        "n c+ h[windows] w[windows], o c+ 3 3, o -> n o h w; h: 3 by 1 at -1 of 8; w: 3 by 1 at -1 of 8");
     EXPECT_EQ(
         textOf({Conv, {{"pads", pads}, {"group", number(2)}}, {floats({2, 4, 8, 8}), floats({6, 2, 3, 3})}}),
-        "n (g c^) 8 8, (g o^) c^ 3 3 -> n (g o^) 8 8");
+        "n (g c^) h[windows] w[windows], (g o^) c^ 3 3 -> n (g o^) h w; h: 3 by 1 at -1 of 8; w: 3 by 1 at "
+        "-1 of 8");
     EXPECT_EQ(
         textOf({Conv, {{"pads", pads}, {"group", number(4)}}, {floats({2, 4, 8, 8}), floats({4, 1, 3, 3})}}),
-        "n g 8 8, g 1 3 3 -> n g 8 8");
+        "n g h[windows] w[windows], g 1 3 3 -> n g h w; h: 3 by 1 at -1 of 8; w: 3 by 1 at -1 of 8");
     EXPECT_EQ(
         textOf({Conv, {}, {floats({2, 4, 8, 9}), floats({6, 4, 1, 1})}}), "n c+ h w, o c+ 1 1 -> n o h w");
     EXPECT_EQ(textOf({Conv, {{"strides", list({2, 1})}}, {floats({2, 4, 8, 9}), floats({6, 4, 1, 1})}}),
         "n c+ (h 2) w, o c+ 1 1 -> n o h w");
     EXPECT_EQ(textOf({ConvTranspose, {}, {floats({2, 4, 8, 8}), floats({4, 6, 2, 2}), floats({6})}}),
-        "n c+ 8 8, c+ o 2 2, o -> n o 9 9");
+        "n c+ h[met] w[met], c+ o 2 2, o -> n o h[share] w[share]; h: 2 by 1 at 0 of 9; w: 2 by 1 at 0 of "
+        "9");
     EXPECT_EQ(textOf({ConvTranspose, {{"group", number(2)}},
                   {floats({3, 4, 8, 8}), floats({4, 3, 2, 2}), floats({6})}}),
-        "n (g c^) 8 8, (g c^) o^ 2 2, (g o^) -> n (g o^) 9 9");
+        "n (g c^) h[met] w[met], (g c^) o^ 2 2, (g o^) -> n (g o^) h[share] w[share]; h: 2 by 1 at 0 of 9; "
+        "w: 2 by 1 at 0 of 9");
     EXPECT_EQ(textOf({MaxPool, {{"kernel_shape", list({2, 2})}, {"strides", list({2, 2})}},
                   {floats({2, 4, 8, 8})}}),
         "n c (h 2) (w 2) -> n c h w");
-    // Windows that overlap, leave a rest, or reach over the border cannot be told apart by a box.
+    // Where windows overlap, leave a rest, or reach over the border, parts read those of their neighbours.
     EXPECT_EQ(textOf({MaxPool, {{"kernel_shape", list({3, 2})}, {"strides", list({2, 2})}},
                   {floats({2, 4, 8, 9})}}),
-        "n c 8 9 -> n c 3 4");
+        "n c h[windows] w[windows] -> n c h w; h: 3 by 2 at 0 of 8; w: 2 by 2 at 0 of 9");
     EXPECT_EQ(
         textOf({ConvTranspose, {{"strides", list({2, 2})}}, {floats({2, 4, 8, 8}), floats({4, 6, 2, 2})}}),
         "n c+ h w, c+ o 2 2 -> n o (h 2) (w 2)");
@@ -261,15 +264,18 @@ TEST(Annotate, MovesKeepTheDimensionsTheyDoNotTouch)
     EXPECT_EQ(textOf({Expand, {}, {floats({2, 1, 4})}, {floats({3, 2, 5, 4})}}), "b 1 d -> a b c d");
     EXPECT_EQ(textOf({Tile, {{"repeats", list({1, 3, 2})}}, {floats({2, 6, 1})}}), "a b^ 1 -> a (c b^) d");
     EXPECT_EQ(textOf({Concat, {{"axis", number(1)}}, {floats({2, 3, 4}), floats({2, 5, 4})}}),
-        "a 3 c, a 5 c -> a 8 c");
+        "a 3 c, a d[windows] c -> a d c; d: 1 by 1 at -3 of 5");
+    EXPECT_EQ(textOf({Concat, {{"axis", number(1)}}, {floats({2, 4, 4}), floats({2, 4, 4})}}),
+        "a 4 c, a 4 c -> a 8 c");
     EXPECT_EQ(textOf({OperatorKind::Split, {{"axis", number(1)}, {"sizes", list({2, 4})}}, {x}}),
         "a 6 c -> a 2 c, a 4 c");
     EXPECT_EQ(
         textOf({Slice, {{"starts", list({0, 1, 0})}, {"steps", list({1, 2, 1})}}, {x}, {floats({2, 2, 4})}}),
-        "a 6 b -> a 2 b");
+        "a b[windows] c -> a b c; b: 1 by 2 at 1 of 6");
     EXPECT_EQ(textOf({Slice, {{"starts", list({1, 0, 0})}, {"steps", list({-1, 1, 1})}}, {x}, {x}}),
         "2 a b -> 2 a b");
-    EXPECT_EQ(textOf({Pad, {{"pads", list({0, 0, 1, 0, 0, 1})}}, {x}}), "a b 4 -> a b 6");
+    EXPECT_EQ(textOf({Pad, {{"pads", list({0, 0, 1, 0, 0, 1})}}, {x}}),
+        "a b c[met] -> a b c[share]; c: 1 by 1 at 1 of 6");
     EXPECT_EQ(textOf({Gather, {{"axis", number(1)}}, {x, integers({5})}}), "a b^ c, d -> a d c");
     EXPECT_EQ(textOf({Embedding, {}, {floats({9, 4}), integers({2, 3})}}), "v+ e, a b -> a b e");
     EXPECT_EQ(
@@ -283,6 +289,26 @@ TEST(Annotate, MovesKeepTheDimensionsTheyDoNotTouch)
     EXPECT_EQ(
         textOf({OneHot, {{"axis", number(1)}, {"depth", number(7)}}, {integers({2, 3})}}), "a b -> a 7 b");
     EXPECT_EQ(textOf({TopK, {{"axis", number(2)}, {"k", number(3)}}, {x}}), "a b c^ -> a b 3, a b 3");
+    EXPECT_EQ(
+        textOf({NonZero,
+            {{"kept", number(0)}, {"group_axis", number(1)}, {"groups", number(2)}, {"capacity", number(6)}},
+            {integers({3, 8})}}),
+        "3 (a 4) -> 2 (a 3)");
+    EXPECT_EQ(
+        textOf({NonZero,
+            {{"kept", number(1)}, {"group_axis", number(1)}, {"groups", number(2)}, {"capacity", number(6)}},
+            {integers({3, 8})}}),
+        "b (a 4) -> b 1 (a 3)");
+    EXPECT_EQ(textOf({Gather, {{"axis", number(0)}, {"groups", number(2)}, {"grouped", number(1)}},
+                  {floats({8, 5}), integers({3, 6})}}),
+        "(a 4) b, c (a 3) -> c (a 3) b");
+    EXPECT_EQ(textOf({GatherND, {{"groups", number(2)}, {"grouped", number(0)}},
+                  {floats({8, 5, 4}), integers({6, 2})}}),
+        "(a 4) 5 b, (a 3) 2 -> (a 3) b");
+    EXPECT_EQ(
+        textOf({ScatterND, {{"groups", number(2)}, {"grouped", number(1)}, {"reduction", std::string("add")}},
+            {floats({8, 5}), integers({3, 6, 1}), floats({3, 6, 5})}}),
+        "(a 4) b, c+ (a 3) 1, c+ (a 3) b -> (a 4) b");
     EXPECT_EQ(textOf({CumSum, {{"axis", number(0)}}, {x}}), "a^ b c -> a^ b c");
     EXPECT_EQ(textOf({Trilu, {}, {x}}), "a b^ c^ -> a b^ c^");
     EXPECT_EQ(textOf({DepthToSpace, {{"blocksize", number(2)}, {"mode", std::string("CRD")}},
@@ -290,7 +316,7 @@ TEST(Annotate, MovesKeepTheDimensionsTheyDoNotTouch)
         "a (b 4) c d -> a b (c 2) (d 2)");
     EXPECT_EQ(textOf({SpaceToDepth, {{"blocksize", number(2)}}, {floats({2, 3, 6, 4})}}),
         "a 3 (b 2) (c 2) -> a 12 b c");
-    EXPECT_EQ(textOf({Resize, {}, {floats({2, 3, 4, 4})}, {floats({2, 3, 8, 4})}}), "a b 4 c -> a b 8 c");
+    EXPECT_EQ(textOf({Resize, {}, {floats({2, 3, 4, 4})}, {floats({2, 3, 8, 4})}}), "a b c d -> a b (c 2) d");
     EXPECT_EQ(
         textOf({ReverseSequence, {{"batch_axis", number(1)}, {"time_axis", number(0)}}, {x, integers({6})}}),
         "a^ b c, b -> a^ b c");

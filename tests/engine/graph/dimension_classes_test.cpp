@@ -199,13 +199,13 @@ const ModelCase kModels[] = {
     {"models/swin_1b_full",
         "batch 2 | sequence 576 2304 9216 36864 | heads 14 28 56 112 | head-size 32 | "
         "hidden 448 896 1792 3584 7168 | feed-forward 1792 3584 7168 14336 | "
-        "projection 3 | classes 1000 | channels 3 | height 2 4 8 24 48 96 192 | "
-        "width 2 4 8 24 48 96 192"},
+        "projection 3 | classes 1000 | channels 3 | height 2 4 8 12 24 48 96 192 | "
+        "width 2 4 8 12 24 48 96 192"},
     {"models/swin_large_full",
         "batch 8 | sequence 144 576 2304 9216 | heads 6 12 24 48 | head-size 32 | "
         "hidden 192 384 768 1536 3072 | feed-forward 768 1536 3072 6144 | "
-        "projection 3 | classes 1000 | channels 3 | height 2 4 8 12 24 48 96 | "
-        "width 2 4 8 12 24 48 96"},
+        "projection 3 | classes 1000 | channels 3 | height 2 4 6 8 12 24 48 96 | "
+        "width 2 4 6 8 12 24 48 96"},
     {"models/swin_tiny",
         "batch 2 | sequence 16 64 256 | heads 2 4 | head-size 8 | hidden 16 32 64 | "
         "feed-forward 64 128 | projection 3 | classes 10 | channels 3 | height 2 4 8 16 | "

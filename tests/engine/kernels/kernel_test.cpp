@@ -1,7 +1,9 @@
 // What kernels do with particular values, and how they refuse others.
 
 #include "engine/check/part_runner.h"
+#include "engine/graph/places.h"
 #include "engine/kernels/kernel.h"
+#include "engine/kernels/narrow_float.h"
 
 #include <gtest/gtest.h>
 
@@ -299,6 +301,51 @@ TEST(TopK, OrdersEqualElementsByIndex)
         (Numbers{2}));
 }
 
+TEST(NonZero, FillsEachGroupByItselfAndLeavesOutWhatHasNoRoom)
+{
+    const double none = static_cast<double>(kNoPlace);
+    Example places = with(with(with(with(example(OperatorKind::NonZero,
+                                             {given(DataType::Bool, {9}, {1, 0, 1, 0, 0, 0, 1, 1, 1})}),
+                                        "kept", std::int64_t{0}),
+                                   "group_axis", std::int64_t{0}),
+                              "groups", std::int64_t{3}),
+        "capacity", std::int64_t{6});
+    EXPECT_EQ(run(places), (Numbers{0, 2, none, none, 6, 7}));
+
+    const auto graph = graphOf(places);
+    ASSERT_TRUE(graph) << describe(graph.error());
+    std::vector<std::uint8_t> mask{1, 0, 1, 0, 0, 0, 1, 1, 1};
+    std::vector<std::int64_t> found(6);
+    std::int64_t dropped = 5;
+    KernelCall call;
+    call.op = &graph->operators[0];
+    call.inputs = {{reinterpret_cast<std::byte *>(mask.data()), DataType::Bool, {9}, wholeMask({9}), {9}}};
+    call.outputs = {
+        {reinterpret_cast<std::byte *>(found.data()), DataType::Int64, {1, 6}, wholeMask({1, 6}), {1, 6}}};
+    for (const Dimension &dimension : call.op->annotation.dimensions)
+        call.ranges.push_back({0, dimension.size});
+    call.dropped = &dropped;
+    ASSERT_TRUE(runKernel(call));
+    EXPECT_EQ(dropped, 6);
+}
+
+TEST(Gather, PicksOnesWhereThereIsNoPlaceAndRefusesWrongOnes)
+{
+    const double none = static_cast<double>(kNoPlace);
+    const auto picks = [&](Numbers places) {
+        return with(
+            with(with(example(OperatorKind::Gather, {floats({1, 2, 3, 4}), integers(std::move(places))}),
+                     "axis", std::int64_t{0}),
+                "groups", std::int64_t{2}),
+            "grouped", std::int64_t{0});
+    };
+    EXPECT_EQ(run(picks({1, none, 3, -1})), (Numbers{2, 1, 4, 4}));
+    // Indices of several dimensions make one, i 7 + j: no place stays none.
+    EXPECT_EQ(run(picks({0, none * 7 + none, 2, none / 2})), (Numbers{1, 1, 3, 1}));
+    EXPECT_FALSE(outputOf(picks({0, 4, 2, 2}), 0));
+    EXPECT_FALSE(outputOf(picks({0, -5, 2, 2}), 0));
+}
+
 TEST(Where, SelectsIntegersToo)
 {
     using enum OperatorKind;
@@ -355,10 +402,43 @@ TEST(Unknown, IsRefusedByItsName)
 
 TEST(Types, ThatAKernelCannotTakeAreNamed)
 {
-    using enum OperatorKind;
-    const Error error = errorOf(example(Softmax, {given(DataType::Float16, {4}, {0, 0, 0, 0})}));
-    EXPECT_EQ(error.code, ErrorCode::NotSupported);
-    EXPECT_TRUE(contains(error.message, "float16")) << error.message;
+    std::vector<std::int32_t> x(4);
+    std::vector<std::int32_t> y(4);
+    const Operator op{.name = "softmax", .kind = OperatorKind::Softmax};
+    const auto buffer = [](auto &of) {
+        return Buffer{reinterpret_cast<std::byte *>(of.data()), DataType::Int32, {4}, wholeMask({4}), {4}};
+    };
+    const auto done = runKernel({.op = &op, .inputs = {buffer(x)}, .outputs = {buffer(y)}});
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::NotSupported);
+    EXPECT_TRUE(contains(done.error().message, "int32")) << done.error().message;
+}
+
+TEST(Types, OfSixteenBitsAreComputedWithAsFloatsAndRoundedOnce)
+{
+    for (const DataType type : {DataType::Float16, DataType::BFloat16}) {
+        const std::vector<float> numbers{0.1F, -2.7F, 3.3F, 0.004F};
+        const auto count = static_cast<std::int64_t>(numbers.size());
+        std::vector<std::uint16_t> x(numbers.size());
+        std::vector<std::uint16_t> y(numbers.size());
+        narrow(numbers.data(), type, reinterpret_cast<std::byte *>(x.data()), x.size());
+        const Operator op{.name = "softmax", .kind = OperatorKind::Softmax};
+        const auto buffer = [count](auto &of, DataType dataType) {
+            return Buffer{
+                reinterpret_cast<std::byte *>(of.data()), dataType, {count}, wholeMask({count}), {count}};
+        };
+        const auto done = runKernel({.op = &op, .inputs = {buffer(x, type)}, .outputs = {buffer(y, type)}});
+        ASSERT_TRUE(done) << describe(done.error());
+        std::vector<float> seen(numbers.size());
+        widen(reinterpret_cast<const std::byte *>(x.data()), type, seen.data(), seen.size());
+        std::vector<float> expected(numbers.size());
+        ASSERT_TRUE(runKernel({.op = &op,
+            .inputs = {buffer(seen, DataType::Float32)},
+            .outputs = {buffer(expected, DataType::Float32)}}));
+        std::vector<std::uint16_t> rounded(numbers.size());
+        narrow(expected.data(), type, reinterpret_cast<std::byte *>(rounded.data()), rounded.size());
+        EXPECT_EQ(y, rounded) << nameOf(type);
+    }
 }
 
 } // namespace planloom::testing

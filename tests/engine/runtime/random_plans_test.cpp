@@ -110,7 +110,9 @@ INSTANTIATE_TEST_SUITE_P(Models, RandomPlansRun,
         RandomModel{"evoformer_tiny"}, RandomModel{"bert_tiny"}, RandomModel{"resnet50_tiny", true},
         RandomModel{"zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=8&vocab=24"},
         RandomModel{"zoo:llama?layers=1&hidden=16&heads=4&kv_heads=2&seq=4&batch=4&vocab=24"},
-        RandomModel{"zoo:moe?layers=2&hidden=16&heads=4&seq=8&batch=2&vocab=24&experts=4"}),
+        RandomModel{"zoo:moe?layers=2&hidden=16&heads=4&seq=8&batch=2&vocab=24&experts=4"},
+        RandomModel{"zoo:cosmoflow?stages=2&width=2&volume=8&channels=1&head=4&batch=4"},
+        RandomModel{"zoo:unet3d?levels=2&width=2&volume=4&channels=1&classes=3&batch=4", true}),
     [](const auto &info) {
         std::string name(info.param.name);
         for (char &c : name)

@@ -175,6 +175,9 @@ std::vector<Subject> subjects()
     list.push_back(subjectOf("gpt whole batches", planOf(gpt, 1, "micro-batches 3 whole\n")));
     list.push_back(subjectOf("mlp data parallel whole batches",
         planOf(mlp, 2, "micro-batches 2 whole\nsplit all : batch by 2\nplace all : devices 0,1\n")));
+    const GraphSnapshot volumes =
+        modelOf("zoo:cosmoflow?stages=1&width=1&volume=4&channels=1&head=2&parameters=2&batch=2");
+    list.push_back(subjectOf("cosmoflow spatial", galleryPlan(volumes, "spatial", 2)));
     for (const char *sharding : {"zero1", "zero3"})
         list.push_back(subjectOf(std::string("mlp units ") + sharding, unitsPlan(mlp, sharding)));
     appendRandom(mlp, "mlp", list);

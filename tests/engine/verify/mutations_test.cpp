@@ -63,6 +63,9 @@ protected:
         list.push_back(galleryPlan(gpt, "tensor-parallel", 2));
         list.push_back(galleryPlan(gpt, "pipeline:schedule=1f1b,micro-batches=2", 2));
         list.push_back(galleryPlan(gpt, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8));
+        const GraphSnapshot volumes =
+            trainingStep("zoo:cosmoflow?stages=1&width=2&volume=4&channels=1&head=4&batch=2");
+        list.push_back(galleryPlan(volumes, "spatial:depth=2,width=2", 4));
         list.push_back(precisePlan(mlp, "zero1", 2, "precision all : bf16"));
         list.push_back(precisePlan(gpt, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8,
             "precision all : fp16 reduction=fp16\nprecision kind:Gelu : storage=fp32"));

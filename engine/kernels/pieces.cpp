@@ -1,0 +1,358 @@
+// Slice, Concat, Split, Pad: of parts of their tensors, what these have in common.
+
+#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/movement.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+// --- Slice
+// -----------------------------------------------------------------------------------------------------
+
+/// Copies between a slice and the place it has in the tensor it was cut from; of parts of both, what they
+/// have in common.
+Result<void> copySlice(const KernelCall &call, const Buffer &whole, const Buffer &slice, bool backward)
+{
+    auto starts = call.op->attributes.integers("starts");
+    auto steps = call.op->attributes.integers("steps");
+    starts.resize(whole.shape.size(), 0);
+    steps.resize(whole.shape.size(), 1);
+    Shape strides = denseStrides(whole.shape);
+    const Shape sliceStrides = denseStrides(slice.shape);
+    Shape extents = slice.shape;
+    std::int64_t first = 0;
+    std::int64_t sliceFirst = 0;
+    for (std::size_t d = 0; d < strides.size(); ++d) {
+        const std::int64_t extent = wholeExtent(whole, d);
+        const std::int64_t begin = starts[d] + firstOf(slice, d) * steps[d];
+        const std::int64_t last = begin + (slice.shape[d] - 1) * steps[d];
+        if (slice.shape[d] > 0 && (begin < 0 || begin >= extent || last < 0 || last >= extent))
+            return indexOutOfRange(call, begin < 0 || begin >= extent ? begin : last, extent);
+        // The slice's elements that this part of the tensor has: only those of positive steps are cut.
+        std::int64_t skipped = 0;
+        const std::int64_t low = firstOf(whole, d);
+        if (steps[d] > 0 && begin < low)
+            skipped = (low - begin + steps[d] - 1) / steps[d];
+        std::int64_t end = slice.shape[d];
+        if (steps[d] > 0 && last >= low + whole.shape[d])
+            end -= (last - (low + whole.shape[d] - 1) + steps[d] - 1) / steps[d];
+        extents[d] = std::max<std::int64_t>(0, end - skipped);
+        first += (begin + skipped * steps[d] - low) * strides[d];
+        sliceFirst += skipped * sliceStrides[d];
+        strides[d] *= steps[d];
+    }
+    if (elementCount(extents) == 0)
+        return {};
+    return withElement(whole.dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        if (backward)
+            copyStrided(extents, elements<const T>(slice) + sliceFirst, sliceStrides,
+                elements<T>(whole) + first, strides);
+        else
+            copyStrided(extents, elements<const T>(whole) + first, strides, elements<T>(slice) + sliceFirst,
+                sliceStrides);
+        return {};
+    });
+}
+
+Result<void> sliceForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr || elementCount(*y) == 0)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    return copySlice(call, *x, *y, false);
+}
+
+Result<void> sliceBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (back.gradient() == nullptr)
+        return missingSlot(call, "a gradient");
+    fillZero(*dx);
+    return copySlice(call, *dx, *back.gradient(), true);
+}
+
+// --- Concat, Split
+// ---------------------------------------------------------------------------------------------
+
+/// Copies between `part` and the place `offset` that it has along `axis` of `whole`.
+void copyPart(const Buffer &whole, const Buffer &part, std::int64_t axis, std::int64_t offset, bool intoWhole)
+{
+    const AxisView wide = axisView(whole.shape, axis);
+    const AxisView narrow = axisView(part.shape, axis);
+    const std::int64_t size = sizeOf(whole.dataType);
+    const auto run = static_cast<std::size_t>(narrow.extent * narrow.inner * size);
+    for (std::int64_t i = 0; i < narrow.outer; ++i) {
+        std::byte *in = whole.data + (i * wide.extent + offset) * wide.inner * size;
+        std::byte *out = part.data + i * narrow.extent * narrow.inner * size;
+        if (intoWhole)
+            std::memcpy(in, out, run);
+        else
+            std::memcpy(out, in, run);
+    }
+}
+
+/// True if parts have shares of a tensor along `axis`, rather than all of it.
+bool isShareAlong(const TensorTerms &terms, std::int64_t axis)
+{
+    return static_cast<std::size_t>(axis) < terms.terms.size()
+        && terms.terms[static_cast<std::size_t>(axis)].reach == WindowReach::Share;
+}
+
+/// Copies between a tensor that was joined of several, the `range` that there is of it, and one of them, that
+/// begins at `offset` of the whole: what the parts of both have in common.
+void copyJoined(const Buffer &joined, Range range, const Buffer &one, std::int64_t axis, std::int64_t offset,
+    bool intoJoined)
+{
+    const auto d = static_cast<std::size_t>(axis);
+    const AxisView wide = axisView(joined.shape, axis);
+    const AxisView narrow = axisView(one.shape, axis);
+    const std::int64_t begin = std::max(range.begin, offset + firstOf(one, d));
+    const std::int64_t end = std::min(range.end, offset + firstOf(one, d) + one.shape[d]);
+    if (begin >= end)
+        return;
+    const std::int64_t size = sizeOf(joined.dataType);
+    const auto run = static_cast<std::size_t>((end - begin) * narrow.inner * size);
+    for (std::int64_t i = 0; i < narrow.outer; ++i) {
+        std::byte *in = joined.data + (i * wide.extent + begin - firstOf(joined, d)) * wide.inner * size;
+        std::byte *out =
+            one.data + (i * narrow.extent + begin - offset - firstOf(one, d)) * narrow.inner * size;
+        if (intoJoined)
+            std::memcpy(in, out, run);
+        else
+            std::memcpy(out, in, run);
+    }
+}
+
+/// Extent along `axis` that the annotation gives a tensor, for one that is not there to ask.
+std::int64_t annotatedExtent(const KernelCall &call, const TensorTerms &terms, std::int64_t axis)
+{
+    std::int64_t extent = 1;
+    if (static_cast<std::size_t>(axis) < terms.terms.size()) {
+        if (isShareAlong(terms, axis))
+            return findWindow(call.op->annotation, terms.terms[static_cast<std::size_t>(axis)].factors[0])
+                ->extent;
+        for (const std::int32_t factor : terms.terms[static_cast<std::size_t>(axis)].factors)
+            extent *= call.op->annotation.dimensions[static_cast<std::size_t>(factor)].size;
+    }
+    return extent;
+}
+
+Result<void> concatForward(const KernelCall &call)
+{
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    const std::int64_t axis = call.op->attributes.integer("axis");
+    const auto d = static_cast<std::size_t>(axis);
+    const Range made{firstOf(*y, d), firstOf(*y, d) + y->shape[d]};
+    std::int64_t offset = 0;
+    for (const Buffer &x : call.inputs) {
+        if (x.data == nullptr || elementCount(x) == 0)
+            continue;
+        copyJoined(*y, made, x, axis, offset, true);
+        offset += wholeExtent(x, d);
+    }
+    return {};
+}
+
+/// Of an input that the parts have whole, each makes what comes of its own places, and zeros.
+Result<void> concatBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    if (dy == nullptr)
+        return missingSlot(call, "a gradient");
+    const std::int64_t axis = call.op->attributes.integer("axis");
+    const auto d = static_cast<std::size_t>(axis);
+    const Range own = ownBox(call, 0).ranges[d];
+    const Range all{firstOf(*dy, d), firstOf(*dy, d) + dy->shape[d]};
+    const auto &terms = call.op->annotation.outputs;
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < back.forwardInputs(); ++i) {
+        if (const Buffer *dx = back.wanted(i)) {
+            const bool share = i < terms.size() && isShareAlong(terms[i], axis);
+            fillZero(*dx);
+            copyJoined(*dy, share ? all : own, *dx, axis, offset, false);
+            offset += wholeExtent(*dx, d);
+        } else if (const Buffer *x = back.input(i)) {
+            offset += wholeExtent(*x, d);
+        } else if (i < terms.size()) {
+            offset += annotatedExtent(call, terms[i], axis);
+        }
+    }
+    return {};
+}
+
+Result<void> splitForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    const std::int64_t axis = call.op->attributes.integer("axis");
+    const auto sizes = call.op->attributes.integers("sizes");
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+        const Buffer *y = findOutput(call, i);
+        if (y != nullptr)
+            copyPart(*x, *y, axis, offset, false);
+        offset += i < sizes.size() ? sizes[i] : y != nullptr ? y->shape[static_cast<std::size_t>(axis)] : 0;
+    }
+    return {};
+}
+
+Result<void> splitBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    const std::int64_t axis = call.op->attributes.integer("axis");
+    const auto sizes = call.op->attributes.integers("sizes");
+    std::int64_t offset = 0;
+    fillZero(*dx); // Outputs on which nothing depends have no gradient.
+    for (std::size_t i = 0; i < back.forwardOutputs(); ++i) {
+        const Buffer *dy = back.gradient(i);
+        if (dy != nullptr)
+            copyPart(*dx, *dy, axis, offset, true);
+        offset += i < sizes.size() ? sizes[i] : dy != nullptr ? dy->shape[static_cast<std::size_t>(axis)] : 0;
+    }
+    return {};
+}
+
+// --- Pad
+// -------------------------------------------------------------------------------------------------------
+
+/// For every position along each dimension of y, the position in x that it shows, or -1 for the constant, or
+/// for what this part of x does not have.
+std::vector<Shape> padMaps(const KernelCall &call, const Buffer &xBuffer, const Buffer &yBuffer)
+{
+    Shape x;
+    for (std::size_t d = 0; d < xBuffer.shape.size(); ++d)
+        x.push_back(wholeExtent(xBuffer, d));
+    const Shape &y = yBuffer.shape;
+    const auto pads = call.op->attributes.integers("pads");
+    const std::string mode = call.op->attributes.text("mode", "constant");
+    std::vector<Shape> maps(x.size());
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        const std::int64_t before = d < pads.size() ? pads[d] : 0;
+        for (std::int64_t i = 0; i < y[d]; ++i) {
+            std::int64_t at = firstOf(yBuffer, d) + i - before;
+            if (at < 0 || at >= x[d]) {
+                if (mode == "edge") {
+                    at = std::clamp<std::int64_t>(at, 0, x[d] - 1);
+                } else if (mode == "reflect" && x[d] > 1) {
+                    const std::int64_t period = 2 * (x[d] - 1);
+                    at = ((at % period) + period) % period;
+                    at = at < x[d] ? at : period - at;
+                } else if (mode == "reflect") {
+                    at = 0;
+                } else if (mode == "wrap" && x[d] > 0) {
+                    at = ((at % x[d]) + x[d]) % x[d];
+                } else {
+                    at = -1;
+                }
+            }
+            const std::int64_t own = at - firstOf(xBuffer, d);
+            maps[d].push_back(at < 0 || own < 0 || own >= xBuffer.shape[d] ? -1 : own);
+        }
+    }
+    return maps;
+}
+
+/// Calls visit(y offset, x offset) for every element of y; the x offset is -1 for the constant.
+template<typename Visit>
+void forEachMapped(const std::vector<Shape> &maps, const Shape &x, const Shape &y, Visit &&visit)
+{
+    const Shape strides = denseStrides(x);
+    const std::int64_t count = elementCount(y);
+    Shape counter(y.size(), 0);
+    for (std::int64_t i = 0; i < count; ++i) {
+        std::int64_t from = 0;
+        for (std::size_t d = 0; d < y.size(); ++d) {
+            const std::int64_t at = maps[d][static_cast<std::size_t>(counter[d])];
+            if (at < 0) {
+                from = -1;
+                break;
+            }
+            from += at * strides[d];
+        }
+        visit(i, from);
+        for (std::size_t d = y.size(); d-- > 0;) {
+            if (++counter[d] < y[d])
+                break;
+            counter[d] = 0;
+        }
+    }
+}
+
+Result<void> padForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    const auto maps = padMaps(call, *x, *y);
+    const Attributes &attributes = call.op->attributes;
+    return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        const T constant = call.value.index != 0
+            ? T(0)
+            : static_cast<T>(attributes.real("value", static_cast<double>(attributes.integer("value"))));
+        const T *from = elements<const T>(*x);
+        T *to = elements<T>(*y);
+        forEachMapped(maps, x->shape, y->shape,
+            [&](std::int64_t at, std::int64_t source) { to[at] = source < 0 ? constant : from[source]; });
+        return {};
+    });
+}
+
+Result<void> padBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (dy == nullptr)
+        return missingSlot(call, "a gradient");
+    const auto maps = padMaps(call, *dx, *dy);
+    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);
+        const T *from = elements<const T>(*dy);
+        forEachMapped(maps, dx->shape, dy->shape, [&](std::int64_t at, std::int64_t target) {
+            if (target >= 0)
+                sums[static_cast<std::size_t>(target)] += static_cast<double>(from[at]);
+        });
+        storeSums<T>(sums, *dx);
+        return {};
+    });
+}
+
+} // namespace
+
+void addPieceKernels(KernelTable &table)
+{
+    const auto add = [&table](OperatorKind kind, Kernel forward, Kernel backward) {
+        table.add(kind, Direction::Forward, forward);
+        table.add(kind, Direction::Backward, backward);
+    };
+    add(OperatorKind::Slice, sliceForward, sliceBackward);
+    add(OperatorKind::Concat, concatForward, concatBackward);
+    add(OperatorKind::Split, splitForward, splitBackward);
+    add(OperatorKind::Pad, padForward, padBackward);
+}
+
+} // namespace planloom
