@@ -83,11 +83,11 @@ public:
             const bool there = slot < inputs.size() && (slot >= present.size() || present[slot]);
             TensorId id;
             if (there) {
-                Tensor tensor;
-                tensor.name = name;
-                tensor.type = inputs[slot];
-                tensor.role = TensorRole::Input;
-                id = add(std::move(tensor));
+                Tensor input;
+                input.name = name;
+                input.type = inputs[slot];
+                input.role = TensorRole::Input;
+                id = add(std::move(input));
             }
             m_graph.inputs.push_back(id);
             m_values[name] = id;

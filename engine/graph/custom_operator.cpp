@@ -274,6 +274,9 @@ Result<Attributes> completedAttributes(
 Result<std::vector<TensorType>> customTypes(
     const Attributes &attributes, const std::vector<TensorType> &inputs, const std::vector<bool> &present)
 {
+    if (!attributes.definition())
+        return Error{
+            ErrorCode::InvalidInput, "an operator of a file comes without what the file says of it", {}, {}};
     const OperatorDefinition &definition = *attributes.definition();
     if (auto fits = checkInputs(definition, inputs, present); !fits)
         return inDefinition(definition, std::move(fits).error());
@@ -322,10 +325,15 @@ Result<std::vector<TensorType>> customTypes(
 AnnotationOutcome customAnnotation(const Attributes &attributes, const std::vector<TensorType> &inputs,
     const std::vector<bool> &present, const std::vector<TensorType> &outputs)
 {
-    const OperatorDefinition &definition = *attributes.definition();
     const std::vector<Shape> in = shapesOf(inputs);
     const std::vector<Shape> out = shapesOf(outputs);
     AnnotationOutcome outcome;
+    if (!attributes.definition()) {
+        outcome.problem = "what its file says of it is missing";
+        outcome.annotation = wholeAnnotation(in, out);
+        return outcome;
+    }
+    const OperatorDefinition &definition = *attributes.definition();
     outcome.problem = "its operator file has no line 'annotation'";
     if (!definition.annotation.empty()) {
         auto parsed = parseAnnotation(definition.annotation, in, out, inverted(present, in.size()));
@@ -347,12 +355,14 @@ AnnotationOutcome customAnnotation(const Attributes &attributes, const std::vect
 
 GradientRule customGradientRule(const Graph &graph, const Operator &forward, const std::vector<bool> &wanted)
 {
-    const OperatorDefinition &definition = *forward.attributes.definition();
-    const DefinedDerivative &derivative = definition.derivative;
     GradientRule rule;
     rule.gradientOf.resize(forward.inputs.size(), false);
     rule.needsInput.resize(forward.inputs.size(), false);
     rule.needsOutput.resize(forward.outputs.size(), false);
+    if (!forward.attributes.definition())
+        return rule;
+    const OperatorDefinition &definition = *forward.attributes.definition();
+    const DefinedDerivative &derivative = definition.derivative;
     if (derivative.way == DefinedDerivative::Way::Operator) {
         for (const DerivativeValue &made : derivative.makes) {
             const auto slot = static_cast<std::size_t>(inputNamed(definition, made.name));
@@ -398,6 +408,8 @@ GradientRule customGradientRule(const Graph &graph, const Operator &forward, con
 double customFlops(
     const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs)
 {
+    if (!op.attributes.definition())
+        return 0;
     const OperatorDefinition &definition = *op.attributes.definition();
     const bool backward = op.direction == Direction::Backward;
     DefinedSizes whole;

@@ -226,6 +226,10 @@ Result<void> OperatorFileReader::finishOperator()
             return m_text.fail(m_annotationPlace,
                 "parts of outputs of operators from files are summed, not combined otherwise",
                 "leave the word before the ':' out, and mark the dimension with ^");
+        if (definition.annotation.find_first_of(";[") != std::string::npos)
+            return m_text.fail(m_annotationPlace,
+                "operators from files have no windows over their dimensions",
+                "leave out what stands behind ';' and in square brackets, and mark the dimension with ^");
         for (const std::string &identifier : *identifiers) {
             m_dimensions.insert(identifier);
             const auto &attributes = definition.attributes;

@@ -252,6 +252,12 @@ Definitions definitionsFromJson(const json &value)
         definition->file = text(at(item, "file", where), where + "/file");
         definition->line =
             static_cast<std::int32_t>(integer(at(item, "line", where), where + "/line", 0, INT32_MAX));
+        if (definition->derivative.definition) { // places of errors are those of the file
+            auto gradient = std::make_shared<OperatorDefinition>(*definition->derivative.definition);
+            gradient->file = definition->file;
+            gradient->line = definition->line;
+            definition->derivative.definition = std::move(gradient);
+        }
         definitions.push_back(std::move(definition));
     }
     return definitions;

@@ -127,6 +127,7 @@ TEST(OperatorFile, PointsAtWhatIsWrong)
         "5:12 annotation 'a -> a': has 1 inputs, but the operator has 2");
     EXPECT_EQ(errorOf(operatorWith("annotation a, b -> max: a\n")),
         "5:12 parts of outputs of operators from files are summed, not combined otherwise");
+    EXPECT_NE(errorOf(operatorWith("annotation a[windows], b -> a ; a: 3\n")), "none");
     EXPECT_EQ(errorOf(operatorWith("linear z\n")), "5:8 'z' is no input of this operator");
     EXPECT_EQ(errorOf(operatorWith("flops 1\nflops 2\n")), "6:1 'flops' stands twice in this operator");
     EXPECT_EQ(
