@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <numeric>
 
 namespace planloom::cli {
 
@@ -182,12 +183,14 @@ Result<int> runRun(const Arguments &arguments)
         peak = std::max(peak, bytes.count);
         peaks.push_back(bytes.count);
     }
+    const std::int64_t dropped =
+        std::accumulate(outcome.dropped.begin(), outcome.dropped.end(), std::int64_t{0});
     const bool ok = !outcome.check || outcome.check->ok;
     if (quiet) {
         json object{{"steps", outcome.losses.size()}, {"losses", outcome.losses},
             {"step_seconds", stepSeconds}, {"peak_bytes", peak}, {"device_peak_bytes", peaks},
             {"devices", request.plan.devices.size()}, {"micro_batches", request.plan.microBatches},
-            {"backend", backend}};
+            {"backend", backend}, {"dropped", dropped}};
         object["loss"] = outcome.losses.empty() ? json(nullptr) : json(outcome.losses.back());
         if (outcome.check)
             object["check"] = {{"ok", outcome.check->ok},
@@ -202,6 +205,9 @@ Result<int> runRun(const Arguments &arguments)
         static_cast<double>(peak) / 1048576);
     if (!outcome.losses.empty())
         std::printf("loss %.7g\n", outcome.losses.back());
+    if (dropped > 0)
+        std::printf("left out, for want of room: %lld of what data chose (--capacity)\n",
+            static_cast<long long>(dropped));
     if (outcome.check) {
         std::printf("check against the unpartitioned model%s: %s (worst: %s, %.2g)\n",
             checkedAgainst(request.plan).c_str(), ok ? "equal" : "DIFFERENT",

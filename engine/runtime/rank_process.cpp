@@ -147,6 +147,7 @@ int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
     done["steps"] = outcome->losses.size();
     done["losses"] = outcome->losses;
     done["step_seconds"] = outcome->stepSeconds;
+    done["dropped"] = outcome->dropped;
     Json peaks = Json::array();
     for (const Bytes &peak : outcome->peak)
         peaks.push_back(peak.count);

@@ -293,6 +293,7 @@ private:
                 m_outcome.losses.push_back(
                     loss.is_number() ? loss.get<double>() : std::numeric_limits<double>::quiet_NaN());
             m_outcome.stepSeconds = frame.at("step_seconds").get<std::vector<double>>();
+            m_outcome.dropped = frame.at("dropped").get<std::vector<std::int64_t>>();
             for (const Json &peak : frame.at("peak_bytes"))
                 m_outcome.peak.push_back({peak.get<std::int64_t>()});
         }

@@ -26,6 +26,7 @@ struct SuperviseOptions {
 struct SuperviseOutcome {
     std::vector<double> losses{};
     std::vector<double> stepSeconds{};
+    std::vector<std::int64_t> dropped{}; ///< As `RunOutcome` has it.
     std::vector<Bytes> peak{};
     std::optional<CheckReport> check{}; ///< If the request had a reference.
 };
