@@ -1,6 +1,7 @@
 #pragma once
 
-// Private to the graph room: how windows stand in the text of annotations, "; h: 3 by 2 dilated 2 at -1 of 8".
+// Private to the graph room: how windows stand in the text of annotations, "; h: 3 by 2 dilated 2 at -1 of
+// 8".
 
 #include "engine/graph/annotation.h"
 

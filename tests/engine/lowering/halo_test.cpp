@@ -95,11 +95,11 @@ TEST(Halo, WhatFollowsIsCutWhereItsWindowsLie)
 
 TEST(Halo, TheLastPartTakesWhatIsPutBehind)
 {
-    // Rolled back by two of eight rows: six rows and two, of which the six lead.
+    // Rolled by one of sixteen rows: fifteen and one, of which the fifteen lead.
     const GraphSnapshot graph =
         trainingStep("zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=1");
     const auto table =
-        parseTable("mesh sp=2\nsplit name:layers.0.blocks.1.shift_rows.front : [1] into 9,6 over sp");
+        parseTable("mesh sp=2\nsplit name:layers.0.blocks.1.shift_rows.front : out0.1 into 9,6 over sp");
     const auto completion = completePlan(graph, 2, table ? *table : ConstraintTable{});
     ASSERT_TRUE(table && completion && !firstError(*completion));
     for (std::size_t i = 0; i < graph->operators.size(); ++i)
