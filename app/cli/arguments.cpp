@@ -110,17 +110,24 @@ const std::vector<VerbSpec> &verbs()
     static const OptionSpec kJson{"json", "", "print one JSON object on standard output"};
     static const OptionSpec kHelp{"help", "", "show this help"};
     static const std::vector<OptionSpec> kModel{
-        {"dim", "NAME=SIZE", "size of a symbolic dimension (may be repeated)"},
+        {"dim", "NAME=SIZE", "size of a dimension that the model's inputs leave open (may be repeated)"},
         {"parameter", "NAME", "a stored tensor that is trained, whatever the file says (may be repeated)"},
         {"constant", "NAME", "a stored tensor that is not trained (may be repeated)"},
+        {"operators", "FILE",
+            "operator file that says what operators are (may be repeated; MODEL.ops beside the model is read "
+            "anyway)"},
+        {"capacity", "[NAME=]ROOM",
+            "room in every sample for what data choose, as the tokens of an expert: 1.25x (of the expected "
+            "load), 128, all; NAME: of one operator (may be repeated; default: 1x)"},
         {"loss", "NAME", "the output to train on (default: the scalar output \"loss\")"}, kJson, kHelp};
     static const std::vector<OptionSpec> kPlan{
         {"cluster", "C",
             "profile with a size (dgx-h100:8, cpu:4) or a JSON file (default: cpu with --devices)"},
         {"devices", "N", "number of devices (default: the cluster's)"},
         {"gallery", "NAME[:KEY=VALUE,...]",
-            "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, spatial, pipeline, "
-            "pipedream, pipedream-2bw, bidirectional, zero1, zero2, zero3, 3d, single)"},
+            "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, expert-parallel, "
+            "spatial, "
+            "pipeline, pipedream, pipedream-2bw, bidirectional, zero1, zero2, zero3, 3d, single)"},
         {"table", "FILE", "constraint table, text or JSON; its rows come after the gallery's"},
         {"micro-batches", "M", "number of micro-batches (a row of its own)"},
         {"recompute", "none|selective|full",
@@ -161,6 +168,19 @@ const std::vector<VerbSpec> &verbs()
         {"compare", "PLAN_A PLAN_B", "what plan B does differently from plan A, and where its time goes",
             {{"at-most", "RATIO", "exit with status 1 if B's step takes more than RATIO times A's"},
                 {"cluster", "C", "another cluster than the plans were made for"}, kJson, kHelp}},
+        {"check-annotation", "NAME|FILE",
+            "tries out on numbers how operators may be split: one that Planloom knows, all, or those of an "
+            "operator "
+            "file",
+            {{"operator", "NAME", "one operator of the file (default: all)"},
+                {"size", "DIM=N", "size of a dimension of the annotation (may be repeated)"},
+                {"shape", "INPUT=N,N",
+                    "shape of an input that the annotation says nothing of (may be repeated)"},
+                {"range", "INPUT=LOW:HIGH", "from where an input is drawn (may be repeated; default: -1:1)"},
+                {"attribute", "NAME=X", "a number for an attribute that has no value (may be repeated)"},
+                {"type", "float32|float64", "of inputs (default: float64 for bodies, float32 for libraries)"},
+                {"tolerance", "X", "largest difference (default: 1e-10 for float64, 1e-5 for float32)"},
+                {"seed", "S", "of the drawn numbers (default: 1)"}, kJson, kHelp}},
         {"verify", "PLAN", "proves from masks that the plan computes its model, or says where it does not",
             {kJson, kHelp}},
         {"run", "MODEL|PLAN", "executes on emulated CPU devices",
@@ -171,6 +191,9 @@ const std::vector<VerbSpec> &verbs()
                         "an .npz with in.<name> members, or a folder of <name>.npy (default: drawn)"},
                     {"dump", "DIR", "write loss.npy, out/, grad/ and weight/ as .npy files"},
                     {"check", "", "compare with the unpartitioned model"},
+                    {"allow-library", "PATH",
+                        "shared library of an operator file that may run (may be repeated; those of files "
+                        "named with --operators and in the user's folder may)"},
                     {"seed", "S", "seed of dropout and drawn inputs (default: 1)"},
                     {"random-weights", "S", "draw weights that have no values, from this seed"},
                     {"trace", "FILE", "write the predicted timeline as a Perfetto trace"}},

@@ -11,6 +11,7 @@ Result<int> runSimulate(const Arguments &arguments);
 Result<int> runCompare(const Arguments &arguments);
 Result<int> runVerify(const Arguments &arguments);
 Result<int> runRun(const Arguments &arguments);
+Result<int> runCheckAnnotation(const Arguments &arguments);
 Result<int> runExport(const Arguments &arguments);
 Result<int> runSession(const Arguments &arguments);
 

@@ -6,6 +6,7 @@
 #include "engine/base/files.h"
 #include "engine/base/words.h"
 #include "engine/design/remembered.h"
+#include "engine/frontend/autodiff.h"
 #include "engine/frontend/zoo.h"
 #include "engine/graph/catalogue.h"
 #include "engine/interop/perfetto.h"
@@ -103,8 +104,7 @@ Result<int> runInfo(const Arguments &arguments)
         for (const TensorId id : op.outputs)
             outputs.push_back(id ? graph.at(id).type : TensorType{});
         flops += workOf(op, inputs, outputs).flops;
-        ++kinds[op.kind == OperatorKind::Unknown ? op.attributes.text("onnx_type", "Unknown")
-                                                 : nameOf(op.kind)];
+        ++kinds[typeNameOf(op)];
         if (!op.annotationProblem.empty() || op.kind == OperatorKind::Unknown)
             notAnnotated.push_back({{"operator", op.name}, {"reason", op.annotationProblem}});
         if (!hasKernel(op))
@@ -123,12 +123,25 @@ Result<int> runInfo(const Arguments &arguments)
             {"shape", tensor.type.shape}, {"type", nameOf(tensor.type.dataType)},
             {"as", nameOf(tensor.classification->as)}, {"why", tensor.classification->why}});
     }
+    json dimensions = json::array();
+    for (const InputDimension &each : graph.dimensions) {
+        dimensions.push_back(
+            {{"name", each.name}, {"size", each.size}, {"least", each.least}, {"places", each.places}});
+        dimensions.back()["most"] = each.most == kOpenEnd ? json(nullptr) : json(each.most);
+    }
+    json obstacles = json::array();
+    for (const Obstacle &each : graph.obstacles)
+        obstacles.push_back({{"operator", each.op}, {"reason", each.message}, {"advice", each.advice}});
+    json noDerivative = json::array();
+    for (const OperatorId op : withoutDerivative(graph))
+        noDerivative.push_back(graph.at(op).name);
     const auto layers = static_cast<std::int64_t>(findLayers(graph).scopes.size());
     if (arguments.has("json")) {
         printJson(
             {{"model", graph.name}, {"operators", graph.operators.size()}, {"tensors", graph.tensors.size()},
                 {"parameters", parameters}, {"flops_forward", flops}, {"layers", layers}, {"kinds", kinds},
                 {"fused", fused}, {"not_annotated", notAnnotated}, {"not_runnable", notRunnable},
+                {"no_derivative", noDerivative}, {"obstacles", obstacles}, {"dimensions", dimensions},
                 {"stored", stored}, {"notes", graph.notes}, {"has_loss", graph.loss.valid()}});
         return 0;
     }
@@ -152,8 +165,16 @@ Result<int> runInfo(const Arguments &arguments)
             item["reason"].get<std::string>().c_str());
     for (const json &name : notRunnable)
         std::printf("  cannot be run: %s\n", name.get<std::string>().c_str());
+    for (const json &name : noDerivative)
+        std::printf("  cannot be trained through: %s\n", name.get<std::string>().c_str());
+    for (const InputDimension &each : graph.dimensions)
+        std::printf("  size           %s = %lld (%s)\n", each.name.c_str(), static_cast<long long>(each.size),
+            rangeText(each).c_str());
     for (const std::string &note : graph.notes)
         std::printf("  note: %s\n", note.c_str());
+    for (const Obstacle &each : graph.obstacles)
+        std::printf("  cannot be planned: %s%s%s\n", each.message.c_str(), each.advice.empty() ? "" : "; ",
+            each.advice.c_str());
     return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
 
+#include "engine/design/operator_files.h"
 #include "engine/design/reference.h"
 #include "engine/design/remembered.h"
 #include "engine/interop/npz.h"
@@ -16,6 +17,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -126,6 +128,10 @@ Result<int> runRun(const Arguments &arguments)
     if (arguments.has("inputs")) {
         TRY(request.options.inputs, readInputs(arguments.text("inputs")));
     }
+    const auto named = arguments.texts("operators");
+    TRY(request.options.libraries, trustedLibraries(named));
+    for (const std::string &library : arguments.texts("allow-library"))
+        request.options.libraries.push_back(std::filesystem::absolute(library).lexically_normal().string());
     request.options.poison = arguments.has("check"); // reads of memory nobody wrote then show as NaN
     request.options.keepGradients = arguments.has("check") || arguments.has("dump");
 
@@ -135,7 +141,10 @@ Result<int> runRun(const Arguments &arguments)
         && (positional.substr(dot) == ".json" || positional.substr(dot) == ".plan")) {
         TRY(request.plan, planWithValues(positional));
     } else {
-        TRY(auto wanted, planRequest(arguments, positional));
+        std::map<std::string, Shape> shapes;
+        for (const auto &[name, array] : request.options.inputs)
+            shapes[name] = array.type.shape;
+        TRY(auto wanted, planRequest(arguments, positional, shapes));
         wanted.upTo = PlanGrade::Lowered;
         TRY(const auto solved, planOf(wanted));
         request.plan = *solved->execution;

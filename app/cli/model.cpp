@@ -1,6 +1,7 @@
 #include "app/cli/model.h"
 
 #include "engine/base/files.h"
+#include "engine/design/model_rows.h"
 #include "engine/design/remembered.h"
 #include "engine/design/table_file.h"
 #include "engine/design/usual_rows.h"
@@ -9,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 namespace planloom::cli {
@@ -36,6 +38,17 @@ Result<ModelSource> modelSource(const Arguments &arguments, const std::string &m
                     {}, "--" + std::string(option)};
         }
     }
+    for (const std::string &file : arguments.texts("operators")) {
+        std::error_code failure;
+        const auto absolute = std::filesystem::absolute(file, failure);
+        options.operatorFiles.insert(failure ? file : absolute.lexically_normal().string());
+    }
+    for (const std::string &capacity : arguments.texts("capacity")) {
+        const std::size_t equals = capacity.rfind('=');
+        const std::string name = equals == std::string::npos ? "*" : capacity.substr(0, equals);
+        TRY(options.capacities[name],
+            capacityNamed(equals == std::string::npos ? capacity : capacity.substr(equals + 1)));
+    }
     options.inference = arguments.has("inference");
     TRY(options.optimizer, optimizerNamed(arguments.text("optimizer", nameOf(options.optimizer))));
     TRY(options.learningRate, arguments.real("learning-rate", options.learningRate));
@@ -50,10 +63,18 @@ Result<ModelSnapshot> openToTrain(const ModelSource &source)
     return model;
 }
 
-Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &model)
+Result<PlanRequest> planRequest(
+    const Arguments &arguments, const std::string &model, const std::map<std::string, Shape> &shapes)
 {
     PlanRequest request;
-    TRY(const ModelSource source, modelSource(arguments, model));
+    if (arguments.has("table")) {
+        TRY(request.table, readTableFile(arguments.text("table")));
+    }
+    TRY(ModelSource source, modelSource(arguments, model));
+    source.options = withRows(std::move(source.options), request.table);
+    if (!shapes.empty()) {
+        TRY(source.options, withArrays(source, shapes));
+    }
     TRY(request.model, openModel(source, {}, KeepContent::No));
     request.needsTraining = true; // a plan of the forward pass alone is asked for with --inference
     TRY(const auto devices, arguments.integer("devices", 0, 1, 16384));
@@ -64,9 +85,6 @@ Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &m
     request.gallery = arguments.text("gallery");
     if (arguments.has("gallery") && request.gallery.empty())
         return Error{ErrorCode::NotFound, "there is no gallery plan without a name", {}, "--gallery"};
-    if (arguments.has("table")) {
-        TRY(request.table, readTableFile(arguments.text("table")));
-    }
     if (arguments.has("precision")) {
         const std::string preset = arguments.text("precision");
         if (!precisionPresetNamed(preset))

@@ -6,6 +6,7 @@
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/execution_plan.h"
 
+#include <map>
 #include <string>
 
 namespace planloom::cli {
@@ -18,7 +19,9 @@ Result<ModelSource> modelSource(const Arguments &arguments, const std::string &m
 Result<ModelSnapshot> openToTrain(const ModelSource &source);
 
 /// What the options ask to be planned, with the model opened. How far is left to the verb.
-Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &model);
+/// @param shapes  of arrays that it will be run with, by input: sizes that nothing else says are theirs
+Result<PlanRequest> planRequest(
+    const Arguments &arguments, const std::string &model, const std::map<std::string, Shape> &shapes = {});
 
 /// A plan file. @return NotFound, Io, or what is wrong in it with the file's name in `where`
 Result<ExecutionPlan> readPlan(const std::string &path);

@@ -84,6 +84,8 @@ private:
             m_costs = costModelOf(m_answer.cluster);
             return carryOut(start);
         }
+        if (m_request.model->planProblem)
+            return *m_request.model->planProblem;
         if (m_request.needsTraining)
             TRY_VOID(requireTrainingStep(*m_request.model));
         TRY(Target target, resolve(m_request.target));

@@ -64,6 +64,12 @@ std::map<std::string, std::string> valuesOf(const ModelOptions &options, Written
         values[std::string(kDimensionOption) + name] = std::to_string(size);
     for (const auto &[name, as] : options.storedAs)
         values[std::string(kStoredOption) + name] = nameOf(as);
+    for (const std::string &path : options.operatorFiles)
+        values[std::string(kOperatorsOption) + path] = kOperatorsValue;
+    for (const auto &[name, capacity] : options.capacities)
+        values[std::string(kCapacityOption) + (name == "*" ? "" : "." + name)] = toString(capacity);
+    if (all && options.capacities.count("*") == 0)
+        values[std::string(kCapacityOption)] = toString(Capacity{});
     if (all || options.inference)
         values["inference"] = options.inference ? "1" : "0";
     if (all || options.optimizer != usual.optimizer)
@@ -120,11 +126,29 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
             TRY(const auto as, storedAsNamed(tensor, value));
             if (as)
                 options.storedAs[tensor] = *as;
+        } else if (name.starts_with(kOperatorsOption) && name.size() > kOperatorsOption.size()) {
+            if (value != kOperatorsValue)
+                return wrong("operators", "\"" + name + "\" is \"" + value + "\", where file was expected");
+            options.operatorFiles.insert(name.substr(kOperatorsOption.size()));
+        } else if (name == kCapacityOption) {
+            TRY(const Capacity capacity, capacityNamed(value));
+            if (capacity != Capacity{})
+                options.capacities["*"] = capacity;
+        } else if (name.starts_with(kCapacityOption) && name.size() > kCapacityOption.size() + 1
+            && name[kCapacityOption.size()] == '.') {
+            TRY(options.capacities[name.substr(kCapacityOption.size() + 1)], capacityNamed(value));
         } else {
             return wrong(name, "\"" + name + "\" is no option of a model that this version knows");
         }
     }
     return options;
+}
+
+bool isOpenedAs(const ModelOptions &wanted, const ModelOptions &opened)
+{
+    ModelOptions all = wanted;
+    all.operatorFiles.insert(opened.operatorFiles.begin(), opened.operatorFiles.end());
+    return all == opened;
 }
 
 std::string describe(const ModelOptions &options)
@@ -143,6 +167,12 @@ std::string describe(const ModelOptions &options)
             text += "weight decay " + value;
         else if (name == "loss")
             text += "loss " + value;
+        else if (name.starts_with(kOperatorsOption))
+            text += "operators of " + name.substr(kOperatorsOption.size());
+        else if (name == kCapacityOption)
+            text += "capacity " + value;
+        else if (name.starts_with(kCapacityOption))
+            text += "capacity of " + name.substr(kCapacityOption.size() + 1) + " = " + value;
         else if (name.starts_with(kStoredOption))
             text += name.substr(kStoredOption.size()) + " as " + value;
         else

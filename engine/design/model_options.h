@@ -1,10 +1,13 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/frontend/capacity.h"
 #include "engine/graph/tensor.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -26,6 +29,13 @@ constexpr std::string_view kStoredOption = "stored.";
 /// The value of such an option that leaves the choice to the importer.
 constexpr std::string_view kStoredByRule = "by-rule";
 
+/// Before the path of an operator file in the name of its option, whose value is "file".
+constexpr std::string_view kOperatorsOption = "operators.";
+constexpr std::string_view kOperatorsValue = "file";
+/// The option that says how much room there is for what data choose; with ".NAME" behind, for what operator
+/// NAME finds.
+constexpr std::string_view kCapacityOption = "capacity";
+
 /// All that a person may choose about a model when it is opened; window, command line, sessions and plan
 /// files mean the same by it. Each has a name, the one of the command line's option.
 struct ModelOptions {
@@ -37,6 +47,11 @@ struct ModelOptions {
     /// better than the importer (import_onnx.h, "What is a weight"); by names of tensors, here or in the
     /// file.
     std::map<std::string, StoredAs> storedAs{};
+    /// "operators.PATH": operator files (operator_files.h), those that were named and, once a model is open,
+    /// all that it was made with. In order of path.
+    std::set<std::string> operatorFiles{};
+    /// "capacity", "capacity.NAME": room for what data choose (capacity.h); by operator, "*" for all others.
+    std::map<std::string, Capacity, std::less<>> capacities{};
     bool inference = false; ///< "inference": the forward pass alone, also for a model with a loss.
     Optimizer optimizer = Optimizer::AdamW; ///< "optimizer"
     double learningRate = 1e-3; ///< "learning-rate": at least 0.
@@ -58,6 +73,10 @@ std::map<std::string, std::string> valuesOf(
 /// another one than
 ///   was asked for helps nobody; `where` is "--NAME"
 Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &values);
+
+/// True if a model that was opened with `opened` is what `wanted` asks for: `opened` may name more operator
+/// files, those that were found.
+bool isOpenedAs(const ModelOptions &wanted, const ModelOptions &opened);
 
 /// "sgd, learning rate 0.01": what is not as in `ModelOptions{}`, for sentences; empty if all is.
 std::string describe(const ModelOptions &options);

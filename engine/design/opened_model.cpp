@@ -1,6 +1,8 @@
 #include "engine/design/opened_model.h"
 
 #include "engine/base/background_disposal.h"
+#include "engine/base/words.h"
+#include "engine/design/operator_files.h"
 #include "engine/frontend/import_model.h"
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
@@ -24,19 +26,55 @@ std::string nameOfSource(const std::string &source)
     return source.substr(begin, source.find('?') - begin);
 }
 
-Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
+ImportOptions importOptionsOf(const ModelSource &source)
 {
-    if (isZooSpec(source.source))
-        return buildZooModel(source.source);
     ImportOptions options;
     options.lossOutput = source.options.lossOutput;
     options.dimensions = source.options.dimensions;
     options.storedAs = source.options.storedAs;
-    options.stop = stop;
+    options.capacities = source.options.capacities;
+    return options;
+}
+
+Result<Graph> importedFrom(const ModelSource &source, const ImportOptions &options)
+{
     const std::filesystem::path path(source.source);
-    if (source.content.empty())
-        return importModelFile(path, options);
-    return importModelBytes(source.content, path, options);
+    const auto &named = source.options.operatorFiles;
+    TRY(FoundOperators found, findOperators(path, {named.begin(), named.end()}));
+    options.operators = found.definitions;
+    TRY(Graph graph,
+        source.content.empty() ? importModelFile(path, options)
+                               : importModelBytes(source.content, path, options));
+    graph.notes.insert(graph.notes.end(), found.notes.begin(), found.notes.end());
+    return graph;
+}
+
+Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
+{
+    if (isZooSpec(source.source))
+        return buildZooModel(source.source, source.options.dimensions);
+    ImportOptions options = importOptionsOf(source);
+    options.stop = stop;
+    auto whole = importedFrom(source, options);
+    if (whole
+        || (whole.error().code != ErrorCode::NotSupported && whole.error().code != ErrorCode::InvalidInput))
+        return whole;
+    options.look = true;
+    auto looked = importedFrom(source, options);
+    // Where it fails all the same, it is the file or the options that are wrong. Without obstacles, nothing
+    // needs what could not be read.
+    return looked ? std::move(looked) : std::move(whole);
+}
+
+/// Why nothing can be planned of a model with obstacles.
+Error planProblemOf(const Graph &graph)
+{
+    const Obstacle &first = graph.obstacles.front();
+    const auto others = static_cast<std::int64_t>(graph.obstacles.size()) - 1;
+    return {ErrorCode::NotSupported,
+        first.message
+            + (others > 0 ? ", and " + counted(others, "other operator") + " cannot be read either" : ""),
+        first.advice, first.op.empty() ? std::string{} : "operator:" + first.op};
 }
 
 } // namespace
@@ -52,13 +90,17 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop,
     model.name = nameOfSource(source.source);
     if (stop.stop_requested())
         return cancelled();
+    for (const std::string &file : operatorFilesOf(forward))
+        model.source.options.operatorFiles.insert(file);
     model.forwardOperators = static_cast<std::int64_t>(forward.operators.size());
     for (const Tensor &tensor : forward.tensors) {
         if (tensor.role == TensorRole::Weight && !tensor.of.valid())
             model.parameters += elementCount(tensor.type.shape);
     }
+    if (!forward.obstacles.empty())
+        model.planProblem = planProblemOf(forward);
     GraphSnapshot graph;
-    if (!source.options.inference) {
+    if (!source.options.inference && !model.planProblem) {
         TrainingOptions training;
         training.optimizer =
             source.options.optimizer == Optimizer::Sgd ? OperatorKind::SgdStep : OperatorKind::AdamWStep;
@@ -89,8 +131,23 @@ Result<Graph> openForward(const ModelSource &source, std::stop_token stop)
     return forwardOf(source, stop);
 }
 
+Result<std::vector<InputDimension>> openDimensions(const ModelSource &source)
+{
+    if (isZooSpec(source.source)) {
+        TRY(Graph graph, buildZooModel(source.source, source.options.dimensions));
+        return std::move(graph.dimensions);
+    }
+    const ImportOptions options = importOptionsOf(source);
+    const std::filesystem::path path(source.source);
+    if (source.content.empty())
+        return modelFileDimensions(path, options);
+    return modelDimensions(source.content, path, options);
+}
+
 Result<void> requireTrainingStep(const OpenedModel &model)
 {
+    if (model.planProblem)
+        return *model.planProblem;
     if (model.trainingProblem)
         return *model.trainingProblem;
     return {};

@@ -50,7 +50,8 @@ Result<ModelSource> rememberedModel(const ExecutionPlan &plan)
                 begin = end + 1;
             }
         } else if (name == "loss" || name == "inference" || name == "optimizer" || name == "learning-rate"
-            || name == "weight-decay" || name.starts_with(kStoredOption)) {
+            || name == "weight-decay" || name.starts_with(kStoredOption) || name.starts_with(kOperatorsOption)
+            || name.starts_with(kCapacityOption)) {
             values[name] = value;
         }
     }

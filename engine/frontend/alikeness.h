@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/graph/graph.h"
+#include "engine/graph/operator_definition.h"
 
 #include <cstdint>
 #include <map>
@@ -23,7 +24,7 @@ private:
     std::map<Key, std::int32_t> m_numbers{};
 };
 
-/// What makes two operators alike when seen alone: kind, attributes but for seeds, types.
+/// What makes two operators alike when seen alone: kind, attributes but for seeds, definition, types.
 class Alikeness
 {
 public:
@@ -48,6 +49,8 @@ private:
     std::int32_t attributesNumber(const Attributes &attributes)
     {
         std::vector<std::pair<std::string, Attribute>> key(attributes.all().begin(), attributes.all().end());
+        if (attributes.definition())
+            key.emplace_back("definition", toString(attributes.definition()->name));
         return m_attributes.of(key);
     }
 

@@ -390,6 +390,20 @@ Result<void> AtenContext::finishPermuted(TensorId x, Integers order)
     return bind(0, y);
 }
 
+Result<std::vector<TensorId>> AtenContext::placesIn(TensorId mask)
+{
+    TRY(const TensorId places, onnx("NonZero", {mask}, {}, "places"));
+    const Shape shape = shapeOf(places);
+    std::vector<TensorId> lists;
+    for (std::int64_t r = 0; r < shape[0]; ++r) {
+        const std::string suffix = "index_" + std::to_string(r);
+        TRY(TensorId list, slice(places, 0, r, r + 1, 1, suffix));
+        TRY(list, reshape(list, {shape[1]}, suffix));
+        lists.push_back(list);
+    }
+    return lists;
+}
+
 Result<TensorId> AtenContext::slice(TensorId x, std::int64_t axis, std::int64_t begin, std::int64_t end,
     std::int64_t step, std::string_view suffix)
 {
@@ -447,6 +461,37 @@ Result<TensorId> AtenContext::filled(const TensorType &type, const AtenValue &va
     if (auto data = builder().filled(type, number))
         return builder().addConstant(std::move(data));
     return make(OperatorKind::Fill, {}, attributesFrom({{"value", number.asReal()}}), type, suffix);
+}
+
+Result<void> AtenContext::makeDefined(const std::shared_ptr<const OperatorDefinition> &definition)
+{
+    Attributes attributes;
+    for (const auto &[name, value] : m_arguments) {
+        if (const auto *integer = std::get_if<std::int64_t>(&value))
+            attributes.set(name, *integer);
+        else if (const auto *real = std::get_if<double>(&value))
+            attributes.set(name, *real);
+        else if (const auto *flag = std::get_if<bool>(&value))
+            attributes.set(name, static_cast<std::int64_t>(*flag));
+        else if (const auto *text = std::get_if<std::string>(&value))
+            attributes.set(name, *text);
+        else if (const auto *integers = std::get_if<std::vector<std::int64_t>>(&value))
+            attributes.set(name, *integers);
+        else if (const auto *reals = std::get_if<std::vector<double>>(&value))
+            attributes.set(name, *reals);
+    }
+    const bool byName = std::all_of(definition->inputs.begin(), definition->inputs.end(),
+        [this](const DefinedTensor &input) { return input.optional || given(input.name); });
+    std::vector<TensorId> inputs;
+    if (byName) {
+        for (const DefinedTensor &input : definition->inputs) {
+            TRY(const TensorId id, optionalTensor(input.name));
+            inputs.push_back(id);
+        }
+    } else {
+        inputs = m_node.inputs();
+    }
+    return m_node.makeDefined(definition, std::move(inputs), attributes);
 }
 
 Result<void> AtenContext::keepUnknown(const std::string &reason)

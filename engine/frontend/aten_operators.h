@@ -109,6 +109,9 @@ public:
     /// Broadcasts; -1 keeps an extent.
     Result<TensorId> expand(TensorId x, const Shape &shape, std::string_view suffix = "expand");
     Result<TensorId> concat(std::vector<TensorId> parts, std::int64_t axis, std::string_view suffix);
+    /// The places of what is true in a mask, one list of indices [c] for each of its dimensions; as many as
+    /// there is room for, where its values are not known.
+    Result<std::vector<TensorId>> placesIn(TensorId mask);
     TensorId scalar(DataType type, double value);
     TensorId integerScalar(std::int64_t value);
     TensorId list(std::vector<std::int64_t> values);
@@ -120,6 +123,10 @@ public:
     /// True if something reads result `slot`.
     bool wants(std::size_t slot) const { return m_node.wants(slot); }
     std::size_t resultCount() const { return m_node.node().outputs.size(); }
+    /// Makes the operator that an operator file defines: its inputs are the arguments of their names, or,
+    /// where names differ, the tensors among the arguments in their order; attributes are all other
+    /// arguments.
+    Result<void> makeDefined(const std::shared_ptr<const OperatorDefinition> &definition);
     /// Keeps the call as an operator that can be planned, not run. @return NotSupported, with the reason,
     /// where the file does not say what its results are
     Result<void> keepUnknown(const std::string &reason);

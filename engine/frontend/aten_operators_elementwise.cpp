@@ -228,6 +228,13 @@ Result<void> bitwiseNot(AtenContext &context)
 
 Result<void> atenWhere(AtenContext &context)
 {
+    if (!context.given("self")) { // torch.where(condition): where it is true
+        TRY(const TensorId mask, context.tensor("condition"));
+        TRY(const auto lists, context.placesIn(mask));
+        for (std::size_t slot = 0; slot < lists.size(); ++slot)
+            TRY_VOID(context.bind(slot, lists[slot]));
+        return {};
+    }
     TRY(const DataType type, context.promotedType({"self", "other"}));
     TRY(const TensorId condition, context.tensor("condition"));
     TRY(const TensorId chosen, context.cast(condition, DataType::Bool, "condition"));

@@ -46,8 +46,7 @@ Result<void> atenEmbedding(AtenContext &context)
     return context.finish(OperatorKind::Embedding, {table, indices}, std::move(attributes));
 }
 
-/// What x[i, j, :, k] picks. Truth values as indices pick as many as are true, which is known for constants
-/// alone.
+/// What x[i, j, :, k] picks. Truth values as indices pick where they are true.
 struct Picks {
     std::vector<std::size_t> axes{}; ///< Of x, with an index.
     std::vector<TensorId> indices{}; ///< Int64, of broadcastable shapes.
@@ -57,20 +56,26 @@ Result<Picks> picksOf(AtenContext &context, TensorId x)
 {
     TRY(const auto given, context.tensors("indices"));
     Picks picks;
-    if (given.size() > context.shapeOf(x).size())
-        return context.invalid("it has " + std::to_string(given.size()) + " indices for "
-            + std::to_string(context.rankOf(x)) + " dimensions");
-    for (std::size_t axis = 0; axis < given.size(); ++axis) {
-        if (!given[axis])
+    std::size_t axis = 0;
+    for (const TensorId one : given) {
+        if (one && context.typeOf(one).dataType == DataType::Bool) {
+            TRY(const auto lists, context.placesIn(one));
+            for (const TensorId list : lists) {
+                picks.axes.push_back(axis++);
+                picks.indices.push_back(list);
+            }
             continue;
-        if (context.typeOf(given[axis]).dataType == DataType::Bool)
-            return context.unsupported(
-                "it picks what a mask of truth values says, so that its shape depends on data",
-                "use torch.where or a product with the mask, which keep the shape");
-        TRY(const TensorId index, context.cast(given[axis], DataType::Int64, "index"));
-        picks.axes.push_back(axis);
-        picks.indices.push_back(index);
+        }
+        if (one) {
+            TRY(const TensorId index, context.cast(one, DataType::Int64, "index"));
+            picks.axes.push_back(axis);
+            picks.indices.push_back(index);
+        }
+        ++axis;
     }
+    if (axis > context.shapeOf(x).size())
+        return context.invalid("it has " + std::to_string(axis) + " indices for "
+            + std::to_string(context.rankOf(x)) + " dimensions");
     return picks;
 }
 
@@ -162,6 +167,62 @@ Result<void> indexPut(AtenContext &context)
         "ScatterND", {x, places, values}, {{"reduction", std::string(accumulate ? "add" : "none")}});
 }
 
+/// x with rows of `source` added at the indices along a dimension.
+Result<void> indexAdd(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(TensorId indices, context.tensor("index"));
+    TRY(TensorId source, context.tensor("source"));
+    TRY(const double factor, context.real("alpha", 1));
+    TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
+    const DataType type = context.typeOf(x).dataType;
+    TRY(source, context.cast(source, type));
+    TRY(indices, context.cast(indices, DataType::Int64, "index"));
+    if (factor != 1) {
+        TRY(source,
+            context.make(OperatorKind::Mul, {source, context.scalar(type, factor)}, {}, {}, "scaled"));
+    }
+    TRY(indices, context.reshape(indices, {elementCount(context.shapeOf(indices)), 1}, "places"));
+    // ScatterND writes along the first dimension: that of the indices comes there, and goes back.
+    Integers order{axis};
+    for (std::int64_t d = 0; d < context.rankOf(x); ++d) {
+        if (d != axis)
+            order.push_back(d);
+    }
+    TRY(const TensorId turned, context.permute(x, order, "turned"));
+    TRY(source, context.permute(source, order, "source"));
+    if (axis == 0)
+        return context.finishOnnx(
+            "ScatterND", {turned, indices, source}, {{"reduction", std::string("add")}});
+    TRY(const TensorId added,
+        context.onnx("ScatterND", {turned, indices, source}, {{"reduction", std::string("add")}}, "added"));
+    Integers back(order.size());
+    for (std::size_t d = 0; d < order.size(); ++d)
+        back[axisIndex(order[d])] = static_cast<std::int64_t>(d);
+    return context.finishPermuted(added, std::move(back));
+}
+
+/// The places of what is not zero, [c rank].
+Result<void> atenNonZero(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const TensorId places, context.onnx("NonZero", {x}, {}, "places"));
+    return context.finishPermuted(places, {1, 0});
+}
+
+/// The elements where a mask is true, one after the other.
+Result<void> maskedSelect(AtenContext &context)
+{
+    TRY(TensorId x, context.tensor("self"));
+    TRY(TensorId mask, context.tensor("mask"));
+    const Shape shape = context.broadcastShape({x, mask});
+    TRY(x, context.expand(x, shape, "self"));
+    TRY(mask, context.expand(mask, shape, "mask"));
+    TRY(const TensorId places, context.onnx("NonZero", {mask}, {}, "places"));
+    TRY(const TensorId rows, context.permute(places, {1, 0}, "rows"));
+    return context.finishOnnx("GatherND", {x, rows});
+}
+
 Result<void> scatterBy(AtenContext &context, const std::string &reduction)
 {
     TRY(const TensorId x, context.tensor("self"));
@@ -218,13 +279,83 @@ Result<void> atenOneHot(AtenContext &context)
         TensorType{DataType::Int64, std::move(shape)});
 }
 
-template<bool mode> Result<void> shuffled(AtenContext &context)
+Result<void> pixelShuffle(AtenContext &context)
 {
     TRY(const TensorId x, context.tensor("self"));
-    TRY(const std::int64_t factor, context.integer(mode ? "upscale_factor" : "downscale_factor"));
-    if (!mode)
-        return context.keepUnknown("pixel_unshuffle is not computed");
+    TRY(const std::int64_t factor, context.integer("upscale_factor"));
     return context.finishOnnx("DepthToSpace", {x}, {{"blocksize", factor}, {"mode", std::string("CRD")}});
+}
+
+/// [.. c h*r w*r] -> [.. c*r*r h w]
+Result<void> pixelUnshuffle(AtenContext &context)
+{
+    TRY(TensorId x, context.tensor("self"));
+    TRY(const std::int64_t r, context.integer("downscale_factor"));
+    Shape shape = context.shapeOf(x);
+    if (shape.size() < 3 || r < 1 || shape.back() % r != 0 || shape[shape.size() - 2] % r != 0)
+        return context.invalid("blocks of " + std::to_string(r) + " do not divide " + toString(shape));
+    const auto first = static_cast<std::int64_t>(shape.size()) - 3;
+    const std::int64_t channels = shape[axisIndex(first)];
+    const std::int64_t height = shape[axisIndex(first + 1)] / r;
+    const std::int64_t width = shape[axisIndex(first + 2)] / r;
+    shape.resize(axisIndex(first));
+    Shape blocks = shape;
+    blocks.insert(blocks.end(), {channels, height, r, width, r});
+    TRY(x, context.reshape(x, std::move(blocks), "blocks"));
+    std::vector<std::int64_t> order(axisIndex(first));
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    order.insert(order.end(), {first, first + 2, first + 4, first + 1, first + 3});
+    TRY(x, context.permute(x, std::move(order), "order"));
+    shape.insert(shape.end(), {channels * r * r, height, width});
+    TRY(const TensorId y, context.reshape(x, std::move(shape), ""));
+    return context.bind(0, y);
+}
+
+/// What a kernel sees at each of its places, as columns: [n c h w] -> [n c*kh*kw places]. One strided slice
+/// for each element of the kernel.
+Result<void> atenIm2col(AtenContext &context)
+{
+    constexpr std::int64_t kMostSlices = 1024;
+    TRY(TensorId x, context.tensor("self"));
+    TRY(const auto kernel, context.perDimension("kernel_size", 2, 1));
+    TRY(const auto dilation, context.perDimension("dilation", 2, 1));
+    TRY(const auto padding, context.perDimension("padding", 2, 0));
+    TRY(const auto stride, context.perDimension("stride", 2, 1));
+    if (context.rankOf(x) != 4 || kernel[0] < 1 || kernel[1] < 1 || kernel[0] > kMostSlices / kernel[1])
+        return context.keepUnknown("im2col of this shape is not computed");
+    Shape shape = context.shapeOf(x);
+    if (padding[0] != 0 || padding[1] != 0) {
+        TRY(x,
+            context.onnx("Pad",
+                {x, context.list({0, 0, padding[0], padding[1], 0, 0, padding[0], padding[1]}),
+                    context.scalar(context.typeOf(x).dataType, 0)},
+                {}, "pad"));
+    }
+    std::int64_t places[2];
+    for (std::size_t d = 0; d < 2; ++d) {
+        const std::int64_t room = shape[2 + d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
+        if (room < 0 || stride[d] < 1 || dilation[d] < 1)
+            return context.invalid("its kernel is larger than its image");
+        places[d] = room / stride[d] + 1;
+    }
+    std::vector<TensorId> columns;
+    for (std::int64_t i = 0; i < kernel[0]; ++i) {
+        const std::int64_t row = i * dilation[0];
+        TRY(const TensorId rows,
+            context.slice(x, 2, row, row + stride[0] * (places[0] - 1) + 1, stride[0], "rows"));
+        for (std::int64_t j = 0; j < kernel[1]; ++j) {
+            const std::int64_t column = j * dilation[1];
+            TRY(const TensorId part,
+                context.slice(rows, 3, column, column + stride[1] * (places[1] - 1) + 1, stride[1], "part"));
+            TRY(const TensorId own,
+                context.reshape(part, {shape[0], shape[1], 1, places[0] * places[1]}, "column"));
+            columns.push_back(own);
+        }
+    }
+    TRY(x, context.concat(std::move(columns), 2, "columns"));
+    TRY(const TensorId y,
+        context.reshape(x, {shape[0], shape[1] * kernel[0] * kernel[1], places[0] * places[1]}, ""));
+    return context.bind(0, y);
 }
 
 } // namespace
@@ -234,9 +365,10 @@ AtenHandler findAtenIndex(std::string_view name)
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"gather", atenGather},
         {"index_select", indexSelect}, {"embedding", atenEmbedding}, {"index", atenIndex},
         {"_unsafe_index", atenIndex}, {"index_put", indexPut}, {"_unsafe_index_put", indexPut},
+        {"index_add", indexAdd}, {"nonzero", atenNonZero}, {"masked_select", maskedSelect},
         {"scatter", atenScatter}, {"scatter_add", scatterAdd}, {"tril", triangle<false>},
-        {"triu", triangle<true>}, {"one_hot", atenOneHot}, {"pixel_shuffle", shuffled<true>},
-        {"pixel_unshuffle", shuffled<false>}};
+        {"triu", triangle<true>}, {"one_hot", atenOneHot}, {"pixel_shuffle", pixelShuffle},
+        {"pixel_unshuffle", pixelUnshuffle}, {"im2col", atenIm2col}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -274,14 +274,79 @@ template<std::size_t count, bool isMax> Result<void> atenAdaptivePool(AtenContex
     return adaptivePool(context, count, isMax);
 }
 
+/// What is in order where `ends` are the sums of how often each of its values occurs: the result of a sort;
+/// invalid if that is not known.
+TensorId sortedOf(AtenContext &context, TensorId ends)
+{
+    const Graph &graph = context.builder().graph();
+    const auto before = [&](TensorId id, OperatorKind kind) -> TensorId {
+        const OperatorId maker = context.builder().producerOf(id);
+        return maker && graph.at(maker).kind == kind ? graph.at(maker).inputs[0] : TensorId{};
+    };
+    const auto withoutCasts = [&](TensorId id) {
+        for (TensorId from = before(id, OperatorKind::Cast); from; from = before(from, OperatorKind::Cast))
+            id = from;
+        return id;
+    };
+    const TensorId counts = before(withoutCasts(ends), OperatorKind::CumSum);
+    const TensorId counted = counts ? context.builder().countedBy(withoutCasts(counts)) : TensorId{};
+    const TensorId list = counted ? withoutCasts(counted) : TensorId{};
+    const OperatorId maker = list ? context.builder().producerOf(list) : OperatorId{};
+    const bool ascends = maker && graph.at(maker).kind == OperatorKind::TopK
+        && graph.at(maker).outputs[0] == list && graph.at(maker).attributes.integer("largest", 1) == 0
+        && graph.at(maker).attributes.integer("k") == elementCount(context.shapeOf(list));
+    return ascends && context.rankOf(list) == 1 ? list : TensorId{};
+}
+
+/// Products of runs of rows with a matrix each: rows up to `offs[0]` with the first, and so on. As picks of a
+/// matrix for each row, which become products by matrix again (route_experts.h).
+Result<void> groupedProduct(AtenContext &context)
+{
+    const bool own = context.given("self"); // aten's; else that of transformers
+    TRY(const TensorId x, context.tensor(own ? "self" : "input"));
+    TRY(const TensorId weights, context.tensor(own ? "mat2" : "weight"));
+    TRY(const TensorId ends, context.optionalTensor("offs"));
+    if (!ends || context.given("bias") || context.rankOf(x) != 2 || context.rankOf(weights) != 3)
+        return context.keepUnknown(
+            "grouped products are computed of rows with a matrix for each group alone");
+    const std::int64_t rows = context.shapeOf(x)[0];
+    const Shape matrices = context.shapeOf(weights);
+    TensorId group = sortedOf(context, ends);
+    if (!group || context.shapeOf(group) != Shape{rows}) { // as many as end before the row
+        TRY(const TensorId last, context.cast(ends, DataType::Int64, "ends"));
+        TRY(const TensorId list, context.reshape(last, {1, matrices[0]}, "ends"));
+        std::vector<std::int64_t> numbers;
+        for (std::int64_t i = 0; i < rows; ++i)
+            numbers.push_back(i);
+        TRY(const TensorId row, context.reshape(context.list(std::move(numbers)), {rows, 1}, "row"));
+        TRY(const TensorId behind, context.make(OperatorKind::GreaterOrEqual, {row, list}, {}, {}, "behind"));
+        TRY(const TensorId ones, context.cast(behind, DataType::Int64, "ones"));
+        TRY(const TensorId count,
+            context.make(OperatorKind::ReduceSum, {ones},
+                attributesFrom({{"axes", std::vector<std::int64_t>{1}}, {"keepdims", std::int64_t{0}}}), {},
+                "count"));
+        TRY(group,
+            context.make(
+                OperatorKind::Min, {count, context.integerScalar(matrices[0] - 1)}, {}, {}, "group"));
+    }
+    TRY(const TensorId picked,
+        context.make(OperatorKind::Gather, {weights, group}, attributesFrom({{"axis", std::int64_t{0}}}), {},
+            "picked"));
+    TRY(const TensorId vectors, context.reshape(x, {rows, 1, matrices[1]}, "vectors"));
+    TRY(const TensorId made, context.make(OperatorKind::MatMul, {vectors, picked}, {}, {}, "products"));
+    TRY(const TensorId y, context.reshape(made, {rows, matrices[2]}, "rows"));
+    return context.bind(0, y);
+}
+
 } // namespace
 
 AtenHandler findAtenNetwork(std::string_view name)
 {
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"mm", matrixProduct},
-        {"bmm", matrixProduct}, {"matmul", matrixProduct}, {"mv", matrixProduct}, {"dot", matrixProduct},
-        {"linear", atenLinear}, {"addmm", atenAddmm}, {"baddbmm", atenBaddbmm}, {"addmv", atenAddmv},
-        {"outer", outerProduct}, {"einsum", atenEinsum}, {"scaled_dot_product_attention", atenAttention},
+        {"_grouped_mm", groupedProduct}, {"bmm", matrixProduct}, {"matmul", matrixProduct},
+        {"mv", matrixProduct}, {"dot", matrixProduct}, {"linear", atenLinear}, {"addmm", atenAddmm},
+        {"baddbmm", atenBaddbmm}, {"addmv", atenAddmv}, {"outer", outerProduct}, {"einsum", atenEinsum},
+        {"scaled_dot_product_attention", atenAttention},
         {"_scaled_dot_product_flash_attention_for_cpu", atenAttention},
         {"_scaled_dot_product_flash_attention", atenAttention},
         {"_scaled_dot_product_efficient_attention", atenAttention},

@@ -230,6 +230,46 @@ Result<void> atenTopK(AtenContext &context)
         return context.invalid("it takes the first " + std::to_string(k));
     return ordered(context, k, largest, false);
 }
+/// How many elements lie in each of equal ranges; those outside of all are left out.
+Result<void> histogram(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const std::int64_t bins, context.integer("bins", 100));
+    TRY(const double low, context.real("min", 0));
+    TRY(const double high, context.real("max", 0));
+    const DataType type = context.typeOf(x).dataType;
+    if (!(low < high) || bins < 1)
+        return context.keepUnknown("ranges that are found from data are not computed");
+    const DataType real = isFloating(type) ? type : DataType::Float32;
+    TRY(TensorId list, context.reshape(x, {elementCount(context.shapeOf(x))}, "list"));
+    TRY(list, context.cast(list, real, "numbers"));
+    const auto with = [&](OperatorKind kind, TensorId a, double b, const char *suffix) {
+        return context.make(kind, {a, context.scalar(real, b)}, {}, {}, suffix);
+    };
+    TRY(const TensorId above, with(OperatorKind::Sub, list, low, "above"));
+    TRY(const TensorId share, with(OperatorKind::Div, above, high - low, "share"));
+    TRY(const TensorId scaled, with(OperatorKind::Mul, share, static_cast<double>(bins), "scaled"));
+    TRY(const TensorId range, context.make(OperatorKind::Floor, {scaled}, {}, {}, "range"));
+    TRY(const TensorId last, with(OperatorKind::Min, range, static_cast<double>(bins - 1), "last"));
+    TRY(const TensorId enough, with(OperatorKind::GreaterOrEqual, list, low, "enough"));
+    TRY(const TensorId little, with(OperatorKind::LessOrEqual, list, high, "little"));
+    TRY(const TensorId inside, context.make(OperatorKind::And, {enough, little}, {}, {}, "inside"));
+    TRY(const TensorId kept,
+        context.make(OperatorKind::Where, {inside, last, context.scalar(real, static_cast<double>(bins))}, {},
+            {}, "kept"));
+    TRY(const TensorId index, context.cast(kept, DataType::Int64, "index"));
+    TRY(const TensorId ones,
+        context.make(OperatorKind::OneHot, {index},
+            attributesFrom({{"axis", std::int64_t{1}}, {"depth", bins}, {"on", 1.0}, {"off", 0.0}}),
+            TensorType{type, {elementCount(context.shapeOf(x)), bins}}, "ones"));
+    TRY(const TensorId counts,
+        context.make(OperatorKind::ReduceSum, {ones},
+            attributesFrom({{"axes", std::vector<std::int64_t>{0}}, {"keepdims", std::int64_t{0}}})));
+    if (low == 0 && high == static_cast<double>(bins - 1))
+        context.builder().setCounted(counts, x); // of integers: each has a range of its own
+    return context.bind(0, counts);
+}
+
 Result<void> atenSort(AtenContext &context)
 {
     TRY(const bool descending, context.flag("descending", false));
@@ -254,7 +294,7 @@ AtenHandler findAtenReduction(std::string_view name)
         {"std", atenVariance<true, false>}, {"var_mean", atenVariance<false, true>},
         {"std_mean", atenVariance<true, true>}, {"norm", atenNorm}, {"linalg_vector_norm", atenNorm},
         {"logsumexp", atenReduction<ReduceLogSumExp>}, {"cumsum", atenCumSum}, {"topk", atenTopK},
-        {"sort", atenSort}, {"argsort", atenArgSort}};
+        {"histc", histogram}, {"sort", atenSort}, {"argsort", atenArgSort}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -1,5 +1,7 @@
 #include "engine/frontend/attention_masks.h"
 
+#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/onnx_fold.h"
 #include "engine/frontend/onnx_values.h"
 
 #include <algorithm>
@@ -10,14 +12,65 @@ namespace {
 
 /// Masks with more elements stay inputs.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
+/// What is computed here has no more.
+constexpr std::int64_t kMostComputed = std::int64_t{1} << 22;
+/// A stored tensor that is read for it has no more.
+constexpr std::int64_t kMostReadBytes = std::int64_t{1} << 26;
+/// From there to the mask no more operators are looked at.
+constexpr int kMostSteps = 64;
+
+/// The range that `sees` holds in; nothing if it is not one run of keys, or some value says neither.
+/// @param sees  of a key: whether it is seen; may say nothing
+template<typename Sees> std::optional<Range> runOf(std::int64_t keys, Sees sees)
+{
+    Range seen;
+    int changes = 0;
+    bool before = false;
+    for (std::int64_t j = 0; j < keys; ++j) {
+        const std::optional<bool> now = sees(j);
+        if (!now)
+            return std::nullopt;
+        if (*now == before)
+            continue;
+        (*now ? seen.begin : seen.end) = j;
+        before = *now;
+        if (++changes > 2)
+            return std::nullopt;
+    }
+    if (before)
+        seen.end = keys;
+    return seen.size() <= 0 ? std::nullopt : std::optional(seen);
+}
+
+/// What a mask says in which `seenBy(matrix, query)` is what a query sees.
+template<typename SeenBy>
+std::optional<KnownMask> maskOf(std::int64_t matrices, std::int64_t queries, std::int64_t keys, SeenBy seenBy)
+{
+    const std::optional<Range> first = seenBy(0, 0);
+    const std::optional<Range> last = seenBy(0, queries - 1);
+    if (!first || !last)
+        return std::nullopt;
+    KnownMask found;
+    found.seesAll = first->size() == keys && last->size() == keys;
+    if (!found.seesAll) {
+        found.reach.causal = true;
+        found.reach.offset = first->end - 1;
+        found.reach.window = last->begin > 0 ? last->size() : 0;
+    }
+    for (std::int64_t m = 0; m < matrices; ++m)
+        for (std::int64_t i = 0; i < queries; ++i)
+            if (seenBy(m, i) != found.reach.keysOf(i, keys))
+                return std::nullopt;
+    return found;
+}
 
 /// A mask as the range of keys that each query sees.
 class KnownValues
 {
 public:
-    KnownValues(const Tensor &mask, std::int64_t queries, std::int64_t keys, bool isHidden)
+    KnownValues(const TensorData &mask, std::int64_t queries, std::int64_t keys, bool isHidden)
         : m_type(mask.type.dataType)
-        , m_bytes(mask.data->bytes.data())
+        , m_bytes(mask.bytes.data())
         , m_isHidden(isHidden)
     {
         const Shape &shape = mask.type.shape;
@@ -32,25 +85,10 @@ public:
 
     std::int64_t matrices() const { return m_matrices; }
 
-    /// Nothing if what is seen is not one run of keys, or a value is neither seen nor hidden.
     std::optional<Range> seenBy(std::int64_t matrix, std::int64_t query) const
     {
-        Range seen;
-        int changes = 0;
-        bool before = false;
-        for (std::int64_t j = 0; j < m_keys; ++j) {
-            const auto sees = seesAt(matrix * m_matrix + query * m_row + j * m_column);
-            if (!sees)
-                return std::nullopt;
-            if (*sees == before)
-                continue;
-            (*sees ? seen.begin : seen.end) = j;
-            before = *sees;
-            ++changes;
-        }
-        if (before)
-            seen.end = m_keys;
-        return changes > 2 || seen.size() <= 0 ? std::nullopt : std::optional(seen);
+        const std::int64_t row = matrix * m_matrix + query * m_row;
+        return runOf(m_keys, [&](std::int64_t key) { return seesAt(row + key * m_column); });
     }
 
 private:
@@ -75,96 +113,164 @@ private:
 };
 
 std::optional<KnownMask> maskOfValues(
-    const Tensor &mask, std::int64_t queries, std::int64_t keys, bool isHidden)
+    const TensorData &mask, std::int64_t queries, std::int64_t keys, bool isHidden)
 {
-    if (!mask.data || elementCount(mask.type.shape) == 0 || elementCount(mask.type.shape) > kMostElements
+    if (elementCount(mask.type.shape) == 0 || elementCount(mask.type.shape) > kMostElements
         || (!isFloating(mask.type.dataType) && mask.type.dataType != DataType::Bool))
         return std::nullopt;
     const KnownValues values(mask, queries, keys, isHidden);
-    const auto first = values.seenBy(0, 0);
-    const auto last = values.seenBy(0, queries - 1);
-    if (!first || !last)
-        return std::nullopt;
-    KnownMask found;
-    found.seesAll = first->size() == keys && last->size() == keys;
-    if (!found.seesAll) {
-        found.reach.causal = true;
-        found.reach.offset = first->end - 1;
-        found.reach.window = last->begin > 0 ? last->size() : 0;
-    }
-    for (std::int64_t m = 0; m < values.matrices(); ++m) {
-        for (std::int64_t i = 0; i < queries; ++i) {
-            if (values.seenBy(m, i) != found.reach.keysOf(i, keys))
-                return std::nullopt;
-        }
-    }
-    return found;
+    return maskOf(values.matrices(), queries, keys,
+        [&](std::int64_t matrix, std::int64_t query) { return values.seenBy(matrix, query); });
 }
 
-/// Values that go up by one along one dimension: Range, moved and reshaped.
-struct Steps {
-    std::int64_t start = 0;
-    std::int64_t count = 0;
-    bool alongKeys = false; ///< The last dimension, rather than the one before.
-};
-
-std::optional<Steps> stepsOf(const FuseEditor &editor, TensorId id)
+bool compares(OperatorKind kind, std::int64_t a, std::int64_t b)
 {
-    const Shape shape = editor.shape(id);
-    const Operator *made = editor.maker(id);
-    while (made != nullptr
-        && (made->kind == OperatorKind::Reshape || made->kind == OperatorKind::Cast
-            || made->kind == OperatorKind::Identity))
-        made = editor.maker(made->inputs[0]);
-    if (made == nullptr || made->kind != OperatorKind::Range || shape.size() < 2
-        || made->attributes.integer("delta", 0) != 1)
-        return std::nullopt;
-    Steps steps{made->attributes.integer("start"), elementCount(shape)};
-    if (shape.back() == steps.count)
-        steps.alongKeys = true;
-    else if (shape[shape.size() - 2] != steps.count)
-        return std::nullopt;
-    return steps;
+    switch (kind) {
+    case OperatorKind::Greater:
+        return a > b;
+    case OperatorKind::GreaterOrEqual:
+        return a >= b;
+    case OperatorKind::Less:
+        return a < b;
+    case OperatorKind::LessOrEqual:
+        return a <= b;
+    default:
+        return a == b;
+    }
 }
 
-/// keys <= queries, written in any of four ways.
-std::optional<KnownMask> maskOfComparison(
-    const FuseEditor &editor, TensorId mask, std::int64_t queries, std::int64_t keys, bool isHidden)
+/// Also of what lies beside the model; null where it is not there, or too much.
+std::shared_ptr<const TensorData> storedValues(const Tensor &tensor)
 {
-    using enum OperatorKind;
-    const Operator *made = editor.maker(mask);
-    if (made == nullptr || made->kind < Greater || made->kind > LessOrEqual)
-        return std::nullopt;
-    const auto left = stepsOf(editor, made->inputs[0]);
-    const auto right = stepsOf(editor, made->inputs[1]);
-    if (!left || !right || left->alongKeys == right->alongKeys)
-        return std::nullopt;
-    const Steps &ofKeys = left->alongKeys ? *left : *right;
-    const Steps &ofQueries = left->alongKeys ? *right : *left;
-    if (ofKeys.count != keys || ofQueries.count != queries)
-        return std::nullopt;
-    // As (key COMPARED query): which of <, <= is seen, or hidden.
-    const bool less = (made->kind == Less || made->kind == LessOrEqual) == left->alongKeys;
-    const bool orEqual = made->kind == GreaterOrEqual || made->kind == LessOrEqual;
-    if (less == isHidden)
-        return std::nullopt; // what lies ahead is seen
-    const bool seesEqual = orEqual != isHidden;
-    KnownMask found;
-    found.reach.causal = true;
-    found.reach.offset = ofQueries.start - ofKeys.start - (seesEqual ? 0 : 1);
-    return found.reach.offset < 0 ? std::nullopt : std::optional(found);
+    if (tensor.data || !tensor.external || !tensor.external->present
+        || tensor.external->length > kMostReadBytes)
+        return tensor.data;
+    auto loaded = loadTensorData(tensor);
+    return loaded ? std::make_shared<const TensorData>(*std::move(loaded)) : nullptr;
+}
+
+bool isComparison(OperatorKind kind)
+{
+    return (kind >= OperatorKind::Greater && kind <= OperatorKind::LessOrEqual)
+        || kind == OperatorKind::Equal;
+}
+
+/// Leaves one of `matrices` equal stretches.
+std::int64_t withoutCopies(std::vector<std::int64_t> &values, std::int64_t count)
+{
+    const auto matrices = static_cast<std::int64_t>(values.size()) / count;
+    for (std::int64_t m = 1; m < matrices; ++m)
+        if (!std::equal(values.begin(), values.begin() + count, values.begin() + m * count))
+            return matrices;
+    values.resize(static_cast<std::size_t>(count));
+    return 1;
 }
 
 } // namespace
 
-std::optional<KnownMask> knownMask(
-    const FuseEditor &editor, TensorId mask, std::int64_t queries, std::int64_t keys, bool isHidden)
+std::int64_t KnownMasks::Numbers::at(std::int64_t leading, std::int64_t index) const
+{
+    const std::int64_t begin = static_cast<std::int64_t>(values.size()) == count ? 0 : leading * count;
+    return values[static_cast<std::size_t>(begin + index)];
+}
+
+/// The values of what is computed from constants alone; null for all else.
+KnownMasks::Values KnownMasks::values(TensorId id)
+{
+    if (m_editor.isParameter(id))
+        return m_editor.tensor(id).role == TensorRole::Buffer ? storedValues(m_editor.tensor(id)) : nullptr;
+    const auto [known, isNew] = m_values.try_emplace(id, nullptr);
+    const Operator *made = isNew && m_values.size() < kMostSteps ? m_editor.maker(id) : nullptr;
+    if (made == nullptr || made->outputs.size() != 1 || elementCount(m_editor.shape(id)) > kMostComputed)
+        return known->second;
+    std::vector<Values> inputs;
+    for (const TensorId input : made->inputs) {
+        inputs.push_back(input ? values(input) : nullptr);
+        if (input && !inputs.back())
+            return nullptr;
+    }
+    if (auto folded = foldOperator(made->kind, made->attributes, inputs, {m_editor.tensor(id).type}))
+        m_values[id] = std::make_shared<const TensorData>(std::move(folded->front()));
+    return m_values[id];
+}
+
+std::optional<KnownMasks::Numbers> KnownMasks::numbers(TensorId id)
+{
+    const Shape shape = m_editor.shape(id);
+    const DataType type = m_editor.tensor(id).type.dataType;
+    const Values data = isFloating(type) || type == DataType::Bool ? nullptr : values(id);
+    const std::size_t rank = shape.size();
+    if (!data || rank < 2 || elementCount(shape) == 0 || (shape[rank - 1] > 1 && shape[rank - 2] > 1))
+        return std::nullopt;
+    Numbers numbers;
+    numbers.ofKeys = shape[rank - 1] > 1;
+    numbers.count = std::max(shape[rank - 1], shape[rank - 2]);
+    for (std::int64_t i = 0; i < elementCount(shape); ++i)
+        numbers.values.push_back(
+            readNumber(type, data->bytes.data(), static_cast<std::size_t>(i)).asInteger());
+    withoutCopies(numbers.values, numbers.count);
+    return numbers;
+}
+
+/// Numbers of keys beside numbers of queries, in either order: "key <= query", or "same document".
+std::optional<KnownMask> KnownMasks::compared(
+    const Operator &comparison, std::int64_t queries, std::int64_t keys, bool isHidden)
+{
+    const auto left = numbers(comparison.inputs[0]);
+    const auto right = numbers(comparison.inputs[1]);
+    if (!left || !right)
+        return std::nullopt;
+    const bool leftIsOfKeys =
+        left->ofKeys || (!right->ofKeys && left->count == keys && right->count == queries);
+    const Numbers &ofKeys = leftIsOfKeys ? *left : *right;
+    const Numbers &ofQueries = leftIsOfKeys ? *right : *left;
+    if (ofKeys.count != keys || ofQueries.count != queries || (ofQueries.ofKeys && queries > 1)
+        || (!ofKeys.ofKeys && keys > 1))
+        return std::nullopt;
+    const auto matricesOf = [](const Numbers &numbers) {
+        return static_cast<std::int64_t>(numbers.values.size()) / numbers.count;
+    };
+    const std::int64_t matrices = std::max(matricesOf(ofKeys), matricesOf(ofQueries));
+    for (const Numbers *each : {&ofKeys, &ofQueries})
+        if (matricesOf(*each) != 1 && matricesOf(*each) != matrices)
+            return std::nullopt;
+    if (matrices * queries * keys > kMostElements)
+        return std::nullopt;
+    return maskOf(matrices, queries, keys, [&](std::int64_t matrix, std::int64_t query) {
+        const std::int64_t asking = ofQueries.at(matrix, query);
+        return runOf(keys, [&](std::int64_t key) -> std::optional<bool> {
+            const std::int64_t asked = ofKeys.at(matrix, key);
+            return compares(comparison.kind, leftIsOfKeys ? asked : asking, leftIsOfKeys ? asking : asked)
+                != isHidden;
+        });
+    });
+}
+
+std::optional<KnownMask> KnownMasks::read(
+    TensorId mask, std::int64_t queries, std::int64_t keys, bool isHidden)
+{
+    if (m_editor.isParameter(mask)) {
+        const Values stored = storedValues(m_editor.tensor(mask));
+        return stored ? maskOfValues(*stored, queries, keys, isHidden) : std::nullopt;
+    }
+    m_values.clear(); // steps are counted from each mask
+    const Operator *made = m_editor.maker(mask);
+    if (made != nullptr && isComparison(made->kind))
+        if (const auto known = compared(*made, queries, keys, isHidden))
+            return known;
+    const DataType type = m_editor.tensor(mask).type.dataType;
+    const Values computed = isFloating(type) || type == DataType::Bool ? values(mask) : nullptr;
+    return computed ? maskOfValues(*computed, queries, keys, isHidden) : std::nullopt;
+}
+
+std::optional<KnownMask> KnownMasks::of(TensorId mask, std::int64_t queries, std::int64_t keys, bool isHidden)
 {
     if (queries < 1 || keys < 1)
         return std::nullopt;
-    if (editor.isParameter(mask))
-        return maskOfValues(editor.tensor(mask), queries, keys, isHidden);
-    return maskOfComparison(editor, mask, queries, keys, isHidden);
+    const auto [known, isNew] = m_masks.try_emplace({mask, queries, keys, isHidden});
+    if (isNew)
+        known->second = read(mask, queries, keys, isHidden);
+    return known->second;
 }
 
 } // namespace planloom

@@ -1,6 +1,7 @@
 #include "engine/frontend/autodiff.h"
 
 #include "engine/base/ids.h"
+#include "engine/base/words.h"
 #include "engine/frontend/unique_names.h"
 #include "engine/graph/catalogue.h"
 
@@ -289,7 +290,22 @@ private:
     UniqueNames m_operatorNames;
 };
 
+std::vector<OperatorId> obstaclesOf(const Graph &graph, const Reach &reach)
+{
+    std::vector<OperatorId> obstacles;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        if (isOnPath(reach, graph.operators[i]) && !reach.rules[i].differentiable)
+            obstacles.push_back(OperatorId{static_cast<std::int32_t>(i)});
+    }
+    return obstacles;
+}
+
 } // namespace
+
+std::vector<OperatorId> withoutDerivative(const Graph &graph)
+{
+    return graph.loss ? obstaclesOf(graph, reachOf(graph)) : std::vector<OperatorId>{};
+}
 
 Result<void> appendBackward(Graph &graph)
 {
@@ -311,17 +327,20 @@ Result<void> appendBackward(Graph &graph)
             "Choose another output with --loss, or plan the model for inference.",
             "tensor:" + graph.at(graph.loss).name};
     }
-    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-        const Operator &op = graph.operators[i];
-        if (isOnPath(reach, op) && !reach.rules[i].differentiable) {
-            const std::string kind = op.kind == OperatorKind::Unknown
-                ? op.attributes.text("onnx_type", "Unknown")
-                : nameOf(op.kind);
-            return Error{ErrorCode::NotSupported,
-                "The loss depends on weights through " + op.name + ", and " + kind
-                    + " has no derivative here.",
-                "Plan the model for inference, or export it without this operator.", "operator:" + op.name};
-        }
+    if (const auto obstacles = obstaclesOf(graph, reach); !obstacles.empty()) {
+        const Operator &op = graph.at(obstacles.front());
+        const std::size_t others = obstacles.size() - 1;
+        return Error{ErrorCode::NotSupported,
+            "The loss depends on weights through " + op.name + ", and " + typeNameOf(op)
+                + " has no derivative here"
+                + (others == 0 ? std::string(".")
+                               : ", as " + counted(static_cast<std::int64_t>(others), "other operator")
+                            + (others == 1 ? " has none." : " have none.")),
+            isNamedByFile(op)
+                ? "Give it one in an operator file (a line 'derivative', or a body), or plan the model for "
+                  "inference."
+                : "Plan the model for inference, or export it without this operator.",
+            "operator:" + op.name};
     }
     Differentiator(graph, reach).run();
     return {};

@@ -3,6 +3,8 @@
 #include "engine/base/result.h"
 #include "engine/graph/graph.h"
 
+#include <vector>
+
 namespace planloom {
 
 /// Appends to a forward graph the backward operators that make the gradient of its loss with respect to
@@ -24,5 +26,9 @@ namespace planloom {
 ///   it); InvalidInput if the loss depends on no weight or the graph already has backward operators
 /// O(operators + tensors).
 Result<void> appendBackward(Graph &graph);
+
+/// The operators on the way from weights to the loss that have no derivative, for all of which a training
+/// step cannot be made; none for a model without a loss. O(operators).
+std::vector<OperatorId> withoutDerivative(const Graph &graph);
 
 } // namespace planloom

@@ -6,11 +6,57 @@
 #include "engine/frontend/fuse.h"
 #include "engine/frontend/import_notes.h"
 #include "engine/frontend/part_projections.h"
+#include "engine/frontend/route_experts.h"
 #include "engine/frontend/scopes.h"
+#include "engine/frontend/unsort_rows.h"
 
+#include <set>
+#include <string>
 #include <utility>
 
 namespace planloom {
+
+namespace {
+
+/// @return NotFound if a person gave room to an operator that takes none
+Result<void> checkCapacities(const Graph &graph, const ImportOptions &options)
+{
+    std::set<std::string> takers;
+    for (const Operator &op : graph.operators) {
+        if (op.kind == OperatorKind::NonZero)
+            takers.insert(op.name);
+    }
+    for (const auto &[name, capacity] : options.capacities) {
+        if (name == "*" || takers.count(name) != 0)
+            continue;
+        std::string names;
+        for (const std::string &taker : takers)
+            names += (names.empty() ? "'" : ", '") + taker + "'";
+        return Error{ErrorCode::NotFound, "no operator '" + name + "' needs room for what data choose",
+            names.empty() ? "in this model all sizes are known" : "those that do are " + names, "--capacity"};
+    }
+    return {};
+}
+
+/// Leaves the obstacles that are in the way of something, under the names that their operators have now.
+void settleObstacles(Graph &graph)
+{
+    std::vector<Obstacle> kept;
+    for (Obstacle &each : graph.obstacles) {
+        if (each.op.empty()) // an input
+            kept.push_back(each);
+    }
+    for (const Operator &op : graph.operators) {
+        const auto index = static_cast<std::size_t>(op.attributes.integer("obstacle", -1));
+        if (index >= graph.obstacles.size())
+            continue;
+        kept.push_back(graph.obstacles[index]);
+        kept.back().op = op.name;
+    }
+    graph.obstacles = std::move(kept);
+}
+
+} // namespace
 
 Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool mayMerge)
 {
@@ -18,6 +64,10 @@ Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool may
     if (graph.operators.empty())
         return Error{
             ErrorCode::InvalidInput, "the model computes nothing", "export the model anew", graph.name};
+    unsortRows(graph);
+    removeDeadCode(graph);
+    routeExperts(graph, options);
+    TRY_VOID(checkCapacities(graph, options));
     collapseBatch(graph);
     noteTraining(graph, mayMerge);
     if (options.fuse) {
@@ -29,6 +79,7 @@ Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool may
     separateClassStatistics(graph);
     buildScopes(graph);
     annotateOperators(graph);
+    settleObstacles(graph);
     TRY_VOID(validate(graph));
     return graph;
 }

@@ -270,16 +270,78 @@ void separateSums(const FuseEditor &editor, std::vector<MaskTerm> &terms)
     }
 }
 
-/// Of the masks, those that an Attention's attributes can say become them.
-void readMasks(FuseEditor &editor, std::vector<MaskTerm> &terms, Attributes &attributes)
+/// What the attributes of an Attention can say of a mask of scores; nothing if they cannot.
+std::optional<KnownMask> knownMask(const FuseEditor &editor, KnownMasks &masks, const MaskTerm &term)
 {
+    const Shape &scores = term.scores;
+    const bool hides = !term.boolean || term.hiddenScore <= kHidingScore;
+    if (!hides || editor.shape(term.mask).size() > scores.size())
+        return std::nullopt;
+    return masks.of(term.mask, scores[scores.size() - 2], scores[scores.size() - 1], term.isHidden);
+}
+
+/// A mask that is added to scores as the condition that it was made from: 0 where a key is seen, as good as
+/// minus infinity where not. `term` itself where it is no such one.
+MaskTerm asCondition(const FuseEditor &editor, const MaskTerm &term)
+{
+    constexpr double kSwallowsScores = -1e30; // in float32 nothing is left of a score that is added to it
+    const Operator *where = term.boolean ? nullptr : editor.madeBy(term.mask, OperatorKind::Where);
+    if (where == nullptr)
+        return term;
+    const auto whereTrue = editor.constant(where->inputs[1]);
+    const auto whereFalse = editor.constant(where->inputs[2]);
+    if (!whereTrue || !whereFalse || std::max(*whereTrue, *whereFalse) != 0
+        || std::min(*whereTrue, *whereFalse) > kSwallowsScores)
+        return term;
+    return {where->inputs[0], term.scores, true, *whereTrue != 0, std::min(*whereTrue, *whereFalse)};
+}
+
+/// Several conditions at once, of which one is known: they are read one by one.
+void separateConditions(const FuseEditor &editor, KnownMasks &masks, std::vector<MaskTerm> &terms)
+{
+    constexpr int kMostConditions = 16;
+    const auto conditionsOf = [&](const MaskTerm &term) {
+        std::vector<MaskTerm> conditions{asCondition(editor, term)};
+        for (std::size_t i = 0; i < conditions.size() && conditions.size() < kMostConditions; ++i) {
+            MaskTerm &each = conditions[i];
+            const Operator *made = editor.maker(each.mask);
+            if (!each.boolean)
+                break;
+            if (made != nullptr && made->kind == OperatorKind::Not) {
+                each.mask = made->inputs[0];
+                each.isHidden = !each.isHidden;
+                --i; // which may be several
+            } else if (made != nullptr
+                && made->kind == (each.isHidden ? OperatorKind::Or : OperatorKind::And)) {
+                MaskTerm other = each;
+                each.mask = made->inputs[0];
+                other.mask = made->inputs[1];
+                conditions.push_back(std::move(other));
+                --i;
+            }
+        }
+        return conditions;
+    };
+    std::vector<MaskTerm> all;
+    for (const MaskTerm &term : terms) {
+        const auto conditions = conditionsOf(term);
+        const auto known = std::count_if(conditions.begin(), conditions.end(),
+            [&](const MaskTerm &each) { return knownMask(editor, masks, each).has_value(); });
+        // Where a query may see nothing at all, a finite score makes it see everything: also what is ahead.
+        if (known == std::ssize(conditions) || (known > 0 && std::isinf(conditions.front().hiddenScore)))
+            all.insert(all.end(), conditions.begin(), conditions.end());
+        else
+            all.push_back(term);
+    }
+    terms = std::move(all);
+}
+
+/// Of the masks, those that an Attention's attributes can say become them.
+void readMasks(FuseEditor &editor, KnownMasks &masks, std::vector<MaskTerm> &terms, Attributes &attributes)
+{
+    separateConditions(editor, masks, terms);
     for (auto term = terms.begin(); term != terms.end();) {
-        const Shape &scores = term->scores;
-        const bool hides = !term->boolean || term->hiddenScore <= kHidingScore;
-        const auto known = hides && editor.shape(term->mask).size() <= scores.size()
-            ? knownMask(
-                editor, term->mask, scores[scores.size() - 2], scores[scores.size() - 1], term->isHidden)
-            : std::nullopt;
+        const auto known = knownMask(editor, masks, *term);
         // A bias of zeros may be trained; one that hides keys is none.
         const bool trained = editor.tensor(term->mask).role == TensorRole::Weight;
         if (!known || (known->seesAll && trained) || (!known->seesAll && attributes.has("causal"))) {
@@ -388,7 +450,7 @@ Shape leadingOf(const FuseEditor &editor, TensorId query, const ScorePath &path)
     return Shape(most.begin(), most.end() - 2);
 }
 
-void fuseSoftmaxAttention(FuseEditor &editor, const Operator &softmax)
+void fuseSoftmaxAttention(FuseEditor &editor, KnownMasks &masks, const Operator &softmax)
 {
     const TensorId scores = softmax.inputs[0];
     const Shape written = editor.shape(scores);
@@ -452,7 +514,7 @@ void fuseSoftmaxAttention(FuseEditor &editor, const Operator &softmax)
         fused.attributes.set("seed", weights.dropout->attributes.integer("seed"));
     }
     separateSums(editor, path.terms);
-    readMasks(editor, path.terms, fused.attributes);
+    readMasks(editor, masks, path.terms, fused.attributes);
     if (!readHiddenScore(path.terms, fused.attributes)
         || !addMasks(editor, writer, path.terms, target, type, fused))
         return;
@@ -463,7 +525,7 @@ void fuseSoftmaxAttention(FuseEditor &editor, const Operator &softmax)
 }
 
 /// An Attention of the file's own: its mask and its copied heads.
-void simplifyAttention(FuseEditor &editor, const Operator &op)
+void simplifyAttention(FuseEditor &editor, KnownMasks &masks, const Operator &op)
 {
     AttentionWriter writer(editor);
     Operator fused = op;
@@ -477,10 +539,10 @@ void simplifyAttention(FuseEditor &editor, const Operator &op)
         terms.push_back({op.inputs[slot], scores, boolean, false,
             op.attributes.has("masked_score") ? op.attributes.real("masked_score") : -HUGE_VAL});
     }
-    readMasks(editor, terms, fused.attributes);
+    readMasks(editor, masks, terms, fused.attributes);
     fused.inputs.resize(3);
-    for (const MaskTerm &term : terms)
-        fused.inputs.push_back(term.mask);
+    if (!addMasks(editor, writer, terms, scores, editor.tensor(op.inputs[0]).type.dataType, fused))
+        return;
     if (fused.inputs == op.inputs)
         return;
     writer.add(std::move(fused));
@@ -491,13 +553,14 @@ void simplifyAttention(FuseEditor &editor, const Operator &op)
 
 void fuseAttentions(FuseEditor &editor)
 {
+    KnownMasks masks(editor);
     for (std::size_t i = 0; i < editor.operatorCount(); ++i) {
         if (!editor.isAlive(i))
             continue;
         if (editor.op(i).kind == OperatorKind::Softmax)
-            fuseSoftmaxAttention(editor, editor.op(i));
+            fuseSoftmaxAttention(editor, masks, editor.op(i));
         else if (editor.op(i).kind == OperatorKind::Attention)
-            simplifyAttention(editor, editor.op(i));
+            simplifyAttention(editor, masks, editor.op(i));
     }
 }
 

@@ -48,6 +48,20 @@ Result<Graph> importModelBytes(
     return importOnnxBytes(bytes, path.parent_path(), options, path.filename().string());
 }
 
+Result<std::vector<InputDimension>> modelFileDimensions(
+    const std::filesystem::path &path, const ImportOptions &options)
+{
+    return fileBeginsAsProgram(path) ? pt2FileDimensions(path, options) : onnxFileDimensions(path, options);
+}
+
+Result<std::vector<InputDimension>> modelDimensions(
+    std::string_view bytes, const std::filesystem::path &path, const ImportOptions &options)
+{
+    if (beginsAsProgram(bytes))
+        return pt2Dimensions(bytes, options, path);
+    return onnxDimensions(bytes, path.parent_path(), options, path.filename().string());
+}
+
 Result<std::string> keptModelContent(const std::filesystem::path &path, std::uint64_t most)
 {
     if (fileBeginsAsProgram(path))

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace planloom {
 
@@ -19,6 +20,14 @@ Result<Graph> importModelFile(const std::filesystem::path &path, const ImportOpt
 /// The same from memory.
 /// @param path  where the bytes came from: weights may lie beside it
 Result<Graph> importModelBytes(
+    std::string_view bytes, const std::filesystem::path &path, const ImportOptions &options = {});
+
+/// The sizes that a model file's inputs leave open; those that `options.dimensions` does not give are 0.
+/// Cheaper than an import: for those who have to be asked. @return as `onnxFileDimensions`,
+/// `pt2FileDimensions`
+Result<std::vector<InputDimension>> modelFileDimensions(
+    const std::filesystem::path &path, const ImportOptions &options = {});
+Result<std::vector<InputDimension>> modelDimensions(
     std::string_view bytes, const std::filesystem::path &path, const ImportOptions &options = {});
 
 /// What a session keeps of a model file, for `importModelBytes` to open again: the file, but for the values

@@ -9,6 +9,7 @@
 #include "engine/frontend/onnx_parameters.h"
 #include "engine/frontend/onnx_reader.h"
 #include "engine/frontend/onnx_restore.h"
+#include "engine/frontend/open_dimensions.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -25,6 +26,32 @@ constexpr std::int64_t kOldestOpset = 7;
 constexpr std::int64_t kNewestOpset = 25;
 constexpr int kDeepestFunction = 32; ///< Functions that call functions.
 constexpr std::int64_t kMostInlined = 100'000; ///< Graphs of If and Loop imported in place.
+
+/// What an open dimension is called: as in the file, or by its place.
+std::string symbolOf(const OnnxValue &input, std::size_t axis)
+{
+    const std::string &symbol = (*input.shape)[axis].symbol;
+    return symbol.empty() ? input.name + "." + std::to_string(axis) : symbol;
+}
+
+OpenDimensions openDimensionsOf(const OnnxGraph &graph)
+{
+    std::unordered_set<std::string_view> stored;
+    for (const OnnxTensor &tensor : graph.initializers)
+        stored.insert(tensor.name);
+    OpenDimensions open;
+    for (const OnnxValue &input : graph.inputs) {
+        if (!input.shape || !input.dataType || stored.count(input.name) != 0)
+            continue;
+        std::vector<std::vector<std::string>> names(input.shape->size());
+        for (std::size_t axis = 0; axis < names.size(); ++axis) {
+            if (!(*input.shape)[axis].size)
+                names[axis].push_back(symbolOf(input, axis));
+        }
+        open.addInput(input.name, *input.dataType, names, std::vector<bool>(names.size(), true));
+    }
+    return open;
+}
 
 /// What is known of one graph of the file, whichever time it is imported.
 struct GraphFacts {
@@ -99,7 +126,6 @@ private:
     Result<bool> importCall(const OnnxNode &node, const std::vector<TensorId> &inputs);
     Result<std::vector<TensorId>> collectOutputs();
     Result<void> chooseLoss(Graph &graph) const;
-    Result<void> checkDimensions() const;
     void noteStored(const OnnxTensor &tensor);
     void addNotes();
 
@@ -109,7 +135,8 @@ private:
     OnnxBuilder m_builder;
     Frame *m_frame = nullptr;
     std::unordered_map<const OnnxGraph *, std::unique_ptr<GraphFacts>> m_facts{};
-    std::map<std::string, bool> m_dimensionUsed{}; ///< Symbolic dimensions of the inputs.
+    std::vector<InputDimension> m_dimensions{}; ///< Open ones of the inputs, with their sizes.
+    std::map<std::string, std::int64_t> m_sizes{}; ///< Of these, by name.
     std::vector<std::string> m_nonFinite{};
     std::map<std::string, std::int64_t> m_missing{}; ///< Tensors by missing file.
     std::map<std::pair<std::string, std::string>, const OnnxFunction *>
@@ -177,25 +204,13 @@ Result<TensorType> Importer::typeOfInput(const OnnxValue &input)
     TensorType type{*input.dataType, {}};
     for (std::size_t axis = 0; axis < input.shape->size(); ++axis) {
         const OnnxDimension &dimension = (*input.shape)[axis];
-        std::int64_t size = dimension.size.value_or(0);
-        const std::string symbol =
-            dimension.symbol.empty() ? input.name + "." + std::to_string(axis) : dimension.symbol;
-        if (!dimension.size) {
-            m_dimensionUsed[symbol] = true;
-            const auto given = m_options.dimensions.find(symbol);
-            if (given == m_options.dimensions.end())
-                return error(ErrorCode::InvalidInput,
-                    "dimension " + std::to_string(axis) + " of the input '" + input.name + "' is '" + symbol
-                        + "', whose size is not known",
-                    "give it with --dim " + symbol + "=<size>");
-            size = given->second;
-        }
+        const std::int64_t size =
+            dimension.size ? *dimension.size : m_sizes[symbolOf(input, axis)]; // `addInputs` has chosen it
         if (size < 1)
             return error(ErrorCode::InvalidInput,
                 "dimension " + std::to_string(axis) + " of the input '" + input.name + "' has the size "
                     + std::to_string(size) + ", where at least 1 was expected",
-                dimension.size ? "export the model anew"
-                               : "give a larger one with --dim " + symbol + "=<size>");
+                "export the model anew");
         type.shape.push_back(size);
     }
     if (!checkedByteCount(type))
@@ -227,7 +242,12 @@ Result<void> Importer::addInputs(const ParameterRules &rules)
             continue; // an initializer listed as an input, as old files do
         if (input.name.empty())
             return error(ErrorCode::InvalidInput, "an input has no name", "export the model anew");
-        TRY(const TensorType type, typeOfInput(input));
+        const auto known = typeOfInput(input);
+        if (!known && m_builder.maySkip(known.error())) {
+            TRY_VOID(bind(input.name, m_builder.addOpaqueInput(input.name, known.error())));
+            continue;
+        }
+        TRY(const TensorType type, known);
         TensorId id;
         if (const auto parameter = parameters.find(input.name); parameter != parameters.end()) {
             ++taken;
@@ -307,11 +327,19 @@ Result<void> Importer::importNodes(const OnnxGraph &graph)
                     "export the model anew", "node:" + node.name};
             inputs.push_back(id);
         }
-        TRY(const bool called, importCall(node, inputs));
-        if (called)
+        OnnxNodeContext context(node, inputs, m_builder, *this);
+        if (m_builder.areOpaque(inputs)) {
+            context.keepOpaque(nullptr);
             continue;
-        OnnxNodeContext context(node, std::move(inputs), m_builder, *this);
-        TRY_VOID(importNode(context));
+        }
+        const auto called = importCall(node, inputs);
+        const auto imported = called && !*called ? importNode(context)
+            : called                             ? Result<void>{}
+                                                 : Result<void>(called.error());
+        if (!imported && !m_builder.maySkip(imported.error()))
+            return imported.error();
+        if (!imported)
+            context.keepOpaque(&imported.error());
     }
     return {};
 }
@@ -320,7 +348,8 @@ Result<void> Importer::importNodes(const OnnxGraph &graph)
 Result<bool> Importer::importCall(const OnnxNode &node, const std::vector<TensorId> &inputs)
 {
     const auto found = m_functions.find({node.domain, node.type});
-    if (found == m_functions.end())
+    if (found == m_functions.end()
+        || (m_options.operators && m_options.operators->find(node.domain, node.type)))
         return false;
     const OnnxFunction &function = *found->second;
     const std::string what = "node '" + node.name + "' calls the function '" + node.type + "'";
@@ -465,6 +494,8 @@ Result<std::vector<TensorId>> Importer::collectOutputs()
                 "export the model anew");
         outputs.push_back(id);
         const TensorType &type = m_builder.typeOf(id);
+        if (!m_builder.at(id).typeKnown)
+            continue;
         bool differs = output.dataType && *output.dataType != type.dataType;
         if (output.shape) {
             differs = differs || output.shape->size() != type.shape.size();
@@ -483,7 +514,7 @@ Result<void> Importer::chooseLoss(Graph &graph) const
     const std::string wanted = m_options.lossOutput.empty() ? "loss" : m_options.lossOutput;
     for (const TensorId id : graph.outputs) {
         const Tensor &tensor = graph.at(id);
-        if (tensor.name != wanted)
+        if (tensor.name != wanted || !tensor.typeKnown)
             continue;
         if (isFloating(tensor.type.dataType) && tensor.type.shape.empty()) {
             graph.loss = id;
@@ -500,25 +531,13 @@ Result<void> Importer::chooseLoss(Graph &graph) const
     }
     if (m_options.lossOutput.empty())
         return {};
+    if (m_options.look)
+        return {};
     std::string names;
     for (const TensorId id : graph.outputs)
         names += (names.empty() ? "'" : ", '") + graph.at(id).name + "'";
     return error(ErrorCode::NotFound, "the model has no output '" + wanted + "' to train on",
         "its outputs are " + names);
-}
-
-Result<void> Importer::checkDimensions() const
-{
-    for (const auto &[name, size] : m_options.dimensions) {
-        if (m_dimensionUsed.count(name) != 0)
-            continue;
-        std::string names;
-        for (const auto &[known, used] : m_dimensionUsed)
-            names += (names.empty() ? "'" : ", '") + known + "'";
-        return error(ErrorCode::InvalidInput, "the model's inputs have no symbolic dimension '" + name + "'",
-            names.empty() ? "all its sizes are fixed; leave --dim out" : "its dimensions are " + names);
-    }
-    return {};
 }
 
 void Importer::addNotes()
@@ -558,14 +577,17 @@ Result<Graph> Importer::run()
     TRY(frame.facts, factsOf(m_model.graph));
     m_frame = &frame;
     const ParameterRules rules(m_model.graph, frame.facts->uses, m_options.storedAs);
+    TRY(m_dimensions, openDimensionsOf(m_model.graph).resolve(m_options.dimensions, m_name));
+    m_sizes = sizesOf(m_dimensions);
     TRY_VOID(addInputs(rules));
-    TRY_VOID(checkDimensions());
     TRY_VOID(addInitializers(rules));
     TRY_VOID(importNodes(m_model.graph));
     TRY(auto outputs, collectOutputs());
+    TRY_VOID(m_builder.checkChosenOutputs(outputs));
     addNotes();
     Graph graph = m_builder.take(std::move(outputs));
     graph.name = m_model.graph.name;
+    graph.dimensions = std::move(m_dimensions);
     TRY_VOID(chooseLoss(graph));
     return graph;
 }
@@ -585,23 +607,46 @@ Result<Graph> importNamed(std::string_view bytes, const std::filesystem::path &f
     return completeImport(std::move(graph), options, true);
 }
 
-} // namespace
-
-Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOptions &options)
+Result<std::string> readModel(const std::filesystem::path &path, const ImportOptions &options)
 {
-    const std::string place = path.filename().string();
     auto bytes = readFile(path, {.what = "model file", .mostBytes = options.mostFileBytes});
     if (!bytes) {
         Error error = std::move(bytes).error();
-        error.where = place;
+        error.where = path.filename().string();
         if (error.code == ErrorCode::ResourceLimit)
             error.advice = "store the weights as external data";
         else if (error.code == ErrorCode::NotFound || error.code == ErrorCode::InvalidInput)
             error.advice = "give the path of a model file (.onnx, .pt2)";
         return error;
     }
-    const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-    return importNamed(*bytes, folder, options, place, path.stem().string());
+    return bytes;
+}
+
+std::filesystem::path folderOf(const std::filesystem::path &path)
+{
+    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+} // namespace
+
+Result<std::vector<InputDimension>> onnxDimensions(std::string_view bytes,
+    const std::filesystem::path &folder, const ImportOptions &options, const std::string &name)
+{
+    TRY(const OnnxModel model, readOnnx(bytes, folder, name));
+    return openDimensionsOf(model.graph).resolve(options.dimensions, name, OpenDimensions::Missing::Left);
+}
+
+Result<std::vector<InputDimension>> onnxFileDimensions(
+    const std::filesystem::path &path, const ImportOptions &options)
+{
+    TRY(const std::string bytes, readModel(path, options));
+    return onnxDimensions(bytes, folderOf(path), options, path.filename().string());
+}
+
+Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOptions &options)
+{
+    TRY(const std::string bytes, readModel(path, options));
+    return importNamed(bytes, folderOf(path), options, path.filename().string(), path.stem().string());
 }
 
 Result<Graph> importOnnxBytes(std::string_view bytes, const std::filesystem::path &folder,

@@ -1,30 +1,43 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/frontend/capacity.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/operator_definition.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace planloom {
 
 /// How a model file is read. The defaults suit files a user opens; fuzzing sets tighter limits.
 struct ImportOptions {
-    /// Sizes of symbolic dimensions by name (`--dim batch=8`). A dimension of an input that has neither size
-    /// nor name is called `<input>.<axis>`, as in "image.0".
+    /// Sizes of open dimensions by name (`--dim batch=8`), or by place: `<input>.<axis>`, as in "image.0",
+    /// which is also the name of those that the file gives neither size nor name.
     std::map<std::string, std::int64_t> dimensions{};
     std::string
         lossOutput{}; ///< The output to train on (`--loss`); empty takes the scalar output "loss", if any.
     /// What stored tensors are, where a person knows better than the rules below (`--parameter`,
     /// `--constant`); by the names of tensors, here or in the file.
     std::map<std::string, StoredAs> storedAs{};
+    /// What operator files say: before what Planloom knows of operators of these names, and before functions
+    /// of the model. May be null.
+    std::shared_ptr<const OperatorDefinitions> operators{};
+    /// Room for what data choose (`--capacity`), by the name of the operator that finds it; "*" is that of
+    /// all others.
+    std::map<std::string, Capacity, std::less<>> capacities{};
     bool fuse = true; ///< Join exported patterns into operators an expert knows.
+    /// Reads on behind what cannot be imported, for people to look at: see `Graph::obstacles`.
+    bool look = false;
     std::optional<double> dropoutRatio{}; ///< Replaces the ratio of every Dropout that trains, in [0, 1).
     std::size_t mostFileBytes = std::size_t{1}
         << 31; ///< A longer model file is refused (weights beside it count not).
@@ -87,6 +100,15 @@ Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOpti
 /// @param name  of the file they came from, which errors give as their place
 Result<Graph> importOnnxBytes(std::string_view bytes, const std::filesystem::path &folder,
     const ImportOptions &options = {}, const std::string &name = "model.onnx");
+
+/// The sizes that the file's inputs leave open; those that `options.dimensions` does not give are 0.
+/// @return as `importOnnxFile`, of what is wrong with the file as such or with the sizes
+Result<std::vector<InputDimension>> onnxFileDimensions(
+    const std::filesystem::path &path, const ImportOptions &options = {});
+/// The same from memory; parameters as of `importOnnxBytes`.
+Result<std::vector<InputDimension>> onnxDimensions(std::string_view bytes,
+    const std::filesystem::path &folder, const ImportOptions &options = {},
+    const std::string &name = "model.onnx");
 
 /// The values of a weight or buffer, from the model or from its file beside it.
 /// @return NotFound if there are none, InvalidInput if the file is too short, Io

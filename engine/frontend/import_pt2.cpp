@@ -4,9 +4,11 @@
 #include "engine/base/files.h"
 #include "engine/frontend/complete_import.h"
 #include "engine/frontend/onnx_external.h"
+#include "engine/frontend/open_dimensions.h"
 #include "engine/frontend/pt2_archive.h"
 #include "engine/frontend/pt2_nodes.h"
 #include "engine/frontend/pt2_stored.h"
+#include "engine/frontend/pt2_symbols.h"
 
 #include <algorithm>
 #include <map>
@@ -28,6 +30,40 @@ std::string placeOf(const Pt2Storage &storage)
             text += std::to_string(size.value.value_or(-1)) + ",";
     }
     return text;
+}
+
+constexpr std::int64_t kSomeSize = 7919; ///< A prime: no expression of it but itself is likely to have it.
+
+/// True for a size that is a symbol, and no more than that.
+bool isSymbol(const std::string &expression, const std::set<std::string> &symbols)
+{
+    return symbols.size() == 1 && evaluatePt2Size(expression, [](const std::string &) {
+        return std::optional<std::int64_t>(kSomeSize);
+    }) == std::optional<std::int64_t>(kSomeSize);
+}
+
+OpenDimensions openDimensionsOf(const Pt2Program &program)
+{
+    OpenDimensions open;
+    for (const Pt2InputSpec &spec : program.inputs) {
+        const auto *tensor = std::get_if<Pt2Tensor>(&spec.argument);
+        const auto found =
+            tensor == nullptr ? program.graph.tensors.end() : program.graph.tensors.find(tensor->name);
+        if (found == program.graph.tensors.end())
+            continue;
+        const std::vector<Pt2Size> &sizes = found->second.sizes;
+        std::vector<std::vector<std::string>> names(sizes.size());
+        std::vector<bool> whole(sizes.size());
+        for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+            const auto symbols = symbolsOfPt2Size(sizes[axis].expression);
+            names[axis].assign(symbols.begin(), symbols.end());
+            whole[axis] = isSymbol(sizes[axis].expression, symbols);
+        }
+        open.addInput(tensor->name, found->second.dataType.value_or(DataType::Float32), names, whole);
+    }
+    for (const auto &[symbol, range] : program.ranges)
+        open.setRange(symbol, range.least, range.most);
+    return open;
 }
 
 class Pt2Importer
@@ -60,8 +96,6 @@ private:
         return found == m_sizes.end() ? std::nullopt : std::optional(found->second);
     }
     const Pt2Meta *metaOf(const std::string &value) const;
-    Result<void> chooseSizes();
-    Result<void> checkSize(const std::string &symbol, std::int64_t size) const;
     Result<void> addInput(const Pt2InputSpec &spec);
     Result<void> addStored(const Pt2InputSpec &spec, const std::string &value);
     Result<TensorType> typeOfInput(const std::string &value) const;
@@ -88,69 +122,6 @@ const Pt2Meta *Pt2Importer::metaOf(const std::string &value) const
 {
     const auto found = m_archive.program.graph.tensors.find(value);
     return found == m_archive.program.graph.tensors.end() ? nullptr : &found->second;
-}
-
-Result<void> Pt2Importer::checkSize(const std::string &symbol, std::int64_t size) const
-{
-    const auto found = m_archive.program.ranges.find(symbol);
-    std::int64_t least = 1;
-    std::int64_t most = INT64_MAX;
-    if (found != m_archive.program.ranges.end()) {
-        least = std::max(least, found->second.least.value_or(least));
-        most = found->second.most.value_or(most);
-    }
-    if (size >= least && size <= most)
-        return {};
-    return error(ErrorCode::InvalidInput,
-        "the size " + std::to_string(size) + " of '" + symbol + "' lies outside of what it was exported for: "
-            + std::to_string(least) + (most < INT64_MAX ? " to " + std::to_string(most) : " and more"),
-        "give another one with --dim " + symbol + "=<size>");
-}
-
-/// Gives every symbol of the inputs' shapes its size, or names all those that have none.
-Result<void> Pt2Importer::chooseSizes()
-{
-    std::map<std::string, std::string> places; // of each symbol, where it occurs first
-    std::map<std::string, std::string> aliases; // "x.0" -> "s17"
-    for (const Pt2InputSpec &spec : m_archive.program.inputs) {
-        const auto *tensor = std::get_if<Pt2Tensor>(&spec.argument);
-        const Pt2Meta *meta = tensor == nullptr ? nullptr : metaOf(tensor->name);
-        for (std::size_t axis = 0; meta != nullptr && axis < meta->sizes.size(); ++axis) {
-            const std::string &expression = meta->sizes[axis].expression;
-            const auto symbols = symbolsOfPt2Size(expression);
-            const std::string number = std::to_string(axis);
-            for (const std::string &symbol : symbols)
-                places.emplace(symbol, "dimension " + number + " of the input '" + tensor->name + "'");
-            const bool plain = symbols.size() == 1 && evaluatePt2Size(expression, [](const std::string &) {
-                return std::optional<std::int64_t>(7919);
-            }) == std::optional<std::int64_t>(7919);
-            if (plain)
-                aliases.emplace(tensor->name + "." + number, *symbols.begin());
-        }
-    }
-    for (const auto &[name, size] : m_options.dimensions) {
-        const auto alias = aliases.find(name);
-        const std::string symbol = alias == aliases.end() ? name : alias->second;
-        if (places.count(symbol) == 0) {
-            std::string names;
-            for (const auto &[known, place] : places)
-                names += (names.empty() ? "'" : ", '") + known + "'";
-            return error(ErrorCode::InvalidInput,
-                "the model's inputs have no symbolic dimension '" + name + "'",
-                names.empty() ? "all its sizes are fixed; leave --dim out" : "its dimensions are " + names);
-        }
-        TRY_VOID(checkSize(symbol, size));
-        m_sizes[symbol] = size;
-    }
-    std::string message;
-    std::string advice;
-    for (const auto &[symbol, place] : places) {
-        if (m_sizes.count(symbol) != 0)
-            continue;
-        message += (message.empty() ? "" : "; ") + place + " is '" + symbol + "', whose size is not known";
-        advice += (advice.empty() ? "give it with --dim " : " --dim ") + symbol + "=<size>";
-    }
-    return message.empty() ? Result<void>{} : Result<void>(error(ErrorCode::InvalidInput, message, advice));
 }
 
 Result<TensorType> Pt2Importer::typeOfInput(const std::string &value) const
@@ -276,7 +247,7 @@ Result<void> Pt2Importer::chooseLoss(Graph &graph) const
 {
     const auto isScalar = [&](TensorId id) {
         const TensorType &type = graph.at(id).type;
-        return isFloating(type.dataType) && type.shape.empty();
+        return graph.at(id).typeKnown && isFloating(type.dataType) && type.shape.empty();
     };
     const std::string wanted = !m_options.lossOutput.empty() ? m_options.lossOutput : m_lossName;
     std::string names;
@@ -286,6 +257,8 @@ Result<void> Pt2Importer::chooseLoss(Graph &graph) const
         names += (names.empty() ? "'" : ", '") + name + "'";
         if (isScalar(id))
             scalars.push_back(id);
+        if (!graph.at(id).typeKnown)
+            continue;
         if (name == wanted || (wanted.empty() && name == "loss" && isScalar(id))) {
             if (!isScalar(id))
                 return error(ErrorCode::InvalidInput,
@@ -296,7 +269,7 @@ Result<void> Pt2Importer::chooseLoss(Graph &graph) const
             return {};
         }
     }
-    if (!wanted.empty())
+    if (!wanted.empty() && !m_options.look)
         return error(ErrorCode::NotFound, "the model has no output '" + wanted + "' to train on",
             "its outputs are " + names);
     if (scalars.size() == 1)
@@ -366,7 +339,8 @@ Result<Graph> Pt2Importer::run()
         return error(ErrorCode::InvalidInput,
             "the dropout ratio " + std::to_string(*m_options.dropoutRatio) + " is not in [0, 1)",
             "give a number such as 0.1");
-    TRY_VOID(chooseSizes());
+    TRY(auto dimensions, openDimensionsOf(m_archive.program).resolve(m_options.dimensions, m_where));
+    m_sizes = sizesOf(dimensions);
     for (const Pt2InputSpec &spec : m_archive.program.inputs)
         TRY_VOID(addInput(spec));
     std::unordered_set<std::string> names;
@@ -377,8 +351,10 @@ Result<Graph> Pt2Importer::run()
     m_nodes.setOutputs(std::move(names));
     TRY(const auto values, m_nodes.run(m_frame));
     TRY(auto outputs, collectOutputs(values));
+    TRY_VOID(m_builder.checkChosenOutputs(outputs));
     addNotes();
     Graph graph = m_builder.take(std::move(outputs));
+    graph.dimensions = std::move(dimensions);
     TRY_VOID(chooseLoss(graph));
     dropIdleStops(graph);
     return graph;
@@ -402,6 +378,25 @@ Result<Graph> importArchive(Pt2Archive archive, const Pt2Values &values, const I
 }
 
 } // namespace
+
+Result<std::vector<InputDimension>> pt2FileDimensions(
+    const std::filesystem::path &path, const ImportOptions &options)
+{
+    TRY(auto reader, openByteSource(path));
+    const std::string where = path.filename().string();
+    TRY(const Pt2Archive archive, readPt2Archive(std::move(reader), where));
+    return openDimensionsOf(archive.program)
+        .resolve(options.dimensions, where, OpenDimensions::Missing::Left);
+}
+
+Result<std::vector<InputDimension>> pt2Dimensions(
+    std::string_view bytes, const ImportOptions &options, const std::filesystem::path &path)
+{
+    const std::string where = path.filename().string();
+    TRY(const Pt2Archive archive, readPt2Archive(sourceOf(bytes), where));
+    return openDimensionsOf(archive.program)
+        .resolve(options.dimensions, where, OpenDimensions::Missing::Left);
+}
 
 Result<Graph> importPt2File(const std::filesystem::path &path, const ImportOptions &options)
 {

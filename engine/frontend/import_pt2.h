@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace planloom {
 
@@ -24,8 +25,8 @@ namespace planloom {
 /// What is a weight. The program's signature says it: parameters that want a gradient (`requires_grad`).
 /// Parameters that want none, buffers and constants are Buffers. Parameters that share memory are one weight.
 ///
-/// Dimensions. Each symbol of the inputs' shapes needs a size (`ImportOptions::dimensions`) within its range;
-/// `<input>.<axis>` names the symbol of a dimension that is one.
+/// Dimensions. Each symbol of the inputs' shapes is an open dimension and needs a size within its range
+/// (`ImportOptions::dimensions`).
 ///
 /// The loss is what `ImportOptions::lossOutput` names; else the output that the signature calls the loss, one
 /// called "loss", or the only output that is a floating scalar.
@@ -42,6 +43,14 @@ Result<Graph> importPt2File(const std::filesystem::path &path, const ImportOptio
 /// @param path  of the file they came from: errors give its name as their place, and values that
 ///   `keptPt2Content` left out are found in it, where it is still there
 Result<Graph> importPt2Bytes(std::string_view bytes, const ImportOptions &options = {},
+    const std::filesystem::path &path = "model.pt2");
+
+/// The sizes that the program's inputs leave open, with their ranges; those that `options.dimensions` does
+/// not give are 0. @return as `importPt2File`, of what is wrong with the file as such or with the sizes
+Result<std::vector<InputDimension>> pt2FileDimensions(
+    const std::filesystem::path &path, const ImportOptions &options = {});
+/// The same from memory; parameters as of `importPt2Bytes`.
+Result<std::vector<InputDimension>> pt2Dimensions(std::string_view bytes, const ImportOptions &options = {},
     const std::filesystem::path &path = "model.pt2");
 
 /// What to keep of a file so that it opens again: all of it, or all but the values of its weights if that is

@@ -1,7 +1,10 @@
 #include "engine/frontend/onnx_builder.h"
 
+#include "engine/frontend/chosen_writer.h"
+
 #include "engine/frontend/onnx_external.h"
 #include "engine/frontend/onnx_fold.h"
+#include "engine/frontend/onnx_operators.h"
 #include "engine/graph/catalogue.h"
 
 #include <algorithm>
@@ -18,6 +21,7 @@ constexpr std::int64_t kMostParameterBytes = std::int64_t{1}
 constexpr std::int64_t kMostGrownBytes = std::int64_t{4}
     << 20; ///< Of a folded value larger than what it is made of.
 constexpr std::size_t kTensorsPerOperator = 8;
+constexpr std::size_t kPlacesCompared = 256; ///< Masks that a mask is compared with.
 constexpr std::size_t kSharedFrom = 1024; ///< Constants of this many bytes share memory with equal ones.
 
 } // namespace
@@ -32,6 +36,7 @@ TensorId OnnxBuilder::addTensor(Tensor tensor, bool known)
 {
     m_graph.tensors.push_back(std::move(tensor));
     m_known.push_back(known);
+    m_producers.emplace_back();
     return TensorId{static_cast<std::int32_t>(m_graph.tensors.size() - 1)};
 }
 
@@ -151,7 +156,139 @@ std::shared_ptr<const TensorData> OnnxBuilder::filled(const TensorType &type, Nu
     return data;
 }
 
+const ChosenRows *OnnxBuilder::chosenRows(TensorId id) const
+{
+    const auto found = m_chosen.find(id.index);
+    return found == m_chosen.end() ? nullptr : &found->second;
+}
+
+bool OnnxBuilder::isMadeAlike(TensorId a, TensorId b, int depth) const
+{
+    if (a == b)
+        return true;
+    if (!a || !b || depth == 0 || typeOf(a) != typeOf(b))
+        return false;
+    if (isKnown(a) && isKnown(b))
+        return at(a).data && at(b).data && at(a).data->bytes == at(b).data->bytes;
+    const OperatorId first = producerOf(a);
+    const OperatorId second = producerOf(b);
+    if (!first || !second)
+        return false;
+    const Operator &x = m_graph.at(first);
+    const Operator &y = m_graph.at(second);
+    if (x.kind != y.kind || x.kind == OperatorKind::Dropout || x.kind == OperatorKind::Unknown
+        || x.attributes != y.attributes || x.inputs.size() != y.inputs.size()
+        || x.outputs.size() != y.outputs.size())
+        return false;
+    for (std::size_t slot = 0; slot < x.outputs.size(); ++slot) {
+        if ((x.outputs[slot] == a) != (y.outputs[slot] == b))
+            return false;
+    }
+    for (std::size_t slot = 0; slot < x.inputs.size(); ++slot) {
+        if (!isMadeAlike(x.inputs[slot], y.inputs[slot], depth - 1))
+            return false;
+    }
+    return true;
+}
+
+TensorId OnnxBuilder::placesOf(TensorId mask) const
+{
+    constexpr int kDepth = 6; // a comparison, a cast, a sum, moves
+    const std::size_t latest = m_places.size() > kPlacesCompared ? m_places.size() - kPlacesCompared : 0;
+    for (std::size_t i = m_places.size(); i-- > latest;) {
+        if (isMadeAlike(mask, m_places[i].first, kDepth))
+            return m_places[i].second;
+    }
+    return {};
+}
+
+void OnnxBuilder::noteSizes(TensorId sizes, TensorId of, std::size_t begin, std::size_t end)
+{
+    const ChosenRows *rows = chosenRows(of);
+    if (rows != nullptr && rows->dimension >= begin && rows->dimension < end)
+        m_chosenSizes[sizes.index] = typeOf(of).shape[rows->dimension];
+}
+
+Result<void> OnnxBuilder::checkChosenOutputs(const std::vector<TensorId> &outputs)
+{
+    const bool hasLoss = std::any_of(outputs.begin(), outputs.end(),
+        [this](TensorId id) { return typeOf(id).shape.empty() && isFloating(typeOf(id).dataType); });
+    for (const TensorId id : outputs) {
+        if (chosenRows(id) == nullptr)
+            continue;
+        const std::string what = "the output '" + at(id).name
+            + "' has as many rows as there is room for: those that data choose, and behind them some of no "
+              "meaning";
+        if (!hasLoss)
+            return Error{ErrorCode::NotSupported, what,
+                "return a loss, or values of a shape that does not depend on data", {}};
+        note(what);
+    }
+    return {};
+}
+
+Capacity OnnxBuilder::capacityOf(const std::string &name) const
+{
+    auto found = m_options.capacities.find(name);
+    if (found == m_options.capacities.end())
+        found = m_options.capacities.find("*");
+    return found == m_options.capacities.end() ? Capacity{} : found->second;
+}
+
+std::int32_t OnnxBuilder::batchDimensionOf(TensorId id)
+{
+    m_batch.update(m_graph);
+    return m_batch.of(id);
+}
+
+std::int64_t OnnxBuilder::batchSize()
+{
+    m_batch.update(m_graph);
+    return m_batch.size();
+}
+
+Result<void> OnnxBuilder::followSizes(const std::string &name, const SourceNode &source,
+    const std::vector<TensorId> &inputs, const std::vector<TensorId> &outputs)
+{
+    for (const TensorId input : inputs) {
+        const auto found = input ? m_chosenSizes.find(input.index) : m_chosenSizes.end();
+        if (found == m_chosenSizes.end())
+            continue;
+        const std::int64_t size = found->second;
+        for (const TensorId output : outputs) {
+            if (!isKnown(output))
+                return Error{ErrorCode::NotSupported,
+                    "node '" + name + "' (" + source.type
+                        + "): it computes with how many rows data choose, which is not known before a run",
+                    "sum over a mask to count them", "node:" + (source.name.empty() ? name : source.name)};
+            // Other sizes of the same shape may be computed with.
+            const auto values = integersOf(*m_graph.at(output).data);
+            if (std::find(values.begin(), values.end(), size) != values.end()
+                || isFloating(typeOf(output).dataType))
+                m_chosenSizes[output.index] = size;
+        }
+    }
+    return {};
+}
+
 Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const SourceNode &source,
+    OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared,
+    bool mayFold)
+{
+    const bool chosen = !m_chosen.empty() && std::any_of(inputs.begin(), inputs.end(), [this](TensorId id) {
+        return id && chosenRows(id) != nullptr;
+    });
+    const std::vector<TensorId> read = m_chosenSizes.empty() ? std::vector<TensorId>{} : inputs;
+    TRY(auto outputs,
+        chosen ? ChosenWriter(*this, name, source)
+                     .write(kind, std::move(attributes), std::move(inputs), std::move(declared))
+               : append(name, source, kind, std::move(attributes), std::move(inputs), std::move(declared),
+                   mayFold));
+    TRY_VOID(followSizes(name, source, read, outputs));
+    return outputs;
+}
+
+Result<std::vector<TensorId>> OnnxBuilder::append(const std::string &name, const SourceNode &source,
     OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared,
     bool mayFold)
 {
@@ -222,6 +359,14 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
             ids.push_back(addConstant(std::make_shared<const TensorData>(TensorData{type, {}})));
         return ids;
     }
+    const bool ofNothing = std::any_of(inputs.begin(), inputs.end(),
+        [this](TensorId id) { return id && elementCount(typeOf(id).shape) == 0; });
+    if (ofNothing && !empty
+        && (kind == OperatorKind::MatMul || kind == OperatorKind::Einsum)) // sums of nothing
+        return append(
+            name, source, OperatorKind::Fill, attributesFrom({{"value", 0.0}}), {}, outputs, mayFold);
+    if (ofNothing && !empty && (kind == OperatorKind::ScatterND || kind == OperatorKind::ScatterElements))
+        return std::vector<TensorId>{inputs.front()};
     if (empty && kind == OperatorKind::Split)
         return emitParts(name, source, std::move(attributes), inputs.front(), outputs);
     if (empty)
@@ -242,8 +387,48 @@ Result<std::vector<TensorId>> OnnxBuilder::emit(const std::string &name, const S
         tensor.type = type;
         op.outputs.push_back(addTensor(std::move(tensor), false));
     }
+    for (const TensorId output : op.outputs)
+        m_producers[static_cast<std::size_t>(output.index)] =
+            OperatorId{static_cast<std::int32_t>(m_graph.operators.size())};
     m_graph.operators.push_back(std::move(op));
     return m_graph.operators.back().outputs;
+}
+
+std::vector<TensorId> OnnxBuilder::emitOpaque(const std::string &name, const SourceNode &source,
+    std::vector<TensorId> inputs, std::size_t outputs, const Error *why)
+{
+    Operator op;
+    op.name = uniqueOperatorName(name);
+    op.kind = OperatorKind::Unknown;
+    op.attributes.set("onnx_type", source.type);
+    op.inputs = std::move(inputs);
+    op.scope = ScopeId{0};
+    op.sources = {source};
+    for (std::size_t i = 0; i < outputs; ++i) {
+        Tensor tensor;
+        tensor.typeKnown = false;
+        op.outputs.push_back(addTensor(std::move(tensor), false));
+    }
+    if (why != nullptr) {
+        op.attributes.set("obstacle", static_cast<std::int64_t>(m_graph.obstacles.size()));
+        m_graph.obstacles.push_back({op.name, why->message, why->advice});
+    }
+    m_graph.operators.push_back(std::move(op));
+    return m_graph.operators.back().outputs;
+}
+
+TensorId OnnxBuilder::addOpaqueInput(const std::string &name, const Error &why)
+{
+    const TensorId id = addInput(name, {});
+    m_graph.at(id).typeKnown = false;
+    m_graph.obstacles.push_back({{}, why.message, why.advice});
+    return id;
+}
+
+bool OnnxBuilder::areOpaque(const std::vector<TensorId> &tensors) const
+{
+    return std::any_of(
+        tensors.begin(), tensors.end(), [this](TensorId id) { return id && !at(id).typeKnown; });
 }
 
 Result<std::vector<TensorId>> OnnxBuilder::emitParts(const std::string &name, const SourceNode &source,

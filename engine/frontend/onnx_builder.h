@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/frontend/chosen_rows.h"
 #include "engine/frontend/import_onnx.h"
 #include "engine/frontend/onnx_model.h"
 #include "engine/frontend/onnx_values.h"
@@ -14,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -65,6 +67,57 @@ public:
         Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared,
         bool mayFold = true);
 
+    /// As `emit`, taking all dimensions for what they seem: rows that data choose are the caller's to follow.
+    Result<std::vector<TensorId>> append(const std::string &name, const SourceNode &source, OperatorKind kind,
+        Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared, bool mayFold);
+
+    /// What is known of a value's rows that data choose; null if it has none.
+    const ChosenRows *chosenRows(TensorId id) const;
+    void setChosenRows(TensorId id, ChosenRows rows) { m_chosen.insert_or_assign(id.index, std::move(rows)); }
+    /// The places that were found in a mask, or in one of the latest that is made alike, if any were.
+    TensorId placesOf(TensorId mask) const;
+    void setPlacesOf(TensorId mask, TensorId places) { m_places.emplace_back(mask, places); }
+    /// Says that `counts` has how many elements of `of` are 0, 1, ..; and what was said so, or an invalid id.
+    void setCounted(TensorId counts, TensorId of) { m_counted[counts.index] = of; }
+    TensorId countedBy(TensorId counts) const
+    {
+        const auto found = m_counted.find(counts.index);
+        return found == m_counted.end() ? TensorId{} : found->second;
+    }
+    /// Says that a known value has the sizes of dimensions `begin` .. `end` - 1 of `of`, which data may
+    /// choose: good for shapes, wrong as a number.
+    void noteSizes(TensorId sizes, TensorId of, std::size_t begin, std::size_t end);
+    /// Says of a graph's outputs that have rows which data choose that there are others behind these.
+    /// @return NotSupported if none is a number that may be a loss: then these rows are what the model is for
+    Result<void> checkChosenOutputs(const std::vector<TensorId> &outputs);
+    /// The room that a person gives operator `name`.
+    Capacity capacityOf(const std::string &name) const;
+    /// The dimension of a value that the batch leads; -1 if none.
+    std::int32_t batchDimensionOf(TensorId id);
+    /// Samples, as far as inputs say.
+    std::int64_t batchSize();
+    /// See `expectedShare`.
+    double expectedShareOf(TensorId mask) const { return expectedShare(m_graph, m_producers, mask); }
+    /// The operator that makes a value; invalid if none does.
+    OperatorId producerOf(TensorId id) const { return m_producers[static_cast<std::size_t>(id.index)]; }
+    /// The graph as it is by now.
+    const Graph &graph() const { return m_graph; }
+    /// Appends an operator of which nothing is known but its type and inputs (`ImportOptions::look`).
+    /// @param why  what could not be read; null if only its inputs are to blame
+    std::vector<TensorId> emitOpaque(const std::string &name, const SourceNode &source,
+        std::vector<TensorId> inputs, std::size_t outputs, const Error *why);
+    /// An input of a type that cannot be read.
+    TensorId addOpaqueInput(const std::string &name, const Error &why);
+    /// True if a tensor of unknown type is among them.
+    bool areOpaque(const std::vector<TensorId> &tensors) const;
+    /// True if importing may go on behind `error`: it is about one operator or input, and people want to look
+    /// at the others.
+    bool maySkip(const Error &error) const
+    {
+        return m_options.look
+            && (error.code == ErrorCode::NotSupported || error.code == ErrorCode::InvalidInput);
+    }
+
     /// True if a known value of this size may still be made; counts it if so.
     bool takeFoldedBytes(const TensorType &type);
 
@@ -87,6 +140,12 @@ private:
     /// A Split of which some parts are empty: these are constants, the others are split.
     Result<std::vector<TensorId>> emitParts(const std::string &name, const SourceNode &source,
         Attributes attributes, TensorId x, const std::vector<TensorType> &outputs);
+    /// Follows what data choose from inputs to known outputs. @return NotSupported where a number of rows is
+    /// computed with
+    Result<void> followSizes(const std::string &name, const SourceNode &source,
+        const std::vector<TensorId> &inputs, const std::vector<TensorId> &outputs);
+    /// True if both values are made by the same operators of the same values, as far as `depth` of them show.
+    bool isMadeAlike(TensorId a, TensorId b, int depth) const;
     std::string uniqueOperatorName(const std::string &name);
     void nameTensors();
 
@@ -94,6 +153,13 @@ private:
     std::int64_t m_opset = 0;
     Graph m_graph{};
     std::vector<bool> m_known{};
+    std::vector<OperatorId> m_producers{}; ///< By tensor.
+    std::unordered_map<std::int32_t, ChosenRows> m_chosen{}; ///< By tensor.
+    std::vector<std::pair<TensorId, TensorId>> m_places{}; ///< Of masks, in order.
+    std::unordered_map<std::int32_t, TensorId> m_counted{}; ///< By tensor of counts.
+    std::unordered_map<std::int32_t, std::int64_t>
+        m_chosenSizes{}; ///< By known tensor: the size that data choose.
+    BatchDimensions m_batch{};
     std::unordered_map<std::string, std::int32_t> m_operatorNames{}; ///< How often each was asked for.
     std::unordered_map<std::string, std::int32_t> m_nameless{};
     std::unordered_multimap<std::size_t, std::shared_ptr<const TensorData>> m_interned{};

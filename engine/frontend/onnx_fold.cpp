@@ -159,6 +159,43 @@ Outputs foldConcat(const Attributes &attributes, const Inputs &inputs, const Ten
     return one(std::move(result));
 }
 
+/// Index tuples name the first dimensions of x behind the batch.
+Outputs foldGatherND(
+    const Attributes &attributes, const TensorData &x, const TensorData &indices, const TensorType &type)
+{
+    const auto batchDims = static_cast<std::size_t>(attributes.integer("batch_dims"));
+    const auto wanted = integersOf(indices);
+    const auto named = static_cast<std::size_t>(indices.type.shape.back());
+    const std::vector<std::int64_t> strides = stridesOf(x.type.shape);
+    std::int64_t samples = 1;
+    for (std::size_t d = 0; d < batchDims; ++d)
+        samples *= x.type.shape[d];
+    std::int64_t run = 1;
+    for (std::size_t d = batchDims + named; d < x.type.shape.size(); ++d)
+        run *= x.type.shape[d];
+    const std::int64_t ofSample = samples == 0 ? 0 : elementCount(x.type.shape) / samples;
+    const std::size_t tuples = named == 0 ? 0 : wanted.size() / named;
+    if (tuples == 0)
+        return std::nullopt;
+    TensorData result = allocated(type);
+    const std::size_t bytes = static_cast<std::size_t>(run * sizeOf(type.dataType));
+    for (std::size_t tuple = 0; tuple < tuples; ++tuple) {
+        std::int64_t from =
+            static_cast<std::int64_t>(tuple) / (static_cast<std::int64_t>(tuples) / samples) * ofSample;
+        for (std::size_t i = 0; i < named; ++i) {
+            const std::int64_t extent = x.type.shape[batchDims + i];
+            std::int64_t index = wanted[tuple * named + i];
+            index = index < 0 ? index + extent : index;
+            if (index < 0 || index >= extent)
+                return std::nullopt;
+            from += index * strides[batchDims + i];
+        }
+        std::memcpy(result.bytes.data() + tuple * bytes,
+            x.bytes.data() + static_cast<std::size_t>(from * sizeOf(type.dataType)), bytes);
+    }
+    return one(std::move(result));
+}
+
 Outputs foldGather(std::size_t axis, const TensorData &x, const TensorData &indices, const TensorType &type)
 {
     const auto wanted = integersOf(indices);
@@ -607,6 +644,8 @@ std::optional<std::vector<TensorData>> foldOperator(OperatorKind kind, const Att
         return foldConcat(attributes, inputs, type);
     case Gather:
         return foldGather(static_cast<std::size_t>(attributes.integer("axis")), x, *inputs[1], type);
+    case GatherND:
+        return foldGatherND(attributes, x, *inputs[1], type);
     case Where:
         return foldWhere(x, *inputs[1], *inputs[2], type);
     case Trilu:

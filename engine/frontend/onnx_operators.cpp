@@ -1,6 +1,8 @@
 #include "engine/frontend/onnx_operators.h"
 
+#include "engine/frontend/chosen_writer.h"
 #include "engine/frontend/onnx_external.h"
+#include "engine/graph/custom_operator.h"
 
 #include <algorithm>
 #include <set>
@@ -10,6 +12,10 @@
 namespace planloom {
 
 namespace {
+
+constexpr const char *kDescribeIt =
+    "an operator file can describe it: MODEL.ops beside the model, see Help > "
+    "Operator Files or resources/operators.md";
 
 /// "/transformer/h.3/attn/Gemm" -> "transformer.h.3.attn.Gemm".
 std::string operatorNameOf(std::string name)
@@ -254,6 +260,11 @@ Result<TensorId> OnnxNodeContext::reshape(TensorId x, Shape shape, std::string_v
     return make(OperatorKind::Reshape, {x}, {}, TensorType{type.dataType, std::move(shape)}, suffix);
 }
 
+Result<TensorId> OnnxNodeContext::choosePlaces(TensorId mask)
+{
+    return planloom::choosePlaces(m_builder, m_name, m_source, mask);
+}
+
 Attributes OnnxNodeContext::writtenAttributes() const
 {
     Attributes attributes;
@@ -271,6 +282,27 @@ Attributes OnnxNodeContext::writtenAttributes() const
             attribute);
     }
     return attributes;
+}
+
+Result<void> OnnxNodeContext::makeDefined(const std::shared_ptr<const OperatorDefinition> &definition,
+    std::vector<TensorId> inputs, const Attributes &attributes)
+{
+    const std::string place = definition->file + ", line " + std::to_string(definition->line);
+    if (inputs.size() > definition->inputs.size() || m_node.outputs.size() > definition->outputs.size())
+        return invalid("it has " + std::to_string(inputs.size()) + " inputs and "
+                + std::to_string(m_node.outputs.size()) + " outputs, where " + place + ", says "
+                + std::to_string(definition->inputs.size()) + " and "
+                + std::to_string(definition->outputs.size()),
+            "change the lines 'inputs' and 'outputs' of the operator file");
+    inputs.resize(definition->inputs.size());
+    auto completed = completedAttributes(definition, attributes);
+    if (!completed)
+        return invalid(completed.error().message, completed.error().advice);
+    m_builder.note("operators of type " + toString(definition->name) + " are as " + place + ", says");
+    TRY(const auto outputs, makeMany(OperatorKind::Custom, std::move(inputs), *std::move(completed)));
+    for (std::size_t slot = 0; slot < m_node.outputs.size(); ++slot)
+        TRY_VOID(bind(slot, outputs[slot]));
+    return {};
 }
 
 Result<void> OnnxNodeContext::keepUnknown(std::string_view reason)
@@ -300,13 +332,15 @@ Result<void> OnnxNodeContext::keepUnknown(std::string_view reason)
         if (!complete)
             return unsupported(std::string(reason) + ", and the file does not say what type '"
                     + m_node.outputs[slot] + "' has",
-                "add value_info with static shapes to the model (onnx.shape_inference.infer_shapes)");
+                std::string(kDescribeIt)
+                    + ", or add value_info with static shapes to the model "
+                      "(onnx.shape_inference.infer_shapes)");
         types.push_back(std::move(type));
     }
     Attributes attributes = writtenAttributes();
     attributes.set("onnx_type", m_node.domain.empty() ? m_node.type : m_node.domain + "." + m_node.type);
     m_builder.note("operators of type " + m_node.type
-        + " can be planned and simulated, not run: " + std::string(reason));
+        + " can be planned and simulated, not run: " + std::string(reason) + "; " + kDescribeIt);
     TRY(const auto outputs,
         makeMany(OperatorKind::Unknown, m_inputs, std::move(attributes), std::move(types)));
     for (std::size_t slot = 0; slot < count; ++slot)
@@ -314,9 +348,24 @@ Result<void> OnnxNodeContext::keepUnknown(std::string_view reason)
     return {};
 }
 
+void OnnxNodeContext::keepOpaque(const Error *why)
+{
+    const auto outputs = m_builder.emitOpaque(m_name, m_source, m_inputs, m_node.outputs.size(), why);
+    for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
+        if (m_node.outputs[slot].empty())
+            continue;
+        m_builder.nameTensor(outputs[slot], m_node.outputs[slot]);
+        static_cast<void>(m_scope.bind(m_node.outputs[slot], outputs[slot]));
+    }
+}
+
 Result<void> importNode(OnnxNodeContext &context)
 {
     const OnnxNode &node = context.node();
+    if (const auto &files = context.builder().options().operators) {
+        if (const auto definition = files->find(node.domain, node.type))
+            return context.makeDefined(definition, context.inputs(), context.writtenAttributes());
+    }
     if (!node.domain.empty()) {
         const OnnxHandler handler =
             node.domain == "com.microsoft" ? findContributedHandler(node.type) : nullptr;
@@ -325,14 +374,14 @@ Result<void> importNode(OnnxNodeContext &context)
         return context.keepUnknown("Planloom does not know operators of the domain '" + node.domain + "'");
     }
     static const std::set<std::string, std::less<>> kNotTensors = {
-        "SequenceMap", "Optional", "OptionalGetElement", "OptionalHasElement", "Scan"};
+        "SequenceMap", "Optional", "OptionalGetElement", "OptionalHasElement"};
     if (kNotTensors.count(node.type) != 0)
         return context.unsupported("it works on optional values, or repeats a graph; Planloom plans graphs "
                                    "of tensors",
             "export the model without such control flow");
     for (const auto find : {findElementwiseHandler, findProductHandler, findNetworkHandler,
              findReductionHandler, findMovementHandler, findShapeHandler, findAttentionHandler,
-             findImageHandler, findQuantizeHandler, findSequenceHandler}) {
+             findImageHandler, findQuantizeHandler, findSequenceHandler, findControlHandler}) {
         if (const OnnxHandler handler = find(node.type))
             return handler(context);
     }

@@ -118,9 +118,20 @@ public:
     /// Reshapes unless the shape is that already.
     Result<TensorId> reshape(TensorId x, Shape shape, std::string_view suffix);
 
+    /// Makes the operator that an operator file defines. Inputs at the end that the definition has and the
+    /// node has not are absent.
+    /// @param attributes  as the model has them
+    Result<void> makeDefined(const std::shared_ptr<const OperatorDefinition> &definition,
+        std::vector<TensorId> inputs, const Attributes &attributes);
+    /// The places of what is not zero in a mask whose values are not known (chosen_writer.h).
+    Result<TensorId> choosePlaces(TensorId mask);
+
     /// Keeps the node as an operator Planloom cannot look into. @return NotSupported with `reason` if the
     /// file does not declare its outputs' types
     Result<void> keepUnknown(std::string_view reason);
+    /// Keeps the node to be looked at: nothing is known of what it makes. Outputs that are bound stay.
+    /// @param why  see `OnnxBuilder::emitOpaque`
+    void keepOpaque(const Error *why);
 
     Error invalid(std::string message, std::string advice = {}) const;
     Error unsupported(std::string message, std::string advice = {}) const;
@@ -145,6 +156,7 @@ Result<void> importNode(OnnxNodeContext &context);
 using OnnxHandler = Result<void> (*)(OnnxNodeContext &);
 /// The handler of an operator type of ai.onnx, by file; null if it is not there.
 OnnxHandler findAttentionHandler(std::string_view type);
+OnnxHandler findControlHandler(std::string_view type);
 OnnxHandler findElementwiseHandler(std::string_view type);
 OnnxHandler findImageHandler(std::string_view type);
 OnnxHandler findMovementHandler(std::string_view type);

@@ -17,7 +17,6 @@ using Integers = std::vector<std::int64_t>;
 
 constexpr std::int64_t kLeastWeight =
     64; ///< Elements from which a constant can be a weight (import_onnx.h, rule 4).
-constexpr std::int64_t kMostIterations = 1024; ///< Of a Loop that is unrolled.
 
 bool isConstantWeight(Context &context, const TensorType &type)
 {
@@ -106,16 +105,19 @@ Result<void> importShape(Context &context)
     start = std::clamp<std::int64_t>(start < 0 ? start + rank : start, 0, rank);
     end = std::clamp<std::int64_t>(end < 0 ? end + rank : end, start, rank);
     const Shape &shape = context.shape(0);
-    return context.bind(0,
-        context.builder().addConstant(
-            integerTensor(Integers(shape.begin() + start, shape.begin() + end), {end - start})));
+    const TensorId sizes = context.builder().addConstant(
+        integerTensor(Integers(shape.begin() + start, shape.begin() + end), {end - start}));
+    context.builder().noteSizes(
+        sizes, context.input(0), static_cast<std::size_t>(start), static_cast<std::size_t>(end));
+    return context.bind(0, sizes);
 }
 
 Result<void> importSize(Context &context)
 {
     TRY_VOID(context.require(1));
-    return context.bind(
-        0, context.builder().addConstant(integerTensor({elementCount(context.shape(0))}, {})));
+    const TensorId size = context.builder().addConstant(integerTensor({elementCount(context.shape(0))}, {}));
+    context.builder().noteSizes(size, context.input(0), 0, context.shape(0).size());
+    return context.bind(0, size);
 }
 
 Result<void> importRange(Context &context)
@@ -190,9 +192,14 @@ Result<void> importEyeLike(Context &context)
     return context.finish(OperatorKind::EyeLike, {context.input(0)}, attributesFrom({{"k", k}}), type);
 }
 
-/// Positions of what is not zero, [rank count]. Only of known values: else the shape depends on data.
+/// Positions of what is not zero, [rank count]: as many as there is room for, where they depend on data.
 Result<void> importNonZero(Context &context)
 {
+    TRY_VOID(context.require(1));
+    if (!context.builder().valuesOf(context.input(0))) {
+        TRY(const TensorId places, context.choosePlaces(context.input(0)));
+        return context.bind(0, places);
+    }
     TRY(const auto data, context.values(0, "x"));
     const Shape &shape = data->type.shape;
     if (!context.builder().takeFoldedBytes({DataType::Int64, data->type.shape}))
@@ -219,11 +226,10 @@ Result<void> importNonZero(Context &context)
             integerTensor(std::move(all), {static_cast<std::int64_t>(shape.size()), found})));
 }
 
-/// Picks what a known condition says: a Gather.
+/// Picks what a condition says: a Gather.
 Result<void> importCompress(Context &context)
 {
     TRY_VOID(context.require(2));
-    TRY(const auto condition, context.values(1, "condition"));
     TensorId x = context.input(0);
     std::int64_t axis = 0;
     if (context.hasAttribute("axis")) {
@@ -231,6 +237,13 @@ Result<void> importCompress(Context &context)
     } else {
         TRY(x, context.reshape(x, {elementCount(context.shape(0))}, "flatten"));
     }
+    if (!context.builder().valuesOf(context.input(1))) {
+        TRY(const TensorId places, context.choosePlaces(context.input(1)));
+        const Shape count{context.builder().typeOf(places).shape.back()};
+        TRY(const TensorId list, context.reshape(places, count, "places"));
+        return context.finish(OperatorKind::Gather, {x, list}, attributesFrom({{"axis", axis}}));
+    }
+    TRY(const auto condition, context.values(1, "condition"));
     const std::int64_t extent = context.builder().typeOf(x).shape[static_cast<std::size_t>(axis)];
     const Integers flags = integersOf(*condition);
     Integers chosen;
@@ -243,98 +256,6 @@ Result<void> importCompress(Context &context)
     return context.finish(OperatorKind::Gather, {x, indices}, attributesFrom({{"axis", axis}}));
 }
 
-/// The single truth value of a tensor, if it is known.
-std::optional<bool> knownTruth(Context &context, TensorId id)
-{
-    const auto data = context.builder().valuesOf(id);
-    if (!data || elementCount(data->type.shape) != 1)
-        return std::nullopt;
-    return readNumber(data->type.dataType, data->bytes.data(), 0).asReal() != 0;
-}
-
-Result<void> importIf(Context &context)
-{
-    TRY_VOID(context.require(1));
-    const auto condition = knownTruth(context, context.input(0));
-    if (!condition)
-        return context.keepUnknown("its condition is not known before a run");
-    TRY(const auto branch, context.graph(*condition ? "then_branch" : "else_branch"));
-    TRY(const auto outputs, context.scope().inlineGraph(*branch, {}));
-    if (outputs.size() != context.node().outputs.size())
-        return context.invalid("its branch returns " + std::to_string(outputs.size()) + " values, where "
-            + std::to_string(context.node().outputs.size()) + " were expected");
-    for (std::size_t slot = 0; slot < outputs.size(); ++slot)
-        TRY_VOID(context.bind(slot, outputs[slot]));
-    return {};
-}
-
-/// Unrolls a loop whose number of iterations is known.
-Result<void> importLoop(Context &context)
-{
-    TRY(const auto body, context.graph("body"));
-    std::int64_t most = kMostIterations + 1;
-    if (context.has(0)) {
-        const auto data = context.builder().valuesOf(context.input(0));
-        if (!data || elementCount(data->type.shape) != 1)
-            return context.keepUnknown("its number of iterations is not known before a run");
-        most = integersOf(*data).front();
-    }
-    std::optional<bool> goesOn = true;
-    if (context.has(1))
-        goesOn = knownTruth(context, context.input(1));
-    const std::size_t carried = context.inputCount() < 2 ? 0 : context.inputCount() - 2;
-    std::vector<TensorId> state;
-    for (std::size_t i = 0; i < carried; ++i) {
-        if (!context.has(2 + i))
-            return context.unsupported(
-                "its input " + std::to_string(2 + i) + " is absent or no tensor, where a value was expected");
-        state.push_back(context.input(2 + i));
-    }
-    if (body->outputs.size() < 1 + carried || context.node().outputs.size() > body->outputs.size() - 1)
-        return context.invalid(
-            "its body returns " + std::to_string(body->outputs.size()) + " values, fewer than the loop");
-    std::vector<std::vector<TensorId>> scanned(body->outputs.size() - 1 - carried);
-    for (std::int64_t iteration = 0; iteration < most; ++iteration) {
-        if (!goesOn)
-            return context.keepUnknown("its condition is not known before a run");
-        if (!*goesOn)
-            break;
-        if (iteration == kMostIterations)
-            return context.keepUnknown(
-                "it runs for more than " + std::to_string(kMostIterations) + " iterations");
-        std::vector<TensorId> inputs{context.builder().addConstant(integerTensor({iteration}, {})),
-            context.builder().addConstant(scalarTensor(DataType::Bool, 1))};
-        inputs.insert(inputs.end(), state.begin(), state.end());
-        TRY(const auto outputs, context.scope().inlineGraph(*body, inputs));
-        goesOn = knownTruth(context, outputs.front());
-        for (std::size_t i = 0; i < carried; ++i)
-            state[i] = outputs[1 + i];
-        for (std::size_t i = 0; i < scanned.size(); ++i) {
-            const TensorId value = outputs[1 + carried + i];
-            Shape shape = context.builder().typeOf(value).shape;
-            shape.insert(shape.begin(), 1);
-            TRY(const TensorId row, context.reshape(value, std::move(shape), "row"));
-            scanned[i].push_back(row);
-        }
-    }
-    for (std::size_t i = 0; i < carried; ++i)
-        TRY_VOID(context.bind(i, state[i]));
-    for (std::size_t i = 0; i < scanned.size(); ++i) {
-        if (!context.wants(carried + i))
-            continue;
-        if (scanned[i].empty())
-            return context.unsupported("it runs for no iteration, and so returns a value without elements");
-        TensorId all = scanned[i].front();
-        if (scanned[i].size() > 1) {
-            TRY(all,
-                context.make(OperatorKind::Concat, scanned[i], attributesFrom({{"axis", std::int64_t{0}}}),
-                    {}, "rows"));
-        }
-        TRY_VOID(context.bind(carried + i, all));
-    }
-    return {};
-}
-
 } // namespace
 
 OnnxHandler findShapeHandler(std::string_view type)
@@ -343,7 +264,7 @@ OnnxHandler findShapeHandler(std::string_view type)
         {"ConstantOfShape", importConstantOfShape}, {"Shape", importShape}, {"Size", importSize},
         {"Range", importRange}, {"EyeLike", importEyeLike}, {"HannWindow", importWindow},
         {"HammingWindow", importWindow}, {"BlackmanWindow", importWindow}, {"NonZero", importNonZero},
-        {"Compress", importCompress}, {"If", importIf}, {"Loop", importLoop}};
+        {"Compress", importCompress}};
     const auto found = kHandlers.find(type);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -171,15 +171,20 @@ std::optional<Parting> ProjectionParter::partingOf(std::int32_t product) const
     if (op.kind != OperatorKind::Linear || op.inputs.size() < 2 || !op.inputs[1]
         || shapeOf(op.inputs[1]).size() != 2)
         return std::nullopt;
-    const Tensor &weight = m_graph.at(op.inputs[1]);
-    if (weight.role != TensorRole::Weight && weight.role != TensorRole::Buffer)
+    const auto isStored = [this](TensorId id) {
+        const TensorRole role = m_graph.at(id).role;
+        return role == TensorRole::Weight || role == TensorRole::Buffer;
+    };
+    // What is computed (a bias of several, joined) has the shape that its operator makes.
+    const bool hasBias = op.inputs.size() > 2 && op.inputs[2];
+    if (!isStored(op.inputs[1]) || (hasBias && !isStored(op.inputs[2])))
         return std::nullopt;
     const std::size_t axis = shapeOf(op.outputs[0]).size() - 1;
     auto parting = partedBy(op.outputs[0], axis, 0);
     if (!parting)
         return std::nullopt;
     parting->weight = op.inputs[1];
-    if (op.inputs.size() > 2)
+    if (hasBias)
         parting->bias = op.inputs[2];
     follow(*parting, op.outputs[0], axis);
     return parting;

@@ -253,7 +253,16 @@ Result<std::vector<AtenValue>> Pt2NodeImporter::run(Pt2Frame &frame)
                 "the program has more than " + std::to_string(m_builder.options().mostOperators) + " nodes",
                 {}, m_where};
         m_declared.clear();
-        TRY_VOID(importNode(graph.nodes[position]));
+        const Pt2Node &node = graph.nodes[position];
+        if (m_builder.options().look && m_builder.areOpaque(tensorsOf(node))) {
+            keepOpaque(node, nullptr);
+            continue;
+        }
+        const auto imported = importNode(node);
+        if (!imported && !m_builder.maySkip(imported.error()))
+            return imported.error();
+        if (!imported)
+            keepOpaque(node, &imported.error());
     }
     std::vector<AtenValue> outputs;
     Pt2Node end;
@@ -270,6 +279,37 @@ Result<std::vector<AtenValue>> Pt2NodeImporter::run(Pt2Frame &frame)
         outputs.push_back(std::move(value));
     }
     return outputs;
+}
+
+/// The tensors that a node reads, as far as they are there.
+std::vector<TensorId> Pt2NodeImporter::tensorsOf(const Pt2Node &node) const
+{
+    std::vector<TensorId> tensors;
+    const auto add = [&](const Pt2Tensor &tensor) {
+        const AtenValue *value = m_frame->find(tensor.name);
+        if (const auto *id = value == nullptr ? nullptr : std::get_if<TensorId>(value))
+            tensors.push_back(*id);
+    };
+    for (const Pt2NamedArgument &input : node.inputs) {
+        if (const auto *tensor = std::get_if<Pt2Tensor>(&input.value))
+            add(*tensor);
+        if (const auto *list = std::get_if<std::vector<Pt2Tensor>>(&input.value))
+            std::for_each(list->begin(), list->end(), add);
+    }
+    return tensors;
+}
+
+/// Keeps a node to be looked at: see `OnnxNodeContext::keepOpaque`.
+void Pt2NodeImporter::keepOpaque(const Pt2Node &node, const Error *why)
+{
+    OnnxNode own;
+    own.name = pathOf(node);
+    own.type = shortTarget(node.target);
+    for (const std::string &result : resultsOf(node)) {
+        if (!result.empty() && m_frame->find(result) == nullptr)
+            own.outputs.push_back(result);
+    }
+    OnnxNodeContext(own, tensorsOf(node), m_builder, *this).keepOpaque(why);
 }
 
 Result<void> Pt2NodeImporter::importNode(const Pt2Node &node)
@@ -297,6 +337,7 @@ Result<bool> Pt2NodeImporter::importNumber(const Pt2Node &node)
         TRY(AtenValue value, resolve(input.value, node));
         arguments.push_back(std::move(value));
     }
+    const bool chosen = size ? hasChosenRows(node, arguments) : readsChosenSize(node);
     std::optional<AtenValue> result;
     if (arithmetic) {
         result = computePt2Number(target, arguments);
@@ -321,9 +362,34 @@ Result<bool> Pt2NodeImporter::importNumber(const Pt2Node &node)
             "export the model with static shapes");
     if (node.outputs.empty())
         return true;
-    const auto *name = std::get_if<Pt2Symbol>(&node.outputs.front());
-    TRY_VOID(setOnce(name != nullptr ? name->name : node.name, *std::move(result), node));
+    const auto *symbol = std::get_if<Pt2Symbol>(&node.outputs.front());
+    const std::string &name = symbol != nullptr ? symbol->name : node.name;
+    if (chosen && !std::holds_alternative<bool>(*result))
+        m_chosenSizes.insert(name);
+    TRY_VOID(setOnce(name, *std::move(result), node));
     return true;
+}
+
+/// True if the size that the node asks for is one that data choose.
+bool Pt2NodeImporter::hasChosenRows(const Pt2Node &node, const std::vector<AtenValue> &arguments) const
+{
+    const auto *tensor = arguments.empty() ? nullptr : std::get_if<TensorId>(&arguments[0]);
+    const ChosenRows *rows = tensor == nullptr ? nullptr : m_builder.chosenRows(*tensor);
+    if (rows == nullptr)
+        return false;
+    const auto *axis = arguments.size() < 2 ? nullptr : std::get_if<std::int64_t>(&arguments[1]);
+    const auto rank = static_cast<std::int64_t>(m_builder.typeOf(*tensor).shape.size());
+    return axis == nullptr || shortTarget(node.target) == "aten.sym_numel.default"
+        || static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis) == rows->dimension;
+}
+
+/// True if a number among the node's arguments comes from a size that data choose; sizes in lists are shapes.
+bool Pt2NodeImporter::readsChosenSize(const Pt2Node &node) const
+{
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [this](const Pt2NamedArgument &input) {
+        const auto *symbol = std::get_if<Pt2Symbol>(&input.value);
+        return symbol != nullptr && m_chosenSizes.count(symbol->name) != 0;
+    });
 }
 
 /// Graphs that are called with a setting switched: gradients off, or arithmetic in other types.
@@ -397,6 +463,12 @@ Result<void> Pt2NodeImporter::importAten(const Pt2Node &node, const std::string 
     const std::string space = target.substr(0, target.find('.'));
     const std::size_t begin = std::min(space.size() + 1, target.size());
     const std::string name = target.substr(begin, target.find('.', begin) - begin);
+    static const std::set<std::string, std::less<>> kTakesSizes = {"arange", "_assert_scalar", "expand",
+        "sym_constrain_range", "sym_constrain_range_for_size", "_check_is_size"};
+    if (readsChosenSize(node) && kTakesSizes.count(name) == 0)
+        return nodeError(node, ErrorCode::NotSupported,
+            "it computes with how many rows data choose, which is not known before a run",
+            "sum over a mask to count them");
     if (space == "aten" && writesInPlace(name))
         return writeInPlace(node, target, name.substr(0, name.size() - 1));
     std::map<std::string, AtenValue> arguments;
@@ -410,10 +482,25 @@ Result<void> Pt2NodeImporter::importAten(const Pt2Node &node, const std::string 
             return nodeError(node, ErrorCode::InvalidInput, "the value '" + result + "' is made twice",
                 "export the model anew");
     }
-    TRY_VOID(call(node, target, space == "aten" ? name : std::string(), std::move(arguments), results));
+    // What transformers calls where PyTorch has no kernel of its own.
+    const bool grouped = space == "transformers" && name == "grouped_mm_fallback";
+    const std::string known = grouped ? "_grouped_mm" : space == "aten" ? name : std::string();
+    TRY_VOID(call(node, target, known, std::move(arguments), results));
     if (space == "aten")
         noteViews(node, name, results);
     return {};
+}
+
+/// "mylib.swish.default" is mylib::swish in an operator file.
+std::shared_ptr<const OperatorDefinition> Pt2NodeImporter::definitionOf(const std::string &target) const
+{
+    const auto &files = m_builder.options().operators;
+    const std::size_t first = target.find('.');
+    if (!files || first == std::string::npos)
+        return nullptr;
+    const std::size_t second = target.find('.', first + 1);
+    return files->find(
+        target.substr(0, first), target.substr(first + 1, second - std::min(second, first + 1)));
 }
 
 Result<void> Pt2NodeImporter::call(const Pt2Node &node, const std::string &target, const std::string &name,
@@ -442,7 +529,9 @@ Result<void> Pt2NodeImporter::call(const Pt2Node &node, const std::string &targe
         types.push_back(result.empty() ? nullptr : declared(result));
     AtenContext aten(target, std::move(arguments), context, std::move(types));
     const AtenHandler handler = name.empty() ? nullptr : findAtenHandler(name);
-    if (handler == nullptr)
+    if (const auto definition = definitionOf(target))
+        TRY_VOID(aten.makeDefined(definition));
+    else if (handler == nullptr)
         TRY_VOID(aten.keepUnknown("Planloom does not know the operator " + target));
     else
         TRY_VOID(handler(aten));

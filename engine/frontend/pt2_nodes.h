@@ -45,12 +45,17 @@ private:
     Result<AtenValue> resolve(const Pt2Argument &argument, const Pt2Node &node) const;
     Result<AtenValue> valueOf(const std::string &name, const Pt2Node &node) const;
     Result<void> setOnce(const std::string &name, AtenValue value, const Pt2Node &node);
+    std::vector<TensorId> tensorsOf(const Pt2Node &node) const;
+    void keepOpaque(const Pt2Node &node, const Error *why);
     Result<void> importNode(const Pt2Node &node);
     Result<bool> importNumber(const Pt2Node &node);
+    bool hasChosenRows(const Pt2Node &node, const std::vector<AtenValue> &arguments) const;
+    bool readsChosenSize(const Pt2Node &node) const;
     Result<void> importInner(const Pt2Node &node, const std::string &target);
     Result<void> importAten(const Pt2Node &node, const std::string &target);
     Result<void> call(const Pt2Node &node, const std::string &target, const std::string &name,
         std::map<std::string, AtenValue> arguments, const std::vector<std::string> &results);
+    std::shared_ptr<const OperatorDefinition> definitionOf(const std::string &target) const;
     Result<void> checkDeclared(const Pt2Node &node, const std::vector<std::string> &results);
     Result<void> writeInPlace(const Pt2Node &node, const std::string &target, const std::string &name);
     Result<void> writeIntoBase(const Pt2Node &node, const Pt2Frame::View &view, const std::string &part);
@@ -64,6 +69,7 @@ private:
     int m_depth = 0;
     std::size_t m_nodes = 0;
     std::unordered_set<std::string> m_outputs{};
+    std::unordered_set<std::string> m_chosenSizes{}; ///< Numbers that come from sizes which data choose.
     mutable std::map<std::string, OnnxValue> m_declared{}; ///< Of the node at hand.
 };
 

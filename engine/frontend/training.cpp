@@ -48,6 +48,9 @@ TensorId addTensor(Graph &graph, Names &names, const std::string &name, TensorId
     Tensor tensor;
     tensor.name = names.tensors.take(name);
     tensor.type = graph.at(weight).type;
+    // Squares of gradients are below what Float16 can hold: steps would divide by zero.
+    if (role == TensorRole::OptimizerState && tensor.type.dataType == DataType::Float16)
+        tensor.type.dataType = DataType::Float32;
     tensor.role = role;
     tensor.of = weight;
     graph.tensors.push_back(std::move(tensor));
@@ -82,8 +85,14 @@ void addOptimizer(Graph &graph, Names &names, TensorId weight, TensorId gradient
     op.outputs = {addTensor(graph, names, name + ".new", weight, TensorRole::Weight)};
     for (const std::string &state : states)
         op.outputs.push_back(addTensor(graph, names, state + ".new", weight, TensorRole::OptimizerState));
-    const std::vector<TensorType> inputs(op.inputs.size(), graph.at(weight).type);
-    const std::vector<TensorType> outputs(op.outputs.size(), graph.at(weight).type);
+    const auto typesOf = [&graph](const std::vector<TensorId> &ids) {
+        std::vector<TensorType> types;
+        for (const TensorId id : ids)
+            types.push_back(graph.at(id).type);
+        return types;
+    };
+    const std::vector<TensorType> inputs = typesOf(op.inputs);
+    const std::vector<TensorType> outputs = typesOf(op.outputs);
     AnnotationOutcome outcome =
         annotate(op.kind, op.attributes, inputs, std::vector<bool>(inputs.size(), true), outputs);
     op.annotation = std::move(outcome.annotation);

@@ -28,6 +28,14 @@ ZooParameter integer(std::string name, double fallback, double least, double mos
     return {std::move(name), fallback, least, most, true, std::move(meaning)};
 }
 
+/// Of the inputs: a knob of the design.
+ZooParameter inputSize(std::string name, double fallback, double least, double most, std::string meaning)
+{
+    ZooParameter parameter = integer(std::move(name), fallback, least, most, std::move(meaning));
+    parameter.isInputSize = true;
+    return parameter;
+}
+
 ZooParameter layers(double fallback)
 {
     return integer("layers", fallback, 1, kMostLayers, "number of layers");
@@ -42,12 +50,12 @@ ZooParameter heads(double fallback)
 }
 ZooParameter batch(double fallback)
 {
-    return integer("batch", fallback, 1, kMostBatch, "samples in a mini-batch");
+    return inputSize("batch", fallback, 1, kMostBatch, "samples in a mini-batch");
 }
 
 ZooParameter length(double fallback)
 {
-    return integer("seq", fallback, 2, kMostLength, "tokens in a sample");
+    return inputSize("seq", fallback, 2, kMostLength, "tokens in a sample");
 }
 
 ZooParameter vocabulary(double fallback)
@@ -67,7 +75,7 @@ ZooParameter dropout()
 
 ZooParameter image(double fallback)
 {
-    return integer("image", fallback, 8, 8192, "height and width of an image");
+    return inputSize("image", fallback, 8, 8192, "height and width of an image");
 }
 ZooParameter volume(double fallback)
 {
@@ -95,8 +103,8 @@ std::vector<ZooFamily> allFamilies()
             {integer("layers", 24, 1, kMostLayers, "layers of the encoder, and of the decoder"), hidden(1024),
                 heads(16), integer("d_kv", 64, 1, 4096, "width of a head"),
                 integer("ffn", 4096, 1, kMostHidden * 4, "width of the feed-forward layer"),
-                integer("src", 512, 2, kMostLength, "tokens in a source"),
-                integer("tgt", 512, 2, kMostLength, "tokens in a target"), batch(4), vocabulary(32128),
+                inputSize("src", 512, 2, kMostLength, "tokens in a source"),
+                inputSize("tgt", 512, 2, kMostLength, "tokens in a target"), batch(4), vocabulary(32128),
                 integer("buckets", 32, 4, 1024, "buckets of relative positions"), dropout()}},
         {"swin", "Swin Transformer image classifier",
             {integer("layers", 18, 1, kMostLayers, "blocks of the third stage; the others have 2"),
@@ -109,8 +117,8 @@ std::vector<ZooFamily> allFamilies()
                 integer("msa", 256, 1, 65536, "width of the MSA"),
                 integer("pair", 128, 1, 65536, "width of the pair representation"),
                 integer("single", 384, 1, 65536, "width of the single representation"),
-                integer("seqs", 128, 1, 16384, "sequences of the MSA"),
-                integer("residues", 256, 2, 8192, "residues"), batch(1),
+                inputSize("seqs", 128, 1, 16384, "sequences of the MSA"),
+                inputSize("residues", 256, 2, 8192, "residues"), batch(1),
                 integer("heads", 8, 1, kMostHeads, "heads of MSA attention"),
                 integer("pair_heads", 4, 1, kMostHeads, "heads of triangle attention"),
                 integer("head_width", 32, 1, 4096, "width of a head, and of the outer product's factors"),
@@ -234,12 +242,50 @@ const std::vector<ZooFamily> &zooFamilies()
     return families;
 }
 
+namespace {
+
+/// Lets `sizes` go before what the values are, and says what may be chosen so.
+Result<std::vector<InputDimension>> chooseSizes(
+    const ZooFamily &family, const std::map<std::string, std::int64_t> &sizes, ZooValues &values)
+{
+    std::vector<InputDimension> dimensions;
+    for (const ZooParameter &parameter : family.parameters) {
+        if (!parameter.isInputSize)
+            continue;
+        InputDimension dimension;
+        dimension.name = parameter.name;
+        dimension.least = static_cast<std::int64_t>(parameter.least);
+        dimension.most = static_cast<std::int64_t>(parameter.most);
+        dimension.suggested = static_cast<std::int64_t>(parameter.fallback);
+        dimension.places = {parameter.meaning};
+        dimensions.push_back(std::move(dimension));
+    }
+    for (const auto &[name, size] : sizes) {
+        const InputDimension *known = findDimension(dimensions, name);
+        if (known == nullptr) {
+            Error error =
+                values.wrong(name, "the inputs of " + family.name + " have no size '" + name + "' to choose");
+            error.advice = "their sizes are " + namesText(dimensions);
+            return error;
+        }
+        if (size < known->least || size > known->most)
+            return values.wrong(name,
+                "the size " + std::to_string(size) + " of '" + name + "' is not in " + rangeText(*known));
+        values.set(name, static_cast<double>(size));
+    }
+    for (InputDimension &dimension : dimensions)
+        dimension.size = values.integer(dimension.name);
+    return dimensions;
+}
+
+} // namespace
+
 bool isZooSpec(std::string_view spec)
 {
     return spec.substr(0, kPrefix.size()) == kPrefix;
 }
 
-Result<Graph> buildZooModel(std::string_view spec)
+Result<Graph> buildZooModel(std::string_view spec, const std::map<std::string, std::int64_t> &sizes)
 {
     const std::string_view rest = isZooSpec(spec) ? spec.substr(kPrefix.size()) : spec;
     const std::size_t mark = std::min(rest.find('?'), rest.size());
@@ -256,8 +302,10 @@ Result<Graph> buildZooModel(std::string_view spec)
     const auto family = std::find_if(zooFamilies().begin(), zooFamilies().end(),
         [name](const ZooFamily &known) { return known.name == name; });
     assert(family != zooFamilies().end());
-    TRY(const ZooValues values, parseValues(*family, query));
+    TRY(ZooValues values, parseValues(*family, query));
+    TRY(auto dimensions, chooseSizes(*family, sizes, values));
     TRY(Graph graph, builder->second(values));
+    graph.dimensions = std::move(dimensions);
     if (partProjections(graph) > 0) {
         annotateOperators(graph);
         findCopies(graph);

@@ -3,6 +3,8 @@
 #include "engine/base/result.h"
 #include "engine/graph/graph.h"
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,7 @@ struct ZooParameter {
     double most = 0;
     bool integral = true;
     std::string meaning{}; ///< One line for a person; says what 0 means where 0 means something.
+    bool isInputSize = false; ///< Of the inputs, not of the weights: a dimension that rows may set.
 };
 
 /// One family of models, "gpt".
@@ -33,6 +36,8 @@ const std::vector<ZooFamily> &zooFamilies();
 bool isZooSpec(std::string_view spec);
 
 /// Builds the training model (up to its loss) that `spec` names: "zoo:gpt?layers=96&hidden=12288&heads=96".
+/// @param sizes  of the inputs, by the names of their parameters ("batch", "seq"); they go before those in
+/// `spec`
 ///
 /// Weights have no values, so that a model of any size takes little memory; operators are those an importer
 /// makes after fusing, in scopes such as h.3 > attn. The loss is the mean cross-entropy over the labels
@@ -40,6 +45,6 @@ bool isZooSpec(std::string_view spec);
 /// @return InvalidInput that lists what is known, for an unknown family or parameter, a value out of its
 ///   range, or values that do not fit together (`where` is "zoo:<family>/<parameter>")
 /// O(operators).
-Result<Graph> buildZooModel(std::string_view spec);
+Result<Graph> buildZooModel(std::string_view spec, const std::map<std::string, std::int64_t> &sizes = {});
 
 } // namespace planloom

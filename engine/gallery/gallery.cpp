@@ -2,6 +2,7 @@
 
 #include "engine/base/words.h"
 #include "engine/gallery/gallery_context.h"
+#include "engine/gallery/gallery_experts.h"
 #include "engine/gallery/gallery_pipeline.h"
 #include "engine/gallery/gallery_rows.h"
 #include "engine/gallery/gallery_spatial.h"
@@ -25,6 +26,7 @@ struct Recipe {
     std::int32_t dp = 1;
     std::int32_t tp = 1;
     std::int32_t cp = 1;
+    std::int32_t ep = 1; ///< Experts are spread over so many replicas, all else is split along the batch.
     std::int32_t pp = 1;
     std::int32_t interleave = 1; ///< Stages on each rank of the pipeline.
     std::optional<SpatialParts> space{}; ///< Of `spatial`: nothing until it says, or the model does.
@@ -39,7 +41,7 @@ struct Recipe {
     bool isSpatial() const { return name == "spatial"; }
     bool isBidirectional() const { return name == "bidirectional"; }
     /// Into how many parts every micro-batch is cut.
-    std::int32_t batchParts() const { return isBidirectional() ? 2 : dp; }
+    std::int32_t batchParts() const { return isBidirectional() ? 2 : dp * ep; }
 };
 
 Error wrongSpec(std::string message, std::string advice = {})
@@ -68,6 +70,7 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         {"data-parallel", {"micro-batches"}},
         {"tensor-parallel", {"sequence", "micro-batches"}},
         {"context-parallel", {"ring", "micro-batches"}},
+        {"expert-parallel", {"micro-batches"}},
         {"spatial", {"dp", "depth", "height", "width", "micro-batches"}},
         {"pipeline", {"stages", "interleave", "schedule", "micro-batches"}},
         {"pipedream", {"stages", "micro-batches"}},
@@ -77,14 +80,14 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         {"zero2", {"micro-batches"}},
         {"zero3", {"micro-batches"}},
         {"3d",
-            {"dp", "tp", "cp", "pp", "zero1", "zero", "sequence", "ring", "interleave", "schedule",
+            {"dp", "ep", "tp", "cp", "pp", "zero1", "zero", "sequence", "ring", "interleave", "schedule",
                 "micro-batches"}},
     };
     const auto known = kParameters.find(recipe.name);
     if (known == kParameters.end()) {
         return Error{ErrorCode::NotFound, "there is no gallery plan '" + recipe.name.substr(0, 60) + "'",
-            "single, data-parallel, tensor-parallel, context-parallel, spatial, pipeline, pipedream, "
-            "pipedream-2bw, bidirectional, zero1, zero2, zero3 or 3d",
+            "single, data-parallel, tensor-parallel, context-parallel, expert-parallel, spatial, pipeline, "
+            "pipedream, pipedream-2bw, bidirectional, zero1, zero2, zero3 or 3d",
             "gallery"};
     }
     if (recipe.name.starts_with("zero"))
@@ -95,6 +98,8 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
         recipe.tp = deviceCount;
     if (recipe.name == "context-parallel")
         recipe.cp = deviceCount;
+    if (recipe.name == "expert-parallel")
+        recipe.ep = deviceCount;
     if (recipe.name == "pipeline" || recipe.isPipeDream() || recipe.isBidirectional())
         recipe.pp = deviceCount;
 
@@ -150,6 +155,8 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
             recipe.tp = number;
         else if (key == "cp")
             recipe.cp = number;
+        else if (key == "ep")
+            recipe.ep = number;
         else if (key == "interleave")
             recipe.interleave = number;
         else // pp of 3d, stages of pipeline
@@ -164,13 +171,14 @@ Result<Recipe> readSpec(std::string_view spec, std::int32_t deviceCount)
                 "least");
         return recipe;
     }
-    const std::int64_t needed = std::int64_t{recipe.dp} * recipe.tp * recipe.cp * recipe.pp;
+    const std::int64_t needed = std::int64_t{recipe.dp} * recipe.ep * recipe.tp * recipe.cp * recipe.pp;
     if (recipe.name != "single" && needed != deviceCount) {
         return wrongSpec(recipe.name + " needs " + counted(needed, "device")
                 + " (dp=" + std::to_string(recipe.dp) + " x pp=" + std::to_string(recipe.pp)
+                + (recipe.ep > 1 ? " x ep=" + std::to_string(recipe.ep) : "")
                 + (recipe.cp > 1 ? " x cp=" + std::to_string(recipe.cp) : "")
                 + " x tp=" + std::to_string(recipe.tp) + "), the cluster has " + std::to_string(deviceCount),
-            "make the product of dp, pp, cp and tp the number of devices");
+            "make the product of dp, ep, pp, cp and tp the number of devices");
     }
     return recipe;
 }
@@ -276,8 +284,8 @@ Result<std::int32_t> updateEvery(const Recipe &recipe, std::int32_t microBatches
 Result<void> appendPipeline(
     const SelectorIndex &index, const Recipe &recipe, const CostModel &costs, ConstraintTable &table)
 {
-    // Where the mesh dp x pp x cp x tp puts the stages.
-    const std::int32_t shards = recipe.cp * recipe.tp;
+    // Where the mesh dp x pp x ep x cp x tp puts the stages.
+    const std::int32_t shards = recipe.ep * recipe.cp * recipe.tp;
     std::vector<std::set<std::int32_t>> classes(static_cast<std::size_t>(recipe.pp * recipe.interleave));
     for (std::size_t s = 0; s < classes.size(); ++s)
         for (std::int32_t replica = 0; replica < recipe.dp; ++replica)
@@ -315,6 +323,9 @@ const std::vector<GalleryEntry> &galleryEntries()
         {"context-parallel",
             "sequences cut into parts; keys and values go round the devices (ring attention)",
             {"ring=0|1", "micro-batches=N"}},
+        {"expert-parallel",
+            "experts of mixtures spread over the devices, all else split along the batch (all-to-all)",
+            {"micro-batches=N"}},
         {"spatial", "images or volumes cut in space, with halos exchanged; times data parallel",
             {"dp=N", "depth=N", "height=N", "width=N", "micro-batches=N"}},
         {"pipeline", "stages of consecutive layers, balanced by cost",
@@ -329,9 +340,9 @@ const std::vector<GalleryEntry> &galleryEntries()
         {"zero1", "data parallel with the optimizer cut over the replicas", {"micro-batches=N"}},
         {"zero2", "zero1 with the gradients cut too", {"micro-batches=N"}},
         {"zero3", "zero2 with the weights cut too, gathered before their use", {"micro-batches=N"}},
-        {"3d", "data, pipeline, context and tensor parallel",
-            {"dp=N", "tp=N", "cp=N", "pp=N", "interleave=N", "zero=0|1|2|3", "sequence=0|1", "ring=0|1",
-                "schedule=1f1b|gpipe|combined-1f1b|zb-h1|sequential", "micro-batches=N"}},
+        {"3d", "data, pipeline, expert, context and tensor parallel",
+            {"dp=N", "ep=N", "tp=N", "cp=N", "pp=N", "interleave=N", "zero=0|1|2|3", "sequence=0|1",
+                "ring=0|1", "schedule=1f1b|gpipe|combined-1f1b|zb-h1|sequential", "micro-batches=N"}},
     };
     return kEntries;
 }
@@ -350,8 +361,8 @@ Result<ConstraintTable> galleryTable(
 
     ConstraintTable table;
     MeshRule mesh;
-    for (const auto &[name, size] :
-        {std::pair{"dp", recipe.dp}, {"pp", recipe.pp}, {"cp", recipe.cp}, {"tp", recipe.tp}}) {
+    for (const auto &[name, size] : {std::pair{"dp", recipe.dp}, {"pp", recipe.pp}, {"ep", recipe.ep},
+             {"cp", recipe.cp}, {"tp", recipe.tp}}) {
         if (size > 1 && !recipe.isBidirectional())
             mesh.axes.push_back({name, size});
     }
@@ -380,6 +391,10 @@ Result<ConstraintTable> galleryTable(
         TRY_VOID(appendBidirectional(model, recipe, costs, table));
     else if (recipe.pp > 1)
         TRY_VOID(appendPipeline(*model.index, recipe, costs, table));
+    if (recipe.ep > 1) {
+        TRY_VOID(checkBatch(graph, batch, std::int64_t{recipe.dp} * recipe.ep, "expert parallelism"));
+        TRY_VOID(appendExpertParallel(model, "ep", recipe.ep, table));
+    }
     if (recipe.space)
         TRY_VOID(appendSpatial(model, deviceCount, *recipe.space, table));
     if (recipe.cp > 1)

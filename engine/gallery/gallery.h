@@ -23,10 +23,11 @@ const std::vector<GalleryEntry> &galleryEntries();
 
 /// The rows of a gallery plan for a model: "3d:dp=2,tp=2,pp=2,schedule=1f1b,micro-batches=4".
 ///
-/// Names: `single` (all on device 0), `data-parallel`, `tensor-parallel`, `context-parallel`, `pipeline`,
-/// `zero1`, and `3d`, their product; the mesh is dp x pp x cp x tp, tp innermost. All devices are used: dp *
-/// pp * cp * tp must be `deviceCount`. `spatial` cuts images and volumes over the axes depth, height and
-/// width of a mesh behind dp: along the outermost of these, if it is not said. `pipedream` and
+/// Names: `single` (all on device 0), `data-parallel`, `tensor-parallel`, `context-parallel`,
+/// `expert-parallel`, `pipeline`, `zero1`, and `3d`, their product; the mesh is dp x pp x ep x cp x tp, tp
+/// innermost. All devices are used: dp * pp * ep * cp * tp must be `deviceCount`. `spatial` cuts images and
+/// volumes over the axes depth, height and width of a mesh behind dp: along the outermost of these, if it is
+/// not said. `pipedream` and
 /// `pipedream-2bw` are pipelines that update within the step, with older versions of the weights;
 /// `bidirectional` runs two in opposite directions. A pipeline without `micro-batches` takes as many as
 /// divide the batch, at most 4 per stage.

@@ -96,6 +96,7 @@ std::string lockOf(const Operator &op, std::int32_t dimension)
     case OperatorKind::Slice:
     case OperatorKind::Pad:
     case OperatorKind::TopK:
+    case OperatorKind::NonZero:
         return kind + " works along this dimension";
     case OperatorKind::Gather:
     case OperatorKind::GridSample:

@@ -1,5 +1,6 @@
 #include "engine/graph/annotation_builder.h"
 #include "engine/graph/catalogue.h"
+#include "engine/graph/custom_operator.h"
 
 #include <algorithm>
 #include <utility>
@@ -428,6 +429,8 @@ AnnotationOutcome annotate(OperatorKind kind, const Attributes &attributes,
     const std::vector<TensorType> &inputs, const std::vector<bool> &present,
     const std::vector<TensorType> &outputs)
 {
+    if (kind == OperatorKind::Custom)
+        return customAnnotation(attributes, inputs, present, outputs);
     const AnnotateCall call{kind, attributes, inputs, present, outputs};
     AnnotationBuilder builder(call, reservedLetters(kind));
     AnnotationOutcome outcome;

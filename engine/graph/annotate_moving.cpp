@@ -1,4 +1,5 @@
 #include "engine/graph/annotation_builder.h"
+#include "engine/graph/places.h"
 
 #include <algorithm>
 #include <numeric>
@@ -441,6 +442,8 @@ std::string annotateMoving(const AnnotateCall &call, AnnotationBuilder &builder)
     }
     if (!call.has(0))
         return missing(call);
+    if (call.kind == OperatorKind::NonZero || hasPlaces(call.attributes))
+        return annotatePlaces(call, builder);
     std::string problem = annotateMove(call, builder);
     const bool affine = call.kind == OperatorKind::Resize && call.attributes.real("extrapolation_value") != 0;
     if (problem.empty() && (isLinearMove(call.kind) || call.kind == OperatorKind::Resize) && !affine

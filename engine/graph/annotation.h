@@ -6,6 +6,8 @@
 #include "engine/graph/window.h"
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -78,9 +80,31 @@ Annotation wholeAnnotation(const std::vector<Shape> &inputs, const std::vector<S
 /// the first of size other than 1 become Frozen everywhere, and so does an identifier that stands twice in
 /// one tensor. A scalar is written `1`. Dimensions are numbered in the order in which they appear; equal
 /// literals are one.
+/// @param absent  by input: an optional one that is not there, whatever the text says of it; may be empty
 /// @return InvalidInput naming the position in `text` if it does not parse or does not fit the shapes
-Result<Annotation> parseAnnotation(
-    std::string_view text, const std::vector<Shape> &inputs, const std::vector<Shape> &outputs);
+Result<Annotation> parseAnnotation(std::string_view text, const std::vector<Shape> &inputs,
+    const std::vector<Shape> &outputs, const std::vector<bool> &absent = {});
+
+/// The identifiers of a text of so many inputs and outputs, in the order in which they appear.
+/// @return InvalidInput whose `where` is "position:N", a byte of `text`
+Result<std::vector<std::string>> identifiersOf(
+    std::string_view text, std::size_t inputs, std::size_t outputs);
+
+/// The shapes that inputs have where the identifiers have these sizes, and `*` stands for `star`; nothing for
+/// those that are "?". @return InvalidInput for an identifier without a size
+Result<std::vector<std::optional<Shape>>> annotatedInputs(std::string_view text, std::size_t inputs,
+    std::size_t outputs, const std::map<std::string, std::int64_t> &sizes, const Shape &star);
+
+/// What a text says where only the inputs' shapes are known.
+struct AnnotatedShapes {
+    std::map<std::string, std::int64_t> sizes{}; ///< Of all identifiers that have one.
+    std::vector<std::optional<Shape>> outputs{}; ///< Nothing for those that are "?".
+};
+/// @param complete  is given the sizes that the inputs bind, and may add those of other identifiers
+/// @return InvalidInput as `parseAnnotation`
+Result<AnnotatedShapes> annotatedShapes(std::string_view text, const std::vector<Shape> &inputs,
+    const std::vector<bool> &absent, std::size_t outputs,
+    const std::function<Result<void>(std::map<std::string, std::int64_t> &)> &complete);
 
 /// The same with literals in place of identifiers that count windows: what an operator has that is not to be
 /// cut along them.

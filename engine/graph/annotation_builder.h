@@ -134,6 +134,8 @@ std::string annotatePooling(const AnnotateCall &call, AnnotationBuilder &builder
 std::string annotateAttention(const AnnotateCall &call, AnnotationBuilder &builder);
 std::string annotateRecurrent(const AnnotateCall &call, AnnotationBuilder &builder);
 
+/// NonZero, and Gather, GatherND and ScatterND with groups of places.
+std::string annotatePlaces(const AnnotateCall &call, AnnotationBuilder &builder);
 std::string annotateReshape(const AnnotateCall &call, AnnotationBuilder &builder);
 /// Concat and Split.
 std::string annotateJoined(const AnnotateCall &call, AnnotationBuilder &builder);

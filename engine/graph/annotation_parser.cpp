@@ -47,21 +47,127 @@ public:
     {
     }
 
-    Result<Annotation> parse(const std::vector<Shape> &inputs, const std::vector<Shape> &outputs)
+    Result<Annotation> parse(
+        const std::vector<Shape> &inputs, const std::vector<Shape> &outputs, const std::vector<bool> &absent)
     {
-        TRY_VOID(readSide(m_inputs, true));
-        TRY_VOID(readSide(m_outputs, false));
-        if (const auto fault = readWindows(m_text, m_at, m_result))
-            return fail(fault->position, fault->message);
-        TRY_VOID(matchCount(m_inputs, inputs.size(), "inputs"));
-        TRY_VOID(matchCount(m_outputs, outputs.size(), "outputs"));
+        TRY_VOID(readText(inputs.size(), outputs.size()));
+        leaveOut(absent);
         TRY_VOID(expandSide(m_inputs, inputs));
         TRY_VOID(expandSide(m_outputs, outputs));
         TRY_VOID(bindSizes(inputs, outputs));
         return build();
     }
 
+    Result<std::vector<std::string>> identifiers(std::size_t inputs, std::size_t outputs)
+    {
+        TRY_VOID(readText(inputs, outputs));
+        std::vector<std::string> names;
+        for (const Dimension &dimension : m_result.dimensions)
+            if (!isDigit(dimension.name.front()))
+                names.push_back(dimension.name);
+        return names;
+    }
+
+    Result<std::vector<std::optional<Shape>>> inputShapes(std::size_t inputs, std::size_t outputs,
+        const std::map<std::string, std::int64_t> &sizes, const Shape &star)
+    {
+        TRY_VOID(readText(inputs, outputs));
+        for (Dimension &dimension : m_result.dimensions)
+            if (const auto known = sizes.find(dimension.name); known != sizes.end())
+                dimension.size = known->second;
+        if (m_ellipsisMark) {
+            m_ellipsis = makeEllipsis(star.size());
+            for (std::size_t i = 0; i < star.size(); ++i)
+                dimension((*m_ellipsis)[i]).size = star[i];
+        }
+        std::vector<std::optional<Shape>> shapes;
+        for (const WrittenTensor &tensor : m_inputs) {
+            shapes.emplace_back();
+            if (!tensor.opaque) {
+                TRY(shapes.back(), shapeOf(tensor));
+            }
+        }
+        return shapes;
+    }
+
+    Result<AnnotatedShapes> shapes(const std::vector<Shape> &inputs, const std::vector<bool> &absent,
+        std::size_t outputs,
+        const std::function<Result<void>(std::map<std::string, std::int64_t> &)> &complete)
+    {
+        TRY_VOID(readText(inputs.size(), outputs));
+        leaveOut(absent);
+        TRY_VOID(expandSide(m_inputs, inputs));
+        for (bool progress = true; std::exchange(progress, false);)
+            TRY_VOID(bindSide(m_inputs, inputs, progress));
+        AnnotatedShapes result;
+        for (const Dimension &dimension : m_result.dimensions)
+            if (dimension.size != kUnknown && !isDigit(dimension.name.front()))
+                result.sizes.emplace(dimension.name, dimension.size);
+        TRY_VOID(complete(result.sizes));
+        for (const auto &[name, size] : result.sizes)
+            if (const auto known = findDimension(m_result, name))
+                dimension(*known).size = size;
+        for (bool progress = true; std::exchange(progress, false);)
+            TRY_VOID(bindSide(m_inputs, inputs, progress));
+        for (WrittenTensor &tensor : m_outputs) {
+            result.outputs.emplace_back();
+            if (!tensor.opaque) {
+                TRY(result.outputs.back(), shapeOf(tensor));
+            }
+        }
+        return result;
+    }
+
 private:
+    Result<void> readText(std::size_t inputs, std::size_t outputs)
+    {
+        TRY_VOID(readSide(m_inputs, true));
+        TRY_VOID(readSide(m_outputs, false));
+        if (const auto fault = readWindows(m_text, m_at, m_result))
+            return fail(fault->position, fault->message);
+        TRY_VOID(matchCount(m_inputs, inputs, "inputs"));
+        return matchCount(m_outputs, outputs, "outputs");
+    }
+
+    void leaveOut(const std::vector<bool> &absent)
+    {
+        for (std::size_t i = 0; i < m_inputs.size() && i < absent.size(); ++i) {
+            if (!absent[i])
+                continue;
+            m_inputs[i].opaque = true;
+            m_inputs[i].terms.clear();
+        }
+    }
+
+    /// Of an output, from the sizes of its identifiers. A lone "1" is a scalar.
+    Result<std::optional<Shape>> shapeOf(const WrittenTensor &tensor)
+    {
+        Shape shape;
+        for (const WrittenTerm &term : tensor.terms) {
+            if (term.ellipsis) {
+                if (!m_ellipsis)
+                    return fail(term.position, "'*' stands for nothing: no input has it");
+                for (const std::int32_t identifier : *m_ellipsis)
+                    shape.push_back(dimension(identifier).size);
+                continue;
+            }
+            std::int64_t extent = 1;
+            for (const Atom &atom : term.atoms) {
+                const Dimension &factor = dimension(atom.dimension);
+                if (factor.size == kUnknown)
+                    return fail(atom.position, "nothing determines the size of '" + factor.name + "'",
+                        "say it in a line: where " + factor.name + " = ...");
+                if (__builtin_mul_overflow(extent, factor.size, &extent))
+                    return fail(term.position, "'" + describe(term) + "' is too large");
+            }
+            shape.push_back(extent);
+        }
+        if (tensor.terms.size() == 1 && !tensor.terms[0].ellipsis && tensor.terms[0].atoms.size() == 1
+            && dimension(tensor.terms[0].atoms[0].dimension).name == "1")
+            shape.clear();
+        return std::optional(shape);
+    }
+
     Error fail(std::size_t position, std::string message, std::string advice = {}) const
     {
         return {ErrorCode::InvalidInput, "annotation '" + std::string(m_text) + "': " + std::move(message),
@@ -381,8 +487,8 @@ private:
             if (dimension(atom.dimension).size == kUnknown) {
                 unknown = atom.dimension;
                 ++unknowns;
-            } else {
-                known *= dimension(atom.dimension).size;
+            } else if (__builtin_mul_overflow(known, dimension(atom.dimension).size, &known)) {
+                return fail(term.position, "'" + describe(term) + "' is too large");
             }
         }
         if (unknowns > 1)
@@ -494,10 +600,28 @@ private:
 
 } // namespace
 
-Result<Annotation> parseAnnotation(
-    std::string_view text, const std::vector<Shape> &inputs, const std::vector<Shape> &outputs)
+Result<Annotation> parseAnnotation(std::string_view text, const std::vector<Shape> &inputs,
+    const std::vector<Shape> &outputs, const std::vector<bool> &absent)
 {
-    return Parser(text).parse(inputs, outputs);
+    return Parser(text).parse(inputs, outputs, absent);
+}
+
+Result<std::vector<std::string>> identifiersOf(std::string_view text, std::size_t inputs, std::size_t outputs)
+{
+    return Parser(text).identifiers(inputs, outputs);
+}
+
+Result<std::vector<std::optional<Shape>>> annotatedInputs(std::string_view text, std::size_t inputs,
+    std::size_t outputs, const std::map<std::string, std::int64_t> &sizes, const Shape &star)
+{
+    return Parser(text).inputShapes(inputs, outputs, sizes, star);
+}
+
+Result<AnnotatedShapes> annotatedShapes(std::string_view text, const std::vector<Shape> &inputs,
+    const std::vector<bool> &absent, std::size_t outputs,
+    const std::function<Result<void>(std::map<std::string, std::int64_t> &)> &complete)
+{
+    return Parser(text).shapes(inputs, absent, outputs, complete);
 }
 
 } // namespace planloom

@@ -1,5 +1,7 @@
 #include "engine/graph/attributes.h"
 
+#include "engine/graph/operator_definition.h"
+
 #include <utility>
 
 namespace planloom {
@@ -55,6 +57,19 @@ void Attributes::erase(std::string_view name)
     const auto it = m_values.find(name);
     if (it != m_values.end())
         m_values.erase(it);
+}
+
+void Attributes::setDefinition(std::shared_ptr<const OperatorDefinition> definition)
+{
+    m_definition = std::move(definition);
+}
+
+bool operator==(const Attributes &a, const Attributes &b)
+{
+    if (a.m_values != b.m_values)
+        return false;
+    return a.m_definition == b.m_definition
+        || (a.m_definition && b.m_definition && *a.m_definition == *b.m_definition);
 }
 
 } // namespace planloom

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -9,11 +10,14 @@
 
 namespace planloom {
 
+struct OperatorDefinition;
+
 /// Value of an operator's attribute.
 using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>,
     std::vector<double>, std::vector<std::string>>;
 
-/// An operator's attributes by name, in order of name so that equal operators print alike.
+/// An operator's attributes by name, in order of name so that equal operators print alike. An operator of
+/// kind Custom has beside them what an operator file says it is.
 class Attributes
 {
 public:
@@ -28,10 +32,16 @@ public:
     void erase(std::string_view name);
     const std::map<std::string, Attribute, std::less<>> &all() const { return m_values; }
 
-    friend bool operator==(const Attributes &, const Attributes &) = default;
+    /// Of kind Custom: never null. Of all others: null.
+    const std::shared_ptr<const OperatorDefinition> &definition() const { return m_definition; }
+    void setDefinition(std::shared_ptr<const OperatorDefinition> definition);
+
+    /// Two definitions are equal if they say the same.
+    friend bool operator==(const Attributes &a, const Attributes &b);
 
 private:
     std::map<std::string, Attribute, std::less<>> m_values;
+    std::shared_ptr<const OperatorDefinition> m_definition;
 };
 
 } // namespace planloom

@@ -1,4 +1,5 @@
 #include "engine/graph/catalogue.h"
+#include "engine/graph/custom_operator.h"
 
 #include <cstdint>
 #include <vector>
@@ -47,11 +48,13 @@ bool isContinuous(const Operator &op, std::size_t slot)
     case ArgMax:
     case ArgMin:
     case OneHot:
+    case NonZero:
     case EyeLike:
     case Range:
     case Fill:
     case SgdStep:
     case AdamWStep:
+    case Custom: // see customGradientRule
     case Unknown:
         return false;
     case Identity:
@@ -241,6 +244,8 @@ Need needOf(const Operator &op, int slot)
 
 GradientRule gradientRule(const Graph &graph, const Operator &forward, const std::vector<bool> &wanted)
 {
+    if (forward.kind == OperatorKind::Custom)
+        return customGradientRule(graph, forward, wanted);
     GradientRule rule;
     rule.gradientOf.resize(forward.inputs.size(), false);
     rule.needsInput.resize(forward.inputs.size(), false);

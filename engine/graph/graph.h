@@ -2,6 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
+#include "engine/graph/input_dimension.h"
 #include "engine/graph/operator.h"
 #include "engine/graph/tensor.h"
 
@@ -19,6 +20,13 @@ struct Scope {
     std::int32_t copyClass = -1;
 };
 
+/// An operator that an importer could not read: where, why, and what helps.
+struct Obstacle {
+    std::string op{}; ///< Name of the operator, of kind Unknown.
+    std::string message{};
+    std::string advice{}; ///< May be empty.
+};
+
 /// A model, or a model with its training step. Immutable once built; shared as `GraphSnapshot`.
 ///
 /// Operators stand in a topological order: forward, then backward, then optimizer. Backward operators run
@@ -29,10 +37,16 @@ struct Graph {
     std::vector<Tensor> tensors{};
     std::vector<Operator> operators{};
     std::vector<Scope> scopes{Scope{}};
+    /// Sizes that were chosen when the model was opened, in the order of the inputs; those that the file
+    /// fixes are not among them.
+    std::vector<InputDimension> dimensions{};
     std::vector<TensorId> inputs{}; ///< Role Input, in the file's order.
     std::vector<TensorId> outputs{}; ///< Values the model returns, in the file's order; includes the loss.
     TensorId loss{}; ///< Scalar; invalid for a model without one (inference only).
     std::vector<std::string> notes{}; ///< What the importer wants the user to know.
+    /// If not empty, the model can be looked at, not planned: what could not be read of it. What these
+    /// operators make, and all that is made of it, has no known type.
+    std::vector<Obstacle> obstacles{};
 
     const Tensor &at(TensorId id) const { return tensors[static_cast<std::size_t>(id.index)]; }
     Tensor &at(TensorId id) { return tensors[static_cast<std::size_t>(id.index)]; }

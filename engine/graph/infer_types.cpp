@@ -1,4 +1,5 @@
 #include "engine/graph/catalogue.h"
+#include "engine/graph/custom_operator.h"
 #include "engine/graph/infer_call.h"
 
 #include <algorithm>
@@ -89,6 +90,7 @@ Arity arityOf(OperatorKind kind)
         return {2, 3};
     case AdamWStep:
         return {4, 4};
+    case Custom:
     case Unknown:
         return {0, kAny};
     default:
@@ -682,6 +684,8 @@ TypesOutcome inferKind(const InferCall &call)
     case SgdStep:
     case AdamWStep:
         return inferOptimizer(call);
+    case Custom:
+        return customTypes(call.attributes, call.inputs, call.present);
     case Unknown:
         if (call.declared.empty())
             return call.badOutput("declared output types, since Planloom does not know this operator");

@@ -1,4 +1,5 @@
 #include "engine/graph/infer_call.h"
+#include "engine/graph/places.h"
 
 #include <algorithm>
 #include <utility>
@@ -166,6 +167,22 @@ Result<void> checkIndices(const InferCall &call)
     return {};
 }
 
+/// Of indices that are places: `groups` divides dimension `axis` of x and dimension `grouped` of the indices.
+Result<void> checkGroups(const InferCall &call, std::size_t axis)
+{
+    if (!hasPlaces(call.attributes))
+        return {};
+    const std::int64_t groups = call.attributes.integer("groups");
+    TRY(const std::size_t grouped, call.axis(call.rank(1), "grouped"));
+    if (groups < 1 || axis >= call.rank(0) || call.in(0)[axis] % groups != 0
+        || call.in(1)[grouped] % groups != 0)
+        return call.badAttribute("groups",
+            "a divisor of the dimension of " + toString(call.in(0))
+                + " that is picked from, and of dimension " + std::to_string(grouped) + " of "
+                + toString(call.in(1)));
+    return {};
+}
+
 TypesOutcome inferGather(const InferCall &call)
 {
     using enum OperatorKind;
@@ -177,6 +194,7 @@ TypesOutcome inferGather(const InferCall &call)
     if (call.kind == Gather) {
         TRY(const std::size_t given, call.axis(x.size()));
         axis = given;
+        TRY_VOID(checkGroups(call, axis));
     }
     Shape y(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(axis));
     y.insert(y.end(), call.in(1).begin(), call.in(1).end());
@@ -215,6 +233,11 @@ TypesOutcome inferND(const InferCall &call)
         || !std::equal(x.begin(), x.begin() + batch, indices.begin()))
         return call.misfit(1,
             "indices into input 0, " + toString(x) + ", with " + std::to_string(batch) + " batch dimensions");
+    TRY_VOID(checkGroups(call, 0));
+    if (hasPlaces(call.attributes)
+        && (batch != 0 || indices.back() < 1
+            || call.attributes.integer("grouped") + 1 >= static_cast<std::int64_t>(indices.size())))
+        return call.badAttribute("grouped", "a dimension of the indices before the last");
     Shape picked(indices.begin(), indices.end() - 1);
     picked.insert(picked.end(), x.begin() + batch + indices.back(), x.end());
     if (call.kind == GatherND)
@@ -246,6 +269,26 @@ TypesOutcome inferTopK(const InferCall &call)
     values.shape[axis] = k;
     TensorType indices{DataType::Int64, values.shape};
     return std::vector<TensorType>{std::move(values), std::move(indices)};
+}
+
+TypesOutcome inferNonZero(const InferCall &call)
+{
+    const Shape &x = call.in(0);
+    const std::int64_t kept = call.attributes.integer("kept");
+    const std::int64_t groups = call.attributes.integer("groups", 1);
+    const std::int64_t capacity = call.attributes.integer("capacity");
+    if (kept < 0 || static_cast<std::size_t>(kept) >= x.size())
+        return call.badAttribute("kept", "fewer dimensions than input 0 has, " + toString(x));
+    TRY(const std::size_t axis, call.axis(x.size(), "group_axis"));
+    if (groups < 1 || x[axis] % groups != 0 || axis < static_cast<std::size_t>(kept))
+        return call.badAttribute(
+            "groups", "a divisor of dimension " + std::to_string(axis) + " of " + toString(x));
+    if (capacity < 1 || capacity % groups != 0)
+        return call.badAttribute("capacity", "a multiple of the number of groups");
+    Shape y(x.begin(), x.begin() + kept);
+    y.push_back(static_cast<std::int64_t>(x.size()) - kept);
+    y.push_back(capacity);
+    return one(DataType::Int64, std::move(y));
 }
 
 TypesOutcome inferResize(const InferCall &call)
@@ -344,6 +387,8 @@ TypesOutcome inferMoving(const InferCall &call)
         return inferOneHot(call);
     case TopK:
         return inferTopK(call);
+    case NonZero:
+        return inferNonZero(call);
     case CumSum:
         TRY_VOID(call.axis(call.rank(0)));
         return one(call.type(0).dataType, call.in(0));

@@ -40,4 +40,17 @@ struct Operator {
     std::string annotationProblem{}; ///< Why it is kept whole, where it is; empty if annotated.
 };
 
+/// "my.ops::Swish" for Custom, "my.ops.Swish" for Unknown, "LayerNorm" for all others: what people and rows
+/// call the operator.
+std::string typeNameOf(const Operator &op);
+
+/// True if the operator's type is no kind, but what a file calls it (`typeNameOf`): Custom, Unknown.
+inline bool isNamedByFile(const Operator &op)
+{
+    return op.kind == OperatorKind::Custom || op.kind == OperatorKind::Unknown;
+}
+
+/// As `categoryOf(op.kind)`; of a Custom one that runs on matrix units, Product.
+OperatorCategory categoryOf(const Operator &op);
+
 } // namespace planloom

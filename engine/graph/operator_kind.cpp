@@ -34,12 +34,13 @@ constexpr std::array kKindNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan",
     "ReduceLogSumExp", "ReduceSumSquare", "ArgMax", "ArgMin",
     // Moving elements
     "Reshape", "Transpose", "Expand", "Tile", "Concat", "Split", "Slice", "Pad", "Gather", "Embedding",
-    "GatherElements", "GatherND", "ScatterElements", "ScatterND", "OneHot", "TopK", "CumSum", "Trilu",
-    "Resize", "GridSample", "DepthToSpace", "SpaceToDepth", "ReverseSequence", "EyeLike", "Range", "Fill",
+    "GatherElements", "GatherND", "ScatterElements", "ScatterND", "OneHot", "TopK", "NonZero", "CumSum",
+    "Trilu", "Resize", "GridSample", "DepthToSpace", "SpaceToDepth", "ReverseSequence", "EyeLike", "Range",
+    "Fill",
     // Composites
     "Rotary", "Attention", "Lstm", "Gru", "Rnn",
     // Optimizer steps
-    "SgdStep", "AdamWStep", "Unknown"};
+    "SgdStep", "AdamWStep", "Custom", "Unknown"};
 static_assert(kKindNames.size() == kOperatorKindCount);
 
 using KindIndex = std::pair<std::string_view, OperatorKind>;
@@ -113,6 +114,7 @@ OperatorCategory categoryOf(OperatorKind kind)
         return OperatorCategory::Elementwise;
     case Attention:
         return OperatorCategory::Attention;
+    case Custom:
     case Unknown:
         return OperatorCategory::Other;
     default:

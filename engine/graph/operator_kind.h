@@ -142,7 +142,9 @@ enum class OperatorKind : std::uint8_t {
     Split, ///< `axis`, `sizes`.
     Slice, ///< `starts`, `steps`, one per dimension; extents are its output's.
     Pad, ///< `pads` (begins, ends), `mode` "constant" | "reflect" | "edge" | "wrap", `value`.
-    Gather, ///< (x, indices); `axis`.
+    Gather, ///< (x, indices); `axis`. With `groups`, `grouped`: indices are places (places.h), dimension
+    ///< `grouped` of them and `axis` of x come in `groups` parts. Likewise GatherND and ScatterND, dimension
+    ///< 0.
     Embedding, ///< (table [v e], indices) -> [.. e]; the row `padding_index`, if any, gets no gradient.
     GatherElements,
     GatherND, ///< `axis`; `batch_dims`.
@@ -150,6 +152,10 @@ enum class OperatorKind : std::uint8_t {
     ScatterND, ///< (x, indices, updates); `axis`, `reduction` "none" | "add" | "mul" | "max" | "min".
     OneHot, ///< (indices) `axis`, `depth`, `on`, `off`.
     TopK, ///< (x) -> (values, indices); `axis`, `k`, `largest`, `sorted`.
+    NonZero, ///< (x [d.. e..]) -> [d.. r c]: places of what is not zero (places.h), of each of the first
+    ///< `kept`
+    ///< dimensions d by itself, as r indices of e.. in order; `capacity` c, in `groups` parts along dimension
+    ///< `group_axis` of x.
     CumSum, ///< `axis`, `exclusive`, `reverse`.
     Trilu, ///< `upper`, `k`.
     Resize, ///< `mode`, `coordinate_transformation_mode`, `nearest_mode`, `cubic_coeff_a`, `antialias`,
@@ -178,6 +184,8 @@ enum class OperatorKind : std::uint8_t {
     // Optimizer steps; direction Optimizer. `learning_rate`, `weight_decay`, and as named.
     SgdStep, ///< (weight, gradient, [momentum]) -> (weight, [momentum]); `momentum`.
     AdamWStep, ///< (weight, gradient, m, v) -> (weight, m, v); `beta1`, `beta2`, `epsilon`.
+
+    Custom, ///< What an operator file defines (operator_definition.h): `Attributes::definition()`.
 
     Unknown, ///< An operator Planloom can show, plan (whole) and simulate but not run; `onnx_type` is its
     ///< name.

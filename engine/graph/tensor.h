@@ -73,6 +73,9 @@ struct Classification {
 struct Tensor {
     std::string name{};
     TensorType type{};
+    /// False in models that are open to be looked at alone (`Graph::obstacles`): nothing is known of the
+    /// type, and `type` says nothing.
+    bool typeKnown = true;
     /// Of a weight or buffer whose dimensions were regrouped at import: the shape by which files know it,
     /// with the same elements in the same order. Empty: that of `type`.
     Shape fileShape{};

@@ -1,5 +1,6 @@
 #include "engine/base/ids.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/operator_definition.h"
 
 #include <algorithm>
 #include <limits>
@@ -242,6 +243,13 @@ private:
                 return broken(op, "has a tensor that does not exist");
             if (std::none_of(op.outputs.begin(), op.outputs.end(), [](TensorId id) { return id.valid(); }))
                 return broken(op, "makes nothing");
+            if ((op.kind == OperatorKind::Custom) != (op.attributes.definition() != nullptr))
+                return broken(
+                    op, "is of a file's kind without what the file says of it, or the other way round");
+            if (op.kind == OperatorKind::Custom && op.direction == Direction::Forward
+                && (op.inputs.size() != op.attributes.definition()->inputs.size()
+                    || op.outputs.size() != op.attributes.definition()->resultCount()))
+                return broken(op, "has other inputs or outputs than its definition");
             if (!inRange(op.scope, m_graph.scopes))
                 return broken(op, "its scope does not exist");
             if (op.mirror && !inRange(op.mirror, m_graph.operators))

@@ -1,4 +1,6 @@
 #include "engine/graph/catalogue.h"
+#include "engine/graph/custom_operator.h"
+#include "engine/graph/places.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -366,9 +368,12 @@ Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std
     using enum OperatorKind;
     const Shapes shapes(op, inputs, outputs);
     Work work;
-    work.flops = shapes.isBackward() ? backwardFlops(op, shapes) : forwardFlops(op, shapes);
+    work.flops = op.kind == Custom ? customFlops(op, inputs, outputs)
+        : shapes.isBackward()      ? backwardFlops(op, shapes)
+                                   : forwardFlops(op, shapes);
     // Only the rows that are named are read.
-    const bool rows = !shapes.isBackward() && (op.kind == Gather || op.kind == Embedding);
+    const bool rows = !shapes.isBackward()
+        && (op.kind == Gather || op.kind == Embedding || (op.kind == GatherND && hasPlaces(op.attributes)));
     const bool fused = attention == AttentionMode::Fused;
     const auto leftIn = fused ? static_cast<std::size_t>(probabilitiesInput(op)) : op.inputs.size();
     const auto leftOut = fused ? static_cast<std::size_t>(probabilitiesOutput(op)) : op.outputs.size();

@@ -158,7 +158,7 @@ double kernelSeconds(const DeviceModel &device, const KernelQuery &query)
     }
     const auto products = matrixProductsOf(query.op, query.inputs, query.outputs);
     if (products.empty())
-        return operatorSeconds(device, categoryOf(query.op.kind), work, query.computeType)
+        return operatorSeconds(device, categoryOf(query.op), work, query.computeType)
             - device.launchLatency.value + launch;
     const double peak = matrixFlopsOf(device, query.computeType) * device.productEfficiency.value;
     double computing = 0;
@@ -171,7 +171,7 @@ double kernelSeconds(const DeviceModel &device, const KernelQuery &query)
 
 double leastKernelSeconds(const DeviceModel &device, const KernelQuery &query)
 {
-    const OperatorCategory category = categoryOf(query.op.kind);
+    const OperatorCategory category = categoryOf(query.op);
     const Work work = workOf(query.op, query.inputs, query.outputs, query.attention);
     switch (category) {
     case OperatorCategory::Product:

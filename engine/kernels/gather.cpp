@@ -1,8 +1,10 @@
+#include "engine/graph/places.h"
 #include "engine/kernels/indexing.h"
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -30,8 +32,60 @@ Result<std::vector<std::int64_t>> positions(const KernelCall &call, const Buffer
     return found;
 }
 
+/// The same, each as `positionOf`.
+Result<std::vector<std::int64_t>> positionsAlong(
+    const KernelCall &call, const Buffer &indices, const Buffer &x, std::size_t axis)
+{
+    if (!hasPlaces(call.op->attributes))
+        return positions(call, indices, x.shape[axis]);
+    if (!isIndex(indices.dataType))
+        return unsupportedType(call, indices.dataType);
+    std::vector<std::int64_t> found(static_cast<std::size_t>(elementCount(indices)));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        TRY(found[i], positionOf(call, integerAt(indices, static_cast<std::int64_t>(i)), x, axis));
+    }
+    return found;
+}
+
 // --- Gather: y[outer, indices, inner] = x[outer, axis, inner]
 // --------------------------------------------------
+
+std::size_t axisOf(const KernelCall &call)
+{
+    return static_cast<std::size_t>(call.op->attributes.integer("axis"));
+}
+
+/// What rows without place hold: ones, of which quotients, roots and logarithms are numbers; zeros of
+/// integers.
+void fillNoPlace(std::byte *to, std::int64_t count, DataType type)
+{
+    switch (type) {
+    case DataType::Float32:
+        std::fill_n(reinterpret_cast<float *>(to), count, 1.0F);
+        break;
+    case DataType::Float64:
+        std::fill_n(reinterpret_cast<double *>(to), count, 1.0);
+        break;
+    case DataType::Float16:
+        std::fill_n(reinterpret_cast<std::uint16_t *>(to), count, std::uint16_t{0x3C00});
+        break;
+    case DataType::BFloat16:
+        std::fill_n(reinterpret_cast<std::uint16_t *>(to), count, std::uint16_t{0x3F80});
+        break;
+    default:
+        std::memset(to, 0, static_cast<std::size_t>(count * sizeOf(type)));
+    }
+}
+
+/// The `run` elements of x that begin at element `offset`.
+void pickRun(std::byte *to, const Buffer &x, std::int64_t offset, std::int64_t run)
+{
+    const std::int64_t size = sizeOf(x.dataType);
+    if (offset == kNoOffset)
+        fillNoPlace(to, run, x.dataType);
+    else
+        std::memcpy(to, x.data + offset * size, static_cast<std::size_t>(run * size));
+}
 
 Result<void> gatherForward(const KernelCall &call)
 {
@@ -43,13 +97,13 @@ Result<void> gatherForward(const KernelCall &call)
     if (x == nullptr || indices == nullptr)
         return missingSlot(call, "its input or its indices");
     const AxisView view = axisView(x->shape, call.op->attributes.integer("axis"));
-    TRY(const auto at, positions(call, *indices, view.extent));
-    const std::int64_t run = view.inner * sizeOf(x->dataType);
+    TRY(const auto at, positionsAlong(call, *indices, *x, axisOf(call)));
     std::byte *to = y->data;
     for (std::int64_t o = 0; o < view.outer; ++o) {
         for (const std::int64_t position : at) {
-            std::memcpy(to, x->data + (o * view.extent + position) * run, static_cast<std::size_t>(run));
-            to += run;
+            pickRun(to, *x, position == kNoOffset ? kNoOffset : (o * view.extent + position) * view.inner,
+                view.inner);
+            to += view.inner * sizeOf(x->dataType);
         }
     }
     return {};
@@ -72,14 +126,15 @@ Result<void> gatherBackward(const KernelCall &call)
     if (dy == nullptr || indices == nullptr)
         return missingSlot(call, "a gradient or its indices");
     const AxisView view = axisView(dx->shape, call.op->attributes.integer("axis"));
-    TRY(const auto at, positions(call, *indices, view.extent));
+    TRY(const auto at, positionsAlong(call, *indices, *dx, axisOf(call)));
     fillZero(*dx);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const T *from = elements<const T>(*dy);
         for (std::int64_t o = 0; o < view.outer; ++o) {
             for (const std::int64_t position : at) {
-                addRun(elements<T>(*dx) + (o * view.extent + position) * view.inner, from, view.inner);
+                if (position != kNoOffset)
+                    addRun(elements<T>(*dx) + (o * view.extent + position) * view.inner, from, view.inner);
                 from += view.inner;
             }
         }
@@ -168,11 +223,27 @@ Result<std::vector<std::int64_t>> elementOffsets(
 // --- GatherND: an index names the first dimensions of x behind the batch
 // ---------------------------------------
 
-Result<std::vector<std::int64_t>> sliceOffsets(
-    const KernelCall &call, const Buffer &indices, const Shape &x, std::int64_t batchDims, std::int64_t &run)
+Result<std::int64_t> positionOf(const KernelCall &call, std::int64_t index, const Buffer &x, std::size_t axis)
+{
+    const bool places = hasPlaces(call.op->attributes);
+    const std::int64_t whole = places ? wholeExtent(x, axis) : x.shape[axis];
+    if (places && isNoPlace(index, whole))
+        return kNoOffset;
+    if (index < -whole || index >= whole)
+        return indexOutOfRange(call, index, whole);
+    const std::int64_t position = (index < 0 ? index + whole : index) - (places ? firstOf(x, axis) : 0);
+    // What one group finds lies in that group: an index into another one was not found by the NonZero.
+    if (position < 0 || position >= x.shape[axis])
+        return indexOutOfRange(call, index, whole);
+    return position;
+}
+
+Result<std::vector<std::int64_t>> sliceOffsets(const KernelCall &call, const Buffer &indices,
+    const Buffer &of, std::int64_t batchDims, std::int64_t &run)
 {
     if (!isIndex(indices.dataType))
         return unsupportedType(call, indices.dataType);
+    const Shape &x = of.shape;
     const Shape dense = denseStrides(x);
     const std::int64_t width = indices.shape.back();
     const std::int64_t tuples = width == 0 ? 0 : elementCount(indices) / width;
@@ -189,10 +260,8 @@ Result<std::vector<std::int64_t>> sliceOffsets(
         std::int64_t offset = perBatch == 0 ? 0 : t / perBatch * batchStride;
         for (std::int64_t q = 0; q < width; ++q) {
             const auto d = static_cast<std::size_t>(batchDims + q);
-            const std::int64_t index = integerAt(indices, t * width + q);
-            if (index < -x[d] || index >= x[d])
-                return indexOutOfRange(call, index, x[d]);
-            offset += (index < 0 ? index + x[d] : index) * dense[d];
+            TRY(const std::int64_t position, positionOf(call, integerAt(indices, t * width + q), of, d));
+            offset = position == kNoOffset || offset == kNoOffset ? kNoOffset : offset + position * dense[d];
         }
         offsets[static_cast<std::size_t>(t)] = offset;
     }
@@ -203,11 +272,11 @@ namespace {
 
 /// Offsets in x for both kinds, with the length of the runs they begin.
 Result<std::vector<std::int64_t>> pickedOffsets(
-    const KernelCall &call, const Buffer &indices, const Shape &x, std::int64_t &run)
+    const KernelCall &call, const Buffer &indices, const Buffer &x, std::int64_t &run)
 {
     run = 1;
     if (call.op->kind == OperatorKind::GatherElements)
-        return elementOffsets(call, indices, x);
+        return elementOffsets(call, indices, x.shape);
     return sliceOffsets(call, indices, x, call.op->attributes.integer("batch_dims"), run);
 }
 
@@ -221,11 +290,11 @@ Result<void> pickForward(const KernelCall &call)
     if (x == nullptr || indices == nullptr)
         return missingSlot(call, "its input or its indices");
     std::int64_t run = 1;
-    TRY(const auto offsets, pickedOffsets(call, *indices, x->shape, run));
+    TRY(const auto offsets, pickedOffsets(call, *indices, *x, run));
     const std::int64_t size = sizeOf(x->dataType);
     std::byte *to = y->data;
     for (const std::int64_t offset : offsets) {
-        std::memcpy(to, x->data + offset * size, static_cast<std::size_t>(run * size));
+        pickRun(to, *x, offset, run);
         to += run * size;
     }
     return {};
@@ -242,13 +311,14 @@ Result<void> pickBackward(const KernelCall &call)
     if (dy == nullptr || indices == nullptr)
         return missingSlot(call, "a gradient or its indices");
     std::int64_t run = 1;
-    TRY(const auto offsets, pickedOffsets(call, *indices, dx->shape, run));
+    TRY(const auto offsets, pickedOffsets(call, *indices, *dx, run));
     fillZero(*dx);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const T *from = elements<const T>(*dy);
         for (const std::int64_t offset : offsets) {
-            addRun(elements<T>(*dx) + offset, from, run);
+            if (offset != kNoOffset)
+                addRun(elements<T>(*dx) + offset, from, run);
             from += run;
         }
         return {};

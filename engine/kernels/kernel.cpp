@@ -2,6 +2,7 @@
 
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/rounded_kernel.h"
 
 #include <cassert>
 
@@ -31,6 +32,7 @@ const KernelTable &kernelTable()
         addPieceKernels(made);
         addGatherKernels(made);
         addScatterKernels(made);
+        addPlacesKernels(made);
         addSequenceKernels(made);
         addGenerateKernels(made);
         addResizeKernels(made);
@@ -39,6 +41,7 @@ const KernelTable &kernelTable()
         addAttentionKernels(made);
         addRecurrentKernels(made);
         addOptimizerKernels(made);
+        addCustomKernels(made);
         return made;
     }();
     return table;
@@ -51,15 +54,16 @@ Result<void> runKernel(const KernelCall &call)
     assert(call.op != nullptr);
     const Kernel kernel = kernelTable().find(call.op->kind, call.op->direction);
     if (kernel == nullptr) {
-        const std::string type = call.op->attributes.text("onnx_type", nameOf(call.op->kind));
-        return notSupported(
-            call, "operator " + call.op->name + " (" + type + ") has no implementation to run");
+        return notSupported(call,
+            "operator " + call.op->name + " (" + typeNameOf(*call.op) + ") has no implementation to run");
     }
-    return kernel(call);
+    return isNarrow(call) ? runWidened(call) : kernel(call);
 }
 
 bool hasKernel(const Operator &op)
 {
+    if (op.kind == OperatorKind::Custom)
+        return hasCustomKernel(op);
     return kernelTable().find(op.kind, op.direction) != nullptr;
 }
 

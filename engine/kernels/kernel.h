@@ -11,6 +11,8 @@
 
 namespace planloom {
 
+class OperatorLibraries;
+
 /// A tensor in this device's memory: dense, row-major. Absent optional tensors have no data.
 struct Buffer {
     std::byte *data = nullptr;
@@ -31,9 +33,12 @@ struct KernelCall {
     ValueMask value{}; ///< `PartBox::value`: only part 0 of a Value split adds terms without linear inputs.
     std::uint64_t seed = 0; ///< Of the run; mixed with a Dropout's own.
     std::int64_t step = 1; ///< 1-based training step, for bias correction.
+    const OperatorLibraries *libraries = nullptr; ///< What computes operators of files; may be null.
+    std::int64_t *dropped = nullptr; ///< If set, a NonZero adds what it had no room for (places.h).
 };
 
-/// Runs `call` on the calling thread and no other (oneDNN is held to one thread).
+/// Runs `call` on the calling thread and no other (oneDNN is held to one thread). Values of 16 bits are
+/// computed with as floats, and results rounded once.
 ///
 /// Rules for parts: terms that do not contain a cut Reduce identifier (the bias of a Linear split along k)
 /// are added, and their gradients made, only by the part whose range of that identifier begins at 0, others
@@ -44,7 +49,8 @@ struct KernelCall {
 ///   out of range, naming it)
 Result<void> runKernel(const KernelCall &call);
 
-/// True if `runKernel` has an implementation of this operator in its direction.
+/// True if `runKernel` has an implementation of this operator in its direction; of one of a file that a
+/// library computes, if the library is there once it is run.
 bool hasKernel(const Operator &op);
 
 } // namespace planloom

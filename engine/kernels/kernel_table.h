@@ -46,6 +46,7 @@ void addMovementKernels(KernelTable &table); ///< movement.cpp
 void addPieceKernels(KernelTable &table); ///< pieces.cpp: Slice, Concat, Split, Pad
 void addGatherKernels(KernelTable &table); ///< gather.cpp
 void addScatterKernels(KernelTable &table); ///< scatter.cpp
+void addPlacesKernels(KernelTable &table); ///< places.cpp: NonZero
 void addSequenceKernels(KernelTable &table); ///< sequence.cpp: along one axis: ArgMax, TopK, CumSum, ...
 void addGenerateKernels(KernelTable &table); ///< generate.cpp: OneHot, Range, Fill, EyeLike, Trilu
 void addResizeKernels(KernelTable &table); ///< resize.cpp
@@ -54,5 +55,9 @@ void addRotaryKernels(KernelTable &table); ///< rotary.cpp
 void addAttentionKernels(KernelTable &table); ///< attention.cpp
 void addRecurrentKernels(KernelTable &table); ///< recurrent.cpp
 void addOptimizerKernels(KernelTable &table); ///< optimizer.cpp
+void addCustomKernels(KernelTable &table); ///< custom.cpp: what operator files define
+
+/// True if the definition of a Custom operator says how it is computed in its direction.
+bool hasCustomKernel(const Operator &op);
 
 } // namespace planloom

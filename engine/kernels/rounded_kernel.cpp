@@ -48,6 +48,33 @@ DataType seenBy(const KernelCall &call, DataType compute, std::size_t slot, Data
 
 } // namespace
 
+DataType computedAs(DataType type)
+{
+    return isNarrowFloat(type) ? DataType::Float32 : type;
+}
+
+bool isNarrow(const KernelCall &call)
+{
+    const auto narrow = [](const Buffer &buffer) { return isNarrowFloat(buffer.dataType); };
+    return std::any_of(call.inputs.begin(), call.inputs.end(), narrow)
+        || std::any_of(call.outputs.begin(), call.outputs.end(), narrow);
+}
+
+Result<void> runWidened(const KernelCall &call)
+{
+    KernelCall wide = call;
+    KernelRounding rounding;
+    const auto widen = [](std::vector<Buffer> &buffers, std::vector<DataType> &types) {
+        for (Buffer &buffer : buffers) {
+            types.push_back(buffer.dataType);
+            buffer.dataType = computedAs(buffer.dataType);
+        }
+    };
+    widen(wide.inputs, rounding.inputs);
+    widen(wide.outputs, rounding.outputs);
+    return runRounded(wide, rounding);
+}
+
 std::optional<KernelRounding> roundingOf(const KernelCall &call, KernelRounding rounding)
 {
     const auto differs = [](const std::vector<Buffer> &buffers, const std::vector<DataType> &memory) {

@@ -18,6 +18,9 @@ struct KernelRounding {
     friend bool operator==(const KernelRounding &, const KernelRounding &) = default;
 };
 
+/// The type that kernels compute values of `type` with: Float32 for narrower floats.
+DataType computedAs(DataType type);
+
 /// What a run of `op` has to round; nothing where it computes with what lies in memory.
 /// @param call  its buffers' types are those that the kernel computes with
 std::optional<KernelRounding> roundingOf(const KernelCall &call, KernelRounding rounding);
@@ -25,5 +28,10 @@ std::optional<KernelRounding> roundingOf(const KernelCall &call, KernelRounding 
 /// Runs `call` with floats in place of narrower types; sums are floats until they are rounded once. Works on
 /// copies in scratch memory of its own. @return as `runKernel`
 Result<void> runRounded(const KernelCall &call, const KernelRounding &rounding);
+
+/// True if a buffer of `call` holds floats that kernels do not compute with: `runWidened` does.
+bool isNarrow(const KernelCall &call);
+/// Runs such a call with floats in their place, each result rounded once. @return as `runKernel`
+Result<void> runWidened(const KernelCall &call);
 
 } // namespace planloom

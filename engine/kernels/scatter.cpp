@@ -12,11 +12,11 @@ namespace planloom {
 namespace {
 
 Result<std::vector<std::int64_t>> scatteredOffsets(
-    const KernelCall &call, const Buffer &indices, const Shape &x, std::int64_t &run)
+    const KernelCall &call, const Buffer &indices, const Buffer &x, std::int64_t &run)
 {
     run = 1;
     if (call.op->kind == OperatorKind::ScatterElements)
-        return elementOffsets(call, indices, x);
+        return elementOffsets(call, indices, x.shape);
     return sliceOffsets(call, indices, x, 0, run);
 }
 
@@ -31,15 +31,18 @@ Result<void> scatterForward(const KernelCall &call)
     if (x == nullptr || indices == nullptr || updates == nullptr)
         return missingSlot(call, "its three inputs");
     std::int64_t run = 1;
-    TRY(const auto offsets, scatteredOffsets(call, *indices, x->shape, run));
-    std::memcpy(y->data, x->data, byteCount(*y));
+    TRY(const auto offsets, scatteredOffsets(call, *indices, *x, run));
+    if (makesTerm(call, 0, {0}))
+        std::memcpy(y->data, x->data, byteCount(*y));
+    else
+        fillZero(*y);
     const std::string reduction = call.op->attributes.text("reduction", "none");
     return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const T *from = elements<const T>(*updates);
         for (const std::int64_t offset : offsets) {
             T *to = elements<T>(*y) + offset;
-            for (std::int64_t i = 0; i < run; ++i) {
+            for (std::int64_t i = 0; i < run && offset != kNoOffset; ++i) {
                 if (reduction == "add")
                     to[i] = static_cast<T>(to[i] + from[i]);
                 else if (reduction == "mul")
@@ -72,8 +75,9 @@ struct ScatterTerms {
     {
         std::int64_t at = 0;
         for (const std::int64_t offset : offsets) {
-            for (std::int64_t i = 0; i < run; ++i)
-                visit(at++, offset + i);
+            for (std::int64_t i = 0; i < run && offset != kNoOffset; ++i)
+                visit(at + i, offset + i);
+            at += run;
         }
     }
 };
@@ -146,7 +150,9 @@ Result<void> combiningBackward(const KernelCall &call, const BackwardCall &back,
     const Buffer *indices = back.input(1);
     if (terms.x == nullptr || terms.updates == nullptr || indices == nullptr)
         return missingSlot(call, "a saved input");
-    TRY(terms.offsets, scatteredOffsets(call, *indices, terms.x->shape, terms.run));
+    TRY(terms.offsets, scatteredOffsets(call, *indices, *terms.x, terms.run));
+    if (terms.dupdates != nullptr)
+        fillZero(*terms.dupdates);
     return withFloat(call, terms.dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         if (reduction == "mul")
@@ -170,23 +176,27 @@ Result<void> scatterBackward(const KernelCall &call)
         return missingSlot(call, "a gradient");
     if (reduction == "mul" || reduction == "max" || reduction == "min")
         return combiningBackward(call, back, reduction);
-    if (dx != nullptr)
+    if (dx != nullptr && makesTerm(call, 0, {0}))
         std::memcpy(dx->data, dy->data, byteCount(*dx));
+    else if (dx != nullptr)
+        fillZero(*dx);
     const bool replaces = reduction == "none";
     if (dupdates == nullptr && (dx == nullptr || !replaces))
         return {};
     if (indices == nullptr)
         return missingSlot(call, "its indices");
     std::int64_t run = 1;
-    TRY(const auto offsets, scatteredOffsets(call, *indices, dy->shape, run));
+    TRY(const auto offsets, scatteredOffsets(call, *indices, *dy, run));
     return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         std::int64_t at = 0;
         for (const std::int64_t offset : offsets) {
-            if (dx != nullptr && replaces)
+            if (dx != nullptr && replaces && offset != kNoOffset)
                 std::fill_n(elements<T>(*dx) + offset, run, T(0));
-            if (dupdates != nullptr)
+            if (dupdates != nullptr && offset != kNoOffset)
                 std::copy_n(elements<const T>(*dy) + offset, run, elements<T>(*dupdates) + at);
+            else if (dupdates != nullptr)
+                std::fill_n(elements<T>(*dupdates) + at, run, T(0));
             at += run;
         }
         return {};

@@ -161,8 +161,8 @@ struct Instruction {
     BufferList deaths{}; ///< Buffers nobody needs after this instruction (of this micro-batch).
     std::optional<QueueKind> queue{}; ///< That it waits in, where it is not the usual one of its kind.
     /// Launched together with the instruction before it in its queue and segment: collectives of one group as
-    /// one (a bucket), element-wise kernels that read what that one made, updates of many weights, and
-    /// additions to what a product makes, which it does itself.
+    /// one (a bucket), element-wise kernels that read what that one made, updates of many weights, casts
+    /// of what they made, and additions to what a product makes, which it does itself.
     bool joined = false;
     /// Collectives: run chunk by chunk with the product that makes their input, or reads their output
     /// (`overlapPartner`).

@@ -1,9 +1,11 @@
 #include "engine/lowering/graph_json.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/graph/operator_file.h"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 
 namespace planloom {
@@ -223,7 +225,40 @@ Tensor tensorFromJson(const json &item, const std::string &where, std::size_t co
     return tensor;
 }
 
-Operator operatorFromJson(const json &item, const std::string &where, const Graph &graph, std::size_t count)
+using Definitions = std::vector<std::shared_ptr<const OperatorDefinition>>;
+
+/// What operators of files are, each once and in the words of an operator file, with the file that it came
+/// from.
+json definitionsToJson(const Definitions &definitions)
+{
+    json items = json::array();
+    for (const auto &definition : definitions)
+        items.push_back({{"file", definition->file}, {"line", definition->line},
+            {"text", printOperatorFile({definition})}});
+    return items;
+}
+
+Definitions definitionsFromJson(const json &value)
+{
+    Definitions definitions;
+    for (const json &item : list(value, "/graph/definitions")) {
+        const std::string where = "/graph/definitions/" + std::to_string(definitions.size());
+        auto read = readOperatorFile(text(at(item, "text", where), where + "/text"), "text");
+        if (!read)
+            fail(where + "/text", read.error().where + ": " + read.error().message);
+        if (read->empty())
+            fail(where + "/text", "expected an operator");
+        auto definition = std::make_shared<OperatorDefinition>(*read->front());
+        definition->file = text(at(item, "file", where), where + "/file");
+        definition->line =
+            static_cast<std::int32_t>(integer(at(item, "line", where), where + "/line", 0, INT32_MAX));
+        definitions.push_back(std::move(definition));
+    }
+    return definitions;
+}
+
+Operator operatorFromJson(const json &item, const std::string &where, const Graph &graph, std::size_t count,
+    const Definitions &definitions)
 {
     Operator op;
     op.name = text(at(item, "name", where), where + "/name");
@@ -239,6 +274,10 @@ Operator operatorFromJson(const json &item, const std::string &where, const Grap
         fail(where + "/attributes", "expected an object");
     for (const auto &[name, value] : attributes.items())
         op.attributes.set(name, attributeFromJson(value, where + "/attributes/" + name));
+    if (op.kind == OperatorKind::Custom)
+        op.attributes.setDefinition(
+            definitions[static_cast<std::size_t>(integer(at(item, "definition", where), where + "/definition",
+                0, static_cast<std::int64_t>(definitions.size()) - 1))]);
     op.inputs = idsFromJson(at(item, "inputs", where), where + "/inputs", graph.tensors.size());
     op.outputs = idsFromJson(at(item, "outputs", where), where + "/outputs", graph.tensors.size());
     const std::string place = where + "/annotation";
@@ -338,6 +377,7 @@ json graphToJson(const Graph &graph)
         tensors.push_back(std::move(object));
     }
     json operators = json::array();
+    Definitions definitions;
     static constexpr std::array<const char *, 3> kMarks{"", "+", "^"};
     for (const Operator &op : graph.operators) {
         json dimensions = json::array();
@@ -356,6 +396,15 @@ json graphToJson(const Graph &graph)
             {"attributes", attributesToJson(op.attributes)}, {"inputs", idsToJson(op.inputs)},
             {"outputs", idsToJson(op.outputs)}, {"annotation", std::move(annotation)},
             {"scope", op.scope.index}};
+        if (const auto &definition = op.attributes.definition()) {
+            const auto isSame = [&](const auto &known) {
+                return known == definition || *known == *definition;
+            };
+            const auto found = std::find_if(definitions.begin(), definitions.end(), isSame);
+            object["definition"] = found - definitions.begin();
+            if (found == definitions.end())
+                definitions.push_back(definition);
+        }
         if (op.mirror)
             object["mirror"] = op.mirror.index;
         if (!op.annotationProblem.empty())
@@ -365,9 +414,12 @@ json graphToJson(const Graph &graph)
     json scopes = json::array();
     for (const Scope &scope : graph.scopes)
         scopes.push_back({scope.name, scope.parent.index, scope.copyClass});
-    return {{"name", graph.name}, {"tensors", std::move(tensors)}, {"operators", std::move(operators)},
+    json document{{"name", graph.name}, {"tensors", std::move(tensors)}, {"operators", std::move(operators)},
         {"scopes", std::move(scopes)}, {"inputs", idsToJson(graph.inputs)},
         {"outputs", idsToJson(graph.outputs)}, {"loss", graph.loss.index}};
+    if (!definitions.empty())
+        document["definitions"] = definitionsToJson(definitions);
+    return document;
 }
 
 Result<Graph> graphFromJson(const json &value)
@@ -390,10 +442,12 @@ Result<Graph> graphFromJson(const json &value)
                     integer(scopes[s][1], where, -1, static_cast<std::int64_t>(s) - 1))},
                 static_cast<std::int32_t>(integer(scopes[s][2], where, -1, 1 << 30))});
         }
+        const Definitions definitions =
+            value.contains("definitions") ? definitionsFromJson(value["definitions"]) : Definitions{};
         const json &operators = list(at(value, "operators", "/graph"), "/graph/operators");
         for (std::size_t o = 0; o < operators.size(); ++o)
             graph.operators.push_back(operatorFromJson(
-                operators[o], "/graph/operators/" + std::to_string(o), graph, operators.size()));
+                operators[o], "/graph/operators/" + std::to_string(o), graph, operators.size(), definitions));
         graph.inputs = idsFromJson(at(value, "inputs", "/graph"), "/graph/inputs", graph.tensors.size());
         graph.outputs = idsFromJson(at(value, "outputs", "/graph"), "/graph/outputs", graph.tensors.size());
         graph.loss.index = static_cast<std::int32_t>(integer(at(value, "loss", "/graph"), "/graph/loss", -1,

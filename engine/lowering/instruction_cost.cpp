@@ -261,6 +261,7 @@ LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &prog
         return both(!carries ? moving(out) : renames ? Nanoseconds{} : moving(2 * out));
     }
     case InstructionKind::Cast:
+        return both(instruction.joined ? within(in + out) : moving(in + out));
     case InstructionKind::Weigh: // the rows' weights are small beside them
         return both(moving(in + out));
     case InstructionKind::Merge:

@@ -313,17 +313,7 @@ Result<MaterializedPlan> Lowering::run()
                 TRY_VOID(emitBlock((*pass)[s][i]));
     fillBuckets();
     reduceAccumulators();
-    const auto &updates = m_sequence[static_cast<std::size_t>(m_optimizer.back())];
-    std::map<std::int32_t, std::vector<OperatorId>> updatesOf; // by block
-    for (const OperatorId id : updates)
-        updatesOf[optimizerBlockOf(m_graph.at(id))].push_back(id);
-    for (const auto &[block, operators] : updatesOf)
-        reserveRoom(block, operators);
-    for (const OperatorId id : updates) {
-        if (m_stop.stop_requested())
-            return cancelled("lowering was stopped");
-        TRY_VOID(emitOptimizer(id));
-    }
+    TRY_VOID(emitOptimizer());
 
     m_builder.join(m_graph, m_plan.overlap);
     offload(m_plan, m_costs, m_seconds, m_builder);

@@ -120,7 +120,7 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
     return inputs;
 }
 
-Result<void> Lowering::emitOptimizer(OperatorId id)
+Result<Lowering::WeightUpdate> Lowering::emitUpdate(OperatorId id)
 {
     const Operator &op = m_graph.at(id);
     const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
@@ -133,8 +133,8 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
 
     TRY(const auto inputs, optimizerInputs(id, block));
     const auto shard = unitShardOf(id);
-    std::vector<std::pair<DeviceId, std::int32_t>> inPlace;
-    std::vector<std::vector<Holding>> made(op.outputs.size()); // by slot
+    WeightUpdate update{.id = id, .block = block};
+    update.made.resize(op.outputs.size());
     for (std::size_t p = 0; p < parts.size(); ++p) {
         const TransformedPart &part = parts[p];
         Instruction kernel{.kind = InstructionKind::Kernel,
@@ -150,7 +150,7 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
             const std::int32_t old = inputs[p][slot == 0 ? 0 : slot + 1];
             std::int32_t buffer = old;
             if (m_builder.buffer(part.device, old).persistent) {
-                inPlace.emplace_back(part.device, old);
+                update.inPlace.emplace_back(part.device, old);
                 buffer = oldestVersion(part.device, old);
             } else {
                 BufferInfo info{.tensor = op.outputs[slot],
@@ -169,42 +169,92 @@ Result<void> Lowering::emitOptimizer(OperatorId id)
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             if (outputs[slot] < 0)
                 continue;
-            Holding own{part.device, part.outputs[slot].index, {}, outputs[slot]};
-            if (slot == 0 && shardedWeight(op.inputs[0], 3))
-                castShards(op.inputs[0], part.device, block, id, outputs[0]);
-            else if (!shard)
-                made[slot].push_back(std::move(own));
-            else if (slot == 0) // each unit keeps its own share of the states, in place
-                gatherAcrossUnits(id, block, own, *shard);
+            update.made[slot].push_back({part.device, part.outputs[slot].index, {}, outputs[slot]});
         }
     }
-    std::sort(inPlace.begin(), inPlace.end());
-    // Everywhere the old value is held, the new one must arrive.
+    std::sort(update.inPlace.begin(), update.inPlace.end());
+    return update;
+}
+
+/// Brings what an update made to everywhere the old value is held.
+Result<void> Lowering::spreadUpdate(WeightUpdate update)
+{
+    const OperatorId id = update.id;
+    const Operator &op = m_graph.at(id);
+    const bool sharded = shardedWeight(op.inputs[0], 3) != nullptr;
+    const auto shard = unitShardOf(id);
+    for (const Holding &own : update.made[0]) {
+        if (sharded)
+            castShards(op.inputs[0], own.device, update.block, id, own.buffer);
+        else if (shard) // each unit keeps its own share of the states, in place
+            gatherAcrossUnits(id, update.block, own, *shard);
+    }
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
-        if (!op.outputs[slot] || (shard && slot > 0) || (slot == 0 && shardedWeight(op.inputs[0], 3)))
+        if (!op.outputs[slot] || (shard && slot > 0) || (slot == 0 && sharded))
             continue;
         const TensorId old = op.inputs[slot == 0 ? 0 : slot + 1];
         std::map<DataType, std::vector<Persistent>> byType;
         for (const Persistent &p : m_persistent[static_cast<std::size_t>(old.index)])
-            if (!std::binary_search(inPlace.begin(), inPlace.end(), std::pair(p.device, p.buffer)))
+            if (!std::binary_search(
+                    update.inPlace.begin(), update.inPlace.end(), std::pair(p.device, p.buffer)))
                 byType[p.dataType].push_back(p);
         if (byType.empty())
             continue; // nobody asks for it
-        for (Holding &own : made[slot])
-            m_materializer.made(op.outputs[slot], block, std::move(own), parts.size());
+        for (Holding &own : shard ? std::vector<Holding>{} : update.made[slot])
+            m_materializer.made(op.outputs[slot], update.block, std::move(own), update.made[slot].size());
         for (const auto &[type, holders] : byType) {
             std::vector<Need> needs;
             for (const Persistent &p : holders)
                 needs.push_back({p.device, p.box});
-            TRY(const auto buffers, m_materializer.ensure(op.outputs[slot], needs, type, block, id));
+            TRY(const auto buffers, m_materializer.ensure(op.outputs[slot], needs, type, update.block, id));
             for (std::size_t i = 0; i < holders.size(); ++i)
                 if (buffers[i] != holders[i].buffer)
-                    m_builder.emit(holders[i].device, block,
+                    m_builder.emit(holders[i].device, update.block,
                         {.kind = InstructionKind::Update,
                             .op = id,
                             .inputs = {buffers[i]},
                             .outputs = {oldestVersion(holders[i].device, holders[i].buffer)}});
         }
+    }
+    return {};
+}
+
+/// All of their kernels, then what brings the new weights to their copies: one launch updates many weights,
+/// and one casts them (as torch.optim's foreach and fused implementations do).
+Result<void> Lowering::emitOptimizer(const std::vector<OperatorId> &together)
+{
+    std::vector<WeightUpdate> updates;
+    for (const OperatorId id : together) {
+        if (m_stop.stop_requested())
+            return cancelled("lowering was stopped");
+        TRY(WeightUpdate update, emitUpdate(id));
+        updates.push_back(std::move(update));
+    }
+    for (WeightUpdate &update : updates)
+        TRY_VOID(spreadUpdate(std::move(update)));
+    return {};
+}
+
+/// Weights are updated in the order in which their gradients are reduced, those of one bucket together: none
+/// waits for a reduction that comes later.
+Result<void> Lowering::emitOptimizer()
+{
+    std::map<std::int32_t, std::map<std::int32_t, std::vector<OperatorId>>> updates; // by block and bucket
+    for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer.back())]) {
+        const Operator &op = m_graph.at(id);
+        std::int32_t bucket = -1;
+        for (const TensorId input : op.inputs)
+            if (const auto reduced = m_bucketOf.find(input); input && reduced != m_bucketOf.end())
+                bucket = std::max(bucket, reduced->second);
+        updates[optimizerBlockOf(op)][bucket].push_back(id);
+    }
+    for (const auto &[block, byBucket] : updates) {
+        std::vector<OperatorId> all;
+        for (const auto &[bucket, operators] : byBucket)
+            all.insert(all.end(), operators.begin(), operators.end());
+        reserveRoom(block, all);
+        for (const auto &[bucket, operators] : byBucket)
+            TRY_VOID(emitOptimizer(operators));
     }
     return {};
 }

@@ -172,13 +172,23 @@ private:
     void cutAcrossUnits(const std::vector<TensorId> &gradients, std::int32_t block);
     void addShard(TensorId gradient, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
         std::int32_t buffer);
-    void castShards(TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made);
     IndexMask largestBox(TensorId tensor, DeviceId device, const IndexMask &box, DataType type) const;
     Result<void> emitBlock(std::int32_t block);
     std::int32_t optimizerBlockOf(const Operator &op) const;
     void markCompletions(OperatorId id, std::int32_t block);
     Result<void> recomputeFor(OperatorId backward, std::int32_t block);
-    Result<void> emitOptimizer(OperatorId id);
+    /// A weight's update, of which its copies know nothing yet.
+    struct WeightUpdate {
+        OperatorId id{};
+        std::int32_t block = -1;
+        std::vector<std::pair<DeviceId, std::int32_t>> inPlace{}; ///< Buffers, ascending.
+        std::vector<std::vector<Holding>> made{}; ///< By slot of its outputs.
+    };
+    Result<void> emitOptimizer();
+    Result<void> emitOptimizer(const std::vector<OperatorId> &together);
+    Result<WeightUpdate> emitUpdate(OperatorId id);
+    Result<void> spreadUpdate(WeightUpdate update);
+    void castShards(TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made);
     Result<std::vector<BufferList>> optimizerInputs(OperatorId id, std::int32_t block);
     std::optional<UnitShard> unitShardOf(OperatorId id) const;
     static IndexMask joinedUnits(IndexMask box, const UnitShard &shard);

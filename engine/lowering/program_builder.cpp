@@ -224,8 +224,15 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                     instruction.joined = (product && readsAny(instruction.inputs, mate->outputs))
                         || (instruction.kind == InstructionKind::Accumulate && mate->joined
                             && mate->kind == InstructionKind::Accumulate);
+                } else if (instruction.kind == InstructionKind::Cast
+                    && m_blocks[block].kind == SegmentKind::Optimizer) {
+                    // Updated weights are cast together, as in one multi-tensor copy.
+                    instruction.joined = mate && last == mate && mate->kind == InstructionKind::Cast;
                 }
-                mate = last = &instruction;
+                // A new value that takes an old one's place is no launch.
+                if (instruction.kind != InstructionKind::Update
+                    || m_blocks[block].kind != SegmentKind::Optimizer)
+                    mate = last = &instruction;
             }
             auto &instructions = device.byBlock[block];
             for (std::size_t i = 0; overlap == CollectiveOverlap::Tensor && i < instructions.size(); ++i)

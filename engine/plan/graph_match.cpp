@@ -90,8 +90,8 @@ struct Side {
     Key ownKey(const Operator &op, bool weak) const
     {
         Key hash = mixed(static_cast<Key>(op.kind), op.inputs.size() * 64 + op.outputs.size());
-        if (op.kind == OperatorKind::Unknown)
-            hash = mixed(hash, hashOf(op.attributes.text("onnx_type")));
+        if (isNamedByFile(op))
+            hash = mixed(hash, hashOf(typeNameOf(op)));
         if (weak)
             return hash;
         for (const auto &[name, value] : op.attributes.all()) {

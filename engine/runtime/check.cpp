@@ -1,5 +1,7 @@
 #include "engine/runtime/check.h"
 
+#include "engine/kernels/narrow_float.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -27,9 +29,13 @@ double elementAt(const TensorData &data, std::size_t i)
     case DataType::Int32:
         return as(std::int32_t{});
     case DataType::Int16:
-    case DataType::Float16: // 16-bit floats are compared by their bits
-    case DataType::BFloat16:
         return as(std::int16_t{});
+    case DataType::Float16:
+    case DataType::BFloat16: {
+        float wide = 0;
+        widen(at, data.type.dataType, &wide, 1);
+        return wide;
+    }
     case DataType::Int8:
         return as(std::int8_t{});
     case DataType::UInt8:
@@ -168,6 +174,8 @@ CheckTolerances tolerancesOf(const ExecutionPlan &plan)
         for (const DataType type : {precision.compute, precision.storage, precision.gradient,
                  precision.reduction, precision.optimizer})
             rounding = std::max(rounding, roundingOf(type));
+    for (const Tensor &tensor : plan.graph->tensors) // models of 16 bits round by themselves
+        rounding = std::max(rounding, roundingOf(tensor.type.dataType));
     if (rounding == 0)
         return {};
     return {.byNorm = true,

@@ -107,10 +107,16 @@ void Collector::put(const Claim &claim, const IndexMask &box, const std::byte *d
     if (claim.dataType != type.dataType || claim.factor != 1) {
         const auto count = static_cast<std::size_t>(elementCount(box));
         converted.resize(count * static_cast<std::size_t>(sizeOf(type.dataType)));
-        convertFloats(data, claim.dataType, converted.data(), type.dataType, count);
-        if (claim.factor != 1 && type.dataType == DataType::Float32)
-            for (float &value : std::span(reinterpret_cast<float *>(converted.data()), count))
+        if (claim.factor == 1) {
+            convertFloats(data, claim.dataType, converted.data(), type.dataType, count);
+        } else { // rounded once, behind the product
+            std::vector<float> wide(count);
+            auto *const bytes = reinterpret_cast<std::byte *>(wide.data());
+            convertFloats(data, claim.dataType, bytes, DataType::Float32, count);
+            for (float &value : wide)
                 value *= claim.factor;
+            convertFloats(bytes, DataType::Float32, converted.data(), type.dataType, count);
+        }
         data = converted.data();
     }
     const std::lock_guard lock{array.mutex};
@@ -127,14 +133,9 @@ double Collector::loss() const
     if (!m_plan.graph->loss.valid() || found == m_index.end())
         return std::numeric_limits<double>::quiet_NaN();
     const TensorData &data = m_arrays[found->second].data;
-    if (data.type.dataType == DataType::Float64) {
-        double value = 0;
-        std::memcpy(&value, data.bytes.data(), sizeof(value));
-        return value;
-    }
-    float value = std::numeric_limits<float>::quiet_NaN();
-    if (data.type.dataType == DataType::Float32)
-        std::memcpy(&value, data.bytes.data(), sizeof(value));
+    double value = std::numeric_limits<double>::quiet_NaN();
+    convertFloats(
+        data.bytes.data(), data.type.dataType, reinterpret_cast<std::byte *>(&value), DataType::Float64, 1);
     return value;
 }
 
@@ -144,15 +145,9 @@ void Collector::endStep()
     if (!m_plan.batch.wholeBatches || !m_plan.graph->loss.valid() || found == m_index.end())
         return;
     TensorData &data = m_arrays[found->second].data;
-    const auto divide = [&](auto value) {
-        std::memcpy(&value, data.bytes.data(), sizeof value);
-        value /= static_cast<decltype(value)>(m_plan.microBatches);
-        std::memcpy(data.bytes.data(), &value, sizeof value);
-    };
-    if (data.type.dataType == DataType::Float64)
-        divide(0.0);
-    else if (data.type.dataType == DataType::Float32)
-        divide(0.0f);
+    double value = loss() / m_plan.microBatches;
+    convertFloats(reinterpret_cast<const std::byte *>(&value), DataType::Float64, data.bytes.data(),
+        data.type.dataType, 1);
 }
 
 namespace {

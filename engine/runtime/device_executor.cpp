@@ -142,6 +142,7 @@ void DeviceExecutor::prepareKernel(const Instruction &instruction, Prepared &pre
     KernelCall &call = prepared.call;
     call.op = &op;
     call.seed = m_shared.options.seed;
+    call.libraries = &m_shared.libraries;
     const Operator &forward =
         op.direction == Direction::Backward && op.mirror.valid() ? graph.at(op.mirror) : op;
     if (m_plan.microBatches > 1 && op.attributes.has("count") && !forward.outputs.empty()
@@ -165,11 +166,14 @@ void DeviceExecutor::prepareKernel(const Instruction &instruction, Prepared &pre
     const PartBox box = partBox(op, m_plan.partitions[index], instruction.part, outer);
     call.ranges = box.ranges;
     call.value = box.value;
+    if (op.kind == OperatorKind::NonZero && box.replica == 0
+        && m_counted.emplace(instruction.op, instruction.part).second) // when made again, it drops the same
+        call.dropped = &m_dropped[instruction.op];
     const auto bufferOf = [&](std::int32_t buffer) {
         if (buffer < 0)
             return Buffer{};
         const TensorType &type = graph.at(info(buffer).tensor).type;
-        return Buffer{nullptr, type.dataType, slot(buffer).shape, info(buffer).index, type.shape};
+        return Buffer{nullptr, computedAs(type.dataType), slot(buffer).shape, info(buffer).index, type.shape};
     };
     KernelRounding rounding{.compute = arithmeticOf(graph, op, precisionOf(m_plan, instruction.op)),
         .gradientFactor = op.direction == Direction::Optimizer ? m_gradientFactor : 1.0f};

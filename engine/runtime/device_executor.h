@@ -11,9 +11,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -26,6 +29,7 @@ struct RunShared {
     Collector &collector;
     MemoryPool &pool;
     MemoryPool &hostPool; ///< Host memory that devices offload to.
+    const OperatorLibraries &libraries; ///< What computes operators of files.
     const std::atomic<bool> &stopped; ///< Set once the run is to end early.
 };
 
@@ -59,6 +63,10 @@ public:
     /// @return Cancelled; ResourceLimit; errors of kernels and collectives, with the instruction in `where`
     Result<void> runStep(
         Communicator &communicator, std::int32_t step, Clock::time_point origin, bool measure);
+
+    /// What NonZeros of this device had no room for since the run began, by operator (engine/graph/places.h);
+    /// of replicas, the first. Not while a step runs.
+    const std::map<OperatorId, std::int64_t> &dropped() const { return m_dropped; }
 
     Bytes peak() const { return {m_peak}; }
     Bytes hostPeak() const { return {m_hostPeak}; }
@@ -146,6 +154,9 @@ private:
     std::int64_t m_peak = 0;
     std::int64_t m_hostLive = 0;
     std::int64_t m_hostPeak = 0;
+    std::map<OperatorId, std::int64_t> m_dropped{};
+    std::set<std::pair<OperatorId, std::int32_t>>
+        m_counted{}; ///< Parts of NonZeros with an instruction that counts.
     std::int64_t m_update = 0; ///< Updates made before the one that gradients at hand go into.
     Clock::time_point m_origin{};
     bool m_measure = false;

@@ -1,5 +1,6 @@
 #include "engine/runtime/draw.h"
 
+#include "engine/kernels/narrow_float.h"
 #include "engine/runtime/box_copy.h"
 
 #include <algorithm>
@@ -215,9 +216,14 @@ void draw(const Tensor &tensor, const DrawRule &rule, std::uint64_t seed, const 
     case DataType::Bool:
         return fillBox<std::uint8_t>(shape, box, to,
             [&](std::uint64_t i) { return static_cast<std::uint8_t>(integer(i) != 0 ? 1 : 0); });
-    case DataType::Float16: // no kernel computes with these; zero is the same bits in both
+    case DataType::Float16:
     case DataType::BFloat16:
-        return fillBox<std::uint16_t>(shape, box, to, [](std::uint64_t) { return std::uint16_t{0}; });
+        return fillBox<std::uint16_t>(shape, box, to, [&](std::uint64_t i) {
+            const auto wide = static_cast<float>(real(i));
+            std::uint16_t narrowed = 0;
+            narrow(&wide, tensor.type.dataType, reinterpret_cast<std::byte *>(&narrowed), 1);
+            return narrowed;
+        });
     case DataType::Float8E4M3: // of no pTensor
     case DataType::Float8E5M2:
     case DataType::TensorFloat32:

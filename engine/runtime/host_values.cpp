@@ -79,12 +79,8 @@ namespace {
 TensorData scalarOf(const TensorType &type, double number)
 {
     TensorData data{type, std::vector<std::byte>(static_cast<std::size_t>(bytesOf(type)))};
-    if (type.dataType == DataType::Float64) {
-        std::memcpy(data.bytes.data(), &number, sizeof number);
-    } else if (type.dataType == DataType::Float32) {
-        const auto single = static_cast<float>(number);
-        std::memcpy(data.bytes.data(), &single, sizeof single);
-    }
+    convertFloats(
+        reinterpret_cast<const std::byte *>(&number), DataType::Float64, data.bytes.data(), type.dataType, 1);
     return data;
 }
 
@@ -117,9 +113,17 @@ Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptio
         Entry &entry = values.m_entries[static_cast<std::size_t>(id.index)];
         const auto given = options.inputs.find(tensor.name);
         if (tensor.role == TensorRole::Input && given != options.inputs.end()) {
-            if (given->second.type != tensor.type || given->second.bytes.size() != bytesOf(tensor.type))
+            // Arrays of most tools have no 16-bit floats: wider ones are rounded.
+            TensorData array = given->second;
+            if (isNarrowFloat(tensor.type.dataType) && array.type.dataType == DataType::Float32
+                && array.type.shape == tensor.type.shape && array.bytes.size() == bytesOf(array.type)) {
+                array = TensorData{tensor.type, std::vector<std::byte>(bytesOf(tensor.type))};
+                narrow(reinterpret_cast<const float *>(given->second.bytes.data()), tensor.type.dataType,
+                    array.bytes.data(), static_cast<std::size_t>(elementCount(tensor.type.shape)));
+            }
+            if (array.type != tensor.type || array.bytes.size() != bytesOf(tensor.type))
                 return wrongType(tensor, given->second);
-            values.m_kept.push_back(std::make_shared<const TensorData>(given->second));
+            values.m_kept.push_back(std::make_shared<const TensorData>(std::move(array)));
             entry = {Source::Array, values.m_kept.back().get(), {}};
         } else if ((plan.batch.wholeBatches || lossScale != 1) && isLossGradient(graph, id)) {
             // The loss of whole batches is a mean over micro-batches, and so are its gradients.

@@ -26,6 +26,10 @@ struct RunOptions {
     bool poison = true; ///< Fill fresh buffers with NaN before they are written.
     bool keepAll =
         false; ///< Collect every tensor that forward and backward operators make, of the last step.
+    /// Shared libraries of operator files that may be loaded, by absolute path (operator_library.h): loading
+    /// one runs its code, so whoever fills this in has asked, or has taken them from files that the user
+    /// named.
+    std::vector<std::string> libraries{};
     bool findNaN =
         false; ///< Stop at the first operator that makes NaN out of numbers, with CheckFailed naming it.
 };
@@ -65,6 +69,9 @@ struct RunEvents {
 struct RunOutcome {
     std::vector<double> losses{}; ///< One a step.
     std::vector<double> stepSeconds{};
+    /// One a step: elements that operators with places for what data choose (engine/graph/places.h) had no
+    /// room for, and left out.
+    std::vector<std::int64_t> dropped{};
     NamedArrays outputs{}; ///< Graph outputs of the last step, whole.
     NamedArrays gradients{}; ///< By weight name (in files), of the last step, whole; if `keepGradients`.
     NamedArrays weights{}; ///< After the last step, whole; if `keepGradients`.

@@ -2,6 +2,7 @@
 
 #include "engine/lowering/expand_units.h"
 
+#include "engine/kernels/operator_library.h"
 #include "engine/runtime/device_executor.h"
 #include "engine/runtime/measured.h"
 #include "engine/runtime/thread_communicator.h"
@@ -11,7 +12,9 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <thread>
 
@@ -32,8 +35,7 @@ Result<void> checkRunnable(const ExecutionPlan &plan)
                 const Operator &op = plan.graph->at(instruction.op);
                 if (!hasKernel(op))
                     return Error{ErrorCode::NotSupported,
-                        "operator " + op.name + " (" + op.attributes.text("onnx_type", nameOf(op.kind))
-                            + ") has no implementation to run",
+                        "operator " + op.name + " (" + typeNameOf(op) + ") has no implementation to run",
                         "it can be planned and simulated, but not run",
                         "operator:" + std::to_string(instruction.op.index)};
             }
@@ -47,7 +49,7 @@ class Run
 {
 public:
     Run(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events,
-        const HostValues &values)
+        const HostValues &values, const OperatorLibraries &libraries)
         : m_plan(plan)
         , m_options(options)
         , m_events(events)
@@ -55,7 +57,7 @@ public:
         , m_progress(events.counters == nullptr ? m_ownProgress.data() : events.counters)
         , m_collector(plan, options)
         , m_world(static_cast<std::int32_t>(plan.devices.size()), plan.groups)
-        , m_shared{plan, options, values, m_collector, m_pool, m_hostPool, m_stopped}
+        , m_shared{plan, options, values, m_collector, m_pool, m_hostPool, libraries, m_stopped}
         , m_running(plan.devices.size())
     {
         for (std::size_t d = 0; d < plan.devices.size(); ++d)
@@ -139,10 +141,35 @@ private:
         const double loss = m_collector.loss();
         m_outcome.losses.push_back(loss);
         m_outcome.stepSeconds.push_back(seconds);
+        countDropped(step);
         if (m_events.stepDone) {
             const std::lock_guard lock{m_eventMutex};
             m_events.stepDone(step, loss, seconds);
         }
+    }
+
+    /// Says in the first step that leaves something out what it is.
+    void countDropped(std::int32_t step)
+    {
+        std::int64_t total = 0;
+        std::map<OperatorId, std::int64_t> dropped;
+        for (const auto &device : m_devices) {
+            for (const auto &[op, count] : device->dropped()) {
+                dropped[op] += count;
+                total += count;
+            }
+        }
+        const std::int64_t before =
+            std::accumulate(m_outcome.dropped.begin(), m_outcome.dropped.end(), std::int64_t{0});
+        m_outcome.dropped.push_back(total - before);
+        if (total == 0 || before != 0 || !m_events.warning)
+            return;
+        const auto most = std::max_element(
+            dropped.begin(), dropped.end(), [](const auto &a, const auto &b) { return a.second < b.second; });
+        const std::lock_guard lock{m_eventMutex};
+        m_events.warning("step " + std::to_string(step + 1) + " left out " + std::to_string(total)
+            + " of the places that data chose, which had no room; " + std::to_string(most->second)
+            + " of them in '" + m_plan.graph->at(most->first).name + "': give more room with --capacity");
     }
 
     void tellSpans()
@@ -200,7 +227,8 @@ Result<RunOutcome> runOnce(
     const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events, std::stop_token stop)
 {
     TRY(const auto values, HostValues::prepare(plan, options, events.warning));
-    Run run{plan, options, events, values};
+    TRY(const auto libraries, OperatorLibraries::load(*plan.graph, options.libraries));
+    Run run{plan, options, events, values, *libraries};
     return run.execute(std::move(stop));
 }
 

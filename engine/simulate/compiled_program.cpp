@@ -1,5 +1,6 @@
 #include "engine/simulate/compiled_program.h"
 
+#include "engine/graph/custom_operator.h"
 #include "engine/lowering/program_builder.h"
 
 #include <algorithm>
@@ -48,6 +49,28 @@ void writeKey(const ExecutionPlan &plan, const DeviceProgram &program, const Ins
         renames = renames || (!instruction.inputs.empty() && buffer == instruction.inputs.front());
     append(key, (renames ? 1 : 0) + (instruction.joined ? 2 : 0));
     append(key, spared.count);
+}
+
+/// Bytes that an operator of a file needs only while it runs; 0 for all others.
+std::int64_t workspaceIn(
+    const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction)
+{
+    if (instruction.kind != InstructionKind::Kernel
+        || plan.graph->at(instruction.op).kind != OperatorKind::Custom)
+        return 0;
+    const auto typesOf = [&program](const BufferList &buffers) {
+        std::vector<TensorType> types;
+        for (const std::int32_t buffer : buffers) {
+            TensorType &type = types.emplace_back();
+            if (buffer >= 0) {
+                const BufferInfo &info = program.buffers[static_cast<std::size_t>(buffer)];
+                type = {info.dataType, shapeOf(info.index)};
+            }
+        }
+        return types;
+    };
+    return workspaceOf(
+        plan.graph->at(instruction.op), typesOf(instruction.inputs), typesOf(instruction.outputs));
 }
 
 } // namespace
@@ -167,6 +190,9 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
             entry.deathBegin = static_cast<std::int32_t>(compiled.operands.size());
             appendOperands(instruction.deaths);
             entry.deathEnd = static_cast<std::int32_t>(compiled.operands.size());
+            if (const std::int64_t bytes = workspaceIn(m_plan, program, instruction); bytes > 0)
+                compiled.workspaces.emplace(
+                    static_cast<std::int32_t>(compiled.instructions.size()) - 1, bytes);
             if (const auto kind = collectiveOf(instruction.kind)) {
                 entry.slot = entry.paired     ? slotOfTag.at(instruction.tag)
                     : instruction.acrossUnits ? slotOfUnits

@@ -66,6 +66,8 @@ struct CompiledProgram {
         instructions{}; ///< Of all segments, one after the other; no hidden stores.
     std::vector<std::int32_t> segmentBegin{}; ///< One more entry at the end.
     std::vector<CompiledEntry> schedule{};
+    /// By index into `instructions`: bytes that a kernel needs only while it runs. Few kernels do.
+    std::unordered_map<std::int32_t, std::int64_t> workspaces{};
     std::vector<std::int64_t> runs{}; ///< By instruction: how often it runs in a step.
     std::array<std::int64_t, kQueueCount> counts{}; ///< Instructions of the unrolled schedule, by queue.
 };

@@ -254,6 +254,12 @@ private:
                         program.bufferKind[static_cast<std::size_t>(b)]});
             buffer.there = end;
         }
+        if (!program.workspaces.empty())
+            if (const auto workspace = program.workspaces.find(state.instruction);
+                workspace != program.workspaces.end()) {
+                trace.memory[2 * queue].push_back({start, workspace->second, MemoryKind::Activation});
+                trace.memory[2 * queue + 1].push_back({end, -workspace->second, MemoryKind::Activation});
+            }
         for (std::int32_t k = instruction.deathBegin; k < instruction.deathEnd; ++k) {
             const std::int32_t b = program.operands[static_cast<std::size_t>(k)];
             BufferState &buffer = bufferOf(state, b, entry.microBatch);

@@ -126,7 +126,7 @@ Result<void> SelectorIndex::check(const Selector &selector) const
     case SelectorKind::Kind:
         if (plain && !operatorKindNamed(*plain)) {
             const auto isType = [&](const Operator &op) {
-                return op.kind == OperatorKind::Unknown && op.attributes.text("onnx_type") == *plain;
+                return isNamedByFile(op) && typeNameOf(op) == *plain;
             };
             if (std::none_of(m_graph->operators.begin(), m_graph->operators.end(), isType)) {
                 return missing("there is no operator kind '" + *plain + "'",

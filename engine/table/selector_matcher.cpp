@@ -127,8 +127,7 @@ bool SelectorMatcher::matchesKind(const Operator &op)
                 || (ofEntropy && m_glob.matches(nameOf(OperatorKind::CrossEntropy)))
             ? Known::Yes
             : Known::No;
-    return known == Known::Yes
-        || (op.kind == OperatorKind::Unknown && m_glob.matches(op.attributes.text("onnx_type")));
+    return known == Known::Yes || (isNamedByFile(op) && m_glob.matches(typeNameOf(op)));
 }
 
 bool SelectorMatcher::matches(OperatorId id)

@@ -5,6 +5,7 @@
 #include "engine/table/kinds/attention.h"
 #include "engine/table/kinds/communicate.h"
 #include "engine/table/kinds/coshard.h"
+#include "engine/table/kinds/dimension_size.h"
 #include "engine/table/kinds/in_flight.h"
 #include "engine/table/kinds/interleave.h"
 #include "engine/table/kinds/lanes.h"
@@ -43,7 +44,7 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
     OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule, RingRule, WeightVersionsRule,
-    SliceRule, InterleaveRule, LanesRule>;
+    SliceRule, InterleaveRule, LanesRule, DimensionSizeRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };

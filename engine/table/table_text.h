@@ -12,6 +12,7 @@ namespace planloom {
 // The constraint table as text, one row a line (each kind's grammar is in engine/table/kinds):
 //
 //     mesh dp=2 pp=2 tp=2
+//     dim batch = 64                                      # the model is opened with this size of its inputs
 //     micro-batches 4                                     # "4 whole": each a whole batch of the model
 //                                                         # "4 update every 2": two updates in the step
 //     split all : batch over dp

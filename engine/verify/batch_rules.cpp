@@ -108,7 +108,7 @@ std::string checkMean(const Graph &graph)
                           "micro-batches"
                               : op.name + " reads " + quoted(graph.at(input).name)
                         + ", which is divided by the micro-batches and only begins the backward pass";
-            if (begins && type != DataType::Float32 && type != DataType::Float64)
+            if (begins && !isFloating(type))
                 return std::string("a loss of type ") + planloom::nameOf(type)
                     + " cannot be a mean over micro-batches";
         }

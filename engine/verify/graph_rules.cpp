@@ -67,6 +67,15 @@ std::string checkOptimizer(const Graph &graph, const Operator &op, std::vector<b
     return {};
 }
 
+/// Gradients are of the type of what they belong to; states of a weight, too, or wider than Float16.
+bool isOfTypeOf(const Tensor &tensor, TensorType type)
+{
+    if (tensor.role == TensorRole::OptimizerState && type.dataType == DataType::Float16
+        && tensor.type.dataType == DataType::Float32)
+        type.dataType = DataType::Float32;
+    return tensor.type == type;
+}
+
 } // namespace
 
 std::string checkGraph(const Graph &graph)
@@ -75,7 +84,7 @@ std::string checkGraph(const Graph &graph)
         return valid.error().message;
     for (const Tensor &tensor : graph.tensors)
         if ((tensor.role == TensorRole::Gradient || tensor.role == TensorRole::OptimizerState)
-            && tensor.type != graph.at(tensor.of).type)
+            && !isOfTypeOf(tensor, graph.at(tensor.of).type))
             return "'" + tensor.name + "' is not of the type of '" + graph.at(tensor.of).name + "'";
     std::vector<bool> updated(graph.tensors.size(), false);
     for (const Operator &op : graph.operators) {

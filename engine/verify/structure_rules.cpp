@@ -207,7 +207,9 @@ private:
                     reason = checkPlaces(own, instruction);
                 if (reason.empty())
                     reason = checkQueue(instruction, before[static_cast<std::size_t>(queueOf(instruction))]);
-                before[static_cast<std::size_t>(queueOf(instruction))] = &instruction;
+                // New weights take the places of old ones between the casts of a launch.
+                if (instruction.kind != InstructionKind::Update || segment.kind != SegmentKind::Optimizer)
+                    before[static_cast<std::size_t>(queueOf(instruction))] = &instruction;
                 if (reason.empty() && instruction.kind == InstructionKind::Kernel)
                     reason = checkSegment(segment.kind, instruction);
                 if (reason.empty() && instruction.kind == InstructionKind::Kernel)

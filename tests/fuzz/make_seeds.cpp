@@ -77,6 +77,54 @@ void writeModels(const fs::path &folder)
     write(folder / "convolution.onnx", convolution.bytes());
 }
 
+/// Every statement of an operator file, a body and a derivative.
+void writeOperatorFiles(const fs::path &folder)
+{
+    write(folder / "body.ops", R"(planloom-operators 1
+operator my.ops::Swish
+inputs x, scale
+outputs y
+attribute beta = 1.0
+annotation * h, h -> * h
+body
+    z = Mul(x, beta)
+    g = Sigmoid(z)
+    m = Mul(x, g)
+    y = Mul(m, scale)
+end
+)");
+    write(folder / "library.ops", R"(planloom-operators 1
+operator my.ops::Mix
+also my_ops::mix
+inputs x, [mask: bool], index: int64
+outputs y, count: int64
+saves kept: like x
+attribute beta = 2
+attribute name = "text"
+annotation b (h d) k+, b h, 4 -> b (h d), ?, b^
+linear x
+where d = 2 * beta
+shape count = [b, ceil(b / 2)]
+flops 14 * b * h * whole(k)
+backward_flops 3 + b * (h - 1)
+units matrix
+workspace 8 * max(b, h)
+library "libmix.so" mix
+derivative my.ops::MixGradient(d.y, x, kept) -> d.x
+
+operator my.ops::MixGradient
+inputs dy, x, kept
+outputs dx: like x
+body
+    r = Reshape(x) : [2, 3]
+    a, c = Split(x, axis=-1, sizes=[1, 5])
+    i = Cast(r) : int64
+    s = Softmax(kept, axis=-1)
+    dx = Mul(s, 0.5)
+end
+)");
+}
+
 /// An archive of torch.export.save, its program and the list of its weights.
 void writePrograms(const fs::path &folder)
 {
@@ -180,6 +228,7 @@ int main(int argc, char **argv)
     const fs::path root = argv[1];
     writeModels(root / "import_onnx");
     writePrograms(root / "import_pt2");
+    writeOperatorFiles(root / "operator_file");
     for (const auto &done :
         {writePlansAndTables(root), writeArrays(root / "npz"), writeSession(root / "session")}) {
         if (!done) {

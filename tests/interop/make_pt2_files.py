@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the programs that tests/engine/frontend/import_pt2_test.cpp reads, with PyTorch's losses and gradients.
+"""Writes the programs that tests read as tests/engine/frontend/pt2, with PyTorch's gradients, and the losses of eight AdamW
+steps.
 
     tests/interop/make_pt2_files.py [FOLDER]
 
 Needs PyTorch 2.8 or newer. The files are committed: run this after changing what they should hold.
 """
 
+import copy
 import pathlib
 import re
 import sys
@@ -94,6 +96,36 @@ class Writes(nn.Module):
         return w.square().mean(), w
 
 
+class Patches(nn.Module):
+    """Windows of an image as columns, and blocks of it as channels."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 3, 3, padding=1)
+        self.columns = nn.Linear(3 * 6, 4)
+        self.blocks = nn.Conv2d(12, 4, 1)
+
+    def forward(self, image):
+        x = torch.tanh(self.conv(image))
+        y = self.columns(F.unfold(x, (3, 2), dilation=(1, 2), padding=1, stride=2).transpose(1, 2))
+        return y.square().mean() + self.blocks(F.pixel_unshuffle(x, 2)).square().mean()
+
+
+def losses_of(module, inputs, steps=8):
+    """Of steps of AdamW without weight decay, at a rate of 0.01."""
+    module = copy.deepcopy(module)
+    optimizer = torch.optim.AdamW(module.parameters(), lr=0.01, weight_decay=0.0)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        result = module(*inputs)
+        loss = result if torch.is_tensor(result) else result[0]
+        loss.backward()
+        losses.append(loss.item())
+        optimizer.step()
+    return np.array(losses, dtype=np.float32)
+
+
 def save(folder, name, module, inputs, shapes=None, core=False):
     exported = torch.export.export(module, inputs, dynamic_shapes=shapes)
     if core:
@@ -111,16 +143,18 @@ def save(folder, name, module, inputs, shapes=None, core=False):
             inside = re.sub("^[^/]*/", "model/", entry.filename)
             small.writestr(inside, content, zipfile.ZIP_DEFLATED if len(content) > 20_000 else zipfile.ZIP_STORED)
     whole.unlink()
+    losses = losses_of(module, inputs)
     module.zero_grad()
     result = module(*inputs)
     loss = result if torch.is_tensor(result) else result[0]
     loss.backward()
     names = [spec.arg.name for spec in exported.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
     arrays = {"in." + key: value.numpy() for key, value in zip(names, inputs)}
-    arrays["loss"] = loss.detach().numpy()
+    arrays["loss"] = loss.detach().float().numpy()
+    arrays["losses"] = losses
     for key, parameter in module.named_parameters():
         if parameter.grad is not None:
-            arrays["grad." + key] = parameter.grad.contiguous().numpy()
+            arrays["grad." + key] = parameter.grad.contiguous().float().numpy()
     np.savez(folder / (name + ".npz"), **arrays)
 
 
@@ -137,6 +171,10 @@ def main():
              ({0: batch}, {0: batch}), core)
     save(folder, "convolutions", Convolutions().train(), (torch.randn(2, 2, 6, 6), torch.tensor([2, 0])))
     save(folder, "writes", Writes(), (torch.randn(4, 3),))
+    save(folder, "patches", Patches(), (torch.randn(2, 2, 6, 8),))
+    half = Transformer()
+    save(folder, "transformer_bf16", half.to(torch.bfloat16), (tokens, labels))
+    save(folder, "transformer_fp16", half.to(torch.float16), (tokens, labels))
 
 
 if __name__ == "__main__":

@@ -43,6 +43,11 @@ std::string formatShape(const Shape &shape)
     return text;
 }
 
+std::string formatType(const Tensor &tensor)
+{
+    return tensor.typeKnown ? formatType(tensor.type) : "type unknown";
+}
+
 std::string formatType(const TensorType &type)
 {
     return std::string(nameOf(type.dataType)) + " " + formatShape(type.shape);

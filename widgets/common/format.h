@@ -26,6 +26,8 @@ std::string formatShape(const Shape &shape);
 
 /// "float32 4 × 64 × 768"
 std::string formatType(const TensorType &type);
+/// The same of a tensor, whose type may be unknown: "type unknown".
+std::string formatType(const Tensor &tensor);
 
 /// The operator's name without the path of its scope: "c_attn" for "transformer.h.3.attn.c_attn" in h.3 >
 /// attn.

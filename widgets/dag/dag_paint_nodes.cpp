@@ -123,6 +123,10 @@ void DagPainting::paintCard(std::int32_t box, bool round, bool detail)
         for (int behind = 2; behind >= 1; --behind)
             outline(rect.translated(behind * step, behind * step), radius);
     }
+    const auto &text = m_scene.texts[at(box)];
+    if (text.unread || text.behindUnread) // what could not be read stands out, what follows from it is open
+        m_painter.setPen(QPen(text.unread ? m_palette.error : m_palette.warning, text.unread ? 2 : 1,
+            text.unread ? Qt::SolidLine : Qt::DashLine));
     m_painter.setBrush(fill);
     if (round)
         m_painter.drawRoundedRect(rect, radius, radius);

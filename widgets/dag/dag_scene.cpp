@@ -280,10 +280,15 @@ BoxText textOf(const DagOutline &outline, const VisibleGraph &visible, std::int3
         const auto &unit = outline.units[at(item.begin)];
         const auto &op = outline.graph->at(unit.op);
         text.title = item.label;
-        text.subtitle = nameOf(op.kind);
+        const auto &graph = *outline.graph;
+        const auto isOpaque = [&graph](TensorId id) { return id.valid() && !graph.at(id).typeKnown; };
+        text.subtitle = typeNameOf(op);
+        text.behindUnread = std::any_of(op.inputs.begin(), op.inputs.end(), isOpaque);
+        text.unread = !text.behindUnread && std::any_of(op.outputs.begin(), op.outputs.end(), isOpaque);
         for (const auto output : op.outputs) {
             if (output.valid()) {
-                text.subtitle += " · " + compactShape(outline.graph->at(output).type.shape);
+                text.subtitle +=
+                    " · " + (isOpaque(output) ? std::string("?") : compactShape(graph.at(output).type.shape));
                 break;
             }
         }

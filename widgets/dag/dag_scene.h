@@ -63,6 +63,10 @@ struct BoxText {
     bool twin = false; ///< A backward operator stands beside it.
     bool step = false; ///< An optimizer step is folded into it.
     bool opens = false; ///< A group or stack.
+    /// Of operators in models that are open to be looked at alone: this one could not be read, or reads what
+    /// such ones make.
+    bool unread = false;
+    bool behindUnread = false;
     /// What of its width the texts cannot use.
     double besides() const;
 };

@@ -88,7 +88,7 @@ QString DagView::tooltipOf(std::int32_t box) const
     const auto &unit = m_outline->units[at(item.begin)];
     const auto &op = m_graph->at(unit.op);
     html = QStringLiteral("<b>%1</b><table>").arg(text(op.name));
-    row(tr("Kind"), text(nameOf(op.kind)) + QStringLiteral(", ") + nameOfDirection(op.direction).toLower());
+    row(tr("Kind"), text(typeNameOf(op)) + QStringLiteral(", ") + nameOfDirection(op.direction).toLower());
     const auto tensors = [&](const QString &name, const std::vector<TensorId> &ids) {
         QStringList lines;
         for (const auto id : ids) {
@@ -100,7 +100,7 @@ QString DagView::tooltipOf(std::int32_t box) const
             }
             const auto &tensor = m_graph->at(id);
             lines.append(
-                text(elided(tensor.name, 44)) + QStringLiteral(" &nbsp;") + text(formatType(tensor.type)));
+                text(elided(tensor.name, 44)) + QStringLiteral(" &nbsp;") + text(formatType(tensor)));
         }
         if (!lines.isEmpty())
             row(name, lines.join(QStringLiteral("<br>")));

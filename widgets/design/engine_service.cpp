@@ -49,6 +49,19 @@ void EngineService::stopPlanning()
     Q_EMIT stateChanged();
 }
 
+/// The model, or why not: where sizes are missing, which.
+EngineService::Opened EngineService::opened(const ModelSource &source, const std::stop_token &stop)
+{
+    Opened outcome{openModel(source, stop), {}};
+    if (outcome.model || outcome.model.error().code == ErrorCode::Cancelled)
+        return outcome;
+    auto dimensions = openDimensions(source);
+    const auto isMissing = [](const InputDimension &each) { return each.size == 0; };
+    if (dimensions && std::any_of(dimensions->begin(), dimensions->end(), isMissing))
+        outcome.missing = *std::move(dimensions);
+    return outcome;
+}
+
 void EngineService::open(const ModelSource &source)
 {
     stop();
@@ -57,7 +70,7 @@ void EngineService::open(const ModelSource &source)
     m_opening = true;
     m_openWatcher.setFuture(
         QtConcurrent::run(&m_pool, [source, token = m_openStop.get_token()]() -> OpenOutcome {
-            return std::make_shared<const Result<ModelSnapshot>>(openModel(source, token));
+            return std::make_shared<const Opened>(opened(source, token));
         }));
     Q_EMIT stateChanged();
 }
@@ -69,10 +82,12 @@ void EngineService::takeModel()
     m_opening = false;
     const OpenOutcome outcome = m_openWatcher.result();
     Q_EMIT stateChanged();
-    if (*outcome)
-        Q_EMIT modelOpened(**outcome);
-    else if (outcome->error().code != ErrorCode::Cancelled)
-        Q_EMIT modelFailed(m_source, outcome->error());
+    if (outcome->model)
+        Q_EMIT modelOpened(*outcome->model);
+    else if (!outcome->missing.empty())
+        Q_EMIT sizesAsked(m_source, outcome->missing);
+    else if (outcome->model.error().code != ErrorCode::Cancelled)
+        Q_EMIT modelFailed(m_source, outcome->model.error());
 }
 
 std::uint64_t EngineService::plan(PlanRequest request, PlanUpdateSnapshot begin)

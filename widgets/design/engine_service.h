@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <stop_token>
+#include <vector>
 
 namespace planloom {
 
@@ -43,12 +44,20 @@ public:
 Q_SIGNALS:
     void modelOpened(planloom::ModelSnapshot model);
     void modelFailed(planloom::ModelSource source, planloom::Error error);
+    /// The model's inputs have sizes that `source` does not give: those that are 0 in `dimensions`.
+    void sizesAsked(
+        const planloom::ModelSource &source, const std::vector<planloom::InputDimension> &dimensions);
     void planUpdated(planloom::PlanUpdateSnapshot update);
     void stateChanged();
 
 private:
-    using OpenOutcome = std::shared_ptr<const Result<ModelSnapshot>>;
+    struct Opened {
+        Result<ModelSnapshot> model;
+        std::vector<InputDimension> missing{}; ///< If the model has them, and sizes are why it did not open.
+    };
+    using OpenOutcome = std::shared_ptr<const Opened>;
 
+    static Opened opened(const ModelSource &source, const std::stop_token &stop);
     void takeModel();
     void takePlans(int begin, int end);
     void deliver();

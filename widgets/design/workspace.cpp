@@ -1,5 +1,7 @@
 #include "widgets/design/workspace.h"
 
+#include "engine/design/model_rows.h"
+#include "engine/frontend/open_dimensions.h"
 #include "engine/frontend/zoo.h"
 #include "widgets/design/cluster_values.h"
 #include "widgets/design/model_values.h"
@@ -24,6 +26,7 @@ struct Workspace::OpenedSession {
     QString path;
     SessionStore store;
     SessionContents contents;
+    std::vector<InputDimension> dimensions; ///< Of its model, if rows speak of them.
 };
 
 Workspace::Workspace(QObject *parent)
@@ -38,11 +41,11 @@ Workspace::Workspace(QObject *parent)
     m_viewTimer.setInterval(kViewMilliseconds);
     connect(&m_viewTimer, &QTimer::timeout, this, &Workspace::postView);
     connect(&m_engine, &EngineService::modelOpened, this, &Workspace::onModelOpened);
-    connect(&m_engine, &EngineService::modelFailed, this, [this](const ModelSource &, const Error &error) {
-        m_opening.reset();
-        Q_EMIT stateChanged();
-        Q_EMIT problem(error);
-    });
+    connect(&m_engine, &EngineService::modelFailed, this, &Workspace::onModelFailed);
+    connect(&m_engine, &EngineService::sizesAsked, this,
+        [this](const ModelSource &source, const std::vector<InputDimension> &dimensions) {
+            askSizes(source, dimensions, {});
+        });
     connect(&m_engine, &EngineService::planUpdated, this, &Workspace::onPlanUpdated);
     connect(&m_engine, &EngineService::stateChanged, this, &Workspace::stateChanged);
     connect(&m_ghostEngine, &EngineService::planUpdated, this, &Workspace::onPreviewUpdated);
@@ -93,7 +96,11 @@ void Workspace::openModel(const ModelSource &source, bool keepRows)
         if (source.source != m_model->source.source) {
             wanted.options.dimensions = given.dimensions;
             wanted.options.storedAs = given.storedAs;
+            wanted.options.operatorFiles = given.operatorFiles;
+            wanted.options.capacities = given.capacities;
             wanted.options.lossOutput = given.lossOutput;
+        } else {
+            wanted.options = withRows(std::move(wanted.options), table(), &m_model->graph->dimensions);
         }
     }
     beginOpening(wanted, std::move(opening));
@@ -125,8 +132,16 @@ void Workspace::openSession(const QString &path)
         auto opened = SessionStore::open(path.toStdString());
         if (!opened)
             return std::make_shared<Result<std::shared_ptr<OpenedSession>>>(opened.error());
-        return std::make_shared<Result<std::shared_ptr<OpenedSession>>>(std::make_shared<OpenedSession>(
-            OpenedSession{path, std::move(opened->store), std::move(opened->contents)}));
+        auto session = std::make_shared<OpenedSession>(
+            OpenedSession{path, std::move(opened->store), std::move(opened->contents), {}});
+        const SessionModel &model = session->contents.model;
+        if (modelRows(session->contents.history.state().table).lineCount() > 0) {
+            auto options = modelOptionsOf(model.options);
+            if (auto known = openDimensions(
+                    {model.source, model.content, options ? *std::move(options) : ModelOptions{}}))
+                session->dimensions = *std::move(known);
+        }
+        return std::make_shared<Result<std::shared_ptr<OpenedSession>>>(std::move(session));
     }));
     Q_EMIT stateChanged();
 }
@@ -140,6 +155,7 @@ void Workspace::cancelOpening()
     m_rebindWatcher.setFuture({});
     m_rebinding = false;
     m_opening.reset();
+    m_asked.reset();
     if (m_engine.isOpening())
         m_engine.stop();
     if (opening)
@@ -164,8 +180,11 @@ void Workspace::takeSession()
     const SessionModel &model = session->contents.model;
     // The stored options are as the model was opened first, the history's values what was chosen since.
     auto options = modelOptionsOf(model.options);
+    const DesignState &state = session->contents.history.state();
     if (options)
-        options = modelOptionsIn(session->contents.history.state(), *options);
+        options = modelOptionsIn(state, *options);
+    if (options)
+        options = withRows(*std::move(options), state.table, &session->dimensions);
     if (!options) {
         Q_EMIT stateChanged();
         Q_EMIT problem(options.error());
@@ -184,6 +203,47 @@ void Workspace::beginOpening(const ModelSource &source, Opening opening)
     m_engine.open(source);
 }
 
+void Workspace::askSizes(
+    const ModelSource &source, const std::vector<InputDimension> &dimensions, const QString &problem)
+{
+    if (!m_opening)
+        return;
+    m_asked = Asked{source, std::move(*m_opening), dimensions};
+    m_opening.reset();
+    Q_EMIT stateChanged();
+    Q_EMIT sizesAsked(dimensions, problem);
+}
+
+void Workspace::giveSizes(const std::map<std::string, std::int64_t> &sizes)
+{
+    if (!m_asked)
+        return;
+    Asked asked = std::move(*m_asked);
+    for (InputDimension &dimension : asked.dimensions) {
+        if (const auto given = sizes.find(dimension.name); given != sizes.end()) {
+            dimension.size = given->second;
+            asked.source.options.dimensions[dimension.name] = given->second;
+        }
+    }
+    asked.opening.asked = std::move(asked.dimensions);
+    beginOpening(asked.source, std::move(asked.opening));
+}
+
+void Workspace::onModelFailed(const ModelSource &source, const Error &error)
+{
+    if (m_opening && !m_opening->asked.empty()) {
+        const std::vector<InputDimension> asked = m_opening->asked;
+        askSizes(source, asked, QString::fromStdString(describe(error)));
+        return;
+    }
+    const bool isOther = m_opening && m_opening->options;
+    m_opening.reset();
+    Q_EMIT stateChanged();
+    Q_EMIT problem(error);
+    if (isOther)
+        request(false); // the row that asks for what cannot be says so
+}
+
 void Workspace::onModelOpened(const ModelSnapshot &model)
 {
     if (!m_opening)
@@ -195,9 +255,7 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
         return;
     }
     if (opening.options) {
-        adoptModel(model);
-        request(false);
-        Q_EMIT stateChanged();
+        replaceModel(model);
         return;
     }
     // A new session, or one from a file: everything of the last one is let go.
@@ -248,10 +306,13 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
         return;
     }
     setSaveState(SaveState::None);
+    if (!isZooSpec(model->source.source)) // what was chosen for a file can be changed where rows are
+        static_cast<void>(opening.root.table.apply(
+            sizeRows(opening.root.table, sizesOf(model->graph->dimensions), model->graph->dimensions)));
     m_history = History(opening.root);
     readValues();
     adoptModel(model);
-    if (opening.gallery.empty()) {
+    if (opening.gallery.empty() || model->planProblem) {
         beginSession(std::move(opening.root));
         request(false);
         return;
@@ -260,7 +321,7 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
     m_galleryIsRoot = true;
     PlanRequest asked = requestFor(m_history.state());
     asked.gallery = opening.gallery;
-    asked.table = {};
+    asked.table = modelRows(opening.root.table);
     m_revision = m_engine.plan(std::move(asked));
     Q_EMIT clusterChanged();
     Q_EMIT stateChanged();
@@ -287,6 +348,7 @@ void Workspace::beginSession(DesignState root)
 void Workspace::adoptModel(const ModelSnapshot &model)
 {
     m_model = model;
+    m_nextModel.reset();
     ++m_designRevision;
     m_latest.reset();
     m_lastGood.reset();
@@ -299,17 +361,24 @@ void Workspace::adoptModel(const ModelSnapshot &model)
     Q_EMIT contextChanged();
 }
 
+Result<ModelOptions> Workspace::wantedOptions(const DesignState &state) const
+{
+    TRY(auto options, modelOptionsIn(state, m_openedOptions));
+    return withRows(std::move(options), state.table, &m_model->graph->dimensions);
+}
+
 /// The model as the design wants it, if it is open otherwise.
 void Workspace::reopenModel()
 {
-    const auto options = modelOptionsIn(m_history.state(), m_openedOptions);
+    const auto options = wantedOptions(m_history.state());
     if (!options) {
         Q_EMIT problem(options.error());
         return;
     }
     if (m_opening && m_opening->options)
         cancelOpening();
-    if (*options == m_model->source.options) {
+    m_nextModel.reset();
+    if (isOpenedAs(*options, m_model->source.options)) {
         request(false);
         return;
     }
@@ -318,6 +387,18 @@ void Workspace::reopenModel()
     Opening opening;
     opening.options = true;
     beginOpening(source, std::move(opening));
+    Q_EMIT stateChanged();
+}
+
+/// Plans for the model as it is wanted now. What was open stays in sight until there is something to see in
+/// its place.
+void Workspace::replaceModel(const ModelSnapshot &model)
+{
+    if (m_live)
+        m_nextModel = model;
+    else
+        adoptModel(model);
+    request(false);
     Q_EMIT stateChanged();
 }
 
@@ -376,7 +457,7 @@ void Workspace::takeRebinding()
     });
     adoptModel(rebound->model);
     if (outcome.edit.empty())
-        request(false);
+        reopenModel(); // if rows want it otherwise; and plans
     else
         record(tr("Rebind rows to the changed model"), {outcome.edit, {}}, {}, false);
     Q_EMIT stateChanged();

@@ -66,7 +66,9 @@ public:
     /// Opens a model with a cluster and rows: what samples are made of. `gallery` takes the place of `rows`.
     void openWith(const ModelSource &source, const std::string &cluster, std::int32_t devices,
         const std::string &gallery, const std::string &rows = {});
-    /// Gives up what is being opened; what was open stays.
+    /// Goes on with opening what `sizesAsked` was about, with these sizes.
+    void giveSizes(const std::map<std::string, std::int64_t> &sizes);
+    /// Gives up what is being opened, or waits for sizes; what was open stays.
     void cancelOpening();
     bool isOpening() const { return m_engine.isOpening() || m_openingSession || m_rebinding; }
     bool isReadOnly() const { return m_readOnly; }
@@ -111,8 +113,11 @@ public:
     /// with them
     /// (`isOpening` meanwhile), also when the step is undone. Rows stay as they are.
     void setModelOptions(const ModelOptions &options);
-    /// As the design asks for; those of `model()` once it is open with them.
+    /// As the design asks for; those of `model()` once it is open with them. Rows may ask for other sizes.
     ModelOptions modelOptions() const;
+    /// Gives dimensions of the model's inputs other sizes, by rows (`dim batch = 64`): a step of the history.
+    /// As whatever else changes such rows, it has the model opened anew; the last plan stays meanwhile.
+    void setSizes(const std::map<std::string, std::int64_t> &sizes);
     /// Replaces the rows by those of a gallery plan; the engine writes them, then it is a step.
     void applyGallery(const std::string &spec);
 
@@ -210,6 +215,9 @@ Q_SIGNALS:
     void minorProblem(planloom::Error error);
     /// The model's file on the disk is not the one that is open any more.
     void modelFileChanged(QString path);
+    /// What is being opened leaves sizes of its inputs open: `giveSizes` or `cancelOpening`.
+    /// @param problem  why the sizes that are in `dimensions` did not do; empty at first
+    void sizesAsked(const std::vector<planloom::InputDimension> &dimensions, const QString &problem);
 
 private:
     /// Keys of what follows from edits.
@@ -223,6 +231,7 @@ private:
         std::shared_ptr<OpenedSession> session{}; ///< Null for a new one.
         bool keepRows = false; ///< In the present session.
         bool options = false; ///< The present model, with other options.
+        std::vector<InputDimension> asked{}; ///< Whose sizes a person gave.
         DesignState root{}; ///< Of a new session.
         std::string gallery{}; ///< Whose rows the new session begins with.
     };
@@ -230,10 +239,17 @@ private:
 
     // workspace.cpp: opening
     void beginOpening(const ModelSource &source, Opening opening);
+    void onModelFailed(const ModelSource &source, const Error &error);
+    void askSizes(
+        const ModelSource &source, const std::vector<InputDimension> &dimensions, const QString &problem);
     void takeSession();
     void onModelOpened(const ModelSnapshot &model);
     void adoptModel(const ModelSnapshot &model);
     void reopenModel();
+    void replaceModel(const ModelSnapshot &model);
+    Result<ModelOptions> wantedOptions(const DesignState &state) const;
+    /// The model that plans are made for: the one that is open, or about to take its place.
+    const ModelSnapshot &plannedModel() const { return m_nextModel ? m_nextModel : m_model; }
     void beginSession(DesignState root);
     void compareModels(const ModelSnapshot &after);
     void takeRebinding();
@@ -277,6 +293,12 @@ private:
     QFutureWatcher<OpenOutcome> m_openWatcher{this};
     bool m_openingSession = false;
     std::optional<Opening> m_opening; ///< For the model that is being opened.
+    struct Asked {
+        ModelSource source{};
+        Opening opening{};
+        std::vector<InputDimension> dimensions{};
+    };
+    std::optional<Asked> m_asked; ///< What waits for sizes.
     /// The present rows bound to the model read again.
     struct Rebound {
         ModelSnapshot model{};
@@ -288,6 +310,7 @@ private:
     bool m_rebinding = false;
 
     ModelSnapshot m_model;
+    ModelSnapshot m_nextModel; ///< The same with other options, until there is a plan for it.
     ModelOptions m_openedOptions; ///< As the session's model was opened; the design's own go before them.
     History m_history;
     std::string m_cluster = "dgx-a100"; ///< The state's values, kept beside it for quick reading.

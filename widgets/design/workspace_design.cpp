@@ -6,6 +6,7 @@
 #include <QtCore/QFileInfo>
 #include <QtCore/QPromise>
 
+#include "engine/design/model_rows.h"
 #include "widgets/design/cluster_values.h"
 #include "widgets/design/model_values.h"
 #include "widgets/design/row_sentences.h"
@@ -140,6 +141,31 @@ void Workspace::setModelOptions(const ModelOptions &options)
         {{}, changeOfOptions(m_history.state(), modelOptions(), options)});
 }
 
+void Workspace::setSizes(const std::map<std::string, std::int64_t> &sizes)
+{
+    if (!m_model)
+        return;
+    const std::vector<InputDimension> &known = m_model->graph->dimensions;
+    std::string words;
+    std::map<std::string, std::int64_t> others;
+    const auto options = wantedOptions(m_history.state());
+    for (const auto &[name, size] : sizes) {
+        const InputDimension *dimension = findDimension(known, name);
+        if (dimension == nullptr)
+            continue;
+        const auto wanted = options ? options->dimensions.find(dimension->name)
+                                    : std::map<std::string, std::int64_t>::const_iterator{};
+        const bool isAsked = options && wanted != options->dimensions.end();
+        if (size == (isAsked ? wanted->second : dimension->size))
+            continue;
+        others[dimension->name] = size;
+        words += (words.empty() ? "" : ", ") + dimension->name + " = " + std::to_string(size);
+    }
+    if (!others.empty())
+        editTable(tr("open with %1").arg(QString::fromStdString(words)), sizeRows(table(), others, known),
+            QStringLiteral("sizes"));
+}
+
 void Workspace::setDeviceCount(std::int32_t count)
 {
     if (count >= 1)
@@ -205,6 +231,10 @@ void Workspace::stateReplaced(const DesignChange &change, bool gather, PlanUpdat
         model = model || isModelValue(value.name);
     }
     const bool plans = !change.table.empty() || cluster;
+    if (!model && !change.table.empty()) {
+        const auto wanted = wantedOptions(m_history.state());
+        model = wanted && !isOpenedAs(*wanted, plannedModel()->source.options);
+    }
     if (plans || model)
         m_goodIsCurrent = false;
     if (cluster)

@@ -1,5 +1,6 @@
 // Plans of the rows as they are, as they would be, and as they were.
 
+#include "engine/design/model_rows.h"
 #include "widgets/design/model_values.h"
 #include "widgets/design/workspace.h"
 
@@ -11,10 +12,11 @@ namespace planloom {
 PlanRequest Workspace::requestFor(const DesignState &state) const
 {
     PlanRequest request;
-    request.model = m_model;
+    request.model = plannedModel();
     request.table = state.table;
     request.target = {m_cluster, m_clusterJson, m_deviceCount};
-    request.last = m_lastGood;
+    if (m_lastGood && m_lastGood->model == request.model)
+        request.last = m_lastGood;
     return request;
 }
 
@@ -45,7 +47,7 @@ void Workspace::request(bool gather, PlanUpdateSnapshot begin)
         m_editTimer.start();
         return;
     }
-    if (begin && begin->scene && begin->table == wanted.table && begin->model == m_model) {
+    if (begin && begin->scene && begin->table == wanted.table && begin->model == wanted.model) {
         m_revision = m_engine.plan(std::move(wanted), begin);
         publishPlan(begin);
         return;
@@ -88,7 +90,7 @@ void Workspace::applyGallery(const std::string &spec)
         return;
     PlanRequest wanted = requestFor(m_history.state());
     wanted.gallery = spec;
-    wanted.table = {}; // its rows take the place of those that are there
+    wanted.table = modelRows(table()); // its rows take the place of all others
     m_galleryAsked = spec;
     m_galleryIsRoot = false;
     m_editTimer.stop();
@@ -133,7 +135,7 @@ void Workspace::onGalleryUpdated(const PlanUpdateSnapshot &update)
 
 void Workspace::onPlanUpdated(const PlanUpdateSnapshot &update)
 {
-    if (update->model != m_model || update->revision != m_revision)
+    if (update->model != plannedModel() || update->revision != m_revision)
         return;
     if (!m_galleryAsked.empty()) {
         const std::uint64_t revision = m_revision;
@@ -146,6 +148,11 @@ void Workspace::onPlanUpdated(const PlanUpdateSnapshot &update)
 
 void Workspace::publishPlan(const PlanUpdateSnapshot &update)
 {
+    if (m_nextModel) {
+        if (!update->scene && !update->final)
+            return;
+        adoptModel(ModelSnapshot(m_nextModel));
+    }
     m_latest = update;
     if (update->scene) {
         m_lastGood = update;
@@ -188,8 +195,8 @@ PlanUpdateSnapshot Workspace::planOfStep(StepId step)
     const auto state = m_history.stateAt(step);
     if (!state)
         return nullptr;
-    if (const auto options = modelOptionsIn(*state, m_openedOptions);
-        !options || *options != m_model->source.options) {
+    if (const auto options = wantedOptions(*state);
+        !options || !isOpenedAs(*options, m_model->source.options)) {
         // Operators of the one model are not those of the other: such plans cannot stand beside each other.
         auto none = std::make_shared<PlanUpdate>();
         none->model = m_model;
@@ -247,7 +254,7 @@ void Workspace::onStepUpdated(const PlanUpdateSnapshot &update)
 
 GestureContextSnapshot Workspace::gestureContext() const
 {
-    if (!m_model)
+    if (!m_model || m_model->planProblem) // what can't be planned can't be shaped either
         return nullptr;
     if (m_context)
         return m_context;

@@ -1,5 +1,7 @@
 #include "widgets/main/export_help.h"
 
+#include "engine/design/operator_files.h"
+
 #include <QtCore/QFile>
 #include <QtGui/QClipboard>
 #include <QtGui/QFontDatabase>
@@ -9,43 +11,85 @@
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QPlainTextEdit>
 #include <QtWidgets/QPushButton>
+#include <QtWidgets/QTextBrowser>
 #include <QtWidgets/QVBoxLayout>
 
 namespace planloom {
 
-QString exportScript()
+namespace {
+
+QString resourceText(const QString &name)
 {
-    QFile file(QStringLiteral(":/planloom/export_model.py"));
+    QFile file(QStringLiteral(":/planloom/") + name);
     if (!file.open(QIODevice::ReadOnly))
         return {};
     return QString::fromUtf8(file.readAll());
 }
 
-ExportHelp::ExportHelp(QWidget *parent)
-    : QDialog(parent)
-    , m_script(new QPlainTextEdit(exportScript(), this))
+} // namespace
+
+QString exportScript()
 {
-    setWindowTitle(tr("Model from PyTorch"));
+    return resourceText(QStringLiteral("export_model.py"));
+}
+
+QString operatorFileText()
+{
+    return resourceText(QStringLiteral("operators.md"));
+}
+
+HelpPage::HelpPage(const QString &title, const QString &introduction, QWidget *parent)
+    : QDialog(parent)
+{
+    setWindowTitle(title);
     auto *layout = new QVBoxLayout(this);
-    auto *text = new QLabel(
+    auto *text = new QLabel(introduction, this);
+    text->setWordWrap(true);
+    text->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    layout->addWidget(text);
+}
+
+void HelpPage::setContent(QWidget *content, const QString &text)
+{
+    layout()->addWidget(content);
+    auto *buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
+    auto *copy = buttons->addButton(tr("&Copy"), QDialogButtonBox::ActionRole);
+    layout()->addWidget(buttons);
+    connect(copy, &QPushButton::clicked, this, [text] { QGuiApplication::clipboard()->setText(text); });
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+}
+
+ExportHelp::ExportHelp(QWidget *parent)
+    : HelpPage(tr("Model from PyTorch"),
         tr("Planloom opens ONNX models (.onnx) and programs of torch.export.save (.pt2). This script "
            "writes both of a module with its loss inside; one of them is enough."),
-        this);
-    text->setWordWrap(true);
-    layout->addWidget(text);
+        parent)
+    , m_script(new QPlainTextEdit(exportScript(), this))
+{
     m_script->setReadOnly(true);
     m_script->setLineWrapMode(QPlainTextEdit::NoWrap);
     m_script->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
     m_script->setAccessibleName(tr("Script"));
     const QFontMetrics metrics(m_script->font());
     m_script->setMinimumSize(metrics.horizontalAdvance(QLatin1Char('0')) * 110, metrics.height() * 18);
-    layout->addWidget(m_script, 1);
-    auto *buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
-    auto *copy = buttons->addButton(tr("&Copy"), QDialogButtonBox::ActionRole);
-    layout->addWidget(buttons);
-    connect(copy, &QPushButton::clicked, this,
-        [this] { QGuiApplication::clipboard()->setText(m_script->toPlainText()); });
-    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    setContent(m_script, m_script->toPlainText());
+}
+
+OperatorFileHelp::OperatorFileHelp(QWidget *parent)
+    : HelpPage(tr("Operator Files"),
+        tr("An operator that Planloom does not know can be described by a text file: MODEL.ops beside the "
+           "model, "
+           "any *.ops in %1, or one that File > Operator File names.")
+            .arg(QString::fromStdString(userOperatorFolder().string())),
+        parent)
+{
+    auto *page = new QTextBrowser(this);
+    page->setMarkdown(operatorFileText());
+    page->setOpenLinks(false);
+    page->setAccessibleName(tr("How to write an operator file"));
+    const QFontMetrics metrics(page->font());
+    page->setMinimumSize(metrics.horizontalAdvance(QLatin1Char('0')) * 110, metrics.height() * 28);
+    setContent(page, operatorFileText());
 }
 
 } // namespace planloom

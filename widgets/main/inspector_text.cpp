@@ -100,7 +100,7 @@ private:
 
 QString typeOf(const Graph &graph, TensorId id)
 {
-    return escaped(formatType(graph.at(id).type));
+    return escaped(formatType(graph.at(id)));
 }
 
 void tensors(Sheet &sheet, const Graph &graph, const QString &name, const std::vector<TensorId> &ids)
@@ -332,7 +332,7 @@ QString oneOperator(const Palette &palette, const OpenedModel &model, const Plan
     Sheet sheet(palette);
     sheet.title(escaped(elided(shortName(graph, op), 36)),
         QStringLiteral("%1 · %2<br>%3")
-            .arg(escaped(nameOf(op.kind)), nameOfDirection(op.direction).toHtmlEscaped(),
+            .arg(escaped(typeNameOf(op)), nameOfDirection(op.direction).toHtmlEscaped(),
                 escaped(elided(op.name, 48))));
     if (update && update->plan)
         decision(sheet, *update, id);
@@ -368,7 +368,7 @@ QString severalOperators(const Palette &palette, const OpenedModel &model, const
     double flops = 0;
     for (const OperatorId id : selected) {
         const Operator &op = graph.at(id);
-        ++kinds[nameOf(op.kind)];
+        ++kinds[typeNameOf(op)];
         flops += workOf(op, typesOf(graph, op.inputs), typesOf(graph, op.outputs)).flops;
         if (!update || !update->plan)
             continue;

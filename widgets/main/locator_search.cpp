@@ -111,7 +111,7 @@ void addOperators(const LocatorSources &sources, const LocatorNames &names, cons
         LocatorEntry entry;
         entry.kind = LocatorKind::Operator;
         entry.title = QString::fromStdString(op.name);
-        entry.detail = QString::fromStdString(nameOf(op.kind));
+        entry.detail = QString::fromStdString(typeNameOf(op));
         entry.score = found[i].first;
         entry.op = OperatorId{found[i].second};
         entries.push_back(std::move(entry));

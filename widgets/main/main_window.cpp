@@ -256,6 +256,7 @@ void MainWindow::connectWorkspace()
     connect(&m_workspace, &Workspace::historyChanged, this, &MainWindow::onState);
     connect(&m_workspace, &Workspace::saveStateChanged, this, &MainWindow::onSaveState);
     connect(&m_workspace, &Workspace::problem, this, &MainWindow::onProblem);
+    connect(&m_workspace, &Workspace::sizesAsked, this, &MainWindow::askSizes);
     connect(&m_workspace, &Workspace::minorProblem, this, &MainWindow::onMinorProblem);
     connect(&m_workspace, &Workspace::modelFileChanged, this, &MainWindow::onModelFileChanged);
     connect(&m_selection, &SelectionModel::selectionChanged, this,

@@ -160,6 +160,7 @@ private:
     void restoreView();
     // main_window_updates.cpp: what follows from changes
     void onModelChanged();
+    void showObstacles();
     void onSessionChanged();
     void onPlanChanged();
     void onState();
@@ -201,6 +202,8 @@ private:
     void buildCompareMenu();
     void buildRunMenu();
     void showProblem(int step);
+    /// False for a model that is open to be looked at alone, and without one.
+    bool isPlannable() const { return m_workspace.model() && !m_workspace.model()->planProblem; }
     // main_window_tools.cpp: the tool bar, commands of the canvases
     void buildToolBar();
     void buildTools(QMenu *menu);
@@ -219,11 +222,15 @@ private:
     // main_window_files.cpp: files in and out
     void openDialog();
     void exportHelp();
+    void operatorFileHelp();
+    void operatorFileDialog();
     void importModelDialog();
     void importRowsDialog();
     void clusterDialog();
     void modelOptionsDialog();
     void storedTensorsDialog();
+    void sizesDialog();
+    void askSizes(const std::vector<InputDimension> &dimensions, const QString &problem);
     void openCluster(const QString &path);
     void importRows(const QString &text, const QString &name);
     void saveCopyAs();

@@ -20,6 +20,7 @@
 #include "widgets/design/cluster_values.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/data_export.h"
+#include "widgets/main/dimensions_dialog.h"
 #include "widgets/main/export_help.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/model_options_dialog.h"
@@ -89,6 +90,23 @@ void MainWindow::exportHelp()
     dialog->open();
 }
 
+void MainWindow::operatorFileHelp()
+{
+    auto *dialog = new OperatorFileHelp(this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->open();
+}
+
+void MainWindow::operatorFileDialog()
+{
+    askFile(tr("Take what operators are from a file"), tr("Operator files (*.ops);;All files (*)"), {}, false,
+        [this](const QString &path) {
+            ModelOptions options = m_workspace.modelOptions();
+            options.operatorFiles.insert(QFileInfo(path).absoluteFilePath().toStdString());
+            m_workspace.setModelOptions(options);
+        });
+}
+
 void MainWindow::locate(const QString &missing)
 {
     askFile(tr("Where is %1 now?").arg(QFileInfo(missing).fileName()),
@@ -141,6 +159,33 @@ void MainWindow::storedTensorsDialog()
     auto *dialog = new StoredTensorsDialog(*m_workspace.model()->graph, m_workspace.modelOptions(), this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &StoredTensorsDialog::chosen, &m_workspace, &Workspace::setModelOptions);
+    dialog->open();
+}
+
+void MainWindow::sizesDialog()
+{
+    if (m_workspace.model()->graph->dimensions.empty()) {
+        m_notices->show({QStringLiteral("sizes"), NoticeKind::Info,
+            tr("All sizes of this model's inputs are fixed in its file. Exported with dynamic shapes, batch "
+               "and "
+               "sequence length can be chosen here."),
+            {}, true});
+        return;
+    }
+    auto *dialog = new DimensionsDialog(
+        m_workspace.model()->graph->dimensions, DimensionsDialog::Purpose::Change, {}, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &DimensionsDialog::chosen, &m_workspace, &Workspace::setSizes);
+    dialog->open();
+}
+
+/// A model waits for the sizes of its inputs.
+void MainWindow::askSizes(const std::vector<InputDimension> &dimensions, const QString &problem)
+{
+    auto *dialog = new DimensionsDialog(dimensions, DimensionsDialog::Purpose::Open, problem, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &DimensionsDialog::chosen, &m_workspace, &Workspace::giveSizes);
+    connect(dialog, &QDialog::rejected, &m_workspace, &Workspace::cancelOpening);
     dialog->open();
 }
 

@@ -112,6 +112,11 @@ void MainWindow::buildFileMenu()
     m_commands->enableWhile(
         add("file.modelOptions", tr("Mo&del Options…"), {}, [this] { modelOptionsDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
+    m_commands->enableWhile(add("file.sizes", tr("Si&zes of the Inputs…"), {}, [this] { sizesDialog(); }),
+        [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
+    m_commands->enableWhile(
+        add("file.operatorFile", tr("&Operator File…"), {}, [this] { operatorFileDialog(); }),
+        [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     m_commands->enableWhile(
         add("file.storedTensors", tr("Para&meters and Constants…"), {}, [this] { storedTensorsDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
@@ -209,6 +214,8 @@ void MainWindow::buildHelpMenu()
     }
     menu->addAction(m_commands->add(
         "help.pytorch", tr("Model from &PyTorch"), {}, nullptr, this, [this] { exportHelp(); }));
+    menu->addAction(m_commands->add(
+        "help.operatorFiles", tr("&Operator Files"), {}, nullptr, this, [this] { operatorFileHelp(); }));
     menu->addAction(
         m_commands->add("help.about", tr("&About Planloom"), {}, "info", this, [this] { about(); }));
 }

@@ -30,7 +30,7 @@ void MainWindow::buildPlanMenu()
     canvasDelegate(menu, "plan.free", tr("&Free Selection"), "free");
     canvasDelegate(menu, "plan.stage", tr("Group as S&tage…"), "stage");
     menu->addSeparator();
-    const auto editable = [this] { return m_workspace.model() && !m_workspace.isReadOnly(); };
+    const auto editable = [this] { return isPlannable() && !m_workspace.isReadOnly(); };
     QMenu *limits = menu->addMenu(tr("Add &Limit"));
     const auto limit = [&](const char *id, const QString &text, const QString &row, int from, int length) {
         QAction *action = m_commands->add(
@@ -57,7 +57,7 @@ void MainWindow::buildPlanMenu()
 void MainWindow::buildSolveMenu()
 {
     QMenu *menu = menuBar()->addMenu(tr("S&olve"));
-    const auto hasModel = [this] { return m_workspace.model() != nullptr; };
+    const auto plannable = [this] { return isPlannable(); };
     const auto add = [&](const char *id, const QString &text, const Keys &keys, auto &&act,
                          std::function<bool()> possible, const char *icon = nullptr) {
         QAction *action = m_commands->add(id, text, keys, icon, this, act);
@@ -67,7 +67,7 @@ void MainWindow::buildSolveMenu()
     };
     add(
         "solve.now", tr("Solve &Now"), {QKeySequence(Qt::Key_F5)}, [this] { m_workspace.replan(); },
-        hasModel);
+        plannable);
     add(
         "solve.stop", tr("&Stop"), {QKeySequence(Qt::SHIFT | Qt::Key_F5)},
         [this] { m_workspace.stopPlanning(); }, [this] { return m_workspace.isPlanning(); });
@@ -76,7 +76,7 @@ void MainWindow::buildSolveMenu()
     m_live->setChecked(true);
     m_live->setToolTip(tr("Solves after every edit (F6); off, edits gather until Solve Now (F5)"));
     connect(m_live, &QAction::toggled, &m_workspace, &Workspace::setLive);
-    m_commands->enableWhile(m_live, hasModel);
+    m_commands->enableWhile(m_live, plannable);
     menu->addAction(m_live);
     add(
         "solve.verify", tr("&Verify Plan"), {QKeySequence(Qt::Key_F7)},
@@ -153,7 +153,7 @@ void MainWindow::buildRunMenu()
             QStringLiteral("run.pauseView"), QStringLiteral("run.overlay"), QStringLiteral("run.remove")});
     QAction *setup = m_commands->add(
         "run.setup", tr("Set-&up…"), {}, nullptr, this, [this] { m_docks->reveal(QStringLiteral("run")); });
-    m_commands->enableWhile(setup, [this] { return m_workspace.model() != nullptr; });
+    m_commands->enableWhile(setup, [this] { return isPlannable(); });
     menu->addAction(setup);
 }
 

@@ -22,6 +22,7 @@
 #include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/inspector_panel.h"
+#include "widgets/main/locator_search.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/outline_panel.h"
@@ -70,9 +71,45 @@ void MainWindow::onModelChanged()
                            QString::fromStdString(
                                formatCount(static_cast<std::int64_t>(model->graph->operators.size()))),
                            QString::fromStdString(formatQuantity(static_cast<double>(model->parameters))));
+    showObstacles();
     if (!model->remark.empty())
         said += QStringLiteral("; ") + QString::fromStdString(model->remark);
     m_log->model()->add(LogKind::Model, tr("Opened %1").arg(said));
+}
+
+/// A model that can't be planned says so across the window, with what is missing and the ways out.
+void MainWindow::showObstacles()
+{
+    const QString id = QStringLiteral("obstacles");
+    const ModelSnapshot &model = m_workspace.model();
+    if (!model->planProblem) {
+        m_notices->dismiss(id);
+        return;
+    }
+    constexpr std::size_t kMostNamed = 3;
+    const std::vector<Obstacle> &obstacles = model->graph->obstacles;
+    QStringList lines;
+    for (std::size_t i = 0; i < std::min(obstacles.size(), kMostNamed); ++i)
+        lines << sentences({obstacles[i].message, obstacles[i].advice});
+    if (obstacles.size() > kMostNamed)
+        lines << tr("%1 more operators are marked on the graph.").arg(obstacles.size() - kMostNamed);
+    std::vector<NoticeAction> actions;
+    const auto found = std::find_if(model->graph->operators.begin(), model->graph->operators.end(),
+        [&](const Operator &op) { return op.name == obstacles.front().op; });
+    if (found != model->graph->operators.end()) {
+        const OperatorId op{static_cast<std::int32_t>(found - model->graph->operators.begin())};
+        actions.push_back({tr("Show"),
+            [this, op] {
+                LocatorEntry entry;
+                entry.kind = LocatorKind::Operator;
+                entry.op = op;
+                goTo(entry);
+            },
+            true});
+    }
+    m_notices->show({id, NoticeKind::Warning,
+        tr("This model is open to be looked at: it cannot be planned. %1").arg(lines.join(QLatin1Char('\n'))),
+        std::move(actions), true});
 }
 
 void MainWindow::onSessionChanged()
@@ -362,7 +399,14 @@ void MainWindow::refreshCommands()
     m_undo->setText(worded(tr("&Undo"), m_workspace.history().undoWords()));
     m_redo->setText(worded(tr("&Redo"), m_workspace.history().redoWords()));
     m_live->setChecked(m_workspace.isLive());
-    m_gallery->setUsable(m_workspace.model() != nullptr);
+    m_gallery->setUsable(isPlannable());
+    const QString why = m_workspace.model() && !isPlannable()
+        ? tr("This model is open to be looked at: it cannot be planned")
+        : QString();
+    for (const char *id : {"plan.gallery", "plan.deviceCount", "solve.now", "solve.live", "run.setup"}) {
+        if (QAction *action = m_commands->find(QLatin1String(id)))
+            action->setStatusTip(why);
+    }
     m_commands->refresh();
 }
 

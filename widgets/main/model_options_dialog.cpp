@@ -19,6 +19,7 @@ ModelOptionsDialog::ModelOptionsDialog(const ModelOptions &options, QWidget *par
     , m_optimizer(new QComboBox(this))
     , m_learningRate(new QLineEdit(this))
     , m_weightDecay(new QLineEdit(this))
+    , m_capacity(new QLineEdit(this))
     , m_wrong(new QLabel(this))
     , m_buttons(new QDialogButtonBox(QDialogButtonBox::Cancel, this))
 {
@@ -31,11 +32,16 @@ ModelOptionsDialog::ModelOptionsDialog(const ModelOptions &options, QWidget *par
     const auto written = valuesOf(options, WrittenOptions::All);
     m_learningRate->setText(QString::fromStdString(written.at("learning-rate")));
     m_weightDecay->setText(QString::fromStdString(written.at("weight-decay")));
+    m_capacity->setText(QString::fromStdString(written.at(std::string(kCapacityOption))));
+    m_capacity->setToolTip(
+        tr("Room in every sample for what data choose, as the tokens of an expert: 1.25x is 1.25 "
+           "times the expected load, 128 is so many, all as many as there can be."));
     m_wrong->setWordWrap(true);
     auto *form = new QFormLayout(this);
     form->addRow(m_training);
-    for (const auto &[text, widget] : {std::pair<QString, QWidget *>{tr("&Optimizer"), m_optimizer},
-             {tr("&Learning rate"), m_learningRate}, {tr("&Weight decay"), m_weightDecay}}) {
+    for (const auto &[text, widget] :
+        {std::pair<QString, QWidget *>{tr("&Optimizer"), m_optimizer}, {tr("&Learning rate"), m_learningRate},
+            {tr("&Weight decay"), m_weightDecay}, {tr("Capacit&y"), m_capacity}}) {
         form->addRow(text, widget);
         widget->setAccessibleName(QString(text).remove(QLatin1Char('&')));
     }
@@ -50,6 +56,7 @@ ModelOptionsDialog::ModelOptionsDialog(const ModelOptions &options, QWidget *par
     connect(m_training, &QCheckBox::toggled, this, &ModelOptionsDialog::refresh);
     connect(m_learningRate, &QLineEdit::textChanged, this, &ModelOptionsDialog::refresh);
     connect(m_weightDecay, &QLineEdit::textChanged, this, &ModelOptionsDialog::refresh);
+    connect(m_capacity, &QLineEdit::textChanged, this, &ModelOptionsDialog::refresh);
     connect(m_buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(m_buttons, &QDialogButtonBox::accepted, this, [this] {
         const auto made = this->options();
@@ -68,6 +75,7 @@ Result<ModelOptions> ModelOptionsDialog::options() const
     values["optimizer"] = nameOf(static_cast<Optimizer>(m_optimizer->currentData().toInt()));
     values["learning-rate"] = m_learningRate->text().trimmed().toStdString();
     values["weight-decay"] = m_weightDecay->text().trimmed().toStdString();
+    values[std::string(kCapacityOption)] = m_capacity->text().trimmed().toStdString();
     return modelOptionsOf(values);
 }
 

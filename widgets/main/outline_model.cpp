@@ -110,7 +110,7 @@ QVariant OutlineModel::data(const QModelIndex &index, int role) const
     if (node.op.valid()) {
         const Operator &op = graph.at(node.op);
         if (role == Qt::DisplayRole)
-            return QString::fromStdString(index.column() == Name ? shortName(graph, op) : nameOf(op.kind));
+            return QString::fromStdString(index.column() == Name ? shortName(graph, op) : typeNameOf(op));
         if (role == Qt::ToolTipRole)
             return QString::fromStdString(op.name);
         return {};

@@ -76,7 +76,7 @@ private:
     bool isHit(const Operator &op)
     {
         return m_filter.empty() || isHit(op.scope) || has(shortName(m_graph, op))
-            || has(std::string(nameOf(op.kind)));
+            || has(std::string(typeNameOf(op)));
     }
 
     std::int32_t addNode(std::int32_t parent, ScopeId scope, OperatorId op)

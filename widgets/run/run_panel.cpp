@@ -17,7 +17,9 @@
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QListWidget>
+#include <QtWidgets/QMessageBox>
 #include <QtWidgets/QProgressBar>
+#include <QtWidgets/QPushButton>
 #include <QtWidgets/QScrollArea>
 #include <QtWidgets/QScrollBar>
 #include <QtWidgets/QSlider>
@@ -349,6 +351,10 @@ void RunPanel::startCurrent()
 
 void RunPanel::start(const PlanUpdateSnapshot &good, StepId step, const RunSetup &chosen)
 {
+    if (const auto libraries = m_service.librariesToAsk(*good->scene->plan); !libraries.empty()) {
+        askForLibraries(libraries, [this, good, step, chosen] { start(good, step, chosen); });
+        return;
+    }
     if (!m_service.start(good, chosen))
         return;
     m_last = chosen;
@@ -374,6 +380,32 @@ void RunPanel::start(const PlanUpdateSnapshot &good, StepId step, const RunSetup
     m_run = m_workspace->addRun(std::move(run));
     m_tabs->setCurrentWidget(m_figuresView);
     Q_EMIT runShown();
+}
+
+void RunPanel::askForLibraries(const std::vector<std::string> &paths, std::function<void()> then)
+{
+    QString list;
+    for (const std::string &path : paths)
+        list += QStringLiteral("\n    ") + QString::fromStdString(path);
+    auto *box = new QMessageBox(QMessageBox::Warning, tr("Run Code of a Library?"),
+        tr("Operators of this plan are computed by shared libraries that an operator file "
+           "names:\n%1\n\nRunning the "
+           "plan runs their code, which can do whatever you can. Allow it only if you trust where model and "
+           "operator "
+           "file come from.")
+            .arg(list),
+        QMessageBox::Cancel, this);
+    const QPushButton *allow = box->addButton(tr("&Allow and Run"), QMessageBox::AcceptRole);
+    box->setDefaultButton(QMessageBox::Cancel);
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    connect(box, &QMessageBox::buttonClicked, this,
+        [this, allow, paths, then = std::move(then)](QAbstractButton *clicked) {
+            if (clicked != allow)
+                return;
+            m_service.allowLibraries(paths);
+            then();
+        });
+    box->open();
 }
 
 void RunPanel::refreshRecord()

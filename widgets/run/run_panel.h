@@ -6,7 +6,10 @@
 #include "widgets/design/workspace.h"
 #include "widgets/run/run_service.h"
 
+#include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 class QAction;
 class QCheckBox;
@@ -64,6 +67,8 @@ private:
     void build();
     void start(const PlanUpdateSnapshot &update, StepId step, const RunSetup &setup);
     void startCurrent();
+    /// Asks whether libraries that operator files name may be loaded, and goes on if so.
+    void askForLibraries(const std::vector<std::string> &paths, std::function<void()> then);
     void buildSteps(QWidget *parent);
     void chooseStep();
     void refreshSteps();

@@ -448,7 +448,7 @@ std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &
     }
     if (missing)
         add(Level::Blocked,
-            "Operator " + missing->name + " (" + nameOf(missing->kind)
+            "Operator " + missing->name + " (" + typeNameOf(*missing)
                 + ") can be planned but has no implementation to run.");
     std::int64_t needed = 0;
     for (const MemoryCurve &curve : predicted.memory)

@@ -1,7 +1,9 @@
 #include "widgets/run/run_service.h"
 
+#include "engine/design/operator_files.h"
 #include "engine/design/reference.h"
 #include "engine/hardware/cluster.h"
+#include "engine/kernels/operator_library.h"
 #include "engine/runtime/live_timeline.h"
 #include "engine/runtime/run_folder.h"
 #include "engine/simulate/simulate.h"
@@ -34,9 +36,11 @@ Result<Prediction> predict(const std::shared_ptr<const ExecutionPlan> &plan, std
 }
 
 Result<void> writeRun(const std::string &folder, const std::shared_ptr<const ExecutionPlan> &plan,
-    const RunSetup &setup, double predictedStepSeconds)
+    const RunSetup &setup, double predictedStepSeconds, const std::set<std::string> &allowed)
 {
     RunRequest request;
+    TRY(request.options.libraries, trustedLibraries({}));
+    request.options.libraries.insert(request.options.libraries.end(), allowed.begin(), allowed.end());
     request.plan = *plan;
     request.options.steps = setup.steps;
     request.options.seed = static_cast<std::uint64_t>(setup.seed);
@@ -100,6 +104,23 @@ RunService::~RunService()
     }
 }
 
+void RunService::allowLibraries(const std::vector<std::string> &paths)
+{
+    m_allowedLibraries.insert(paths.begin(), paths.end());
+}
+
+std::vector<std::string> RunService::librariesToAsk(const ExecutionPlan &plan) const
+{
+    std::vector<std::string> paths = librariesOf(*plan.graph);
+    if (paths.empty())
+        return paths;
+    std::set<std::string> known = m_allowedLibraries;
+    if (const auto trusted = trustedLibraries({}))
+        known.insert(trusted->begin(), trusted->end());
+    std::erase_if(paths, [&](const std::string &path) { return known.contains(path); });
+    return paths;
+}
+
 void RunService::setProgram(const QString &program)
 {
     m_program = program;
@@ -121,8 +142,9 @@ bool RunService::start(const PlanUpdateSnapshot &update, const RunSetup &setup)
     m_choice = StepChoice::Last;
     m_viewPaused = false;
     m_record = RunRecord(update->scene->plan, setup, 0);
-    m_prepareWatcher.setFuture(QtConcurrent::run(
-        &m_pool, [plan = update->scene->plan, setup, stop = m_stop.get_token()]() -> PreparedSnapshot {
+    m_prepareWatcher.setFuture(QtConcurrent::run(&m_pool,
+        [plan = update->scene->plan, setup, allowed = m_allowedLibraries,
+            stop = m_stop.get_token()]() -> PreparedSnapshot {
             auto ready = std::make_shared<Prepared>();
             auto prediction = predict(plan, stop);
             if (!prediction) {
@@ -139,7 +161,7 @@ bool RunService::start(const PlanUpdateSnapshot &update, const RunSetup &setup)
                 return ready;
             }
             if (const auto written =
-                    writeRun(ready->folder->path().toStdString(), plan, setup, prediction->seconds);
+                    writeRun(ready->folder->path().toStdString(), plan, setup, prediction->seconds, allowed);
                 !written)
                 ready->error = written.error();
             return ready;

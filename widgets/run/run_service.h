@@ -14,7 +14,10 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
+#include <string>
+#include <vector>
 
 namespace planloom {
 
@@ -52,6 +55,12 @@ public:
 
     /// The runner's program; by default planloom-exec beside this one.
     void setProgram(const QString &program);
+
+    /// Lets runs load these libraries of operator files, beside those of the user's folder. Whoever calls
+    /// this has asked the user.
+    void allowLibraries(const std::vector<std::string> &paths);
+    /// The libraries that `plan` would run with and that are not allowed yet. Reads the user's folder.
+    std::vector<std::string> librariesToAsk(const ExecutionPlan &plan) const;
 
     /// Runs the plan of `update` (which must have a timeline). False while another one runs.
     bool start(const PlanUpdateSnapshot &update, const RunSetup &setup);
@@ -101,6 +110,7 @@ private:
     void finish(const std::optional<Error> &error);
 
     QString m_program;
+    std::set<std::string> m_allowedLibraries; ///< Absolute paths.
     QThreadPool m_pool;
     QFutureWatcher<PreparedSnapshot> m_prepareWatcher{this};
     QFutureWatcher<RunOverlaySnapshot> m_overlayWatcher{this};

@@ -50,7 +50,7 @@ SelectorCompletions::SelectorCompletions(const OpenedModel &model, const std::st
         if (op.direction != Direction::Forward)
             continue;
         tokens.insert("name:" + asWord(globOf(op.name)));
-        tokens.insert(std::string("kind:") + nameOf(op.kind));
+        tokens.insert("kind:" + asWord(typeNameOf(op)));
         // The same operator of all layers: "h.3.attn" is "h.*.attn".
         const std::int32_t layer =
             op.scope.valid() ? index.layers().ofScope[static_cast<std::size_t>(op.scope.index)] : -1;
@@ -145,6 +145,7 @@ ValueChoices valueChoices(const OpenedModel &model, const Selector &selector,
     ValueChoices choices;
     choices.mesh = mesh;
     choices.deviceCount = deviceCount;
+    choices.inputDimensions = model.graph->dimensions;
     for (std::int64_t count = 1; count <= std::min<std::int64_t>(model.batch->mostMicroBatches, 4096);
          ++count) {
         if (model.batch->size > 0 && model.batch->size % count == 0)

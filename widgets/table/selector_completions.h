@@ -66,6 +66,7 @@ struct ValueChoices {
     std::vector<MeshAxis> mesh{};
     std::vector<std::int32_t> microBatches{}; ///< What divides the batch.
     std::int32_t deviceCount = 1;
+    std::vector<InputDimension> inputDimensions{}; ///< Whose sizes may be chosen.
 };
 /// Facts for rows that select `selector`. O(operators).
 ValueChoices valueChoices(const OpenedModel &model, const Selector &selector,

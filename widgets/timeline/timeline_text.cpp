@@ -185,7 +185,7 @@ std::vector<FactLine> factsOfSpan(const TimelineScene &scene, std::size_t row)
     if (instruction->op.valid()) {
         const Operator &op = graph.at(instruction->op);
         facts.push_back({{}, kernel ? elided(op.name, 60) : nameOf(instruction->kind), -1});
-        facts.push_back({kernel ? "Operator" : "Serves", kernel ? nameOf(op.kind) : elided(op.name, 60), -1});
+        facts.push_back({kernel ? "Operator" : "Serves", kernel ? typeNameOf(op) : elided(op.name, 60), -1});
     } else {
         facts.push_back({{}, nameOf(instruction->kind), -1});
     }

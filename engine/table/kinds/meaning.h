@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -105,6 +106,7 @@ struct PlanMeaning {
     RowId scheduleRow{};
     CollectiveOverlap overlap = CollectiveOverlap::None;
     RowId overlapRow{};
+    std::map<std::string, RowId> sizeRows{}; ///< Of the model's inputs, by dimension.
 };
 
 template<typename RuleType> struct RuleMeaning;
@@ -124,6 +126,12 @@ template<> struct RuleMeaning<ScheduleRule> {
 template<> struct RuleMeaning<OverlapRule> {
     static Result<void> apply(
         const Model &model, std::int32_t deviceCount, const OverlapRule &rule, RowId row, PlanMeaning &plan);
+};
+/// Decides nothing of the plan: its model was opened with the sizes (engine/design/model_rows.h).
+template<> struct RuleMeaning<DimensionSizeRule> {
+    /// @return InvalidInput if the model has no such dimension, may not have this size, or has another one
+    static Result<void> apply(const Model &model, std::int32_t deviceCount, const DimensionSizeRule &rule,
+        RowId row, PlanMeaning &plan);
 };
 /// Needs the number of stages: see `stagesOf`.
 template<> struct RuleMeaning<InFlightRule> {

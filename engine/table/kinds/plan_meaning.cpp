@@ -1,4 +1,4 @@
-// Rows about the whole plan: mesh, micro-batches, schedule, in-flight.
+// Rows about the whole plan: mesh, micro-batches, schedule, in-flight, sizes of the inputs.
 #include "engine/base/words.h"
 #include "engine/table/kinds/meaning.h"
 
@@ -96,6 +96,30 @@ Result<void> RuleMeaning<OverlapRule>::apply(
         return invalidRule("the overlap is given already, by " + rowWords(plan.overlapRow.index));
     plan.overlapRow = row;
     plan.overlap = rule.overlap;
+    return {};
+}
+
+Result<void> RuleMeaning<DimensionSizeRule>::apply(
+    const Model &model, std::int32_t, const DimensionSizeRule &rule, RowId row, PlanMeaning &plan)
+{
+    const std::vector<InputDimension> &known = model.graph->dimensions;
+    const InputDimension *dimension = findDimension(known, rule.name);
+    if (dimension == nullptr)
+        return invalidRule("the inputs of the model have no dimension '" + rule.name + "' to choose",
+            known.empty() ? "their sizes are fixed in the file: export it with dynamic shapes"
+                          : "they have " + namesText(known));
+    const auto [first, isNew] = plan.sizeRows.try_emplace(dimension->name, row);
+    if (!isNew)
+        return invalidRule(
+            "the size of '" + dimension->name + "' is given already, by " + rowWords(first->second.index));
+    if (rule.size < dimension->least || rule.size > dimension->most)
+        return invalidRule("'" + dimension->name + "' may be " + rangeText(*dimension) + ", not "
+            + std::to_string(rule.size));
+    if (rule.size != dimension->size)
+        return invalidRule("the model is open with " + dimension->name + " = "
+                + std::to_string(dimension->size) + ": it could not be opened with "
+                + std::to_string(rule.size),
+            "choose another size");
     return {};
 }
 

@@ -1,4 +1,6 @@
 #include "engine/design/opened_model.h"
+
+#include "engine/design/make_plan.h"
 #include "tests/engine/design/small_model.h"
 
 #include "tests/engine/frontend/onnx_file.h"
@@ -64,6 +66,40 @@ TEST(OpenModel, LeavesTrainingOutForInference)
     EXPECT_EQ(static_cast<std::int64_t>((*opened)->graph->operators.size()), (*opened)->forwardOperators);
     EXPECT_TRUE((*opened)->remark.empty()) << "it was wanted so";
     EXPECT_TRUE(requireTrainingStep(**opened));
+}
+
+TEST(OpenModel, OpensWhatCannotBePlannedToBeLookedAt)
+{
+    testing_support::OnnxFile file;
+    file.input("x", {2, 3}).output("y").output("loss");
+    file.weight("w.weight", {3, 4});
+    file.node("MatMul", {"x", "w.weight"}, {"h"}, "product");
+    file.node("Mystery", {"h"}, {"y"}, "mystery").proto->set_domain("some.vendor");
+    file.node("ReduceMean", {"y"}, {"loss"}, "mean").set("keepdims", 0);
+    for (const bool inference : {false, true}) {
+        ModelSource source{"mystery.onnx", file.bytes(), {}};
+        source.options.inference = inference;
+        const auto opened = openModel(source);
+        ASSERT_TRUE(opened) << describe(opened.error());
+        ASSERT_TRUE((*opened)->planProblem);
+        EXPECT_NE((*opened)->planProblem->message.find("some.vendor"), std::string::npos);
+        EXPECT_EQ((*opened)->planProblem->where, "operator:mystery");
+        EXPECT_EQ((*opened)->graph->operators.size(), 3U);
+        EXPECT_FALSE(requireTrainingStep(**opened));
+        PlanRequest request;
+        request.model = *opened;
+        request.target = {"cpu:1", {}, 1};
+        request.gallery = "single";
+        const auto planned = planOf(request);
+        ASSERT_FALSE(planned);
+        EXPECT_EQ(planned.error().message, (*opened)->planProblem->message);
+    }
+    // What is wrong with the file or the options, not with an operator, stays an error.
+    ModelSource source{"mystery.onnx", "no model", {}};
+    EXPECT_FALSE(openModel(source));
+    source.content = file.bytes();
+    source.options.dimensions = {{"batch", 2}};
+    EXPECT_FALSE(openModel(source));
 }
 
 TEST(OpenModel, OpensAModelThatCannotBeTrainedWithARemark)

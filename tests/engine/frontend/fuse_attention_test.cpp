@@ -54,6 +54,17 @@ struct AttentionText {
             data->bytes.push_back(std::byte{static_cast<unsigned char>(at(i) ? 1 : 0)});
         return b.constant("seen", std::move(data));
     }
+    TensorId integers(const Shape &shape, const std::function<std::int64_t(std::int64_t)> &at)
+    {
+        auto data = std::make_shared<TensorData>();
+        data->type = {DataType::Int64, shape};
+        for (std::int64_t i = 0; i < elementCount(shape); ++i) {
+            const std::int64_t value = at(i);
+            const auto *bytes = reinterpret_cast<const std::byte *>(&value);
+            data->bytes.insert(data->bytes.end(), bytes, bytes + sizeof value);
+        }
+        return b.constant("numbers", std::move(data));
+    }
     TensorId numbers(const Shape &shape, const std::function<float(std::int64_t)> &at)
     {
         std::vector<float> values;
@@ -279,6 +290,46 @@ std::vector<WrittenAttention> writtenAttentions()
                 return w.weigh(w.b.one(Add, {causal, w.input("m", DataType::Float32, {2, 1, 1, 6})}));
             },
             "causal 1 scale 1 | float32[2 1 1 6]"},
+        {"conditions that are computed", // today's transformers: one document, and nothing ahead
+            [](AttentionText &w) {
+                const TensorId rows = w.integers({2, 5}, [](std::int64_t i) { return i % 5; });
+                const TensorId columns = w.integers({2, 6}, [](std::int64_t i) { return i % 6; });
+                const TensorId ahead = w.b.one(
+                    LessOrEqual, {w.b.reshape(columns, {2, 1, 1, 6}), w.b.reshape(rows, {2, 1, 5, 1})});
+                const auto document = [&](Shape shape) {
+                    return w.b.reshape(w.b.one(Mul,
+                                           {w.integers({elementCount(shape)}, [](std::int64_t) { return 3; }),
+                                               w.integers({1}, [](std::int64_t) { return 2; })}),
+                        shape);
+                };
+                const TensorId same = w.b.one(Equal, {document({2, 1, 5, 1}), document({2, 1, 1, 6})});
+                const TensorId seen = w.b.one(And, {same, ahead});
+                const TensorId added = w.b.one(Where, {seen, w.b.scalar(0), w.b.scalar(kNever)});
+                return w.weigh(w.b.one(Add, {w.scores(), added}));
+            },
+            "causal 1 scale 1 |"},
+        {"two documents, and nothing ahead",
+            [](AttentionText &w) {
+                const TensorId rows = w.integers({1, 1, 5, 1}, [](std::int64_t i) { return i; });
+                const TensorId columns = w.integers({1, 1, 1, 6}, [](std::int64_t i) { return i; });
+                const TensorId ofRows = w.integers({1, 1, 5, 1}, [](std::int64_t i) { return i / 3; });
+                const TensorId ofColumns = w.integers({1, 1, 1, 6}, [](std::int64_t i) { return i / 3; });
+                const TensorId seen = w.b.one(
+                    And, {w.b.one(Equal, {ofRows, ofColumns}), w.b.one(GreaterOrEqual, {rows, columns})});
+                return w.weigh(w.b.one(Where, {seen, w.scores(), w.b.scalar(kNever)}));
+            },
+            "causal 1 scale 1 | bool[1 1 5 6]"},
+        {"hidden ahead, or where an input says",
+            [](AttentionText &w) {
+                const TensorId ahead =
+                    w.boolean({5, 6}, [](std::int64_t i) { return columnOf(i) > rowOf(i); });
+                const TensorId others =
+                    w.boolean({1, 1, 1, 6}, [](std::int64_t i) { return i > 0; }); // one key is always seen
+                const TensorId hidden =
+                    w.b.one(Or, {ahead, w.b.one(And, {others, w.input("m", DataType::Bool, {2, 1, 1, 6})})});
+                return w.weigh(w.b.one(Where, {hidden, w.b.scalar(kNever), w.scores()}));
+            },
+            "causal 1 scale 1 | bool[2 1 1 6]"},
         {"guarded",
             [](AttentionText &w) {
                 const TensorId seen =

@@ -556,11 +556,26 @@ TEST(ImportOnnx, SymbolicDimensionsTakeTheSizesGiven)
     file.output("y");
     const auto missing = importOnnxBytes(file.bytes(), {});
     ASSERT_FALSE(missing);
-    EXPECT_NE(missing.error().message.find("'batch'"), std::string::npos) << describe(missing.error());
-    EXPECT_NE(missing.error().advice.find("--dim batch="), std::string::npos);
+    EXPECT_EQ(missing.error().message,
+        "the file leaves 2 sizes of its inputs open: 'batch' (x.0, 1 and more); 'x.1' (x.1, 1 and more)");
+    EXPECT_EQ(missing.error().advice, "give a size to each, as in --dim batch=8 --dim x.1=128");
+    const auto open = onnxDimensions(file.bytes(), {});
+    ASSERT_TRUE(open) << describe(open.error());
+    ASSERT_EQ(open->size(), 2U);
+    EXPECT_EQ(open->front(),
+        (InputDimension{.name = "batch", .suggested = 8, .places = {"x.0"}, .aliases = {"x.0"}}));
     ImportOptions options = unfused();
     options.dimensions = {{"batch", 4}, {"x.1", 7}};
-    EXPECT_EQ(imported(file, options).tensors[0].type.shape, (Shape{4, 7, 3}));
+    const Graph graph = imported(file, options);
+    EXPECT_EQ(graph.tensors[0].type.shape, (Shape{4, 7, 3}));
+    ASSERT_EQ(graph.dimensions.size(), 2U);
+    EXPECT_EQ(graph.dimensions[0].size, 4);
+    EXPECT_EQ(graph.dimensions[1].size, 7);
+    options.dimensions["x.0"] = 5;
+    const auto twice = importOnnxBytes(file.bytes(), {}, options);
+    ASSERT_FALSE(twice);
+    EXPECT_NE(twice.error().message.find("which has two sizes: 4 and 5"), std::string::npos);
+    options.dimensions.erase("x.0");
     options.dimensions["heads"] = 2;
     const auto unknown = importOnnxBytes(file.bytes(), {}, options);
     ASSERT_FALSE(unknown);
@@ -730,6 +745,110 @@ TEST(ImportOnnx, LoopsOfKnownLengthAreUnrolled)
     const Graph graph = imported(file);
     expectNear(computed(graph, {{1, 2}}), {4, 8});
     expectNear(computed(graph, {{1, 2}}, 1), {2, 4, 3, 6, 4, 8});
+}
+
+TEST(ImportOnnx, ValuesWithoutElementsAreComputedWith)
+{
+    OnnxFile product; // a sum over nothing
+    product.input("x", {2, 3}).list("begin", {1}).list("axis", {1});
+    product.node("Slice", {"x", "begin", "begin", "axis"}, {"none"});
+    product.node("Transpose", {"none"}, {"turned"});
+    product.node("MatMul", {"none", "turned"}, {"zeros"});
+    product.list("rows", {0});
+    product.node("Slice", {"x", "begin", "begin", "rows"}, {"no_rows"});
+    product.node("Concat", {"x", "no_rows"}, {"same"}).set("axis", 0);
+    product.node("ReduceSum", {"same", "axis"}, {"sums"}).set("keepdims", 1);
+    product.node("Add", {"zeros", "sums"}, {"y"});
+    product.output("y");
+    expectNear(computed(imported(product), {{1, 2, 3, 4, 5, 6}}), {6, 6, 15, 15});
+
+    OnnxFile scatter;
+    scatter.input("x", {2, 3}).weight("updates", {0, 3}, {});
+    *scatter.graph().add_initializer() = OnnxFile::integers("places", {0, 1}, {});
+    scatter.node("ScatterND", {"x", "places", "updates"}, {"y"});
+    scatter.output("y");
+    expectNear(computed(imported(scatter), {{1, 2, 3, 4, 5, 6}}), {1, 2, 3, 4, 5, 6});
+}
+
+TEST(ImportOnnx, ScansAreUnrolledInEitherDirection)
+{
+    onnx::GraphProto body;
+    for (const char *name : {"s", "x"})
+        body.add_input()->set_name(name);
+    OnnxFile::addNode(body, "Add", {"s", "x"}, {"next"}, "add");
+    OnnxFile::addNode(body, "Identity", {"next"}, {"row"});
+    for (const char *name : {"next", "row"})
+        body.add_output()->set_name(name);
+    for (const std::int64_t backward : {0, 1}) {
+        OnnxFile file;
+        file.input("s", {2}).input("x", {2, 3});
+        file.node("Scan", {"s", "x"}, {"sum", "rows"}, "scan")
+            .set("body", body)
+            .set("num_scan_inputs", 1)
+            .set("scan_input_axes", std::vector<std::int64_t>{1})
+            .set("scan_input_directions", std::vector<std::int64_t>{backward})
+            .set("scan_output_axes", std::vector<std::int64_t>{-1})
+            .set("scan_output_directions", std::vector<std::int64_t>{1});
+        file.output("sum").output("rows");
+        const Graph graph = imported(file);
+        const std::vector<double> start{10, 20};
+        const std::vector<double> columns{1, 2, 3, 4, 5, 6};
+        expectNear(computed(graph, {start, columns}), {16, 35});
+        expectNear(computed(graph, {start, columns}, 1),
+            backward != 0 ? std::vector<double>{16, 15, 13, 35, 31, 26}
+                          : std::vector<double>{16, 13, 11, 35, 29, 24});
+    }
+    OnnxFile uneven;
+    uneven.input("s", {2}).input("x", {3, 2}).input("z", {4, 2});
+    uneven.node("Scan", {"s", "x", "z"}, {"sum"}, "scan").set("body", body).set("num_scan_inputs", 2);
+    uneven.output("sum");
+    const auto refused = importOnnxBytes(uneven.bytes(), {}, unfused());
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("3 and 4 long"), std::string::npos);
+}
+
+/// What depends on data, an operator of nobody, and what is made of them: (x, mask) -> (y, count).
+OnnxFile fileWithObstacles()
+{
+    OnnxFile file;
+    file.input("x", {2, 3}).input("mask", {6}, onnx::TensorProto_DataType_BOOL);
+    file.weight("w.weight", {3, 4});
+    file.node("MatMul", {"x", "w.weight"}, {"h"}, "product");
+    file.node("NonZero", {"mask"}, {"places"}, "places");
+    file.node("Shape", {"places"}, {"shape"}, "size");
+    file.node("Mystery", {"h"}, {"m"}, "mystery").proto->set_domain("some.vendor");
+    file.node("Relu", {"m"}, {"y"}, "relu");
+    file.output("y").output("shape");
+    return file;
+}
+
+TEST(ImportOnnx, WhatCannotBeReadIsKeptToBeLookedAt)
+{
+    const std::string bytes = fileWithObstacles().bytes();
+    ASSERT_FALSE(importOnnxBytes(bytes, {}));
+    ImportOptions options;
+    options.look = true;
+    const auto graph = importOnnxBytes(bytes, {}, options);
+    ASSERT_TRUE(graph) << describe(graph.error());
+    std::vector<std::string> obstacles;
+    for (const Obstacle &each : graph->obstacles) {
+        obstacles.push_back(each.op);
+        EXPECT_FALSE(each.message.empty());
+        EXPECT_FALSE(each.advice.empty()) << each.message;
+    }
+    EXPECT_EQ(obstacles, (std::vector<std::string>{"places", "mystery"}))
+        << "not what only follows from them";
+    std::map<std::string, std::string> types;
+    for (const Operator &op : graph->operators) {
+        types[op.name] = op.kind == OperatorKind::Unknown ? op.attributes.text("onnx_type") : nameOf(op.kind);
+        for (const TensorId id : op.outputs)
+            EXPECT_EQ(graph->at(id).typeKnown, op.kind != OperatorKind::Unknown) << op.name;
+    }
+    EXPECT_EQ(types["mystery"], "Mystery");
+    EXPECT_EQ(types["relu"], "Relu");
+    EXPECT_EQ(types["size"], "Shape");
+    EXPECT_EQ(types.size(), 5U);
+    EXPECT_FALSE(graph->loss);
 }
 
 TEST(ImportOnnx, OperatorsItDoesNotKnowAreKeptWholeIfTheirTypesAreDeclared)

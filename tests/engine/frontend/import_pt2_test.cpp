@@ -108,7 +108,8 @@ TEST_P(Pt2Programs, HavePyTorchsLossAndGradients)
 INSTANTIATE_TEST_SUITE_P(Pt2, Pt2Programs,
     testing::Values(Program{"transformer", "transformer", {{"s52", 3}}, 19},
         Program{"transformer_core", "transformer", {{"s52", 3}}, 19},
-        Program{"convolutions", "convolutions", {}, 7}, Program{"writes", "writes", {}, 1}),
+        Program{"convolutions", "convolutions", {}, 7}, Program{"writes", "writes", {}, 1},
+        Program{"patches", "patches", {}, 6}),
     [](const testing::TestParamInfo<Program> &info) { return std::string(info.param.name); });
 
 ImportOptions withBatch(std::int64_t size)
@@ -225,8 +226,15 @@ TEST(ImportPt2, SizesOfSymbolsAreAskedForAndChecked)
     const auto path = kPrograms / "transformer.pt2";
     const auto unknown = importPt2File(path);
     ASSERT_FALSE(unknown);
-    EXPECT_NE(unknown.error().message.find("'s52', whose size is not known"), std::string::npos);
-    EXPECT_EQ(unknown.error().advice, "give it with --dim s52=<size>");
+    EXPECT_NE(unknown.error().message.find("'s52' (tokens.0, 2 to 64)"), std::string::npos)
+        << unknown.error().message;
+    EXPECT_EQ(unknown.error().advice, "give a size to each, as in --dim s52=8");
+    const auto open = pt2FileDimensions(path);
+    ASSERT_TRUE(open) << describe(open.error());
+    ASSERT_EQ(open->size(), 1U);
+    EXPECT_EQ(open->front().least, 2);
+    EXPECT_EQ(open->front().most, 64);
+    EXPECT_EQ(open->front().size, 0);
 
     const auto outside = importPt2File(path, withBatch(65));
     ASSERT_FALSE(outside);

@@ -165,7 +165,7 @@ constexpr OperatorExample kOperatorExamples[] = {
     {"RotaryEmbedding", "f[1 2 3 4]; f[1 3 2]; f[1 3 2]", ""},
     {"Round", "f[2 3]", ""},
     {"STFT", "f[1 8 1]; i[]=4; f[4]", ""},
-    {"Scan", "f[2 3]", ""},
+    {"Scan", "f[3]; f[2 3]", "num_scan_inputs 1"},
     {"Scatter", "f[4 3]; i[2 3]; f[2 3]", "axis 0", 9},
     {"ScatterElements", "f[4 3]; i[2 3]=0 0 1 1 2 2; f[2 3]", "axis 0; reduction add"},
     {"ScatterND", "f[4 3]; i[2 1]=0 2; f[2 3]", "reduction max"},

@@ -110,7 +110,7 @@ void setExampleAttribute(OnnxFile::Node &node, const std::string &text)
     }
 }
 
-/// The graphs that If and Loop have inside.
+/// The graphs that If, Loop and Scan have inside.
 void addBodies(OnnxFile::Node &node, const std::string &type)
 {
     onnx::GraphProto body;
@@ -126,6 +126,12 @@ void addBodies(OnnxFile::Node &node, const std::string &type)
             body.add_input()->set_name(name);
         for (const char *name : {"still", "next"})
             body.add_output()->set_name(name);
+        node.set("body", body);
+    } else if (type == "Scan") {
+        OnnxFile::addNode(body, "Add", {"state", "step"}, {"next"});
+        for (const char *name : {"state", "step"})
+            body.add_input()->set_name(name);
+        body.add_output()->set_name("next");
         node.set("body", body);
     }
 }
@@ -156,6 +162,11 @@ OnnxFile exampleFile(const OperatorExample &example, bool loss)
     for (const std::string &text : partsOf(example.attributes, ';'))
         setExampleAttribute(node, text);
     addBodies(node, type);
+    if (type == "NonZero") { // as many as data choose: of use inside of a model
+        file.node("Cast", {"y0"}, {"numbers"}).set("to", OnnxFile::kFloat);
+        file.node("ReduceSum", {"numbers"}, {"made"}).set("keepdims", 0);
+        outputs = {"made"};
+    }
     const std::set<std::string> makesSequence{
         "SequenceConstruct", "SequenceEmpty", "SequenceInsert", "SequenceErase", "SplitToSequence"};
     if (makesSequence.count(type) != 0) {

@@ -102,6 +102,16 @@ const std::vector<Projection> &projections()
                         b.one(Mul, {b.reshape(p[0], {2, 18}), b.reshape(p[1], {2, 18})})});
             },
             {{4, 2, 6}, {2, 6}}},
+        {"a bias that is computed",
+            [](GraphBuilder &b, TensorId x) {
+                const TensorId bias =
+                    b.one(Concat, {b.weight("q.bias", {6}), b.weight("k.bias", {6}), b.weight("v.bias", {6})},
+                        attributesOf({{"axis", 0}}));
+                const TensorId y = b.one(Linear, {x, b.weight("w", {4, 18}), bias});
+                const auto p = splitInto(b, y, 2, {6, 6, 6});
+                return mixed(b, headsOf(b, p[0]), headsOf(b, p[1]), headsOf(b, p[2]));
+            },
+            {{6}, {6}, {6}, {4, 18}}},
         {"slices",
             [](GraphBuilder &b, TensorId x) {
                 const TensorId y = project(b, x, 18);

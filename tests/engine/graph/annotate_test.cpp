@@ -289,6 +289,26 @@ TEST(Annotate, MovesKeepTheDimensionsTheyDoNotTouch)
     EXPECT_EQ(
         textOf({OneHot, {{"axis", number(1)}, {"depth", number(7)}}, {integers({2, 3})}}), "a b -> a 7 b");
     EXPECT_EQ(textOf({TopK, {{"axis", number(2)}, {"k", number(3)}}, {x}}), "a b c^ -> a b 3, a b 3");
+    EXPECT_EQ(
+        textOf({NonZero,
+            {{"kept", number(0)}, {"group_axis", number(1)}, {"groups", number(2)}, {"capacity", number(6)}},
+            {integers({3, 8})}}),
+        "3 (a 4) -> 2 (a 3)");
+    EXPECT_EQ(
+        textOf({NonZero,
+            {{"kept", number(1)}, {"group_axis", number(1)}, {"groups", number(2)}, {"capacity", number(6)}},
+            {integers({3, 8})}}),
+        "b (a 4) -> b 1 (a 3)");
+    EXPECT_EQ(textOf({Gather, {{"axis", number(0)}, {"groups", number(2)}, {"grouped", number(1)}},
+                  {floats({8, 5}), integers({3, 6})}}),
+        "(a 4) b, c (a 3) -> c (a 3) b");
+    EXPECT_EQ(textOf({GatherND, {{"groups", number(2)}, {"grouped", number(0)}},
+                  {floats({8, 5, 4}), integers({6, 2})}}),
+        "(a 4) 5 b, (a 3) 2 -> (a 3) b");
+    EXPECT_EQ(
+        textOf({ScatterND, {{"groups", number(2)}, {"grouped", number(1)}, {"reduction", std::string("add")}},
+            {floats({8, 5}), integers({3, 6, 1}), floats({3, 6, 5})}}),
+        "(a 4) b, c+ (a 3) 1, c+ (a 3) b -> (a 4) b");
     EXPECT_EQ(textOf({CumSum, {{"axis", number(0)}}, {x}}), "a^ b c -> a^ b c");
     EXPECT_EQ(textOf({Trilu, {}, {x}}), "a b^ c^ -> a b^ c^");
     EXPECT_EQ(textOf({DepthToSpace, {{"blocksize", number(2)}, {"mode", std::string("CRD")}},

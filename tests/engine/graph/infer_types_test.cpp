@@ -215,6 +215,17 @@ TEST(InferTypes, Moves)
     EXPECT_EQ(
         text(infer(TopK, {{"axis", number(2)}, {"k", number(3)}}, {x})), "float32[2 3 3], int64[2 3 3]");
     EXPECT_EQ(text(infer(TopK, {{"axis", number(2)}, {"k", number(5)}}, {x})), "error at attribute:k");
+    const auto places = [](std::int64_t kept, std::int64_t groups, std::int64_t capacity) {
+        return infer(NonZero,
+            {{"kept", number(kept)}, {"group_axis", number(1)}, {"groups", number(groups)},
+                {"capacity", number(capacity)}},
+            {floats({3, 8})});
+    };
+    EXPECT_EQ(text(places(0, 2, 6)), "int64[2 6]");
+    EXPECT_EQ(text(places(1, 2, 6)), "int64[3 1 6]");
+    EXPECT_EQ(text(places(0, 3, 6)), "error at attribute:groups");
+    EXPECT_EQ(text(places(0, 2, 5)), "error at attribute:capacity");
+    EXPECT_EQ(text(places(2, 2, 6)), "error at attribute:kept");
     EXPECT_EQ(
         text(infer(DepthToSpace, {{"blocksize", number(2)}}, {floats({1, 8, 2, 3})})), "float32[1 2 4 6]");
     EXPECT_EQ(

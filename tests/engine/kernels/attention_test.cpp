@@ -1,8 +1,8 @@
 // Attention in tiles against attention written out key by key, in both modes, whole and in parts.
 
+#include "engine/check/part_runner.h"
 #include "engine/graph/attention.h"
 #include "engine/kernels/kernel.h"
-#include "tests/engine/kernels/part_runner.h"
 
 #include <gtest/gtest.h>
 
@@ -76,9 +76,9 @@ Form drawForm(std::mt19937_64 &random, bool large)
     return form;
 }
 
-Example exampleOf(const Form &form, DataType real)
+OperatorExample exampleOf(const Form &form, DataType real)
 {
-    Example example;
+    OperatorExample example;
     example.name = "attention";
     example.kind = OperatorKind::Attention;
     example.attributes.set("scale", form.scale);
@@ -116,7 +116,7 @@ struct Reference {
 /// What a Dropout with this seed keeps of a tensor of ones, enlarged.
 std::vector<double> dropped(const Form &form)
 {
-    Example example;
+    OperatorExample example;
     example.kind = OperatorKind::Dropout;
     example.attributes.set("ratio", form.dropout);
     example.attributes.set("seed", std::int64_t{5});
@@ -243,10 +243,10 @@ void leaveOut(Graph &graph)
     graph.operators[1].inputs.back() = {};
 }
 
-/// Values of an attention's tensors after both passes.
+/// OperatorValues of an attention's tensors after both passes.
 struct Ran {
     Graph graph{};
-    Values values{};
+    OperatorValues values{};
 
     std::vector<double> of(TensorId id) const
     {
@@ -260,7 +260,7 @@ struct Ran {
     }
 };
 
-Ran ran(const Example &example, AttentionMode mode, const Partition &partition = {})
+Ran ran(const OperatorExample &example, AttentionMode mode, const Partition &partition = {})
 {
     Ran made{graphOf(example).value(), {}};
     if (mode == AttentionMode::Fused)
@@ -337,7 +337,7 @@ TEST(Attention, InPartsMakesTheWholeInBothModes)
     std::mt19937_64 random(3);
     for (int i = 0; i < 40 && !::testing::Test::HasFatalFailure(); ++i) {
         const Form form = drawForm(random, false);
-        const Example example = exampleOf(form, DataType::Float64);
+        const OperatorExample example = exampleOf(form, DataType::Float64);
         SCOPED_TRACE(textOf(form));
         for (const AttentionMode mode : {AttentionMode::Fused, AttentionMode::Plain}) {
             const Ran whole = ran(example, mode);
@@ -360,7 +360,7 @@ TEST(Attention, InPartsMakesTheWholeInBothModes)
 TEST(Attention, IsBitEqualRunAfterRun)
 {
     std::mt19937_64 random(4);
-    const Example example = exampleOf(drawForm(random, true), DataType::Float32);
+    const OperatorExample example = exampleOf(drawForm(random, true), DataType::Float32);
     EXPECT_EQ(ran(example, AttentionMode::Fused).values, ran(example, AttentionMode::Fused).values);
 }
 
@@ -369,7 +369,7 @@ TEST(Attention, QueriesThatSeeNothingMakeZeros)
     Form form{.lead = {1}, .queries = 4, .keys = 3, .width = 2, .valueWidth = 2, .mask = Mask::Boolean};
     form.reach = {.causal = true, .offset = -2};
     form.maskShape = {3};
-    Example example = exampleOf(form, DataType::Float32);
+    OperatorExample example = exampleOf(form, DataType::Float32);
     example.inputs[3].values = {0, 1, 1};
     for (const AttentionMode mode : {AttentionMode::Fused, AttentionMode::Plain}) {
         const Ran found = ran(example, mode);
@@ -391,7 +391,7 @@ TEST(Attention, WhereLargeNumbersHideAllKeysTheyWeighAsInASoftmax)
     for (const Mask kind : {Mask::Additive, Mask::Boolean}) {
         Form form{.queries = 2, .keys = 5, .width = 3, .valueWidth = 2, .mask = kind};
         form.maskShape = {2, 5};
-        Example example = exampleOf(form, DataType::Float32);
+        OperatorExample example = exampleOf(form, DataType::Float32);
         const double shown = kind == Mask::Boolean ? 1 : 0;
         const double hidden = kind == Mask::Boolean ? 0 : lowest;
         example.inputs[3].values = {
@@ -413,7 +413,7 @@ TEST(Attention, PassesOnWhatIsNoNumber)
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const Form form{.queries = 3, .keys = 2, .width = 1, .valueWidth = 1};
     for (const std::size_t slot : {0U, 1U}) { // one query makes one row so, one key all of them
-        Example example = exampleOf(form, DataType::Float32);
+        OperatorExample example = exampleOf(form, DataType::Float32);
         example.inputs[slot].values =
             slot == 0 ? std::vector<double>{1, nan, 1} : std::vector<double>{1, nan};
         for (const AttentionMode mode : {AttentionMode::Fused, AttentionMode::Plain}) {

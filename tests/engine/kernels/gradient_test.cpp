@@ -1,6 +1,6 @@
 // Backward kernels against numeric derivatives, and float kernels against double ones.
 
-#include "tests/engine/kernels/part_runner.h"
+#include "engine/check/part_runner.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace planloom::testing {
 namespace {
 
 /// Sum of the outputs' elements, weighted by the gradients that the backward operator is given.
-double weightedSum(const Graph &graph, const Values &values)
+double weightedSum(const Graph &graph, const OperatorValues &values)
 {
     const Operator &forward = graph.operators[0];
     const Operator &backward = graph.operators[1];
@@ -33,7 +33,7 @@ double weightedSum(const Graph &graph, const Values &values)
 TEST(Gradients, AgreeWithCentralDifferences)
 {
     constexpr double kStep = 1e-5;
-    for (const Example &example : examplesOfEveryKind(DataType::Float64)) {
+    for (const OperatorExample &example : examplesOfEveryKind(DataType::Float64)) {
         SCOPED_TRACE(example.name);
         const auto graph = graphOf(example);
         ASSERT_TRUE(graph) << describe(graph.error());
@@ -41,7 +41,7 @@ TEST(Gradients, AgreeWithCentralDifferences)
             continue;
         const Operator &forward = graph->operators[0];
         const Operator &backward = graph->operators[1];
-        Values values = drawValues(example, *graph, 2);
+        OperatorValues values = drawValues(example, *graph, 2);
         ASSERT_TRUE(runParts(*graph, forward, {}, values));
         const auto ran = runParts(*graph, backward, {}, values);
         ASSERT_TRUE(ran) << describe(ran.error());
@@ -53,7 +53,7 @@ TEST(Gradients, AgreeWithCentralDifferences)
             const std::int64_t count = elementCount(type.shape);
             const std::int64_t stride = std::max<std::int64_t>(1, count / 24);
             for (std::int64_t i = 0; i < count; i += stride) {
-                Values moved = values;
+                OperatorValues moved = values;
                 const double at = numberAt(values[x], type.dataType, i);
                 setNumber(moved[x], type.dataType, i, at + kStep);
                 ASSERT_TRUE(runParts(*graph, forward, {}, moved));
@@ -81,8 +81,8 @@ TEST(FloatKernels, AgreeWithDoubleOnes)
         const auto doubles = graphOf(wide[e]);
         ASSERT_TRUE(floats) << describe(floats.error());
         ASSERT_TRUE(doubles) << describe(doubles.error());
-        Values given = drawValues(narrow[e], *floats, 3);
-        Values exact(doubles->tensors.size());
+        OperatorValues given = drawValues(narrow[e], *floats, 3);
+        OperatorValues exact(doubles->tensors.size());
         for (std::size_t t = 0; t < given.size(); ++t) { // The same numbers, as doubles.
             const TensorType &type = doubles->tensors[t].type;
             if (given[t].empty())

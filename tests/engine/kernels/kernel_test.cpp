@@ -1,7 +1,9 @@
 // What kernels do with particular values, and how they refuse others.
 
+#include "engine/check/part_runner.h"
+#include "engine/graph/places.h"
 #include "engine/kernels/kernel.h"
-#include "tests/engine/kernels/part_runner.h"
+#include "engine/kernels/narrow_float.h"
 
 #include <gtest/gtest.h>
 
@@ -31,9 +33,10 @@ ExampleInput floats(Numbers values)
     return given(DataType::Float32, {count}, std::move(values));
 }
 
-Example example(OperatorKind kind, std::vector<ExampleInput> inputs, std::vector<TensorType> outputs = {})
+OperatorExample example(
+    OperatorKind kind, std::vector<ExampleInput> inputs, std::vector<TensorType> outputs = {})
 {
-    Example made;
+    OperatorExample made;
     made.name = nameOf(kind);
     made.kind = kind;
     made.inputs = std::move(inputs);
@@ -42,13 +45,13 @@ Example example(OperatorKind kind, std::vector<ExampleInput> inputs, std::vector
     return made;
 }
 
-template<typename Value> Example with(Example from, std::string_view name, Value value)
+template<typename Value> OperatorExample with(OperatorExample from, std::string_view name, Value value)
 {
     from.attributes.set(name, Attribute(std::move(value)));
     return from;
 }
 
-Numbers run(const Example &what, std::size_t slot = 0)
+Numbers run(const OperatorExample &what, std::size_t slot = 0)
 {
     const auto made = outputOf(what, slot);
     EXPECT_TRUE(made) << describe(made.error());
@@ -56,12 +59,12 @@ Numbers run(const Example &what, std::size_t slot = 0)
 }
 
 /// Gradients of the inputs of an example, all output gradients being 1.
-std::vector<Numbers> gradients(const Example &what)
+std::vector<Numbers> gradients(const OperatorExample &what)
 {
     const auto graph = graphOf(what);
     EXPECT_TRUE(graph) << describe(graph.error());
     EXPECT_EQ(graph->operators.size(), 2u);
-    Values values = drawValues(what, *graph, 1);
+    OperatorValues values = drawValues(what, *graph, 1);
     const Operator &backward = graph->operators[1];
     for (std::size_t slot = 0; slot < graph->operators[0].outputs.size(); ++slot) {
         const TensorId id = backward.inputs[slot];
@@ -78,7 +81,7 @@ std::vector<Numbers> gradients(const Example &what)
     return made;
 }
 
-Error errorOf(const Example &what)
+Error errorOf(const OperatorExample &what)
 {
     const auto made = outputOf(what);
     EXPECT_FALSE(made);
@@ -198,7 +201,7 @@ TEST(CrossEntropy, SkipsTheIgnoredLabelAndRefusesUnknownOnes)
 {
     using enum OperatorKind;
     const auto loss = [](Numbers labels, bool ignore) {
-        Example made = example(CrossEntropy,
+        OperatorExample made = example(CrossEntropy,
             {given(DataType::Float64, {2, 3}, {1, 2, 3, 3, 3, 3}), integers(std::move(labels))});
         made.attributes.set("reduction", std::string("sum"));
         if (ignore)
@@ -242,7 +245,7 @@ TEST(Dropout, KeepsTheGivenShareAndScalesIt)
 {
     using enum OperatorKind;
     const std::int64_t count = 100000;
-    Example drop = with(
+    OperatorExample drop = with(
         example(Dropout, {given(DataType::Float32, {count}, Numbers(static_cast<std::size_t>(count), 1))}),
         "ratio", 0.3);
     const Numbers y = run(drop);
@@ -260,7 +263,7 @@ TEST(AdamW, TakesPyTorchsFirstSteps)
 {
     using enum OperatorKind;
     // torch.optim.AdamW(lr=0.1, weight_decay=0.01) on w = 1 with gradient 0.5; the test runs step 3.
-    Example step = example(AdamWStep, {floats({1}), floats({0.5}), floats({0.1}), floats({0.02})},
+    OperatorExample step = example(AdamWStep, {floats({1}), floats({0.5}), floats({0.1}), floats({0.02})},
         {{DataType::Float32, {1}}, {DataType::Float32, {1}}, {DataType::Float32, {1}}});
     step =
         with(with(with(with(with(std::move(step), "learning_rate", 0.1), "weight_decay", 0.01), "beta1", 0.9),
@@ -277,7 +280,7 @@ TEST(AdamW, TakesPyTorchsFirstSteps)
 TEST(Sgd, AddsDecayToTheGradientBeforeTheMomentum)
 {
     using enum OperatorKind;
-    Example step = example(SgdStep, {floats({1}), floats({0.5}), floats({0.2})},
+    OperatorExample step = example(SgdStep, {floats({1}), floats({0.5}), floats({0.2})},
         {{DataType::Float32, {1}}, {DataType::Float32, {1}}});
     step = with(with(with(std::move(step), "learning_rate", 0.1), "weight_decay", 0.01), "momentum", 0.9);
     EXPECT_NEAR(run(step, 1)[0], 0.9 * 0.2 + 0.5 + 0.01, 1e-7);
@@ -287,7 +290,7 @@ TEST(Sgd, AddsDecayToTheGradientBeforeTheMomentum)
 TEST(TopK, OrdersEqualElementsByIndex)
 {
     using enum OperatorKind;
-    Example top = with(
+    OperatorExample top = with(
         with(with(example(TopK, {floats({3, 5, 5, 1, 4})}), "axis", std::int64_t{0}), "k", std::int64_t{3}),
         "largest", std::int64_t{1});
     EXPECT_EQ(run(top, 0), (Numbers{5, 5, 4}));
@@ -296,6 +299,51 @@ TEST(TopK, OrdersEqualElementsByIndex)
     EXPECT_EQ(run(with(with(example(ArgMax, {floats({3, 5, 5})}), "axis", std::int64_t{0}),
                   "select_last_index", std::int64_t{1})),
         (Numbers{2}));
+}
+
+TEST(NonZero, FillsEachGroupByItselfAndLeavesOutWhatHasNoRoom)
+{
+    const double none = static_cast<double>(kNoPlace);
+    Example places = with(with(with(with(example(OperatorKind::NonZero,
+                                             {given(DataType::Bool, {9}, {1, 0, 1, 0, 0, 0, 1, 1, 1})}),
+                                        "kept", std::int64_t{0}),
+                                   "group_axis", std::int64_t{0}),
+                              "groups", std::int64_t{3}),
+        "capacity", std::int64_t{6});
+    EXPECT_EQ(run(places), (Numbers{0, 2, none, none, 6, 7}));
+
+    const auto graph = graphOf(places);
+    ASSERT_TRUE(graph) << describe(graph.error());
+    std::vector<std::uint8_t> mask{1, 0, 1, 0, 0, 0, 1, 1, 1};
+    std::vector<std::int64_t> found(6);
+    std::int64_t dropped = 5;
+    KernelCall call;
+    call.op = &graph->operators[0];
+    call.inputs = {{reinterpret_cast<std::byte *>(mask.data()), DataType::Bool, {9}, wholeMask({9}), {9}}};
+    call.outputs = {
+        {reinterpret_cast<std::byte *>(found.data()), DataType::Int64, {1, 6}, wholeMask({1, 6}), {1, 6}}};
+    for (const Dimension &dimension : call.op->annotation.dimensions)
+        call.ranges.push_back({0, dimension.size});
+    call.dropped = &dropped;
+    ASSERT_TRUE(runKernel(call));
+    EXPECT_EQ(dropped, 6);
+}
+
+TEST(Gather, PicksOnesWhereThereIsNoPlaceAndRefusesWrongOnes)
+{
+    const double none = static_cast<double>(kNoPlace);
+    const auto picks = [&](Numbers places) {
+        return with(
+            with(with(example(OperatorKind::Gather, {floats({1, 2, 3, 4}), integers(std::move(places))}),
+                     "axis", std::int64_t{0}),
+                "groups", std::int64_t{2}),
+            "grouped", std::int64_t{0});
+    };
+    EXPECT_EQ(run(picks({1, none, 3, -1})), (Numbers{2, 1, 4, 4}));
+    // Indices of several dimensions make one, i 7 + j: no place stays none.
+    EXPECT_EQ(run(picks({0, none * 7 + none, 2, none / 2})), (Numbers{1, 1, 3, 1}));
+    EXPECT_FALSE(outputOf(picks({0, 4, 2, 2}), 0));
+    EXPECT_FALSE(outputOf(picks({0, -5, 2, 2}), 0));
 }
 
 TEST(Where, SelectsIntegersToo)
@@ -308,7 +356,7 @@ TEST(Where, SelectsIntegersToo)
 TEST(Slice, RunsBackwardsWithNegativeSteps)
 {
     using enum OperatorKind;
-    Example slice = example(Slice, {integers({0, 1, 2, 3, 4, 5})}, {{DataType::Int64, {3}}});
+    OperatorExample slice = example(Slice, {integers({0, 1, 2, 3, 4, 5})}, {{DataType::Int64, {3}}});
     slice = with(with(std::move(slice), "starts", std::vector<std::int64_t>{5}), "steps",
         std::vector<std::int64_t>{-2});
     EXPECT_EQ(run(slice), (Numbers{5, 3, 1}));
@@ -330,7 +378,7 @@ TEST(Pooling, CountsPaddingOnlyWhereAsked)
 {
     using enum OperatorKind;
     const auto pool = [](std::int64_t countPadding) {
-        Example made = example(AveragePool, {given(DataType::Float32, {1, 1, 3}, {3, 6, 9})});
+        OperatorExample made = example(AveragePool, {given(DataType::Float32, {1, 1, 3}, {3, 6, 9})});
         made = with(with(std::move(made), "kernel_shape", std::vector<std::int64_t>{3}), "pads",
             std::vector<std::int64_t>{1, 1});
         return with(std::move(made), "count_include_pad", countPadding);
@@ -354,10 +402,43 @@ TEST(Unknown, IsRefusedByItsName)
 
 TEST(Types, ThatAKernelCannotTakeAreNamed)
 {
-    using enum OperatorKind;
-    const Error error = errorOf(example(Softmax, {given(DataType::Float16, {4}, {0, 0, 0, 0})}));
-    EXPECT_EQ(error.code, ErrorCode::NotSupported);
-    EXPECT_TRUE(contains(error.message, "float16")) << error.message;
+    std::vector<std::int32_t> x(4);
+    std::vector<std::int32_t> y(4);
+    const Operator op{.name = "softmax", .kind = OperatorKind::Softmax};
+    const auto buffer = [](auto &of) {
+        return Buffer{reinterpret_cast<std::byte *>(of.data()), DataType::Int32, {4}, wholeMask({4}), {4}};
+    };
+    const auto done = runKernel({.op = &op, .inputs = {buffer(x)}, .outputs = {buffer(y)}});
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::NotSupported);
+    EXPECT_TRUE(contains(done.error().message, "int32")) << done.error().message;
+}
+
+TEST(Types, OfSixteenBitsAreComputedWithAsFloatsAndRoundedOnce)
+{
+    for (const DataType type : {DataType::Float16, DataType::BFloat16}) {
+        const std::vector<float> numbers{0.1F, -2.7F, 3.3F, 0.004F};
+        const auto count = static_cast<std::int64_t>(numbers.size());
+        std::vector<std::uint16_t> x(numbers.size());
+        std::vector<std::uint16_t> y(numbers.size());
+        narrow(numbers.data(), type, reinterpret_cast<std::byte *>(x.data()), x.size());
+        const Operator op{.name = "softmax", .kind = OperatorKind::Softmax};
+        const auto buffer = [count](auto &of, DataType dataType) {
+            return Buffer{
+                reinterpret_cast<std::byte *>(of.data()), dataType, {count}, wholeMask({count}), {count}};
+        };
+        const auto done = runKernel({.op = &op, .inputs = {buffer(x, type)}, .outputs = {buffer(y, type)}});
+        ASSERT_TRUE(done) << describe(done.error());
+        std::vector<float> seen(numbers.size());
+        widen(reinterpret_cast<const std::byte *>(x.data()), type, seen.data(), seen.size());
+        std::vector<float> expected(numbers.size());
+        ASSERT_TRUE(runKernel({.op = &op,
+            .inputs = {buffer(seen, DataType::Float32)},
+            .outputs = {buffer(expected, DataType::Float32)}}));
+        std::vector<std::uint16_t> rounded(numbers.size());
+        narrow(expected.data(), type, reinterpret_cast<std::byte *>(rounded.data()), rounded.size());
+        EXPECT_EQ(y, rounded) << nameOf(type);
+    }
 }
 
 } // namespace planloom::testing

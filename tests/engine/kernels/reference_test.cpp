@@ -1,6 +1,6 @@
 // Kernels whose definition is intricate, against that definition written out loop by loop.
 
-#include "tests/engine/kernels/part_runner.h"
+#include "engine/check/part_runner.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ ExampleInput real(Shape shape)
     return {{DataType::Float64, std::move(shape)}, true, -1, 1, {}};
 }
 
-std::vector<double> inputOf(const Values &values, std::size_t slot, std::int64_t count)
+std::vector<double> inputOf(const OperatorValues &values, std::size_t slot, std::int64_t count)
 {
     std::vector<double> numbers;
     for (std::int64_t i = 0; i < count; ++i)
@@ -66,9 +66,9 @@ Conv2d drawConv(std::mt19937_64 &random)
     return conv;
 }
 
-Example exampleOf(const Conv2d &conv, bool transposed)
+OperatorExample exampleOf(const Conv2d &conv, bool transposed)
 {
-    Example example;
+    OperatorExample example;
     example.name = "conv";
     example.kind = transposed ? OperatorKind::ConvTranspose : OperatorKind::Conv;
     example.attributes.set("group", conv.groups);
@@ -129,7 +129,7 @@ TEST(Conv, EqualsItsDefinition)
     for (int round = 0; round < 60; ++round) {
         SCOPED_TRACE(round);
         const Conv2d conv = drawConv(random);
-        Values values;
+        OperatorValues values;
         const auto y = outputOf(exampleOf(conv, false), 0, static_cast<std::uint64_t>(round), &values);
         ASSERT_TRUE(y) << describe(y.error());
         const auto x = inputOf(values, 0, conv.n * conv.groups * conv.c * conv.h * conv.w);
@@ -152,12 +152,12 @@ TEST(ConvTranspose, EqualsItsDefinition)
     for (int round = 0; round < 80; ++round) {
         SCOPED_TRACE(round);
         const Conv2d conv = drawConv(random);
-        const Example example = exampleOf(conv, true);
+        const OperatorExample example = exampleOf(conv, true);
         const auto padding = example.attributes.integers("output_padding");
         if (padding[0] < 0 || padding[1] < 0)
             continue;
         ++tried;
-        Values values;
+        OperatorValues values;
         const auto made = outputOf(example, 0, static_cast<std::uint64_t>(round), &values);
         ASSERT_TRUE(made) << describe(made.error());
         const auto from =
@@ -198,7 +198,7 @@ TEST(Einsum, EqualsItsDefinition)
             }
         }
         std::string equation;
-        Example example;
+        OperatorExample example;
         example.name = "einsum";
         example.kind = OperatorKind::Einsum;
         for (const std::string &operand : operands) {
@@ -211,7 +211,7 @@ TEST(Einsum, EqualsItsDefinition)
         equation += "->" + result;
         SCOPED_TRACE(equation);
         example.attributes.set("equation", equation);
-        Values values;
+        OperatorValues values;
         const auto found = outputOf(example, 0, static_cast<std::uint64_t>(round), &values);
         ASSERT_TRUE(found) << describe(found.error());
         std::vector<double> expected(found->size(), 0.0);
@@ -249,7 +249,7 @@ namespace {
 std::vector<double> resized(std::vector<double> x, std::int64_t out, const char *mode,
     const char *coordinates, const char *rounding, double scale)
 {
-    Example example;
+    OperatorExample example;
     example.name = "resize";
     example.kind = OperatorKind::Resize;
     example.attributes.set("mode", std::string(mode));
@@ -284,7 +284,7 @@ TEST(Resize, GivesTheValuesOfTheOnnxDefinition)
 
 TEST(Lstm, EqualsTheEquationsOfOnnx)
 {
-    Example example;
+    OperatorExample example;
     example.name = "lstm";
     example.kind = OperatorKind::Lstm;
     example.attributes.set("hidden_size", std::int64_t{1});
@@ -292,7 +292,7 @@ TEST(Lstm, EqualsTheEquationsOfOnnx)
     example.inputs = {real({3, 1, 1}), real({2, 4, 1}), real({2, 4, 1}), real({2, 8})};
     example.outputs = {
         {DataType::Float64, {3, 2, 1, 1}}, {DataType::Float64, {2, 1, 1}}, {DataType::Float64, {2, 1, 1}}};
-    Values values;
+    OperatorValues values;
     const auto y = outputOf(example, 0, 4, &values);
     ASSERT_TRUE(y) << describe(y.error());
     const auto x = inputOf(values, 0, 3);

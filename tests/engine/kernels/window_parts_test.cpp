@@ -1,7 +1,7 @@
 // Convolutions, pools and moves cut along what windows lie over: parts with halos make what the whole makes.
 
+#include "engine/check/part_runner.h"
 #include "engine/kernels/kernel.h"
-#include "tests/engine/kernels/part_runner.h"
 
 #include <gtest/gtest.h>
 

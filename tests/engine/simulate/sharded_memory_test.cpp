@@ -132,7 +132,7 @@ TEST(SequenceParallel, KeepsAShareOfWhatTensorParallelHoldsWhole)
 TEST(Buckets, ExposeWhatIsLeftOfTheLastOnes)
 {
     const GraphSnapshot graph =
-        trainingStep("zoo:mlp?layers=4&input=4096&hidden=4096&classes=4096&batch=2048");
+        trainingStep("zoo:mlp?layers=2&input=4096&hidden=4096&classes=4096&batch=2048");
     constexpr std::int32_t kReplicas = 8;
     const auto table = parseTable("mesh dp=8\nsplit all : batch over dp\n");
     const auto completion = completePlan(graph, kReplicas, *table, {.units = UseUnits::Never});
@@ -184,7 +184,7 @@ TEST(Buckets, ExposeWhatIsLeftOfTheLastOnes)
     if (filled > 0)
         close();
     // A matrix fills a bucket; a bias goes with what comes behind it.
-    ASSERT_EQ(sizes.size(), 5U);
+    ASSERT_EQ(sizes.size(), 3U);
     EXPECT_EQ(sizes.front(), std::int64_t{4096} * 4096 * 4);
     EXPECT_EQ(sizes.back(), 4096 * 4);
     // Updates whose gradients are there run beside the last bucket.
@@ -198,8 +198,8 @@ TEST(Buckets, ExposeWhatIsLeftOfTheLastOnes)
     EXPECT_GT(exposed, 0);
     const double loss = reduction(4); // its sum over the replicas, which the backward pass waits for
     EXPECT_NEAR(static_cast<double>(timeline->exposedCommunication[0].count()), loss + exposed, 2);
-    // Not the whole: three of four layers are reduced beside the backward pass.
-    EXPECT_LT(exposed, 0.5 * 4 * reduction(std::int64_t{4096} * 4096 * 4));
+    // Not the whole: one of two layers is reduced beside the backward pass, and updated beside the other.
+    EXPECT_LT(exposed, 0.75 * reduction(std::int64_t{4096} * 4096 * 4));
 }
 
 } // namespace

@@ -27,6 +27,10 @@ template<> struct RandomRule<MicroBatchesRule> {
     }
 };
 
+template<> struct RandomRule<DimensionSizeRule> {
+    static DimensionSizeRule make(RandomValues &random) { return {random.text(), random.number(1, 4096)}; }
+};
+
 inline DimensionRef randomDimension(RandomValues &random)
 {
     DimensionRef ref;

@@ -803,6 +803,84 @@ private Q_SLOTS:
         QVERIFY(workspace.model()->source.options == ModelOptions{});
     }
 
+    void sizesThatAFileLeavesOpenAreAskedForAndBecomeRows()
+    {
+        Workspace workspace;
+        std::vector<InputDimension> asked;
+        QString said;
+        int times = 0;
+        connect(&workspace, &Workspace::sizesAsked, this,
+            [&](const std::vector<InputDimension> &dimensions, const QString &problem) {
+                asked = dimensions;
+                said = problem;
+                ++times;
+            });
+        QSignalSpy problems(&workspace, &Workspace::problem);
+        workspace.openAny(QStringLiteral(PLANLOOM_SOURCE_DIR "/tests/engine/frontend/pt2/transformer.pt2"));
+        QTRY_COMPARE_WITH_TIMEOUT(times, 1, kLong);
+        QVERIFY(!workspace.isOpening());
+        QVERIFY(said.isEmpty());
+        QCOMPARE(asked.size(), std::size_t{1});
+        QCOMPARE(asked.front().name, std::string("s52"));
+        QCOMPARE(asked.front().most, std::int64_t{64});
+        workspace.giveSizes({{"s52", 65}});
+        QTRY_COMPARE_WITH_TIMEOUT(times, 2, kLong);
+        QVERIFY(said.contains(QLatin1String("2 to 64")));
+        QCOMPARE(asked.front().size, std::int64_t{65});
+        workspace.giveSizes({{"s52", 4}});
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        QCOMPARE(workspace.model()->batch->size, std::int64_t{4});
+        QVERIFY(workspace.tableText().find("dim s52 = 4\n") != std::string::npos);
+        QVERIFY(!workspace.canUndo());
+        workspace.applyGallery("data-parallel");
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.canUndo() && verified(workspace), kLong);
+        QVERIFY(workspace.tableText().find("dim s52 = 4\n") != std::string::npos); // it is the model's
+        QCOMPARE(workspace.model()->batch->size, std::int64_t{4});
+        QCOMPARE(problems.count(), 0);
+    }
+
+    void sizesAreKnobsThatTheModelFollows()
+    {
+        QTemporaryDir folder;
+        QString path;
+        {
+            Workspace workspace;
+            workspace.setSessionFolder(folder.path());
+            workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "data-parallel");
+            QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+            const PlanUpdateSnapshot before = workspace.lastGood();
+            workspace.setSizes({{"batch", 16}});
+            QCOMPARE(workspace.history().undoWords(), std::string("open with batch = 16"));
+            QVERIFY(workspace.tableText().ends_with("dim batch = 16\n"));
+            QVERIFY(workspace.isStale());
+            QVERIFY(workspace.lastGood() == before); // what was there stays in sight meanwhile
+            QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && !workspace.isOpening(), kLong);
+            QCOMPARE(workspace.model()->batch->size, std::int64_t{16});
+            QVERIFY(workspace.lastGood()->model == workspace.model());
+            workspace.setSizes({{"batch", 16}}); // as it is
+            QVERIFY(!workspace.isOpening());
+            workspace.undo();
+            QTRY_VERIFY_WITH_TIMEOUT(verified(workspace) && !workspace.isOpening(), kLong);
+            QCOMPARE(workspace.model()->batch->size, std::int64_t{8});
+            workspace.redo();
+            QTRY_VERIFY_WITH_TIMEOUT(
+                verified(workspace) && !workspace.isOpening() && workspace.isAcknowledged(), kLong);
+            QCOMPARE(workspace.model()->batch->size, std::int64_t{16});
+            path = workspace.path();
+        }
+        Workspace again;
+        again.openSession(path);
+        QTRY_VERIFY_WITH_TIMEOUT(verified(again) && !again.isOpening(), kLong);
+        QCOMPARE(again.model()->batch->size, std::int64_t{16});
+        // A size that cannot be is an error of its row; the model stays as it is.
+        again.setTableText("dim batch = 70000\ndim heads = 2\n");
+        QTRY_VERIFY_WITH_TIMEOUT(again.latest() && again.latest()->errorCount() == 2, kLong);
+        QVERIFY(!again.isOpening());
+        again.setTableText("");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(again) && !again.isOpening(), kLong);
+        QCOMPARE(again.model()->batch->size, std::int64_t{8});
+    }
+
     void sessionsWithUnknownOptionsSaySo()
     {
         QTemporaryDir folder;

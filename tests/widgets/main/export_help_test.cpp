@@ -1,8 +1,9 @@
-// The script that the window shows is the one in the README and in resources.
+// The pages of help that the window shows are those of the README and of resources.
 
 #include <QtCore/QFile>
 #include <QtTest/QTest>
 #include <QtWidgets/QPlainTextEdit>
+#include <QtWidgets/QTextBrowser>
 
 #include "planloom_paths.h"
 #include "tests/qt_test.h"
@@ -28,6 +29,17 @@ private Q_SLOTS:
         QVERIFY(text != nullptr);
         QCOMPARE(text->toPlainText(), script);
         QVERIFY(text->isReadOnly());
+    }
+
+    void theOperatorFilesPageIsThatOfResources()
+    {
+        QFile page(QStringLiteral(PLANLOOM_SOURCE_DIR "/resources/operators.md"));
+        QVERIFY(page.open(QIODevice::ReadOnly));
+        QCOMPARE(operatorFileText(), QString::fromUtf8(page.readAll()));
+        const OperatorFileHelp help;
+        const auto *text = help.findChild<QTextBrowser *>();
+        QVERIFY(text != nullptr);
+        QVERIFY(text->toPlainText().contains(QLatin1String("annotation  b s h, h -> b s h")));
     }
 };
 

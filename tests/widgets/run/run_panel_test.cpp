@@ -1,15 +1,20 @@
+#include <QtCore/QFile>
 #include <QtCore/QObject>
 #include <QtCore/QStandardPaths>
+#include <QtCore/QTemporaryDir>
 #include <QtGui/QAction>
 #include <QtTest/QAbstractItemModelTester>
 #include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QLabel>
+#include <QtWidgets/QMessageBox>
 #include <QtWidgets/QSlider>
 #include <QtWidgets/QSpinBox>
 
 #include "planloom_paths.h"
+#include "tests/engine/check/swish_for_tests.h"
+#include "tests/engine/check/swish_model.h"
 #include "tests/qt_test.h"
 #include "widgets/run/run_charts.h"
 #include "widgets/run/run_difference.h"
@@ -81,6 +86,39 @@ private Q_SLOTS:
         QVERIFY(RunRecord::fromJson(stage.workspace.runs().front().details)->check->ok);
         QVERIFY(stage.panel.findChild<QLabel *>(QStringLiteral("run.badge"))->isVisible());
         QVERIFY(stage.panel.againAction()->isEnabled());
+    }
+
+    void aLibraryOfAFileBesideTheModelRunsOnceItIsAllowed()
+    {
+        QTemporaryDir folder;
+        qputenv("XDG_CONFIG_HOME", folder.path().toUtf8()); // no operator files of the user
+        const auto write = [&folder](const char *name, const std::string &bytes) {
+            QFile file(folder.filePath(QLatin1String(name)));
+            QVERIFY(file.open(QIODevice::WriteOnly));
+            file.write(bytes.data(), static_cast<qint64>(bytes.size()));
+        };
+        write("model.onnx", testing_support::modelWith("LibrarySwish"));
+        write("model.ops", testing_support::swishFile());
+        Stage stage;
+        stage.open(folder.filePath(QStringLiteral("model.onnx")).toUtf8().constData(), 2, "data-parallel");
+        for (const bool allowed : {false, true}) {
+            stage.panel.runAction()->trigger();
+            QVERIFY(!stage.panel.service().isRunning());
+            auto *box = stage.panel.findChild<QMessageBox *>();
+            QVERIFY(box != nullptr);
+            QVERIFY(box->text().contains(QString::fromStdString(testing_support::testLibrary())));
+            for (QAbstractButton *button : box->buttons())
+                if ((box->buttonRole(button) == QMessageBox::AcceptRole) == allowed)
+                    button->click();
+            QTRY_VERIFY_WITH_TIMEOUT(stage.panel.findChild<QMessageBox *>() == nullptr, kLong);
+            QCOMPARE(stage.panel.service().isRunning(), allowed);
+        }
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
+        const RunRecord &record = stage.panel.service().record();
+        QVERIFY2(record.check && record.check->ok, record.sentence().c_str());
+        stage.panel.againAction()->trigger(); // asked once
+        QVERIFY(stage.panel.service().isRunning());
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
     }
 
     void severalStepsOfATransformerAreEqualToTheModel()

@@ -111,6 +111,7 @@ private Q_SLOTS:
         choices.valueSplit = true;
         choices.mesh = {{"dp", 2}, {"two words", 4}};
         choices.deviceCount = 8;
+        choices.inputDimensions = {{.name = "batch", .size = 8}, {.name = "two words", .size = 1, .most = 1}};
         const auto suggested = valueSuggestions(word.word, choices, "", 1000);
         QCOMPARE(suggested.empty(), findRuleCells(word.word)->suggest == nullptr);
         for (const std::string &value : suggested) {

@@ -50,6 +50,7 @@ extern const RuleCells kMeshCells;
 extern const RuleCells kMicroBatchesCells;
 extern const RuleCells kOverlapCells;
 extern const RuleCells kScheduleCells;
+extern const RuleCells kDimensionSizeCells;
 extern const RuleCells kInFlightCells;
 extern const RuleCells kLimitCells;
 extern const RuleCells kAttentionCells;
@@ -64,7 +65,7 @@ inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlac
     &kStageCells, &kRecomputeCells, &kCoshardCells, &kSliceCells, &kLanesCells, &kZero1Cells, &kZero2Cells,
     &kZero3Cells, &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kOverlapCells,
     &kInFlightCells, &kInterleaveCells, &kLimitCells, &kAttentionCells, &kRingCells, &kOffloadCells,
-    &kSplitBackwardCells, &kWeightVersionsCells, &kCommunicateCells};
+    &kSplitBackwardCells, &kWeightVersionsCells, &kCommunicateCells, &kDimensionSizeCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);

@@ -1,41 +1,45 @@
 #pragma once
 
+#include "engine/check/examples.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/partition.h"
-#include "tests/engine/kernels/examples.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace planloom::testing {
+namespace planloom {
+
+class OperatorLibraries;
 
 /// Whole values by tensor index, in each tensor's own data type.
-using Values = std::vector<std::vector<std::byte>>;
+using OperatorValues = std::vector<std::vector<std::byte>>;
 
 /// Number `i` of a tensor's values, and its reverse.
 double numberAt(const std::vector<std::byte> &bytes, DataType type, std::int64_t i);
 void setNumber(std::vector<std::byte> &bytes, DataType type, std::int64_t i, double value);
 
-/// Values of an example's inputs and of the gradients of its outputs, drawn with `seed`; all else is empty.
-Values drawValues(const Example &example, const Graph &graph, std::uint64_t seed);
+/// OperatorValues of an example's inputs and of the gradients of its outputs, drawn with `seed`; all else is
+/// empty.
+OperatorValues drawValues(const OperatorExample &example, const Graph &graph, std::uint64_t seed);
 
 /// Runs all parts of `op`, each on slices of `values` alone, and puts their outputs together: boxes side by
 /// side, summands added. Replicas and parts that overlap must agree.
 /// @return CheckFailed if the parts do not cover an output exactly; errors of the kernel
-Result<void> runParts(const Graph &graph, const Operator &op, const Partition &partition, Values &values);
+Result<void> runParts(const Graph &graph, const Operator &op, const Partition &partition,
+    OperatorValues &values, const OperatorLibraries *libraries = nullptr);
 
 /// Numbers of output `slot` of an example, run whole on values drawn with `seed`; `values`, if given,
 /// receives all.
-Result<std::vector<double>> outputOf(
-    const Example &example, std::size_t slot = 0, std::uint64_t seed = 1, Values *values = nullptr);
+Result<std::vector<double>> outputOf(const OperatorExample &example, std::size_t slot = 0,
+    std::uint64_t seed = 1, OperatorValues *values = nullptr);
 
 /// A tensor's values as numbers.
-std::vector<double> numbersOf(const Graph &graph, TensorId tensor, const Values &values);
+std::vector<double> numbersOf(const Graph &graph, TensorId tensor, const OperatorValues &values);
 
 /// Every partition worth trying on `op`: each splittable identifier in 2 to 4 equal parts and unevenly,
 /// replicas, Value splits where its inputs are linear, and pairs of these.
 std::vector<Partition> partitionsOf(const Operator &op);
 
-} // namespace planloom::testing
+} // namespace planloom

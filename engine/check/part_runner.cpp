@@ -1,4 +1,4 @@
-#include "tests/engine/kernels/part_runner.h"
+#include "engine/check/part_runner.h"
 
 #include "engine/kernels/kernel.h"
 
@@ -8,7 +8,7 @@
 #include <map>
 #include <random>
 
-namespace planloom::testing {
+namespace planloom {
 
 namespace {
 
@@ -183,10 +183,10 @@ void setNumber(std::vector<std::byte> &bytes, DataType type, std::int64_t i, dou
     }
 }
 
-Values drawValues(const Example &example, const Graph &graph, std::uint64_t seed)
+OperatorValues drawValues(const OperatorExample &example, const Graph &graph, std::uint64_t seed)
 {
     std::mt19937_64 random(seed);
-    Values values(graph.tensors.size());
+    OperatorValues values(graph.tensors.size());
     const auto draw = [&](TensorId id, double low, double high, const std::vector<double> &given) {
         const TensorType &type = graph.at(id).type;
         const std::int64_t count = elementCount(type.shape);
@@ -214,7 +214,8 @@ Values drawValues(const Example &example, const Graph &graph, std::uint64_t seed
     return values;
 }
 
-Result<void> runParts(const Graph &graph, const Operator &op, const Partition &partition, Values &values)
+Result<void> runParts(const Graph &graph, const Operator &op, const Partition &partition,
+    OperatorValues &values, const OperatorLibraries *libraries)
 {
     std::vector<Assembly> assemblies(op.outputs.size());
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
@@ -233,6 +234,7 @@ Result<void> runParts(const Graph &graph, const Operator &op, const Partition &p
         call.value = box.value;
         call.seed = 42;
         call.step = 3;
+        call.libraries = libraries;
         std::vector<std::vector<std::byte>> storage(op.inputs.size() + op.outputs.size());
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
             call.inputs.emplace_back();
@@ -288,7 +290,7 @@ Result<void> runParts(const Graph &graph, const Operator &op, const Partition &p
     return {};
 }
 
-std::vector<double> numbersOf(const Graph &graph, TensorId tensor, const Values &values)
+std::vector<double> numbersOf(const Graph &graph, TensorId tensor, const OperatorValues &values)
 {
     const TensorType &type = graph.at(tensor).type;
     std::vector<double> numbers;
@@ -298,10 +300,10 @@ std::vector<double> numbersOf(const Graph &graph, TensorId tensor, const Values 
 }
 
 Result<std::vector<double>> outputOf(
-    const Example &example, std::size_t slot, std::uint64_t seed, Values *values)
+    const OperatorExample &example, std::size_t slot, std::uint64_t seed, OperatorValues *values)
 {
     TRY(const Graph graph, graphOf(example));
-    Values drawn = drawValues(example, graph, seed);
+    OperatorValues drawn = drawValues(example, graph, seed);
     TRY_VOID(runParts(graph, graph.operators[0], {}, drawn));
     std::vector<double> numbers = numbersOf(graph, graph.operators[0].outputs[slot], drawn);
     if (values != nullptr)
@@ -345,4 +347,4 @@ std::vector<Partition> partitionsOf(const Operator &op)
     return partitions;
 }
 
-} // namespace planloom::testing
+} // namespace planloom

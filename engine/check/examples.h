@@ -7,19 +7,19 @@
 #include <string>
 #include <vector>
 
-namespace planloom::testing {
+namespace planloom {
 
 /// A value an example operator takes.
 struct ExampleInput {
     TensorType type{};
     bool present = true;
-    double low = -1; ///< Values are drawn from [low, high); integers from low to high - 1.
+    double low = -1; ///< OperatorValues are drawn from [low, high); integers from low to high - 1.
     double high = 1;
     std::vector<double> values{}; ///< Given values in place of drawn ones.
 };
 
 /// One operator to be tried out, whole and in parts.
-struct Example {
+struct OperatorExample {
     std::string name{};
     OperatorKind kind = OperatorKind::Unknown;
     Attributes attributes{};
@@ -28,11 +28,12 @@ struct Example {
     bool optimizer = false;
 };
 
-/// At least one small example of every kind but Unknown, computing with `real` (Float32 or Float64).
-std::vector<Example> examplesOfEveryKind(DataType real);
+/// At least one small example of every kind but Custom and Unknown, computing with `real` (Float32 or
+/// Float64).
+std::vector<OperatorExample> examplesOfEveryKind(DataType real);
 
 /// An example as a graph: the forward (or optimizer) operator with its annotation at index 0, and its
 /// backward operator at index 1 if it is differentiable.
-Result<Graph> graphOf(const Example &example);
+Result<Graph> graphOf(const OperatorExample &example);
 
-} // namespace planloom::testing
+} // namespace planloom

@@ -1,10 +1,14 @@
-#include "tests/engine/kernels/examples.h"
+#include "engine/check/examples.h"
+
+#include "engine/graph/places.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/graph/operator_definition.h"
 
+#include <algorithm>
 #include <utility>
 
-namespace planloom::testing {
+namespace planloom {
 
 namespace {
 
@@ -69,7 +73,7 @@ public:
     void add(
         OperatorKind kind, With with, std::vector<ExampleInput> inputs, std::vector<TensorType> outputs = {})
     {
-        Example example;
+        OperatorExample example;
         example.kind = kind;
         example.attributes = std::move(with.made);
         example.inputs = std::move(inputs);
@@ -82,11 +86,11 @@ public:
         m_made.push_back(std::move(example));
     }
 
-    std::vector<Example> take() { return std::move(m_made); }
+    std::vector<OperatorExample> take() { return std::move(m_made); }
 
 private:
     DataType m_real;
-    std::vector<Example> m_made;
+    std::vector<OperatorExample> m_made;
 };
 
 void addElementwise(Collector &c)
@@ -309,6 +313,32 @@ void addMovement(Collector &c)
         c.add(ScatterND, With{}.text("reduction", reduction),
             {c.x({5, 4}), Collector::given(DataType::Int64, {2, 1}, {3, -5}), c.x({2, 4})});
     }
+    // Places in two groups, some of which are none; in the last two, three sets of them.
+    constexpr auto kNone = static_cast<double>(kNoPlace);
+    const auto places = [](std::int64_t grouped) {
+        return With{}.integer("groups", 2).integer("grouped", grouped);
+    };
+    c.add(Gather, places(0).integer("axis", 1),
+        {c.x({3, 4, 2}), Collector::given(DataType::Int64, {6}, {1, 0, kNone, 3, kNone, kNone})});
+    c.add(Gather, places(1).integer("axis", 0),
+        {c.x({4, 5}),
+            Collector::given(DataType::Int64, {3, 4}, {0, 1, 3, kNone, kNone, kNone, 2, 3, 1, -3, -1, 2})});
+    c.add(GatherND, places(0),
+        {c.x({4, 3, 2}), Collector::given(DataType::Int64, {4, 2}, {1, 2, 0, kNone, 3, 0, kNone, kNone})});
+    for (const char *reduction : {"none", "add"}) {
+        c.add(ScatterND, places(0).text("reduction", reduction),
+            {c.x({4, 3}), Collector::given(DataType::Int64, {4, 1}, {1, kNone, 3, 2}), c.x({4, 3})});
+    }
+    c.add(ScatterND, places(1).text("reduction", "add"),
+        {c.x({4, 2}),
+            Collector::given(DataType::Int64, {3, 4, 1}, {0, 1, 3, kNone, kNone, 0, 2, 3, 1, 1, kNone, 2}),
+            c.x({3, 4, 2})});
+    c.add(NonZero,
+        With{}.integer("kept", 0).integer("group_axis", 1).integer("groups", 3).integer("capacity", 9),
+        {Collector::i({2, 6}, 0, 2)});
+    c.add(NonZero,
+        With{}.integer("kept", 1).integer("group_axis", 1).integer("groups", 2).integer("capacity", 6),
+        {Collector::i({3, 8}, 0, 2)});
     c.add(OneHot, With{}.integer("axis", 1).integer("depth", 5).real("on", 2).real("off", -1),
         {Collector::i({4, 6}, -5, 5)}, {c.real({4, 5, 6})});
     c.add(TopK, With{}.integer("axis", 1).integer("k", 3).integer("largest", 1).integer("sorted", 1),
@@ -476,8 +506,13 @@ Operator backwardOf(Graph &graph, const Operator &forward, const GradientRule &r
     backward.mirror = OperatorId{0};
     for (const TensorId output : forward.outputs) {
         const Tensor of = graph.at(output);
-        // What an Attention makes besides its result is for its own backward pass.
-        const bool own = forward.kind == OperatorKind::Attention && output != forward.outputs[0];
+        // What an Attention makes besides its result is for its own backward pass; likewise what a definition
+        // saves.
+        const auto &definition = forward.attributes.definition();
+        const auto slot = static_cast<std::size_t>(
+            std::find(forward.outputs.begin(), forward.outputs.end(), output) - forward.outputs.begin());
+        const bool own = definition ? slot >= definition->outputs.size()
+                                    : forward.kind == OperatorKind::Attention && slot > 0;
         backward.inputs.push_back(isFloating(of.type.dataType) && !own
                 ? addTensor(graph, "d " + of.name, of.type, TensorRole::Gradient, output)
                 : TensorId{});
@@ -501,7 +536,7 @@ Operator backwardOf(Graph &graph, const Operator &forward, const GradientRule &r
 
 } // namespace
 
-std::vector<Example> examplesOfEveryKind(DataType real)
+std::vector<OperatorExample> examplesOfEveryKind(DataType real)
 {
     Collector collector(real);
     addElementwise(collector);
@@ -513,7 +548,7 @@ std::vector<Example> examplesOfEveryKind(DataType real)
     return collector.take();
 }
 
-Result<Graph> graphOf(const Example &example)
+Result<Graph> graphOf(const OperatorExample &example)
 {
     std::vector<TensorType> inputs;
     std::vector<bool> present;
@@ -528,14 +563,17 @@ Result<Graph> graphOf(const Example &example)
     op.kind = example.kind;
     op.direction = example.optimizer ? Direction::Optimizer : Direction::Forward;
     op.attributes = example.attributes;
+    const auto &definition = example.attributes.definition();
     for (std::size_t slot = 0; slot < inputs.size(); ++slot) {
         op.inputs.push_back(present[slot]
-                ? addTensor(graph, "x" + std::to_string(slot), inputs[slot], TensorRole::Input)
+                ? addTensor(graph, definition ? definition->inputs[slot].name : "x" + std::to_string(slot),
+                    inputs[slot], TensorRole::Input)
                 : TensorId{});
     }
     for (std::size_t slot = 0; slot < outputs.size(); ++slot)
         op.outputs.push_back(
-            addTensor(graph, "y" + std::to_string(slot), outputs[slot], TensorRole::Activation));
+            addTensor(graph, definition ? definition->result(slot).name : "y" + std::to_string(slot),
+                outputs[slot], TensorRole::Activation));
     AnnotationOutcome outcome = annotate(example.kind, example.attributes, inputs, present, outputs);
     op.annotation = std::move(outcome.annotation);
     op.annotationProblem = std::move(outcome.problem);
@@ -550,4 +588,4 @@ Result<Graph> graphOf(const Example &example)
     return graph;
 }
 
-} // namespace planloom::testing
+} // namespace planloom

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/design/opened_model.h"
+#include "engine/graph/input_dimension.h"
+#include "engine/table/table_document.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+// Rows about the model itself: sizes of its inputs (`dim batch = 64`). The model has to be opened with them
+// before anything can be planned.
+
+/// The options with which the rows of `table` that are on want their model: of each dimension the first row
+/// goes before what `options` says.
+/// @param known  the model's dimensions, where it has been opened before: names of one dimension are joined,
+///   and rows that it cannot follow are left out (they are errors of their plan); null takes all rows
+ModelOptions withRows(
+    ModelOptions options, const TableDocument &table, const std::vector<InputDimension> *known = nullptr);
+
+/// The options with a size from `shapes` for every dimension that `source.options` leaves open.
+/// @param shapes  of arrays for the model's inputs, by input
+/// @return InvalidInput if two arrays want different sizes of one dimension; as `openDimensions`
+Result<ModelOptions> withArrays(const ModelSource &source, const std::map<std::string, Shape> &shapes);
+
+/// Rows that give dimensions these sizes: those that are there are changed (the first of each dimension,
+/// switched on), others come behind all rows. Empty if nothing changes.
+TableEdit sizeRows(const TableDocument &document, const std::map<std::string, std::int64_t> &sizes,
+    const std::vector<InputDimension> &known);
+
+/// The rows of `document` about the model alone: they stay when one plan takes the place of another.
+TableDocument modelRows(const TableDocument &document);
+
+} // namespace planloom

@@ -1,0 +1,159 @@
+#include "engine/design/operator_files.h"
+
+#include "engine/base/files.h"
+#include "engine/graph/operator_file.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+namespace planloom {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using DefinitionList = std::vector<std::shared_ptr<const OperatorDefinition>>;
+
+fs::path absoluteOf(const fs::path &path)
+{
+    std::error_code failure;
+    const fs::path absolute = fs::absolute(path, failure);
+    return failure ? path : absolute.lexically_normal();
+}
+
+bool isFile(const fs::path &path)
+{
+    std::error_code failure;
+    return fs::is_regular_file(path, failure);
+}
+
+/// All operator files of a folder, in the order of their names.
+std::vector<fs::path> operatorFilesIn(const fs::path &folder)
+{
+    std::vector<fs::path> files;
+    std::error_code failure;
+    if (folder.empty() || !fs::is_directory(folder, failure))
+        return files;
+    for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
+         entry.increment(failure))
+        if (entry->path().extension() == kOperatorFileEnding && isFile(entry->path()))
+            files.push_back(entry->path());
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+/// Adds what is not defined yet. @return an error where two operators of the file have one name
+Result<void> addNew(OperatorDefinitions &definitions, const DefinitionList &more)
+{
+    for (const auto &definition : more) {
+        std::vector<DefinedName> names{definition->name};
+        names.insert(names.end(), definition->alsoNamed.begin(), definition->alsoNamed.end());
+        const bool known = std::any_of(names.begin(), names.end(),
+            [&](const DefinedName &name) { return definitions.find(name.domain, name.type) != nullptr; });
+        if (!known)
+            TRY_VOID(definitions.add(definition));
+    }
+    return {};
+}
+
+/// Where a named file is now.
+Result<fs::path> locate(const fs::path &named, const fs::path &model, const fs::path &userFolder)
+{
+    if (isFile(named))
+        return named;
+    for (const fs::path &folder : {model.parent_path(), userFolder})
+        if (const fs::path moved = folder / named.filename(); !folder.empty() && isFile(moved))
+            return moved;
+    return Error{ErrorCode::NotFound,
+        "the operator file " + named.string() + ", which the model needs, does not exist",
+        "put it back, beside the model or into "
+            + (userFolder.empty() ? "~/.config/planloom/operators" : userFolder.string()),
+        named.string()};
+}
+
+} // namespace
+
+fs::path userOperatorFolder()
+{
+    if (const char *config = std::getenv("XDG_CONFIG_HOME"); config != nullptr && config[0] == '/')
+        return fs::path(config) / "planloom" / "operators";
+    if (const char *home = std::getenv("HOME"); home != nullptr && home[0] == '/')
+        return fs::path(home) / ".config" / "planloom" / "operators";
+    return {};
+}
+
+fs::path operatorFileBeside(const fs::path &model)
+{
+    fs::path file = model;
+    return file.replace_extension(kOperatorFileEnding);
+}
+
+Result<DefinitionList> readOperatorFileAt(const fs::path &path)
+{
+    const fs::path absolute = absoluteOf(path);
+    TRY(const std::string text,
+        readFile(absolute, {.what = "operator file", .mostBytes = kMostOperatorFileBytes}));
+    return readOperatorFile(text, absolute.string(), absolute.parent_path().string());
+}
+
+Result<FoundOperators> findOperators(
+    const fs::path &model, const std::vector<std::string> &named, const fs::path &userFolder)
+{
+    auto definitions = std::make_shared<OperatorDefinitions>();
+    std::set<fs::path> read;
+    for (const std::string &name : named) {
+        TRY(const fs::path path, locate(absoluteOf(name), absoluteOf(model), userFolder));
+        if (!read.insert(path).second)
+            continue;
+        TRY(const DefinitionList list, readOperatorFileAt(path));
+        TRY_VOID(addNew(*definitions, list));
+    }
+    FoundOperators found;
+    if (const fs::path beside = absoluteOf(operatorFileBeside(model));
+        isFile(beside) && read.insert(beside).second) {
+        TRY(const DefinitionList list, readOperatorFileAt(beside));
+        TRY_VOID(addNew(*definitions, list));
+    }
+    for (const fs::path &path : operatorFilesIn(userFolder)) {
+        if (!read.insert(absoluteOf(path)).second)
+            continue;
+        auto list = readOperatorFileAt(path);
+        auto added = list ? addNew(*definitions, *list) : Result<void>(list.error());
+        if (!added)
+            found.notes.push_back("an operator file was passed by: " + describe(added.error()));
+    }
+    found.definitions = std::move(definitions);
+    return found;
+}
+
+std::vector<std::string> operatorFilesOf(const Graph &graph)
+{
+    std::set<std::string> files;
+    for (const Operator &op : graph.operators)
+        if (const auto &definition = op.attributes.definition())
+            files.insert(definition->file);
+    return {files.begin(), files.end()};
+}
+
+Result<std::vector<std::string>> trustedLibraries(
+    const std::vector<std::string> &named, const fs::path &userFolder)
+{
+    std::set<std::string> libraries;
+    const auto take = [&libraries](const DefinitionList &list) {
+        for (const auto &definition : list)
+            if (definition->library)
+                libraries.insert(definition->library->path);
+    };
+    for (const std::string &name : named) {
+        TRY(const DefinitionList list, readOperatorFileAt(name));
+        take(list);
+    }
+    for (const fs::path &path : operatorFilesIn(userFolder))
+        if (const auto list = readOperatorFileAt(path))
+            take(*list);
+    return std::vector<std::string>{libraries.begin(), libraries.end()};
+}
+
+} // namespace planloom

@@ -1,0 +1,138 @@
+#include <QtCore/QObject>
+#include <QtCore/QTemporaryDir>
+#include <QtGui/QAction>
+#include <QtTest/QTest>
+#include <QtWidgets/QApplication>
+#include <QtWidgets/QPushButton>
+#include <QtWidgets/QSpinBox>
+
+#include "planloom_paths.h"
+#include "tests/qt_test.h"
+#include "widgets/main/application_style.h"
+#include "widgets/main/command_registry.h"
+#include "widgets/main/dimensions_dialog.h"
+#include "widgets/main/main_window.h"
+#include "widgets/main/notice_bar.h"
+#include "widgets/main/settings.h"
+#include "widgets/main/start_page.h"
+
+using namespace planloom;
+
+/// Files that cannot be planned as they are: sizes are asked for, and what is not understood is looked at.
+class OpeningModelsTest : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() { applyTheme(*qApp, false); }
+
+    void init()
+    {
+        m_folder = std::make_unique<QTemporaryDir>();
+        WindowServices services;
+        services.settings = std::make_shared<Settings>();
+        services.sessionFolder = m_folder->filePath(QStringLiteral("sessions"));
+        services.recentFolder = services.sessionFolder;
+        m_window = std::make_unique<MainWindow>(services);
+        m_window->resize(1400, 900);
+        m_window->show();
+        QVERIFY(QTest::qWaitForWindowExposed(m_window.get()));
+    }
+    void cleanup()
+    {
+        m_window.reset();
+        m_folder.reset();
+    }
+
+    void sizesAreAskedForAndChangedLater()
+    {
+        m_window->openHere(QStringLiteral(PLANLOOM_SOURCE_DIR "/tests/engine/frontend/pt2/transformer.pt2"));
+        QTRY_VERIFY_WITH_TIMEOUT(dialog(), kLong);
+        auto *size = dialog()->findChild<QSpinBox *>();
+        QCOMPARE(size->minimum(), 2);
+        QCOMPARE(size->maximum(), 64);
+        QCOMPARE(size->value(), 8); // a usual batch
+        size->setValue(4);
+        accept();
+        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
+        QCOMPARE(m_window->workspace().model()->batch->size, std::int64_t{4});
+
+        QTRY_VERIFY(!dialog());
+        m_window->commands().find(QStringLiteral("file.sizes"))->trigger();
+        QTRY_VERIFY(dialog());
+        QCOMPARE(dialog()->findChild<QSpinBox *>()->value(), 4);
+        dialog()->findChild<QSpinBox *>()->setValue(6);
+        accept();
+        QTRY_VERIFY_WITH_TIMEOUT(
+            proven() && m_window->workspace().model()->batch->size == 6 && !m_window->workspace().isStale(),
+            kLong);
+        QVERIFY(m_window->workspace().tableText().find("dim s52 = 6") != std::string::npos);
+        QVERIFY(m_window->workspace().canUndo());
+    }
+
+    void whoGivesNoSizesOpensNothing()
+    {
+        m_window->openHere(QStringLiteral(PLANLOOM_SOURCE_DIR "/tests/engine/frontend/pt2/transformer.pt2"));
+        QTRY_VERIFY_WITH_TIMEOUT(dialog(), kLong);
+        dialog()->reject();
+        QVERIFY(!m_window->workspace().isOpening());
+        QVERIFY(!m_window->workspace().model());
+        QVERIFY(m_window->findChild<StartPage *>()->isVisible());
+    }
+
+    /// unread.onnx has an operator of nobody's and one whose result has as many elements as data says.
+    void whatCannotBePlannedIsLookedAt()
+    {
+        m_window->openHere(QStringLiteral(PLANLOOM_SOURCE_DIR "/tests/widgets/main/unread.onnx"));
+        const QString id = QStringLiteral("obstacles");
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->notices().isShown(id), kLong);
+        QVERIFY(m_window->notices().textOf(id).contains(QLatin1String("my.vendor")));
+        QVERIFY(m_window->notices().textOf(id).contains(QLatin1String("NonZero")));
+        const Workspace &workspace = m_window->workspace();
+        QVERIFY(workspace.model()->planProblem);
+        QCOMPARE(workspace.model()->graph->operators.size(), std::size_t{7});
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.latest() && workspace.latest()->error, kLong);
+        QVERIFY(!workspace.gestureContext());
+        for (const char *command : {"solve.now", "plan.gallery", "plan.limitMemory", "run.setup"}) {
+            const QAction *action = m_window->commands().find(QLatin1String(command));
+            QVERIFY2(action, command);
+            QTRY_VERIFY2(!action->isEnabled(), command);
+        }
+        QVERIFY(m_window->commands()
+                    .find(QStringLiteral("solve.now"))
+                    ->statusTip()
+                    .contains(QLatin1String("looked at")));
+        QVERIFY(m_window->notices().button(id, QStringLiteral("Show")));
+        m_window->notices().button(id, QStringLiteral("Show"))->click();
+        QVERIFY(m_window->notices().isShown(id));
+        // Another model is another matter.
+        m_window->openHere(QStringLiteral("zoo:mlp?layers=2&hidden=32&batch=8"));
+        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
+        QVERIFY(!m_window->notices().isShown(id));
+        QTRY_VERIFY(m_window->commands().find(QStringLiteral("solve.now"))->isEnabled());
+    }
+
+private:
+    DimensionsDialog *dialog() const { return m_window->findChild<DimensionsDialog *>(); }
+    bool proven() const
+    {
+        const PlanUpdateSnapshot &latest = m_window->workspace().latest();
+        return latest && latest->verdict && !m_window->workspace().isOpening();
+    }
+    void accept()
+    {
+        for (QPushButton *button : dialog()->findChildren<QPushButton *>()) {
+            if (button->isDefault()) {
+                button->click();
+                return;
+            }
+        }
+        QFAIL("nothing accepts");
+    }
+
+    std::unique_ptr<QTemporaryDir> m_folder;
+    std::unique_ptr<MainWindow> m_window;
+};
+
+PLANLOOM_QTEST(OpeningModelsTest)
+#include "opening_models_test.moc"
