@@ -257,9 +257,13 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
         std::vector<const Holding *> sources;
         for (const Holding &h : merged)
             sources.push_back(&h);
+        // What others wait for is sent before anything is put together.
+        std::vector<std::vector<Holding>> pieces;
         for (const Need &need : joined)
-            result.push_back(
-                alike ? fetch(sources, need, task) : fetchGeneral(castRaw(made, task), need, task));
+            pieces.push_back(alike ? fetch(sources, need, task)
+                                   : std::vector{fetchGeneral(castRaw(made, task), need, task)});
+        for (std::size_t i = 0; i < joined.size(); ++i)
+            result.push_back(concat(pieces[i], joined[i].box, task));
     }
     // Back to what was asked for, in its order.
     std::unordered_map<std::int32_t, std::vector<Holding>> resultOf; // by device

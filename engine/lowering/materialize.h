@@ -171,7 +171,8 @@ private:
         const std::vector<DeviceId> &group, const Task &task);
     void broadcast(const Holding &from, const std::vector<DeviceId> &members, const Task &task,
         std::vector<Holding> &received);
-    Holding fetch(const std::vector<const Holding *> &sources, const Need &need, const Task &task);
+    std::vector<Holding> fetch(
+        const std::vector<const Holding *> &sources, const Need &need, const Task &task);
     Holding fetchGeneral(const std::vector<Holding> &sources, const Need &need, const Task &task);
     Holding assemble(const std::vector<Holding> &pieces, const Need &need, const Task &task);
     Holding select(const Holding &from, const IndexMask &box, const Task &task);

@@ -116,9 +116,10 @@ Holding Materializer::sum(const std::vector<Holding> &pieces, const Task &task)
 
 // ----------------------------------------------------------------------------------------
 
-/// Collects a box from sources that all hold the same summands: local pieces first, then from the device that
-/// has sent least. The sources must cover the box.
-Holding Materializer::fetch(const std::vector<const Holding *> &sources, const Need &need, const Task &task)
+/// Collects the pieces of a box from sources that all hold the same summands: local ones first, then from the
+/// device that has sent least. The sources must cover the box.
+std::vector<Holding> Materializer::fetch(
+    const std::vector<const Holding *> &sources, const Need &need, const Task &task)
 {
     std::vector<const Holding *> byPreference = sources;
     const auto cost = [&](const Holding *h) {
@@ -149,7 +150,7 @@ Holding Materializer::fetch(const std::vector<const Holding *> &sources, const N
             break;
     }
     assert(missing.empty() && "the sources do not cover the box");
-    return concat(pieces, need.box, task);
+    return pieces;
 }
 
 /// Collects a box from sources with any boxes and summands: cut in cells by the sources' borders, every cell

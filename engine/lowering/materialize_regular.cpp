@@ -365,9 +365,11 @@ std::optional<std::vector<Holding>> Materializer::convertAcross(
         sources.push_back(&h);
     const auto radices = radicesOf(static_cast<std::int32_t>(consumers.size()));
     std::vector<Holding> landed;
-    for (const std::int32_t c : receiversOf(choice->broadcast, consumers.size()))
-        landed.push_back(fetch(sources,
-            {consumers[static_cast<std::size_t>(c)], boxUnder(choice->to, task.whole, radices, c)}, task));
+    for (const std::int32_t c : receiversOf(choice->broadcast, consumers.size())) {
+        const Need need{
+            consumers[static_cast<std::size_t>(c)], boxUnder(choice->to, task.whole, radices, c), {}};
+        landed.push_back(concat(fetch(sources, need, task), need.box, task));
+    }
     if (choice->broadcast.empty()) {
         walk(choice->after, landed, consumers, task);
         return landed;

@@ -119,13 +119,14 @@ std::optional<std::vector<std::int32_t>> Materializer::ensureParts(
 }
 
 /// Every need collects its pieces on its own, as `fetch` and `fetchGeneral` do: a device sends and receives
-/// one at a time.
+/// one at a time, and puts together what it got once all is sent.
 std::optional<double> Materializer::generalSeconds(
     const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task) const
 {
     if (std::any_of(needs.begin(), needs.end(), [](const Need &need) { return !need.value.complete(); }))
         return std::nullopt;
     std::map<DeviceId, double> busy;
+    std::map<DeviceId, double> joining;
     const auto bytesOf = [&](const IndexMask &box) { return Bytes{volumeOf(box) * sizeOf(task.dataType)}; };
     for (const Need &need : needs) {
         std::vector<const Holding *> byPreference;
@@ -162,8 +163,10 @@ std::optional<double> Materializer::generalSeconds(
             missing[h->summands] = std::move(still);
         }
         if (pieces > 1) // joined, or added up
-            busy[need.device] += m_costs.copy(bytesOf(need.box), m_cluster.classOf(need.device));
+            joining[need.device] += m_costs.copy(bytesOf(need.box), m_cluster.classOf(need.device));
     }
+    for (const auto &[device, seconds] : joining)
+        busy[device] += seconds;
     double worst = 0;
     for (const auto &[device, seconds] : busy)
         worst = std::max(worst, seconds);

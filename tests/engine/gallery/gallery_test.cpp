@@ -105,6 +105,32 @@ TEST(Gallery, TensorParallelFindsSeparateProjectionsAndGates)
         EXPECT_EQ(cuts.at(name), kRow) << name;
 }
 
+TEST(Gallery, SpatialCutsVolumesAndImagesAlongTheirOutermostDimension)
+{
+    const auto volumes = zooTraining("zoo:unet3d?levels=3&width=2&volume=8&channels=1&classes=3&batch=2");
+    const auto table = galleryTable("spatial:dp=2", volumes, 4);
+    ASSERT_TRUE(table) << describe(table.error());
+    EXPECT_EQ(print(*table),
+        "mesh dp=2 depth=2  @template\nsplit all : batch over dp  @template\n"
+        "split all : depth over depth  @template\n");
+    const auto images = zooTraining("zoo:resnet?depth=18&width=2&image=64&classes=5&batch=2");
+    const auto rows = galleryTable("spatial:height=2,width=2", images, 4);
+    ASSERT_TRUE(rows) << describe(rows.error());
+    EXPECT_NE(print(*rows).find("mesh height=2 width=2"), std::string::npos) << print(*rows);
+    EXPECT_NE(print(*rows).find("width over width"), std::string::npos) << print(*rows);
+
+    const auto refusal = [](const GraphSnapshot &graph, std::string_view spec, std::int32_t devices) {
+        const auto refused = galleryTable(spec, graph, devices);
+        return refused ? std::string("none") : refused.error().message;
+    };
+    EXPECT_NE(refusal(tinyGpt(), "spatial", 2).find("no images or volumes"), std::string::npos);
+    EXPECT_NE(
+        refusal(images, "spatial:depth=2", 2).find("nothing in the model has a depth"), std::string::npos);
+    EXPECT_NE(refusal(images, "spatial:height=5", 5).find("that 5 divides"), std::string::npos);
+    EXPECT_NE(refusal(images, "spatial:dp=2", 2).find("cuts every sample in 1"), std::string::npos);
+    EXPECT_NE(refusal(images, "spatial:dp=2,height=2", 8).find("the cluster has 8"), std::string::npos);
+}
+
 /// Attentions of the forward pass that are rings, and those that are not.
 std::pair<std::int32_t, std::int32_t> ringsAndOthers(const Plan &plan)
 {

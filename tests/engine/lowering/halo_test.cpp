@@ -10,7 +10,7 @@ namespace planloom {
 namespace {
 
 /// Large enough that planes are sent on their own: little is gathered whole, in fewer messages.
-constexpr const char *kVolumes = "zoo:cosmoflow?stages=2&width=16&volume=32&channels=1&head=4&batch=1";
+constexpr const char *kVolumes = "zoo:cosmoflow?stages=2&width=32&volume=64&channels=1&head=4&batch=1";
 
 const Operator &forwardNamed(const Graph &graph, const std::string &name)
 {
@@ -44,13 +44,13 @@ TEST(Halo, OnePlaneGoesEachWayForAKernelOfThree)
     const auto plan = loweredRows(graph, "mesh depth=2\nsplit all : depth over depth", 2);
     ASSERT_TRUE(plan) << describe(plan.error());
     const Operator &conv = forwardNamed(*graph, "conv.1.conv");
-    const TensorId x = conv.inputs[0]; // [1 16 16 16 16], in two halves
-    const std::int64_t plane = 16 * 16 * 16;
+    const TensorId x = conv.inputs[0]; // [1 32 32 32 32], in two halves
+    const std::int64_t plane = 32 * 32 * 32;
     using Sent = std::map<std::int32_t, std::int64_t>;
     EXPECT_EQ(sentOf(*plan, x, SegmentKind::Forward), (Sent{{0, plane}, {1, plane}}));
     // What the backward pass reads of its border is not kept: it takes memory for as long.
     EXPECT_EQ(sentOf(*plan, x, SegmentKind::Backward), (Sent{{0, plane}, {1, plane}}));
-    TensorId gradient; // of y [1 32 16 16 16]
+    TensorId gradient; // of y [1 64 32 32 32]
     for (std::size_t t = 0; t < graph->tensors.size(); ++t)
         if (graph->tensors[t].role == TensorRole::Gradient && graph->tensors[t].of == conv.outputs[0])
             gradient = {static_cast<std::int32_t>(t)};
@@ -64,7 +64,7 @@ TEST(Halo, InTheMiddleGoesToBothNeighbours)
     const GraphSnapshot graph = trainingStep(kVolumes);
     const auto plan = loweredRows(graph, "mesh depth=4\nsplit all : depth over depth", 4);
     ASSERT_TRUE(plan) << describe(plan.error());
-    const std::int64_t plane = 16 * 16 * 16;
+    const std::int64_t plane = 32 * 32 * 32;
     const TensorId x = forwardNamed(*graph, "conv.1.conv").inputs[0];
     using Sent = std::map<std::int32_t, std::int64_t>;
     EXPECT_EQ(sentOf(*plan, x, SegmentKind::Forward),
@@ -95,11 +95,11 @@ TEST(Halo, WhatFollowsIsCutWhereItsWindowsLie)
 
 TEST(Halo, TheLastPartTakesWhatIsPutBehind)
 {
-    // Rolled back by two of eight rows: six rows and two, of which the six lead.
+    // Rolled by one of sixteen rows: fifteen and one, of which the fifteen lead.
     const GraphSnapshot graph =
         trainingStep("zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=1");
     const auto table =
-        parseTable("mesh sp=2\nsplit name:layers.0.blocks.1.shift_rows.front : [1] into 9,6 over sp");
+        parseTable("mesh sp=2\nsplit name:layers.0.blocks.1.shift_rows.front : out0.1 into 9,6 over sp");
     const auto completion = completePlan(graph, 2, table ? *table : ConstraintTable{});
     ASSERT_TRUE(table && completion && !firstError(*completion));
     for (std::size_t i = 0; i < graph->operators.size(); ++i)
