@@ -39,22 +39,13 @@ ImportOptions importOptionsOf(const ModelSource &source)
 Result<Graph> importedFrom(const ModelSource &source, const ImportOptions &options)
 {
     const std::filesystem::path path(source.source);
-    const auto &named = source.options.operatorFiles;
-    TRY(FoundOperators found, findOperators(path, {named.begin(), named.end()}));
-    options.operators = found.definitions;
-    TRY(Graph graph,
-        source.content.empty() ? importModelFile(path, options)
-                               : importModelBytes(source.content, path, options));
-    graph.notes.insert(graph.notes.end(), found.notes.begin(), found.notes.end());
-    return graph;
+    return source.content.empty() ? importModelFile(path, options)
+                                  : importModelBytes(source.content, path, options);
 }
 
-Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
+/// As `importedFrom`; where the model cannot be read whole, as far as it can be, to be looked at.
+Result<Graph> importedOrLookedAt(const ModelSource &source, ImportOptions options)
 {
-    if (isZooSpec(source.source))
-        return buildZooModel(source.source, source.options.dimensions);
-    ImportOptions options = importOptionsOf(source);
-    options.stop = stop;
     auto whole = importedFrom(source, options);
     if (whole
         || (whole.error().code != ErrorCode::NotSupported && whole.error().code != ErrorCode::InvalidInput))
@@ -64,6 +55,20 @@ Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
     // Where it fails all the same, it is the file or the options that are wrong. Without obstacles, nothing
     // needs what could not be read.
     return looked ? std::move(looked) : std::move(whole);
+}
+
+Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
+{
+    if (isZooSpec(source.source))
+        return buildZooModel(source.source, source.options.dimensions);
+    const auto &named = source.options.operatorFiles;
+    TRY(FoundOperators found, findOperators(source.source, {named.begin(), named.end()}));
+    ImportOptions options = importOptionsOf(source);
+    options.stop = stop;
+    options.operators = std::move(found.definitions);
+    TRY(Graph graph, importedOrLookedAt(source, std::move(options)));
+    graph.notes.insert(graph.notes.end(), found.notes.begin(), found.notes.end());
+    return graph;
 }
 
 /// Why nothing can be planned of a model with obstacles.
