@@ -304,12 +304,13 @@ TEST(TopK, OrdersEqualElementsByIndex)
 TEST(NonZero, FillsEachGroupByItselfAndLeavesOutWhatHasNoRoom)
 {
     const double none = static_cast<double>(kNoPlace);
-    Example places = with(with(with(with(example(OperatorKind::NonZero,
-                                             {given(DataType::Bool, {9}, {1, 0, 1, 0, 0, 0, 1, 1, 1})}),
-                                        "kept", std::int64_t{0}),
-                                   "group_axis", std::int64_t{0}),
-                              "groups", std::int64_t{3}),
-        "capacity", std::int64_t{6});
+    OperatorExample places =
+        with(with(with(with(example(OperatorKind::NonZero,
+                                {given(DataType::Bool, {9}, {1, 0, 1, 0, 0, 0, 1, 1, 1})}),
+                           "kept", std::int64_t{0}),
+                      "group_axis", std::int64_t{0}),
+                 "groups", std::int64_t{3}),
+            "capacity", std::int64_t{6});
     EXPECT_EQ(run(places), (Numbers{0, 2, none, none, 6, 7}));
 
     const auto graph = graphOf(places);

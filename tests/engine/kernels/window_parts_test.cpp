@@ -27,9 +27,9 @@ public:
     }
 
     /// A convolution of one to three dimensions, with whatever strides, dilations, groups and unequal pads.
-    Example convolution()
+    OperatorExample convolution()
     {
-        Example example;
+        OperatorExample example;
         example.kind = from(0, 2) == 0 ? OperatorKind::ConvTranspose : OperatorKind::Conv;
         const bool transposed = example.kind == OperatorKind::ConvTranspose;
         const std::size_t rank = drawRank();
@@ -46,10 +46,10 @@ public:
         return example;
     }
 
-    Example pool()
+    OperatorExample pool()
     {
         using enum OperatorKind;
-        Example example;
+        OperatorExample example;
         constexpr OperatorKind kKinds[] = {MaxPool, AveragePool, LpPool};
         example.kind = kKinds[from(0, 2)];
         Shape x{from(1, 2), 2};
@@ -64,10 +64,10 @@ public:
     }
 
     /// A slice, a padding, or a tensor with something before and behind it.
-    Example move()
+    OperatorExample move()
     {
         using enum OperatorKind;
-        Example example;
+        OperatorExample example;
         constexpr OperatorKind kKinds[] = {Slice, Pad, Concat};
         example.kind = kKinds[from(0, 2)];
         const Shape x{from(1, 2), from(4, 12), 2};
@@ -97,7 +97,7 @@ private:
     }
 
     /// Appends extents to x and kernel; windows fit, and none lies in padding alone.
-    void drawWindows(Example &example, std::size_t rank, Shape &x, Shape &kernel, bool pads)
+    void drawWindows(OperatorExample &example, std::size_t rank, Shape &x, Shape &kernel, bool pads)
     {
         Shape strides;
         Shape dilations;
@@ -152,7 +152,7 @@ std::vector<Partition> windowPartitions(const Operator &op)
     return partitions;
 }
 
-void expectSame(const Graph &graph, TensorId id, const Values &whole, const Values &parts)
+void expectSame(const Graph &graph, TensorId id, const OperatorValues &whole, const OperatorValues &parts)
 {
     const auto a = numbersOf(graph, id, whole);
     const auto b = numbersOf(graph, id, parts);
@@ -164,19 +164,19 @@ void expectSame(const Graph &graph, TensorId id, const Values &whole, const Valu
 }
 
 /// @return how many partitions were run
-int checkWindows(const Example &example)
+int checkWindows(const OperatorExample &example)
 {
     const auto graph = graphOf(example);
     if (!graph)
         return 0; // the windows do not fit
-    Values values = drawValues(example, *graph, 7);
+    OperatorValues values = drawValues(example, *graph, 7);
     int count = 0;
     for (const Operator &op : graph->operators) {
         EXPECT_TRUE(runParts(*graph, op, Partition{}, values));
         for (const Partition &partition : windowPartitions(op)) {
             SCOPED_TRACE(::testing::Message()
                 << toString(op.annotation) << " under " << toString(op.annotation, partition));
-            Values again = values;
+            OperatorValues again = values;
             const auto parted = runParts(*graph, op, partition, again);
             EXPECT_TRUE(parted) << describe(parted.error());
             for (const TensorId output : op.outputs)
@@ -243,7 +243,7 @@ TEST(WindowParts, ReadTheHaloOfTheirWindowsAndNoMore)
 
 TEST(WindowParts, AreNoMicroBatchesSlicesOrLanes)
 {
-    const Example example = WindowDice(1).convolution();
+    const OperatorExample example = WindowDice(1).convolution();
     const auto graph = graphOf(example);
     ASSERT_TRUE(graph);
     const Operator &op = graph->operators[0];
