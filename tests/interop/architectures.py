@@ -365,26 +365,31 @@ def found_gradients(folder, expected):
             continue
         best = None
         for own, array in dumped.items():
-            if array.size != value.size:
-                continue
-            turned = [array.reshape(value.shape)] if array.shape != value.shape else [array]
-            if array.ndim == 2 and array.shape == value.shape[::-1]:
-                turned.append(array.T)
-            for one in turned:
+            for one in readings(array, value):
                 distance = np.abs(one - value).max()
                 if best is None or distance < best[0]:
                     best = (distance, own, one)
         if best is not None:
             found[name] = best[2]
             del dumped[best[1]]
-            continue
-        for own, array in dumped.items():  # the rows of a table that are read, where the exporter folded the reading
-            rows = array.reshape(-1, value.shape[-1]) if value.ndim == 2 and array.size % value.shape[-1] == 0 else None
-            if rows is not None and 0 < len(rows) < len(value) and not value[len(rows):].any():
-                found[name] = np.concatenate([rows, value[len(rows):]])
-                del dumped[own]
-                break
     return found
+
+
+def readings(array, value):
+    """What an array may be, seen as a gradient of the shape of `value`."""
+    if array.shape == value.shape:
+        yield array
+    elif array.size == value.size:
+        yield array.reshape(value.shape)
+        if array.ndim == 2 and array.shape == value.shape[::-1]:
+            yield array.T
+    elif value.ndim == 2 and value.any() and array.size % value.shape[1] == 0:
+        rows = array.reshape(-1, value.shape[1])  # of a table that is read in part, where the exporter folded the reading
+        used = np.flatnonzero(value.any(1))
+        if len(rows) == used[-1] - used[0] + 1:
+            whole = np.zeros_like(value)
+            whole[used[0]:used[-1] + 1] = rows
+            yield whole
 
 
 def compare(cli, module, inputs, form, folder):
