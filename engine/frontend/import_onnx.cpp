@@ -483,10 +483,12 @@ Result<std::vector<TensorId>> Importer::collectOutputs()
         if (m_builder.at(id).role != TensorRole::Activation) {
             // A returned value has an operator that makes it, even if it is a constant or an input.
             m_builder.unname(id);
-            TRY(const auto copy,
-                m_builder.emit("output." + output.name, SourceNode{"", "Identity"}, OperatorKind::Identity,
-                    {}, {id}, {}, false));
-            id = copy.front();
+            const std::string name = "output." + output.name;
+            const SourceNode source{"", "Identity"};
+            auto copy = m_builder.emit(name, source, OperatorKind::Identity, {}, {id}, {}, false);
+            if (!copy && !m_builder.maySkip(copy.error()))
+                return std::move(copy).error();
+            id = copy ? copy->front() : m_builder.emitOpaque(name, source, {id}, 1, &copy.error()).front();
             m_builder.nameTensor(id, output.name);
         }
         if (std::find(outputs.begin(), outputs.end(), id) != outputs.end())

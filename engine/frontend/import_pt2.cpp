@@ -224,10 +224,13 @@ Result<std::vector<TensorId>> Pt2Importer::collectOutputs(const std::vector<Aten
         TensorId output = *id;
         if (m_builder.at(output).role != TensorRole::Activation || m_builder.isKnown(output)) {
             m_builder.unname(output);
-            TRY(const auto copy,
-                m_builder.emit("output." + name->name, SourceNode{"", "Identity"}, OperatorKind::Identity, {},
-                    {output}, {}, false));
-            output = copy.front();
+            const std::string named = "output." + name->name;
+            const SourceNode source{"", "Identity"};
+            auto copy = m_builder.emit(named, source, OperatorKind::Identity, {}, {output}, {}, false);
+            if (!copy && !m_builder.maySkip(copy.error()))
+                return std::move(copy).error();
+            output = copy ? copy->front()
+                          : m_builder.emitOpaque(named, source, {output}, 1, &copy.error()).front();
             m_builder.nameTensor(output, name->name);
         }
         if (spec.kind == Pt2OutputKind::Loss)

@@ -101,7 +101,7 @@ TEST_F(Cli, InfoShowsWhatCannotBePlanned)
     const auto obstacles = shown.json()["obstacles"];
     ASSERT_EQ(obstacles.size(), 2U);
     EXPECT_EQ(obstacles[0]["operator"], "block.0.router");
-    EXPECT_EQ(obstacles[1]["operator"], "block.1.places");
+    EXPECT_EQ(obstacles[1]["operator"], "block.1.pick");
     EXPECT_FALSE(obstacles[1]["advice"].get<std::string>().empty());
     EXPECT_EQ(run("solve --cluster cpu:1 " + model).status, 2);
 }

@@ -814,7 +814,7 @@ OnnxFile fileWithObstacles()
     file.input("x", {2, 3}).input("mask", {6}, onnx::TensorProto_DataType_BOOL);
     file.weight("w.weight", {3, 4});
     file.node("MatMul", {"x", "w.weight"}, {"h"}, "product");
-    file.node("NonZero", {"mask"}, {"places"}, "places");
+    file.node("Unique", {"mask"}, {"places"}, "places");
     file.node("Shape", {"places"}, {"shape"}, "size");
     file.node("Mystery", {"h"}, {"m"}, "mystery").proto->set_domain("some.vendor");
     file.node("Relu", {"m"}, {"y"}, "relu");
@@ -849,6 +849,22 @@ TEST(ImportOnnx, WhatCannotBeReadIsKeptToBeLookedAt)
     EXPECT_EQ(types["size"], "Shape");
     EXPECT_EQ(types.size(), 5U);
     EXPECT_FALSE(graph->loss);
+}
+
+TEST(ImportOnnx, ResultsThatAreNotKnownBeforeARunAreLookedAt)
+{
+    OnnxFile file; // how many rows data choose
+    file.input("mask", {6}, onnx::TensorProto_DataType_BOOL);
+    file.node("NonZero", {"mask"}, {"places"}, "places");
+    file.node("Shape", {"places"}, {"shape"}, "size");
+    file.output("shape");
+    ASSERT_FALSE(importOnnxBytes(file.bytes(), {}));
+    ImportOptions options;
+    options.look = true;
+    const auto graph = importOnnxBytes(file.bytes(), {}, options);
+    ASSERT_TRUE(graph) << describe(graph.error());
+    ASSERT_EQ(graph->obstacles.size(), 1U);
+    EXPECT_NE(graph->obstacles[0].message.find("how many rows data choose"), std::string::npos);
 }
 
 TEST(ImportOnnx, OperatorsItDoesNotKnowAreKeptWholeIfTheirTypesAreDeclared)

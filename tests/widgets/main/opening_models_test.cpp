@@ -87,7 +87,7 @@ private Q_SLOTS:
         const QString id = QStringLiteral("obstacles");
         QTRY_VERIFY_WITH_TIMEOUT(m_window->notices().isShown(id), kLong);
         QVERIFY(m_window->notices().textOf(id).contains(QLatin1String("my.vendor")));
-        QVERIFY(m_window->notices().textOf(id).contains(QLatin1String("NonZero")));
+        QVERIFY(m_window->notices().textOf(id).contains(QLatin1String("GatherND")));
         const Workspace &workspace = m_window->workspace();
         QVERIFY(workspace.model()->planProblem);
         QCOMPARE(workspace.model()->graph->operators.size(), std::size_t{7});
