@@ -18,6 +18,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from make_pt2_files import save_small
+
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "engine/frontend/mixtures"
 WIDTH, INNER, EXPERTS, CHOICES, TOKENS = 8, 12, 4, 2, 11
 
@@ -167,7 +169,7 @@ def save(folder, name, model, kinds):
         parameter.grad = None
     for kind in kinds:
         if kind == "pt2":
-            torch.export.save(torch.export.export(model, (ids, labels)), folder / (name + ".pt2"))
+            save_small(torch.export.export(model, (ids, labels)), folder / (name + ".pt2"))
             continue
         path = folder / f"{name}_{kind}.onnx"
         options = {"dynamo": True, "external_data": False} if kind == "dynamo" else {"dynamo": False, "opset_version": 17}

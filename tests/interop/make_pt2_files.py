@@ -126,14 +126,11 @@ def losses_of(module, inputs, steps=8):
     return np.array(losses, dtype=np.float32)
 
 
-def save(folder, name, module, inputs, shapes=None, core=False):
-    exported = torch.export.export(module, inputs, dynamic_shapes=shapes)
-    if core:
-        exported = exported.run_decompositions()
-    whole = folder / (name + ".whole.pt2")
+def save_small(exported, path):
+    """As torch.export.save writes it, without what only people read: small, and without paths of a machine."""
+    whole = path.with_suffix(".whole.pt2")
     torch.export.save(exported, whole)
-    # As torch.export.save wrote it, without what only people read, so that the repository stays small.
-    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(folder / (name + ".pt2"), "w") as small:
+    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(path, "w") as small:
         for entry in archive.infolist():
             if "/sample_inputs/" in entry.filename:
                 continue
@@ -143,6 +140,13 @@ def save(folder, name, module, inputs, shapes=None, core=False):
             inside = re.sub("^[^/]*/", "model/", entry.filename)
             small.writestr(inside, content, zipfile.ZIP_DEFLATED if len(content) > 20_000 else zipfile.ZIP_STORED)
     whole.unlink()
+
+
+def save(folder, name, module, inputs, shapes=None, core=False):
+    exported = torch.export.export(module, inputs, dynamic_shapes=shapes)
+    if core:
+        exported = exported.run_decompositions()
+    save_small(exported, folder / (name + ".pt2"))
     losses = losses_of(module, inputs)
     module.zero_grad()
     result = module(*inputs)
