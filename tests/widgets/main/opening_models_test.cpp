@@ -80,7 +80,7 @@ private Q_SLOTS:
         QVERIFY(m_window->findChild<StartPage *>()->isVisible());
     }
 
-    /// unread.onnx has an operator of nobody's and one whose result has as many elements as data says.
+    /// unread.onnx has an operator of nobody's, and one that picks what data say in a way that is not known.
     void whatCannotBePlannedIsLookedAt()
     {
         m_window->openHere(QStringLiteral(PLANLOOM_SOURCE_DIR "/tests/widgets/main/unread.onnx"));
