@@ -93,6 +93,7 @@ private:
         m_costs = costModelOf(m_answer.cluster);
         m_answer.deviceCount = target.deviceCount;
         TRY_VOID(addGallery());
+        TRY_VOID(search());
         TRY(const bool holds, complete());
         if (holds)
             return carryOut(start);
@@ -128,6 +129,31 @@ private:
             m_answer.table = TableDocument(print(rows));
         else
             TRY_VOID(m_answer.table.apply(insertText(m_answer.table, 0, print(rows))));
+        return {};
+    }
+
+    /// Lets the search decide what the rows leave open. Rows that do not hold are told of by `complete`.
+    Result<void> search()
+    {
+        const ConstraintTable rows = m_answer.table.table();
+        if (!m_request.search || !m_answer.table.errors().empty() || nothingToSearch(*m_request.model, rows))
+            return {};
+        SearchOptions options;
+        options.precision = usualPrecision(m_answer.cluster);
+        auto found = searchPlan(
+            *m_request.model, m_answer.cluster, m_answer.deviceCount, rows, m_costs, options, m_stop);
+        if (!found) {
+            if (found.error().code == ErrorCode::Cancelled)
+                return found.error();
+            return {};
+        }
+        const std::string text = print(found->rows);
+        m_answer.searchedRow = static_cast<std::int32_t>(rows.rows.size());
+        if (m_answer.table.lineCount() == 0)
+            m_answer.table = TableDocument(text);
+        else
+            TRY_VOID(m_answer.table.apply(insertText(m_answer.table, m_answer.table.lineCount(), text)));
+        m_answer.search = std::make_shared<const SearchResult>(*std::move(found));
         return {};
     }
 

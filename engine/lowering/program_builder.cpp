@@ -65,6 +65,16 @@ void ProgramBuilder::setSummands(DeviceId device, std::int32_t index, SummandSet
         .summands = std::move(summands);
 }
 
+namespace {
+
+bool mentionsAny(const BufferList &a, const BufferList &b)
+{
+    return std::any_of(a.begin(), a.end(),
+        [&](std::int32_t buffer) { return buffer >= 0 && std::find(b.begin(), b.end(), buffer) != b.end(); });
+}
+
+} // namespace
+
 void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instruction)
 {
     Device &target = m_devices[static_cast<std::size_t>(device.index)];
@@ -84,6 +94,14 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
             instruction.waits = m_waits;
         }
     }
+    // What only brings reduced gradients, or gathered weights, into shape stays on the queue that they came
+    // by: on that of computation it would hold up the rest of the backward pass, or the next updates, until
+    // they are there.
+    if (runsOnce(block) && !isCommunication(instruction.kind) && instruction.kind != InstructionKind::Kernel
+        && std::any_of(instructions.rbegin(), instructions.rend(), [&](const Instruction &before) {
+               return queueOf(before) == QueueKind::Data && mentionsAny(instruction.inputs, before.outputs);
+           }))
+        instruction.queue = QueueKind::Data;
     instructions.push_back(std::move(instruction));
 }
 
@@ -105,11 +123,6 @@ std::optional<std::size_t> overlapPartner(
     const auto isProduct = [&](const Instruction &instruction) {
         return instruction.kind == InstructionKind::Kernel
             && categoryOf(graph.at(instruction.op).kind) == OperatorCategory::Product;
-    };
-    const auto mentionsAny = [](const BufferList &a, const BufferList &b) {
-        return std::any_of(a.begin(), a.end(), [&](std::int32_t buffer) {
-            return buffer >= 0 && std::find(b.begin(), b.end(), buffer) != b.end();
-        });
     };
     const Instruction &own = instructions[collective];
     for (std::size_t i = collective; i-- > 0 && collective - i <= kReach;)
@@ -227,7 +240,7 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                 } else if (instruction.kind == InstructionKind::Cast
                     && m_blocks[block].kind == SegmentKind::Optimizer) {
                     // Updated weights are cast together, as in one multi-tensor copy.
-                    instruction.joined = mate && last == mate && mate->kind == InstructionKind::Cast;
+                    instruction.joined = mate && mate->kind == InstructionKind::Cast;
                 }
                 // A new value that takes an old one's place is no launch.
                 if (instruction.kind != InstructionKind::Update

@@ -1,0 +1,246 @@
+#include "engine/search/solver.h"
+
+#include "engine/lowering/lower.h"
+#include "engine/search/search_rows.h"
+#include "engine/search/step_estimate.h"
+#include "engine/simulate/simulate.h"
+
+#include "engine/table/table_text.h"
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <set>
+
+namespace planloom {
+
+namespace {
+
+/// How much of a step a device full of memory costs, from plan to plan tried where nothing fits.
+constexpr std::array kMemoryPrices{0.0, 0.3, 1.0, 4.0};
+/// The model may be wrong by so much, before anything was simulated.
+constexpr double kTrust = 0.1;
+
+class PlanSearch
+{
+public:
+    PlanSearch(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
+        const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options,
+        const std::stop_token &stop)
+        : m_model(model)
+        , m_cluster(cluster)
+        , m_deviceCount(deviceCount)
+        , m_rows(rows)
+        , m_costs(costs)
+        , m_options(options)
+        , m_stop(stop)
+    {
+    }
+
+    Result<SearchResult> run()
+    {
+        TRY(m_space, searchSpaceOf(m_model, m_cluster, m_deviceCount, m_rows));
+        m_result.configurations = static_cast<std::int64_t>(m_space.configurations.size());
+        m_result.memoryLimit = m_space.memoryLimit;
+        TRY(m_estimator,
+            StepEstimator::make(
+                m_model, m_cluster, m_deviceCount, m_rows, m_space, m_costs, m_options.precision));
+        for (const double price : kMemoryPrices) {
+            for (const double reductions : {0.0, 1.0})
+                TRY_VOID(priceAll({price, reductions}));
+            if (std::any_of(m_priced.begin(), m_priced.end(),
+                    [this](const StepEstimate &each) { return fits(each); }))
+                break;
+        }
+        if (m_priced.empty())
+            return m_problem
+                ? *std::move(m_problem)
+                : Error{ErrorCode::InvalidInput, "no configuration holds with the rows", {}, "search"};
+        simulateBest();
+        if (!m_found)
+            return m_problem && !m_stop.stop_requested() ? *std::move(m_problem) : cancelled();
+        finish();
+        return std::move(m_result);
+    }
+
+private:
+    bool fits(const StepEstimate &estimate) const { return estimate.peakBytes <= m_space.memoryLimit; }
+    double now() const
+    {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
+    }
+
+    /// Prices every configuration whose bound leaves it a chance.
+    Result<void> priceAll(SearchPrices prices)
+    {
+        std::vector<std::pair<double, const Configuration *>> order;
+        for (const Configuration &each : m_space.configurations) {
+            auto bound = m_estimator->boundOf(each, m_stop);
+            if (!bound) {
+                if (bound.error().code == ErrorCode::Cancelled)
+                    return bound.error();
+                if (!m_problem)
+                    m_problem = std::move(bound).error();
+                continue;
+            }
+            order.emplace_back(*bound, &each);
+        }
+        std::stable_sort(
+            order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+        m_bounds.clear();
+        double best = std::numeric_limits<double>::infinity();
+        for (const StepEstimate &each : m_priced)
+            if (fits(each))
+                best = std::min(best, each.seconds);
+        for (const auto &[bound, configuration] : order) {
+            m_bounds.push_back(bound);
+            if (bound > best * (1 + kTrust))
+                continue;
+            auto estimate = m_estimator->estimate(*configuration, prices, m_stop);
+            if (!estimate) {
+                if (estimate.error().code == ErrorCode::Cancelled)
+                    return estimate.error();
+                if (!m_problem)
+                    m_problem = std::move(estimate).error();
+                continue;
+            }
+            if (fits(*estimate))
+                best = std::min(best, estimate->seconds);
+            m_priced.push_back(*std::move(estimate));
+        }
+        return {};
+    }
+
+    /// Those that may be fastest, in the order of their prices; those that do not fit, by what they lack,
+    /// behind.
+    void simulateBest()
+    {
+        std::vector<const StepEstimate *> order;
+        for (const StepEstimate &each : m_priced)
+            order.push_back(&each);
+        const auto rank = [this](const StepEstimate &each) {
+            return std::pair{!fits(each), fits(each) ? each.seconds : static_cast<double>(each.peakBytes)};
+        };
+        std::stable_sort(order.begin(), order.end(),
+            [&](const StepEstimate *a, const StepEstimate *b) { return rank(*a) < rank(*b); });
+        m_result.leastPeak = order.front()->peakBytes;
+        for (const StepEstimate *each : order)
+            m_result.leastPeak = std::min(m_result.leastPeak, each->peakBytes);
+        std::int32_t simulated = 0;
+        double trust = kTrust;
+        std::set<std::string> done;
+        for (const StepEstimate *each : order) {
+            if (m_stop.stop_requested() || (m_found && (now() > m_options.mostSeconds))
+                || simulated >= m_options.mostSimulated)
+                break;
+            if (m_result.fits
+                && (!fits(*each) || each->seconds * (1 - trust) > m_result.best.simulatedSeconds))
+                break;
+            auto rows = rowsOf(*each, m_estimator->problemOf(each->configuration), m_model, m_space, m_rows);
+            if (!rows || !done.insert(print(*rows)).second)
+                continue;
+            ++simulated;
+            if (auto tried = simulateOne(*each, *std::move(rows)); tried && tried->simulatedSeconds > 0)
+                trust = std::max(trust, std::min(0.5, 1 - tried->simulatedSeconds / tried->seconds));
+        }
+    }
+
+    std::optional<SearchedPlan> simulateOne(const StepEstimate &estimate, ConstraintTable rows)
+    {
+        SearchedPlan tried{estimate.configuration, estimate.seconds, estimate.peakBytes, 0, 0, now()};
+        auto outcome = timed(rows);
+        if (!outcome) {
+            if (!m_problem)
+                m_problem = std::move(outcome).error();
+            return std::nullopt;
+        }
+        const TimelineSummary &summary = *outcome;
+        if (getenv("PLDBG"))
+            fprintf(stderr, "== %s model %.3f sim %.3f\n%s\n", toString(estimate.configuration).c_str(),
+                estimate.seconds * 1e3, summary.stepSeconds * 1e3, print(rows).c_str());
+        tried.simulatedSeconds = summary.stepSeconds;
+        tried.simulatedPeak = summary.largestPeak.count;
+        tried.at = now();
+        m_simulated.push_back(tried);
+        const bool fits = tried.simulatedPeak <= m_space.memoryLimit;
+        const bool better = !m_found || (fits && !m_result.fits)
+            || (fits == m_result.fits
+                && (fits ? tried.simulatedSeconds < m_result.best.simulatedSeconds
+                         : tried.simulatedPeak < m_result.best.simulatedPeak));
+        if (better) {
+            m_found = true;
+            m_result.rows = std::move(rows);
+            m_result.best = tried;
+            m_result.fits = fits;
+            if (m_options.onBetter) {
+                finish();
+                m_options.onBetter(m_result);
+            }
+        }
+        return tried;
+    }
+
+    Result<TimelineSummary> timed(const ConstraintTable &rows)
+    {
+        ConstraintTable all = m_rows;
+        all.rows.insert(all.rows.end(), rows.rows.begin(), rows.rows.end());
+        CompletionOptions completion;
+        completion.precision = m_options.precision;
+        Cluster planned = m_cluster;
+        planned.deviceCount = m_deviceCount;
+        completion.alike = [&planned](const ScaleUnits &units) { return unitsAlike(planned, units); };
+        TRY(Completion completed, completePlan(m_model, m_deviceCount, all, completion));
+        if (auto error = firstError(completed))
+            return *std::move(error);
+        TRY(const ExecutionPlan lowered, lower(completed.plan, m_cluster, m_costs, m_stop));
+        SimulateOptions options;
+        options.spans = false;
+        TRY(const Timeline timeline, simulate(lowered, m_cluster, m_costs, options, m_stop));
+        return summaryOf(timeline);
+    }
+
+    void finish()
+    {
+        m_result.bound = m_result.best.seconds;
+        for (const double bound : m_bounds)
+            m_result.bound = std::min(m_result.bound, bound);
+        m_result.seen.clear();
+        for (const StepEstimate &each : m_priced)
+            m_result.seen.push_back({each.configuration, each.seconds, each.peakBytes});
+        for (const SearchedPlan &each : m_simulated)
+            for (SearchedPlan &seen : m_result.seen)
+                if (seen.configuration == each.configuration && seen.seconds == each.seconds)
+                    seen = each;
+        std::stable_sort(m_result.seen.begin(), m_result.seen.end(),
+            [](const SearchedPlan &a, const SearchedPlan &b) { return a.seconds < b.seconds; });
+        m_result.complete = true;
+        m_result.searchSeconds = now();
+    }
+
+    const Model &m_model;
+    const Cluster &m_cluster;
+    const std::int32_t m_deviceCount;
+    const ConstraintTable &m_rows;
+    const CostModel &m_costs;
+    const SearchOptions &m_options;
+    const std::stop_token &m_stop;
+    const std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
+    SearchSpace m_space{};
+    std::unique_ptr<StepEstimator> m_estimator{};
+    std::vector<StepEstimate> m_priced{};
+    std::vector<double> m_bounds{}; ///< Of all configurations that hold.
+    std::vector<SearchedPlan> m_simulated{};
+    std::optional<Error> m_problem{};
+    SearchResult m_result{};
+    bool m_found = false;
+};
+
+} // namespace
+
+Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
+    const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options,
+    const std::stop_token &stop)
+{
+    return PlanSearch(model, cluster, deviceCount, rows, costs, options, stop).run();
+}
+
+} // namespace planloom
