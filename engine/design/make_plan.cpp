@@ -230,6 +230,14 @@ private:
     /// plan.
     Result<ExecutionPlan> sequenced()
     {
+        if (const SearchResult *found = m_answer.search.get();
+            found && found->materialized && isSameButForOrder(*found->plan, *m_answer.plan)) {
+            TRY(auto again, sequence(*found->materialized, *m_answer.plan));
+            if (again) {
+                m_answer.materialized = found->materialized;
+                return *std::move(again);
+            }
+        }
         const PlanAnswer *last = m_request.last.get();
         if (last && last->materialized && last->cluster == m_answer.cluster
             && isSameButForOrder(*last->plan, *m_answer.plan)) {

@@ -94,14 +94,25 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
             instruction.waits = m_waits;
         }
     }
-    // What only brings reduced gradients, or gathered weights, into shape stays on the queue that they came
-    // by: on that of computation it would hold up the rest of the backward pass, or the next updates, until
-    // they are there.
-    if (runsOnce(block) && !isCommunication(instruction.kind) && instruction.kind != InstructionKind::Kernel
-        && std::any_of(instructions.rbegin(), instructions.rend(), [&](const Instruction &before) {
-               return queueOf(before) == QueueKind::Data && mentionsAny(instruction.inputs, before.outputs);
-           }))
-        instruction.queue = QueueKind::Data;
+    if (runsOnce(block)) {
+        // What only brings reduced gradients, or gathered weights, into shape stays on the queue that they came
+        // by: on that of computation it would hold up the rest of the backward pass, or the next updates, until
+        // they are there.
+        const auto came = [&](std::int32_t buffer) {
+            return buffer >= 0 && static_cast<std::size_t>(buffer) < target.cameByData.size()
+                && target.cameByData[static_cast<std::size_t>(buffer)];
+        };
+        if (!isCommunication(instruction.kind) && instruction.kind != InstructionKind::Kernel
+            && std::any_of(instruction.inputs.begin(), instruction.inputs.end(), came))
+            instruction.queue = QueueKind::Data;
+        if (queueOf(instruction) == QueueKind::Data)
+            for (const std::int32_t output : instruction.outputs)
+                if (output >= 0) {
+                    const auto o = static_cast<std::size_t>(output);
+                    target.cameByData.resize(std::max(target.cameByData.size(), o + 1), false);
+                    target.cameByData[o] = true;
+                }
+    }
     instructions.push_back(std::move(instruction));
 }
 
@@ -123,6 +134,11 @@ std::optional<std::size_t> overlapPartner(
     const auto isProduct = [&](const Instruction &instruction) {
         return instruction.kind == InstructionKind::Kernel
             && categoryOf(graph.at(instruction.op).kind) == OperatorCategory::Product;
+    };
+    const auto mentionsAny = [](const BufferList &a, const BufferList &b) {
+        return std::any_of(a.begin(), a.end(), [&](std::int32_t buffer) {
+            return buffer >= 0 && std::find(b.begin(), b.end(), buffer) != b.end();
+        });
     };
     const Instruction &own = instructions[collective];
     for (std::size_t i = collective; i-- > 0 && collective - i <= kReach;)

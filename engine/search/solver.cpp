@@ -1,5 +1,6 @@
 #include "engine/search/solver.h"
 
+#include "engine/base/background_disposal.h"
 #include "engine/lowering/lower.h"
 #include "engine/search/search_rows.h"
 #include "engine/search/step_estimate.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <map>
 #include <set>
 
 namespace planloom {
@@ -19,6 +21,9 @@ namespace {
 constexpr std::array kMemoryPrices{0.0, 0.3, 1.0, 4.0};
 /// The model may be wrong by so much, before anything was simulated.
 constexpr double kTrust = 0.1;
+
+/// Configurations whose partitions are searched for at further prices.
+constexpr std::size_t kPricedBetween = 8;
 
 class PlanSearch
 {
@@ -51,6 +56,7 @@ public:
                     [this](const StepEstimate &each) { return fits(each); }))
                 break;
         }
+        TRY_VOID(priceBetween());
         if (m_priced.empty())
             return m_problem
                 ? *std::move(m_problem)
@@ -110,6 +116,31 @@ private:
         return {};
     }
 
+    /// Those that may be fastest again, at prices of reductions between nothing and all.
+    Result<void> priceBetween()
+    {
+        std::map<Configuration, double> best;
+        for (const StepEstimate &each : m_priced)
+            if (each.configuration.shards > 1 && fits(each)) {
+                const auto [known, fresh] = best.try_emplace(each.configuration, each.seconds);
+                known->second = std::min(known->second, each.seconds);
+            }
+        std::vector<std::pair<double, Configuration>> order;
+        for (const auto &[configuration, seconds] : best)
+            order.emplace_back(seconds, configuration);
+        std::sort(order.begin(), order.end());
+        order.resize(std::min(order.size(), kPricedBetween));
+        for (const auto &[seconds, configuration] : order)
+            for (const double reductions : {0.1, 0.4}) {
+                auto estimate = m_estimator->estimate(configuration, {0, reductions}, m_stop);
+                if (estimate)
+                    m_priced.push_back(*std::move(estimate));
+                else if (estimate.error().code == ErrorCode::Cancelled)
+                    return estimate.error();
+            }
+        return {};
+    }
+
     /// Those that may be fastest, in the order of their prices; those that do not fit, by what they lack,
     /// behind.
     void simulateBest()
@@ -153,7 +184,7 @@ private:
                 m_problem = std::move(outcome).error();
             return std::nullopt;
         }
-        const TimelineSummary &summary = *outcome;
+        const TimelineSummary &summary = outcome->summary;
         if (getenv("PLDBG"))
             fprintf(stderr, "== %s model %.3f sim %.3f\n%s\n", toString(estimate.configuration).c_str(),
                 estimate.seconds * 1e3, summary.stepSeconds * 1e3, print(rows).c_str());
@@ -169,6 +200,8 @@ private:
         if (better) {
             m_found = true;
             m_result.rows = std::move(rows);
+            m_result.plan = std::move(outcome->plan);
+            m_result.materialized = std::move(outcome->materialized);
             m_result.best = tried;
             m_result.fits = fits;
             if (m_options.onBetter) {
@@ -179,7 +212,12 @@ private:
         return tried;
     }
 
-    Result<TimelineSummary> timed(const ConstraintTable &rows)
+    struct Timed {
+        std::shared_ptr<const Plan> plan{};
+        std::shared_ptr<const MaterializedPlan> materialized{};
+        TimelineSummary summary{};
+    };
+    Result<Timed> timed(const ConstraintTable &rows)
     {
         ConstraintTable all = m_rows;
         all.rows.insert(all.rows.end(), rows.rows.begin(), rows.rows.end());
@@ -191,11 +229,18 @@ private:
         TRY(Completion completed, completePlan(m_model, m_deviceCount, all, completion));
         if (auto error = firstError(completed))
             return *std::move(error);
-        TRY(const ExecutionPlan lowered, lower(completed.plan, m_cluster, m_costs, m_stop));
+        Timed outcome;
+        TRY(auto materialized, materialize(completed.plan, m_cluster, m_costs, m_stop));
+        TRY(const auto execution, sequence(materialized, completed.plan));
+        if (!execution)
+            return Error{ErrorCode::Internal, "the order of a plan is not the one it was made in", {}, "search"};
         SimulateOptions options;
         options.spans = false;
-        TRY(const Timeline timeline, simulate(lowered, m_cluster, m_costs, options, m_stop));
-        return summaryOf(timeline);
+        TRY(const Timeline timeline, simulate(*execution, m_cluster, m_costs, options, m_stop));
+        outcome.summary = summaryOf(timeline);
+        outcome.plan = sharedInBackground(std::move(completed.plan));
+        outcome.materialized = sharedInBackground(std::move(materialized));
+        return outcome;
     }
 
     void finish()

@@ -1,12 +1,14 @@
 #pragma once
 
 #include "engine/hardware/cost_model.h"
+#include "engine/lowering/sequence.h"
 #include "engine/plan/complete.h"
 #include "engine/search/search_space.h"
 #include "engine/simulate/summary.h"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <vector>
@@ -36,6 +38,9 @@ struct SearchResult {
     bool complete = false; ///< All of the space was looked at, or bounded.
     std::vector<SearchedPlan> seen{}; ///< All that were priced, the fastest first.
     double searchSeconds = 0;
+    /// The best plan and the first half of its lowering: whoever goes on with it need not do that again.
+    std::shared_ptr<const Plan> plan{};
+    std::shared_ptr<const MaterializedPlan> materialized{};
 
     /// By how much of its time a better plan could be shorter, in the search's model.
     double gap() const { return best.seconds > 0 ? 1 - bound / best.seconds : 0; }
