@@ -95,9 +95,9 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
         }
     }
     if (runsOnce(block)) {
-        // What only brings reduced gradients, or gathered weights, into shape stays on the queue that they came
-        // by: on that of computation it would hold up the rest of the backward pass, or the next updates, until
-        // they are there.
+        // What only brings reduced gradients, or gathered weights, into shape stays on the queue that they
+        // came by: on that of computation it would hold up the rest of the backward pass, or the next
+        // updates, until they are there.
         const auto came = [&](std::int32_t buffer) {
             return buffer >= 0 && static_cast<std::size_t>(buffer) < target.cameByData.size()
                 && target.cameByData[static_cast<std::size_t>(buffer)];

@@ -30,6 +30,7 @@ PartitionProblem::PartitionProblem(const AxisSetting &setting, GroupShape group)
         if (m_choices.back()->choices.empty() && !m_impossible)
             m_impossible = op;
     }
+    findWeights();
     findMeetings();
 }
 
@@ -44,17 +45,16 @@ std::int64_t PartitionProblem::bytesOf(TensorId tensor, DataType type) const
     return bytes;
 }
 
-void PartitionProblem::findMeetings()
+/// What weights take of memory and of the optimizer.
+void PartitionProblem::findWeights()
 {
-    const std::size_t count = m_choices.size();
-    std::vector<TensorId> gradientOf(m_graph.tensors.size());
+    m_gradientOf.assign(m_graph.tensors.size(), {});
     m_weightBytes.assign(m_graph.tensors.size(), 0);
-    m_keepers.assign(m_graph.tensors.size(), 0);
     for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
         const Tensor &tensor = m_graph.tensors[t];
         const TensorId id{static_cast<std::int32_t>(t)};
         if (tensor.role == TensorRole::Gradient && tensor.of)
-            gradientOf[static_cast<std::size_t>(tensor.of.index)] = id;
+            m_gradientOf[static_cast<std::size_t>(tensor.of.index)] = id;
         const auto elements = static_cast<double>(elementCount(tensor.type.shape));
         if (tensor.role == TensorRole::Weight) {
             const auto carried = static_cast<double>(sizeOf(m_setting.types->carried(id)));
@@ -69,9 +69,84 @@ void PartitionProblem::findMeetings()
         }
     }
     for (std::size_t t = 0; t < m_graph.tensors.size(); ++t)
-        if (m_weightBytes[t] > 0 && gradientOf[t])
+        if (m_weightBytes[t] > 0 && m_gradientOf[t])
             m_weightBytes[t] += static_cast<double>(elementCount(m_graph.tensors[t].type.shape))
-                * static_cast<double>(sizeOf(m_setting.types->accumulated(gradientOf[t])));
+                * static_cast<double>(sizeOf(m_setting.types->accumulated(m_gradientOf[t])));
+    m_updates.assign(m_graph.tensors.size(), 0);
+    m_readers.assign(m_graph.tensors.size(), 0);
+    for (std::size_t i = 0; i < m_choices.size(); ++i)
+        for (const TensorId input : m_graph.operators[i].inputs)
+            if (input)
+                ++m_readers[static_cast<std::size_t>(input.index)];
+    std::map<std::pair<std::int64_t, OperatorKind>, double> known; // of what is alike
+    const CostModel &costs = *m_setting.costs;
+    for (std::size_t i = m_choices.size(); i < m_graph.operators.size(); ++i) {
+        const Operator &op = m_graph.operators[i];
+        if (op.direction != Direction::Optimizer || op.inputs.empty() || !op.inputs.front())
+            continue;
+        const TensorId weight = op.inputs.front();
+        const std::int64_t elements = elementCount(m_graph.at(weight).type.shape);
+        const auto [seconds, fresh] = known.try_emplace({elements, op.kind});
+        if (fresh) {
+            const OperatorId id{static_cast<std::int32_t>(i)};
+            std::vector<TensorType> inputs(op.inputs.size());
+            std::vector<TensorType> outputs(op.outputs.size());
+            for (std::size_t slot = 0; slot < inputs.size(); ++slot)
+                if (op.inputs[slot])
+                    inputs[slot] = {m_setting.types->read(id, slot), m_graph.at(op.inputs[slot]).type.shape};
+            for (std::size_t slot = 0; slot < outputs.size(); ++slot)
+                if (op.outputs[slot])
+                    outputs[slot] = {
+                        m_setting.types->made(id, slot), m_graph.at(op.outputs[slot]).type.shape};
+            seconds->second = costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs), true, {},
+                AttentionMode::Fused, m_setting.deviceClass});
+            const DataType carried = m_setting.types->carried(weight);
+            if (m_setting.types->isMaster(weight, carried))
+                for (const DataType type : {DataType::BFloat16, DataType::Float16, DataType::Float32})
+                    if (type != carried && m_setting.types->isReadByModel(weight, type))
+                        seconds->second += costs.copy(Bytes{elements * (sizeOf(type) + sizeOf(carried)) / 2},
+                                               m_setting.deviceClass)
+                            - costs.copy(Bytes{}, m_setting.deviceClass);
+        }
+        m_updates[static_cast<std::size_t>(weight.index)] = seconds->second;
+    }
+}
+
+std::optional<PartitionProblem::Accumulation> PartitionProblem::accumulationOf(
+    std::size_t op, std::size_t slot, const OperatorChoice &choice) const
+{
+    const Operator &own = m_graph.operators[op];
+    const TensorId weight = own.inputs[slot];
+    const AxisLayout form = choice.inputGradients[slot];
+    if (!weight || form == kAbsent || m_graph.at(weight).role != TensorRole::Weight || !gradientOf(weight))
+        return std::nullopt;
+    const CostModel &costs = *m_setting.costs;
+    const auto copy = [&](std::int64_t moved) {
+        return costs.copy(Bytes{std::max<std::int64_t>(moved, 0) / 2}, m_setting.deviceClass);
+    };
+    std::int64_t elements = elementCount(m_graph.at(weight).type.shape);
+    if (choice.inputs[slot] >= cutAlong(0))
+        elements /= m_setting.parts;
+    const std::int64_t out = elements * sizeOf(m_setting.types->accumulated(gradientOf(weight)));
+    const std::int64_t in = elements * sizeOf(m_setting.types->made(own.mirror, slot));
+    Accumulation result;
+    result.overShards = form == kSummands && m_setting.parts > 1;
+    if (categoryOf(own) == OperatorCategory::Product) { // adds to what is there itself
+        result.more = copy(2 * out - in) - copy(0);
+        result.first = copy(out - in) - copy(0);
+    } else {
+        result.more = copy(in + 2 * out);
+        result.first = copy(in + out);
+    }
+    result.cast = in == out ? 0 : copy(in + out);
+    return result;
+}
+
+void PartitionProblem::findMeetings()
+{
+    const std::size_t count = m_choices.size();
+    const std::vector<TensorId> &gradientOf = m_gradientOf;
+    m_keepers.assign(m_graph.tensors.size(), 0);
     std::vector<std::int32_t> meetingOf(m_graph.tensors.size(), -1);
     for (std::size_t i = 0; i < count; ++i) {
         const Operator &op = m_graph.operators[i];
@@ -189,8 +264,7 @@ double PartitionProblem::backwardSeconds(
 }
 
 double PartitionProblem::meetingSeconds(const Meeting &meeting,
-    const std::vector<const OperatorChoice *> &readers, const OperatorChoice *producer,
-    double reductions) const
+    const std::vector<const OperatorChoice *> &readers, const OperatorChoice *producer) const
 {
     std::vector<AxisLayout> read;
     std::vector<AxisLayout> gradients;
@@ -207,12 +281,7 @@ double PartitionProblem::meetingSeconds(const Meeting &meeting,
     forms.erase(kAbsent);
     const bool alike =
         std::all_of(read.begin(), read.end(), [&](AxisLayout each) { return each == read.front(); });
-    if (!alike || forms.size() > 1)
-        return std::numeric_limits<double>::infinity();
-    if (forms.empty())
-        return 0;
-    return moveSeconds(*forms.begin(), read.front(), meeting.gradientBytes, Combination::Sum) * reductions
-        / std::max(1, m_setting.plan->microBatches);
+    return alike && forms.size() < 2 ? 0 : std::numeric_limits<double>::infinity();
 }
 
 double PartitionProblem::heldBytes(
@@ -235,23 +304,50 @@ double PartitionProblem::heldBytes(
     return bytes;
 }
 
-CostNetwork PartitionProblem::network(double secondsPerByte, double keptMicroBatches, double reductions) const
+/// What an operator costs itself, its weights included.
+double PartitionProblem::ownSeconds(
+    std::size_t op, const OperatorChoice &choice, const PartitionPricing &pricing) const
+{
+    const Operator &own = m_graph.operators[op];
+    const double once = 1.0 / std::max(1, m_setting.plan->microBatches);
+    double seconds = choice.forward + choice.backward * (1 - pricing.reductions * once);
+    for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
+        const TensorId weight = own.inputs[slot];
+        if (!weight || m_graph.at(weight).role != TensorRole::Weight)
+            continue;
+        const auto w = static_cast<std::size_t>(weight.index);
+        const double share =
+            (choice.inputs[slot] >= cutAlong(0) ? 1.0 / m_setting.parts : 1.0) / std::max(1, m_readers[w]);
+        seconds += m_updates[w] * share * pricing.updates * once;
+        const auto accumulation = accumulationOf(op, slot, choice);
+        if (!accumulation)
+            continue;
+        if (pricing.accumulates)
+            seconds += accumulation->first * once + accumulation->more * (1 - once);
+        const double bytes = static_cast<double>(elementCount(m_graph.at(weight).type.shape))
+            * static_cast<double>(sizeOf(m_setting.types->reduced(gradientOf(weight)))) * share;
+        seconds += pricing.reductions * once * bytes
+            * (accumulation->overShards ? pricing.allSecondsPerByte : pricing.replicaSecondsPerByte);
+    }
+    if (pricing.secondsPerByte > 0)
+        seconds += pricing.secondsPerByte * heldBytes(op, choice, pricing.keptMicroBatches);
+    return seconds;
+}
+
+CostNetwork PartitionProblem::network(const PartitionPricing &pricing) const
 {
     CostNetwork network;
     std::map<std::vector<std::int64_t>, CostTable> known; // equal tables are one
-    std::map<std::int32_t, CostTable> ownTables; // by kind
+    std::map<std::pair<std::int32_t, std::vector<double>>, CostTable> ownTables; // by kind
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
         const OperatorChoices &choices = *m_choices[i];
         network.domains.push_back(static_cast<std::int32_t>(choices.choices.size()));
-        CostTable &table = ownTables[choices.kind];
-        if (!table || secondsPerByte > 0) {
-            std::vector<double> costs;
-            for (const OperatorChoice &choice : choices.choices)
-                costs.push_back(choice.forward + choice.backward
-                    + (secondsPerByte > 0 ? secondsPerByte * heldBytes(i, choice, keptMicroBatches) : 0));
-            if (!table || costs != *table)
-                table = std::make_shared<const std::vector<double>>(std::move(costs));
-        }
+        std::vector<double> costs;
+        for (const OperatorChoice &choice : choices.choices)
+            costs.push_back(ownSeconds(i, choice, pricing));
+        CostTable &table = ownTables[{choices.kind, costs}];
+        if (!table)
+            table = std::make_shared<const std::vector<double>>(std::move(costs));
         network.factors.push_back({{static_cast<std::int32_t>(i)}, table});
     }
     for (const Meeting &meeting : m_meetings) {
@@ -309,7 +405,7 @@ CostNetwork PartitionProblem::network(double secondsPerByte, double keptMicroBat
                     for (const auto &[reader, slot] : piece.readers)
                         readers.push_back(chosen(reader));
                     costs.push_back(meetingSeconds(
-                        piece, readers, piece.producer >= 0 ? chosen(piece.producer) : nullptr, reductions));
+                        piece, readers, piece.producer >= 0 ? chosen(piece.producer) : nullptr));
                     more = false;
                     for (std::size_t i = scope.size(); i-- > 0 && !more;) {
                         more = ++at[i] < network.domains[static_cast<std::size_t>(scope[i])];

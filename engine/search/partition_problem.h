@@ -3,7 +3,9 @@
 #include "engine/search/cost_network.h"
 #include "engine/search/operator_choices.h"
 
+#include <compare>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace planloom {
@@ -16,6 +18,21 @@ struct OperatorTimes {
     std::vector<double> backward{};
     std::vector<double> forwardKernels{}; ///< Without.
     double communication = 0; ///< Of both passes.
+};
+
+/// What counts as the cost of a partition beside the time of its operators and what they communicate.
+struct PartitionPricing {
+    double secondsPerByte = 0; ///< Of a byte held on a device: weights with their states, and what is kept.
+    double keptMicroBatches = 1; ///< Whose kept values are held at the same time.
+    bool accumulates = true; ///< Gradients of weights are added up over micro-batches.
+    double updates = 1; ///< How much of the optimizer's work a device does for the weights that it has.
+    /// Of the time in which gradients of weights are reduced, how much counts (0 to 1); as much of the
+    /// backward pass of one micro-batch, behind which it may be hidden, is taken off: the dual of max(0,
+    /// reductions - backward).
+    double reductions = 0;
+    double replicaSecondsPerByte = 0; ///< Of a gradient reduced over replicas.
+    double allSecondsPerByte = 0; ///< Of one reduced over replicas and the axis, whose devices sum it up.
+    friend auto operator<=>(const PartitionPricing &, const PartitionPricing &) = default;
 };
 
 /// How every forward operator is to be partitioned over one mesh axis, as a network of costs (seconds of a
@@ -32,13 +49,26 @@ public:
     /// Some operator has no choice that its rows allow.
     OperatorId impossible() const { return m_impossible; }
 
-    /// @param secondsPerByte  price of a byte held on a device: of weights with their states, and of what is
-    ///   kept for the backward pass of so many micro-batches
-    /// @param keptMicroBatches  held at the same time
-    /// @param reductions  how much of the time counts in which gradients of weights are reduced over the
-    /// axis,
-    ///   once a step: 0 where that is hidden behind the backward pass, 1 where it is not
-    CostNetwork network(double secondsPerByte, double keptMicroBatches, double reductions) const;
+    /// Costs are seconds of one micro-batch; those of a whole step count by their share.
+    CostNetwork network(const PartitionPricing &pricing) const;
+
+    /// Seconds in which the gradients that one micro-batch gives of a weight are put where they add up.
+    struct Accumulation {
+        double first = 0; ///< Where nothing is there yet.
+        double more = 0;
+        double cast = 0; ///< Of casting them instead, where they are reduced at once.
+        bool overShards = false; ///< The axis' devices make a summand each.
+    };
+    /// Of the gradient that operator `op` makes of its input `slot`; nothing if it makes none.
+    std::optional<Accumulation> accumulationOf(
+        std::size_t op, std::size_t slot, const OperatorChoice &choice) const;
+    /// Seconds of the optimizer for all of a weight on one device, with casting it for the model.
+    double updateSeconds(TensorId weight) const { return m_updates[static_cast<std::size_t>(weight.index)]; }
+    /// The gradient of a tensor; invalid if it has none.
+    TensorId gradientOf(TensorId tensor) const
+    {
+        return m_gradientOf[static_cast<std::size_t>(tensor.index)];
+    }
 
     const OperatorChoice &choiceOf(std::size_t op, std::int32_t choice) const
     {
@@ -79,7 +109,9 @@ private:
         const Meeting &meeting, const std::vector<AxisLayout> &made, AxisLayout read) const;
     double heldBytes(std::size_t op, const OperatorChoice &choice, double keptMicroBatches) const;
     double meetingSeconds(const Meeting &meeting, const std::vector<const OperatorChoice *> &readers,
-        const OperatorChoice *producer, double reductions) const;
+        const OperatorChoice *producer) const;
+    double ownSeconds(std::size_t op, const OperatorChoice &choice, const PartitionPricing &pricing) const;
+    void findWeights();
 
     const AxisSetting m_setting;
     const Graph &m_graph;
@@ -87,6 +119,9 @@ private:
     ChoiceFinder m_finder;
     std::vector<const OperatorChoices *> m_choices{}; ///< By forward operator.
     std::vector<Meeting> m_meetings{};
+    std::vector<TensorId> m_gradientOf{}; ///< By tensor.
+    std::vector<double> m_updates{}; ///< By tensor.
+    std::vector<std::int32_t> m_readers{}; ///< By tensor: forward operators.
     std::vector<double> m_weightBytes{}; ///< By tensor: with gradient and states; 0 for others.
     std::vector<std::int32_t> m_keepers{}; ///< By tensor: backward operators that read it again.
     OperatorId m_impossible{};

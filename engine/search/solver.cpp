@@ -61,6 +61,12 @@ public:
             return m_problem
                 ? *std::move(m_problem)
                 : Error{ErrorCode::InvalidInput, "no configuration holds with the rows", {}, "search"};
+        if (getenv("PLDBG"))
+            for (const StepEstimate &e : m_priced)
+                if (e.bound < 0.97 * m_priced.front().seconds * 10)
+                    fprintf(stderr, "B %.3f est %.3f peak %.2f %s exact %d\n", e.bound * 1e3, e.seconds * 1e3,
+                        e.peakBytes / 1073741824.0, toString(e.configuration).c_str(),
+                        int(e.partition->exact));
         simulateBest();
         if (!m_found)
             return m_problem && !m_stop.stop_requested() ? *std::move(m_problem) : cancelled();
@@ -92,13 +98,12 @@ private:
         }
         std::stable_sort(
             order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
-        m_bounds.clear();
         double best = std::numeric_limits<double>::infinity();
         for (const StepEstimate &each : m_priced)
             if (fits(each))
                 best = std::min(best, each.seconds);
         for (const auto &[bound, configuration] : order) {
-            m_bounds.push_back(bound);
+            m_bounds.try_emplace(*configuration, bound);
             if (bound > best * (1 + kTrust))
                 continue;
             auto estimate = m_estimator->estimate(*configuration, prices, m_stop);
@@ -111,9 +116,16 @@ private:
             }
             if (fits(*estimate))
                 best = std::min(best, estimate->seconds);
-            m_priced.push_back(*std::move(estimate));
+            keep(*std::move(estimate));
         }
         return {};
+    }
+
+    void keep(StepEstimate estimate)
+    {
+        double &bound = m_bounds[estimate.configuration];
+        bound = std::max(bound, estimate.bound);
+        m_priced.push_back(std::move(estimate));
     }
 
     /// Those that may be fastest again, at prices of reductions between nothing and all.
@@ -134,7 +146,7 @@ private:
             for (const double reductions : {0.1, 0.4}) {
                 auto estimate = m_estimator->estimate(configuration, {0, reductions}, m_stop);
                 if (estimate)
-                    m_priced.push_back(*std::move(estimate));
+                    keep(*std::move(estimate));
                 else if (estimate.error().code == ErrorCode::Cancelled)
                     return estimate.error();
             }
@@ -233,7 +245,8 @@ private:
         TRY(auto materialized, materialize(completed.plan, m_cluster, m_costs, m_stop));
         TRY(const auto execution, sequence(materialized, completed.plan));
         if (!execution)
-            return Error{ErrorCode::Internal, "the order of a plan is not the one it was made in", {}, "search"};
+            return Error{
+                ErrorCode::Internal, "the order of a plan is not the one it was made in", {}, "search"};
         SimulateOptions options;
         options.spans = false;
         TRY(const Timeline timeline, simulate(*execution, m_cluster, m_costs, options, m_stop));
@@ -246,7 +259,7 @@ private:
     void finish()
     {
         m_result.bound = m_result.best.seconds;
-        for (const double bound : m_bounds)
+        for (const auto &[configuration, bound] : m_bounds)
             m_result.bound = std::min(m_result.bound, bound);
         m_result.seen.clear();
         for (const StepEstimate &each : m_priced)
@@ -272,7 +285,7 @@ private:
     SearchSpace m_space{};
     std::unique_ptr<StepEstimator> m_estimator{};
     std::vector<StepEstimate> m_priced{};
-    std::vector<double> m_bounds{}; ///< Of all configurations that hold.
+    std::map<Configuration, double> m_bounds{}; ///< Of all configurations that hold.
     std::vector<SearchedPlan> m_simulated{};
     std::optional<Error> m_problem{};
     SearchResult m_result{};

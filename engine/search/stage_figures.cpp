@@ -179,18 +179,6 @@ private:
     void addWeights()
     {
         const Uses &uses = m_setting.model->index->uses();
-        std::vector<std::int32_t> optimizerOf(m_graph.tensors.size(), -1);
-        std::vector<TensorId> gradientOf(m_graph.tensors.size());
-        for (std::size_t i = m_problem.operatorCount(); i < m_graph.operators.size(); ++i)
-            if (m_graph.operators[i].direction == Direction::Optimizer)
-                for (const TensorId input : m_graph.operators[i].inputs)
-                    if (input && m_graph.at(input).role == TensorRole::Weight)
-                        optimizerOf[static_cast<std::size_t>(input.index)] = static_cast<std::int32_t>(i);
-        for (std::size_t t = 0; t < m_graph.tensors.size(); ++t)
-            if (m_graph.tensors[t].role == TensorRole::Gradient && m_graph.tensors[t].of)
-                gradientOf[static_cast<std::size_t>(m_graph.tensors[t].of.index)] = {
-                    static_cast<std::int32_t>(t)};
-        std::map<std::pair<std::int64_t, std::int32_t>, double> updates; // of what is alike
         std::vector<std::set<std::int32_t>> layers(m_stages.size());
         for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
             const TensorId weight{static_cast<std::int32_t>(t)};
@@ -210,36 +198,31 @@ private:
             const auto elements = static_cast<std::int64_t>(
                 static_cast<double>(elementCount(m_graph.tensors[t].type.shape)) * share);
             for (const std::int32_t s : stages)
-                addWeight(m_stages[static_cast<std::size_t>(s)], weight, elements, gradientOf[t],
-                    optimizerOf[t], share, updates);
+                addWeight(m_stages[static_cast<std::size_t>(s)], weight, elements, share);
         }
         for (std::size_t s = 0; s < m_stages.size(); ++s)
             m_stages[s].layers = static_cast<std::int32_t>(layers[s].size());
     }
 
-    void addWeight(StageFigures &stage, TensorId weight, std::int64_t elements, TensorId gradient,
-        std::int32_t optimizer, double share,
-        std::map<std::pair<std::int64_t, std::int32_t>, double> &updates)
+    void addWeight(StageFigures &stage, TensorId weight, std::int64_t elements, double share)
     {
         const StorageTypes &types = *m_setting.types;
         const DataType carried = types.carried(weight);
         const bool master = types.isMaster(weight, carried);
         (master ? stage.stateBytes : stage.modelBytes) += elements * sizeOf(carried);
+        WeightPiece piece{.elements = elements, .count = 1};
+        piece.modelBytes = master ? 0 : elements * sizeOf(carried);
         if (master)
             for (const DataType type : {DataType::BFloat16, DataType::Float16, DataType::Float32})
-                if (type != carried && types.isReadByModel(weight, type)) {
-                    stage.modelBytes += elements * sizeOf(type);
-                    stage.update +=
-                        m_setting.costs->copy(
-                            Bytes{elements * (sizeOf(type) + sizeOf(carried)) / 2}, m_setting.deviceClass)
-                        - m_setting.costs->copy(Bytes{}, m_setting.deviceClass);
-                }
-        WeightPiece piece{.elements = elements, .count = 1};
-        piece.modelBytes = master ? elements * 2 : elements * sizeOf(carried);
-        if (gradient) {
+                if (type != carried && types.isReadByModel(weight, type))
+                    piece.modelBytes += elements * sizeOf(type);
+        if (master)
+            stage.modelBytes += piece.modelBytes;
+        const Uses &uses = m_setting.model->index->uses();
+        if (const TensorId gradient = m_problem.gradientOf(weight)) {
             stage.gradientBytes += elements * sizeOf(types.accumulated(gradient));
             piece.reducedBytes = elements * sizeOf(types.reduced(gradient));
-            addGradients(stage, weight, elements, gradient, piece);
+            addGradients(stage, weight, piece);
         }
         const auto alike =
             std::find_if(stage.weights.begin(), stage.weights.end(), [&](const WeightPiece &each) {
@@ -250,66 +233,38 @@ private:
             stage.weights.push_back(piece);
         else
             ++alike->count;
-        if (optimizer < 0)
-            return;
-        const Operator &op = m_graph.operators[static_cast<std::size_t>(optimizer)];
-        for (const TensorId input : op.inputs)
-            if (input && m_graph.at(input).role == TensorRole::OptimizerState
-                && elementCount(m_graph.at(input).type.shape) == elementCount(m_graph.at(weight).type.shape))
-                stage.stateBytes += elements * sizeOf(types.carried(input));
-        const auto [known, fresh] = updates.try_emplace(
-            {elementCount(m_graph.at(weight).type.shape), static_cast<std::int32_t>(op.kind)});
-        if (fresh) {
-            const OperatorId id{optimizer};
-            std::vector<TensorType> inputs(op.inputs.size());
-            std::vector<TensorType> outputs(op.outputs.size());
-            for (std::size_t slot = 0; slot < inputs.size(); ++slot)
-                if (op.inputs[slot])
-                    inputs[slot] = {types.read(id, slot), m_graph.at(op.inputs[slot]).type.shape};
-            for (std::size_t slot = 0; slot < outputs.size(); ++slot)
-                if (op.outputs[slot])
-                    outputs[slot] = {types.made(id, slot), m_graph.at(op.outputs[slot]).type.shape};
-            known->second = m_setting.costs->kernel({op, inputs, outputs, computeTypeOf(inputs, outputs),
-                true, {}, AttentionMode::Fused, m_setting.deviceClass});
+        for (const OperatorId reader : uses.consumers[static_cast<std::size_t>(weight.index)]) {
+            const Operator &op = m_graph.at(reader);
+            if (op.direction != Direction::Optimizer)
+                continue;
+            for (const TensorId input : op.inputs)
+                if (input && m_graph.at(input).role == TensorRole::OptimizerState
+                    && elementCount(m_graph.at(input).type.shape)
+                        == elementCount(m_graph.at(weight).type.shape))
+                    stage.stateBytes += elements * sizeOf(types.carried(input));
         }
-        stage.update += known->second * share;
+        stage.update += m_problem.updateSeconds(weight) * share;
     }
 
     /// What it takes to add the gradients of one weight up, by each operator that makes some.
-    void addGradients(
-        StageFigures &stage, TensorId weight, std::int64_t elements, TensorId gradient, WeightPiece &piece)
+    void addGradients(StageFigures &stage, TensorId weight, WeightPiece &piece)
     {
-        const CostModel &costs = *m_setting.costs;
-        const auto copy = [&](std::int64_t moved) {
-            return costs.copy(Bytes{moved / 2}, m_setting.deviceClass);
-        };
-        const double launch = copy(0);
-        const std::int64_t out = elements * sizeOf(m_setting.types->accumulated(gradient));
-        const Uses &uses = m_setting.model->index->uses();
         bool first = true;
-        for (const OperatorId reader : uses.consumers[static_cast<std::size_t>(weight.index)]) {
+        for (const OperatorId reader :
+            m_setting.model->index->uses().consumers[static_cast<std::size_t>(weight.index)]) {
             const auto r = static_cast<std::size_t>(reader.index);
             if (r >= m_problem.operatorCount())
                 continue;
-            const Operator &op = m_graph.operators[r];
-            for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
-                const AxisLayout form = choiceOf(r).inputGradients[slot];
-                if (op.inputs[slot] != weight || form == kAbsent)
+            for (std::size_t slot = 0; slot < m_graph.operators[r].inputs.size(); ++slot) {
+                if (m_graph.operators[r].inputs[slot] != weight)
                     continue;
-                piece.overShards = piece.overShards || (form == kSummands && m_setting.parts > 1);
-                std::size_t made = 0;
-                const Operator &backward = m_graph.at(op.mirror);
-                while (made + 1 < backward.outputs.size() && made != slot)
-                    ++made;
-                const std::int64_t in = elements * sizeOf(m_setting.types->made(op.mirror, made));
-                const bool joins = categoryOf(op) == OperatorCategory::Product;
-                const double more =
-                    joins ? copy(std::max<std::int64_t>(0, 2 * out - in)) - launch : copy(in + 2 * out);
-                stage.accumulation += more;
-                stage.firstAccumulation += !first ? more
-                    : joins                       ? copy(std::max<std::int64_t>(0, out - in)) - launch
-                                                  : copy(in + out);
-                stage.castGradients += in == out ? 0 : copy(in + out);
+                const auto own = m_problem.accumulationOf(r, slot, choiceOf(r));
+                if (!own)
+                    continue;
+                piece.overShards = piece.overShards || own->overShards;
+                stage.accumulation += own->more;
+                stage.firstAccumulation += first ? own->first : own->more;
+                stage.castGradients += own->cast;
                 first = false;
             }
         }

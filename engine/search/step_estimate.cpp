@@ -130,6 +130,16 @@ public:
                 + inBuckets(stage, CollectiveKind::AllGather, true, ending);
     }
 
+    /// Of large gradients.
+    double secondsPerByte(bool overShards) const
+    {
+        constexpr std::int64_t kLarge = std::int64_t{1} << 30;
+        const CollectiveKind kind =
+            m_configuration.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
+        const GroupShape group = overShards ? m_all : m_replicas;
+        return seconds(kind, kLarge, group) / static_cast<double>(kLarge);
+    }
+
 private:
     GroupShape shape(const WeightPiece &piece) const { return piece.overShards ? m_all : m_replicas; }
     double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const
@@ -288,6 +298,23 @@ Result<StepEstimator::Problem *> StepEstimator::problem(const Configuration &con
     return &own;
 }
 
+PartitionPricing StepEstimator::pricingOf(const Configuration &configuration, SearchPrices prices) const
+{
+    PartitionPricing pricing;
+    pricing.keptMicroBatches = std::max(1, std::min(configuration.ranks, configuration.microBatches));
+    if (prices.memory > 0 && m_space.memoryLimit > 0)
+        pricing.secondsPerByte = prices.memory / static_cast<double>(m_space.memoryLimit);
+    pricing.accumulates = configuration.zero < 2;
+    pricing.updates = configuration.zero >= 1 ? 1.0 / configuration.replicas : 1;
+    pricing.reductions = prices.reductions;
+    if (prices.reductions > 0) {
+        const Reductions reductions(configuration, m_costs, m_cluster);
+        pricing.replicaSecondsPerByte = reductions.secondsPerByte(false);
+        pricing.allSecondsPerByte = reductions.secondsPerByte(true);
+    }
+    return pricing;
+}
+
 const PartitionProblem &StepEstimator::problemOf(const Configuration &configuration) const
 {
     return *m_problems.at(keyOf(configuration)).network;
@@ -304,15 +331,12 @@ Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
             "rows leave operator '" + m_model.graph->at(op).name + "' no way to be partitioned over "
                 + std::to_string(configuration.shards) + " devices",
             "allow it to be replicated, or use another mesh", "search"};
-    auto &known = own->answers[prices];
+    const PartitionPricing pricing = pricingOf(configuration, prices);
+    auto &known = own->answers[pricing];
     if (known)
         return known;
     ++m_searched;
-    const double held = std::max(1, std::min(configuration.ranks, configuration.microBatches));
-    const double perByte = prices.memory <= 0 || m_space.memoryLimit <= 0
-        ? 0
-        : prices.memory / static_cast<double>(m_space.memoryLimit);
-    const CostNetwork network = own->network->network(perByte, held, prices.reductions);
+    const CostNetwork network = own->network->network(pricing);
     TRY(NetworkAnswer answer, cheapestChoice(network, {}, stop));
     if (!std::isfinite(answer.cost))
         return Error{ErrorCode::InvalidInput, "rows leave no partition", "", "search"};
@@ -325,9 +349,7 @@ Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
         found->seconds += found->times.forward[i] + found->times.backward[i];
         found->weightGradients += weightGradientSeconds(*own->network, i, found->choice[i]);
     }
-    found->bound = perByte > 0 || prices.reductions > 0 ? 0
-        : answer.exact                                  ? found->seconds
-                                                        : found->seconds - (answer.cost - answer.bound);
+    found->bound = pricing.secondsPerByte > 0 ? 0 : std::min(answer.bound, answer.cost);
     known = std::move(found);
     return known;
 }
@@ -387,12 +409,12 @@ Result<double> StepEstimator::boundOf(const Configuration &configuration, const 
     TRY(const auto answer, partition(configuration, {}, stop));
     // The busiest rank has its share of everything at least, and waits until the first micro-batch has come,
     // and the last one gone, by all other ranks. A micro-batch goes through all stages one after the other.
-    const double total = answer->bound;
+    const double step = answer->bound * configuration.microBatches;
     const double ranks = configuration.ranks;
-    const double chain = splitsBackward(configuration.schedule) ? total - answer->weightGradients : total;
+    const double chain = std::min(answer->seconds, answer->bound)
+        - (splitsBackward(configuration.schedule) ? answer->weightGradients : 0);
     const double ramp = (ranks - 1) / configuration.stagesPerRank;
-    return std::max({chain, total / ranks * configuration.microBatches,
-        chain / ranks * (configuration.microBatches + ramp)});
+    return std::max(chain, step / ranks + chain / ranks * ramp);
 }
 
 Result<StepEstimate> StepEstimator::estimate(
@@ -439,6 +461,8 @@ Result<StepEstimate> StepEstimator::estimate(
         result.seconds = std::max(result.seconds, ending.seconds());
         result.peakBytes = std::max(result.peakBytes, bytes[rank] + passing[rank]);
     }
+    if (configuration.ranks == 1) // what is reduced may be hidden behind one backward pass, no more
+        result.bound = std::max(result.bound, result.partition->bound * configuration.microBatches);
     result.bound = std::min(result.bound, result.seconds);
     return result;
 }

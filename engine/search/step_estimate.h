@@ -20,7 +20,9 @@ struct PartitionAnswer {
     OperatorTimes times{};
     double seconds = 0; ///< Of a micro-batch, all operators, both passes.
     double weightGradients = 0; ///< Of those, what makes gradients of weights, at most.
-    double bound = 0; ///< No partition takes less.
+    /// No partition costs less: seconds of a micro-batch with its part of what the weights take in a step, at
+    /// the prices of the search but for memory's; 0 where memory had one.
+    double bound = 0;
     bool exact = true;
 };
 
@@ -69,7 +71,7 @@ private:
     struct Problem {
         Plan plan{}; ///< For its micro-batches.
         std::unique_ptr<PartitionProblem> network{};
-        std::map<SearchPrices, std::shared_ptr<const PartitionAnswer>> answers{};
+        std::map<PartitionPricing, std::shared_ptr<const PartitionAnswer>> answers{};
     };
     using ProblemKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>; ///< See `keyOf`.
 
@@ -84,6 +86,7 @@ private:
         const Configuration &configuration, const std::vector<double> &shares, OperatorTimes &times);
     Result<std::shared_ptr<const StagePlan>> stages(
         const Configuration &configuration, const PartitionAnswer &answer);
+    PartitionPricing pricingOf(const Configuration &configuration, SearchPrices prices) const;
     GroupShape shardGroup(const Configuration &configuration) const;
 
     Model m_model{};
