@@ -100,8 +100,8 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
             lines += (lines.empty() ? "" : ", ") + std::to_string(line + 1);
         }
         problem.error = {ErrorCode::InvalidInput, conflict.words, {}, "rows " + lines};
-        for (const auto &[words, edit] : conflict.waysOut)
-            problem.error.advice += (problem.error.advice.empty() ? "" : "; or ") + words;
+        for (const RowWayOut &way : conflict.waysOut)
+            problem.error.advice += (problem.error.advice.empty() ? "" : "; or ") + way.words;
         problem.line = conflict.lines.empty() ? -1 : conflict.lines.back();
         problem.operators = conflict.operators;
         problem.waysOut = conflict.waysOut;

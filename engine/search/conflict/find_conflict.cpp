@@ -49,7 +49,8 @@ public:
 private:
     std::chrono::milliseconds left() const
     {
-        return m_options.limit - std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - m_start);
+        return m_options.limit
+            - std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - m_start);
     }
     bool isOver()
     {
@@ -220,8 +221,8 @@ private:
 
 } // namespace
 
-Result<ConflictAnswer> findConflict(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
-    const ConflictOptions &options, const std::stop_token &stop)
+Result<ConflictAnswer> findConflict(const Model &model, std::int32_t deviceCount,
+    const ConstraintTable &table, const ConflictOptions &options, const std::stop_token &stop)
 {
     if (!model)
         return Error{ErrorCode::InvalidInput, "there is no model to plan", "", "plan"};

@@ -41,14 +41,14 @@ struct ConflictAnswer {
 /// Whether the rows of `table` that are on and must hold can hold together, and if not, minimal sets of them
 /// that cannot.
 ///
-/// The logic (row_logic.h) proposes a set of rows, the completion of a plan (row_oracle.h) decides, and what it
-/// refuses goes back into the logic: so every set is truly refused, and minimal with respect to it. Sets are
-/// enumerated as MARCO does it (Liffiton et al., Constraints 21, 2016): a largest set not yet known to hold or
-/// to contain a conflict is either carried out, or shrunk to a minimal conflict.
+/// The logic (row_logic.h) proposes a set of rows, the completion of a plan (row_oracle.h) decides, and what
+/// it refuses goes back into the logic: so every set is truly refused, and minimal with respect to it. Sets
+/// are enumerated as MARCO does it (Liffiton et al., Constraints 21, 2016): a largest set not yet known to
+/// hold or to contain a conflict is either carried out, or shrunk to a minimal conflict.
 ///
 /// @return Cancelled if stopped; errors of `completePlan` that no row causes
 /// Takes `options.limit` and one completion at most. Thread-safe.
-Result<ConflictAnswer> findConflict(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
-    const ConflictOptions &options = {}, const std::stop_token &stop = {});
+Result<ConflictAnswer> findConflict(const Model &model, std::int32_t deviceCount,
+    const ConstraintTable &table, const ConflictOptions &options = {}, const std::stop_token &stop = {});
 
 } // namespace planloom

@@ -233,8 +233,9 @@ private:
     void loosen(const InFlightRule &rule)
     {
         if (rule.stage >= m_stageCount)
-            numbers(rule.stage, 0, m_stageCount - 1,
-                [&](std::int32_t stage) { return Rule(InFlightRule{rule.count, stage}); });
+            numbers(rule.stage, 0, m_stageCount - 1, [&](std::int32_t stage) {
+                return Rule(InFlightRule{rule.count, stage});
+            });
     }
 
     /// Later, of another micro-batch, or the other way round.

@@ -171,7 +171,10 @@ private:
             return 2;
         return m_batch.oncePerStep[static_cast<std::size_t>(op.index)] ? 0 : 1;
     }
-    StageId stageOf(OperatorId op) const { return m_plan.decisions[static_cast<std::size_t>(op.index)].stage; }
+    StageId stageOf(OperatorId op) const
+    {
+        return m_plan.decisions[static_cast<std::size_t>(op.index)].stage;
+    }
     /// Of a micro-batch: forward blocks by stage, then backward ones.
     std::size_t blockOf(OperatorId op) const
     {
@@ -219,7 +222,8 @@ private:
         for (std::size_t o = 0; o < m_graph.operators.size(); ++o) {
             const OperatorId op{static_cast<std::int32_t>(o)};
             for (const OperatorId producer : producersOf(op))
-                if (phaseOf(producer) == phaseOf(op) && (phaseOf(op) != 1 || blockOf(producer) == blockOf(op)))
+                if (phaseOf(producer) == phaseOf(op)
+                    && (phaseOf(op) != 1 || blockOf(producer) == blockOf(op)))
                     graph.link(static_cast<std::size_t>(producer.index), o, -1);
         }
         for (const OrderConstraint &order : m_inside)
@@ -298,8 +302,7 @@ private:
         std::vector<OperatorId> found;
         for (const TensorId input : m_graph.at(op).inputs)
             if (input)
-                for (const OperatorId maker :
-                    m_index.uses().producers[static_cast<std::size_t>(input.index)])
+                for (const OperatorId maker : m_index.uses().producers[static_cast<std::size_t>(input.index)])
                     found.push_back(maker);
         return found;
     }
@@ -319,6 +322,21 @@ private:
 std::vector<RowId> orderCycle(const Plan &plan, const SelectorIndex &index, const BatchInfo &batch)
 {
     return CycleFinder(plan, index, batch).find();
+}
+
+Error orderCycleError(const Plan &plan, RowId row, bool others)
+{
+    const auto order = std::find_if(
+        plan.orders.begin(), plan.orders.end(), [&](const OrderConstraint &each) { return each.row == row; });
+    std::string who = "this row cannot hold";
+    if (order != plan.orders.end())
+        who = "operator '" + plan.graph->at(order->first).name + "' cannot run before '"
+            + plan.graph->at(order->second).name + "'";
+    return {others ? ErrorCode::Conflict : ErrorCode::InvalidInput,
+        who
+            + (others ? ": other order rows and the data flow run the other way"
+                      : ": the data flow runs the other way"),
+        "remove the row, or turn it around", placeOf(row, "rule")};
 }
 
 } // namespace planloom

@@ -155,8 +155,8 @@ private:
                     return refuse(row, std::move(meaning).error());
                 if (!*meaning)
                     continue;
-                const auto [found, isNew] =
-                    known.try_emplace(Meaning::sameForAll ? std::string{} : keyOf(**meaning), meanings.size());
+                const auto [found, isNew] = known.try_emplace(
+                    Meaning::sameForAll ? std::string{} : keyOf(**meaning), meanings.size());
                 if (isNew)
                     meanings.push_back(std::make_shared<const OperatorMeaning>(**std::move(meaning)));
                 said.emplace_back(op, found->second);
@@ -170,8 +170,7 @@ private:
     {
         if (auto check = m_facts.setting.index().check(rule.second); !check)
             return refuse(row, std::move(check).error());
-        auto sides =
-            RuleMeaning<OpOrderRule>::of(m_facts.setting, rule, selected, m_facts.plan.microBatches);
+        auto sides = RuleMeaning<OpOrderRule>::of(m_facts.setting, rule, selected, m_facts.plan.microBatches);
         if (!sides)
             return refuse(row, std::move(sides).error());
         if (sides->first.empty() || sides->second.empty())

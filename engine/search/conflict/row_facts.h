@@ -32,13 +32,14 @@ struct OrderPair {
     std::int32_t microBatch = -1;
 };
 
-/// What the rows of a table say, each read on its own against the model, the mesh and the micro-batches of the
-/// table.
+/// What the rows of a table say, each read on its own against the model, the mesh and the micro-batches of
+/// the table.
 struct RowFacts {
     std::vector<std::int32_t> rows{}; ///< Those that are on and must hold, ascending.
     RowSetting setting{};
     PlanMeaning plan{}; ///< Of them together.
-    std::vector<std::optional<Error>> wrong{}; ///< By row: why it cannot hold, whatever other operator rows say.
+    std::vector<std::optional<Error>>
+        wrong{}; ///< By row: why it cannot hold, whatever other operator rows say.
     std::vector<std::vector<OperatorId>> operators{}; ///< By row: those that it acts on, ascending.
     std::vector<OperatorClass> classes{};
     std::vector<OrderPair> orders{};

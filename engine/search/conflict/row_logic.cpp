@@ -52,7 +52,8 @@ private:
     void forbid(RowSet rows, bool withMicroBatches)
     {
         const auto any = [&](const auto &needs) {
-            return std::any_of(rows.begin(), rows.end(), [&](std::int32_t row) { return needs(ruleOf(row)); });
+            return std::any_of(
+                rows.begin(), rows.end(), [&](std::int32_t row) { return needs(ruleOf(row)); });
         };
         if (m_facts.plan.meshRow.valid() && any(needsMesh))
             rows.push_back(m_facts.plan.meshRow.index);
@@ -401,8 +402,9 @@ std::optional<std::vector<std::int32_t>> RowLogic::unexplored(
         if (!model.eval(s.literal(row)).is_false())
             seed.insert(row);
     const auto fits = [&] {
-        return std::none_of(s.conflicts.begin(), s.conflicts.end(),
-            [&](const RowSet &set) { return std::includes(seed.begin(), seed.end(), set.begin(), set.end()); });
+        return std::none_of(s.conflicts.begin(), s.conflicts.end(), [&](const RowSet &set) {
+            return std::includes(seed.begin(), seed.end(), set.begin(), set.end());
+        });
     };
     for (const std::int32_t row : s.rows)
         if (seed.insert(row).second && !fits())

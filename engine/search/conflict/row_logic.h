@@ -11,8 +11,8 @@
 
 namespace planloom {
 
-/// The logic of a table's rows in Z3: one assumption literal a row, and what the rows and the graph's rules say
-/// of them together.
+/// The logic of a table's rows in Z3: one assumption literal a row, and what the rows and the graph's rules
+/// say of them together.
 ///
 ///     wrong rows       a row that cannot hold in this mesh       not (row and mesh)
 ///     twins            two meshes, two schedules ...             not (row and row')
@@ -24,8 +24,8 @@ namespace planloom {
 ///     learned          sets that completing a plan refuses       not (row and row' and ...)
 ///
 /// Operators with the same bindings share a class, so the size follows from how many different things rows
-/// say, not from the model's size. What is satisfiable here need not be for `completePlan`, which also decides
-/// what rows leave open; what is not, never is. Not thread-safe.
+/// say, not from the model's size. What is satisfiable here need not be for `completePlan`, which also
+/// decides what rows leave open; what is not, never is. Not thread-safe.
 class RowLogic
 {
 public:
@@ -47,8 +47,8 @@ public:
     void learnConflict(const std::vector<std::int32_t> &rows);
     /// These rows hold together: every set that `unexplored` gives has another one.
     void learnHolding(const std::vector<std::int32_t> &rows);
-    /// A set of rows, none of which more can be added to, of which neither of the two says what becomes of it;
-    /// nothing if there is none, or in doubt.
+    /// A set of rows, none of which more can be added to, of which neither of the two says what becomes of
+    /// it; nothing if there is none, or in doubt.
     std::optional<std::vector<std::int32_t>> unexplored(
         const std::stop_token &stop, std::chrono::milliseconds limit);
 

@@ -58,18 +58,14 @@ RowOracle::Trial RowOracle::carryOut(const ConstraintTable &table)
     if (!trial.blamed.empty() || !completion->plan.graph)
         return trial;
     const auto batch = batchOf(completion->plan);
-    for (const RowId row : orderCycle(completion->plan, m_facts.setting.index(), *batch))
+    const auto cycle = orderCycle(completion->plan, m_facts.setting.index(), *batch);
+    for (const RowId row : cycle)
         trial.blamed.push_back(row.index);
-    if (trial.blamed.empty()) {
-        trial.holds = true;
+    trial.holds = trial.blamed.empty();
+    if (trial.holds)
         return trial;
-    }
     trial.ofOrders = true;
-    trial.reason = {ErrorCode::InvalidInput,
-        trial.blamed.size() == 1 ? "this order runs against the data flow"
-                                 : "these orders and the data flow run in a circle",
-        "turn a row around, or have it a micro-batch later",
-        placeOf(RowId{trial.blamed.front()}, "rule")};
+    trial.reason = orderCycleError(completion->plan, cycle.front(), cycle.size() > 1);
     return trial;
 }
 
@@ -227,8 +223,8 @@ std::optional<RowOracle::Refused> RowOracle::findHolding(const RowSet &rows)
     return Refused{rows, std::move(last.blamed), std::move(last.reason), last.ofOrders};
 }
 
-/// `rows` and of `support` what is not refused beside them; nothing if none is found. Of rows that are refused
-/// together all give way, or one of them.
+/// `rows` and of `support` what is not refused beside them; nothing if none is found. Of rows that are
+/// refused together all give way, or one of them.
 std::optional<RowOracle::RowSet> RowOracle::withSupport(const RowSet &rows, RowSet support)
 {
     std::erase_if(support, [&](std::int32_t row) { return knownNotTo({row}) != nullptr; });
@@ -242,7 +238,9 @@ std::optional<RowOracle::RowSet> RowOracle::withSupport(const RowSet &rows, RowS
             continue;
         RowSet more = united(rows, with);
         RowSet blamed;
-        const auto gives = [&](std::int32_t row) { return std::binary_search(with.begin(), with.end(), row); };
+        const auto gives = [&](std::int32_t row) {
+            return std::binary_search(with.begin(), with.end(), row);
+        };
         if (const Refused *known = knownNotTo(more)) {
             blamed = known->blamed;
             if (std::none_of(blamed.begin(), blamed.end(), gives))

@@ -15,13 +15,13 @@ namespace planloom {
 /// Whether rows of a table hold together, decided by carrying them out: `completePlan`, and the orders
 /// (order_cycle.h).
 ///
-/// A set of rows holds if it, or the set and further rows of the table, can be carried out. So what a row needs
-/// of others (the mesh of the axes it names, the stage it limits, the split of a ring) is never missed because
-/// those others are left out; and what contains a conflict is one. A set without the table's mesh may have any:
-/// the smallest one that has its axes and places is tried, too.
+/// A set of rows holds if it, or the set and further rows of the table, can be carried out. So what a row
+/// needs of others (the mesh of the axes it names, the stage it limits, the split of a ring) is never missed
+/// because those others are left out; and what contains a conflict is one. A set without the table's mesh may
+/// have any: the smallest one that has its axes and places is tried, too.
 ///
-/// Which further rows are tried is a choice: the mesh, the micro-batches, the rows about the same operators as
-/// those that were refused. Remembers what it found. Not thread-safe.
+/// Which further rows are tried is a choice: the mesh, the micro-batches, the rows about the same operators
+/// as those that were refused. Remembers what it found. Not thread-safe.
 class RowOracle
 {
 public:

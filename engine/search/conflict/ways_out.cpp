@@ -44,8 +44,8 @@ private:
 
     void findOf(std::size_t conflict, RowId row, std::vector<WayOut> &ways)
     {
-        const LooserRows looser = looserRows(
-            m_facts.setting, m_facts.plan.microBatches, m_stageCount, m_table.rows[at(row)]);
+        const LooserRows looser =
+            looserRows(m_facts.setting, m_facts.plan.microBatches, m_stageCount, m_table.rows[at(row)]);
         for (const std::vector<Row> &direction : looser.directions)
             for (const Row &changed : direction) {
                 if (isOver())
@@ -59,11 +59,10 @@ private:
                     break; // further ones are farther from what the row says
                 }
             }
-        if (m_stop.stop_requested())
+        if (isOver())
             return;
-        // Never left out: it ends this conflict whatever becomes of the others.
-        auto off = isOver() ? std::nullopt : tryWay(conflict, row, std::nullopt);
-        ways.push_back(off ? *std::move(off) : WayOut{.row = row});
+        if (auto off = tryWay(conflict, row, std::nullopt))
+            ways.push_back(*std::move(off));
     }
 
     std::optional<WayOut> tryWay(std::size_t conflict, RowId row, const std::optional<Row> &changed)

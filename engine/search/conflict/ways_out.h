@@ -15,8 +15,7 @@ struct WayOut {
     RowId row{};
     std::optional<Row> changed{}; ///< What it becomes; nothing where it is switched off.
     bool holds = false; ///< The whole table can be carried out then.
-    /// Else: the other sets that still cannot hold together, by index; none where it is not known which.
-    std::vector<std::size_t> left{};
+    std::vector<std::size_t> left{}; ///< Else: the other sets that still cannot hold together, by index.
 };
 
 struct WaysOutOptions {
@@ -31,7 +30,7 @@ struct WaysOutOptions {
 /// Each is carried out with all other rows; where that fails for the other sets alone, without them.
 /// @return Cancelled if stopped
 Result<std::vector<std::vector<WayOut>>> waysOut(const Model &model, std::int32_t deviceCount,
-    const ConstraintTable &table, const std::vector<ConflictSet> &conflicts, const WaysOutOptions &options = {},
-    const std::stop_token &stop = {});
+    const ConstraintTable &table, const std::vector<ConflictSet> &conflicts,
+    const WaysOutOptions &options = {}, const std::stop_token &stop = {});
 
 } // namespace planloom

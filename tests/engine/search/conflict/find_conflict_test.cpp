@@ -17,8 +17,8 @@ using Rows = std::vector<std::int32_t>;
 
 constexpr auto kLong = std::chrono::seconds(60);
 
-ConflictAnswer answerTo(const Model &model, std::int32_t devices, const ConstraintTable &table,
-    std::size_t mostSets = 64)
+ConflictAnswer answerTo(
+    const Model &model, std::int32_t devices, const ConstraintTable &table, std::size_t mostSets = 64)
 {
     auto answer = findConflict(model, devices, table, {.limit = kLong, .mostSets = mostSets});
     EXPECT_TRUE(answer) << describe(answer.error());
@@ -226,8 +226,8 @@ std::string textOf(const std::set<Rows> &sets)
 /// Rows of all kinds, drawn: what holds, and the minimal sets, are those of trying every subset.
 TEST(FindConflict, OnRandomTablesItAgreesWithTryingEverySubset)
 {
-    const std::vector<GraphSnapshot> graphs{tinyMlp(), tinyMlp(6, 8),
-        zooTraining("zoo:gpt?layers=1&hidden=16&heads=2&seq=8&vocab=32&batch=4")};
+    const std::vector<GraphSnapshot> graphs{
+        tinyMlp(), tinyMlp(6, 8), zooTraining("zoo:gpt?layers=1&hidden=16&heads=2&seq=8&vocab=32&batch=4")};
     constexpr std::int32_t kDevices = 4;
     constexpr std::uint32_t kSeeds = 240;
     int conflicts = 0;

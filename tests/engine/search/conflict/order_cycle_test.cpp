@@ -77,8 +77,7 @@ TEST(OrderCycle, IsFoundWhereLoweringFindsOne)
             continue;
         const auto cycle = cycleOf(completion->plan);
         const auto lowered = lower(completion->plan, cluster, costModelOf(cluster));
-        EXPECT_EQ(cycle.empty(), lowered.has_value())
-            << (lowered ? "lowered" : describe(lowered.error()));
+        EXPECT_EQ(cycle.empty(), lowered.has_value()) << (lowered ? "lowered" : describe(lowered.error()));
         cycles += cycle.empty() ? 0 : 1;
     }
     EXPECT_GT(cycles, 20);

@@ -4,7 +4,8 @@
 
 namespace planloom {
 
-/// 197 rows on a GPT of 96 layers that hold together, and three that do not with them: their numbers come last.
+/// 197 rows on a GPT of 96 layers that hold together, and three that do not with them: their numbers come
+/// last.
 inline std::string plantedTable(const std::string &planted)
 {
     std::string text = "mesh dp=2 tp=4\nmicro-batches 2\nsplit all : batch over dp\n";
@@ -23,5 +24,10 @@ constexpr const char *kBigGpt = "zoo:gpt?layers=96&hidden=1024&heads=16&seq=128&
 constexpr const char *kPlantedOrders = "order name:h.40.attn.q_attn before name:h.40.attn.k_attn\n"
                                        "order name:h.40.attn.k_attn before name:h.40.attn.v_attn\n"
                                        "order name:h.40.attn.v_attn before name:h.40.attn.q_attn\n";
+
+/// A row that places, where two that were there before cut otherwise: the first two hold with all others.
+constexpr const char *kPlantedSplits = "split name:h.60.attn.c_proj : out0.-1 over tp\n"
+                                       "coshard name:h.60.attn.c_proj : out0.-1 by 64\n"
+                                       "place name:h.60.attn.c_proj : devices 0,1,2\n";
 
 } // namespace planloom

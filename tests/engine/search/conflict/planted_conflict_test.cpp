@@ -26,7 +26,8 @@ TEST(PlantedConflict, OfThreeRowsAmongTwoHundredIsThoseThree)
     const auto ways = waysOut(model, 8, *table, answer->sets, {.limit = std::chrono::seconds(60)});
     ASSERT_TRUE(ways);
     EXPECT_GE(ways->front().size(), 6u);
-    EXPECT_TRUE(std::all_of(ways->front().begin(), ways->front().end(), [](const auto &way) { return way.holds; }));
+    EXPECT_TRUE(
+        std::all_of(ways->front().begin(), ways->front().end(), [](const auto &way) { return way.holds; }));
 }
 
 } // namespace

@@ -107,8 +107,9 @@ private:
         case 22:
             return "precision all : " + std::string(number(0, 1) == 0 ? "bf16" : "fp16");
         case 23:
-            return m_hasMesh ? "split " + name() + " : batch by " + std::to_string(number(2, 3)) + " over " + axis
-                             : "order " + name() + " before " + name();
+            return m_hasMesh
+                ? "split " + name() + " : batch by " + std::to_string(number(2, 3)) + " over " + axis
+                : "order " + name() + " before " + name();
         default:
             return "limit memory 1GiB";
         }

@@ -41,7 +41,8 @@ std::vector<std::string> wordsOf(const std::vector<WayOut> &ways)
     return words;
 }
 
-std::vector<std::vector<WayOut>> waysOf(const Model &model, std::int32_t devices, const ConstraintTable &table)
+std::vector<std::vector<WayOut>> waysOf(
+    const Model &model, std::int32_t devices, const ConstraintTable &table)
 {
     const auto answer = findConflict(model, devices, table, {.limit = kAnyTime, .mostSets = 16});
     EXPECT_TRUE(answer) << describe(answer.error());
@@ -60,8 +61,7 @@ TEST(WaysOut, AreTheNearestValuesThatHold)
         {"split name:a : n by 5\n", {"0: split name:a : n by 4", "0: split name:a : n by 12", "0 off"}},
         {"mesh dp=8\n", {"0: mesh dp=4", "0 off"}},
         {"micro-batches 3\n", {"0: micro-batches 2", "0: micro-batches 4", "0 off"}},
-        {"mesh dp=2 tp=2\nsplit name:a : n over dq\n",
-            {"1: split name:a : n over dp", "1 off"}},
+        {"mesh dp=2 tp=2\nsplit name:a : n over dq\n", {"1: split name:a : n over dp", "1 off"}},
         {"stage name:a : 1\nstage name:b : 0\n",
             {"0: stage name:a : 0", "0 off", "1: stage name:b : 1", "1 off"}},
         {"split name:a : n by 2\nplace name:a : devices 0,1,2\n",
@@ -119,8 +119,8 @@ TEST(WaysOut, OnRandomTablesMakeThemHold)
 
 TEST(NearestNames, HaveTheFewestLettersChanged)
 {
-    EXPECT_EQ(nearestNames("tensr", {"data", "tensor", "pp"}),
-        (std::vector<std::string>{"tensor", "data", "pp"}));
+    EXPECT_EQ(
+        nearestNames("tensr", {"data", "tensor", "pp"}), (std::vector<std::string>{"tensor", "data", "pp"}));
 }
 
 } // namespace
