@@ -61,8 +61,7 @@ void printConflicts(const PlanAnswer &answer)
         const auto isTold = [&](const RowConflict &conflict) {
             return std::find(conflict.rows.begin(), conflict.rows.end(), row.row) != conflict.rows.end();
         };
-        if (row.report.error
-            && std::none_of(answer.conflicts.begin(), answer.conflicts.end(), isTold)) {
+        if (row.report.error && std::none_of(answer.conflicts.begin(), answer.conflicts.end(), isTold)) {
             Error shown = *row.report.error;
             shown.where = placeWords(placeOf(shown));
             std::cerr << "planloom-cli: " << describe(shown) << "\n";

@@ -11,7 +11,8 @@ namespace planloom {
 /// Why rows cannot hold together, for people: minimal sets of them (engine/search/conflict), each with a
 /// sentence, the operators and devices it is about, and ways out that were tried, as edits of the table.
 ///
-/// @param answer  refused: `table`, `rows`, `deviceCount` and `conflicts`, pairs, are read. Ways to narrow a row
+/// @param answer  refused: `table`, `rows`, `deviceCount` and `conflicts`, pairs, are read. Ways to narrow a
+/// row
 ///   that these have are tried, too, where the set is the pair.
 /// @return Cancelled if stopped; what is known so far where time is over
 /// About 2 s at most. Thread-safe.

@@ -1,5 +1,6 @@
 #include "engine/search/conflict/looser_rows.h"
 
+#include "engine/base/nearest_name.h"
 #include "engine/binding/bound_table.h"
 
 #include <algorithm>
@@ -26,11 +27,78 @@ public:
 
     LooserRows find()
     {
+        Row named = m_row; // with selectors that name something
+        const bool meant = rename(named.selector);
+        Selector *second = secondSelectorOf(named.rule);
+        const bool meantToo = second && rename(*second);
+        if (meant || meantToo)
+            add(holding({std::move(named)}));
         std::visit([&](const auto &rule) { loosen(rule); }, m_row.rule);
         return std::move(m_result);
     }
 
 private:
+    /// Puts the nearest names of the model in the place of those that it does not have. @return whether any
+    /// was
+    bool rename(Selector &selector) const
+    {
+        bool changed = false;
+        for (Selector &child : selector.children)
+            changed = rename(child) || changed;
+        if (!selector.children.empty() || m_setting.index().check(selector))
+            return changed;
+        std::vector<std::string_view> known;
+        const Graph &graph = m_setting.graph();
+        const auto fix = [&](std::string &name) {
+            const auto nearest = nearestNames(name, known);
+            if (!nearest.empty() && std::find(known.begin(), known.end(), name) == known.end()) {
+                name = nearest.front();
+                changed = true;
+            }
+        };
+        switch (selector.kind) {
+        case SelectorKind::Name:
+        case SelectorKind::Set:
+            for (const Operator &op : graph.operators)
+                known.push_back(op.name);
+            if (selector.kind == SelectorKind::Set) {
+                for (std::string &name : selector.names)
+                    fix(name);
+                break;
+            }
+            fix(selector.text);
+            break;
+        case SelectorKind::In:
+            for (std::size_t scope = 0; scope < graph.scopes.size(); ++scope)
+                known.push_back(m_setting.index().pathOf({static_cast<std::int32_t>(scope)}));
+            fix(selector.text);
+            break;
+        case SelectorKind::Weight:
+            for (const Tensor &tensor : graph.tensors)
+                if (tensor.role == TensorRole::Weight)
+                    known.push_back(tensor.name);
+            fix(selector.text);
+            break;
+        case SelectorKind::Kind:
+            for (const Operator &op : graph.operators)
+                known.push_back(nameOf(op.kind));
+            fix(selector.text);
+            break;
+        case SelectorKind::Layer: {
+            const auto last = static_cast<std::int32_t>(m_setting.index().layers().scopes.size()) - 1;
+            if (last < 0)
+                break;
+            selector.firstLayer = std::min(selector.firstLayer, last);
+            selector.lastLayer = std::min(selector.lastLayer, last);
+            changed = true;
+            break;
+        }
+        default:
+            break;
+        }
+        return changed;
+    }
+
     /// Rules that can be loosened have an overload below.
     template<typename RuleType> void loosen(const RuleType &) { }
 
@@ -81,12 +149,12 @@ private:
     void axes(const std::string &axis, const std::vector<std::string> &taken,
         const std::function<Rule(const std::string &)> &rule)
     {
-        std::vector<std::string> names;
+        std::vector<std::string_view> names;
         for (const MeshAxis &each : m_setting.mesh)
             if (each.name != axis && std::find(taken.begin(), taken.end(), each.name) == taken.end())
                 names.push_back(each.name);
         std::vector<Row> rows;
-        for (const std::string &name : nearestNames(axis, names))
+        for (const std::string &name : nearestNames(axis, names, kMostOfDirection))
             if (Row changed = with(rule(name)); couldHold(changed))
                 rows.push_back(std::move(changed));
         add(std::move(rows));
@@ -270,40 +338,12 @@ private:
     LooserRows m_result{};
 };
 
-/// Letters to change, add or leave out to come from one to the other.
-std::size_t distanceOf(const std::string &a, const std::string &b)
-{
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t above = row[j];
-            row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-            diagonal = above;
-        }
-    }
-    return row.back();
-}
-
 } // namespace
 
 LooserRows looserRows(
     const RowSetting &setting, std::int32_t microBatches, std::int32_t stageCount, const Row &row)
 {
     return Loosener(setting, microBatches, stageCount, row).find();
-}
-
-std::vector<std::string> nearestNames(const std::string &name, const std::vector<std::string> &known)
-{
-    std::vector<std::pair<std::size_t, std::string>> byDistance;
-    for (const std::string &each : known)
-        byDistance.emplace_back(distanceOf(name, each), each);
-    std::sort(byDistance.begin(), byDistance.end());
-    std::vector<std::string> names;
-    for (auto &[distance, each] : byDistance)
-        names.push_back(std::move(each));
-    return names;
 }
 
 } // namespace planloom

@@ -19,7 +19,4 @@ struct LooserRows {
 LooserRows looserRows(
     const RowSetting &setting, std::int32_t microBatches, std::int32_t stageCount, const Row &row);
 
-/// The names among `known` that are nearest to `name` (fewest letters changed), the nearest first.
-std::vector<std::string> nearestNames(const std::string &name, const std::vector<std::string> &known);
-
 } // namespace planloom

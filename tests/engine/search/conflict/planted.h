@@ -25,9 +25,8 @@ constexpr const char *kPlantedOrders = "order name:h.40.attn.q_attn before name:
                                        "order name:h.40.attn.k_attn before name:h.40.attn.v_attn\n"
                                        "order name:h.40.attn.v_attn before name:h.40.attn.q_attn\n";
 
-/// A row that places, where two that were there before cut otherwise: the first two hold with all others.
-constexpr const char *kPlantedSplits = "split name:h.60.attn.c_proj : out0.-1 over tp\n"
-                                       "coshard name:h.60.attn.c_proj : out0.-1 by 64\n"
-                                       "place name:h.60.attn.c_proj : devices 0,1,2\n";
+/// Two rows that cut the batch further than micro-batches, the mesh and the cut of all leave of it.
+constexpr const char *kPlantedSplits = "split name:h.60.attn.c_proj : batch over tp\n"
+                                       "coshard name:h.60.attn.c_proj : batch by 4\n";
 
 } // namespace planloom

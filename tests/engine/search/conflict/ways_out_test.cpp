@@ -1,6 +1,5 @@
 #include "engine/search/conflict/ways_out.h"
 
-#include "engine/search/conflict/looser_rows.h"
 #include "engine/search/conflict/order_cycle.h"
 #include "tests/engine/search/conflict/random_rows.h"
 #include "tests/engine/table/models.h"
@@ -62,6 +61,8 @@ TEST(WaysOut, AreTheNearestValuesThatHold)
         {"mesh dp=8\n", {"0: mesh dp=4", "0 off"}},
         {"micro-batches 3\n", {"0: micro-batches 2", "0: micro-batches 4", "0 off"}},
         {"mesh dp=2 tp=2\nsplit name:a : n over dq\n", {"1: split name:a : n over dp", "1 off"}},
+        {"split set{a, bb} : n by 2\n", {"0: split set{a, b} : n by 2", "0 off"}},
+        {"order name:a before kind:Rellu\n", {"0: order name:a before kind:Relu", "0 off"}},
         {"stage name:a : 1\nstage name:b : 0\n",
             {"0: stage name:a : 0", "0 off", "1: stage name:b : 1", "1 off"}},
         {"split name:a : n by 2\nplace name:a : devices 0,1,2\n",
@@ -115,12 +116,6 @@ TEST(WaysOut, OnRandomTablesMakeThemHold)
     }
     EXPECT_GT(holding, 50);
     EXPECT_GT(loosened, 20);
-}
-
-TEST(NearestNames, HaveTheFewestLettersChanged)
-{
-    EXPECT_EQ(
-        nearestNames("tensr", {"data", "tensor", "pp"}), (std::vector<std::string>{"tensor", "data", "pp"}));
 }
 
 } // namespace
