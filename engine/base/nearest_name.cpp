@@ -9,7 +9,8 @@ namespace planloom {
 
 namespace {
 
-/// Letters to change, add or leave out to come from one to the other; something above `most` where it is more.
+/// Letters to change, add or leave out to come from one to the other; something above `most` where it is
+/// more.
 std::size_t distanceOf(std::string_view a, std::string_view b, std::size_t most)
 {
     if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > most)
@@ -33,8 +34,8 @@ std::size_t distanceOf(std::string_view a, std::string_view b, std::size_t most)
 
 using Near = std::pair<std::size_t, std::string_view>; ///< By distance.
 
-std::vector<Near> nearest(std::string_view name, const std::vector<std::string_view> &known,
-    std::size_t count, std::size_t most)
+std::vector<Near> nearest(
+    std::string_view name, const std::vector<std::string_view> &known, std::size_t count, std::size_t most)
 {
     std::vector<Near> found;
     for (const std::string_view each : known) {
@@ -55,7 +56,8 @@ std::vector<std::string> nearestNames(
     std::string_view name, const std::vector<std::string_view> &known, std::size_t count)
 {
     std::vector<std::string> names;
-    for (const auto &[distance, each] : nearest(name, known, count, std::numeric_limits<std::size_t>::max() - 1))
+    for (const auto &[distance, each] :
+        nearest(name, known, count, std::numeric_limits<std::size_t>::max() - 1))
         names.emplace_back(each);
     return names;
 }

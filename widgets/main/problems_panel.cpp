@@ -107,8 +107,11 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
             lines += (lines.empty() ? "" : ", ") + std::to_string(line + 1);
         }
         problem.error = {ErrorCode::InvalidInput, conflict.words, {}, "rows " + lines};
-        for (const RowWayOut &way : conflict.waysOut)
-            problem.error.advice += (problem.error.advice.empty() ? "" : "; or ") + way.words;
+        if (!conflict.waysOut.empty()) // the others are below
+            problem.error.advice = conflict.waysOut.front().words
+                + (conflict.waysOut.size() > 1
+                        ? "; " + counted(static_cast<std::int64_t>(conflict.waysOut.size()) - 1, "more way")
+                        : "");
         problem.line = conflict.lines.empty() ? -1 : conflict.lines.back();
         problem.operators = conflict.operators;
         problem.waysOut = conflict.waysOut;

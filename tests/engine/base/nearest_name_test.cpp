@@ -7,7 +7,8 @@ namespace {
 
 TEST(NearestName, HasTheFewestLettersChanged)
 {
-    EXPECT_EQ(nearestNames("tensr", {"data", "tensor", "pp"}, 2), (std::vector<std::string>{"tensor", "data"}));
+    EXPECT_EQ(
+        nearestNames("tensr", {"data", "tensor", "pp"}, 2), (std::vector<std::string>{"tensor", "data"}));
     EXPECT_EQ(nearestNames("dq", {"tp", "dp", "dp"}, 2), (std::vector<std::string>{"dp", "tp"}));
     EXPECT_TRUE(nearestNames("a", {}).empty());
 }
