@@ -1,4 +1,5 @@
 #include "app/cli/commands.h"
+#include "app/cli/conflicts.h"
 #include "app/cli/model.h"
 
 #include "engine/analyse/bound.h"
@@ -182,7 +183,16 @@ Result<int> runSolve(const Arguments &arguments)
 {
     TRY(auto request, planRequest(arguments, arguments.positional()));
     request.upTo = PlanGrade::Timed;
-    TRY(const auto solved, planOf(request));
+    request.explains = true;
+    TRY(const auto solved, answerOf(request));
+    if (auto error = solved->firstError()) {
+        if (solved->conflicts.empty())
+            return *std::move(error);
+        printConflicts(*solved);
+        if (arguments.has("json"))
+            printJson(conflictsToJson(*solved));
+        return exitStatusOf(*solved);
+    }
     const TimelineSummary &summary = solved->summary;
     const ExecutionPlan &execution = *solved->execution;
     const double bound = stepBound(execution, costModelOf(solved->cluster));
