@@ -63,8 +63,6 @@ public:
 
 private:
     std::optional<StoredAs> chosenFor(const OnnxTensor &tensor) const;
-    bool isParameterName(const std::string &name) const;
-    std::vector<std::string> parametersIn(const OnnxProvenance &provenance) const;
     std::optional<Classification> byMetadata(const OnnxTensor &tensor) const;
     std::optional<Classification> byUseAsNumber(const OnnxTensor &tensor) const;
     Classification byPosition(const OnnxTensor &tensor) const;

@@ -6,7 +6,7 @@
 #include "engine/frontend/import_onnx.h"
 #include "engine/graph/batch.h"
 #include "engine/table/layers.h"
-#include "tests/engine/frontend/onnx_file.h"
+#include "tests/engine/frontend/described_file.h"
 #include "tests/engine/frontend/run_graph.h"
 
 #include <gtest/gtest.h>
@@ -14,54 +14,16 @@
 namespace planloom {
 namespace {
 
+using testing_support::addMetadata;
+using testing_support::describeNode;
+using testing_support::describeValue;
 using testing_support::GraphRunner;
+using testing_support::importedWhole;
+using testing_support::kGraphField;
+using testing_support::kNodeField;
 using testing_support::OnnxFile;
+using testing_support::tensorNamed;
 using Texts = std::vector<std::string>;
-
-constexpr int kNodeField = 9; // `metadata_props` in the messages of onnx.proto, IR version 10
-constexpr int kValueField = 4;
-constexpr int kGraphField = 16;
-
-/// Adds an entry of `metadata_props`, also where this version of ONNX's classes does not know the field.
-void addMetadata(
-    google::protobuf::Message &message, int field, std::string_view key, const std::string &value)
-{
-    onnx::StringStringEntryProto entry;
-    entry.set_key(std::string(key));
-    entry.set_value(value);
-    message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(
-        field, entry.SerializeAsString());
-}
-
-void describeValue(OnnxFile &file, const std::string &name, std::string_view key, const std::string &value)
-{
-    auto *info = file.graph().add_value_info();
-    info->set_name(name);
-    addMetadata(*info, kValueField, key, value);
-}
-
-void describeNode(OnnxFile::Node node, const std::string &scopes)
-{
-    addMetadata(*node.proto, kNodeField, kNameScopesKey, scopes);
-}
-
-Graph importedWhole(const OnnxFile &file, ImportOptions options = {})
-{
-    auto graph = importOnnxBytes(file.bytes(), {}, options);
-    EXPECT_TRUE(graph) << describe(graph.error());
-    return graph ? *std::move(graph) : Graph{};
-}
-
-const Tensor &tensorNamed(const Graph &graph, const std::string &name)
-{
-    static const Tensor kNone;
-    for (const Tensor &tensor : graph.tensors) {
-        if (tensor.name == name)
-            return tensor;
-    }
-    ADD_FAILURE() << "no tensor " << name;
-    return kNone;
-}
 
 StoredAs storedAs(const Graph &graph, const std::string &name)
 {
