@@ -1,6 +1,7 @@
 #include "engine/frontend/onnx_folded.h"
 
 #include "engine/base/words.h"
+#include "engine/frontend/onnx_parameters.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,7 @@ namespace planloom {
 namespace {
 
 constexpr std::size_t kMostNamed = 3; ///< Tensors in one sentence.
+constexpr std::int64_t kMostFolded = 512 * 512; ///< Elements that optimizers fold (onnxscript's limit).
 
 bool isParameter(const OnnxGraph &graph, const std::string &name)
 {
@@ -26,8 +28,7 @@ bool isParameter(const OnnxGraph &graph, const std::string &name)
     if (const auto found = graph.provenance.find(name); found != graph.provenance.end() && found->second.kind)
         return found->second.kind == OnnxSpecKind::Parameter;
     // Without a signature the names of parameters are those with dots.
-    return graph.signature.empty() && name.find('.') != std::string::npos && name.front() != '.'
-        && !isBufferName(name);
+    return graph.signature.empty() && isDotted(name) && !isBufferName(name);
 }
 
 /// "embedding" of "embedding_12": what exporters call the results of that operator of PyTorch.
@@ -35,7 +36,7 @@ std::string_view stemOf(std::string_view name)
 {
     const std::size_t end = name.find_last_not_of("0123456789");
     return end != std::string_view::npos && end + 1 < name.size() && name[end] == '_' ? name.substr(0, end)
-                                                                                     : name;
+                                                                                      : name;
 }
 
 bool isOneOfThese(std::string_view word, const std::set<std::string_view> &words)
@@ -46,36 +47,47 @@ bool isOneOfThese(std::string_view word, const std::set<std::string_view> &words
 /// Operators of PyTorch that give the elements of their input back, in other places.
 bool moves(std::string_view stem)
 {
-    static const std::set<std::string_view> kMoving = {"view", "reshape", "_unsafe_view", "unsqueeze", "squeeze",
-        "permute", "transpose", "t", "numpy_t", "mt", "expand", "expand_as", "repeat", "repeat_interleave", "tile",
-        "slice", "select", "narrow", "split", "split_with_sizes", "chunk", "unbind", "getitem", "flatten", "unflatten",
-        "contiguous", "clone", "alias", "detach", "detach_", "lift_fresh_copy", "to", "_to_copy", "type_as", "float",
-        "flip", "roll", "cat", "stack", "broadcast_to", "movedim", "unfold", "embedding", "index", "index_select",
-        "gather", "take"};
+    static const std::set<std::string_view> kMoving = {"view", "reshape", "_unsafe_view", "unsqueeze",
+        "squeeze", "permute", "transpose", "t", "numpy_t", "mt", "expand", "expand_as", "repeat",
+        "repeat_interleave", "tile", "slice", "select", "narrow", "split", "split_with_sizes", "chunk",
+        "unbind", "getitem", "flatten", "unflatten", "contiguous", "clone", "alias", "detach", "detach_",
+        "lift_fresh_copy", "to", "_to_copy", "type_as", "float", "flip", "roll", "cat", "stack",
+        "broadcast_to", "movedim", "unfold", "embedding", "index", "index_select", "gather", "take"};
     return isOneOfThese(stem, kMoving);
+}
+
+/// Those of them that may write an element more than once.
+bool repeats(std::string_view stem)
+{
+    static const std::set<std::string_view> kRepeating = {
+        "expand", "expand_as", "repeat", "repeat_interleave", "tile", "broadcast_to", "unfold"};
+    return isOneOfThese(stem, kRepeating);
 }
 
 bool selects(std::string_view stem)
 {
-    static const std::set<std::string_view> kSelecting = {"embedding", "index", "index_select", "gather", "take"};
+    static const std::set<std::string_view> kSelecting = {
+        "embedding", "index", "index_select", "gather", "take"};
     return isOneOfThese(stem, kSelecting);
 }
 
 /// Operators that make constants and the places at which tables are read.
 bool counts(std::string_view stem)
 {
-    static const std::set<std::string_view> kCounting = {"arange", "zeros", "ones", "full", "zeros_like", "ones_like",
-        "full_like", "new_zeros", "new_ones", "new_full", "empty", "scalar_tensor", "scalar_tensor_default", "sym_size",
-        "cumsum", "eq", "ne", "lt", "le", "gt", "ge", "where", "logical_and", "logical_or", "logical_not", "val"};
-    return isOneOfThese(stem, kCounting) || stem.starts_with("lifted_tensor") || stem.starts_with("_tensor_constant");
+    static const std::set<std::string_view> kCounting = {"arange", "zeros", "ones", "full", "zeros_like",
+        "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "empty", "scalar_tensor",
+        "scalar_tensor_default", "sym_size", "cumsum", "eq", "ne", "lt", "le", "gt", "ge", "where",
+        "logical_and", "logical_or", "logical_not", "val"};
+    return isOneOfThese(stem, kCounting) || stem.starts_with("lifted_tensor")
+        || stem.starts_with("_tensor_constant");
 }
 
 /// Arithmetic that finds places in tables (relative ones, in logarithmic steps), but that also computes.
 bool calculates(std::string_view stem)
 {
-    static const std::set<std::string_view> kCalculating = {"add", "sub", "rsub", "mul", "div", "floor_divide",
-        "remainder", "fmod", "abs", "neg", "sign", "log", "minimum", "maximum", "clamp", "clamp_min", "clamp_max",
-        "floor", "ceil", "round", "trunc", "pow", "sum"};
+    static const std::set<std::string_view> kCalculating = {"add", "sub", "rsub", "mul", "div",
+        "floor_divide", "remainder", "fmod", "abs", "neg", "sign", "log", "minimum", "maximum", "clamp",
+        "clamp_min", "clamp_max", "floor", "ceil", "round", "trunc", "pow", "sum"};
     return isOneOfThese(stem, kCalculating);
 }
 
@@ -102,7 +114,9 @@ Steps stepsOf(const OnnxGraph &graph, const std::string &name, const OnnxProvena
     }
     steps.last = stemOf(name);
     steps.stems.insert(steps.last);
-    steps.stems.erase("val"); // a step inside of an operator of PyTorch
+    for (const char *inner : {"val", "tmp", "value", "value_cast"})
+        steps.stems.erase(
+            inner); // steps inside of an operator of PyTorch, such as a Transpose, or a factor of 1
     return steps;
 }
 
@@ -122,11 +136,6 @@ bool isMovedOnly(const Steps &steps)
             && std::none_of(steps.stems.begin(), steps.stems.end(), calculates));
 }
 
-std::size_t elementBytes(const OnnxTensor &tensor)
-{
-    return static_cast<std::size_t>(sizeOf(tensor.type.dataType));
-}
-
 bool isAll(const OnnxTensor &tensor, bool (*predicate)(float))
 {
     const std::size_t count = tensor.data->bytes.size() / sizeof(float);
@@ -142,27 +151,67 @@ bool isAll(const OnnxTensor &tensor, bool (*predicate)(float))
 bool isUniformTensor(const OnnxTensor &tensor)
 {
     const std::vector<std::byte> &bytes = tensor.data->bytes;
-    const std::size_t size = elementBytes(tensor);
+    const auto size = static_cast<std::size_t>(sizeOf(tensor.type.dataType));
     return bytes.size() <= size || std::memcmp(bytes.data(), bytes.data() + size, bytes.size() - size) == 0;
+}
+
+/// Leaves one of several equal slices along a dimension. @return false if they are not equal, or there is
+/// only one
+bool keepEqualSlice(TensorData &data, std::size_t axis)
+{
+    Shape &shape = data.type.shape;
+    auto run = static_cast<std::size_t>(sizeOf(data.type.dataType)); // bytes of one slice that lie together
+    for (std::size_t d = axis + 1; d < shape.size(); ++d)
+        run *= static_cast<std::size_t>(shape[d]);
+    const std::size_t block = run * static_cast<std::size_t>(shape[axis]);
+    if (block == run)
+        return false;
+    for (std::size_t begin = 0; begin < data.bytes.size(); begin += block) {
+        const std::byte *first = data.bytes.data() + begin;
+        if (std::memcmp(first, first + run, block - run) != 0)
+            return false;
+    }
+    std::vector<std::byte> slice;
+    for (std::size_t begin = 0; begin < data.bytes.size(); begin += block)
+        slice.insert(slice.end(), data.bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+            data.bytes.begin() + static_cast<std::ptrdiff_t>(begin + run));
+    data.bytes = std::move(slice);
+    shape[axis] = 1;
+    return true;
+}
+
+/// True if single elements may well be equal by accident: numbers of few digits, such as those of bfloat16.
+bool isCoarse(const TensorData &data)
+{
+    if (data.type.dataType != DataType::Float32)
+        return true;
+    std::size_t fine = 0;
+    for (std::size_t at = 0; at < data.bytes.size(); at += sizeof(std::uint32_t)) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, data.bytes.data() + at, sizeof bits);
+        fine += (bits & 0xffffU) != 0 ? 1 : 0;
+    }
+    return fine * 2 * sizeof(std::uint32_t) < data.bytes.size();
 }
 
 /// The distinct ones of the rows that a tensor consists of, and which of them is at each place.
 struct Rows {
-    std::size_t axis = 0; ///< Along which the elements of one row lie; as many as dimensions: rows of one element.
+    std::size_t axis =
+        0; ///< Along which the elements of one row lie; as many as dimensions: rows of one element.
     std::vector<std::byte> table{}; ///< One row behind the other, by their first places.
     std::vector<std::int64_t> places{}; ///< In the order of the other dimensions.
     std::int64_t count = 0;
 };
 
-Rows rowsAlong(const OnnxTensor &tensor, std::size_t axis)
+Rows rowsAlong(const TensorData &data, std::size_t axis)
 {
-    const Shape &shape = tensor.type.shape;
-    const std::size_t size = elementBytes(tensor);
+    const Shape &shape = data.type.shape;
+    const auto size = static_cast<std::size_t>(sizeOf(data.type.dataType));
     const auto extent = static_cast<std::size_t>(axis < shape.size() ? shape[axis] : 1);
     std::size_t inner = 1;
     for (std::size_t d = axis + 1; d < shape.size(); ++d)
         inner *= static_cast<std::size_t>(shape[d]);
-    const std::vector<std::byte> &bytes = tensor.data->bytes;
+    const std::vector<std::byte> &bytes = data.bytes;
     const std::size_t outer = bytes.size() / (size * extent * inner);
     Rows rows{axis, {}, {}, 0};
     std::unordered_map<std::string, std::int64_t> known;
@@ -170,11 +219,13 @@ Rows rowsAlong(const OnnxTensor &tensor, std::size_t axis)
     for (std::size_t o = 0; o < outer; ++o) {
         for (std::size_t i = 0; i < inner; ++i) {
             for (std::size_t e = 0; e < extent; ++e)
-                std::memcpy(row.data() + e * size, bytes.data() + ((o * extent + e) * inner + i) * size, size);
+                std::memcpy(
+                    row.data() + e * size, bytes.data() + ((o * extent + e) * inner + i) * size, size);
             const auto [found, isNew] = known.emplace(row, rows.count);
             if (isNew) {
                 ++rows.count;
-                const auto *begin = reinterpret_cast<const std::byte *>(row.data()); // as the tensor holds them
+                const auto *begin =
+                    reinterpret_cast<const std::byte *>(row.data()); // as the tensor holds them
                 rows.table.insert(rows.table.end(), begin, begin + row.size());
             }
             rows.places.push_back(found->second);
@@ -189,6 +240,8 @@ class Restorer
 public:
     explicit Restorer(OnnxGraph &graph)
         : m_graph(graph)
+        , m_uses(graph)
+        , m_rules(graph, m_uses, kNothingByHand)
     {
         for (const OnnxTensor &tensor : graph.initializers)
             m_taken.insert(tensor.name);
@@ -207,14 +260,20 @@ public:
 private:
     bool splitJoined(const OnnxTensor &tensor, const Steps &steps);
     bool invert(const OnnxTensor &tensor, const Steps &steps);
-    bool takeRows(const OnnxTensor &tensor, const Steps &steps);
+    bool restore(const OnnxTensor &tensor);
+    bool takeRows(const OnnxTensor &tensor, const std::string &parameter);
+    void readRows(Rows rows, const TensorType &type, const std::string &parameter, const std::string &output);
     std::string addPart(const std::string &wanted, TensorType type, std::vector<std::byte> bytes,
         const std::vector<std::string> &parameters);
     std::string addNumbers(const std::string &wanted, const std::vector<std::int64_t> &numbers, Shape shape);
     std::string uniqueName(const std::string &wanted);
     OnnxNode &addNode(std::string type, std::vector<std::string> inputs, const std::string &output);
 
+    inline static const std::map<std::string, StoredAs> kNothingByHand{};
+
     OnnxGraph &m_graph;
+    OnnxUses m_uses;
+    ParameterRules m_rules;
     std::set<std::string> m_taken{};
     std::vector<OnnxTensor> m_tensors{};
     std::vector<OnnxNode> m_nodes{};
@@ -242,7 +301,8 @@ std::string Restorer::addPart(const std::string &wanted, TensorType type, std::v
     return m_tensors.back().name;
 }
 
-std::string Restorer::addNumbers(const std::string &wanted, const std::vector<std::int64_t> &numbers, Shape shape)
+std::string Restorer::addNumbers(
+    const std::string &wanted, const std::vector<std::int64_t> &numbers, Shape shape)
 {
     TensorType type{DataType::Int64, std::move(shape)};
     std::vector<std::byte> bytes(numbers.size() * sizeof(std::int64_t));
@@ -285,8 +345,7 @@ bool Restorer::splitJoined(const OnnxTensor &tensor, const Steps &steps)
     std::string name;
     for (const std::string &parameter : steps.parameters)
         name += (name.empty() ? "" : "+") + parameter;
-    const TensorType type{
-        tensor.type.dataType, {tensor.type.shape[0] / static_cast<std::int64_t>(count)}};
+    const TensorType type{tensor.type.dataType, {tensor.type.shape[0] / static_cast<std::int64_t>(count)}};
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < count; ++i) {
         std::vector<std::byte> part(bytes.begin() + static_cast<std::ptrdiff_t>(i * length),
@@ -306,7 +365,8 @@ bool Restorer::invert(const OnnxTensor &tensor, const Steps &steps)
     const bool hasExp = steps.has("exp");
     const bool hasNeg = steps.has("neg");
     const bool others = std::any_of(steps.stems.begin(), steps.stems.end(), [](std::string_view stem) {
-        return stem != "exp" && stem != "neg" && (!moves(stem) || selects(stem) || stem == "cat" || stem == "stack");
+        return stem != "exp" && stem != "neg"
+            && (!moves(stem) || selects(stem) || stem == "cat" || stem == "stack");
     });
     if (!hasExp || others || steps.parameters.size() != 1 || !steps.stored.empty()
         || tensor.type.dataType != DataType::Float32)
@@ -337,83 +397,102 @@ bool Restorer::invert(const OnnxTensor &tensor, const Steps &steps)
 }
 
 /// Rows of a table that stand at several places.
-bool Restorer::takeRows(const OnnxTensor &tensor, const Steps &steps)
+bool Restorer::takeRows(const OnnxTensor &tensor, const std::string &parameter)
 {
     const Shape &shape = tensor.type.shape;
-    if (steps.parameters.size() != 1 || !isMovedOnly(steps) || shape.size() < 2 || isUniformTensor(tensor))
+    if (shape.size() < 2 || elementCount(shape) > kMostFolded || isUniformTensor(tensor))
         return false;
-    std::optional<Rows> best;
-    for (std::size_t axis = 0; axis <= shape.size(); ++axis) {
-        if (axis < shape.size() && shape[axis] == 1)
-            continue;
-        Rows rows = rowsAlong(tensor, axis);
-        const bool repeats = rows.count * 2 <= static_cast<std::int64_t>(rows.places.size());
-        if (repeats && (!best || rows.table.size() < best->table.size()))
-            best = std::move(rows);
+    TensorData once{tensor.type, tensor.data->bytes};
+    std::vector<std::size_t> alike; // dimensions along which all slices are equal
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        if (keepEqualSlice(once, axis))
+            alike.push_back(axis);
     }
-    if (!best)
+    std::optional<Rows> table;
+    for (std::size_t i = 0; i <= shape.size(); ++i) {
+        const std::size_t axis = i == 0 ? shape.size() : i - 1;
+        if (axis < shape.size() ? once.type.shape[axis] == 1 : isCoarse(once))
+            continue;
+        Rows rows = rowsAlong(once, axis);
+        const bool again = rows.count > 1 && rows.count * 2 <= static_cast<std::int64_t>(rows.places.size());
+        if (again && (!table || rows.table.size() <= table->table.size()))
+            table = std::move(rows);
+    }
+    // The batch alone is taken out where types are known (collapse_batch.h).
+    if (!table && (alike.empty() || alike == std::vector<std::size_t>{0}))
         return false;
-    const std::string &parameter = steps.parameters.front();
-    const bool hasRows = best->axis < shape.size();
-    if (hasRows && best->count == 1) {
-        Shape once(shape.size(), 1);
-        once[best->axis] = shape[best->axis];
-        // The batch alone is taken out where types are known (collapse_batch.h).
-        const auto wide = std::count_if(shape.begin(), shape.end(), [](std::int64_t extent) { return extent > 1; });
-        if (wide == 2 && shape[0] > 1 && best->axis != 0)
-            return false;
-        const std::string row =
-            addPart(parameter, {tensor.type.dataType, std::move(once)}, std::move(best->table), {parameter});
-        const std::string extents = addNumbers(
-            tensor.name + ".shape", std::vector<std::int64_t>(shape.begin(), shape.end()),
-            {static_cast<std::int64_t>(shape.size())});
-        addNode("Expand", {row, extents}, tensor.name);
-        repeated.push_back(tensor.name);
-        return true;
+    const std::string inner = alike.empty() ? tensor.name : uniqueName(tensor.name + ".once");
+    if (!alike.empty()) {
+        const std::vector<std::int64_t> extents(shape.begin(), shape.end());
+        const auto rank = static_cast<std::int64_t>(shape.size());
+        const std::string stored =
+            table ? inner : addPart(parameter, once.type, std::move(once.bytes), {parameter});
+        addNode("Expand", {stored, addNumbers(tensor.name + ".shape", extents, {rank})}, tensor.name);
     }
-    Shape table{best->count};
-    Shape places;
-    std::vector<std::int64_t> back; // the permutation of [places, row] that gives the tensor's dimensions
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-        if (d == best->axis)
-            continue;
-        places.push_back(shape[d]);
-    }
-    for (std::size_t d = 0; d < shape.size(); ++d)
-        back.push_back(d == best->axis ? static_cast<std::int64_t>(places.size())
-                : static_cast<std::int64_t>(d > best->axis ? d - 1 : d));
-    if (hasRows)
-        table.push_back(shape[best->axis]);
-    const std::string rows =
-        addPart(parameter, {tensor.type.dataType, std::move(table)}, std::move(best->table), {parameter});
-    const std::string numbers = addNumbers(tensor.name + ".places", best->places, std::move(places));
-    const bool inOrder = std::is_sorted(back.begin(), back.end());
-    const std::string read = inOrder ? tensor.name : uniqueName(tensor.name + ".read");
-    addNode("Gather", {rows, numbers}, read).attributes.emplace("axis", std::int64_t{0});
-    if (!inOrder)
-        addNode("Transpose", {read}, tensor.name).attributes.emplace("perm", std::move(back));
+    if (table)
+        readRows(*std::move(table), once.type, parameter, inner);
     repeated.push_back(tensor.name);
     return true;
+}
+
+/// Makes `output` of that type from a table of its rows.
+void Restorer::readRows(
+    Rows rows, const TensorType &type, const std::string &parameter, const std::string &output)
+{
+    Shape table{rows.count};
+    Shape places;
+    std::vector<std::int64_t> back; // the permutation of [places, row] that gives the output's dimensions
+    for (std::size_t d = 0; d < type.shape.size(); ++d) {
+        if (d == rows.axis)
+            table.push_back(type.shape[d]);
+        else
+            places.push_back(type.shape[d]);
+    }
+    for (std::size_t d = 0; d < type.shape.size(); ++d)
+        back.push_back(static_cast<std::int64_t>(d == rows.axis ? places.size() : d > rows.axis ? d - 1 : d));
+    const std::string stored =
+        addPart(parameter, {type.dataType, std::move(table)}, std::move(rows.table), {parameter});
+    const std::string numbers = addNumbers(output + ".places", rows.places, std::move(places));
+    const bool inOrder = std::is_sorted(back.begin(), back.end());
+    const std::string read = inOrder ? output : uniqueName(output + ".read");
+    addNode("Gather", {stored, numbers}, read).attributes.emplace("axis", std::int64_t{0});
+    if (!inOrder)
+        addNode("Transpose", {read}, output).attributes.emplace("perm", std::move(back));
+}
+
+bool Restorer::restore(const OnnxTensor &tensor)
+{
+    if (!tensor.data || tensor.data->bytes.empty() || !isFloating(tensor.type.dataType))
+        return false;
+    if (m_graph.signature.empty()) {
+        // What stands where parameters do under no name of a module was worked out from one; see rule 6 of
+        // import_onnx.h.
+        const Classification taken = m_rules.classify(tensor);
+        return taken.as == StoredAs::Parameter && taken.folded && takeRows(tensor, tensor.name);
+    }
+    const auto found = m_graph.provenance.find(tensor.name);
+    if (found == m_graph.provenance.end() || found->second.kind || found->second.foldedFrom.empty())
+        return false;
+    const OnnxProvenance provenance = found->second; // what parts are made from is added to the map
+    const Steps steps = stepsOf(m_graph, tensor.name, provenance);
+    const bool mayRepeat = steps.parameters.size() == 1 && isMovedOnly(steps)
+        && std::any_of(steps.stems.begin(), steps.stems.end(),
+            [](std::string_view stem) { return selects(stem) || repeats(stem); });
+    return splitJoined(tensor, steps) || invert(tensor, steps)
+        || (mayRepeat && takeRows(tensor, steps.parameters.front()));
 }
 
 void Restorer::run()
 {
     std::set<std::string> gone;
-    // The places in which values come about are added below: references would not last.
     for (const OnnxTensor &tensor : m_graph.initializers) {
-        const auto found = m_graph.provenance.find(tensor.name);
-        if (found == m_graph.provenance.end() || found->second.kind || found->second.foldedFrom.empty()
-            || m_graph.signature.empty() || !tensor.data || !isFloating(tensor.type.dataType)
-            || tensor.data->bytes.empty())
-            continue;
-        const OnnxProvenance provenance = found->second;
-        const Steps steps = stepsOf(m_graph, tensor.name, provenance);
-        if (splitJoined(tensor, steps) || invert(tensor, steps) || takeRows(tensor, steps))
+        if (restore(tensor))
             gone.insert(tensor.name);
     }
     if (gone.empty())
         return;
-    std::erase_if(m_graph.initializers, [&](const OnnxTensor &tensor) { return gone.count(tensor.name) != 0; });
+    std::erase_if(
+        m_graph.initializers, [&](const OnnxTensor &tensor) { return gone.count(tensor.name) != 0; });
     for (const std::string &name : gone)
         m_graph.provenance.erase(name);
     std::move(m_tensors.begin(), m_tensors.end(), std::back_inserter(m_graph.initializers));
@@ -495,7 +574,8 @@ bool ReplacedFinder::isRewritten(const std::string &name) const
 std::vector<std::string> ReplacedFinder::missingOf(const std::string &module) const
 {
     std::vector<std::string> names;
-    for (auto found = m_graph.signature.lower_bound(module + "."); found != m_graph.signature.end(); ++found) {
+    for (auto found = m_graph.signature.lower_bound(module + "."); found != m_graph.signature.end();
+         ++found) {
         if (!found->first.starts_with(module + "."))
             break;
         const bool own = found->first.find('.', module.size() + 1) == std::string::npos;
@@ -555,9 +635,11 @@ std::vector<std::string> ReplacedFinder::run()
     std::vector<std::string> notes;
     const std::string advice = " (export with optimize=False to train them)";
     if (!m_norms.empty())
-        notes.push_back("the exporter folded " + counted(static_cast<std::int64_t>(m_norms.size()), "batch normalisation")
+        notes.push_back("the exporter folded "
+            + counted(static_cast<std::int64_t>(m_norms.size()), "batch normalisation")
             + " into the weights before " + (m_norms.size() == 1 ? "it" : "them") + " (" + listed(m_norms)
-            + "): parameters of both are lost, and what is trained in their place trains otherwise than in PyTorch"
+            + "): parameters of both are lost, and what is trained in their place trains otherwise than in "
+              "PyTorch"
             + advice);
     if (!m_rewritten.empty())
         notes.push_back("the exporter's optimizer rewrote weights with what follows or precedes them ("
@@ -568,9 +650,11 @@ std::vector<std::string> ReplacedFinder::run()
             const auto &lost = m_graph.provenance[name].insteadOf;
             from.insert(lost.begin(), lost.end());
         }
-        notes.push_back("the exporter computed " + counted(static_cast<std::int64_t>(m_computed.size()), "tensor") + " ("
-            + listed(m_computed) + ") from parameters (" + listed({from.begin(), from.end()})
-            + "): these are lost, and what is trained in their place trains otherwise than in PyTorch" + advice);
+        notes.push_back("the exporter computed "
+            + counted(static_cast<std::int64_t>(m_computed.size()), "tensor") + " (" + listed(m_computed)
+            + ") from parameters (" + listed({from.begin(), from.end()})
+            + "): these are lost, and what is trained in their place trains otherwise than in PyTorch"
+            + advice);
     }
     return notes;
 }
@@ -579,8 +663,8 @@ std::vector<std::string> ReplacedFinder::run()
 
 bool isBufferName(std::string_view name)
 {
-    static const std::set<std::string_view> kNames = {"attn_mask", "mask", "masked_bias", "cos_cached", "sin_cached",
-        "running_mean", "running_var", "anchors"};
+    static const std::set<std::string_view> kNames = {"attn_mask", "mask", "masked_bias", "cos_cached",
+        "sin_cached", "running_mean", "running_var", "anchors"};
     const std::size_t separator = name.find_last_of("./");
     const std::string_view last = separator == std::string_view::npos ? name : name.substr(separator + 1);
     return isOneOfThese(last, kNames) || last.ends_with("inv_freq");
@@ -606,8 +690,8 @@ std::vector<std::string> restoreFolded(OnnxGraph &graph)
         notes.push_back("the exporter computed exponentials of parameters (" + listed(restorer.computed)
             + "); their logarithms are trained again");
     if (!restorer.repeated.empty())
-        notes.push_back("the exporter wrote rows of tables once for each place that reads them (" + listed(restorer.repeated)
-            + "); each is trained as one row again");
+        notes.push_back("the exporter wrote rows of tables once for each place that reads them ("
+            + listed(restorer.repeated) + "); each is trained as one row again");
     return notes;
 }
 

@@ -44,11 +44,6 @@ bool isConstantName(std::string_view name)
     return name.substr(0, 8) == "Constant" && name.find("_output_") != std::string_view::npos;
 }
 
-bool isDotted(std::string_view name)
-{
-    return name.find('.') != std::string_view::npos && name.front() != '.';
-}
-
 /// True if all elements are the same number; false if they are not at hand.
 bool isUniform(const OnnxTensor &tensor)
 {
@@ -91,6 +86,11 @@ Classification folded(StoredAs as, std::string why)
 }
 
 } // namespace
+
+bool isDotted(std::string_view name)
+{
+    return name.find('.') != std::string_view::npos && name.front() != '.';
+}
 
 void collectNamesRead(const OnnxGraph &graph, std::unordered_set<std::string_view> &names)
 {

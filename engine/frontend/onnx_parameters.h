@@ -16,6 +16,9 @@
 
 namespace planloom {
 
+/// True for names as modules' parameters have them: "h.0.attn.weight".
+bool isDotted(std::string_view name);
+
 /// Who reads which value of a graph of the file. Keeps references to the graph.
 class OnnxUses
 {

@@ -380,12 +380,17 @@ def readings(array, value):
         if array.ndim == 2 and array.shape == value.shape[::-1]:
             yield array.T
     elif value.ndim == 2 and value.any() and array.size % value.shape[1] == 0:
-        rows = array.reshape(-1, value.shape[1])  # of a table that is read in part, where the exporter folded the reading
+        # A table that is read in part, where the exporter folded the reading: its rows are in their order, or in that of
+        # the places that read them.
+        rows = array.reshape(-1, value.shape[1])
         used = np.flatnonzero(value.any(1))
-        if len(rows) == used[-1] - used[0] + 1:
-            whole = np.zeros_like(value)
-            whole[used[0]:used[-1] + 1] = rows
-            yield whole
+        if len(rows) == len(used):
+            nearest = [int(np.abs(value[used] - row).max(1).argmin()) for row in rows]
+            for order in (range(len(used)), nearest):
+                if len(set(order)) == len(used):
+                    whole = np.zeros_like(value)
+                    whole[used[list(order)]] = rows
+                    yield whole
 
 
 def written(module, inputs, form, folder):
@@ -411,12 +416,16 @@ def written(module, inputs, form, folder):
             exact_losses = losses_of(wide, doubled)
         except RuntimeError:  # numbers of float32 in the module's code
             exact, exact_losses = gradients, losses
+        frozen = [name for name, each in module.named_parameters() if not each.requires_grad]
         np.savez(folder / "io.npz", **{"in." + name: value.numpy() for name, value in zip(names, inputs)})
         np.savez(folder / "pytorch.npz", loss=loss, losses=losses,
                  nearby=[exact_losses, *nearby_losses(module, inputs)],
                  **{"grad." + name: value for name, value in gradients.items()},
                  **{"exact." + name: value for name, value in exact.items()})
-    made.write_text(json.dumps({"failure": failure, "file": "" if failure else path.name}))
+    told = {"failure": failure}
+    if not failure:
+        told.update(file=path.name, frozen=frozen)
+    made.write_text(json.dumps(told))
     return failure
 
 
@@ -437,7 +446,8 @@ def compare(cli, folder, form):
     others, Planloom named each of them, and all others are equal; "another loss" if the file computes another one than the
     module, by ONNX Runtime, too"""
     stored = np.load(folder / "pytorch.npz")
-    path = folder / json.loads((folder / "made.json").read_text())["file"]
+    told = json.loads((folder / "made.json").read_text())
+    path = folder / told["file"]
     loss, losses, nearby = float(stored["loss"]), list(stored["losses"]), stored["nearby"]
     gradients = {name[5:]: stored[name] for name in stored.files if name.startswith("grad.")}
     exact = {name[6:]: stored[name] for name in stored.files if name.startswith("exact.")}
@@ -445,7 +455,9 @@ def compare(cli, folder, form):
     def run(*words):
         return subprocess.run([cli, *map(str, words)], capture_output=True, text=True, timeout=SECONDS, check=False)
 
-    common = ("run", path, "--cluster", "cpu:1", "--inputs", folder / "io.npz", "--json")
+    # An ONNX file does not say which of its parameters are frozen: a person has to.
+    by_hand = [word for name in told.get("frozen", []) for word in ("--constant", name)] if path.suffix == ".onnx" else []
+    common = ("run", path, *by_hand, "--cluster", "cpu:1", "--inputs", folder / "io.npz", "--json")
     with tempfile.TemporaryDirectory() as dump:
         try:
             once = run(*common, "--dump", dump)
@@ -466,8 +478,8 @@ def compare(cli, folder, form):
     if form.startswith("dynamo") and "unoptimized" not in form:
         batch = len(next(iter(np.load(folder / "io.npz").values())))
         sizes = ("--dim", f"batch={batch}") if "dynamic" in form else ()
-        told = json.loads(run("info", path, "--json", *sizes).stdout)
-        for each in told["stored"]:
+        stored_as = json.loads(run("info", path, "--json", *sizes).stdout)
+        for each in stored_as["stored"]:
             lost.update(each.get("instead_of", []))
     least = 1e-3 * max(np.abs(expected).max() for expected in gradients.values())
     for name, expected in gradients.items():

@@ -27,7 +27,8 @@ inline void addMetadata(
         field, entry.SerializeAsString());
 }
 
-inline void describeValue(OnnxFile &file, const std::string &name, std::string_view key, const std::string &value)
+inline void describeValue(
+    OnnxFile &file, const std::string &name, std::string_view key, const std::string &value)
 {
     auto *info = file.graph().add_value_info();
     info->set_name(name);

@@ -244,6 +244,26 @@ TEST(ExporterMetadata, TiesAgainWhatTheExporterCopied)
     ASSERT_TRUE(runner.run()); // Transpose and weight go together
 }
 
+TEST(ExporterMetadata, WithoutItTransposedCopiesAreTiedByTheirValues)
+{
+    for (const bool sameValues : {true, false}) {
+        OnnxFile file(20);
+        file.input("x", {3, 8}).output("loss");
+        std::vector<float> table;
+        std::vector<float> transposed;
+        for (int i = 0; i < 64; ++i) {
+            table.push_back(static_cast<float>(i));
+            transposed.push_back(static_cast<float>(i % 8 * 8 + i / 8));
+        }
+        transposed.back() += sameValues ? 0.0F : 1.0F;
+        file.weight("e.weight", {8, 8}, table).weight("val_1", {8, 8}, transposed);
+        file.node("MatMul", {"x", "e.weight"}, {"a"});
+        file.node("MatMul", {"a", "val_1"}, {"b"});
+        file.node("ReduceMean", {"b"}, {"loss"}).set("keepdims", 0);
+        EXPECT_EQ(parametersOf(importedWhole(file)), sameValues ? 64 : 128);
+    }
+}
+
 TEST(ExporterMetadata, PutsBackBiasesThatWereLeftOut)
 {
     OnnxFile file(20);

@@ -35,8 +35,8 @@ void sign(OnnxFile &file, const Texts &parameters, const Texts &buffers = {})
 }
 
 /// loss = sum tanh(x + value), where the exporter folded the value.
-OnnxFile addedFile(const std::string &name, const std::vector<std::int64_t> &shape, const std::vector<float> &values,
-    const std::string &foldedFrom)
+OnnxFile addedFile(const std::string &name, const std::vector<std::int64_t> &shape,
+    const std::vector<float> &values, const std::string &foldedFrom)
 {
     OnnxFile file(20);
     file.input("x", shape).output("loss");
@@ -92,7 +92,8 @@ TEST(FoldedParameters, ExponentialsAreTrainedByTheirLogarithms)
 {
     for (const float sign_of : {-1.0F, 1.0F}) {
         const std::vector<float> values{sign_of * 0.5F, sign_of * 2, sign_of * 3, sign_of * 4};
-        OnnxFile file = addedFile("unsqueeze_3", {1, 4}, values, "['exp', 'h.a_log', 'neg', 'unsqueeze_2', 'val_2']");
+        OnnxFile file =
+            addedFile("unsqueeze_3", {1, 4}, values, "['exp', 'h.a_log', 'neg', 'unsqueeze_2', 'val_2']");
         sign(file, {"h.a_log"});
         Graph graph = importedWhole(file);
         const Tensor &log = tensorNamed(graph, "h.a_log");
@@ -120,7 +121,8 @@ TEST(FoldedParameters, ExponentialsAreTrainedByTheirLogarithms)
 TEST(FoldedParameters, OneRowAtAllPlacesIsOneRow)
 {
     const std::vector<float> values{1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2};
-    OnnxFile file = addedFile("embedding_1", {2, 3, 2}, values, "['expand', 'e.ids', 'e.types.weight', 'val_0']");
+    OnnxFile file =
+        addedFile("embedding_1", {2, 3, 2}, values, "['expand', 'e.ids', 'e.types.weight', 'val_0']");
     sign(file, {"e.types.weight"}, {"e.ids"});
     Graph graph = importedWhole(file);
     EXPECT_EQ(tensorNamed(graph, "e.types.weight").type.shape, (Shape{1, 1, 2}));
@@ -130,11 +132,22 @@ TEST(FoldedParameters, OneRowAtAllPlacesIsOneRow)
     EXPECT_TRUE(appendBackward(graph));
 }
 
+TEST(FoldedParameters, OneRowForEachSampleIsTakenOutWithTheBatch)
+{
+    const std::vector<float> values{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6};
+    OnnxFile file = addedFile("embedding_1", {2, 3, 2}, values, "['add', 'arange', 'e.weight', 'expand']");
+    sign(file, {"e.weight"});
+    const Graph graph = importedWhole(file);
+    EXPECT_EQ(tensorNamed(graph, "e.weight").type.shape, (Shape{1, 3, 2}));
+    EXPECT_EQ(notesWith(graph, "once for each place"), 0); // three different rows: there is no table
+}
+
 TEST(FoldedParameters, RowsAtSeveralPlacesAreATable)
 {
     // Two heads; three distances: -1 (10, 40), 0 (20, 50), 1 (30, 60).
     const std::vector<float> values{20, 30, 30, 10, 20, 30, 10, 10, 20, 50, 60, 60, 40, 50, 60, 40, 40, 50};
-    const std::string from = "['abs', 'arange', 'embedding', 'h.bias.weight', 'log', 'permute_1', 'sub', 'where']";
+    const std::string from =
+        "['abs', 'arange', 'embedding', 'h.bias.weight', 'log', 'permute_1', 'sub', 'where']";
     OnnxFile file = addedFile("unsqueeze", {1, 2, 3, 3}, values, from);
     sign(file, {"h.bias.weight"});
     Graph graph = importedWhole(file);
@@ -144,26 +157,57 @@ TEST(FoldedParameters, RowsAtSeveralPlacesAreATable)
     EXPECT_NEAR(lossOf(graph), lossOf(importedWhole(plain)), 1e-6);
     EXPECT_TRUE(appendBackward(graph));
 
+    // A file without a signature shows it by the values; masks have no parameter's place.
+    OnnxFile nameless = addedFile("val_9", {1, 2, 3, 3}, values, "[]");
+    nameless.graph().mutable_value_info()->Clear();
+    nameless.weight("h.weight", {1, 2, 3, 3});
+    nameless.node("Mul", {"a", "h.weight"}, {"unused"});
+    const Graph found = importedWhole(nameless);
+    EXPECT_EQ(tensorNamed(found, "val_9#2").type.shape, (Shape{3, 2}));
+    EXPECT_EQ(tensorNamed(found, "val_9#2").role, TensorRole::Weight);
+
     // What was computed behind the choice is not the table.
-    OnnxFile computed = addedFile("sigmoid", {1, 2, 3, 3}, values, "['embedding', 'h.bias.weight', 'permute']");
+    OnnxFile computed =
+        addedFile("sigmoid", {1, 2, 3, 3}, values, "['embedding', 'h.bias.weight', 'permute']");
     sign(computed, {"h.bias.weight"});
     EXPECT_EQ(lostIn(importedWhole(computed), "h.bias.weight"), Texts{"h.bias.weight"});
+}
+
+TEST(FoldedParameters, AreNoTableWhereNumbersAreEqualByAccident)
+{
+    std::vector<float> coarse;
+    std::vector<float> fine;
+    for (int i = 0; i < 24; ++i) {
+        coarse.push_back(static_cast<float>(i % 5) - 2);
+        fine.push_back(std::sin(static_cast<float>(i % 5)));
+    }
+    for (const auto &[values, isTable] : {std::pair(coarse, false), std::pair(fine, true)}) {
+        OnnxFile file = addedFile("index", {1, 4, 6}, values, "['h.weight', 'h.places', 'view']");
+        sign(file, {"h.weight"}, {"h.places"});
+        EXPECT_EQ(
+            tensorNamed(importedWhole(file), "h.weight").type.shape, isTable ? Shape{5} : (Shape{1, 4, 6}));
+        OnnxFile moved = addedFile("val_8", {1, 4, 6}, values, "['h.weight']");
+        sign(moved, {"h.weight"});
+        EXPECT_EQ(tensorNamed(importedWhole(moved), "h.weight").type.shape, (Shape{1, 4, 6}));
+    }
 }
 
 TEST(FoldedParameters, ThatWereMovedOrShiftedAreNotLost)
 {
     for (const auto &[name, from] : std::vector<std::pair<std::string, std::string>>{
              {"val_3", "['h.weight']"}, {"permute", "['h.weight']"}, {"add_3", "['h.weight', 'val_1']"},
-             {"embedding_2", "['add', 'arange', 'h.weight', 'unsqueeze']"}, {"unsqueeze_2", "['h.weight', 'select']"}}) {
+             {"tmp_4", "['h.weight', 'value', 'value_cast']"},
+             {"embedding_2", "['add', 'arange', 'h.weight', 'unsqueeze']"},
+             {"unsqueeze_2", "['h.weight', 'select']"}}) {
         OnnxFile file = addedFile(name, {2, 2}, {1, 2, 3, 4}, from);
         sign(file, {"h.weight"});
         const Graph graph = importedWhole(file);
         EXPECT_TRUE(lostIn(graph, "h.weight").empty()) << name;
         EXPECT_EQ(graph.notes.size(), 0U) << name;
     }
-    for (const auto &[name, from] : std::vector<std::pair<std::string, std::string>>{
-             {"val_3", "['h.weight', 'h.table']"}, {"mul", "['h.weight', 'val_1']"},
-             {"softmax", "['h.weight']"}}) {
+    for (const auto &[name, from] :
+        std::vector<std::pair<std::string, std::string>>{{"val_3", "['h.weight', 'h.table']"},
+            {"mul", "['h.weight', 'val_1']"}, {"softmax", "['h.weight']"}}) {
         OnnxFile file = addedFile(name, {2, 2}, {1, 2, 3, 4}, from);
         sign(file, {"h.weight"}, {"h.table"});
         EXPECT_EQ(lostIn(importedWhole(file), "h.weight"), Texts{"h.weight"}) << name;
