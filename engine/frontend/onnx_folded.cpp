@@ -464,22 +464,25 @@ bool Restorer::restore(const OnnxTensor &tensor)
 {
     if (!tensor.data || tensor.data->bytes.empty() || !isFloating(tensor.type.dataType))
         return false;
-    if (m_graph.signature.empty()) {
-        // What stands where parameters do under no name of a module was worked out from one; see rule 6 of
-        // import_onnx.h.
-        const Classification taken = m_rules.classify(tensor);
-        return taken.as == StoredAs::Parameter && taken.folded && takeRows(tensor, tensor.name);
-    }
     const auto found = m_graph.provenance.find(tensor.name);
-    if (found == m_graph.provenance.end() || found->second.kind || found->second.foldedFrom.empty())
+    const bool said =
+        found != m_graph.provenance.end() && !found->second.kind && !found->second.foldedFrom.empty();
+    if (said) {
+        const OnnxProvenance provenance = found->second; // what parts are made from is added to the map
+        const Steps steps = stepsOf(m_graph, tensor.name, provenance);
+        const bool mayRepeat = steps.parameters.size() == 1 && isMovedOnly(steps)
+            && std::any_of(steps.stems.begin(), steps.stems.end(),
+                [](std::string_view stem) { return selects(stem) || repeats(stem); });
+        if (splitJoined(tensor, steps) || invert(tensor, steps)
+            || (mayRepeat && takeRows(tensor, steps.parameters.front())))
+            return true;
+    }
+    if (!m_graph.signature.empty())
         return false;
-    const OnnxProvenance provenance = found->second; // what parts are made from is added to the map
-    const Steps steps = stepsOf(m_graph, tensor.name, provenance);
-    const bool mayRepeat = steps.parameters.size() == 1 && isMovedOnly(steps)
-        && std::any_of(steps.stems.begin(), steps.stems.end(),
-            [](std::string_view stem) { return selects(stem) || repeats(stem); });
-    return splitJoined(tensor, steps) || invert(tensor, steps)
-        || (mayRepeat && takeRows(tensor, steps.parameters.front()));
+    // What stands where parameters do under no name of a module was worked out from one (rule 6 of
+    // import_onnx.h).
+    const Classification taken = m_rules.classify(tensor);
+    return taken.as == StoredAs::Parameter && taken.folded && takeRows(tensor, m_rules.nameOf(tensor));
 }
 
 void Restorer::run()

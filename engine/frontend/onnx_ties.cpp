@@ -1,5 +1,6 @@
 #include "engine/frontend/onnx_ties.h"
 
+#include "engine/frontend/onnx_folded.h"
 #include "engine/frontend/onnx_parameters.h"
 
 #include <algorithm>
@@ -104,10 +105,7 @@ public:
             || !tensor.data || tensor.type.shape.size() < 2 || isUniformData(*tensor.data))
             return {};
         const std::string &source = found->second.foldedFrom.front();
-        const auto kind = m_graph.signature.find(source);
-        return kind != m_graph.signature.end() && kind->second == OnnxSpecKind::Parameter
-            ? source
-            : std::string_view{};
+        return parametersAmong(m_graph, found->second.foldedFrom).empty() ? std::string_view{} : source;
     }
 
     /// True if the values of `tensor` alone may say that it is a transposed copy.
