@@ -238,10 +238,11 @@ Rows rowsAlong(const TensorData &data, std::size_t axis)
 class Restorer
 {
 public:
-    explicit Restorer(OnnxGraph &graph)
+    Restorer(OnnxGraph &graph, const std::map<std::string, StoredAs> &byHand)
         : m_graph(graph)
         , m_uses(graph)
-        , m_rules(graph, m_uses, kNothingByHand)
+        , m_rules(graph, m_uses, byHand)
+        , m_byHand(byHand)
     {
         for (const OnnxTensor &tensor : graph.initializers)
             m_taken.insert(tensor.name);
@@ -269,11 +270,10 @@ private:
     std::string uniqueName(const std::string &wanted);
     OnnxNode &addNode(std::string type, std::vector<std::string> inputs, const std::string &output);
 
-    inline static const std::map<std::string, StoredAs> kNothingByHand{};
-
     OnnxGraph &m_graph;
     OnnxUses m_uses;
     ParameterRules m_rules;
+    const std::map<std::string, StoredAs> &m_byHand;
     std::set<std::string> m_taken{};
     std::vector<OnnxTensor> m_tensors{};
     std::vector<OnnxNode> m_nodes{};
@@ -462,7 +462,8 @@ void Restorer::readRows(
 
 bool Restorer::restore(const OnnxTensor &tensor)
 {
-    if (!tensor.data || tensor.data->bytes.empty() || !isFloating(tensor.type.dataType))
+    if (!tensor.data || tensor.data->bytes.empty() || !isFloating(tensor.type.dataType)
+        || m_byHand.count(tensor.name) != 0)
         return false;
     const auto found = m_graph.provenance.find(tensor.name);
     const bool said =
@@ -681,9 +682,9 @@ std::vector<std::string> parametersAmong(const OnnxGraph &graph, const std::vect
     return parameters;
 }
 
-std::vector<std::string> restoreFolded(OnnxGraph &graph)
+std::vector<std::string> restoreFolded(OnnxGraph &graph, const std::map<std::string, StoredAs> &byHand)
 {
-    Restorer restorer(graph);
+    Restorer restorer(graph, byHand);
     restorer.run();
     std::vector<std::string> notes;
     if (!restorer.joined.empty())

@@ -2,7 +2,9 @@
 
 #include "engine/frontend/onnx_model.h"
 
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace planloom {
@@ -30,8 +32,9 @@ bool isBufferName(std::string_view name);
 ///
 /// In files without a signature only rows of tables are found, in what has no name of a module.
 /// Values that lie beside the file are left as they are. O(elements of such values x their dimensions).
+/// @param byHand  what a person decided on, by name in the file: left as it is
 /// @return what a user should know
-std::vector<std::string> restoreFolded(OnnxGraph &graph);
+std::vector<std::string> restoreFolded(OnnxGraph &graph, const std::map<std::string, StoredAs> &byHand = {});
 
 /// Finds what is trained in the place of parameters that the file does not have, and cannot have again
 /// (`OnnxProvenance::insteadOf`):

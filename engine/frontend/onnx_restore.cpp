@@ -10,7 +10,7 @@
 
 namespace planloom {
 
-std::vector<std::string> restoreFromMetadata(OnnxGraph &graph)
+std::vector<std::string> restoreFromMetadata(OnnxGraph &graph, const std::map<std::string, StoredAs> &byHand)
 {
     std::vector<std::string> notes;
     for (const auto &[kept, copies] : untieMerged(graph))
@@ -24,10 +24,8 @@ std::vector<std::string> restoreFromMetadata(OnnxGraph &graph)
     if (const std::int64_t copies = tieCopies(graph); copies > 0)
         notes.push_back("the exporter stored parameters that are tied several times; "
             + std::to_string(copies) + (copies == 1 ? " copy was" : " copies were") + " tied again");
-    for (const auto &find : {restoreFolded, findReplaced}) {
-        std::vector<std::string> found = find(graph);
+    for (std::vector<std::string> found : {restoreFolded(graph, byHand), findReplaced(graph)})
         std::move(found.begin(), found.end(), std::back_inserter(notes));
-    }
     nameByModules(graph);
     if (graph.unreadMetadata > 0)
         notes.push_back("metadata of " + counted(graph.unreadMetadata, "value")

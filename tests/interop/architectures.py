@@ -417,7 +417,8 @@ def written(module, inputs, form, folder):
             exact_losses = losses_of(wide, doubled)
         except RuntimeError:  # numbers of float32 in the module's code
             exact, exact_losses = gradients, losses
-        frozen = [name for name, each in module.named_parameters() if not each.requires_grad]
+        untrained = [name for name, each in module.named_parameters() if not each.requires_grad]
+        untrained += [name for name, each in module.named_buffers() if each.is_floating_point()]
         np.savez(folder / "io.npz", **{"in." + name: value.numpy() for name, value in zip(names, inputs)})
         np.savez(folder / "pytorch.npz", loss=loss, losses=losses,
                  nearby=[exact_losses, *nearby_losses(module, inputs)],
@@ -425,7 +426,7 @@ def written(module, inputs, form, folder):
                  **{"exact." + name: value for name, value in exact.items()})
     told = {"failure": failure}
     if not failure:
-        told.update(file=path.name, frozen=frozen)
+        told.update(file=path.name, untrained=untrained)
     made.write_text(json.dumps(told))
     return failure
 
@@ -443,12 +444,34 @@ def by_onnx_runtime(path, inputs):
 
 
 def compare(cli, folder, form):
+    """@return (verdict, words): as `compare_once`; "by hand" if an ONNX file does not say that something is frozen or a
+    buffer, and all is equal once a person does"""
+    verdict, words = compare_once(cli, folder, form)
+    told = json.loads((folder / "made.json").read_text())
+    if verdict == "wrong" and not form.startswith("pt2"):
+        taken = {each["name"] for each in stored_by(cli, folder / told["file"], form, folder)
+                 if each["as"] == "parameter"}
+        names = [name for name in told["untrained"] if name in taken]
+        again = compare_once(cli, folder, form, names)[0] if names else verdict
+        if again == "equal":
+            return "by hand", "--constant " + " --constant ".join(names)
+    return verdict, words
+
+
+def stored_by(cli, path, form, folder):
+    """What Planloom takes the stored tensors of a file as."""
+    batch = len(next(iter(np.load(folder / "io.npz").values())))
+    sizes = ("--dim", f"batch={batch}") if "dynamic" in form else ()
+    told = subprocess.run([cli, "info", path, "--json", *sizes], capture_output=True, text=True, timeout=SECONDS, check=False)
+    return json.loads(told.stdout)["stored"]
+
+
+def compare_once(cli, folder, form, constants=()):
     """@return (verdict, words): equal, wrong or refused; "folded" if the exporter's optimizer worked parameters into
     others, Planloom named each of them, and all others are equal; "another loss" if the file computes another one than the
     module, by ONNX Runtime, too"""
     stored = np.load(folder / "pytorch.npz")
-    told = json.loads((folder / "made.json").read_text())
-    path = folder / told["file"]
+    path = folder / json.loads((folder / "made.json").read_text())["file"]
     loss, losses, nearby = float(stored["loss"]), list(stored["losses"]), stored["nearby"]
     gradients = {name[5:]: stored[name] for name in stored.files if name.startswith("grad.")}
     exact = {name[6:]: stored[name] for name in stored.files if name.startswith("exact.")}
@@ -456,8 +479,7 @@ def compare(cli, folder, form):
     def run(*words):
         return subprocess.run([cli, *map(str, words)], capture_output=True, text=True, timeout=SECONDS, check=False)
 
-    # An ONNX file does not say which of its parameters are frozen: a person has to.
-    by_hand = [word for name in told.get("frozen", []) for word in ("--constant", name)] if path.suffix == ".onnx" else []
+    by_hand = [word for name in constants for word in ("--constant", name)]
     common = ("run", path, *by_hand, "--cluster", "cpu:1", "--inputs", folder / "io.npz", "--json")
     with tempfile.TemporaryDirectory() as dump:
         try:
@@ -477,10 +499,7 @@ def compare(cli, folder, form):
         return "wrong", f"loss {found:.6g}, PyTorch has {loss:.6g}"
     lost = set()
     if form.startswith("dynamo") and "unoptimized" not in form:
-        batch = len(next(iter(np.load(folder / "io.npz").values())))
-        sizes = ("--dim", f"batch={batch}") if "dynamic" in form else ()
-        stored_as = json.loads(run("info", path, "--json", *sizes).stdout)
-        for each in stored_as["stored"]:
+        for each in stored_by(cli, path, form, folder):
             lost.update(each.get("instead_of", []))
     least = 1e-3 * max(np.abs(expected).max() for expected in gradients.values())
     for name, expected in gradients.items():
@@ -564,7 +583,7 @@ def main():
 
 def summed_up(rows):
     """Prints how many files of each kind of form are what. @return the exit status"""
-    verdicts = ["equal", "folded", "another loss", "wrong", "refused", "not exported"]
+    verdicts = ["equal", "by hand", "folded", "another loss", "wrong", "refused", "not exported"]
     kinds = ["pt2", "pt2-core", "torchscript", "dynamo", "dynamo-unoptimized"]
 
     def kind_of(form):
@@ -584,6 +603,7 @@ def summed_up(rows):
         return f"{count} ({100 * count / max(files, 1):.1f}%)"
 
     print(f"{files} files of {models} architectures: {share(counts['equal'])} equal PyTorch, "
+          f"{share(counts['by hand'])} do once a person says what is no parameter, "
           f"{share(counts['folded'])} without parameters that Planloom names, all others equal, "
           f"{counts['another loss']} with another loss than the module, {counts['wrong']} wrong, "
           f"{counts['refused']} refused; {len(rows) - files} were not made or exported")

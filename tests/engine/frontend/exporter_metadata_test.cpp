@@ -368,6 +368,22 @@ TEST(CollapsedBatch, LeavesOneTokenAndOneMaskAndTheSameLoss)
     EXPECT_NEAR(runner.all(graph.loss)[0], reference.all(whole.loss)[0], 1e-6);
 }
 
+TEST(CollapsedBatch, IsOneDimensionWhereOthersAreAsLong)
+{
+    OnnxFile file(20);
+    file.input("x", {2, 2, 3, 3}).output("loss");
+    file.weight("mask_made", {2, 2, 3, 3}, std::vector<float>(36, 0.5F));
+    file.weight("h.weight", {3, 3});
+    file.node("Add", {"x", "mask_made"}, {"a"});
+    file.node("MatMul", {"a", "h.weight"}, {"b"});
+    file.node("ReduceSum", {"b"}, {"loss"}).set("keepdims", 0);
+    const Graph graph = importedWhole(file);
+    const Tensor &mask = tensorNamed(graph, "mask_made");
+    EXPECT_EQ(mask.type.shape, (Shape{1, 2, 3, 3})); // two heads stay
+    ASSERT_TRUE(mask.filePart);
+    EXPECT_EQ(mask.filePart->shape, (Shape{2, 2, 3, 3}));
+}
+
 TEST(CollapsedBatch, KeepsConstantsThatDifferWhichComeInMicroBatchesAllTheSame)
 {
     Graph graph = importedWhole(batchFile(false));

@@ -81,6 +81,11 @@ TEST(FoldedParameters, JoinedWithBuffersAreTrainedWithoutThem)
     EXPECT_EQ(notesWith(graph, "joined parameters with buffers ('cat')"), 1);
     EXPECT_TRUE(appendBackward(graph));
 
+    // A person's word is about the file's own tensor.
+    ImportOptions options;
+    options.storedAs = {{"cat", StoredAs::Constant}};
+    EXPECT_EQ(tensorNamed(importedWhole(file, options), "h.q_bias+h.v_bias").role, TensorRole::Buffer);
+
     // More zeros than buffers: which part is whose cannot be told.
     OnnxFile unclear = addedFile("cat", {6}, {0, 0, 0, 0, 3, 4}, "['h.k_bias', 'h.q_bias', 'h.v_bias']");
     sign(unclear, {"h.q_bias", "h.v_bias"}, {"h.k_bias"});

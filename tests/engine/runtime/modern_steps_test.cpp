@@ -1,5 +1,5 @@
-// Eight AdamW steps of the models in ../shared/models-modern whose metadata say what is trained: the losses and
-// parameters that PyTorch has after them (tests/interop/make_modern_steps.py).
+// Eight AdamW steps of the models in ../shared/models-modern whose metadata say what is trained: the losses
+// and parameters that PyTorch has after them (tests/interop/make_modern_steps.py).
 
 #include "engine/design/opened_model.h"
 #include "engine/interop/npz.h"
@@ -16,7 +16,8 @@
 namespace planloom {
 namespace {
 
-const std::filesystem::path kSteps = std::filesystem::path(PLANLOOM_SOURCE_DIR) / "tests/engine/runtime/modern";
+const std::filesystem::path kSteps =
+    std::filesystem::path(PLANLOOM_SOURCE_DIR) / "tests/engine/runtime/modern";
 constexpr double kRate = 0.01;
 
 class ModernSteps : public testing::TestWithParam<const char *>
@@ -91,8 +92,8 @@ TEST_P(ModernSteps, AreThoseOfPyTorch)
 }
 
 INSTANTIATE_TEST_SUITE_P(Set, ModernSteps,
-    testing::Values("gemma3_dynamo", "gpt2_dynamo", "llama_dynamo", "llama_dynamo_unoptimized", "qwen3_moe_dynamo",
-        "vit_dynamo"));
+    testing::Values("gemma3_dynamo", "gpt2_dynamo", "llama_dynamo", "llama_dynamo_unoptimized",
+        "qwen3_moe_dynamo", "vit_dynamo"));
 
 } // namespace
 } // namespace planloom
