@@ -197,9 +197,6 @@ private:
             return std::nullopt;
         }
         const TimelineSummary &summary = outcome->summary;
-        if (getenv("PLDBG"))
-            fprintf(stderr, "== %s model %.3f sim %.3f\n%s\n", toString(estimate.configuration).c_str(),
-                estimate.seconds * 1e3, summary.stepSeconds * 1e3, print(rows).c_str());
         tried.simulatedSeconds = summary.stepSeconds;
         tried.simulatedPeak = summary.largestPeak.count;
         tried.at = now();

@@ -88,7 +88,8 @@ TEST(PartitionProblem, FindsColumnAndRowOfAPairOfLargeProducts)
     const GroupShape group{.ranks = 8};
     PartitionPricing pricing;
     pricing.reductions = 1;
-    pricing.allSecondsPerByte = asked.costs.collective(CollectiveKind::AllReduce, Bytes{1 << 30}, group) / (1 << 30);
+    pricing.allSecondsPerByte =
+        asked.costs.collective(CollectiveKind::AllReduce, Bytes{1 << 30}, group) / (1 << 30);
     const auto answer = cheapestChoice(asked.problem->network(pricing));
     ASSERT_TRUE(answer);
     EXPECT_TRUE(answer->exact);
@@ -96,7 +97,9 @@ TEST(PartitionProblem, FindsColumnAndRowOfAPairOfLargeProducts)
         const auto op = static_cast<std::size_t>(operatorNamed(*asked.model.graph, name).index);
         const Split &split = asked.problem->choiceOf(op, answer->choice[op]).split;
         return split.kind == SplitKind::Dimension
-            ? asked.model.graph->operators[op].annotation.dimensions[static_cast<std::size_t>(split.dimension)].name
+            ? asked.model.graph->operators[op]
+                  .annotation.dimensions[static_cast<std::size_t>(split.dimension)]
+                  .name
             : std::string("whole");
     };
     EXPECT_EQ(cutOf("a"), "n");
@@ -117,7 +120,8 @@ TEST(PartitionProblem, AlikeLayersShareTheirChoices)
         if (!twin.valid())
             continue;
         ++pairs;
-        EXPECT_EQ(&asked.problem->choiceOf(i, 0), &asked.problem->choiceOf(static_cast<std::size_t>(twin.index), 0))
+        EXPECT_EQ(
+            &asked.problem->choiceOf(i, 0), &asked.problem->choiceOf(static_cast<std::size_t>(twin.index), 0))
             << name;
     }
     EXPECT_GT(pairs, 5u);

@@ -53,8 +53,8 @@ struct Site {
         return summaryOf(timeline);
     }
 
-    /// Rows asked for and rows found make a plan that is proven, takes what was said, and fits where it was said
-    /// to.
+    /// Rows asked for and rows found make a plan that is proven, takes what was said, and fits where it was
+    /// said to.
     void expectHolds(std::string_view rows, const SearchResult &found) const
     {
         ConstraintTable all = *parseTable(rows);
@@ -79,7 +79,8 @@ TEST(Solver, FindsAPlanThatHoldsForModelsOfManyKinds)
 {
     for (const char *spec : {"zoo:gpt?layers=2&hidden=64&heads=4&seq=16&vocab=160&batch=4",
              "zoo:t5?layers=1&hidden=32&heads=4&src=16&tgt=16&vocab=64&batch=4",
-             "zoo:moe?layers=2&hidden=32&heads=4&seq=16&vocab=64&batch=4&experts=4", "zoo:resnet?depth=18&batch=4&image=32"}) {
+             "zoo:moe?layers=2&hidden=32&heads=4&seq=16&vocab=64&batch=4&experts=4",
+             "zoo:resnet?depth=18&batch=4&image=32"}) {
         SCOPED_TRACE(spec);
         const Site site(zooTraining(spec), 4);
         const auto found = site.search("");
@@ -120,9 +121,10 @@ TEST(Solver, IsNoSlowerThanTheGallery)
 TEST(Solver, KeepsToTheRows)
 {
     const Site site(tinyGpt(8), 4);
-    for (const char *rows : {"mesh tp=4\n", "mesh dp=2 pp=2\n", "micro-batches 4\n", "mesh dp=2 tp=2\nzero2 all\n",
-             "mesh tp=4\nreplicate kind:LayerNorm : over tp\n", "mesh tp=2 dp=2\nsplit all : batch over dp\n",
-             "recompute layer:* per layer\n", "schedule gpipe\n", "precision all : fp16\n"}) {
+    for (const char *rows :
+        {"mesh tp=4\n", "mesh dp=2 pp=2\n", "micro-batches 4\n", "mesh dp=2 tp=2\nzero2 all\n",
+            "mesh tp=4\nreplicate kind:LayerNorm : over tp\n", "mesh tp=2 dp=2\nsplit all : batch over dp\n",
+            "recompute layer:* per layer\n", "schedule gpipe\n", "precision all : fp16\n"}) {
         SCOPED_TRACE(rows);
         const auto found = site.search(rows);
         ASSERT_TRUE(found) << describe(found.error());
