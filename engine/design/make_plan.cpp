@@ -23,6 +23,9 @@ namespace {
 /// Operators that rows that are off are bound to, one by one; further such rows are not counted: a plan is
 /// waited for.
 constexpr std::int64_t kMostLookedAt = 2'000'000;
+/// How long plans are simulated for the search's answer, on up to 8 devices, and on more.
+constexpr double kSecondsForFew = 1.5;
+constexpr double kSecondsForMany = 5;
 
 /// By operator: how long kernels of its own run, on all devices together. Devices of one class run the same
 /// kernels.
@@ -134,27 +137,43 @@ private:
         return {};
     }
 
-    /// Lets the search decide what the rows leave open. Rows that do not hold are told of by `complete`.
+    /// Lets the search decide what the rows leave open, and what it chose before. Rows that do not hold are
+    /// told of by `complete`.
     Result<void> search()
     {
-        const ConstraintTable rows = m_answer.table.table();
-        if (!m_request.search || !m_answer.table.errors().empty() || nothingToSearch(*m_request.model, rows))
+        if (!m_request.search || !m_answer.table.errors().empty())
             return {};
+        std::vector<std::int32_t> chosen; // lines
+        for (std::int32_t line = 0; line < m_answer.table.lineCount(); ++line)
+            if (const auto &row = m_answer.table.lines()[static_cast<std::size_t>(line)]->row;
+                row && row->origin == RowOrigin::Solver)
+                chosen.push_back(line);
+        TableDocument asked = m_answer.table;
+        if (!chosen.empty())
+            TRY_VOID(asked.apply(removeLines(asked, chosen)));
+        const ConstraintTable rows = asked.table();
+        if (auto nothing = nothingToSearch(*m_request.model, rows)) {
+            m_answer.searchProblem =
+                Error{ErrorCode::InvalidInput, "there is nothing to search: " + *std::move(nothing),
+                    "switch off what decides it, or go on by hand", {}};
+            return {};
+        }
         SearchOptions options;
         options.precision = usualPrecision(m_answer.cluster);
+        // Plans of many devices take longer to simulate.
+        options.mostSeconds = m_answer.deviceCount > 8 ? kSecondsForMany : kSecondsForFew;
         auto found = searchPlan(
             *m_request.model, m_answer.cluster, m_answer.deviceCount, rows, m_costs, options, m_stop);
         if (!found) {
             if (found.error().code == ErrorCode::Cancelled)
                 return found.error();
+            m_answer.searchProblem = std::move(found).error();
             return {};
         }
-        const std::string text = print(found->rows);
+        m_answer.table = std::move(asked);
         m_answer.searchedRow = static_cast<std::int32_t>(rows.rows.size());
-        if (m_answer.table.lineCount() == 0)
-            m_answer.table = TableDocument(text);
-        else
-            TRY_VOID(m_answer.table.apply(insertText(m_answer.table, m_answer.table.lineCount(), text)));
+        TRY_VOID(
+            m_answer.table.apply(insertText(m_answer.table, m_answer.table.lineCount(), print(found->rows))));
         m_answer.search = std::make_shared<const SearchResult>(*std::move(found));
         return {};
     }

@@ -65,6 +65,7 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
     ConstraintTable table;
     const auto add = [&](Selector selector, Rule rule) {
         table.rows.push_back(templateRow(std::move(selector), std::move(rule)));
+        table.rows.back().origin = RowOrigin::Solver;
     };
     if (!space.ownMesh) {
         MeshRule mesh;
@@ -124,7 +125,7 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
         TRY(const std::string row, recomputeRow(model, nameOf(chosen.recompute)));
         TRY(ConstraintTable parsed, parseTable(row));
         for (Row &each : parsed.rows) {
-            each.origin = RowOrigin::Template;
+            each.origin = RowOrigin::Solver;
             table.rows.push_back(std::move(each));
         }
     }

@@ -5,9 +5,10 @@
 #include "engine/search/search_rows.h"
 #include "engine/search/step_estimate.h"
 #include "engine/simulate/simulate.h"
-
 #include "engine/table/table_text.h"
+
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <limits>
 #include <map>
@@ -61,12 +62,6 @@ public:
             return m_problem
                 ? *std::move(m_problem)
                 : Error{ErrorCode::InvalidInput, "no configuration holds with the rows", {}, "search"};
-        if (getenv("PLDBG"))
-            for (const StepEstimate &e : m_priced)
-                if (e.bound < 0.97 * m_priced.front().seconds * 10)
-                    fprintf(stderr, "B %.3f est %.3f peak %.2f %s exact %d\n", e.bound * 1e3, e.seconds * 1e3,
-                        e.peakBytes / 1073741824.0, toString(e.configuration).c_str(),
-                        int(e.partition->exact));
         simulateBest();
         if (!m_found)
             return m_problem && !m_stop.stop_requested() ? *std::move(m_problem) : cancelled();
@@ -190,6 +185,7 @@ private:
     std::optional<SearchedPlan> simulateOne(const StepEstimate &estimate, ConstraintTable rows)
     {
         SearchedPlan tried{estimate.configuration, estimate.seconds, estimate.peakBytes, 0, 0, now()};
+        tried.rows = std::make_shared<const ConstraintTable>(rows);
         auto outcome = timed(rows);
         if (!outcome) {
             if (!m_problem)

@@ -24,6 +24,8 @@ struct SearchedPlan {
     double simulatedSeconds = 0;
     std::int64_t simulatedPeak = 0;
     double at = 0; ///< Seconds after the search began.
+    /// That make it, where it was simulated; null elsewhere.
+    std::shared_ptr<const ConstraintTable> rows{};
 };
 
 /// The best plan that was found, and what is known of all others.
