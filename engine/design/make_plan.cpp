@@ -160,6 +160,7 @@ private:
         }
         SearchOptions options;
         options.precision = usualPrecision(m_answer.cluster);
+        options.memory = m_request.memory;
         // Plans of many devices take longer to simulate.
         options.mostSeconds = m_answer.deviceCount > 8 ? kSecondsForMany : kSecondsForFew;
         auto found = searchPlan(
@@ -279,7 +280,7 @@ private:
     Result<ExecutionPlan> sequenced()
     {
         if (const SearchResult *found = m_answer.search.get();
-            found && found->materialized && isSameButForOrder(*found->plan, *m_answer.plan)) {
+            found && found->plan && found->materialized && isSameButForOrder(*found->plan, *m_answer.plan)) {
             TRY(auto again, sequence(*found->materialized, *m_answer.plan));
             if (again) {
                 m_answer.materialized = found->materialized;

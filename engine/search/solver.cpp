@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <deque>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <set>
 
 namespace planloom {
@@ -26,6 +28,34 @@ constexpr double kTrust = 0.1;
 /// Configurations whose partitions are searched for at further prices.
 constexpr std::size_t kPricedBetween = 8;
 
+/// Estimators that are kept: of so many different sets of rows about operators.
+constexpr std::size_t kMostEstimators = 8;
+constexpr std::size_t kMostOutcomes = 4096;
+
+struct TimedStep {
+    double seconds = 0;
+    std::int64_t peak = 0;
+};
+
+} // namespace
+
+struct SearchMemory::Kept {
+    std::mutex inUse{};
+    GraphSnapshot graph{};
+    Cluster cluster{};
+    std::int32_t deviceCount = 0;
+    PrecisionPreset precision{};
+    std::deque<std::pair<std::string, std::unique_ptr<StepEstimator>>> estimators{}; ///< By rows.
+    std::map<std::string, TimedStep> outcomes{}; ///< By all rows of a plan.
+};
+
+SearchMemory::SearchMemory()
+    : m_kept(std::make_unique<Kept>())
+{
+}
+SearchMemory::~SearchMemory() = default;
+
+/// One search.
 class PlanSearch
 {
 public:
@@ -47,9 +77,7 @@ public:
         TRY(m_space, searchSpaceOf(m_model, m_cluster, m_deviceCount, m_rows));
         m_result.configurations = static_cast<std::int64_t>(m_space.configurations.size());
         m_result.memoryLimit = m_space.memoryLimit;
-        TRY(m_estimator,
-            StepEstimator::make(
-                m_model, m_cluster, m_deviceCount, m_rows, m_space, m_costs, m_options.precision));
+        TRY_VOID(findEstimator());
         for (const double price : kMemoryPrices) {
             for (const double reductions : {0.0, 1.0})
                 TRY_VOID(priceAll({price, reductions}));
@@ -70,6 +98,52 @@ public:
     }
 
 private:
+    /// That of the same rows about operators, if one is remembered; else a new one, to be remembered.
+    Result<void> findEstimator()
+    {
+        if (SearchMemory *memory = m_options.memory.get()) {
+            m_lock = std::unique_lock(memory->m_kept->inUse, std::try_to_lock);
+            if (m_lock)
+                m_memory = memory->m_kept.get();
+        }
+        std::string key = std::to_string(m_space.memoryLimit) + (m_space.ownRecompute ? "r" : "")
+            + (m_space.ownMesh ? "m" : "") + m_space.replicaAxis + "/" + m_space.rankAxis + "/"
+            + m_space.shardAxis;
+        for (const Row &row : m_rows.rows)
+            if (row.enabled && (hasSelector(row.rule) || std::holds_alternative<MeshRule>(row.rule))
+                && !std::holds_alternative<OptimizerShardingRule>(row.rule))
+                key += "\n" + print(row);
+        if (m_memory) {
+            SearchMemory::Kept &kept = *m_memory;
+            if (kept.graph != m_model.graph || !(kept.cluster == m_cluster)
+                || kept.deviceCount != m_deviceCount || kept.precision != m_options.precision) {
+                kept.estimators.clear();
+                kept.outcomes.clear();
+                kept.graph = m_model.graph;
+                kept.cluster = m_cluster;
+                kept.deviceCount = m_deviceCount;
+                kept.precision = m_options.precision;
+            }
+            for (auto &[rows, estimator] : kept.estimators)
+                if (rows == key) {
+                    m_estimator = estimator.get();
+                    return {};
+                }
+        }
+        TRY(auto made,
+            StepEstimator::make(
+                m_model, m_cluster, m_deviceCount, m_rows, m_space, m_costs, m_options.precision));
+        m_estimator = made.get();
+        if (m_memory) {
+            m_memory->estimators.emplace_front(std::move(key), std::move(made));
+            if (m_memory->estimators.size() > kMostEstimators)
+                m_memory->estimators.pop_back();
+        } else {
+            m_own = std::move(made);
+        }
+        return {};
+    }
+
     bool fits(const StepEstimate &estimate) const { return estimate.peakBytes <= m_space.memoryLimit; }
     double now() const
     {
@@ -167,7 +241,7 @@ private:
         double trust = kTrust;
         std::set<std::string> done;
         for (const StepEstimate *each : order) {
-            if (m_stop.stop_requested() || (m_found && (now() > m_options.mostSeconds))
+            if (m_stop.stop_requested() || (simulated > 1 && now() > m_options.mostSeconds)
                 || simulated >= m_options.mostSimulated)
                 break;
             if (m_result.fits
@@ -186,15 +260,14 @@ private:
     {
         SearchedPlan tried{estimate.configuration, estimate.seconds, estimate.peakBytes, 0, 0, now()};
         tried.rows = std::make_shared<const ConstraintTable>(rows);
-        auto outcome = timed(rows);
+        auto outcome = remembered(rows);
         if (!outcome) {
             if (!m_problem)
                 m_problem = std::move(outcome).error();
             return std::nullopt;
         }
-        const TimelineSummary &summary = outcome->summary;
-        tried.simulatedSeconds = summary.stepSeconds;
-        tried.simulatedPeak = summary.largestPeak.count;
+        tried.simulatedSeconds = outcome->step.seconds;
+        tried.simulatedPeak = outcome->step.peak;
         tried.at = now();
         m_simulated.push_back(tried);
         const bool fits = tried.simulatedPeak <= m_space.memoryLimit;
@@ -218,10 +291,30 @@ private:
     }
 
     struct Timed {
+        TimedStep step{};
         std::shared_ptr<const Plan> plan{};
         std::shared_ptr<const MaterializedPlan> materialized{};
-        TimelineSummary summary{};
     };
+
+    /// As `timed`, without the plan where only its figures are remembered.
+    Result<Timed> remembered(const ConstraintTable &rows)
+    {
+        if (!m_memory)
+            return timed(rows);
+        std::string key;
+        for (const Row &row : m_rows.rows)
+            if (row.enabled)
+                key += print(row) + "\n";
+        key += print(rows);
+        if (const auto known = m_memory->outcomes.find(key); known != m_memory->outcomes.end())
+            return Timed{.step = known->second};
+        TRY(Timed outcome, timed(rows));
+        if (m_memory->outcomes.size() >= kMostOutcomes)
+            m_memory->outcomes.clear();
+        m_memory->outcomes.emplace(std::move(key), outcome.step);
+        return outcome;
+    }
+
     Result<Timed> timed(const ConstraintTable &rows)
     {
         ConstraintTable all = m_rows;
@@ -243,7 +336,8 @@ private:
         SimulateOptions options;
         options.spans = false;
         TRY(const Timeline timeline, simulate(*execution, m_cluster, m_costs, options, m_stop));
-        outcome.summary = summaryOf(timeline);
+        const TimelineSummary summary = summaryOf(timeline);
+        outcome.step = {summary.stepSeconds, summary.largestPeak.count};
         outcome.plan = sharedInBackground(std::move(completed.plan));
         outcome.materialized = sharedInBackground(std::move(materialized));
         return outcome;
@@ -276,7 +370,10 @@ private:
     const std::stop_token &m_stop;
     const std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
     SearchSpace m_space{};
-    std::unique_ptr<StepEstimator> m_estimator{};
+    std::unique_lock<std::mutex> m_lock{};
+    SearchMemory::Kept *m_memory = nullptr; ///< While it is this search's.
+    std::unique_ptr<StepEstimator> m_own{}; ///< Where nothing is remembered.
+    StepEstimator *m_estimator = nullptr;
     std::vector<StepEstimate> m_priced{};
     std::map<Configuration, double> m_bounds{}; ///< Of all configurations that hold.
     std::vector<SearchedPlan> m_simulated{};
@@ -284,8 +381,6 @@ private:
     SearchResult m_result{};
     bool m_found = false;
 };
-
-} // namespace
 
 Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
     const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options,

@@ -48,7 +48,23 @@ struct SearchResult {
     double gap() const { return best.seconds > 0 ? 1 - bound / best.seconds : 0; }
 };
 
+/// What searches of one model remember for the next: prices of partitions and stages, and simulated plans.
+/// Rows that do not touch what was worked out leave it as it is. One search uses it at a time; another that
+/// comes meanwhile goes without.
+class SearchMemory
+{
+public:
+    SearchMemory();
+    ~SearchMemory();
+
+private:
+    friend class PlanSearch;
+    struct Kept;
+    std::unique_ptr<Kept> m_kept;
+};
+
 struct SearchOptions {
+    std::shared_ptr<SearchMemory> memory{}; ///< May be null.
     PrecisionPreset precision = PrecisionPreset::Float32; ///< As `CompletionOptions`.
     double mostSeconds = 1.5; ///< Before the last simulation begins; pricing is not cut short.
     std::int32_t mostSimulated = 12;

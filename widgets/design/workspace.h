@@ -343,6 +343,7 @@ private:
     bool m_galleryIsRoot = false; ///< They begin the session.
     bool m_searchAsked = false; ///< The rows of a search are awaited.
     bool m_searchesAgain = true;
+    std::shared_ptr<SearchMemory> m_searchMemory = std::make_shared<SearchMemory>();
     bool m_searchNext = false; ///< Once the plan of the rows as they are is there.
     bool m_goodIsCurrent = false; ///< `m_lastGood` is the plan of the rows as they are.
     bool m_answered = false; ///< The rows being recorded are those the engine is at work on: nothing to ask.

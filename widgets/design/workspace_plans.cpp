@@ -79,7 +79,16 @@ void Workspace::searchBest()
     if (!m_model || m_model->planProblem)
         return;
     PlanRequest wanted = requestFor(m_history.state());
+    // As for a gallery plan: what another one has decided gives way.
+    std::vector<std::int32_t> ofGallery;
+    for (std::int32_t line = 0; line < table().lineCount(); ++line)
+        if (const auto &row = table().lines()[static_cast<std::size_t>(line)]->row;
+            row && row->origin == RowOrigin::Template)
+            ofGallery.push_back(line);
+    if (!ofGallery.empty() && !wanted.table.apply(removeLines(wanted.table, ofGallery)))
+        return;
     wanted.search = true;
+    wanted.memory = m_searchMemory;
     m_searchAsked = true;
     m_searchNext = false;
     m_galleryAsked.clear();

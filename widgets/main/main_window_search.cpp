@@ -31,10 +31,11 @@ void MainWindow::onSearched()
         return;
     const QString said = SearchReport::sentence(*latest->search);
     m_log->model()->add(LogKind::Plan, said);
-    m_notices->show({QStringLiteral("searched"), latest->search->fits ? NoticeKind::Info : NoticeKind::Warning, said,
-        {{tr("Show What Was Searched"), [this] { showSearched(); }, true},
-            {tr("Keep These Rows"), [this] { keepSearched(); }}},
-        true});
+    m_notices->show(
+        {QStringLiteral("searched"), latest->search->fits ? NoticeKind::Info : NoticeKind::Warning, said,
+            {{tr("Show What Was Searched"), [this] { showSearched(); }, true},
+                {tr("Keep These Rows"), [this] { keepSearched(); }}},
+            true});
 }
 
 void MainWindow::showSearched()

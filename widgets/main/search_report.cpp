@@ -66,7 +66,8 @@ SearchChart::SearchChart(std::shared_ptr<const SearchResult> result, QWidget *pa
     const auto limit = static_cast<double>(m_result->memoryLimit);
     if (limit < 2 * m_mostBytes) // else the line is far above all of them
         m_mostBytes = std::max(m_mostBytes, 1.05 * limit);
-    m_mostBytes = std::min(m_mostBytes, std::max(2 * limit, static_cast<double>(m_result->best.simulatedPeak)));
+    m_mostBytes =
+        std::min(m_mostBytes, std::max(2 * limit, static_cast<double>(m_result->best.simulatedPeak)));
 }
 
 QSize SearchChart::sizeHint() const
@@ -142,7 +143,8 @@ void SearchChart::paintEvent(QPaintEvent *)
         const double y = in.bottom() - limit / m_mostBytes * in.height();
         painter.setPen(QPen(quiet, 1, Qt::DashLine));
         painter.drawLine(QPointF(in.left(), y), QPointF(in.right(), y));
-        painter.drawText(QPointF(in.left() + 4, y - 3), tr("memory %1").arg(bytesText(m_result->memoryLimit)));
+        painter.drawText(
+            QPointF(in.left() + 4, y - 3), tr("memory %1").arg(bytesText(m_result->memoryLimit)));
     }
     QColor accent = colours.color(QPalette::Highlight);
     int best = -1;
@@ -197,12 +199,13 @@ QString SearchReport::sentence(const SearchResult &result)
     const QString found = tr("%1 takes %2 a step and %3 on its fullest device.")
                               .arg(planText(result.best), secondsText(result.best.simulatedSeconds),
                                   bytesText(result.best.simulatedPeak));
-    const QString bound = tr("In the search's model it takes %1, and none of %2 configurations is below %3: a "
-                             "better plan could save %4% at most.")
-                              .arg(secondsText(result.best.seconds))
-                              .arg(result.configurations)
-                              .arg(secondsText(result.bound))
-                              .arg(100 * result.gap(), 0, 'f', 1);
+    const QString bound =
+        tr("In the search's model it takes %1, and none of %2 configurations is below %3: a "
+           "better plan could save %4% at most.")
+            .arg(secondsText(result.best.seconds))
+            .arg(result.configurations)
+            .arg(secondsText(result.bound))
+            .arg(100 * result.gap(), 0, 'f', 1);
     if (result.fits)
         return found + QLatin1Char(' ') + bound;
     return found
@@ -243,8 +246,8 @@ SearchReport::SearchReport(std::shared_ptr<const SearchResult> result, QWidget *
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     const auto enable = [this, openButton] {
         const int row = m_list->currentRow();
-        openButton->setEnabled(
-            row >= 0 && row < m_list->rowCount() && m_result->seen[static_cast<std::size_t>(row)].rows != nullptr);
+        openButton->setEnabled(row >= 0 && row < m_list->rowCount()
+            && m_result->seen[static_cast<std::size_t>(row)].rows != nullptr);
         openButton->setToolTip(
             openButton->isEnabled() ? QString() : tr("Only plans that were simulated have rows to open"));
     };
@@ -268,8 +271,7 @@ void SearchReport::fill()
 {
     const int rows = std::min(kMostListed, static_cast<int>(m_result->seen.size()));
     m_list->setColumnCount(5);
-    m_list->setHorizontalHeaderLabels(
-        {tr("Plan"), tr("Model"), tr("Simulated"), tr("Peak"), tr("Fits")});
+    m_list->setHorizontalHeaderLabels({tr("Plan"), tr("Model"), tr("Simulated"), tr("Peak"), tr("Fits")});
     m_list->setRowCount(rows);
     m_list->setEditTriggers(QAbstractItemView::NoEditTriggers);
     m_list->setSelectionBehavior(QAbstractItemView::SelectRows);

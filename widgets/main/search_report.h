@@ -42,15 +42,16 @@ private:
     double m_mostBytes = 0;
 };
 
-/// What a search found: how good it is and why that is known, the plans it looked at as a chart and as a list.
-/// Those that were simulated open by a double click.
+/// What a search found: how good it is and why that is known, the plans it looked at as a chart and as a
+/// list. Those that were simulated open by a double click.
 class SearchReport : public QDialog
 {
     Q_OBJECT
 public:
     explicit SearchReport(std::shared_ptr<const SearchResult> result, QWidget *parent = nullptr);
 
-    /// "dp 2, tp 4, zero1 takes 32.7 ms. No plan of 153 configurations is below 31.4 ms in the search's model."
+    /// "dp 2, tp 4, zero1 takes 32.7 ms. No plan of 153 configurations is below 31.4 ms in the search's
+    /// model."
     static QString sentence(const SearchResult &result);
 
 Q_SIGNALS:

@@ -81,8 +81,9 @@ TEST(CostNetwork, BoundsWhatIsTooWideAndStaysAboveTheBound)
         inexact += !answer->exact;
         ASSERT_LE(answer->bound, best) << "seed " << seed;
         ASSERT_GE(answer->cost, best) << "seed " << seed;
-        if (answer->exact)
+        if (answer->exact) {
             ASSERT_EQ(answer->cost, best);
+        }
     }
     EXPECT_GT(inexact, 100);
 }

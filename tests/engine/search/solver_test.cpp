@@ -172,6 +172,28 @@ TEST(Solver, SaysWhyThereIsNothingToSearch)
     EXPECT_TRUE(nothingToSearch(model, *parseTable("mesh a=2 b=2\n")));
 }
 
+/// What is remembered changes nothing but the time.
+TEST(Solver, RemembersWithoutChangingItsMind)
+{
+    const Site site(tinyGpt(8), 4);
+    const auto memory = std::make_shared<SearchMemory>();
+    for (const char *rows : {"", "micro-batches 2\n", "mesh dp=2 tp=2\n", "", "limit memory 1KiB\n",
+             "mesh dp=2 tp=2\nreplicate kind:LayerNorm : over tp\n", "recompute layer:* per layer\n",
+             "mesh dp=2 tp=2\n"}) {
+        SCOPED_TRACE(rows);
+        SearchOptions options;
+        options.mostSeconds = 1000;
+        options.memory = memory;
+        const auto again = searchPlan(site.model, site.cluster, 4, *parseTable(rows), site.costs, options);
+        const auto anew = site.search(rows);
+        ASSERT_TRUE(again && anew);
+        EXPECT_EQ(print(again->rows), print(anew->rows));
+        EXPECT_EQ(again->best.simulatedSeconds, anew->best.simulatedSeconds);
+        EXPECT_EQ(again->bound, anew->bound);
+        EXPECT_EQ(again->seen.size(), anew->seen.size());
+    }
+}
+
 TEST(Solver, StopsWhenAsked)
 {
     const Site site(tinyGpt(8), 4);
