@@ -92,7 +92,9 @@ std::vector<ZooFamily> allFamilies()
     return {
         {"gpt", "GPT-2/GPT-3 language model, embeddings tied",
             {layers(12), hidden(768), heads(12), length(1024), batch(8), vocabulary(50257), inner(0, four),
-                dropout()}},
+                dropout(),
+                integer(
+                    "fused", 1, 0, 1, "1: queries, keys and values have one weight, as in GPT-2; 0: three")}},
         {"llama", "LLaMA language model: RMS norm, rotary positions, grouped queries, gated feed-forward",
             {layers(32), hidden(4096), heads(32),
                 integer("kv_heads", 0, 0, kMostHeads, "heads of keys and values; 0 means as many as heads"),

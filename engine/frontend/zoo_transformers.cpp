@@ -7,16 +7,30 @@ namespace planloom {
 
 namespace {
 
-/// [b s h] -> [b s h]. Queries, keys and values have weights of their own (GPT-2's files join them in one
-/// c_attn): the same numbers of parameters and FLOPs, and heads can be split between devices from the weights
-/// on.
-TensorId gptAttention(ZooBuilder &b, TensorId x, std::int64_t heads)
+/// Queries, keys and values, [b s h] each: parts of one product, as in GPT-2's c_attn and Megatron's, or
+/// products of three weights.
+std::vector<TensorId> gptProjections(ZooBuilder &b, TensorId x, bool isFused)
+{
+    const std::int64_t hidden = b.shape(x).empty() ? 1 : b.shape(x).back();
+    if (!isFused) {
+        return {b.linear(x, hidden, "q_attn", true, false), b.linear(x, hidden, "k_attn", true, false),
+            b.linear(x, hidden, "v_attn", true, false)};
+    }
+    const TensorId all = b.linear(x, 3 * hidden, "c_attn", true, false);
+    const auto axis = static_cast<std::int64_t>(b.shape(x).size()) - 1;
+    const std::vector<std::int64_t> sizes(3, hidden);
+    return b.add(OperatorKind::Split, {all}, attributesOf({{"axis", axis}, {"sizes", sizes}}), "qkv");
+}
+
+/// [b s h] -> [b s h].
+TensorId gptAttention(ZooBuilder &b, TensorId x, std::int64_t heads, bool isFused)
 {
     const auto inside = b.scope("attn");
     const std::int64_t hidden = b.shape(x).empty() ? 1 : b.shape(x).back();
-    const TensorId query = b.splitHeads(b.linear(x, hidden, "q_attn", true, false), heads, "query");
-    const TensorId key = b.splitHeads(b.linear(x, hidden, "k_attn", true, false), heads, "key");
-    const TensorId value = b.splitHeads(b.linear(x, hidden, "v_attn", true, false), heads, "value");
+    const std::vector<TensorId> parts = gptProjections(b, x, isFused);
+    const TensorId query = b.splitHeads(parts[0], heads, "query");
+    const TensorId key = b.splitHeads(parts[1], heads, "key");
+    const TensorId value = b.splitHeads(parts[2], heads, "value");
     const ZooAttention form{
         .scale = 1 / std::sqrt(static_cast<double>(hidden / heads)), .causal = true, .drops = true};
     const TensorId context = b.mergeHeads(b.attention(query, key, value, form), "context");
@@ -73,6 +87,7 @@ Result<Graph> buildGpt(const ZooValues &values)
     const std::int64_t batch = values.integer("batch");
     const std::int64_t vocabulary = values.integer("vocab");
     const std::int64_t inner = values.integer("ffn") > 0 ? values.integer("ffn") : 4 * hidden;
+    const bool isFused = values.integer("fused") != 0;
     if (hidden % heads != 0)
         return values.wrong(
             "heads", "The number of heads must divide hidden (" + std::to_string(hidden) + ").");
@@ -87,7 +102,8 @@ Result<Graph> buildGpt(const ZooValues &values)
     x = b.dropout(x, "drop");
     for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
         const auto inside = b.scope("h." + std::to_string(layer));
-        x = b.one(OperatorKind::Add, {x, gptAttention(b, b.layerNorm(x, "ln_1"), heads)}, {}, "residual_1");
+        x = b.one(OperatorKind::Add, {x, gptAttention(b, b.layerNorm(x, "ln_1"), heads, isFused)}, {},
+            "residual_1");
         x = b.one(OperatorKind::Add, {x, gptMlp(b, b.layerNorm(x, "ln_2"), inner)}, {}, "residual_2");
     }
     x = b.layerNorm(x, "ln_f");
