@@ -36,6 +36,10 @@ constexpr std::string_view kOperatorsValue = "file";
 /// NAME finds.
 constexpr std::string_view kCapacityOption = "capacity";
 
+/// The option that says that recurrences are unrolled, "1" or "0"; with ".NAME" behind, that of operator
+/// NAME.
+constexpr std::string_view kUnrollOption = "unroll";
+
 /// All that a person may choose about a model when it is opened; window, command line, sessions and plan
 /// files mean the same by it. Each has a name, the one of the command line's option.
 struct ModelOptions {
@@ -52,6 +56,8 @@ struct ModelOptions {
     std::set<std::string> operatorFiles{};
     /// "capacity", "capacity.NAME": room for what data choose (capacity.h); by operator, "*" for all others.
     std::map<std::string, Capacity, std::less<>> capacities{};
+    /// "unroll", "unroll.NAME": recurrences as the operators of their steps, by operator; "*" is all of them.
+    std::set<std::string> unroll{};
     bool inference = false; ///< "inference": the forward pass alone, also for a model with a loss.
     Optimizer optimizer = Optimizer::AdamW; ///< "optimizer"
     double learningRate = 1e-3; ///< "learning-rate": at least 0.

@@ -33,6 +33,7 @@ ImportOptions importOptionsOf(const ModelSource &source)
     options.dimensions = source.options.dimensions;
     options.storedAs = source.options.storedAs;
     options.capacities = source.options.capacities;
+    options.unroll = source.options.unroll;
     return options;
 }
 

@@ -8,6 +8,7 @@
 #include "engine/frontend/part_projections.h"
 #include "engine/frontend/route_experts.h"
 #include "engine/frontend/scopes.h"
+#include "engine/frontend/unroll_recurrence.h"
 #include "engine/frontend/unsort_rows.h"
 
 #include <set>
@@ -78,6 +79,11 @@ Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool may
         return Error{ErrorCode::Cancelled, "the import was cancelled", "", graph.name};
     separateClassStatistics(graph);
     buildScopes(graph);
+    TRY(const std::int32_t unrolled, unrollRecurrences(graph, options.unroll));
+    if (unrolled > 0) {
+        removeDeadCode(graph);
+        findCopies(graph);
+    }
     annotateOperators(graph);
     settleObstacles(graph);
     TRY_VOID(validate(graph));

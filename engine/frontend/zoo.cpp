@@ -95,12 +95,18 @@ std::vector<ZooFamily> allFamilies()
                 dropout(),
                 integer(
                     "fused", 1, 0, 1, "1: queries, keys and values have one weight, as in GPT-2; 0: three")}},
-        {"llama", "LLaMA language model: RMS norm, rotary positions, grouped queries, gated feed-forward",
+        {"llama",
+            "LLaMA language model: RMS norm, rotary positions, grouped queries, gated feed-forward or "
+            "mixtures of "
+            "such experts (Mixtral, OLMoE)",
             {layers(32), hidden(4096), heads(32),
                 integer("kv_heads", 0, 0, kMostHeads, "heads of keys and values; 0 means as many as heads"),
                 integer("ffn", 11008, 1, kMostHidden * 4, "width of the feed-forward layer"), length(2048),
-                batch(1), vocabulary(32000),
-                {"rope_base", 10000, 2, 1e9, false, "base of the rotary angles"}}},
+                batch(1), vocabulary(32000), {"rope_base", 10000, 2, 1e9, false, "base of the rotary angles"},
+                integer("experts", 0, 0, 4096, "experts of each layer, which data choose; 0: no mixtures"),
+                integer("top_k", 2, 1, 16, "experts a token is sent to"),
+                {"capacity", 1, 0.1, 16, false, "room of an expert, in its even share of the tokens"},
+                integer("qk_norm", 0, 0, 1, "1: queries and keys are normalised, as in OLMoE")}},
         {"t5", "T5 encoder-decoder, embeddings tied, relative position bias",
             {integer("layers", 24, 1, kMostLayers, "layers of the encoder, and of the decoder"), hidden(1024),
                 heads(16), integer("d_kv", 64, 1, 4096, "width of a head"),

@@ -72,7 +72,8 @@ struct MatrixProduct {
 std::vector<MatrixProduct> matrixProductsOf(
     const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs);
 
-/// True if an output may lie in the memory of input 0 without copying (Reshape, Identity).
+/// True if output 0 may lie in the memory of input 0 without copying: Reshape and Identity, and their
+/// backward operators, which do the same to the gradient.
 bool isView(const Operator &op);
 
 } // namespace planloom

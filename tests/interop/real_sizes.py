@@ -57,7 +57,7 @@ def olmoe():
 MODELS = {
     "gpt2": (gpt2, f"zoo:gpt?layers=12&hidden=768&heads=12&batch={BATCH}&seq={LENGTH}", [], PLANS),
     "llama": (llama, f"zoo:llama?layers=22&hidden=2048&heads=32&kv_heads=4&ffn=5632&batch={BATCH}&seq={LENGTH}", [], PLANS),
-    "olmoe": (olmoe, f"zoo:llama?layers=2&hidden=2048&heads=16&ffn=1024&experts=64&top_k=8&vocab=50304&batch={BATCH}"
+    "olmoe": (olmoe, f"zoo:llama?layers=2&hidden=2048&heads=16&ffn=1024&experts=64&top_k=8&qk_norm=1&vocab=50304&batch={BATCH}"
               f"&seq={LENGTH}", [], MIXTURE_PLANS),
 }
 

@@ -98,6 +98,7 @@ void Workspace::openModel(const ModelSource &source, bool keepRows)
             wanted.options.storedAs = given.storedAs;
             wanted.options.operatorFiles = given.operatorFiles;
             wanted.options.capacities = given.capacities;
+            wanted.options.unroll = given.unroll;
             wanted.options.lossOutput = given.lossOutput;
         } else {
             wanted.options = withRows(std::move(wanted.options), table(), &m_model->graph->dimensions);
