@@ -1,5 +1,7 @@
 #include "engine/design/model_options.h"
 
+#include "engine/design/operator_files.h"
+
 #include <array>
 #include <charconv>
 #include <optional>
@@ -131,9 +133,11 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
             if (as)
                 options.storedAs[tensor] = *as;
         } else if (name.starts_with(kOperatorsOption) && name.size() > kOperatorsOption.size()) {
-            if (value != kOperatorsValue)
-                return wrong("operators", "\"" + name + "\" is \"" + value + "\", where file was expected");
-            options.operatorFiles.insert(name.substr(kOperatorsOption.size()));
+            if (value != kOperatorsValue && value != kNoOperatorsValue)
+                return wrong(
+                    "operators", "\"" + name + "\" is \"" + value + "\", where file or none was expected");
+            if (value == kOperatorsValue)
+                options.operatorFiles.insert(name.substr(kOperatorsOption.size()));
         } else if (name == kCapacityOption) {
             TRY(const Capacity capacity, capacityNamed(value));
             if (capacity != Capacity{})
@@ -155,10 +159,13 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
     return options;
 }
 
-bool isOpenedAs(const ModelOptions &wanted, const ModelOptions &opened)
+bool isOpenedAs(const ModelOptions &wanted, const ModelOptions &opened, const std::string &source)
 {
     ModelOptions all = wanted;
-    all.operatorFiles.insert(opened.operatorFiles.begin(), opened.operatorFiles.end());
+    for (const std::string &file : opened.operatorFiles) {
+        if (originOfOperatorFile(file, source) != OperatorFileOrigin::Named)
+            all.operatorFiles.insert(file);
+    }
     return all == opened;
 }
 

@@ -61,7 +61,7 @@ Result<Graph> importedOrLookedAt(const ModelSource &source, ImportOptions option
 Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
 {
     if (isZooSpec(source.source))
-        return buildZooModel(source.source, source.options.dimensions);
+        return buildZooModel(source.source, source.options.dimensions, source.options.capacities);
     const auto &named = source.options.operatorFiles;
     TRY(FoundOperators found, findOperators(source.source, {named.begin(), named.end()}));
     ImportOptions options = importOptionsOf(source);

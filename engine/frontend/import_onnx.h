@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/frontend/capacity.h"
+#include "engine/graph/capacity.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/operator_definition.h"
 
@@ -35,7 +35,7 @@ struct ImportOptions {
     std::shared_ptr<const OperatorDefinitions> operators{};
     /// Room for what data choose (`--capacity`), by the name of the operator that finds it; "*" is that of
     /// all others.
-    std::map<std::string, Capacity, std::less<>> capacities{};
+    Capacities capacities{};
     /// Recurrences that become the operators of their steps (`--unroll`, unroll_recurrence.h), by name; "*"
     /// is all.
     std::set<std::string> unroll{};

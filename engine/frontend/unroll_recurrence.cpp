@@ -43,8 +43,8 @@ Error cannotUnroll(const Operator &op, const std::string &why)
 Result<std::vector<OperatorKind>> activationsOf(const Operator &op, std::int64_t directions)
 {
     using enum OperatorKind;
-    static const std::map<std::string, OperatorKind, std::less<>> kKnown = {{"Sigmoid", Sigmoid}, {"Tanh", Tanh},
-        {"Relu", Relu}, {"Softplus", Softplus}, {"Softsign", Softsign}};
+    static const std::map<std::string, OperatorKind, std::less<>> kKnown = {
+        {"Sigmoid", Sigmoid}, {"Tanh", Tanh}, {"Relu", Relu}, {"Softplus", Softplus}, {"Softsign", Softsign}};
     std::vector<OperatorKind> usual{Tanh};
     if (op.kind == Lstm)
         usual = {Sigmoid, Tanh, Tanh};
@@ -263,7 +263,8 @@ void RecurrenceUnroller::readSides()
     m_sides.resize(static_cast<std::size_t>(m_directions));
     const Integers gates(m_sides.size(), m_gates);
     const auto weights = split("weights",
-        regrouped("weights_by_gate", m_op.inputs[kR], {m_directions * m_gates, m_hidden, m_hidden}), 0, gates);
+        regrouped("weights_by_gate", m_op.inputs[kR], {m_directions * m_gates, m_hidden, m_hidden}), 0,
+        gates);
     TensorId biases;
     std::vector<TensorId> ofState(m_sides.size());
     if (has(kBias)) {
@@ -300,15 +301,13 @@ void RecurrenceUnroller::readInput(std::vector<Side> &sides, TensorId biases)
     Shape shape = shapeOf(x);
     shape[2] *= m_gates;
     shape[3] = m_hidden;
-    const auto maker = std::find_if(m_graph.operators.begin(), m_graph.operators.end(), [x](const Operator &op) {
-        return !op.outputs.empty() && op.outputs.front() == x;
-    });
+    const auto maker = std::find_if(m_graph.operators.begin(), m_graph.operators.end(),
+        [x](const Operator &op) { return !op.outputs.empty() && op.outputs.front() == x; });
     // The product itself makes the gates apart, where nobody else reads what it makes.
     const bool isProduct = m_ownWeights.contains(x) && maker != m_graph.operators.end()
         && maker->kind == OperatorKind::Linear && m_ownWeights.contains(maker->inputs[1]);
     if (isProduct) {
-        regrouped("", maker->inputs[1],
-            {m_directions * m_gates, m_hidden, shapeOf(maker->inputs[1]).back()});
+        regrouped("", maker->inputs[1], {m_directions * m_gates, m_hidden, shapeOf(maker->inputs[1]).back()});
         m_graph.at(x).type.shape = shape;
     } else {
         x = reshape("input_by_gate", x, shape);
@@ -316,7 +315,8 @@ void RecurrenceUnroller::readInput(std::vector<Side> &sides, TensorId biases)
     const auto bySide = split("sides", sum("input_biased", x, biases), 2, Integers(sides.size(), m_gates));
     const Integers steps(static_cast<std::size_t>(m_steps), 1);
     for (std::size_t d = 0; d < sides.size(); ++d)
-        sides[d].x = split(sides.size() > 1 ? "steps_" + std::to_string(d) : "steps", bySide[d], m_timeAxis, steps);
+        sides[d].x =
+            split(sides.size() > 1 ? "steps_" + std::to_string(d) : "steps", bySide[d], m_timeAxis, steps);
 }
 
 /// True for what is known to hold zeros alone.
@@ -324,7 +324,8 @@ bool RecurrenceUnroller::isZero(TensorId id) const
 {
     const auto &data = m_graph.at(id).data;
     return m_graph.at(id).role == TensorRole::Buffer && data
-        && std::all_of(data->bytes.begin(), data->bytes.end(), [](std::byte each) { return each == std::byte{0}; });
+        && std::all_of(
+            data->bytes.begin(), data->bytes.end(), [](std::byte each) { return each == std::byte{0}; });
 }
 
 /// First states by direction; without ids where they are zeros.
@@ -357,10 +358,9 @@ void RecurrenceUnroller::stepLstm(
     const Side &side, std::int64_t t, const std::string &at, State &hidden, State &cell)
 {
     using enum OperatorKind;
-    const TensorId state = !hidden.flat
-        ? side.bias
-        : one(at + "state", Linear, {hidden.flat, side.weights, side.bias},
-            attributesFrom({{"transposed", std::int64_t{1}}}));
+    const TensorId state = !hidden.flat ? side.bias
+                                        : one(at + "state", Linear, {hidden.flat, side.weights, side.bias},
+                                            attributesFrom({{"transposed", std::int64_t{1}}}));
     const auto gates =
         split(at + "gates", sum(at + "before", side.x[static_cast<std::size_t>(t)], state), 2, {1, 1, 1, 1});
     const auto seen = [&](std::size_t gate, TensorId by, const std::string &name) {
@@ -401,8 +401,8 @@ void RecurrenceUnroller::stepGru(const Side &side, std::int64_t t, const std::st
     std::vector<TensorId> weights(2);
     std::vector<TensorId> state = bias; // what R makes of the state, with its bias
     if (hidden.flat && isLinear) {
-        state = split(at + "states", one(at + "state", Linear, {hidden.flat, side.weights, side.bias}, transposed),
-            2, {2, 1});
+        state = split(at + "states",
+            one(at + "state", Linear, {hidden.flat, side.weights, side.bias}, transposed), 2, {2, 1});
     } else if (hidden.flat) {
         weights = split(at + "weights", side.weights, 0, {2, 1});
         state[0] = one(at + "state", Linear, {hidden.flat, weights[0], bias[0]}, transposed);
@@ -499,8 +499,8 @@ Result<void> RecurrenceUnroller::write()
         const bool isBackwards = d == 1 || m_op.attributes.text("direction") == "reverse";
         for (std::int64_t i = 0; i < m_steps; ++i) {
             const std::int64_t t = isBackwards ? m_steps - 1 - i : i;
-            const std::string at = (m_sides.size() > 1 ? "d" + std::to_string(d) + "_t" : "t")
-                + std::to_string(t) + "_";
+            const std::string at =
+                (m_sides.size() > 1 ? "d" + std::to_string(d) + "_t" : "t") + std::to_string(t) + "_";
             step(m_sides[d], t, at, hidden[d], cell[d]);
             byTime[d][static_cast<std::size_t>(t)] = hidden[d].wide;
         }
@@ -511,8 +511,8 @@ Result<void> RecurrenceUnroller::write()
     return {};
 }
 
-/// The recurrences of these names.
-Result<std::set<std::size_t>> chosenIn(const Graph &graph, const std::set<std::string> &names)
+/// All recurrences. @return NotFound for a name that none has
+Result<std::set<std::size_t>> recurrencesIn(const Graph &graph, const std::set<std::string> &names)
 {
     std::set<std::size_t> chosen;
     std::set<std::string> missing = names;
@@ -524,8 +524,7 @@ Result<std::set<std::size_t>> chosenIn(const Graph &graph, const std::set<std::s
             continue;
         known += (known.empty() ? "'" : ", '") + op.name + "'";
         missing.erase(op.name);
-        if (names.contains(op.name) || names.contains("*"))
-            chosen.insert(i);
+        chosen.insert(i);
     }
     if (!missing.empty())
         return Error{ErrorCode::NotFound, "no recurrence is called '" + *missing.begin() + "'",
@@ -533,8 +532,8 @@ Result<std::set<std::size_t>> chosenIn(const Graph &graph, const std::set<std::s
     return chosen;
 }
 
-/// Stored tensors that the chosen recurrences, and the products of their inputs, alone read; and these products'
-/// results.
+/// Stored tensors that the chosen recurrences, and the products of their inputs, alone read; and these
+/// products' results.
 std::set<TensorId> ownOf(const Graph &graph, const std::set<std::size_t> &chosen)
 {
     std::map<TensorId, std::int32_t> readers;
@@ -559,8 +558,8 @@ std::set<TensorId> ownOf(const Graph &graph, const std::set<std::size_t> &chosen
                 take(op.inputs[slot]);
         }
         for (const Operator &maker : graph.operators) {
-            if (maker.kind == OperatorKind::Linear && maker.outputs[0] == op.inputs[kX] && maker.inputs.size() == 2
-                && maker.attributes.integer("transposed") != 0
+            if (maker.kind == OperatorKind::Linear && maker.outputs[0] == op.inputs[kX]
+                && maker.inputs.size() == 2 && maker.attributes.integer("transposed") != 0
                 && graph.at(maker.inputs[1]).role != TensorRole::Activation
                 && graph.at(maker.inputs[1]).type.shape.size() == 3)
                 take(maker.inputs[1]);
@@ -573,17 +572,29 @@ std::set<TensorId> ownOf(const Graph &graph, const std::set<std::size_t> &chosen
 
 Result<std::int32_t> unrollRecurrences(Graph &graph, const std::set<std::string> &names)
 {
-    if (names.empty())
-        return 0;
-    TRY(const auto chosen, chosenIn(graph, names));
-    const std::set<TensorId> own = ownOf(graph, chosen);
+    TRY(auto chosen, recurrencesIn(graph, names));
     UniqueNames tensorNames = UniqueNames::ofTensors(graph);
     UniqueNames operatorNames = UniqueNames::ofOperators(graph);
+    std::set<TensorId> own;
     std::map<std::size_t, RecurrenceUnroller> unrollers;
-    for (const std::size_t i : chosen) {
-        auto [made, isNew] = unrollers.try_emplace(i, graph, graph.operators[i], own, tensorNames, operatorNames);
-        TRY_VOID(made->second.check());
+    for (auto each = chosen.begin(); each != chosen.end();) {
+        const Operator &op = graph.operators[*each];
+        RecurrenceUnroller unroller(graph, op, own, tensorNames, operatorNames);
+        const auto possible = unroller.check();
+        const bool isNamed = names.contains(op.name);
+        if (!possible && isNamed)
+            return possible.error();
+        if (!possible && names.contains("*"))
+            graph.notes.push_back(possible.error().message);
+        const bool isWanted = possible && (isNamed || names.contains("*"));
+        graph.recurrences[op.name] = {isWanted, possible ? std::string() : possible.error().message};
+        if (isWanted)
+            unrollers.emplace(*each, std::move(unroller));
+        each = isWanted ? std::next(each) : chosen.erase(each);
     }
+    if (chosen.empty())
+        return 0;
+    own = ownOf(graph, chosen);
     for (auto &[i, unroller] : unrollers)
         TRY_VOID(unroller.write());
     std::vector<Operator> operators;

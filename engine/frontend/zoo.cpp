@@ -2,6 +2,7 @@
 
 #include "engine/frontend/fuse.h"
 #include "engine/frontend/part_projections.h"
+#include "engine/frontend/rooms.h"
 #include "engine/frontend/scopes.h"
 #include "engine/frontend/zoo_parts.h"
 
@@ -293,7 +294,8 @@ bool isZooSpec(std::string_view spec)
     return spec.substr(0, kPrefix.size()) == kPrefix;
 }
 
-Result<Graph> buildZooModel(std::string_view spec, const std::map<std::string, std::int64_t> &sizes)
+Result<Graph> buildZooModel(
+    std::string_view spec, const std::map<std::string, std::int64_t> &sizes, const Capacities &capacities)
 {
     const std::string_view rest = isZooSpec(spec) ? spec.substr(kPrefix.size()) : spec;
     const std::size_t mark = std::min(rest.find('?'), rest.size());
@@ -312,7 +314,12 @@ Result<Graph> buildZooModel(std::string_view spec, const std::map<std::string, s
     assert(family != zooFamilies().end());
     TRY(ZooValues values, parseValues(*family, query));
     TRY(auto dimensions, chooseSizes(*family, sizes, values));
+    values.setCapacities(capacities);
     TRY(Graph graph, builder->second(values));
+    TRY_VOID(checkCapacities(graph, capacities));
+    const bool hasCapacity = std::any_of(family->parameters.begin(), family->parameters.end(),
+        [](const ZooParameter &parameter) { return parameter.name == "capacity"; });
+    noteRooms(graph, capacities, hasCapacity ? Capacity{.factor = values.real("capacity")} : Capacity{});
     graph.dimensions = std::move(dimensions);
     if (partProjections(graph) > 0) {
         annotateOperators(graph);

@@ -1,6 +1,5 @@
 // GPT (Radford et al. 2019, as in Hugging Face's GPT2LMHeadModel) and LLaMA (arXiv:2302.13971), dense or with
 // mixtures of experts (Mixtral, arXiv:2401.04088; OLMoE, arXiv:2409.02060).
-#include "engine/frontend/capacity.h"
 #include "engine/frontend/zoo_parts.h"
 
 #include <cmath>
@@ -56,7 +55,8 @@ struct LlamaForm {
     std::int64_t inner = 0;
     std::int64_t experts = 0; ///< 0: a feed-forward layer for all tokens.
     std::int64_t choices = 0; ///< Experts a token is sent to.
-    double capacity = 1;
+    Capacity capacity{}; ///< Of an expert.
+    Capacities capacities{}; ///< By operator, before it.
     bool normalizesHeads = false;
 };
 
@@ -102,7 +102,7 @@ TensorId llamaMlp(ZooBuilder &b, TensorId x, std::int64_t inner)
 ///          Equal [e n] -> NonZero -> places [e c]
 ///     x [t h] -- rows of places / k --> [e c h] -> gate | up -> down -> [e c h] -- back to places --> [n h]
 ///                                                                       times shares, sum over k --> [t h]
-TensorId llamaMixture(ZooBuilder &b, TensorId x, const LlamaForm &form)
+TensorId llamaMixture(ZooBuilder &b, TensorId x, const LlamaForm &form, const std::string &layer)
 {
     const auto inside = b.scope("mlp");
     const Shape in = b.shape(x);
@@ -124,7 +124,8 @@ TensorId llamaMixture(ZooBuilder &b, TensorId x, const LlamaForm &form)
         {}, "chosen");
     const std::int64_t most = in[1]; // a token picks an expert once
     const double expected = static_cast<double>(most * form.choices) / static_cast<double>(form.experts);
-    const std::int64_t room = in[0] * roomOf({Capacity::Kind::Expected, form.capacity, 0}, expected, most);
+    const Capacity capacity = capacityOf(form.capacities, layer + ".mlp.experts.places", form.capacity);
+    const std::int64_t room = in[0] * roomOf(capacity, expected, most);
     const TensorId found = b.one(OperatorKind::NonZero, {mask},
         attributesOf({{"kept", 1}, {"group_axis", 1}, {"groups", in[0]}, {"capacity", room}}), "places");
     const TensorId places = b.reshape(found, {form.experts, room}, "list");
@@ -209,7 +210,8 @@ Result<Graph> buildLlama(const ZooValues &values)
         .inner = values.integer("ffn"),
         .experts = values.integer("experts"),
         .choices = values.integer("top_k"),
-        .capacity = values.real("capacity"),
+        .capacity = {.factor = values.real("capacity")},
+        .capacities = values.capacities(),
         .normalizesHeads = values.integer("qk_norm") != 0};
     if (form.experts > 0 && form.choices > form.experts)
         return values.wrong(
@@ -243,7 +245,10 @@ Result<Graph> buildLlama(const ZooValues &values)
             {}, "residual_1");
         const TensorId y = b.rmsNorm(x, "post_attention_layernorm");
         x = b.one(OperatorKind::Add,
-            {x, form.experts > 0 ? llamaMixture(b, y, form) : llamaMlp(b, y, form.inner)}, {}, "residual_2");
+            {x,
+                form.experts > 0 ? llamaMixture(b, y, form, "layers." + std::to_string(layer))
+                                 : llamaMlp(b, y, form.inner)},
+            {}, "residual_2");
     }
     const TensorId logits = b.linear(b.rmsNorm(x, "norm"), vocabulary, "lm_head", false);
     const TensorId loss = b.meanLoss(logits, labels);

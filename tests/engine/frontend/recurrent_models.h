@@ -38,7 +38,11 @@ inline const std::vector<RecurrentForm> &recurrentForms()
         {.name = "Gru", .kind = OperatorKind::Gru},
         {.name = "GruBothWays", .kind = OperatorKind::Gru, .direction = "bidirectional", .firstStates = true},
         {.name = "GruLinear", .kind = OperatorKind::Gru, .direction = "bidirectional", .linear = 1},
-        {.name = "GruLinearBatchFirst", .kind = OperatorKind::Gru, .layout = 1, .firstStates = true, .linear = 1},
+        {.name = "GruLinearBatchFirst",
+            .kind = OperatorKind::Gru,
+            .layout = 1,
+            .firstStates = true,
+            .linear = 1},
         {.name = "GruWithoutBias", .kind = OperatorKind::Gru, .bias = false, .linear = 1},
         {.name = "Rnn", .kind = OperatorKind::Rnn},
         {.name = "RnnBothWays", .kind = OperatorKind::Rnn, .direction = "bidirectional", .firstStates = true},
@@ -59,10 +63,11 @@ inline Graph recurrentModel(const RecurrentForm &form, std::int64_t steps = 4, s
                    form.layout == 1 ? Shape{batch, directions, kHidden} : Shape{directions, batch, kHidden})
                                 : TensorId{};
     };
-    const TensorId x = b.input(
-        "x", {DataType::Float32, form.layout == 1 ? Shape{batch, steps, kWidth} : Shape{steps, batch, kWidth}});
-    const TensorId projected = b.one(OperatorKind::Linear, {x, b.weight("w", {directions, gates * kHidden, kWidth})},
-        attributesOf({{"transposed", 1}}), "projection");
+    const TensorId x = b.input("x",
+        {DataType::Float32, form.layout == 1 ? Shape{batch, steps, kWidth} : Shape{steps, batch, kWidth}});
+    const TensorId projected =
+        b.one(OperatorKind::Linear, {x, b.weight("w", {directions, gates * kHidden, kWidth})},
+            attributesOf({{"transposed", 1}}), "projection");
     const TensorId r = b.weight("r", {directions, gates * kHidden, kHidden});
     const TensorId bias = form.bias ? b.weight("b", {directions, 2 * gates * kHidden}) : TensorId{};
     const TensorId hidden = state("h0");

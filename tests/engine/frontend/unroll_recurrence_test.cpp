@@ -68,8 +68,8 @@ TEST(UnrollRecurrence, GivesGatesADimensionThatFilesDoNotHave)
 {
     const Graph graph = unrolledModel(recurrentModel({.direction = "bidirectional"}));
     const auto tensor = [&](const std::string &name) {
-        return *std::find_if(
-            graph.tensors.begin(), graph.tensors.end(), [&](const Tensor &each) { return each.name == name; });
+        return *std::find_if(graph.tensors.begin(), graph.tensors.end(),
+            [&](const Tensor &each) { return each.name == name; });
     };
     EXPECT_EQ(tensor("r").type.shape, (Shape{8, 4, 4}));
     EXPECT_EQ(tensor("r").fileShape, (Shape{2, 16, 4}));
@@ -81,13 +81,12 @@ TEST(UnrollRecurrence, GivesGatesADimensionThatFilesDoNotHave)
 
 TEST(UnrollRecurrence, HasOperatorsForEachStepAndNoMore)
 {
-    // Of four steps all but the first multiply a state; each adds that to what W makes of the input, which has its
-    // bias already, and takes four gates apart.
+    // Of four steps all but the first multiply a state; each adds that to what W makes of the input, which
+    // has its bias already, and takes four gates apart.
     const Graph graph = unrolledModel(recurrentModel({}, 4));
     const auto count = [&](OperatorKind kind) {
-        return std::count_if(graph.operators.begin(), graph.operators.end(), [&](const Operator &op) {
-            return op.kind == kind && op.name.starts_with("recurrence");
-        });
+        return std::count_if(graph.operators.begin(), graph.operators.end(),
+            [&](const Operator &op) { return op.kind == kind && op.name.starts_with("recurrence"); });
     };
     EXPECT_EQ(count(OperatorKind::Linear), 3);
     EXPECT_EQ(count(OperatorKind::Split), 1 + 1 + 4); // of the bias, of time, of gates
@@ -111,8 +110,8 @@ TEST(UnrollRecurrence, LeavesOtherNamesAndSaysWhatItCannotDo)
     const auto elu = unrollRecurrences(unknown, {"*"});
     ASSERT_FALSE(elu);
     EXPECT_EQ(elu.error().code, ErrorCode::NotSupported);
-    EXPECT_EQ(
-        elu.error().message, "'recurrence' cannot be unrolled: activation 'Elu' has parameters, or is not known");
+    EXPECT_EQ(elu.error().message,
+        "'recurrence' cannot be unrolled: activation 'Elu' has parameters, or is not known");
 
     Graph clipped = recurrentModel({});
     for (Operator &op : clipped.operators) {
