@@ -14,6 +14,7 @@ buildPackages=(
     nlohmann-json3-dev # JSON
     libsqlitecpp-dev libsqlite3-dev # session files
     libgraphviz-dev # laying out groups of operators
+    libz3-dev # which rows hold together
     qt6-base-dev qt6-svg-dev qt6-qpa-plugins fonts-dejavu-core # the window
 )
 testPackages=(libgtest-dev)

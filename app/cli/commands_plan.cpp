@@ -1,4 +1,5 @@
 #include "app/cli/commands.h"
+#include "app/cli/conflicts.h"
 #include "app/cli/model.h"
 
 #include "engine/analyse/bound.h"
@@ -122,6 +123,8 @@ Result<int> runInfo(const Arguments &arguments)
         stored.push_back({{"name", tensor.name}, {"name_in_file", nameInFiles(tensor)},
             {"shape", tensor.type.shape}, {"type", nameOf(tensor.type.dataType)},
             {"as", nameOf(tensor.classification->as)}, {"why", tensor.classification->why}});
+        if (!tensor.classification->insteadOf.empty())
+            stored.back()["instead_of"] = tensor.classification->insteadOf;
     }
     json dimensions = json::array();
     for (const InputDimension &each : graph.dimensions) {
@@ -182,7 +185,16 @@ Result<int> runSolve(const Arguments &arguments)
 {
     TRY(auto request, planRequest(arguments, arguments.positional()));
     request.upTo = PlanGrade::Timed;
-    TRY(const auto solved, planOf(request));
+    request.explains = true;
+    TRY(const auto solved, answerOf(request));
+    if (auto error = solved->firstError()) {
+        if (solved->conflicts.empty())
+            return *std::move(error);
+        printConflicts(*solved);
+        if (arguments.has("json"))
+            printJson(conflictsToJson(*solved));
+        return exitStatusOf(*solved);
+    }
     const TimelineSummary &summary = solved->summary;
     const ExecutionPlan &execution = *solved->execution;
     const double bound = stepBound(execution, costModelOf(solved->cluster));

@@ -2,10 +2,12 @@
 
 #include "engine/analyse/limits.h"
 #include "engine/base/background_disposal.h"
+#include "engine/design/explain.h"
 #include "engine/design/remembered.h"
 #include "engine/gallery/gallery.h"
 #include "engine/lowering/in_flight.h"
 #include "engine/lowering/lower.h"
+#include "engine/search/conflict/order_cycle.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
@@ -138,10 +140,11 @@ private:
         m_answer.textErrors = m_answer.table.errors();
         Cluster planned = m_answer.cluster;
         planned.deviceCount = m_answer.deviceCount;
-        TRY(Completion completion,
-            completePlan(*m_request.model, m_answer.deviceCount, table,
-                {.precision = usualPrecision(m_answer.cluster),
-                    .alike = [&planned](const ScaleUnits &units) { return unitsAlike(planned, units); }}));
+        const CompletionOptions options{.precision = usualPrecision(m_answer.cluster),
+            .alike = [&planned](const ScaleUnits &units) { return unitsAlike(planned, units); }};
+        TRY(Completion completion, completePlan(*m_request.model, m_answer.deviceCount, table, options));
+        if (completion.plan.graph)
+            refuseCycles(completion);
         const std::vector<std::int32_t> lines = m_answer.table.rowLines();
         for (std::size_t row = 0; row < table.rows.size(); ++row) {
             m_answer.rows.push_back({RowId{static_cast<std::int32_t>(row)}, lines[row],
@@ -154,6 +157,8 @@ private:
             GestureContext context = gestureContextOf(*m_request.model, m_answer.table, m_answer.deviceCount);
             context.cluster = m_answer.cluster;
             m_answer.conflicts = findConflicts(context, completion);
+            if (m_request.explains && firstError(completion))
+                TRY_VOID(explain(options));
             return false;
         }
         publish(PlanGrade::Checked);
@@ -162,6 +167,30 @@ private:
             publish(PlanGrade::Planned);
         m_answer.grade = PlanGrade::Planned;
         return true;
+    }
+
+    /// Orders that run in a circle are refused as other rows are, before lowering finds one of them.
+    void refuseCycles(Completion &completion) const
+    {
+        const Plan &plan = completion.plan;
+        const auto cycle = orderCycle(plan, *m_request.model->index, *batchOf(plan));
+        for (const RowId row : cycle)
+            completion.rows[at(row)].error = orderCycleError(plan, row, cycle.size() > 1);
+        if (!cycle.empty())
+            completion.plan = {};
+    }
+
+    /// From rows that meet to minimal sets of rows with ways out, in the order of their use.
+    Result<void> explain(const CompletionOptions &options)
+    {
+        publish(PlanGrade::Checked);
+        TRY(m_answer.conflicts, explainConflicts(m_answer, options, m_stop));
+        publish(PlanGrade::Checked);
+        std::vector<RowConflict> ranked = m_answer.conflicts;
+        return rankWaysOut(m_request, m_answer, ranked, m_stop, [&] {
+            m_answer.conflicts = ranked;
+            publish(PlanGrade::Checked);
+        });
     }
 
     /// What rows that are off would act on, so that they say the same switched on and off.
@@ -246,8 +275,10 @@ private:
     void holdAgainstLimits(const Timeline &timeline)
     {
         const ConstraintTable table = m_answer.table.table();
-        for (auto &[row, error] : brokenLimits(table, timeline))
+        for (auto &[row, error] : brokenLimits(table, timeline)) {
+            m_answer.conflicts.push_back(brokenLimit(m_answer, row, error));
             m_answer.rows[static_cast<std::size_t>(row.index)].report.error = std::move(error);
+        }
         std::vector<std::string> remarks = limitRemarks(table, timeline);
         for (std::size_t row = 0; row < remarks.size(); ++row)
             m_answer.rows[row].remark = std::move(remarks[row]);
@@ -301,7 +332,7 @@ void makePlan(const PlanRequest &request, const std::stop_token &stop,
     Planner(request, stop, report).run();
 }
 
-Result<PlanAnswerSnapshot> planOf(const PlanRequest &request, const std::stop_token &stop)
+Result<PlanAnswerSnapshot> answerOf(const PlanRequest &request, const std::stop_token &stop)
 {
     PlanAnswerSnapshot last;
     makePlan(request, stop, [&last](const PlanAnswer &answer) {
@@ -310,6 +341,12 @@ Result<PlanAnswerSnapshot> planOf(const PlanRequest &request, const std::stop_to
     });
     if (!last)
         return cancelled();
+    return last;
+}
+
+Result<PlanAnswerSnapshot> planOf(const PlanRequest &request, const std::stop_token &stop)
+{
+    TRY(PlanAnswerSnapshot last, answerOf(request, stop));
     if (auto error = last->firstError())
         return *std::move(error);
     return last;

@@ -46,6 +46,10 @@ struct PlanRequest {
     TargetChoice target{};
     PlanGrade upTo =
         PlanGrade::Verified; ///< The last grade: previews need no proof, the command line no spans.
+    /// Rows that cannot hold together are looked into (explain.h), for seconds if need be: minimal sets of
+    /// them, ways out, and what these would give. Each is reported as it comes. Else they are pairs that
+    /// meet.
+    bool explains = false;
     bool needsTraining =
         false; ///< A model whose training step cannot be made is an error: see `requireTrainingStep`.
     /// An earlier answer for the same model, rows and target, to go on from where it has a plan; may be null.
@@ -120,6 +124,9 @@ using PlanAnswerSnapshot = std::shared_ptr<const PlanAnswer>;
 /// O(rows x operators + instructions). Thread-safe.
 void makePlan(const PlanRequest &request, const std::stop_token &stop,
     const std::function<void(const PlanAnswer &)> &report);
+
+/// The last answer, whatever it says. @return Cancelled if stopped
+Result<PlanAnswerSnapshot> answerOf(const PlanRequest &request, const std::stop_token &stop = {});
 
 /// The last answer, for those who wait for it anyway.
 /// @return `PlanAnswer::firstError`; Cancelled if stopped

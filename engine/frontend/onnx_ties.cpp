@@ -1,5 +1,8 @@
 #include "engine/frontend/onnx_ties.h"
 
+#include "engine/frontend/onnx_folded.h"
+#include "engine/frontend/onnx_parameters.h"
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -12,6 +15,8 @@ namespace planloom {
 namespace {
 
 constexpr std::int64_t kMostRestored = std::int64_t{1} << 24; ///< Elements of biases that were left out.
+
+constexpr std::int64_t kLeastCopied = 64; ///< Elements whose being equal is no accident.
 
 /// Where the parameters that are nowhere in the file belong: their names by module.
 std::map<std::string_view, std::vector<std::string_view>> missingParameters(const OnnxGraph &graph)
@@ -84,8 +89,9 @@ public:
     {
         for (const OnnxTensor &tensor : graph.initializers) {
             const auto found = graph.provenance.find(tensor.name);
-            if (found != graph.provenance.end() && found->second.kind == OnnxSpecKind::Parameter
-                && tensor.data)
+            const bool said =
+                found != graph.provenance.end() && found->second.kind == OnnxSpecKind::Parameter;
+            if ((said || (graph.signature.empty() && isDotted(tensor.name))) && tensor.data)
                 m_stored.push_back(&tensor);
         }
     }
@@ -99,10 +105,15 @@ public:
             || !tensor.data || tensor.type.shape.size() < 2 || isUniformData(*tensor.data))
             return {};
         const std::string &source = found->second.foldedFrom.front();
-        const auto kind = m_graph.signature.find(source);
-        return kind != m_graph.signature.end() && kind->second == OnnxSpecKind::Parameter
-            ? source
-            : std::string_view{};
+        return parametersAmong(m_graph, found->second.foldedFrom).empty() ? std::string_view{} : source;
+    }
+
+    /// True if the values of `tensor` alone may say that it is a transposed copy.
+    bool mayBeCopy(const OnnxTensor &tensor) const
+    {
+        return m_graph.signature.empty() && m_graph.provenance.count(tensor.name) == 0 && tensor.data
+            && tensor.type.shape.size() == 2 && isFloating(tensor.type.dataType) && !isDotted(tensor.name)
+            && elementCount(tensor.type.shape) >= kLeastCopied && !isUniformData(*tensor.data);
     }
 
     /// An earlier initializer with the same values from the same source, or null; remembers `tensor` if not.
@@ -188,9 +199,9 @@ std::int64_t tieCopies(OnnxGraph &graph)
     std::vector<OnnxNode> transposes;
     for (const OnnxTensor &tensor : graph.initializers) {
         const std::string_view source = finder.sourceOf(tensor);
-        if (source.empty())
+        if (source.empty() && !finder.mayBeCopy(tensor))
             continue;
-        if (const OnnxTensor *first = finder.equalTo(tensor, source)) {
+        if (const OnnxTensor *first = source.empty() ? nullptr : finder.equalTo(tensor, source)) {
             same.emplace(tensor.name, first->name);
         } else if (const OnnxTensor *stored = finder.transposedOf(tensor)) {
             OnnxNode node;

@@ -1,5 +1,6 @@
 #include "engine/gesture/conflicts.h"
 
+#include "engine/base/words.h"
 #include "engine/gesture/row_edits.h"
 #include "engine/table/kinds/all_kinds.h"
 #include "engine/table/kinds/meaning.h"
@@ -221,8 +222,8 @@ private:
         conflict.words = "Rows " + std::to_string(pair.first + 1) + " and " + std::to_string(pair.second + 1)
             + " " + verb + who + rest;
         for (const std::int32_t line : conflict.lines) {
-            conflict.waysOut.emplace_back("switch row " + std::to_string(line + 1) + " off",
-                setEnabled(m_context.document, {line}, false));
+            conflict.waysOut.push_back({.words = "switch row " + std::to_string(line + 1) + " off",
+                .edit = setEnabled(m_context.document, {line}, false)});
         }
         for (const std::int32_t line : narrowed) {
             // Taking all of its operators away would be switching it off.
@@ -232,8 +233,8 @@ private:
             edits.letGo(line, forward);
             Proposal without;
             edits.finish(without);
-            conflict.waysOut.emplace_back(
-                "take " + who + " out of row " + std::to_string(line + 1), std::move(without.edit));
+            conflict.waysOut.push_back({.words = "take " + who + " out of row " + std::to_string(line + 1),
+                .edit = std::move(without.edit)});
         }
         m_conflicts.push_back(std::move(conflict));
     }
@@ -244,6 +245,20 @@ private:
 };
 
 } // namespace
+
+std::string effectOf(const RowWayOut &way)
+{
+    if (!way.left.empty())
+        return way.left;
+    if (way.stepSeconds <= 0)
+        return {};
+    const std::string step = "step " + formatSeconds(way.stepSeconds);
+    const std::string peak = "peak " + formatBytes(way.peak);
+    if (way.overMemory == 0)
+        return step + ", " + peak;
+    return step + ", but " + counted(way.overMemory, "device") + (way.overMemory == 1 ? " lacks" : " lack")
+        + " memory (" + peak + ")";
+}
 
 std::vector<RowConflict> findConflicts(const GestureContext &context, const Completion &completion)
 {

@@ -1,6 +1,7 @@
 #include "engine/table/row_setting.h"
 
 #include "engine/base/words.h"
+#include "engine/table/mesh_axes.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -115,7 +116,7 @@ Result<Split> splitOf(const RowSetting &setting, OperatorId op, const SplitStep 
             return Error{ErrorCode::InvalidInput,
                 setting.mesh.empty() ? "there is no mesh with an axis '" + step.axis + "'"
                                      : "the mesh has no axis '" + step.axis + "'",
-                "add it to the mesh row", "mesh"};
+                noSuchAxisAdvice(setting.mesh, step.axis), "mesh"};
         }
         if (split.parts == 0)
             split.parts = axis->size;

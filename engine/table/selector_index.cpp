@@ -1,5 +1,6 @@
 #include "engine/table/selector_index.h"
 
+#include "engine/base/nearest_name.h"
 #include "engine/table/selector_matcher.h"
 
 #include <algorithm>
@@ -111,16 +112,25 @@ Result<void> SelectorIndex::check(const Selector &selector) const
     const auto missing = [](std::string message, std::string advice = {}) {
         return Error{ErrorCode::NotFound, std::move(message), std::move(advice), ""};
     };
+    const auto orElse = [](std::string advice, const std::string &otherwise) {
+        return advice.empty() ? otherwise : advice;
+    };
+    const auto meant = [&](const std::string &name, const std::string &otherwise) {
+        std::vector<std::string_view> known;
+        for (const Operator &op : m_graph->operators)
+            known.push_back(op.name);
+        return orElse(didYouMean(name, known), otherwise);
+    };
     const auto plain = plainName(selector.text);
     switch (selector.kind) {
     case SelectorKind::Name:
         if (plain && !findOperator(*plain).valid())
-            return missing("no operator is called '" + *plain + "'", "use * for any text");
+            return missing("no operator is called '" + *plain + "'", meant(*plain, "use * for any text"));
         break;
     case SelectorKind::Set:
         for (const std::string &name : selector.names) {
             if (!findOperator(name).valid())
-                return missing("no operator is called '" + name + "'");
+                return missing("no operator is called '" + name + "'", meant(name, {}));
         }
         break;
     case SelectorKind::Kind:
@@ -136,8 +146,9 @@ Result<void> SelectorIndex::check(const Selector &selector) const
         break;
     case SelectorKind::In:
         if (plain && std::find(m_paths.begin(), m_paths.end(), *plain) == m_paths.end())
-            return missing(
-                "the model has no module '" + *plain + "'", "give the whole path, or * for any text");
+            return missing("the model has no module '" + *plain + "'",
+                orElse(didYouMean(*plain, {m_paths.begin(), m_paths.end()}),
+                    "give the whole path, or * for any text"));
         break;
     case SelectorKind::Layer: {
         const auto count = static_cast<std::int32_t>(m_layers.scopes.size());

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <sys/wait.h>
 
@@ -62,6 +63,50 @@ protected:
 
     std::filesystem::path m_folder{};
 };
+
+/// Rows that cannot hold together: the minimal set of them, and ways out with what they would give, each an
+/// edit that solves.
+TEST_F(Cli, SolveNamesTheConflictAndItsWaysOut)
+{
+    const std::string rows = "mesh dp=2 tp=4\nmicro-batches 2\nzero1 all\nsplit all : batch over tp\n";
+    std::ofstream(m_folder / "rows.txt") << rows;
+    const std::string solve = std::string("solve ") + kModel + " --cluster cpu:8 --table '"
+        + (m_folder / "rows.txt").string() + "'";
+    const Outcome refused = run(solve + " --json");
+    EXPECT_EQ(refused.status, 3);
+    const auto json = refused.json();
+    ASSERT_TRUE(json.is_object()) << refused.output;
+    EXPECT_EQ(json["conflict"], (nlohmann::json{0, 1, 3}));
+    ASSERT_GE(json["ways_out"].size(), 3u);
+    for (const auto &way : json["ways_out"]) {
+        EXPECT_TRUE(way["holds"]) << way;
+        EXPECT_GT(way["step_seconds"], 0) << way;
+    }
+    EXPECT_NE(said(solve).output.find("rows 1, 2 and 4 cannot hold together"), std::string::npos);
+    std::istringstream lines(rows);
+    std::ofstream changed(m_folder / "rows.txt");
+    std::string line;
+    for (int row = 0; std::getline(lines, line); ++row)
+        changed << (row == json["ways_out"][0]["row"] ? json["ways_out"][0]["edit"].get<std::string>() : line)
+                << "\n";
+    changed.close();
+    EXPECT_EQ(run(solve).status, 0);
+}
+
+/// A row that is wrong whatever the others say is bad input, with the nearest values that are right.
+TEST_F(Cli, SolveSaysWhichValuesAreNearOnesThatHold)
+{
+    std::ofstream(m_folder / "rows.txt") << "micro-batches 3\n";
+    const Outcome refused = run(std::string("solve ") + kModel + " --json --cluster cpu:1 --table '"
+        + (m_folder / "rows.txt").string() + "'");
+    EXPECT_EQ(refused.status, 2);
+    const auto json = refused.json();
+    EXPECT_EQ(json["conflict"], nlohmann::json{0});
+    std::set<std::string> edits;
+    for (const auto &way : json["ways_out"])
+        edits.insert(way["edit"]);
+    EXPECT_EQ(edits, (std::set<std::string>{"micro-batches 2", "micro-batches 4", "off micro-batches 3"}));
+}
 
 TEST_F(Cli, InfoNamesWhatScriptsRelyOn)
 {

@@ -21,11 +21,14 @@ void DagPainting::paintMarksBehindBlocks()
         const std::uint8_t mark = at(box) < m_paint.marks.size() ? m_paint.marks[at(box)] : 0;
         const bool matches = (mark & (kMarkMatch | kMarkCurrent)) != 0;
         const bool chosen = (mark & (kMarkSelected | kMarkPartly)) != 0;
-        if (!matches && !chosen)
+        const bool conflicts = (mark & kMarkConflict) != 0;
+        if (!matches && !chosen && !conflicts)
             continue;
         const QRectF rect = mapped(m_scene.rects[at(box)]);
         const QRect block(static_cast<int>(rect.x()), static_cast<int>(rect.y()),
             std::max(1, static_cast<int>(rect.width())), std::max(1, static_cast<int>(rect.height())));
+        if (conflicts)
+            m_painter.fillRect(block.adjusted(-4, -4, 4, 4), m_palette.error);
         if (matches) {
             const int border = (mark & kMarkCurrent) != 0 ? 4 : 3;
             m_painter.fillRect(block.adjusted(-border, -border, border, border), m_palette.match);

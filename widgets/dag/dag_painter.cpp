@@ -236,6 +236,8 @@ void DagPainting::paintMarks()
             const bool frame = m_visible.at(box).frame;
             if ((mark & (kMarkMatch | kMarkCurrent)) != 0 && !frame)
                 ring(box, m_palette.match, (mark & kMarkCurrent) != 0 ? 3.5 : 2, Qt::SolidLine, 3.5);
+            if ((mark & kMarkConflict) != 0)
+                ring(box, m_palette.error, 2.6, Qt::SolidLine, 4);
             if ((mark & kMarkSelected) != 0)
                 ring(box, m_palette.accent, frame ? 1.6 : 2.4, Qt::SolidLine, 1);
             else if ((mark & kMarkPartly) != 0 && !frame)

@@ -21,6 +21,7 @@ enum BoxMark : std::uint8_t {
     kMarkMatch = 4, ///< Found, or something inside is.
     kMarkCurrent = 8, ///< The match that find stands at.
     kMarkDimmed = 16, ///< Not of what the legend's filter shows.
+    kMarkConflict = 32, ///< Rows about it cannot hold together, or about something inside.
 };
 
 /// Everything a frame of the canvas is painted from. References must outlive the call.

@@ -287,6 +287,15 @@ void DagView::setLegendFilter(std::set<std::int32_t> keys)
     update();
 }
 
+void DagView::setConflicts(std::vector<OperatorId> operators)
+{
+    if (operators == m_conflicts)
+        return;
+    m_conflicts = std::move(operators);
+    refreshMarks();
+    update();
+}
+
 void DagView::refreshMarks()
 {
     if (!m_picture)
@@ -322,6 +331,13 @@ void DagView::refreshMarks()
             [this](const ColourShare &share) { return m_filter.contains(share.key); });
         if (!shown && !visible.boxes[box].frame)
             m_marks[box] |= kMarkDimmed;
+    }
+    for (const OperatorId op : m_conflicts) {
+        if (at(op) >= m_outline->unitOfOperator.size() || m_outline->unitOfOperator[at(op)] < 0)
+            continue;
+        const auto unit = at(m_outline->unitOfOperator[at(op)]);
+        if (unit < visible.boxOfUnit.size())
+            m_marks[at(visible.boxOfUnit[unit])] |= kMarkConflict;
     }
     for (std::size_t i = 0; i < m_matches.size(); ++i) {
         auto &mark = m_marks[at(visible.boxOfUnit[at(m_matches[i])])];

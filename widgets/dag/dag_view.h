@@ -71,6 +71,8 @@ public:
     /// Only boxes with these of the legend's keys are shown in full; none shows all. Changes with the
     /// colouring.
     void setLegendFilter(std::set<std::int32_t> keys);
+    /// Marks operators about which rows cannot hold together; none takes the marks away.
+    void setConflicts(std::vector<OperatorId> operators);
     const std::set<std::int32_t> &legendFilter() const { return m_filter; }
     /// Where the legend's entries are, as last painted; empty for those that found no room.
     QRectF legendRect(std::size_t entry) const;
@@ -342,6 +344,7 @@ private:
     DagDecorSnapshot m_decor; ///< Of `m_picture`.
     std::set<std::int32_t> m_filter; ///< Keys of the legend.
     mutable std::vector<QRectF> m_legendRects;
+    std::vector<OperatorId> m_conflicts;
     std::vector<std::uint8_t> m_marks;
     DagCamera m_camera;
     std::size_t m_initialBoxes = 0; ///< How much the first picture may open; 0 once it is shown.

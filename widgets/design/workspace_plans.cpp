@@ -15,6 +15,7 @@ PlanRequest Workspace::requestFor(const DesignState &state) const
     request.model = plannedModel();
     request.table = state.table;
     request.target = {m_cluster, m_clusterJson, m_deviceCount};
+    request.explains = true;
     if (m_lastGood && m_lastGood->model == request.model)
         request.last = m_lastGood;
     return request;
@@ -288,6 +289,7 @@ void Workspace::preview(const Proposal &proposal)
         } else {
             PlanRequest wanted = requestFor(wouldBe);
             wanted.upTo = PlanGrade::Simulated;
+            wanted.explains = false;
             if (const PlanUpdateSnapshot known = m_cache.find(PlanCache::keyOf(wanted))) {
                 m_ghostEngine.stopPlanning();
                 ghost->update = known;

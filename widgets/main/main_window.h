@@ -162,6 +162,7 @@ private:
     void onModelChanged();
     void showObstacles();
     void onSessionChanged();
+    void markConflicts();
     void onPlanChanged();
     void onState();
     void onSaveState();

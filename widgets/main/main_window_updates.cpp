@@ -133,11 +133,39 @@ void MainWindow::onSessionChanged()
     onState();
 }
 
+/// Marks what rows that cannot hold together are about: operators on the graph, and devices on the timeline,
+/// those that the rows name, or where the last plan has the operators.
+void MainWindow::markConflicts()
+{
+    std::set<OperatorId> operators;
+    std::set<DeviceId> devices;
+    const PlanUpdateSnapshot &latest = m_workspace.latest();
+    const PlanUpdateSnapshot &good = m_workspace.lastGood();
+    const std::size_t forward = latest && latest->model ? latest->model->index->forwardCount() : 0;
+    for (const RowConflict &conflict : latest ? latest->conflicts : std::vector<RowConflict>{}) {
+        devices.insert(conflict.devices.begin(), conflict.devices.end());
+        if (conflict.operators.size() >= forward)
+            continue; // about all of them: nothing stands out
+        operators.insert(conflict.operators.begin(), conflict.operators.end());
+        if (!conflict.devices.empty() || !good || !good->plan || good->model != latest->model)
+            continue;
+        for (const OperatorId op : conflict.operators) {
+            const auto &theirs = good->plan->decisions[at(op)].devices;
+            devices.insert(theirs.begin(), theirs.end());
+        }
+    }
+    if (good && devices.size() >= static_cast<std::size_t>(good->deviceCount))
+        devices.clear();
+    m_dag->setConflicts({operators.begin(), operators.end()});
+    m_timeline->setConflicts(std::move(devices));
+}
+
 void MainWindow::onPlanChanged()
 {
     const PlanUpdateSnapshot &latest = m_workspace.latest();
     const PlanUpdateSnapshot &good = m_workspace.lastGood();
     m_problems->setUpdate(latest);
+    markConflicts();
     QString why;
     if (latest && latest->error) {
         why = tr("No plan: %1").arg(QString::fromStdString(latest->error->message));

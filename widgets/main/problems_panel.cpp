@@ -1,9 +1,10 @@
 #include "widgets/main/problems_panel.h"
 
-#include <QtWidgets/QHBoxLayout>
+#include <QtWidgets/QGridLayout>
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QPushButton>
+#include <QtWidgets/QScrollArea>
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QVBoxLayout>
 
@@ -16,6 +17,12 @@
 #include <set>
 
 namespace planloom {
+
+namespace {
+
+constexpr int kWidestWay = 560; ///< Pixels of a button's words.
+
+} // namespace
 
 ProblemsModel::ProblemsModel(QObject *parent)
     : QAbstractTableModel(parent)
@@ -100,8 +107,11 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
             lines += (lines.empty() ? "" : ", ") + std::to_string(line + 1);
         }
         problem.error = {ErrorCode::InvalidInput, conflict.words, {}, "rows " + lines};
-        for (const auto &[words, edit] : conflict.waysOut)
-            problem.error.advice += (problem.error.advice.empty() ? "" : "; or ") + words;
+        if (!conflict.waysOut.empty()) // the others are below
+            problem.error.advice = conflict.waysOut.front().words
+                + (conflict.waysOut.size() > 1
+                        ? "; " + counted(static_cast<std::int64_t>(conflict.waysOut.size()) - 1, "more way")
+                        : "");
         problem.line = conflict.lines.empty() ? -1 : conflict.lines.back();
         problem.operators = conflict.operators;
         problem.waysOut = conflict.waysOut;
@@ -150,7 +160,7 @@ ProblemsPanel::ProblemsPanel(QWidget *parent)
     : QWidget(parent)
     , m_model(new ProblemsModel(this))
     , m_table(new QTableView(this))
-    , m_waysOut(new QWidget(this))
+    , m_waysOut(new QScrollArea(this))
 {
     m_table->setModel(m_model);
     m_table->setFrameShape(QFrame::NoFrame);
@@ -171,7 +181,10 @@ ProblemsPanel::ProblemsPanel(QWidget *parent)
     layout->setSpacing(0);
     layout->addWidget(m_table, 1);
     layout->addWidget(m_waysOut);
-    new QHBoxLayout(m_waysOut);
+    m_waysOut->setFrameShape(QFrame::NoFrame);
+    m_waysOut->setWidgetResizable(true);
+    m_waysOut->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_waysOut->setAccessibleName(tr("Ways out"));
     m_waysOut->hide();
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         &ProblemsPanel::showWaysOut);
@@ -196,26 +209,37 @@ void ProblemsPanel::show(int problem)
 /// Buttons of the selected problem; of the first one if none is.
 void ProblemsPanel::showWaysOut()
 {
-    while (QLayoutItem *item = m_waysOut->layout()->takeAt(0)) {
-        if (item->widget())
-            item->widget()->deleteLater();
-        delete item;
-    }
     const int row = std::max(0, m_table->currentIndex().row());
-    const bool some = row < count() && !m_model->problems()[static_cast<std::size_t>(row)].waysOut.empty();
-    m_waysOut->setVisible(some);
-    if (!some)
-        return;
-    auto *layout = static_cast<QHBoxLayout *>(m_waysOut->layout());
-    layout->addWidget(new QLabel(tr("Ways out:"), m_waysOut));
-    for (const auto &wayOut : m_model->problems()[static_cast<std::size_t>(row)].waysOut) {
-        const QString words = QString::fromStdString(wayOut.first);
-        auto *button = new QPushButton(words, m_waysOut);
+    std::vector<RowWayOut> ways;
+    if (row < count())
+        ways = m_model->problems()[static_cast<std::size_t>(row)].waysOut;
+    if (ways == m_offered)
+        return; // a button that is about to be clicked stays where it is
+    m_offered = std::move(ways);
+    m_waysOut->setVisible(!m_offered.empty());
+    auto *list = new QWidget;
+    auto *grid = new QGridLayout(list);
+    grid->setContentsMargins(8, 4, 8, 4);
+    grid->setVerticalSpacing(2);
+    grid->setColumnStretch(2, 1);
+    int line = 0;
+    for (const RowWayOut &way : m_offered) {
+        const QString words = QString::fromStdString(way.words);
+        auto *button = new QPushButton(fontMetrics().elidedText(words, Qt::ElideMiddle, kWidestWay), list);
+        button->setToolTip(words);
+        button->setAccessibleName(words);
         connect(button, &QPushButton::clicked, this,
-            [this, words, edit = wayOut.second] { Q_EMIT wayOutChosen(words, edit); });
-        layout->addWidget(button);
+            [this, words, edit = way.edit] { Q_EMIT wayOutChosen(words, edit); });
+        grid->addWidget(line == 0 ? new QLabel(tr("Ways out:"), list) : new QLabel(list), line, 0);
+        grid->addWidget(button, line, 1);
+        auto *effect = new QLabel(QString::fromStdString(effectOf(way)), list);
+        effect->setTextFormat(Qt::PlainText);
+        grid->addWidget(effect, line++, 2);
     }
-    layout->addStretch(1);
+    m_waysOut->setWidget(list);
+    constexpr int kLinesInSight = 5;
+    const int lines = std::clamp(line, 1, kLinesInSight);
+    m_waysOut->setFixedHeight(list->sizeHint().height() * lines / std::max(line, 1) + 2);
 }
 
 void ProblemsPanel::setUpdate(const PlanUpdateSnapshot &update)

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+class QScrollArea;
 class QTableView;
 
 namespace planloom {
@@ -24,8 +25,7 @@ public:
         Error error{};
         int line = -1; ///< Line of the table's text, 0-based; -1 if it is not about one.
         std::vector<OperatorId> operators{}; ///< Where rows in conflict meet.
-        std::vector<std::pair<std::string, TableEdit>>
-            waysOut{}; ///< What would end it, in words and as an edit.
+        std::vector<RowWayOut> waysOut{}; ///< What would end it, the best first.
         friend bool operator==(const Problem &, const Problem &) = default;
     };
 
@@ -45,8 +45,8 @@ private:
 /// Everything that keeps a plan from being made, or that is wrong with it, with ways out.
 std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update);
 
-/// The list of problems; a click leads to the place. Conflicts between rows come with ways out, a button
-/// each.
+/// The list of problems; a click leads to the place. Conflicts between rows come with ways out: a button
+/// each, and beside it what the plan would be.
 class ProblemsPanel : public QWidget
 {
     Q_OBJECT
@@ -80,7 +80,8 @@ private:
 
     ProblemsModel *m_model;
     QTableView *m_table;
-    QWidget *m_waysOut; ///< Buttons for the problem that is selected.
+    QScrollArea *m_waysOut; ///< Buttons for the problem that is selected, each with its effect.
+    std::vector<RowWayOut> m_offered{}; ///< Those shown.
     std::vector<Error> m_apart;
     PlanUpdateSnapshot m_update;
 };

@@ -220,15 +220,11 @@ void TableLinks::findReach(const PlanUpdateSnapshot &update)
     });
 }
 
-void TableLinks::findConflicts(const GestureContextSnapshot &context, const PlanUpdateSnapshot &update)
+void TableLinks::findConflicts(const PlanUpdateSnapshot &update)
 {
-    ask(m_conflicts, [this, context, update](SelectionCache *, const std::stop_token &) -> Answer {
-        Completion completion;
-        completion.rows.reserve(update->rows.size());
-        for (const RowLine &row : update->rows)
-            completion.rows.push_back(row.report);
+    ask(m_conflicts, [this, update](SelectionCache *, const std::stop_token &) -> Answer {
         std::map<std::int32_t, QString> sentences;
-        for (const RowConflict &conflict : planloom::findConflicts(*context, completion)) {
+        for (const RowConflict &conflict : update->conflicts) {
             for (const std::int32_t line : conflict.lines) {
                 QString &sentence = sentences[line];
                 sentence += (sentence.isEmpty() ? QString() : QStringLiteral(". "))

@@ -85,7 +85,7 @@ public:
     /// `reachFound` follows.
     void findReach(const PlanUpdateSnapshot &update);
     /// `conflictsFound` follows: for each line of rows that can't hold together, a sentence that names them.
-    void findConflicts(const GestureContextSnapshot &context, const PlanUpdateSnapshot &update);
+    void findConflicts(const PlanUpdateSnapshot &update);
     /// No `operatorsFound` follows any more.
     void forgetOperators()
     {

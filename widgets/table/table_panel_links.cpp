@@ -198,8 +198,8 @@ void TablePanel::takeUpdate()
     if (!(update->table == m_workspace->table()))
         return;
     m_rows->setUpdate(update);
-    if (const auto context = update->errorCount() > 0 ? m_workspace->gestureContext() : nullptr)
-        m_links->findConflicts(context, update);
+    if (!update->conflicts.empty())
+        m_links->findConflicts(update);
     else
         m_rows->setConflicts({});
     if (update->plan)

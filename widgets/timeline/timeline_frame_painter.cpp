@@ -116,6 +116,8 @@ private:
         m_painter.drawText(title.translated(0, sizes.line), Qt::AlignLeft | Qt::AlignVCenter,
             QFontMetrics(m_small).elidedText(figuresOf(row, device), Qt::ElideRight, title.width()));
         paintTrackNames(row, left, right);
+        if (isInConflict(row))
+            paintConflict(row, y);
         m_painter.setPen(m_palette.grid);
         m_painter.drawLine(0, y + row.height - 1, sizes.header, y + row.height - 1);
         if (device >= m_scene.timeline->memory.size())
@@ -128,6 +130,28 @@ private:
             peak.count > cap ? translated("memory peak: too much") : translated("memory peak"));
         m_painter.drawText(memory.adjusted(0, QFontMetrics(m_small).height(), 0, 6),
             Qt::AlignLeft | Qt::AlignTop, toQString(formatBytes(peak) + " / " + formatBytes({cap})));
+    }
+
+    bool isInConflict(const TimelineRow &row) const
+    {
+        return m_picture.conflicts
+            && std::any_of(row.devices.begin(), row.devices.end(),
+                [this](DeviceId device) { return m_picture.conflicts->contains(device); });
+    }
+
+    /// A frame around the lane, and why, in its right corner of the header.
+    void paintConflict(const TimelineRow &row, int y)
+    {
+        m_painter.setPen(QPen(m_palette.error, 2));
+        m_painter.drawRect(QRect(1, y + 1, m_picture.size.width() - 3, row.height - 3));
+        const QFontMetrics metrics(m_small);
+        const QString text = translated("in conflict");
+        const QRect tag(m_picture.metrics.header - metrics.horizontalAdvance(text) - 12,
+            y + row.height - 4 - metrics.height(), metrics.horizontalAdvance(text) + 8, metrics.height());
+        m_painter.fillRect(tag, m_palette.error);
+        m_painter.setFont(m_small);
+        m_painter.setPen(m_palette.surface);
+        m_painter.drawText(tag, Qt::AlignCenter, text);
     }
 
     /// "communication", or beside each of several tracks whose it is: "data queue".

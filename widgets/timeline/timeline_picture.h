@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 namespace planloom {
@@ -60,6 +61,7 @@ struct TimelinePicture {
     bool focused = false; ///< The view has the keyboard.
     double pointer = -1; ///< x of the time line under the pointer, from the axis' zero; negative for none.
     double marked = -1; ///< Nanoseconds: a time that is marked; negative for none.
+    const std::set<DeviceId> *conflicts = nullptr; ///< Devices whose lanes are marked; may be null.
     bool stale = false; ///< The rows have changed since: drawn pale.
     bool behindGhost = false; ///< A ghost is drawn over it: drawn paler still.
     const TimelineScene *would =

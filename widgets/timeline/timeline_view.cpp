@@ -257,6 +257,14 @@ void TimelineView::setStale(bool stale)
     viewport()->update();
 }
 
+void TimelineView::setConflicts(std::set<DeviceId> devices)
+{
+    if (m_conflicts == devices)
+        return;
+    m_conflicts = std::move(devices);
+    viewport()->update();
+}
+
 void TimelineView::setColouring(TimelineColouring colouring)
 {
     m_colouring = colouring;

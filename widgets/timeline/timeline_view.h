@@ -76,6 +76,8 @@ public:
 
     /// Marks the picture as that of rows which have changed since.
     void setStale(bool stale);
+    /// Marks the lanes of devices about which rows cannot hold together; none takes the marks away.
+    void setConflicts(std::set<DeviceId> devices);
 
     void setColouring(TimelineColouring colouring);
     TimelineColouring colouring() const { return m_colouring; }
@@ -314,6 +316,7 @@ private:
     bool m_fitted = true; ///< The whole step is shown and stays so when the size changes.
     bool m_scrolling = false; ///< The scroll bars are being set, not moved.
     bool m_stale = false;
+    std::set<DeviceId> m_conflicts;
     QString m_emptyText;
     QString m_badge;
     std::string m_pendingState; ///< View state that waits for a scene.

@@ -38,6 +38,7 @@ TimelinePicture TimelineView::picture() const
         m_pointer.x() >= m_metrics.header && m_hand != Hand::Pan ? m_pointer.x() - m_metrics.header : -1;
     picture.marked = m_shownTime ? static_cast<double>(m_shownTime->count()) : -1;
     picture.stale = m_stale;
+    picture.conflicts = &m_conflicts;
     picture.phases = phasesHeight();
     picture.rowOfDevice = &m_rowOfDevice;
     picture.filter = QString::fromStdString(m_arrangement.filter);

@@ -1,6 +1,7 @@
 #include "engine/table/kinds/meaning.h"
 
 #include "engine/base/words.h"
+#include "engine/table/mesh_axes.h"
 
 #include <algorithm>
 
@@ -27,7 +28,7 @@ Result<Domain> RuleMeaning<OpAssignRule>::domainOf(const RowSetting &setting, co
     for (auto c = rule.coordinates.begin(); c != rule.coordinates.end(); ++c) {
         const MeshAxis *axis = findAxis(setting.mesh, c->axis);
         if (!axis)
-            return wrong("the mesh has no axis '" + c->axis + "'", "add it to the mesh row");
+            return wrong("the mesh has no axis '" + c->axis + "'", noSuchAxisAdvice(setting.mesh, c->axis));
         if (c->index < 0 || c->index >= axis->size) {
             return wrong("mesh axis '" + c->axis + "' has " + counted(axis->size, "place")
                 + ", numbered from 0, not " + std::to_string(c->index));

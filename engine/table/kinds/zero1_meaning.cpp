@@ -1,5 +1,7 @@
 #include "engine/table/kinds/meaning.h"
 
+#include "engine/table/mesh_axes.h"
+
 #include <algorithm>
 #include <iterator>
 
@@ -10,7 +12,7 @@ Result<void> RuleMeaning<OptimizerShardingRule>::check(
 {
     if (!rule.axis.empty() && !findAxis(setting.mesh, rule.axis)) {
         return Error{ErrorCode::InvalidInput, "the mesh has no axis '" + rule.axis + "'",
-            "add it to the mesh row", ""};
+            noSuchAxisAdvice(setting.mesh, rule.axis), ""};
     }
     return {};
 }

@@ -207,6 +207,47 @@ TEST(MakePlan, NamesConflicts)
     EXPECT_EQ(answers[0].firstError()->code, ErrorCode::Conflict);
 }
 
+TEST(MakePlan, ExplainsConflictsWithWaysOutThatHold)
+{
+    PlanRequest request = requestFor("mesh dp=2\n# a note\nplace all : devices 0\nplace all : devices 1\n");
+    request.explains = true;
+    const auto answers = answersTo(request);
+    ASSERT_GT(answers.size(), 1u);
+    EXPECT_FALSE(answers.front().final);
+    EXPECT_FALSE(answers.front().conflicts.front().minimal);
+    const PlanAnswer &last = answers.back();
+    EXPECT_TRUE(last.final);
+    ASSERT_FALSE(last.conflicts.empty());
+    const RowConflict &conflict = last.conflicts.front();
+    EXPECT_TRUE(conflict.minimal);
+    EXPECT_EQ(conflict.lines, (std::vector<std::int32_t>{2, 3}));
+    EXPECT_EQ(conflict.devices, (std::vector<DeviceId>{{0}, {1}}));
+    EXPECT_NE(conflict.words.find("3 and 4"), std::string::npos) << conflict.words;
+    ASSERT_FALSE(conflict.waysOut.empty());
+    for (const RowWayOut &way : conflict.waysOut) {
+        if (!way.holds)
+            continue;
+        EXPECT_GT(way.stepSeconds, 0) << way.words;
+        PlanRequest solved = requestFor("");
+        solved.table = last.table;
+        ASSERT_TRUE(solved.table.apply(way.edit)) << way.words;
+        EXPECT_TRUE(planOf(solved)) << way.words;
+    }
+}
+
+/// A limit that the plan breaks can be raised to what the plan needs.
+TEST(MakePlan, OffersTheLimitThatWouldHold)
+{
+    const auto answers = answersTo(requestFor("limit memory 1KiB\n"));
+    ASSERT_EQ(answers.back().conflicts.size(), 1u);
+    const RowConflict &conflict = answers.back().conflicts.front();
+    ASSERT_EQ(conflict.waysOut.size(), 2u);
+    PlanRequest raised = requestFor("");
+    raised.table = answers.back().table;
+    ASSERT_TRUE(raised.table.apply(conflict.waysOut.front().edit));
+    EXPECT_TRUE(planOf(raised)) << raised.table.text();
+}
+
 TEST(MakePlan, HoldsLimitsAgainstThePlan)
 {
     const auto answers = answersTo(requestFor("limit memory 1KiB\nlimit time 1s\n"));

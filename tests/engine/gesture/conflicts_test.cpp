@@ -58,12 +58,12 @@ TEST(Conflicts, SayWhichRowsWhereAndHow)
             EXPECT_EQ(conflict.words, c.words);
         }
         EXPECT_EQ(conflict.waysOut.size(), c.ways);
-        for (const auto &[words, edit] : conflict.waysOut) {
+        for (const RowWayOut &way : conflict.waysOut) {
             TableDocument document = found.context.document;
-            ASSERT_TRUE(document.apply(edit));
+            ASSERT_TRUE(document.apply(way.edit));
             const auto completion = completePlan(found.context.index().snapshot(), 4, document.table());
             ASSERT_TRUE(completion);
-            EXPECT_FALSE(firstError(*completion)) << words << "\n"
+            EXPECT_FALSE(firstError(*completion)) << way.words << "\n"
                                                   << document.text() << describe(*firstError(*completion));
         }
     }

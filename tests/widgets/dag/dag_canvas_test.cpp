@@ -255,6 +255,20 @@ private Q_SLOTS:
         QVERIFY(canvas.view.legendFilter().empty());
     }
 
+    void whatRowsInConflictAreAboutIsMarked()
+    {
+        ShownCanvas canvas;
+        QTRY_VERIFY(canvas.settled());
+        const QImage before = canvas.view.grab().toImage();
+        canvas.view.setConflicts({OperatorId{3}});
+        const auto isMarked = [](std::uint8_t mark) { return (mark & kMarkConflict) != 0; };
+        const auto marks = canvas.view.marks();
+        QCOMPARE(std::count_if(marks.begin(), marks.end(), isMarked), 1);
+        QVERIFY(canvas.view.grab().toImage() != before);
+        canvas.view.setConflicts({});
+        QCOMPARE(canvas.view.grab().toImage(), before);
+    }
+
     void aGroupsValueIsThatOfItsMembers()
     {
         ShownCanvas canvas;

@@ -264,8 +264,8 @@ private Q_SLOTS:
         QCOMPARE(conflict.rows.size(), std::size_t{2});
         QVERIFY(!conflict.operators.empty());
         QVERIFY(!conflict.waysOut.empty());
-        const auto &[words, edit] = conflict.waysOut.front();
-        QVERIFY(workspace.editTable(QString::fromStdString(words), edit));
+        const RowWayOut &way = conflict.waysOut.front();
+        QVERIFY(workspace.editTable(QString::fromStdString(way.words), way.edit));
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
         QVERIFY(workspace.latest()->conflicts.empty());
     }

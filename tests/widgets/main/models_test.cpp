@@ -2,7 +2,9 @@
 #include <QtTest/QAbstractItemModelTester>
 #include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
+#include <QtWidgets/QLabel>
 #include <QtWidgets/QLineEdit>
+#include <QtWidgets/QPushButton>
 #include <QtWidgets/QTreeView>
 
 #include "tests/qt_test.h"
@@ -137,6 +139,39 @@ private Q_SLOTS:
         QCOMPARE(model.problems()[1].line, 2);
         QVERIFY(!model.index(0, ProblemsModel::What).data().toString().isEmpty());
         QVERIFY(problemsOf(*planOf(modelOf(kGpt), "mesh dp=2\n")).empty());
+    }
+
+    void aConflictIsOneProblemWithAButtonAndAnEffectForEachWayOut()
+    {
+        ProblemsPanel panel;
+        QSignalSpy chosen(&panel, &ProblemsPanel::wayOutChosen);
+        PlanUpdate update = *planOf(modelOf(kGpt), "place all : devices 0\nplace all : devices 1\n");
+        QVERIFY(!update.conflicts.empty());
+        RowConflict conflict = update.conflicts.front();
+        conflict.waysOut = {{.words = "make row 1: place all : devices 1",
+                                .edit = replaceLine(update.table, 0, "place all : devices 1"),
+                                .holds = true,
+                                .stepSeconds = 0.0412,
+                                .peak = {3 << 20}},
+            {.words = "switch row 2 off",
+                .edit = setEnabled(update.table, {1}, false),
+                .left = "rows 3 and 4 still can't hold together"}};
+        update.conflicts = {conflict};
+        panel.setUpdate(std::make_shared<const PlanUpdate>(update));
+        QCOMPARE(panel.count(), 1);
+        QVERIFY(panel.model()->problems().front().error.message.find("ows 1 and 2") != std::string::npos);
+        const auto buttons = panel.findChildren<QPushButton *>();
+        QCOMPARE(buttons.size(), 2);
+        QStringList texts;
+        for (const QLabel *label : panel.findChildren<QLabel *>())
+            texts << label->text();
+        QVERIFY(texts.contains(QStringLiteral("step 41.2 ms, peak 3.00 MiB")));
+        QVERIFY(texts.contains(QStringLiteral("rows 3 and 4 still can't hold together")));
+        panel.setUpdate(std::make_shared<const PlanUpdate>(update)); // the same again: nothing moves
+        QCOMPARE(panel.findChildren<QPushButton *>(), buttons);
+        buttons.front()->click();
+        QCOMPARE(chosen.size(), 1);
+        QCOMPARE(chosen.front()[1].value<TableEdit>(), conflict.waysOut.front().edit);
     }
 
     void aProblemLeadsToItsOwnRowHoweverManyThereAre()

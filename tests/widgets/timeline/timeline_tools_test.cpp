@@ -243,6 +243,10 @@ private Q_SLOTS:
         QVERIFY(picture() != selected);
         m_view->setStale(false);
         QCOMPARE(picture(), selected);
+        m_view->setConflicts({DeviceId{0}});
+        QVERIFY(picture() != selected);
+        m_view->setConflicts({});
+        QCOMPARE(picture(), selected);
         m_view->setColouring(TimelineColouring::MicroBatch);
         QVERIFY(picture() != selected);
     }

@@ -1,0 +1,292 @@
+#include "engine/design/explain.h"
+
+#include "engine/analyse/limits.h"
+#include "engine/base/words.h"
+#include "engine/search/conflict/ways_out.h"
+#include "engine/table/table_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <set>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::chrono::seconds kForEffects{8};
+constexpr std::size_t kMostSimulated = 12; ///< Ways out of one conflict.
+
+/// "rows 3, 7 and 12"
+std::string rowsWords(const std::vector<std::int32_t> &lines)
+{
+    std::string words = lines.size() == 1 ? "row " : "rows ";
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        words += (i == 0 ? "" : i + 1 == lines.size() ? " and " : ", ") + std::to_string(lines[i] + 1);
+    return words;
+}
+
+/// A message with rows by line in place of rows by index: "row 3" may stand in line 5.
+std::string byLine(const std::string &message, const std::vector<RowLine> &rows)
+{
+    constexpr std::string_view kRow = "row ";
+    std::string text;
+    std::size_t at = 0;
+    for (std::size_t found = message.find(kRow); found != std::string::npos; found = message.find(kRow, at)) {
+        const std::size_t begin = found + kRow.size();
+        text.append(message, at, begin - at);
+        at = begin;
+        std::size_t row = 0;
+        const auto [end, failure] =
+            std::from_chars(message.data() + begin, message.data() + message.size(), row);
+        if (failure != std::errc{} || row < 1 || row > rows.size())
+            continue;
+        text += std::to_string(rows[row - 1].line + 1);
+        at = static_cast<std::size_t>(end - message.data());
+    }
+    return text.append(message, at);
+}
+
+std::string capitalized(std::string text)
+{
+    if (!text.empty())
+        text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+    return text;
+}
+
+/// Turns what the search found into what people are shown.
+class Explainer
+{
+public:
+    Explainer(const PlanAnswer &answer, const CompletionOptions &options, const std::stop_token &stop)
+        : m_answer(answer)
+        , m_options(options)
+        , m_stop(stop)
+        , m_table(answer.table.table())
+    {
+    }
+
+    Result<std::vector<RowConflict>> explain()
+    {
+        const Model &model = *m_answer.model;
+        TRY(const ConflictAnswer found,
+            findConflict(model, m_answer.deviceCount, m_table, {.completion = m_options}, m_stop));
+        if (found.sets.empty())
+            return m_answer.conflicts;
+        TRY(const auto ways,
+            waysOut(model, m_answer.deviceCount, m_table, found.sets, {.completion = m_options}, m_stop));
+        for (const ConflictSet &set : found.sets)
+            m_sets.push_back(linesOf(set.rows));
+        std::vector<RowConflict> conflicts;
+        for (std::size_t c = 0; c < found.sets.size(); ++c) {
+            conflicts.push_back(conflictOf(found.sets[c]));
+            for (const WayOut &way : ways[c])
+                conflicts.back().waysOut.push_back(wayOf(way));
+            tryNarrowing(conflicts.back());
+        }
+        return conflicts;
+    }
+
+private:
+    std::int32_t lineOf(RowId row) const { return m_answer.rows[at(row)].line; }
+    std::vector<std::int32_t> linesOf(const std::vector<RowId> &rows) const
+    {
+        std::vector<std::int32_t> lines;
+        for (const RowId row : rows)
+            lines.push_back(lineOf(row));
+        return lines;
+    }
+
+    /// The pair of the same rows, whose words say on what they meet; null if there is none.
+    const RowConflict *pairOf(const std::vector<RowId> &rows) const
+    {
+        const auto found = std::find_if(m_answer.conflicts.begin(), m_answer.conflicts.end(),
+            [&](const RowConflict &pair) { return pair.rows == rows; });
+        return found == m_answer.conflicts.end() ? nullptr : &*found;
+    }
+
+    RowConflict conflictOf(const ConflictSet &set) const
+    {
+        RowConflict conflict{.rows = set.rows,
+            .lines = linesOf(set.rows),
+            .minimal = set.minimal,
+            .operators = set.operators,
+            .reason = set.reason};
+        const std::string reason = byLine(set.reason.message, m_answer.rows);
+        if (const RowConflict *pair = pairOf(set.rows)) {
+            conflict.words = pair->words;
+            conflict.operators = pair->operators;
+        } else if (set.rows.size() == 1) {
+            conflict.words = capitalized(rowsWords(conflict.lines)) + " can't hold: " + reason;
+        } else {
+            conflict.words = capitalized(rowsWords(conflict.lines))
+                + (set.minimal ? " can't hold together: " : " hold a conflict, not yet narrowed down: ")
+                + reason;
+        }
+        const PlanMeaning plan = planMeaning(*m_answer.model, m_answer.deviceCount, m_table);
+        const RowSetting setting{*m_answer.model, m_answer.deviceCount, plan.mesh};
+        std::set<DeviceId> devices;
+        for (const RowId row : set.rows)
+            if (const auto *place = std::get_if<OpAssignRule>(&m_table.rows[at(row)].rule))
+                if (const auto domain = RuleMeaning<OpAssignRule>::domainOf(setting, *place))
+                    devices.insert(domain->devices.begin(), domain->devices.end());
+        conflict.devices.assign(devices.begin(), devices.end());
+        return conflict;
+    }
+
+    RowWayOut wayOf(const WayOut &way) const
+    {
+        const std::int32_t line = lineOf(way.row);
+        RowWayOut shown{.row = way.row, .holds = way.holds};
+        const std::string name = "row " + std::to_string(line + 1);
+        if (way.changed) {
+            Row bare = *way.changed;
+            bare.note.clear();
+            shown.text = print(bare);
+            shown.words = "make " + name + ": " + shown.text;
+            shown.edit = replaceRow(m_answer.table, line, *way.changed);
+        } else {
+            shown.text = "off " + m_answer.rows[at(way.row)].text;
+            shown.words = "switch " + name + " off";
+            shown.edit = setEnabled(m_answer.table, {line}, false);
+        }
+        if (!way.left.empty())
+            shown.left = rowsWords(m_sets[way.left.front()])
+                + (m_sets[way.left.front()].size() == 1 ? " still can't hold" : " still can't hold together");
+        return shown;
+    }
+
+    /// Ways to take operators out of one of two rows, where that alone is enough.
+    void tryNarrowing(RowConflict &conflict) const
+    {
+        const RowConflict *pair = pairOf(conflict.rows);
+        for (std::size_t i = pair ? pair->lines.size() : 0; pair && i < pair->waysOut.size(); ++i) {
+            RowWayOut way = pair->waysOut[i];
+            TableDocument changed = m_answer.table;
+            if (m_stop.stop_requested() || !changed.apply(way.edit))
+                continue;
+            const auto completion =
+                completePlan(*m_answer.model, m_answer.deviceCount, changed.table(), m_options);
+            if (!completion || firstError(*completion))
+                continue;
+            way.holds = true;
+            for (std::size_t row = 0; row < m_table.rows.size() && row < changed.table().rows.size(); ++row)
+                if (changed.table().rows[row] != m_table.rows[row]) {
+                    way.row = {static_cast<std::int32_t>(row)};
+                    Row bare = changed.table().rows[row];
+                    bare.note.clear();
+                    way.text = print(bare);
+                }
+            conflict.waysOut.insert(conflict.waysOut.begin(), std::move(way));
+        }
+    }
+
+    const PlanAnswer &m_answer;
+    const CompletionOptions &m_options;
+    const std::stop_token &m_stop;
+    ConstraintTable m_table{};
+    std::vector<std::vector<std::int32_t>> m_sets{}; ///< Lines of each.
+};
+
+} // namespace
+
+Result<std::vector<RowConflict>> explainConflicts(
+    const PlanAnswer &answer, const CompletionOptions &options, const std::stop_token &stop)
+{
+    return Explainer(answer, options, stop).explain();
+}
+
+Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
+    std::vector<RowConflict> &conflicts, const std::stop_token &stop, const std::function<void()> &changed)
+{
+    const auto until = std::chrono::steady_clock::now() + kForEffects;
+    std::map<std::string, RowWayOut> known; // by the table's text: conflicts share ways out
+    for (RowConflict &conflict : conflicts) {
+        std::size_t simulated = 0;
+        for (RowWayOut &way : conflict.waysOut) {
+            if (!way.holds || simulated >= kMostSimulated)
+                continue;
+            PlanRequest tried = request;
+            tried.gallery.clear();
+            tried.table = answer.table;
+            tried.upTo = PlanGrade::Timed;
+            tried.explains = false;
+            tried.begin = nullptr;
+            if (!tried.table.apply(way.edit))
+                continue;
+            const std::string text = tried.table.text();
+            if (!known.contains(text)) {
+                if (stop.stop_requested())
+                    return cancelled();
+                if (std::chrono::steady_clock::now() >= until)
+                    break;
+                ++simulated;
+                RowWayOut effect;
+                if (const auto plan = answerOf(tried, stop); plan && (*plan)->isTimed()) {
+                    effect.stepSeconds = (*plan)->summary.stepSeconds;
+                    effect.peak = (*plan)->summary.largestPeak;
+                    effect.overMemory =
+                        memoryUse((*plan)->summary, (*plan)->cluster, (*plan)->execution->units).over;
+                } else if (plan) {
+                    effect.left = (*plan)->firstError() ? (*plan)->firstError()->message : "";
+                }
+                known.emplace(text, std::move(effect));
+            }
+            const RowWayOut &effect = known.at(text);
+            way.stepSeconds = effect.stepSeconds;
+            way.peak = effect.peak;
+            way.overMemory = effect.overMemory;
+            if (!effect.left.empty()) {
+                way.left = effect.left;
+                way.holds = false;
+            }
+        }
+        const auto rank = [](const RowWayOut &way) {
+            const bool timed = way.stepSeconds > 0;
+            return std::tuple(!way.holds, way.overMemory > 0 && timed, !timed, way.stepSeconds);
+        };
+        std::stable_sort(conflict.waysOut.begin(), conflict.waysOut.end(),
+            [&](const RowWayOut &a, const RowWayOut &b) { return rank(a) < rank(b); });
+        changed();
+    }
+    if (stop.stop_requested())
+        return cancelled();
+    return {};
+}
+
+RowConflict brokenLimit(const PlanAnswer &answer, RowId row, const Error &error)
+{
+    const RowLine &line = answer.rows[at(row)];
+    RowConflict conflict{.rows = {row}, .lines = {line.line}, .minimal = true, .reason = error};
+    conflict.words = "Row " + std::to_string(line.line + 1) + " does not hold: " + error.message;
+    Row raised = answer.table.table().rows[at(row)];
+    auto &limit = std::get<LimitRule>(raised.rule);
+    // Rounded up to what is written in few digits.
+    const std::int64_t needed = limit.kind == LimitRule::Kind::Memory
+        ? answer.summary.largestPeak.count
+        : static_cast<std::int64_t>(answer.summary.stepSeconds * 1e9) + 1;
+    std::int64_t unit = limit.kind == LimitRule::Kind::Memory ? 1024 : 1;
+    const std::int64_t step = limit.kind == LimitRule::Kind::Memory ? 1024 : 1000;
+    while (needed / unit >= step * 4)
+        unit *= step;
+    limit.value = (needed + unit - 1) / unit * unit;
+    const std::string name = "row " + std::to_string(line.line + 1);
+    const auto effect = [&](RowWayOut way) {
+        way.row = row;
+        way.holds = true;
+        way.stepSeconds = answer.summary.stepSeconds;
+        way.peak = answer.summary.largestPeak;
+        return way;
+    };
+    TableEdit raise = replaceRow(answer.table, line.line, raised);
+    raised.note.clear();
+    conflict.waysOut.push_back(effect(
+        {.words = "make " + name + ": " + print(raised), .edit = std::move(raise), .text = print(raised)}));
+    conflict.waysOut.push_back(effect({.words = "switch " + name + " off",
+        .edit = setEnabled(answer.table, {line.line}, false),
+        .text = "off " + line.text}));
+    return conflict;
+}
+
+} // namespace planloom

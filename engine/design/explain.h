@@ -1,0 +1,35 @@
+#pragma once
+
+#include "engine/design/make_plan.h"
+
+#include <functional>
+#include <stop_token>
+#include <vector>
+
+namespace planloom {
+
+/// Why rows cannot hold together, for people: minimal sets of them (engine/search/conflict), each with a
+/// sentence, the operators and devices it is about, and ways out that were tried, as edits of the table.
+///
+/// @param answer  refused: `table`, `rows`, `deviceCount` and `conflicts`, pairs, are read. Ways to narrow a
+/// row
+///   that these have are tried, too, where the set is the pair.
+/// @return Cancelled if stopped; what is known so far where time is over
+/// About 2 s at most. Thread-safe.
+Result<std::vector<RowConflict>> explainConflicts(
+    const PlanAnswer &answer, const CompletionOptions &options, const std::stop_token &stop);
+
+/// Simulates what ways out that hold would give, and ranks them: those that hold first, then those that fit
+/// memory, then by step time. Ways that were not simulated when time was over stay behind, in their order.
+/// @param changed  called behind each conflict
+/// @return Cancelled if stopped
+/// About 8 s at most, and one simulation.
+Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
+    std::vector<RowConflict> &conflicts, const std::stop_token &stop, const std::function<void()> &changed);
+
+/// A limit that a plan breaks, as a conflict of its row with what the plan needs: the limit can be raised to
+/// that, or switched off.
+/// @param error  of the row, as `brokenLimits` has it
+RowConflict brokenLimit(const PlanAnswer &answer, RowId row, const Error &error);
+
+} // namespace planloom

@@ -1,0 +1,94 @@
+#pragma once
+
+#include "engine/plan/complete.h"
+#include "engine/search/conflict/row_facts.h"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// Whether rows of a table hold together, decided by carrying them out: `completePlan`, and the orders
+/// (order_cycle.h).
+///
+/// A set of rows holds if it, or the set and further rows of the table, can be carried out. So what a row
+/// needs of others (the mesh of the axes it names, the stage it limits, the split of a ring) is never missed
+/// because those others are left out; and what contains a conflict is one. A set without the table's mesh may
+/// have any: the smallest one that has its axes and places is tried, too.
+///
+/// Which further rows are tried is a choice: the mesh, the micro-batches, the rows about the same operators
+/// as those that were refused. Remembers what it found. Not thread-safe.
+class RowOracle
+{
+public:
+    /// All arguments are kept.
+    RowOracle(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
+        const CompletionOptions &options, const RowFacts &facts);
+
+    /// @param rows  of `facts.rows`, ascending
+    bool holds(const std::vector<std::int32_t> &rows);
+    /// `holds`, for a table that differs from the one at hand in one row; nothing is remembered.
+    /// @return why not, of the first row that is refused; nothing if it can be carried out
+    std::optional<Error> refusal(const ConstraintTable &table);
+
+    /// After a set that does not hold: the rows that were refused, or that stand on a cycle of orders.
+    const std::vector<std::int32_t> &blamed() const { return m_last.blamed; }
+    /// And why, of the first of them.
+    const Error &reason() const { return m_last.reason; }
+    /// Whether the reason was the orders alone: then what is blamed is all that takes part in it.
+    bool blamesOrders() const { return m_last.ofOrders; }
+
+    /// Why a set that does not hold is refused.
+    Error reasonFor(const std::vector<std::int32_t> &rows);
+
+    /// How many tables were carried out.
+    int completions() const { return m_completions; }
+
+private:
+    using RowSet = std::vector<std::int32_t>;
+    struct Trial {
+        bool holds = false;
+        bool ofOrders = false;
+        std::vector<std::int32_t> blamed{};
+        Error reason{};
+    };
+
+    struct Naming {
+        RowSet rows{};
+        bool smallestMesh = false;
+    };
+
+    Trial carryOut(const ConstraintTable &table);
+    /// @param smallestMesh  in place of one of the table's
+    Trial tryRows(const RowSet &rows, bool smallestMesh);
+    std::optional<MeshRule> smallestMesh(const RowSet &rows) const;
+    std::vector<Naming> namingsOf(const RowSet &rows) const;
+    RowSet supportOf(const RowSet &rows, const std::vector<std::int32_t> &blamed) const;
+    std::optional<RowSet> withSupport(const RowSet &rows, RowSet support);
+    bool knownToHold(const RowSet &rows) const;
+    struct Refused {
+        RowSet rows{};
+        std::vector<std::int32_t> blamed{};
+        Error reason{};
+        bool ofOrders = false;
+    };
+    const Refused *knownNotTo(const RowSet &rows) const;
+    /// @return why they do not hold; nothing if they do
+    std::optional<Refused> findHolding(const RowSet &rows);
+
+    const Model &m_model;
+    std::int32_t m_deviceCount = 1;
+    const ConstraintTable &m_table;
+    const CompletionOptions &m_options;
+    const RowFacts &m_facts;
+    std::vector<RowSet> m_holding{};
+    std::vector<Refused> m_refused{};
+    Refused m_last{}; ///< Of the last set that does not hold.
+    int m_completions = 0;
+};
+
+} // namespace planloom

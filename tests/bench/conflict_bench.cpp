@@ -1,0 +1,47 @@
+// Rows that cannot hold together: three among two hundred on a GPT of 96 layers, and their ways out.
+#include "engine/design/opened_model.h"
+#include "engine/search/conflict/ways_out.h"
+#include "engine/table/table_document.h"
+#include "tests/engine/search/conflict/planted.h"
+
+#include <benchmark/benchmark.h>
+
+namespace planloom {
+namespace {
+
+const OpenedModel &bigGpt()
+{
+    static const ModelSnapshot kModel = *openModel({kBigGpt, {}, {}}, {}, KeepContent::No);
+    return *kModel;
+}
+
+void findPlanted(benchmark::State &state, const char *rows)
+{
+    const ConstraintTable table = TableDocument(plantedTable(rows)).table();
+    const OpenedModel &model = bigGpt();
+    for (auto _ : state) {
+        const auto answer = findConflict(model, 8, table, {.limit = std::chrono::seconds(60)});
+        if (!answer->sets.empty())
+            state.counters["rows"] = static_cast<double>(answer->sets.front().rows.size());
+        state.counters["sets"] = static_cast<double>(answer->sets.size());
+        state.counters["completions"] = answer->completions;
+    }
+}
+BENCHMARK_CAPTURE(findPlanted, orders, kPlantedOrders)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(findPlanted, splits, kPlantedSplits)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(findPlanted, nothing, "")->Unit(benchmark::kMillisecond);
+
+void waysOutOfPlanted(benchmark::State &state)
+{
+    const ConstraintTable table = TableDocument(plantedTable(kPlantedOrders)).table();
+    const OpenedModel &model = bigGpt();
+    const auto answer = findConflict(model, 8, table, {.limit = std::chrono::seconds(60)});
+    for (auto _ : state) {
+        const auto ways = waysOut(model, 8, table, answer->sets, {.limit = std::chrono::seconds(60)});
+        state.counters["ways"] = static_cast<double>(ways->front().size());
+    }
+}
+BENCHMARK(waysOutOfPlanted)->Unit(benchmark::kMillisecond);
+
+} // namespace
+} // namespace planloom
