@@ -38,9 +38,10 @@ OperatorFilesDialog::OperatorFilesDialog(QWidget *parent)
     , m_remove(new QPushButton(tr("&Remove"), this))
 {
     setWindowTitle(tr("Operator Files"));
-    auto *about = new QLabel(tr("These files say what operators are that Planloom does not know, or knows otherwise. "
-                                "A file that is added or removed opens the model anew."),
-        this);
+    auto *about =
+        new QLabel(tr("These files say what operators are that Planloom does not know, or knows otherwise. "
+                      "A file that is added or removed opens the model anew."),
+            this);
     about->setWordWrap(true);
     m_list->setColumnCount(3);
     m_list->setHeaderLabels({tr("File"), tr("Folder"), tr("Found")});

@@ -12,7 +12,8 @@ class QTreeWidget;
 
 namespace planloom {
 
-/// The operator files that a model was opened with; lets a person name others, and leave out those that were named.
+/// The operator files that a model was opened with; lets a person name others, and leave out those that were
+/// named.
 class OperatorFilesDialog : public QDialog
 {
     Q_OBJECT

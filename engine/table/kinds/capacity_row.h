@@ -7,7 +7,8 @@
 
 namespace planloom {
 
-/// Gives what data choose its room: "capacity all = 1.25x", "capacity h.0.places = 128". The model is opened with it
+/// Gives what data choose its room: "capacity all = 1.25x", "capacity h.0.places = 128". The model is opened
+/// with it
 /// (`withRows`); rows of a plan whose model is open otherwise do not hold.
 struct CapacityRule {
     std::string name{}; ///< Of the operator that finds the places; "all": of all without a row of their own.

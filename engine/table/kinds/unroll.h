@@ -6,9 +6,9 @@
 
 namespace planloom {
 
-/// Makes a recurrence (LSTM, GRU, RNN) the operators of its steps, whose hidden dimension splits: "unroll all",
-/// "unroll encoder.rnn". The model is opened so (`withRows`); rows of a plan whose model is open otherwise do not
-/// hold.
+/// Makes a recurrence (LSTM, GRU, RNN) the operators of its steps, whose hidden dimension splits: "unroll
+/// all", "unroll encoder.rnn". The model is opened so (`withRows`); rows of a plan whose model is open
+/// otherwise do not hold.
 struct UnrollRule {
     std::string name{}; ///< Of the operator; "all" of them.
     friend bool operator==(const UnrollRule &, const UnrollRule &) = default;

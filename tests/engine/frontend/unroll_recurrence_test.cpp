@@ -107,7 +107,10 @@ TEST(UnrollRecurrence, LeavesOtherNamesAndSaysWhatItCannotDo)
     EXPECT_EQ(none.error().advice, "those of this model are 'recurrence'");
 
     Graph unknown = recurrentModel({.activations = {"Sigmoid", "Elu", "Tanh"}});
-    const auto elu = unrollRecurrences(unknown, {"*"});
+    EXPECT_EQ(*unrollRecurrences(unknown, {"*"}), 0); // all that can be, with a note of the others
+    EXPECT_EQ(unknown.notes.size(), 1U);
+    EXPECT_FALSE(unknown.recurrences.at("recurrence").isUnrolled);
+    const auto elu = unrollRecurrences(unknown, {"recurrence"});
     ASSERT_FALSE(elu);
     EXPECT_EQ(elu.error().code, ErrorCode::NotSupported);
     EXPECT_EQ(elu.error().message,

@@ -46,6 +46,25 @@ INSTANTIATE_TEST_SUITE_P(Gallery, RecurrentPlans,
         return name;
     });
 
+/// Unrolled, tensor parallelism cuts their hidden dimension, too.
+TEST(UnrolledRecurrences, AreCutByTensorParallelism)
+{
+    for (const auto &form : testing_support::recurrentForms()) {
+        SCOPED_TRACE(form.name);
+        auto step =
+            buildTrainingStep(testing_support::unrolledModel(testing_support::recurrentModel(form, 3)),
+                {.optimizer = OperatorKind::SgdStep});
+        ASSERT_TRUE(step) << describe(step.error());
+        const auto graph = std::make_shared<const Graph>(*std::move(step));
+        const ExecutionPlan plan = galleryPlan(graph, "tensor-parallel", 2);
+        for (const BufferInfo &buffer : plan.devices[1].buffers) {
+            if (graph->at(buffer.tensor).name == "r" && buffer.persistent)
+                EXPECT_EQ(2 * elementCount(buffer.index), elementCount(graph->at(buffer.tensor).type.shape));
+        }
+        expectLikeTheModel(graph, plan);
+    }
+}
+
 /// x [time batch width] through a recurrence in both directions.
 GraphSnapshot bothDirections(OperatorKind kind, std::int64_t gates)
 {

@@ -20,7 +20,8 @@ void suggestRecurrences(const ValueChoices &choices, std::vector<std::string> &t
 constinit const RuleCells kUnrollCells{
     .word = {.word = "unroll", .shape = RuleTraits<UnrollRule>::shape, .value = "all"},
     .meaning = QT_TRANSLATE_NOOP("planloom::ConstraintTable",
-        "open the model with an LSTM, GRU or RNN as the operators of its steps, whose hidden dimension splits"),
+        "open the model with an LSTM, GRU or RNN as the operators of its steps, whose hidden dimension "
+        "splits"),
     .suggest = suggestRecurrences,
 };
 
