@@ -2,7 +2,7 @@
 """Many architectures, exported in every way PyTorch has, planned and trained by Planloom and compared with PyTorch.
 
     tests/interop/architectures.py --environment FOLDER [--cli build/bin/planloom-cli] [--only NAME ...]
-        [--forms FORM ...] [--all-forms] [--keep FOLDER] [--json FILE]
+        [--forms FORM ... | --all-forms | --turn NUMBER] [--beginning WORD] [--keep FOLDER [--only-write]] [--json FILE]
 
 Of transformers, timm, torchvision and diffusers (small configurations, random weights) and of hand-made networks, with
 their losses. Forms are torch.onnx.export's default exporter with operator sets 17 to 23, with and without its optimizer,
@@ -537,6 +537,7 @@ def main():
     parser.add_argument("--only", nargs="*", help="architectures")
     parser.add_argument("--forms", nargs="*", choices=FORMS)
     parser.add_argument("--all-forms", action="store_true")
+    parser.add_argument("--turn", type=int, default=0, help="another number gives architectures other forms of the usual")
     parser.add_argument("--beginning", default="", help="of the forms only those whose names begin so")
     parser.add_argument("--keep", type=pathlib.Path, help="where files stay; what is there is not made again")
     parser.add_argument("--only-write", action="store_true", help="the files and PyTorch's results, for another time")
@@ -554,7 +555,7 @@ def main():
     for number, (name, make) in enumerate(CASES.items()):
         if options.only and name not in options.only:
             continue
-        forms = options.forms or (FORMS if options.all_forms else usual_forms(number))
+        forms = options.forms or (FORMS if options.all_forms else usual_forms(number + options.turn))
         forms = [form for form in forms if form.startswith(options.beginning)
                  and not (form == "pt2-core" and name in STOPS_GRADIENTS)]
         module, inputs = None, ()
