@@ -273,9 +273,19 @@ def prepared(module, form):
     return module
 
 
-def dynamic_shapes(inputs):
+def dynamic_shapes(module, inputs):
     batch = torch.export.Dim("batch", min=2, max=64)
-    return tuple({0: batch} if value.dim() > 0 and value.shape[0] == inputs[0].shape[0] else None for value in inputs)
+    shapes = tuple({0: batch} if value.dim() > 0 and value.shape[0] == inputs[0].shape[0] else None for value in inputs)
+    return (shapes,) if isinstance(module, Denoiser) else shapes  # it takes a list of arguments
+
+
+def with_plain_attention(module):
+    """Has scores computed one by one, which PyTorch can export where it fails at its fused attention."""
+    for each in module.modules():
+        if hasattr(each, "fused_attn"):
+            each.fused_attn = False
+        if isinstance(each, model_cases.transformers.PreTrainedModel):
+            each.set_attn_implementation("eager")
 
 
 def export(module, inputs, form, folder):
@@ -299,7 +309,7 @@ def export(module, inputs, form, folder):
     dynamic = "dynamic" in words
     program = torch.onnx.export(module, inputs, dynamo=True, opset_version=int(words[1]), input_names=names,
                                 output_names=["loss"], optimize="unoptimized" not in words, verbose=False,
-                                dynamic_shapes=dynamic_shapes(inputs) if dynamic else None)
+                                dynamic_shapes=dynamic_shapes(module, inputs) if dynamic else None)
     program.save(path)
     return path, names, dynamic
 
@@ -402,12 +412,16 @@ def written(module, inputs, form, folder):
     if made.exists():
         return json.loads(made.read_text())["failure"]
     module = prepared(module, form)
-    try:
-        with quiet():
-            path, names, _ = export(module, inputs, form, folder)
-        failure = ""
-    except Exception as error:  # noqa: BLE001  what exporters throw is of every kind
-        failure = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+    for prepare in (None, with_plain_attention):
+        try:
+            with quiet():
+                if prepare:
+                    prepare(module)
+                path, names, _ = export(module, inputs, form, folder)
+            failure = ""
+            break
+        except Exception as error:  # noqa: BLE001  what exporters throw is of every kind
+            failure = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
     if not failure:
         loss, gradients = reference(module, inputs)
         losses = losses_of(module, inputs)
