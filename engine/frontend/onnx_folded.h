@@ -21,15 +21,14 @@ constexpr std::int64_t kMostFolded = 512 * 512;
 std::shared_ptr<const TensorData> valuesOfFolded(const OnnxTensor &tensor);
 
 /// Takes parameters out of values that were computed from them when the file was written, where names of the
-/// steps
-/// (`folded_from`) and the values themselves leave no doubt:
+/// steps (`folded_from`) and the values themselves leave no doubt:
 ///
-///     cat [3n] from a, b and a buffer        Concat(part [n], zeros [n], part [n]); the zeros are not
-///     trained unsqueeze = -exp(w), all below zero    Neg(Exp(log w)): also exp and neg alone embedding [2 s
-///     d] from one table, the same row at all places
-///                                            Expand of the row [1 1 d]
-///     permute [1 h s s] from one table, its rows again and again
-///                                            Gather of the rows [r h], then Transpose
+///     cat [3n] from a, b and a buffer                 Concat(part [n], zeros [n], part [n])
+///     unsqueeze = -exp(w), all below zero             Neg(Exp(log w)); also exp(w) and exp(-w)
+///     embedding [2 s d] from one table, the same      Expand of the row [1 1 d]
+///       row at all places
+///     permute [1 h s s] from one table, its rows      Gather of the rows [r h], then Transpose
+///       again and again
 ///
 /// In files without a signature only rows of tables are found, in what has no name of a module.
 /// O(elements of such values x their dimensions).
