@@ -3,6 +3,7 @@
 #include "engine/base/words.h"
 #include "engine/frontend/folded_steps.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -31,7 +32,7 @@ public:
 private:
     void findComputed();
     void findRewritten();
-    bool isRewritten(const std::string &name) const;
+    bool isRewritten(const std::string &name, const std::string &module) const;
     std::vector<std::string> missingOf(const std::string &module) const;
     bool isParameter(const std::string &name) const { return !parametersAmong(m_graph, {name}).empty(); }
 
@@ -59,13 +60,15 @@ void ReplacedFinder::findComputed()
 }
 
 /// True if the optimizer of a graph gave a parameter's name, or that with an ending, to something else.
-bool ReplacedFinder::isRewritten(const std::string &name) const
+bool ReplacedFinder::isRewritten(const std::string &name, const std::string &module) const
 {
     static const std::set<std::string_view> kEndings = {"_bias", "_scaled", "_offset", "_fused"};
     const auto said = m_graph.provenance.find(name);
     if (m_stored.count(name) == 0 || (said != m_graph.provenance.end() && said->second.kind))
         return false;
-    if (m_saysKinds && isParameter(name) && m_graph.signature.count(name) != 0)
+    const bool isElsewhere =
+        !module.empty() && name.substr(0, std::min(name.rfind('.'), name.size())) != module;
+    if (m_saysKinds && isElsewhere && isParameter(name) && m_graph.signature.count(name) != 0)
         return true;
     const std::size_t end = name.rfind('_');
     return end != std::string::npos && kEndings.count(std::string_view(name).substr(end)) != 0
@@ -99,7 +102,7 @@ void ReplacedFinder::findRewritten()
         const std::string module = hasModule ? node.modules->back() : std::string();
         const bool isNorm = hasModule && m_graph.signature.count(module + ".running_var") != 0
             && m_stored.count(module + ".running_var") == 0;
-        if (!isNorm && !isRewritten(weight) && !isRewritten(bias))
+        if (!isNorm && !isRewritten(weight, module) && !isRewritten(bias, module))
             continue;
         std::set<std::string> lost;
         for (const std::string &name : {weight, bias}) {
@@ -108,7 +111,7 @@ void ReplacedFinder::findRewritten()
             const OnnxProvenance &said = m_graph.provenance[name];
             const auto from = parametersAmong(m_graph, said.foldedFrom);
             lost.insert(from.begin(), from.end());
-            if (m_graph.signature.empty() ? !isRewritten(name) : isParameter(name))
+            if (m_graph.signature.empty() ? !isRewritten(name, module) : isParameter(name))
                 lost.insert(name);
             for (const char *ending : {"_scaled", "_offset", "_fused"}) {
                 if (name.ends_with(ending))
