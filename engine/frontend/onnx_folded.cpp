@@ -1,6 +1,7 @@
 #include "engine/frontend/onnx_folded.h"
 
 #include "engine/base/words.h"
+#include "engine/frontend/import_onnx.h"
 #include "engine/frontend/onnx_parameters.h"
 
 #include <algorithm>
@@ -19,7 +20,6 @@ namespace planloom {
 namespace {
 
 constexpr std::size_t kMostNamed = 3; ///< Tensors in one sentence.
-constexpr std::int64_t kMostFolded = 512 * 512; ///< Elements that optimizers fold (onnxscript's limit).
 
 bool isParameter(const OnnxGraph &graph, const std::string &name)
 {
@@ -261,7 +261,7 @@ public:
 private:
     bool splitJoined(const OnnxTensor &tensor, const Steps &steps);
     bool invert(const OnnxTensor &tensor, const Steps &steps);
-    bool restore(const OnnxTensor &tensor);
+    bool restore(const OnnxTensor &stored);
     bool takeRows(const OnnxTensor &tensor, const std::string &parameter);
     void readRows(Rows rows, const TensorType &type, const std::string &parameter, const std::string &output);
     std::string addPart(const std::string &wanted, TensorType type, std::vector<std::byte> bytes,
@@ -460,11 +460,15 @@ void Restorer::readRows(
         addNode("Transpose", {read}, output).attributes.emplace("perm", std::move(back));
 }
 
-bool Restorer::restore(const OnnxTensor &tensor)
+bool Restorer::restore(const OnnxTensor &stored)
 {
-    if (!tensor.data || tensor.data->bytes.empty() || !isFloating(tensor.type.dataType)
-        || m_byHand.count(tensor.name) != 0)
+    if (!isFloating(stored.type.dataType) || m_byHand.count(stored.name) != 0)
         return false;
+    OnnxTensor tensor = stored;
+    const auto read = [&] {
+        tensor.data = valuesOfFolded(stored);
+        return tensor.data && !tensor.data->bytes.empty();
+    };
     const auto found = m_graph.provenance.find(tensor.name);
     const bool said =
         found != m_graph.provenance.end() && !found->second.kind && !found->second.foldedFrom.empty();
@@ -474,8 +478,10 @@ bool Restorer::restore(const OnnxTensor &tensor)
         const bool mayRepeat = steps.parameters.size() == 1 && isMovedOnly(steps)
             && std::any_of(steps.stems.begin(), steps.stems.end(),
                 [](std::string_view stem) { return selects(stem) || repeats(stem); });
-        if (splitJoined(tensor, steps) || invert(tensor, steps)
-            || (mayRepeat && takeRows(tensor, steps.parameters.front())))
+        const bool mayBeRestored = mayRepeat || steps.has("cat") || steps.has("exp");
+        if (mayBeRestored && read()
+            && (splitJoined(tensor, steps) || invert(tensor, steps)
+                || (mayRepeat && takeRows(tensor, steps.parameters.front()))))
             return true;
     }
     if (!m_graph.signature.empty())
@@ -483,7 +489,8 @@ bool Restorer::restore(const OnnxTensor &tensor)
     // What stands where parameters do under no name of a module was worked out from one (rule 6 of
     // import_onnx.h).
     const Classification taken = m_rules.classify(tensor);
-    return taken.as == StoredAs::Parameter && taken.folded && takeRows(tensor, m_rules.nameOf(tensor));
+    return taken.as == StoredAs::Parameter && taken.folded && read()
+        && takeRows(tensor, m_rules.nameOf(tensor));
 }
 
 void Restorer::run()
@@ -672,6 +679,19 @@ bool isBufferName(std::string_view name)
     const std::size_t separator = name.find_last_of("./");
     const std::string_view last = separator == std::string_view::npos ? name : name.substr(separator + 1);
     return isOneOfThese(last, kNames) || last.ends_with("inv_freq");
+}
+
+std::shared_ptr<const TensorData> valuesOfFolded(const OnnxTensor &tensor)
+{
+    if (tensor.data || !tensor.external || !tensor.external->present
+        || elementCount(tensor.type.shape) > kMostFolded)
+        return tensor.data;
+    Tensor beside;
+    beside.name = tensor.name;
+    beside.type = tensor.type;
+    beside.external = tensor.external;
+    auto loaded = loadTensorData(beside);
+    return loaded ? std::make_shared<const TensorData>(*std::move(loaded)) : nullptr;
 }
 
 std::vector<std::string> parametersAmong(const OnnxGraph &graph, const std::vector<std::string> &names)

@@ -2,7 +2,9 @@
 
 #include "engine/frontend/onnx_model.h"
 
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,13 @@ std::vector<std::string> parametersAmong(const OnnxGraph &graph, const std::vect
 /// Names of what modules keep beside their parameters: "layers.0.attn_mask", "h.1.running_mean".
 bool isBufferName(std::string_view name);
 
+/// Elements that optimizers of graphs fold (onnxscript's limit).
+constexpr std::int64_t kMostFolded = 512 * 512;
+
+/// The values of a stored tensor, read from beside the file if need be: null if they are missing, or more
+/// than `kMostFolded` elements lie there.
+std::shared_ptr<const TensorData> valuesOfFolded(const OnnxTensor &tensor);
+
 /// Takes parameters out of values that were computed from them when the file was written, where names of the
 /// steps
 /// (`folded_from`) and the values themselves leave no doubt:
@@ -31,7 +40,7 @@ bool isBufferName(std::string_view name);
 ///                                            Gather of the rows [r h], then Transpose
 ///
 /// In files without a signature only rows of tables are found, in what has no name of a module.
-/// Values that lie beside the file are left as they are. O(elements of such values x their dimensions).
+/// O(elements of such values x their dimensions).
 /// @param byHand  what a person decided on, by name in the file: left as it is
 /// @return what a user should know
 std::vector<std::string> restoreFolded(OnnxGraph &graph, const std::map<std::string, StoredAs> &byHand = {});
