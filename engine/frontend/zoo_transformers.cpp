@@ -9,19 +9,25 @@ namespace planloom {
 
 namespace {
 
-/// Queries, keys and values, [b s h] each: parts of one product, as in GPT-2's c_attn and Megatron's, or
-/// products of three weights.
-std::vector<TensorId> gptProjections(ZooBuilder &b, TensorId x, bool isFused)
+/// Queries, keys and values by heads, [b H s d] each: parts of one product, as in GPT-2's c_attn and
+/// Megatron's, or products of three weights.
+std::vector<TensorId> gptHeads(ZooBuilder &b, TensorId x, std::int64_t heads, bool isFused)
 {
     const std::int64_t hidden = b.shape(x).empty() ? 1 : b.shape(x).back();
-    if (!isFused) {
-        return {b.linear(x, hidden, "q_attn", true, false), b.linear(x, hidden, "k_attn", true, false),
-            b.linear(x, hidden, "v_attn", true, false)};
+    std::vector<TensorId> parts;
+    if (isFused) {
+        const TensorId all = b.linear(x, 3 * hidden, "c_attn", true, false);
+        const auto axis = static_cast<std::int64_t>(b.shape(x).size()) - 1;
+        const std::vector<std::int64_t> sizes(3, hidden);
+        parts = b.add(OperatorKind::Split, {all}, attributesOf({{"axis", axis}, {"sizes", sizes}}), "qkv");
     }
-    const TensorId all = b.linear(x, 3 * hidden, "c_attn", true, false);
-    const auto axis = static_cast<std::int64_t>(b.shape(x).size()) - 1;
-    const std::vector<std::int64_t> sizes(3, hidden);
-    return b.add(OperatorKind::Split, {all}, attributesOf({{"axis", axis}, {"sizes", sizes}}), "qkv");
+    std::vector<TensorId> made;
+    for (const auto &[name, weight] :
+        {std::pair("query", "q_attn"), std::pair("key", "k_attn"), std::pair("value", "v_attn")}) {
+        const TensorId part = isFused ? parts[made.size()] : b.linear(x, hidden, weight, true, false);
+        made.push_back(b.splitHeads(part, heads, name));
+    }
+    return made;
 }
 
 /// [b s h] -> [b s h].
@@ -29,13 +35,10 @@ TensorId gptAttention(ZooBuilder &b, TensorId x, std::int64_t heads, bool isFuse
 {
     const auto inside = b.scope("attn");
     const std::int64_t hidden = b.shape(x).empty() ? 1 : b.shape(x).back();
-    const std::vector<TensorId> parts = gptProjections(b, x, isFused);
-    const TensorId query = b.splitHeads(parts[0], heads, "query");
-    const TensorId key = b.splitHeads(parts[1], heads, "key");
-    const TensorId value = b.splitHeads(parts[2], heads, "value");
+    const std::vector<TensorId> parts = gptHeads(b, x, heads, isFused);
     const ZooAttention form{
         .scale = 1 / std::sqrt(static_cast<double>(hidden / heads)), .causal = true, .drops = true};
-    const TensorId context = b.mergeHeads(b.attention(query, key, value, form), "context");
+    const TensorId context = b.mergeHeads(b.attention(parts[0], parts[1], parts[2], form), "context");
     return b.dropout(b.linear(context, hidden, "c_proj", true, false), "resid_dropout");
 }
 
