@@ -1,10 +1,12 @@
 #include "engine/frontend/onnx_ties.h"
 
+#include "engine/frontend/folded_steps.h"
 #include "engine/frontend/onnx_folded.h"
 #include "engine/frontend/onnx_parameters.h"
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -91,7 +93,7 @@ public:
             const auto found = graph.provenance.find(tensor.name);
             const bool said =
                 found != graph.provenance.end() && found->second.kind == OnnxSpecKind::Parameter;
-            if ((said || (graph.signature.empty() && isDotted(tensor.name))) && tensor.data)
+            if (said || (graph.signature.empty() && isDotted(tensor.name)))
                 m_stored.push_back(&tensor);
         }
     }
@@ -102,7 +104,7 @@ public:
     {
         const auto found = m_graph.provenance.find(tensor.name);
         if (found == m_graph.provenance.end() || found->second.kind || found->second.foldedFrom.size() != 1
-            || !tensor.data || tensor.type.shape.size() < 2 || isUniformData(*tensor.data))
+            || tensor.type.shape.size() < 2)
             return {};
         const std::string &source = found->second.foldedFrom.front();
         return parametersAmong(m_graph, found->second.foldedFrom).empty() ? std::string_view{} : source;
@@ -111,9 +113,9 @@ public:
     /// True if the values of `tensor` alone may say that it is a transposed copy.
     bool mayBeCopy(const OnnxTensor &tensor) const
     {
-        return m_graph.signature.empty() && m_graph.provenance.count(tensor.name) == 0 && tensor.data
+        return m_graph.signature.empty() && m_graph.provenance.count(tensor.name) == 0
             && tensor.type.shape.size() == 2 && isFloating(tensor.type.dataType) && !isDotted(tensor.name)
-            && elementCount(tensor.type.shape) >= kLeastCopied && !isUniformData(*tensor.data);
+            && elementCount(tensor.type.shape) >= kLeastCopied;
     }
 
     /// An earlier initializer with the same values from the same source, or null; remembers `tensor` if not.
@@ -121,7 +123,11 @@ public:
     {
         std::vector<const OnnxTensor *> &seen = m_folded[source];
         for (const OnnxTensor *other : seen) {
-            if (other->type == tensor.type && other->data->bytes == tensor.data->bytes)
+            if (other->type != tensor.type)
+                continue;
+            const TensorData *theirs = valuesOf(*other);
+            const TensorData *own = valuesOf(tensor);
+            if (theirs != nullptr && own != nullptr && theirs->bytes == own->bytes && !isUniformData(*own))
                 return other;
         }
         seen.push_back(&tensor);
@@ -129,15 +135,33 @@ public:
     }
 
     /// The parameter of the file that `tensor` is the transpose of, or null.
-    const OnnxTensor *transposedOf(const OnnxTensor &tensor) const
+    const OnnxTensor *transposedOf(const OnnxTensor &tensor)
     {
-        const auto found = std::find_if(m_stored.begin(), m_stored.end(),
-            [&](const OnnxTensor *stored) { return isTransposed(*stored->data, *tensor.data); });
+        const Shape turned(tensor.type.shape.rbegin(), tensor.type.shape.rend());
+        const auto found = std::find_if(m_stored.begin(), m_stored.end(), [&](const OnnxTensor *stored) {
+            if (stored->type.shape != turned)
+                return false;
+            const TensorData *theirs = valuesOf(*stored);
+            const TensorData *own = valuesOf(tensor);
+            return theirs != nullptr && own != nullptr && isTransposed(*theirs, *own) && !isUniformData(*own);
+        });
         return found == m_stored.end() ? nullptr : *found;
     }
 
 private:
+    /// Values that are compared; null if they are not at hand.
+    const TensorData *valuesOf(const OnnxTensor &tensor)
+    {
+        if (tensor.data)
+            return tensor.data.get();
+        const auto [known, isNew] = m_read.emplace(&tensor, nullptr);
+        if (isNew)
+            known->second = valuesOfFolded(tensor);
+        return known->second.get();
+    }
+
     const OnnxGraph &m_graph;
+    std::map<const OnnxTensor *, std::shared_ptr<const TensorData>> m_read{}; ///< From beside the file.
     std::vector<const OnnxTensor *> m_stored{}; ///< Parameters that are in the file as they are.
     std::map<std::string_view, std::vector<const OnnxTensor *>> m_folded{}; ///< By source.
 };

@@ -436,7 +436,9 @@ Result<void> Pt2NodeImporter::importInner(const Pt2Node &node, const std::string
     if (autocast && enabled)
         return nodeError(node, ErrorCode::NotSupported,
             "it computes in types that torch.autocast chooses, which the program does not say",
-            "export the module without torch.autocast; a plan's precision rows choose types here");
+            "save exported.run_decompositions({}) instead, which writes the types, or export the module "
+            "without "
+            "torch.autocast and choose types by a plan's precision rows");
     Pt2Frame frame(*graph);
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const auto *tensor = std::get_if<Pt2Tensor>(&graph->inputs[i]);

@@ -315,6 +315,29 @@ private Q_SLOTS:
         QCOMPARE(cell(0, TableColumn::Price).data().toString(), QString());
     }
 
+    void aRowAboutTheModelIsPricedByTheModelWithoutIt()
+    {
+        open("schedule gpipe\n", kTiny);
+        const auto planned = [&](const std::string &text) {
+            const auto &latest = m_workspace->latest();
+            return latest && latest->final && latest->isTimed() && latest->table.text() == text;
+        };
+        m_panel->prices()->setEnabled(false);
+        m_workspace->setTableText("# as it is\n");
+        QTRY_VERIFY_WITH_TIMEOUT(planned("# as it is\n"), kLong);
+        const double usual = m_workspace->lastGood()->summary.stepSeconds;
+        m_panel->prices()->setIdleMilliseconds(0);
+        m_panel->prices()->setEnabled(true);
+        const std::string rows = "dim batch = 64\n";
+        m_workspace->setTableText(rows);
+        QTRY_VERIFY_WITH_TIMEOUT(planned(rows), kLong);
+        const double with = m_workspace->lastGood()->summary.stepSeconds;
+        QVERIFY(with > usual);
+        QTRY_COMPARE_WITH_TIMEOUT(m_panel->rows()->priceAt(0).state, RowPrice::State::Known, kLong);
+        QCOMPARE(m_panel->rows()->priceAt(0).seconds, with - usual);
+        m_panel->prices()->setEnabled(false);
+    }
+
     void actionsHaveNamesAndAreReachable()
     {
         open("schedule 1f1b\n");
