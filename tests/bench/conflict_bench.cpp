@@ -6,6 +6,9 @@
 
 #include <benchmark/benchmark.h>
 
+#include <chrono>
+#include <thread>
+
 namespace planloom {
 namespace {
 
@@ -42,6 +45,30 @@ void waysOutOfPlanted(benchmark::State &state)
     }
 }
 BENCHMARK(waysOutOfPlanted)->Unit(benchmark::kMillisecond);
+
+/// How long it takes to answer once it is asked to stop, somewhere on the way.
+void stopping(benchmark::State &state)
+{
+    const ConstraintTable table = TableDocument(plantedTable(kPlantedSplits)).table();
+    const OpenedModel &model = bigGpt();
+    double worst = 0;
+    int after = 0;
+    for (auto _ : state) {
+        std::stop_source stop;
+        std::chrono::steady_clock::time_point asked;
+        std::thread other([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20 + 13 * (after++ % 16)));
+            asked = std::chrono::steady_clock::now();
+            stop.request_stop();
+        });
+        while (findConflict(model, 8, table, {.limit = std::chrono::seconds(60)}, stop.get_token())) { }
+        const auto answered = std::chrono::steady_clock::now();
+        other.join();
+        worst = std::max(worst, std::chrono::duration<double, std::milli>(answered - asked).count());
+    }
+    state.counters["worst_ms"] = worst;
+}
+BENCHMARK(stopping)->Unit(benchmark::kMillisecond)->Iterations(32);
 
 } // namespace
 } // namespace planloom
