@@ -262,6 +262,12 @@ RowConflict brokenLimit(const PlanAnswer &answer, RowId row, const Error &error)
     conflict.words = "Row " + std::to_string(line.line + 1) + " does not hold: " + error.message;
     Row raised = answer.table.table().rows[at(row)];
     auto &limit = std::get<LimitRule>(raised.rule);
+    if (limit.kind == LimitRule::Kind::Memory && answer.plan) {
+        const Bytes least = leastMemory(*answer.plan, answer.deviceCount);
+        if (least.count > limit.value)
+            conflict.words += "; no plan on " + counted(answer.deviceCount, "device")
+                + " does: weights and optimizer states alone are " + formatBytes(least) + " each";
+    }
     // Rounded up to what is written in few digits.
     const std::int64_t needed = limit.kind == LimitRule::Kind::Memory
         ? answer.summary.largestPeak.count

@@ -139,7 +139,7 @@ private:
                 [this](DeviceId device) { return m_picture.conflicts->contains(device); });
     }
 
-    /// A frame around the lane, and why, below the header's count of devices.
+    /// A frame around the lane, and why, below the header's figures.
     void paintConflict(const TimelineRow &row, int y)
     {
         m_painter.setPen(QPen(m_palette.error, 2));
@@ -147,8 +147,8 @@ private:
         const QFontMetrics metrics(m_small);
         const QString text = translated("in conflict");
         const int width = metrics.horizontalAdvance(text) + 8;
-        const int top = m_picture.top(row, row.bracketTop()) + m_picture.metrics.line;
-        const QRect tag(m_picture.metrics.header - width - 8, top, width, metrics.height());
+        const int top = m_picture.top(row, row.bracketTop()) + 2 * m_picture.metrics.line;
+        const QRect tag(m_picture.metrics.header / 8 + 1, top, width, metrics.height());
         m_painter.fillRect(tag, m_palette.error);
         m_painter.setFont(m_small);
         m_painter.setPen(m_palette.surface);
