@@ -16,6 +16,7 @@ namespace planloom {
 namespace {
 
 constexpr std::chrono::seconds kForEffects{8};
+constexpr std::size_t kMostRows = 16; ///< Of a set that is not minimal.
 constexpr std::size_t kMostSimulated = 12; ///< Ways out of one conflict.
 
 /// "rows 3, 7 and 12"
@@ -72,8 +73,11 @@ public:
         const Model &model = *m_answer.model;
         TRY(const ConflictAnswer found,
             findConflict(model, m_answer.deviceCount, m_table, {.completion = m_options}, m_stop));
-        if (found.sets.empty())
-            return m_answer.conflicts;
+        const auto isShown = [](const ConflictSet &set) {
+            return set.minimal || set.rows.size() <= kMostRows;
+        };
+        if (std::none_of(found.sets.begin(), found.sets.end(), isShown))
+            return m_answer.conflicts; // no time to narrow them down: pairs say more
         TRY(const auto ways,
             waysOut(model, m_answer.deviceCount, m_table, found.sets, {.completion = m_options}, m_stop));
         for (const ConflictSet &set : found.sets)

@@ -24,7 +24,7 @@ public:
         , m_stop(stop)
         , m_start(Clock::now())
         , m_facts(factsOf(model, deviceCount, table))
-        , m_oracle(model, deviceCount, table, options.completion, m_facts)
+        , m_oracle(model, deviceCount, table, options.completion, m_facts, [this] { return isOver(); })
         , m_table(table)
     {
     }

@@ -15,6 +15,9 @@ namespace {
 using RowSet = std::vector<std::int32_t>; ///< Ascending.
 
 constexpr std::size_t kMostSetsOfClass = 6;
+constexpr std::size_t kMostRowsOfClass = 32; ///< Of more, only where one row meets another is found.
+constexpr std::size_t kMostConflicts = 10'000;
+constexpr std::size_t kMostStageRows = 512;
 constexpr std::size_t kMostPairs = 512; ///< Of order rows; what further ones say is left to the completion.
 constexpr std::size_t kMostMoments = 4096;
 constexpr std::size_t kMostLinks = 400'000;
@@ -61,7 +64,8 @@ private:
             rows.push_back(m_facts.plan.microBatchesRow.index);
         std::sort(rows.begin(), rows.end());
         rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-        conflicts.insert(std::move(rows));
+        if (conflicts.size() < kMostConflicts)
+            conflicts.insert(std::move(rows));
     }
 
     void addWrong()
@@ -104,6 +108,10 @@ private:
         const PlanMeaning &plan = m_facts.plan;
         const std::int32_t cuts = plan.wholeBatches || !plan.microBatchesRow.valid() ? 0 : plan.microBatches;
         for (const OperatorClass &operators : m_facts.classes) {
+            if (operators.said.size() > kMostRowsOfClass) {
+                addMeetings(operators);
+                continue;
+            }
             std::vector<std::size_t> which(operators.said.size());
             for (std::size_t i = 0; i < which.size(); ++i)
                 which[i] = i;
@@ -128,15 +136,27 @@ private:
         }
     }
 
+    /// Rows that cannot hold with one before them.
+    void addMeetings(const OperatorClass &operators)
+    {
+        OperatorBinding binding;
+        for (const OperatorClass::Said &said : operators.said)
+            if (const auto clash = join(binding, *said.meaning, said.row, m_facts.setting.mesh))
+                forbid({clash->other, said.row}, false);
+    }
+
     /// Stages do not decrease along the data flow.
     void addStages()
     {
         std::map<std::int32_t, RowSet, std::greater<>> rowsOf; // by stage, the last first
         std::vector<RowSet> saidOf(m_facts.setting.graph().operators.size());
+        std::size_t count = 0;
         for (const std::int32_t row : m_facts.rows) {
             const auto *rule = std::get_if<StageRule>(&ruleOf(row));
             if (!rule)
                 continue;
+            if (++count > kMostStageRows)
+                break;
             rowsOf[rule->index].push_back(row);
             for (const OperatorId op : m_facts.operators[at(row)])
                 saidOf[at(op)].push_back(row);
