@@ -7,6 +7,7 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
+#include <string>
 #include <thread>
 
 namespace planloom {
@@ -45,6 +46,29 @@ void waysOutOfPlanted(benchmark::State &state)
     }
 }
 BENCHMARK(waysOutOfPlanted)->Unit(benchmark::kMillisecond);
+
+/// Thousands of rows, most of which cannot hold together: the limit of a second is kept.
+void findAmongThousands(benchmark::State &state)
+{
+    std::string text = "mesh dp=2 tp=4\n";
+    for (int i = 0; i < 3000; ++i) {
+        const std::string layer = std::to_string(i * 7919 % 96);
+        const std::string rows[] = {"split layer:" + layer + " : batch over dp", "recompute in:h." + layer,
+            "stage layer:" + layer + " : " + std::to_string(i * 31 % 4),
+            "place layer:" + layer + " : devices " + std::to_string(i * 13 % 8), "schedule 1f1b",
+            "order name:h." + layer + ".attn.q_attn before name:h." + std::to_string(i * 577 % 96)
+                + ".attn.k_attn"};
+        text += rows[i % 6] + "\n";
+    }
+    const ConstraintTable table = TableDocument(text).table();
+    const OpenedModel &model = bigGpt();
+    for (auto _ : state) {
+        const auto answer = findConflict(model, 8, table);
+        state.counters["sets"] = static_cast<double>(answer->sets.size());
+        state.counters["completions"] = answer->completions;
+    }
+}
+BENCHMARK(findAmongThousands)->Unit(benchmark::kMillisecond);
 
 /// How long it takes to answer once it is asked to stop, somewhere on the way.
 void stopping(benchmark::State &state)

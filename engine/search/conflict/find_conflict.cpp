@@ -74,12 +74,12 @@ private:
             }
             if (isOver())
                 return;
-            const auto next = m_logic->unexplored(m_stop, left());
-            if (!next) {
-                m_answer.all = !isOver();
+            RowLogic::Seed next = m_logic->unexplored(m_stop, left());
+            if (!next.known) {
+                m_answer.all = next.none;
                 return;
             }
-            seed = *next;
+            seed = std::move(next.rows);
         }
     }
 
