@@ -123,6 +123,8 @@ Result<int> runInfo(const Arguments &arguments)
         stored.push_back({{"name", tensor.name}, {"name_in_file", nameInFiles(tensor)},
             {"shape", tensor.type.shape}, {"type", nameOf(tensor.type.dataType)},
             {"as", nameOf(tensor.classification->as)}, {"why", tensor.classification->why}});
+        if (!tensor.classification->insteadOf.empty())
+            stored.back()["instead_of"] = tensor.classification->insteadOf;
     }
     json dimensions = json::array();
     for (const InputDimension &each : graph.dimensions) {

@@ -129,10 +129,7 @@ std::shared_ptr<const TensorData> BatchCollapser::valuesOf(const Tensor &tensor)
 void BatchCollapser::collapse(TensorId id, std::size_t axis, std::vector<std::byte> slice)
 {
     Tensor &tensor = m_graph.at(id);
-    const bool wasPart = tensor.filePart && tensor.filePart->shape != tensor.type.shape;
-    if (!wasPart)
-        tensor.filePart =
-            FilePart{nameInFiles(tensor), tensor.type.shape, static_cast<std::int32_t>(axis), 0};
+    tensor.filePart = FilePart{nameInFiles(tensor), tensor.type.shape, static_cast<std::int32_t>(axis), 0};
     tensor.type.shape[axis] = 1;
     tensor.data = std::make_shared<const TensorData>(TensorData{tensor.type, std::move(slice)});
     tensor.external.reset();
@@ -193,6 +190,11 @@ void BatchCollapser::run()
             || m_readings[i].empty())
             continue;
         for (std::size_t axis = 0; axis < m_graph.at(id).type.shape.size(); ++axis) {
+            // A part of the file's tensor is one along one dimension: what else is as long as the batch (the
+            // heads, for one) stays.
+            const auto &part = m_graph.at(id).filePart;
+            if (part && part->shape != m_graph.at(id).type.shape)
+                break;
             if (m_graph.at(id).type.shape[axis] != m_batch || !mayCollapse(id, axis))
                 continue;
             const auto data = valuesOf(m_graph.at(id));

@@ -572,7 +572,7 @@ Result<Graph> Importer::run()
             "give a number such as 0.1");
     for (const OnnxFunction &function : m_model.functions)
         m_functions.emplace(std::pair(function.domain, function.name), &function);
-    for (const std::string &note : restoreFromMetadata(m_model.graph))
+    for (const std::string &note : restoreFromMetadata(m_model.graph, m_options.storedAs))
         m_builder.note(note);
     Frame frame;
     frame.isModel = true;

@@ -72,6 +72,8 @@ enum class OnnxSpecKind : std::uint8_t { Parameter, Buffer, ConstantTensor, User
 struct OnnxProvenance {
     std::optional<OnnxSpecKind> kind{};
     std::vector<std::string> foldedFrom{}; ///< Values that it was computed from when the file was written.
+    /// Parameters that are lost, because this is trained in their place: see `Classification::insteadOf`.
+    std::vector<std::string> insteadOf{};
 };
 
 struct OnnxGraph {

@@ -1,5 +1,7 @@
 #include "engine/frontend/onnx_parameters.h"
 
+#include "engine/frontend/onnx_folded.h"
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -40,20 +42,6 @@ std::string_view lastPart(std::string_view name)
 bool isConstantName(std::string_view name)
 {
     return name.substr(0, 8) == "Constant" && name.find("_output_") != std::string_view::npos;
-}
-
-bool isDotted(std::string_view name)
-{
-    return name.find('.') != std::string_view::npos && name.front() != '.';
-}
-
-/// Names of what modules keep beside their parameters.
-bool isBufferName(std::string_view name)
-{
-    static const std::set<std::string_view> kNames = {"attn_mask", "mask", "masked_bias", "cos_cached",
-        "sin_cached", "running_mean", "running_var", "anchors"};
-    const std::string_view last = lastPart(name);
-    return isOneOf(last, kNames) || last.ends_with("inv_freq");
 }
 
 /// True if all elements are the same number; false if they are not at hand.
@@ -98,6 +86,11 @@ Classification folded(StoredAs as, std::string why)
 }
 
 } // namespace
+
+bool isDotted(std::string_view name)
+{
+    return name.find('.') != std::string_view::npos && name.front() != '.';
+}
 
 void collectNamesRead(const OnnxGraph &graph, std::unordered_set<std::string_view> &names)
 {
@@ -172,31 +165,21 @@ ParameterRules::ParameterRules(
 {
 }
 
-bool ParameterRules::isParameterName(const std::string &name) const
-{
-    if (const auto found = m_graph.signature.find(name); found != m_graph.signature.end())
-        return found->second == OnnxSpecKind::Parameter;
-    if (const auto found = m_graph.provenance.find(name);
-        found != m_graph.provenance.end() && found->second.kind)
-        return found->second.kind == OnnxSpecKind::Parameter;
-    // Without a signature the names of parameters are those with dots.
-    return m_graph.signature.empty() && isDotted(name) && !isBufferName(name);
-}
-
-std::vector<std::string> ParameterRules::parametersIn(const OnnxProvenance &provenance) const
-{
-    std::vector<std::string> names;
-    std::copy_if(provenance.foldedFrom.begin(), provenance.foldedFrom.end(), std::back_inserter(names),
-        [this](const std::string &name) { return isParameterName(name); });
-    return names;
-}
-
 std::optional<Classification> ParameterRules::byMetadata(const OnnxTensor &tensor) const
 {
     const auto found = m_graph.provenance.find(tensor.name);
     if (found == m_graph.provenance.end())
         return std::nullopt;
     const OnnxProvenance &provenance = found->second;
+    if (!provenance.insteadOf.empty()) {
+        const std::vector<std::string> &lost = provenance.insteadOf;
+        Classification instead = folded(StoredAs::Parameter,
+            "the exporter worked the parameter '" + lost.front() + "'"
+                + (lost.size() > 1 ? " and " + std::to_string(lost.size() - 1) + " more" : "")
+                + " into it, and left it out");
+        instead.insteadOf = lost;
+        return instead;
+    }
     if (provenance.kind) {
         switch (*provenance.kind) {
         case OnnxSpecKind::Parameter:
@@ -209,7 +192,7 @@ std::optional<Classification> ParameterRules::byMetadata(const OnnxTensor &tenso
             return std::nullopt;
         }
     }
-    const std::vector<std::string> parameters = parametersIn(provenance);
+    const std::vector<std::string> parameters = parametersAmong(m_graph, provenance.foldedFrom);
     if (parameters.empty())
         return folded(StoredAs::Constant, "the exporter folded it from values that are no parameters");
     return folded(StoredAs::Parameter,
@@ -307,7 +290,7 @@ std::string ParameterRules::nameOf(const OnnxTensor &tensor) const
     const auto found = m_graph.provenance.find(tensor.name);
     if (found == m_graph.provenance.end() || found->second.kind)
         return tensor.name;
-    const std::vector<std::string> parameters = parametersIn(found->second);
+    const std::vector<std::string> parameters = parametersAmong(m_graph, found->second.foldedFrom);
     std::string name;
     for (std::size_t i = 0; i < std::min(parameters.size(), kMostJoined); ++i)
         name += (i > 0 ? "+" : "") + parameters[i];

@@ -16,6 +16,9 @@
 
 namespace planloom {
 
+/// True for names as modules' parameters have them: "h.0.attn.weight".
+bool isDotted(std::string_view name);
+
 /// Who reads which value of a graph of the file. Keeps references to the graph.
 class OnnxUses
 {
@@ -63,8 +66,6 @@ public:
 
 private:
     std::optional<StoredAs> chosenFor(const OnnxTensor &tensor) const;
-    bool isParameterName(const std::string &name) const;
-    std::vector<std::string> parametersIn(const OnnxProvenance &provenance) const;
     std::optional<Classification> byMetadata(const OnnxTensor &tensor) const;
     std::optional<Classification> byUseAsNumber(const OnnxTensor &tensor) const;
     Classification byPosition(const OnnxTensor &tensor) const;

@@ -1,7 +1,11 @@
 #include "engine/frontend/onnx_ties.h"
 
+#include "engine/frontend/onnx_folded.h"
+#include "engine/frontend/onnx_parameters.h"
+
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -12,6 +16,8 @@ namespace planloom {
 namespace {
 
 constexpr std::int64_t kMostRestored = std::int64_t{1} << 24; ///< Elements of biases that were left out.
+
+constexpr std::int64_t kLeastCopied = 64; ///< Elements whose being equal is no accident.
 
 /// Where the parameters that are nowhere in the file belong: their names by module.
 std::map<std::string_view, std::vector<std::string_view>> missingParameters(const OnnxGraph &graph)
@@ -84,8 +90,9 @@ public:
     {
         for (const OnnxTensor &tensor : graph.initializers) {
             const auto found = graph.provenance.find(tensor.name);
-            if (found != graph.provenance.end() && found->second.kind == OnnxSpecKind::Parameter
-                && tensor.data)
+            const bool said =
+                found != graph.provenance.end() && found->second.kind == OnnxSpecKind::Parameter;
+            if (said || (graph.signature.empty() && isDotted(tensor.name)))
                 m_stored.push_back(&tensor);
         }
     }
@@ -96,13 +103,18 @@ public:
     {
         const auto found = m_graph.provenance.find(tensor.name);
         if (found == m_graph.provenance.end() || found->second.kind || found->second.foldedFrom.size() != 1
-            || !tensor.data || tensor.type.shape.size() < 2 || isUniformData(*tensor.data))
+            || tensor.type.shape.size() < 2)
             return {};
         const std::string &source = found->second.foldedFrom.front();
-        const auto kind = m_graph.signature.find(source);
-        return kind != m_graph.signature.end() && kind->second == OnnxSpecKind::Parameter
-            ? source
-            : std::string_view{};
+        return parametersAmong(m_graph, found->second.foldedFrom).empty() ? std::string_view{} : source;
+    }
+
+    /// True if the values of `tensor` alone may say that it is a transposed copy.
+    bool mayBeCopy(const OnnxTensor &tensor) const
+    {
+        return m_graph.signature.empty() && m_graph.provenance.count(tensor.name) == 0
+            && tensor.type.shape.size() == 2 && isFloating(tensor.type.dataType) && !isDotted(tensor.name)
+            && elementCount(tensor.type.shape) >= kLeastCopied;
     }
 
     /// An earlier initializer with the same values from the same source, or null; remembers `tensor` if not.
@@ -110,7 +122,11 @@ public:
     {
         std::vector<const OnnxTensor *> &seen = m_folded[source];
         for (const OnnxTensor *other : seen) {
-            if (other->type == tensor.type && other->data->bytes == tensor.data->bytes)
+            if (other->type != tensor.type)
+                continue;
+            const TensorData *theirs = valuesOf(*other);
+            const TensorData *own = valuesOf(tensor);
+            if (theirs != nullptr && own != nullptr && theirs->bytes == own->bytes && !isUniformData(*own))
                 return other;
         }
         seen.push_back(&tensor);
@@ -118,15 +134,33 @@ public:
     }
 
     /// The parameter of the file that `tensor` is the transpose of, or null.
-    const OnnxTensor *transposedOf(const OnnxTensor &tensor) const
+    const OnnxTensor *transposedOf(const OnnxTensor &tensor)
     {
-        const auto found = std::find_if(m_stored.begin(), m_stored.end(),
-            [&](const OnnxTensor *stored) { return isTransposed(*stored->data, *tensor.data); });
+        const Shape turned(tensor.type.shape.rbegin(), tensor.type.shape.rend());
+        const auto found = std::find_if(m_stored.begin(), m_stored.end(), [&](const OnnxTensor *stored) {
+            if (stored->type.shape != turned)
+                return false;
+            const TensorData *theirs = valuesOf(*stored);
+            const TensorData *own = valuesOf(tensor);
+            return theirs != nullptr && own != nullptr && isTransposed(*theirs, *own) && !isUniformData(*own);
+        });
         return found == m_stored.end() ? nullptr : *found;
     }
 
 private:
+    /// Values that are compared; null if they are not at hand.
+    const TensorData *valuesOf(const OnnxTensor &tensor)
+    {
+        if (tensor.data)
+            return tensor.data.get();
+        const auto [known, isNew] = m_read.emplace(&tensor, nullptr);
+        if (isNew)
+            known->second = valuesOfFolded(tensor);
+        return known->second.get();
+    }
+
     const OnnxGraph &m_graph;
+    std::map<const OnnxTensor *, std::shared_ptr<const TensorData>> m_read{}; ///< From beside the file.
     std::vector<const OnnxTensor *> m_stored{}; ///< Parameters that are in the file as they are.
     std::map<std::string_view, std::vector<const OnnxTensor *>> m_folded{}; ///< By source.
 };
@@ -188,9 +222,9 @@ std::int64_t tieCopies(OnnxGraph &graph)
     std::vector<OnnxNode> transposes;
     for (const OnnxTensor &tensor : graph.initializers) {
         const std::string_view source = finder.sourceOf(tensor);
-        if (source.empty())
+        if (source.empty() && !finder.mayBeCopy(tensor))
             continue;
-        if (const OnnxTensor *first = finder.equalTo(tensor, source)) {
+        if (const OnnxTensor *first = source.empty() ? nullptr : finder.equalTo(tensor, source)) {
             same.emplace(tensor.name, first->name);
         } else if (const OnnxTensor *stored = finder.transposedOf(tensor)) {
             OnnxNode node;

@@ -33,7 +33,8 @@ std::map<std::string, std::vector<std::string>> untieMerged(OnnxGraph &graph);
 ///
 /// Holds for initializers of two dimensions or more that were folded from one parameter alone, where the
 /// values say so, too; the embedding may have another name of the same tied parameter. Uniform values (a
-/// fresh bias) prove nothing and are left. O(elements of such initializers).
+/// fresh bias) prove nothing and are left. In files without a signature, values alone decide: a matrix
+/// without a module's name that is the transpose of a parameter with one. O(elements of such initializers).
 /// @return how many copies are gone
 std::int64_t tieCopies(OnnxGraph &graph);
 

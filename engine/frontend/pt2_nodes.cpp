@@ -74,6 +74,20 @@ bool writesInPlace(const std::string &name)
     return name.size() > 1 && name.back() == '_' && name[name.size() - 2] != '_';
 }
 
+/// True if elements of that shape lie one behind the other; strides of dimensions with one place say nothing.
+bool isRowMajor(const Shape &shape, const std::vector<std::int64_t> &strides)
+{
+    std::int64_t expected = 1;
+    for (std::size_t d = shape.size(); d-- > 0;) {
+        if (shape[d] > 1 && strides[d] != expected)
+            return false;
+        if (shape[d] < 1 || shape[d] > (std::int64_t{1} << 62) / expected)
+            return false;
+        expected *= shape[d];
+    }
+    return true;
+}
+
 } // namespace
 
 Pt2NodeImporter::Pt2NodeImporter(OnnxBuilder &builder, Pt2SymbolLookup sizeOf, std::string where)
@@ -422,7 +436,9 @@ Result<void> Pt2NodeImporter::importInner(const Pt2Node &node, const std::string
     if (autocast && enabled)
         return nodeError(node, ErrorCode::NotSupported,
             "it computes in types that torch.autocast chooses, which the program does not say",
-            "export the module without torch.autocast; a plan's precision rows choose types here");
+            "save exported.run_decompositions({}) instead, which writes the types, or export the module "
+            "without "
+            "torch.autocast and choose types by a plan's precision rows");
     Pt2Frame frame(*graph);
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const auto *tensor = std::get_if<Pt2Tensor>(&graph->inputs[i]);
@@ -458,6 +474,33 @@ Result<void> Pt2NodeImporter::importInner(const Pt2Node &node, const std::string
     return {};
 }
 
+/// True if a call of `as_strided` reads all elements of a tensor in the order in which they lie: a view of
+/// another shape.
+bool Pt2NodeImporter::keepsOrder(const Pt2Node &node, const std::map<std::string, AtenValue> &arguments) const
+{
+    const auto *input = node.inputs.empty() ? nullptr : std::get_if<Pt2Tensor>(&node.inputs.front().value);
+    const auto meta =
+        input == nullptr ? m_frame->graph().tensors.end() : m_frame->graph().tensors.find(input->name);
+    const auto listOf = [&](const char *name) {
+        const auto found = arguments.find(name);
+        return found == arguments.end() ? nullptr : std::get_if<std::vector<std::int64_t>>(&found->second);
+    };
+    const auto *size = listOf("size");
+    const auto *stride = listOf("stride");
+    const auto offset = arguments.find("storage_offset");
+    const auto *begin = offset == arguments.end() ? nullptr : std::get_if<std::int64_t>(&offset->second);
+    if (meta == m_frame->graph().tensors.end() || size == nullptr || stride == nullptr
+        || size->size() != stride->size() || (begin != nullptr && *begin != 0))
+        return false;
+    const auto type = declaredType(meta->second);
+    std::vector<std::int64_t> own;
+    for (const Pt2Size &each : meta->second.strides)
+        own.push_back(each.value.value_or(-1));
+    const bool begins = meta->second.storageOffset.value == std::optional<std::int64_t>(0);
+    return type && begins && own.size() == type->shape.size() && isRowMajor(type->shape, own)
+        && isRowMajor(*size, *stride) && elementCount(*size) == elementCount(type->shape);
+}
+
 Result<void> Pt2NodeImporter::importAten(const Pt2Node &node, const std::string &target)
 {
     const std::string space = target.substr(0, target.find('.'));
@@ -484,7 +527,12 @@ Result<void> Pt2NodeImporter::importAten(const Pt2Node &node, const std::string 
     }
     // What transformers calls where PyTorch has no kernel of its own.
     const bool grouped = space == "transformers" && name == "grouped_mm_fallback";
-    const std::string known = grouped ? "_grouped_mm" : space == "aten" ? name : std::string();
+    // Core ATen pools to one place by it.
+    const bool isView = space == "aten" && name == "as_strided" && keepsOrder(node, arguments);
+    const std::string known = grouped ? "_grouped_mm"
+        : isView                      ? "view"
+        : space == "aten"             ? name
+                                      : std::string();
     TRY_VOID(call(node, target, known, std::move(arguments), results));
     if (space == "aten")
         noteViews(node, name, results);

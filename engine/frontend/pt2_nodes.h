@@ -52,6 +52,7 @@ private:
     bool hasChosenRows(const Pt2Node &node, const std::vector<AtenValue> &arguments) const;
     bool readsChosenSize(const Pt2Node &node) const;
     Result<void> importInner(const Pt2Node &node, const std::string &target);
+    bool keepsOrder(const Pt2Node &node, const std::map<std::string, AtenValue> &arguments) const;
     Result<void> importAten(const Pt2Node &node, const std::string &target);
     Result<void> call(const Pt2Node &node, const std::string &target, const std::string &name,
         std::map<std::string, AtenValue> arguments, const std::vector<std::string> &results);

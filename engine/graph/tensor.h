@@ -66,6 +66,9 @@ struct Classification {
     bool byHand = false; ///< A person decided.
     bool folded =
         false; ///< It was worked out from others when the model was written, not stored by a module.
+    /// The module's parameters that the model lost, because whoever wrote it worked them into this tensor: it
+    /// is trained in their place, which does not train them as the module would.
+    std::vector<std::string> insteadOf{};
     friend bool operator==(const Classification &, const Classification &) = default;
 };
 

@@ -33,11 +33,19 @@ Result<void> checkRunnable(const ExecutionPlan &plan)
                 if (instruction.kind != InstructionKind::Kernel)
                     continue;
                 const Operator &op = plan.graph->at(instruction.op);
-                if (!hasKernel(op))
-                    return Error{ErrorCode::NotSupported,
-                        "operator " + op.name + " (" + typeNameOf(op) + ") has no implementation to run",
-                        "it can be planned and simulated, but not run",
-                        "operator:" + std::to_string(instruction.op.index)};
+                if (hasKernel(op))
+                    continue;
+                const std::string type = typeNameOf(op);
+                const bool isRandom =
+                    type.starts_with("Random") || type == "Bernoulli" || type == "Multinomial";
+                return Error{ErrorCode::NotSupported,
+                    "operator " + op.name + " (" + type + ") has no implementation to run",
+                    isRandom ? "draw the numbers outside of the model and pass them as an input; plans and "
+                               "simulations work as it is"
+                             : "give it a body or a library in an operator file (MODEL.ops beside the "
+                               "model); plans "
+                               "and simulations work as it is",
+                    "operator:" + std::to_string(instruction.op.index)};
             }
         }
     }

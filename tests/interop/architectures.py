@@ -2,7 +2,7 @@
 """Many architectures, exported in every way PyTorch has, planned and trained by Planloom and compared with PyTorch.
 
     tests/interop/architectures.py --environment FOLDER [--cli build/bin/planloom-cli] [--only NAME ...]
-        [--forms FORM ...] [--all-forms] [--keep FOLDER] [--json FILE]
+        [--forms FORM ... | --all-forms | --turn NUMBER] [--beginning WORD] [--keep FOLDER [--only-write]] [--json FILE]
 
 Of transformers, timm, torchvision and diffusers (small configurations, random weights) and of hand-made networks, with
 their losses. Forms are torch.onnx.export's default exporter with operator sets 17 to 23, with and without its optimizer,
@@ -26,7 +26,8 @@ import tempfile
 import warnings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PACKAGES = ["torch", "torchvision", "transformers", "timm", "diffusers", "onnx", "onnxscript", "numpy"]
+PACKAGES = ["torch", "torchvision", "transformers", "timm", "diffusers", "onnx", "onnxscript", "onnxruntime",
+            "numpy"]
 
 
 def environment_of(words):
@@ -60,11 +61,6 @@ LEARNING_RATE = 0.003
 TOLERANCE = 4e-4  # of a gradient's largest element, or a thousandth of the model's
 LOSSES = 2e-4
 SECONDS = 300
-# What the default exporter's optimizer folds into one another cannot be told apart any more: (model, reason).
-FOLDED = {
-    "albert": "positions and types of tokens are one sum in the file",
-    "bert": "positions and types of tokens are one sum in the file",
-}
 
 
 class Denoiser(nn.Module):
@@ -161,7 +157,7 @@ MORE = {
     "arcee": language("Arcee"),
     "camembert": masked("Camembert", max_position_embeddings=40),
     "megatron_bert": masked("MegatronBert"),
-    "nystromformer": masked("Nystromformer", num_landmarks=4, segment_means_seq_len=12),
+    "nystromformer": masked("Nystromformer", num_landmarks=12, segment_means_seq_len=12),
     "convbert": masked("ConvBert", embedding_size=16, conv_kernel_size=3),
     "vit_msn": vision("ViTMSN"),
     "pvt": vision("PvtV2", size=64, patch_size=None, hidden_size=None, num_hidden_layers=None, intermediate_size=None,
@@ -224,7 +220,7 @@ MORE = {
                                      down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
                                      up_block_types=("CrossAttnUpBlock2D", "UpBlock2D")),
         {"sample": (2, 4, 16, 16), "timestep": ((2,), 1000), "encoder_hidden_states": (2, 5, 12)}),
-    "unet1d": denoiser("UNet1DModel", dict(block_out_channels=(8, 8, 16), sample_size=32, in_channels=2, out_channels=2,
+    "unet1d": denoiser("UNet1DModel", dict(block_out_channels=(32, 32, 64), sample_size=32, in_channels=2, out_channels=2,
                                            extra_in_channels=16),
                        {"sample": (2, 2, 32), "timestep": ((2,), 1000)}),
     "dit": denoiser("DiTTransformer2DModel", dict(**TRANSFORMER, in_channels=4, sample_size=8, patch_size=2, dropout=0.0,
@@ -277,9 +273,19 @@ def prepared(module, form):
     return module
 
 
-def dynamic_shapes(inputs):
+def dynamic_shapes(module, inputs):
     batch = torch.export.Dim("batch", min=2, max=64)
-    return tuple({0: batch} if value.dim() > 0 and value.shape[0] == inputs[0].shape[0] else None for value in inputs)
+    shapes = tuple({0: batch} if value.dim() > 0 and value.shape[0] == inputs[0].shape[0] else None for value in inputs)
+    return (shapes,) if isinstance(module, Denoiser) else shapes  # it takes a list of arguments
+
+
+def with_plain_attention(module):
+    """Has scores computed one by one, which PyTorch can export where it fails at its fused attention."""
+    for each in module.modules():
+        if hasattr(each, "fused_attn"):
+            each.fused_attn = False
+        if isinstance(each, model_cases.transformers.PreTrainedModel):
+            each.set_attn_implementation("eager")
 
 
 def export(module, inputs, form, folder):
@@ -303,7 +309,7 @@ def export(module, inputs, form, folder):
     dynamic = "dynamic" in words
     program = torch.onnx.export(module, inputs, dynamo=True, opset_version=int(words[1]), input_names=names,
                                 output_names=["loss"], optimize="unoptimized" not in words, verbose=False,
-                                dynamic_shapes=dynamic_shapes(inputs) if dynamic else None)
+                                dynamic_shapes=dynamic_shapes(module, inputs) if dynamic else None)
     program.save(path)
     return path, names, dynamic
 
@@ -363,7 +369,8 @@ def found_gradients(folder, expected):
     for name in expected:
         for own in (name, name.removeprefix("model."), "model." + name):
             if own in dumped and dumped[own].shape == expected[name].shape:
-                found[name] = dumped.pop(own)
+                one = dumped.pop(own)
+                found[name] = min(readings(one, expected[name]), key=lambda each: np.abs(each - expected[name]).max())
                 break
     pairs = []
     for name, value in expected.items():
@@ -383,54 +390,139 @@ def readings(array, value):
         yield array.reshape(value.shape)
         if array.ndim == 2 and array.shape == value.shape[::-1]:
             yield array.T
-    elif value.ndim == 2 and value.any() and array.size % value.shape[1] == 0:
-        rows = array.reshape(-1, value.shape[1])  # of a table that is read in part, where the exporter folded the reading
+    if value.ndim == 2 and value.any() and array.size % value.shape[1] == 0:
+        # A table that is read in part, where the exporter folded the reading: its rows are in their order, or in that of
+        # the places that read them.
+        rows = array.reshape(-1, value.shape[1])
         used = np.flatnonzero(value.any(1))
-        if len(rows) == used[-1] - used[0] + 1:
-            whole = np.zeros_like(value)
-            whole[used[0]:used[-1] + 1] = rows
-            yield whole
+        if len(rows) == len(used):
+            nearest = [int(np.abs(value[used] - row).max(1).argmin()) for row in rows]
+            for order in (range(len(used)), nearest):
+                if len(set(order)) == len(used):
+                    whole = np.zeros_like(value)
+                    whole[used[list(order)]] = rows
+                    yield whole
 
 
-def compare(cli, name_of_model, module, inputs, form, folder):
-    """@return (verdict, words): equal, wrong, refused, not exported, or what the exporter lost"""
+def written(module, inputs, form, folder):
+    """Exports the module and stores PyTorch's results beside the file; what is there already is not made again.
+
+    @return why it was not exported; empty if it was"""
+    made = folder / "made.json"
+    if made.exists():
+        return json.loads(made.read_text())["failure"]
     module = prepared(module, form)
-    try:
-        with quiet():
-            path, names, _ = export(module, inputs, form, folder)
-    except Exception as failure:  # noqa: BLE001  what exporters throw is of every kind
-        return "not exported", (str(failure).strip().splitlines() or [type(failure).__name__])[0][:160]
-    loss, gradients = reference(module, inputs)
-    losses = losses_of(module, inputs)
-    try:
-        wide, doubled = in_double(module, inputs)
-        _, exact = reference(wide, doubled)
-        exact_losses = losses_of(wide, doubled)
-    except RuntimeError:  # numbers of float32 in the module's code
-        exact, exact_losses = gradients, losses
-    np.savez(folder / "io.npz", **{"in." + name: value.numpy() for name, value in zip(names, inputs)})
-    dump = folder / "dump"
+    for prepare in (None, with_plain_attention):
+        try:
+            with quiet():
+                if prepare:
+                    prepare(module)
+                path, names, _ = export(module, inputs, form, folder)
+            failure = ""
+            break
+        except Exception as error:  # noqa: BLE001  what exporters throw is of every kind
+            failure = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+    if not failure:
+        loss, gradients = reference(module, inputs)
+        losses = losses_of(module, inputs)
+        try:
+            wide, doubled = in_double(module, inputs)
+            _, exact = reference(wide, doubled)
+            exact_losses = losses_of(wide, doubled)
+        except RuntimeError:  # numbers of float32 in the module's code
+            exact, exact_losses = gradients, losses
+        untrained = [name for name, each in module.named_parameters() if not each.requires_grad]
+        untrained += [name for name, each in module.named_buffers() if each.is_floating_point()]
+        np.savez(folder / "io.npz", **{"in." + name: value.numpy() for name, value in zip(names, inputs)})
+        np.savez(folder / "pytorch.npz", loss=loss, losses=losses,
+                 nearby=[exact_losses, *nearby_losses(module, inputs)],
+                 **{"grad." + name: value for name, value in gradients.items()},
+                 **{"exact." + name: value for name, value in exact.items()})
+    told = {"failure": failure}
+    if not failure:
+        told.update(file=path.name, untrained=untrained)
+    made.write_text(json.dumps(told))
+    return failure
 
-    def run(*more):
-        return subprocess.run([cli, "run", path, "--cluster", "cpu:1", "--inputs", folder / "io.npz", "--json",
-                               *map(str, more)], capture_output=True, text=True, timeout=SECONDS, check=False)
+
+def by_onnx_runtime(path, inputs):
+    """The loss that ONNX Runtime finds for a file; None if it cannot run it."""
+    import onnxruntime
 
     try:
-        once = run("--dump", dump)
-        several = run("--steps", STEPS, "--learning-rate", LEARNING_RATE)
-    except subprocess.TimeoutExpired:
-        return "refused", f"not done after {SECONDS} s"
-    if once.returncode != 0:
-        return "refused", once.stderr.strip().replace("\n", " ")[:400]
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        known = {each.name for each in session.get_inputs()}
+        return float(session.run(None, {name: value for name, value in inputs.items() if name in known})[0])
+    except Exception:  # noqa: BLE001
+        return None
+
+
+def compare(cli, folder, form):
+    """@return (verdict, words): as `compare_once`; "by hand" if an ONNX file does not say that something is frozen or a
+    buffer, and all is equal once a person does; "broken" if ONNX Runtime does not take the file either"""
+    verdict, words = compare_once(cli, folder, form)
+    told = json.loads((folder / "made.json").read_text())
+    if verdict == "refused" and not form.startswith("pt2"):
+        inputs = {name[3:]: value for name, value in np.load(folder / "io.npz").items()}
+        if by_onnx_runtime(folder / told["file"], inputs) is None:
+            return "broken", "ONNX Runtime refuses it, too; " + words
+    if verdict == "wrong" and not form.startswith("pt2"):
+        taken = {each["name"] for each in stored_by(cli, folder / told["file"], form, folder)
+                 if each["as"] == "parameter"}
+        names = [name for name in told.get("untrained", []) if name in taken]
+        again = compare_once(cli, folder, form, names)[0] if names else verdict
+        if again == "equal":
+            return "by hand", "--constant " + " --constant ".join(names)
+    return verdict, words
+
+
+def stored_by(cli, path, form, folder):
+    """What Planloom takes the stored tensors of a file as."""
+    batch = len(next(iter(np.load(folder / "io.npz").values())))
+    sizes = ("--dim", f"batch={batch}") if "dynamic" in form else ()
+    told = subprocess.run([cli, "info", path, "--json", *sizes], capture_output=True, text=True, timeout=SECONDS, check=False)
+    return json.loads(told.stdout)["stored"]
+
+
+def compare_once(cli, folder, form, constants=()):
+    """@return (verdict, words): equal, wrong or refused; "folded" if the exporter's optimizer worked parameters into
+    others, Planloom named each of them, and all others are equal; "another loss" if the file computes another one than the
+    module, by ONNX Runtime, too"""
+    stored = np.load(folder / "pytorch.npz")
+    path = folder / json.loads((folder / "made.json").read_text())["file"]
+    loss, losses, nearby = float(stored["loss"]), list(stored["losses"]), stored["nearby"]
+    gradients = {name[5:]: stored[name] for name in stored.files if name.startswith("grad.")}
+    exact = {name[6:]: stored[name] for name in stored.files if name.startswith("exact.")}
+
+    def run(*words):
+        return subprocess.run([cli, *map(str, words)], capture_output=True, text=True, timeout=SECONDS, check=False)
+
+    by_hand = [word for name in constants for word in ("--constant", name)]
+    common = ("run", path, *by_hand, "--cluster", "cpu:1", "--inputs", folder / "io.npz", "--json")
+    with tempfile.TemporaryDirectory() as dump:
+        try:
+            once = run(*common, "--dump", dump)
+            several = run(*common, "--steps", STEPS, "--learning-rate", LEARNING_RATE)
+        except subprocess.TimeoutExpired:
+            return "refused", f"not done after {SECONDS} s"
+        if once.returncode != 0:
+            return "refused", once.stderr.strip().replace("\n", " ")[:400]
+        made = found_gradients(pathlib.Path(dump) / "grad", gradients)
     found = json.loads(once.stdout)["losses"][0]
     if not abs(found - loss) <= 1e-4 * max(1.0, abs(loss)):
+        inputs = {name[3:]: value for name, value in np.load(folder / "io.npz").items()}
+        third = by_onnx_runtime(path, inputs) if path.suffix == ".onnx" else None
+        if third is not None and abs(found - third) <= 1e-4 * max(1.0, abs(third)):
+            return "another loss", f"{found:.6g} by ONNX Runtime, too; PyTorch has {loss:.6g}"
         return "wrong", f"loss {found:.6g}, PyTorch has {loss:.6g}"
-    made = found_gradients(dump / "grad", gradients)
+    lost = set()
+    if form.startswith("dynamo") and "unoptimized" not in form:
+        for each in stored_by(cli, path, form, folder):
+            lost.update(each.get("instead_of", []))
     least = 1e-3 * max(np.abs(expected).max() for expected in gradients.values())
-    folded = FOLDED.get(name_of_model) if form.startswith("dynamo") and "unoptimized" not in form else None
-    if folded:
-        return "exporter", folded
     for name, expected in gradients.items():
+        if name in lost:
+            continue
         if name not in made:
             if np.abs(expected).max() > least:
                 return "wrong", f"no gradient of {name}"
@@ -443,13 +535,12 @@ def compare(cli, name_of_model, module, inputs, form, folder):
     own = json.loads(several.stdout)["losses"] if several.returncode == 0 else []
     if len(own) != STEPS:
         return "wrong", "several steps: " + several.stderr.strip()[:200]
-    nearby = [exact_losses]
+    if lost:  # later losses cannot be equal
+        return "folded", f"{len(lost)} of {len(gradients)} parameters, such as " + sorted(lost)[0]
     for step, (mine, theirs) in enumerate(zip(own, losses)):
         allowed = LOSSES * max(1.0, abs(theirs)) * (1 + step)
-        if len(nearby) == 1 and not abs(mine - theirs) <= allowed:
-            nearby += nearby_losses(module, inputs)
         # A few times as far as float64, and models that differ by rounding, have come by this step.
-        spread = max(abs(theirs - other[s]) for other in nearby for s in range(step + 1))
+        spread = max(abs(losses[s] - other[s]) for other in nearby for s in range(step + 1))
         if not abs(mine - theirs) <= allowed + 4 * spread:
             return "wrong", f"loss of step {step + 1} is {mine:.6g}, PyTorch has {theirs:.6g}"
     return "equal", ""
@@ -464,42 +555,78 @@ def main():
     parser.add_argument("--only", nargs="*", help="architectures")
     parser.add_argument("--forms", nargs="*", choices=FORMS)
     parser.add_argument("--all-forms", action="store_true")
-    parser.add_argument("--keep", type=pathlib.Path, help="where files stay")
+    parser.add_argument("--turn", type=int, default=0, help="another number gives architectures other forms of the usual")
+    parser.add_argument("--beginning", default="", help="of the forms only those whose names begin so")
+    parser.add_argument("--keep", type=pathlib.Path, help="where files stay; what is there is not made again")
+    parser.add_argument("--only-write", action="store_true", help="the files and PyTorch's results, for another time")
     parser.add_argument("--json", type=pathlib.Path, help="the table as a file")
     options = parser.parse_args()
     rows = []
+
+    def add(*row):
+        rows.append(row)
+        print("%-18s %-28s %-12s %s" % row, flush=True)
+        if options.json:
+            options.json.write_text(
+                json.dumps([dict(zip(("model", "form", "verdict", "words"), each)) for each in rows]))
+
     for number, (name, make) in enumerate(CASES.items()):
         if options.only and name not in options.only:
             continue
-        torch.manual_seed(1)
-        try:
-            module, inputs = make()
-            module.train()
-            with torch.no_grad():
-                module(*inputs)  # lazy layers
-        except Exception as failure:  # noqa: BLE001
-            rows.append((name, "", "not made", (str(failure).splitlines() or [""])[0][:160]))
-            print("%-18s %-28s %-12s %s" % rows[-1], flush=True)
-            continue
-        forms = options.forms or (FORMS if options.all_forms else usual_forms(number))
+        forms = options.forms or (FORMS if options.all_forms else usual_forms(number + options.turn))
+        forms = [form for form in forms if form.startswith(options.beginning)
+                 and not (form == "pt2-core" and name in STOPS_GRADIENTS)]
+        module, inputs = None, ()
         for form in forms:
-            if form == "pt2-core" and name in STOPS_GRADIENTS:
-                continue
             with tempfile.TemporaryDirectory() as temporary:
                 folder = options.keep / name / form if options.keep else pathlib.Path(temporary)
                 folder.mkdir(parents=True, exist_ok=True)
+                try:
+                    if module is None and not (folder / "made.json").exists():
+                        torch.manual_seed(1)
+                        module, inputs = make()
+                        module.train()
+                        with torch.no_grad():
+                            module(*inputs)  # lazy layers
+                except Exception as failure:  # noqa: BLE001
+                    add(name, form, "not made", (str(failure).splitlines() or [""])[0][:160])
+                    break
                 torch.manual_seed(2)
-                verdict, words = compare(options.cli, name, module, inputs, form, folder)
-            rows.append((name, form, verdict, words))
-            print("%-18s %-28s %-12s %s" % rows[-1], flush=True)
-    if options.json:
-        options.json.write_text(json.dumps([dict(zip(("model", "form", "verdict", "words"), row)) for row in rows]))
-    counts = {verdict: sum(row[2] == verdict for row in rows) for verdict in ("equal", "wrong", "refused")}
-    files = sum(counts.values())
-    models = len({row[0] for row in rows if row[2] in counts})
-    print(f"{files} files of {models} architectures: {counts['equal']} equal PyTorch "
-          f"({100 * counts['equal'] / max(files, 1):.1f}%), {counts['wrong']} wrong, {counts['refused']} refused; "
-          f"{len(rows) - files} were not made or exported")
+                failure = written(module, inputs, form, folder)
+                if failure:
+                    add(name, form, "not exported", failure)
+                elif not options.only_write:
+                    add(name, form, *compare(options.cli, folder, form))
+    return 0 if options.only_write else summed_up(rows)
+
+
+def summed_up(rows):
+    """Prints how many files of each kind of form are what. @return the exit status"""
+    verdicts = ["equal", "by hand", "folded", "another loss", "broken", "wrong", "refused", "not exported"]
+    kinds = ["pt2", "pt2-core", "torchscript", "dynamo", "dynamo-unoptimized"]
+
+    def kind_of(form):
+        words = form.split("-")
+        return "dynamo-unoptimized" if "unoptimized" in words else form if words[0] == "pt2" else words[0]
+
+    print("%-20s" % "" + "".join("%14s" % verdict for verdict in verdicts))
+    for kind in kinds:
+        found = [row[2] for row in rows if kind_of(row[1]) == kind]
+        if found:
+            print("%-20s" % kind + "".join("%14d" % found.count(verdict) for verdict in verdicts))
+    counts = {verdict: sum(row[2] == verdict for row in rows) for verdict in verdicts}
+    files = sum(counts.values()) - counts["not exported"]
+    models = len({row[0] for row in rows if row[2] in verdicts[:-1]})
+
+    def share(count):
+        return f"{count} ({100 * count / max(files, 1):.1f}%)"
+
+    print(f"{files} files of {models} architectures: {share(counts['equal'])} equal PyTorch, "
+          f"{share(counts['by hand'])} do once a person says what is no parameter, "
+          f"{share(counts['folded'])} without parameters that Planloom names, all others equal, "
+          f"{counts['another loss']} with another loss than the module, {counts['broken']} that nobody can run, "
+          f"{counts['wrong']} wrong, "
+          f"{counts['refused']} refused; {len(rows) - files} were not made or exported")
     return 1 if counts["wrong"] else 0
 
 

@@ -6,7 +6,7 @@
 #include "engine/frontend/import_onnx.h"
 #include "engine/graph/batch.h"
 #include "engine/table/layers.h"
-#include "tests/engine/frontend/onnx_file.h"
+#include "tests/engine/frontend/described_file.h"
 #include "tests/engine/frontend/run_graph.h"
 
 #include <gtest/gtest.h>
@@ -14,54 +14,16 @@
 namespace planloom {
 namespace {
 
+using testing_support::addMetadata;
+using testing_support::describeNode;
+using testing_support::describeValue;
 using testing_support::GraphRunner;
+using testing_support::importedWhole;
+using testing_support::kGraphField;
+using testing_support::kNodeField;
 using testing_support::OnnxFile;
+using testing_support::tensorNamed;
 using Texts = std::vector<std::string>;
-
-constexpr int kNodeField = 9; // `metadata_props` in the messages of onnx.proto, IR version 10
-constexpr int kValueField = 4;
-constexpr int kGraphField = 16;
-
-/// Adds an entry of `metadata_props`, also where this version of ONNX's classes does not know the field.
-void addMetadata(
-    google::protobuf::Message &message, int field, std::string_view key, const std::string &value)
-{
-    onnx::StringStringEntryProto entry;
-    entry.set_key(std::string(key));
-    entry.set_value(value);
-    message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(
-        field, entry.SerializeAsString());
-}
-
-void describeValue(OnnxFile &file, const std::string &name, std::string_view key, const std::string &value)
-{
-    auto *info = file.graph().add_value_info();
-    info->set_name(name);
-    addMetadata(*info, kValueField, key, value);
-}
-
-void describeNode(OnnxFile::Node node, const std::string &scopes)
-{
-    addMetadata(*node.proto, kNodeField, kNameScopesKey, scopes);
-}
-
-Graph importedWhole(const OnnxFile &file, ImportOptions options = {})
-{
-    auto graph = importOnnxBytes(file.bytes(), {}, options);
-    EXPECT_TRUE(graph) << describe(graph.error());
-    return graph ? *std::move(graph) : Graph{};
-}
-
-const Tensor &tensorNamed(const Graph &graph, const std::string &name)
-{
-    static const Tensor kNone;
-    for (const Tensor &tensor : graph.tensors) {
-        if (tensor.name == name)
-            return tensor;
-    }
-    ADD_FAILURE() << "no tensor " << name;
-    return kNone;
-}
 
 StoredAs storedAs(const Graph &graph, const std::string &name)
 {
@@ -282,6 +244,26 @@ TEST(ExporterMetadata, TiesAgainWhatTheExporterCopied)
     ASSERT_TRUE(runner.run()); // Transpose and weight go together
 }
 
+TEST(ExporterMetadata, WithoutItTransposedCopiesAreTiedByTheirValues)
+{
+    for (const bool sameValues : {true, false}) {
+        OnnxFile file(20);
+        file.input("x", {3, 8}).output("loss");
+        std::vector<float> table;
+        std::vector<float> transposed;
+        for (int i = 0; i < 64; ++i) {
+            table.push_back(static_cast<float>(i));
+            transposed.push_back(static_cast<float>(i % 8 * 8 + i / 8));
+        }
+        transposed.back() += sameValues ? 0.0F : 1.0F;
+        file.weight("e.weight", {8, 8}, table).weight("val_1", {8, 8}, transposed);
+        file.node("MatMul", {"x", "e.weight"}, {"a"});
+        file.node("MatMul", {"a", "val_1"}, {"b"});
+        file.node("ReduceMean", {"b"}, {"loss"}).set("keepdims", 0);
+        EXPECT_EQ(parametersOf(importedWhole(file)), sameValues ? 64 : 128);
+    }
+}
+
 TEST(ExporterMetadata, PutsBackBiasesThatWereLeftOut)
 {
     OnnxFile file(20);
@@ -384,6 +366,22 @@ TEST(CollapsedBatch, LeavesOneTokenAndOneMaskAndTheSameLoss)
     ASSERT_TRUE(runner.run());
     ASSERT_TRUE(reference.run());
     EXPECT_NEAR(runner.all(graph.loss)[0], reference.all(whole.loss)[0], 1e-6);
+}
+
+TEST(CollapsedBatch, IsOneDimensionWhereOthersAreAsLong)
+{
+    OnnxFile file(20);
+    file.input("x", {2, 2, 3, 3}).output("loss");
+    file.weight("mask_made", {2, 2, 3, 3}, std::vector<float>(36, 0.5F));
+    file.weight("h.weight", {3, 3});
+    file.node("Add", {"x", "mask_made"}, {"a"});
+    file.node("MatMul", {"a", "h.weight"}, {"b"});
+    file.node("ReduceSum", {"b"}, {"loss"}).set("keepdims", 0);
+    const Graph graph = importedWhole(file);
+    const Tensor &mask = tensorNamed(graph, "mask_made");
+    EXPECT_EQ(mask.type.shape, (Shape{1, 2, 3, 3})); // two heads stay
+    ASSERT_TRUE(mask.filePart);
+    EXPECT_EQ(mask.filePart->shape, (Shape{2, 2, 3, 3}));
 }
 
 TEST(CollapsedBatch, KeepsConstantsThatDifferWhichComeInMicroBatchesAllTheSame)

@@ -69,6 +69,31 @@ void expectMentions(const Error &error, const std::string &text)
         << "'" << text << "' is not in: " << describe(error);
 }
 
+TEST(Pt2Strides, ThatKeepTheOrderOfElementsAreAView)
+{
+    const std::string plain =
+        R"({"target": "torch.ops.aten.relu.default", "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "mm"}}}],)";
+    const auto strided = [](const char *sizes, const char *strides) {
+        return R"({"target": "torch.ops.aten.as_strided.default", "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "mm"}}},
+{"name": "size", "arg": {"as_ints": )"
+            + std::string(sizes) + R"(}}, {"name": "stride", "arg": {"as_ints": )" + strides + "}}],";
+    };
+    const auto kindOf = [](const std::vector<ZipMember> &members) {
+        const auto graph = importPt2Bytes(zipOf(members), tight());
+        EXPECT_TRUE(graph) << describe(graph.error());
+        return graph ? graph->operators.back().kind : OperatorKind::Unknown;
+    };
+    EXPECT_NE(kindOf(withProgram(plain, strided("[2, 2]", "[2, 1]"))), OperatorKind::Unknown);
+    EXPECT_EQ(kindOf(withProgram(plain, strided("[2, 2]", "[1, 2]"))), OperatorKind::Unknown);
+    // What it reads lies turned in memory.
+    auto turned = withProgram(plain, strided("[2, 2]", "[2, 1]"));
+    const std::string meta =
+        R"("mm": {"dtype": 7, "sizes": [{"as_int": 2}, {"as_int": 2}], "requires_grad": false, "strides": [)";
+    turned[2].content = replaced(turned[2].content, meta + R"({"as_int": 2}, {"as_int": 1}])",
+        meta + R"({"as_int": 1}, {"as_int": 2}])");
+    EXPECT_EQ(kindOf(turned), OperatorKind::Unknown);
+}
+
 TEST(Pt2BadInput, TheSoundArchiveOpens)
 {
     for (const bool zip64 : {false, true}) {
