@@ -1,6 +1,6 @@
 #include "engine/frontend/onnx_parameters.h"
 
-#include "engine/frontend/onnx_folded.h"
+#include "engine/frontend/folded_steps.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,6 +3,7 @@
 #include "engine/base/words.h"
 #include "engine/frontend/onnx_folded.h"
 #include "engine/frontend/onnx_metadata.h"
+#include "engine/frontend/onnx_replaced.h"
 #include "engine/frontend/onnx_ties.h"
 
 #include <iterator>

@@ -1,5 +1,6 @@
 #include "engine/frontend/onnx_ties.h"
 
+#include "engine/frontend/folded_steps.h"
 #include "engine/frontend/onnx_folded.h"
 #include "engine/frontend/onnx_parameters.h"
 

@@ -221,7 +221,7 @@ MORE = {
                                      up_block_types=("CrossAttnUpBlock2D", "UpBlock2D")),
         {"sample": (2, 4, 16, 16), "timestep": ((2,), 1000), "encoder_hidden_states": (2, 5, 12)}),
     "unet1d": denoiser("UNet1DModel", dict(block_out_channels=(32, 32, 64), sample_size=32, in_channels=2, out_channels=2,
-                                           extra_in_channels=16),
+                                           extra_in_channels=64),
                        {"sample": (2, 2, 32), "timestep": ((2,), 1000)}),
     "dit": denoiser("DiTTransformer2DModel", dict(**TRANSFORMER, in_channels=4, sample_size=8, patch_size=2, dropout=0.0,
                                                   num_embeds_ada_norm=10, out_channels=4, norm_num_groups=4),

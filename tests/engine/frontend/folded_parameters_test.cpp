@@ -287,7 +287,12 @@ TEST(FoldedParameters, OfBatchNormalisationAreNamed)
     EXPECT_EQ(tensorNamed(graph, "m.0.weight_bias").role, TensorRole::Weight);
     EXPECT_EQ(notesWith(graph, "folded 1 batch normalisation into the weights before it ('m.1')"), 1);
 
-    const Graph plain = importedWhole(convolutionFile(false, true));
+    OnnxFile own = convolutionFile(false, true);
+    for (auto &info : *own.graph().mutable_value_info()) {
+        if (info.name() == "m.0.weight")
+            info.set_name("nothing"); // a tool that lost what was said of it: its reader is its own module
+    }
+    const Graph plain = importedWhole(own);
     EXPECT_TRUE(lostIn(plain, "m.0.weight").empty());
     EXPECT_EQ(plain.notes.size(), 0U);
 }
