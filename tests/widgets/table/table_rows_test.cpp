@@ -304,6 +304,12 @@ private Q_SLOTS:
         QCOMPARE(m_panel->rows()->priceAt(0).state, RowPrice::State::Needed); // the split runs over it
         QCOMPARE(cell(0, TableColumn::Price).data().toString(), QStringLiteral("needed"));
         const double price = m_panel->rows()->priceAt(1).seconds;
+        QVERIFY(price != 0);
+        QVERIFY2(cell(1, TableColumn::Price)
+                     .data()
+                     .toString()
+                     .startsWith(price < 0 ? QStringLiteral("saves ") : QStringLiteral("costs ")),
+            qPrintable(cell(1, TableColumn::Price).data().toString()));
         m_panel->prices()->setIdleMilliseconds(1'000'000);
         m_panel->rows()->setRowsEnabled({1}, false);
         const std::string without = "mesh dp=4\noff split all : batch over dp\n";
