@@ -19,9 +19,8 @@ namespace {
 int solverRows(const Workspace &workspace)
 {
     const auto &lines = workspace.table().lines();
-    return static_cast<int>(std::count_if(lines.begin(), lines.end(), [](const TableLineSnapshot &line) {
-        return line->row && line->row->origin == RowOrigin::Solver;
-    }));
+    return static_cast<int>(std::count_if(lines.begin(), lines.end(),
+        [](const TableLineSnapshot &line) { return line->row && line->row->origin == RowOrigin::Solver; }));
 }
 
 void search(WindowForTests &at)
