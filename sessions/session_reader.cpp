@@ -3,6 +3,7 @@
 #include "sessions/compress.h"
 #include "sessions/digest.h"
 #include "sessions/session_database.h"
+#include "sessions/session_schema.h"
 
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Statement.h>
@@ -24,6 +25,12 @@ constexpr std::int64_t kMostDevices = 65536;
 std::string textAt(SQLite::Statement &query, int column)
 {
     return query.getColumn(column).getString();
+}
+
+/// The expression for the model's name.
+std::string sourceColumn(SQLite::Database &database)
+{
+    return modelSourceColumn(database.execAndGet("PRAGMA user_version").getInt());
 }
 
 /// A step's id as it is written in "meta".
@@ -126,7 +133,8 @@ private:
     {
         if (!isTable("model"))
             return;
-        SQLite::Statement query(m_database, "SELECT source, content, content_size, sha256 FROM model");
+        SQLite::Statement query(
+            m_database, "SELECT " + sourceColumn(m_database) + ", content, content_size, sha256 FROM model");
         if (!query.executeStep())
             return;
         SessionModel &model = contents().model;
@@ -485,7 +493,7 @@ std::int32_t deviceCount(const std::string &text)
 SessionSummary readSessionSummary(SQLite::Database &database, const std::filesystem::path &path)
 {
     SessionSummary summary;
-    SQLite::Statement model(database, "SELECT source FROM model");
+    SQLite::Statement model(database, "SELECT " + sourceColumn(database) + " FROM model");
     if (model.executeStep())
         summary.model = foundSource(textAt(model, 0), path);
     if (!hasTable(database, "step")) {

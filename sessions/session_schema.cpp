@@ -146,12 +146,30 @@ DROP TABLE constraint_row;
 DROP TABLE plan;
 )sql";
 
+// What version 3 calls the model of a version before: the zoo's GPT joined queries, keys and values in one
+// weight, and older sessions ask for three, so that their rows find the operators that they name.
+constexpr const char *kSourceBefore3 = "CASE WHEN source = 'zoo:gpt' THEN 'zoo:gpt?fused=0'"
+                                       " WHEN substr(source, 1, 8) = 'zoo:gpt?' THEN source || '&fused=0'"
+                                       " ELSE source END";
+
+// Version 3: the same tables.
+const std::string &version3()
+{
+    static const std::string sql = std::string("UPDATE model SET source = ") + kSourceBefore3;
+    return sql;
+}
+
 } // namespace
 
 const std::vector<Migration> &sessionMigrations()
 {
-    static const std::vector<Migration> kMigrations{{0, kVersion1}, {1, kVersion2}};
+    static const std::vector<Migration> kMigrations{{0, kVersion1}, {1, kVersion2}, {2, version3().c_str()}};
     return kMigrations;
+}
+
+std::string modelSourceColumn(int version)
+{
+    return version < 3 ? kSourceBefore3 : "source";
 }
 
 } // namespace planloom

@@ -119,6 +119,9 @@ const std::vector<VerbSpec> &verbs()
         {"capacity", "[NAME=]ROOM",
             "room in every sample for what data choose, as the tokens of an expert: 1.25x (of the expected "
             "load), 128, all; NAME: of one operator (may be repeated; default: 1x)"},
+        {"unroll", "NAME|all",
+            "an LSTM, GRU or RNN as the operators of its steps, so that its hidden dimension splits (may be "
+            "repeated)"},
         {"loss", "NAME", "the output to train on (default: the scalar output \"loss\")"}, kJson, kHelp};
     static const std::vector<OptionSpec> kPlan{
         {"cluster", "C",

@@ -26,12 +26,11 @@ std::string rowsText(const std::vector<RowId> &rows)
 }
 
 /// The reason, with rows by index: `RowConflict::words` has them by line.
-std::string sentenceOf(const PlanAnswer &answer, const RowConflict &conflict)
+std::string sentenceOf(const RowConflict &conflict)
 {
-    std::string reason = conflict.reason.message;
-    if (reason.empty() && !conflict.rows.empty())
-        if (const auto &error = answer.rows[at(conflict.rows.front())].report.error)
-            reason = error->message;
+    const std::string &reason = conflict.reason.message;
+    if (reason.empty()) // a pair, where there was no time to look further
+        return conflict.words;
     const std::string cannot = conflict.rows.size() == 1 ? ": "
         : conflict.minimal                               ? " cannot hold together: "
                                                          : " hold a conflict, not narrowed down in time: ";
@@ -43,7 +42,7 @@ std::string sentenceOf(const PlanAnswer &answer, const RowConflict &conflict)
 void printConflicts(const PlanAnswer &answer)
 {
     for (const RowConflict &conflict : answer.conflicts) {
-        std::cerr << "planloom-cli: " << sentenceOf(answer, conflict) << "\n";
+        std::cerr << "planloom-cli: " << sentenceOf(conflict) << "\n";
         for (const RowId row : conflict.rows)
             std::cerr << "  " << rowWords(row.index) << ": " << answer.rows[at(row)].text << "\n";
         if (!conflict.waysOut.empty())
@@ -83,7 +82,7 @@ json conflictsToJson(const PlanAnswer &answer)
         if (c == 0)
             object["conflict"] = rows;
         object["conflicts"].push_back(
-            {{"rows", rows}, {"minimal", conflict.minimal}, {"reason", sentenceOf(answer, conflict)}});
+            {{"rows", rows}, {"minimal", conflict.minimal}, {"reason", sentenceOf(conflict)}});
         for (const RowWayOut &way : conflict.waysOut) {
             json one{{"conflict", c}, {"row", way.row.index}, {"edit", way.text}, {"words", way.words},
                 {"holds", way.holds}, {"effect", effectOf(way)}};

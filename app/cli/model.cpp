@@ -49,6 +49,8 @@ Result<ModelSource> modelSource(const Arguments &arguments, const std::string &m
         TRY(options.capacities[name],
             capacityNamed(equals == std::string::npos ? capacity : capacity.substr(equals + 1)));
     }
+    for (const std::string &name : arguments.texts("unroll"))
+        options.unroll.insert(name == "all" ? "*" : name);
     options.inference = arguments.has("inference");
     TRY(options.optimizer, optimizerNamed(arguments.text("optimizer", nameOf(options.optimizer))));
     TRY(options.learningRate, arguments.real("learning-rate", options.learningRate));

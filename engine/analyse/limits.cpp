@@ -1,6 +1,7 @@
 #include "engine/analyse/limits.h"
 
 #include "engine/base/words.h"
+#include "engine/graph/storage_types.h"
 
 namespace planloom {
 
@@ -80,6 +81,31 @@ std::vector<std::string> limitRemarks(const ConstraintTable &table, const Timeli
         remarks[i] = (limit.kind == LimitRule::Kind::Memory ? "peak " : "step ") + needs + " of " + allows;
     });
     return remarks;
+}
+
+Bytes leastMemory(const Plan &plan, std::int32_t devices)
+{
+    const Graph &graph = *plan.graph;
+    std::vector<Precision> precisions;
+    std::vector<bool> passedBy(graph.tensors.size(), false); // on the host, or made within the step
+    for (std::size_t o = 0; o < plan.decisions.size(); ++o) {
+        precisions.push_back(plan.decisions[o].precision);
+        if (graph.operators[o].direction == Direction::Optimizer && plan.decisions[o].offloaded)
+            for (const TensorId input : graph.operators[o].inputs)
+                if (input)
+                    passedBy[at(input)] = true;
+        for (const TensorId output : graph.operators[o].outputs)
+            if (output)
+                passedBy[at(output)] = true;
+    }
+    const StorageTypes types(graph, precisions);
+    std::int64_t bytes = 0;
+    for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
+        const Tensor &tensor = graph.tensors[t];
+        if ((tensor.role == TensorRole::Weight || tensor.role == TensorRole::OptimizerState) && !passedBy[t])
+            bytes += elementCount(tensor.type.shape) * sizeOf(types.carried({static_cast<std::int32_t>(t)}));
+    }
+    return {(bytes + devices - 1) / devices};
 }
 
 MemoryUse memoryUse(const TimelineSummary &summary, const Cluster &cluster, const ScaleUnits &units)

@@ -22,6 +22,10 @@ std::vector<std::pair<RowId, Error>> brokenLimits(const ConstraintTable &table, 
 /// ms"; empty for other rows, rows that are off, and limits that are broken.
 std::vector<std::string> limitRemarks(const ConstraintTable &table, const Timeline &timeline);
 
+/// What some device needs at least, however the model is split over `devices`, with the number formats and
+/// the offloads of `plan`: its share of weights and optimizer states. O(operators + tensors)
+Bytes leastMemory(const Plan &plan, std::int32_t devices);
+
 /// How a plan's devices stand to the memory that each has.
 struct MemoryUse {
     std::int32_t device = -1; ///< Whose peak is the largest share of its own memory; -1 without devices.

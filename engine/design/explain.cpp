@@ -16,6 +16,7 @@ namespace planloom {
 namespace {
 
 constexpr std::chrono::seconds kForEffects{8};
+constexpr std::size_t kMostRows = 16; ///< Of a set that is not minimal.
 constexpr std::size_t kMostSimulated = 12; ///< Ways out of one conflict.
 
 /// "rows 3, 7 and 12"
@@ -72,8 +73,11 @@ public:
         const Model &model = *m_answer.model;
         TRY(const ConflictAnswer found,
             findConflict(model, m_answer.deviceCount, m_table, {.completion = m_options}, m_stop));
-        if (found.sets.empty())
-            return m_answer.conflicts;
+        const auto isShown = [](const ConflictSet &set) {
+            return set.minimal || set.rows.size() <= kMostRows;
+        };
+        if (std::none_of(found.sets.begin(), found.sets.end(), isShown))
+            return m_answer.conflicts; // no time to narrow them down: pairs say more
         TRY(const auto ways,
             waysOut(model, m_answer.deviceCount, m_table, found.sets, {.completion = m_options}, m_stop));
         for (const ConflictSet &set : found.sets)
@@ -262,6 +266,12 @@ RowConflict brokenLimit(const PlanAnswer &answer, RowId row, const Error &error)
     conflict.words = "Row " + std::to_string(line.line + 1) + " does not hold: " + error.message;
     Row raised = answer.table.table().rows[at(row)];
     auto &limit = std::get<LimitRule>(raised.rule);
+    if (limit.kind == LimitRule::Kind::Memory && answer.plan) {
+        const Bytes least = leastMemory(*answer.plan, answer.deviceCount);
+        if (least.count > limit.value)
+            conflict.words += "; no plan on " + counted(answer.deviceCount, "device")
+                + " does: weights and optimizer states alone are " + formatBytes(least) + " each";
+    }
     // Rounded up to what is written in few digits.
     const std::int64_t needed = limit.kind == LimitRule::Kind::Memory
         ? answer.summary.largestPeak.count

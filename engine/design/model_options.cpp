@@ -1,5 +1,7 @@
 #include "engine/design/model_options.h"
 
+#include "engine/design/operator_files.h"
+
 #include <array>
 #include <charconv>
 #include <optional>
@@ -70,6 +72,10 @@ std::map<std::string, std::string> valuesOf(const ModelOptions &options, Written
         values[std::string(kCapacityOption) + (name == "*" ? "" : "." + name)] = toString(capacity);
     if (all && options.capacities.count("*") == 0)
         values[std::string(kCapacityOption)] = toString(Capacity{});
+    for (const std::string &name : options.unroll)
+        values[std::string(kUnrollOption) + (name == "*" ? "" : "." + name)] = "1";
+    if (all && options.unroll.count("*") == 0)
+        values[std::string(kUnrollOption)] = "0";
     if (all || options.inference)
         values["inference"] = options.inference ? "1" : "0";
     if (all || options.optimizer != usual.optimizer)
@@ -127,9 +133,11 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
             if (as)
                 options.storedAs[tensor] = *as;
         } else if (name.starts_with(kOperatorsOption) && name.size() > kOperatorsOption.size()) {
-            if (value != kOperatorsValue)
-                return wrong("operators", "\"" + name + "\" is \"" + value + "\", where file was expected");
-            options.operatorFiles.insert(name.substr(kOperatorsOption.size()));
+            if (value != kOperatorsValue && value != kNoOperatorsValue)
+                return wrong(
+                    "operators", "\"" + name + "\" is \"" + value + "\", where file or none was expected");
+            if (value == kOperatorsValue)
+                options.operatorFiles.insert(name.substr(kOperatorsOption.size()));
         } else if (name == kCapacityOption) {
             TRY(const Capacity capacity, capacityNamed(value));
             if (capacity != Capacity{})
@@ -137,6 +145,13 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
         } else if (name.starts_with(kCapacityOption) && name.size() > kCapacityOption.size() + 1
             && name[kCapacityOption.size()] == '.') {
             TRY(options.capacities[name.substr(kCapacityOption.size() + 1)], capacityNamed(value));
+        } else if (name == kUnrollOption
+            || (name.starts_with(kUnrollOption) && name.size() > kUnrollOption.size() + 1
+                && name[kUnrollOption.size()] == '.')) {
+            if (value != "0" && value != "1")
+                return wrong(name, "expected 0 or 1, found \"" + value + "\"");
+            if (value == "1")
+                options.unroll.insert(name == kUnrollOption ? "*" : name.substr(kUnrollOption.size() + 1));
         } else {
             return wrong(name, "\"" + name + "\" is no option of a model that this version knows");
         }
@@ -144,10 +159,13 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
     return options;
 }
 
-bool isOpenedAs(const ModelOptions &wanted, const ModelOptions &opened)
+bool isOpenedAs(const ModelOptions &wanted, const ModelOptions &opened, const std::string &source)
 {
     ModelOptions all = wanted;
-    all.operatorFiles.insert(opened.operatorFiles.begin(), opened.operatorFiles.end());
+    for (const std::string &file : opened.operatorFiles) {
+        if (originOfOperatorFile(file, source) != OperatorFileOrigin::Named)
+            all.operatorFiles.insert(file);
+    }
     return all == opened;
 }
 
@@ -173,6 +191,10 @@ std::string describe(const ModelOptions &options)
             text += "capacity " + value;
         else if (name.starts_with(kCapacityOption))
             text += "capacity of " + name.substr(kCapacityOption.size() + 1) + " = " + value;
+        else if (name == kUnrollOption)
+            text += "recurrences unrolled";
+        else if (name.starts_with(kUnrollOption))
+            text += name.substr(kUnrollOption.size() + 1) + " unrolled";
         else if (name.starts_with(kStoredOption))
             text += name.substr(kStoredOption.size()) + " as " + value;
         else

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/frontend/capacity.h"
+#include "engine/graph/capacity.h"
 #include "engine/graph/tensor.h"
 
 #include <cstdint>
@@ -32,9 +32,14 @@ constexpr std::string_view kStoredByRule = "by-rule";
 /// Before the path of an operator file in the name of its option, whose value is "file".
 constexpr std::string_view kOperatorsOption = "operators.";
 constexpr std::string_view kOperatorsValue = "file";
+constexpr std::string_view kNoOperatorsValue = "none"; ///< A file that was named before, and is not now.
 /// The option that says how much room there is for what data choose; with ".NAME" behind, for what operator
 /// NAME finds.
 constexpr std::string_view kCapacityOption = "capacity";
+
+/// The option that says that recurrences are unrolled, "1" or "0"; with ".NAME" behind, that of operator
+/// NAME.
+constexpr std::string_view kUnrollOption = "unroll";
 
 /// All that a person may choose about a model when it is opened; window, command line, sessions and plan
 /// files mean the same by it. Each has a name, the one of the command line's option.
@@ -51,7 +56,9 @@ struct ModelOptions {
     /// all that it was made with. In order of path.
     std::set<std::string> operatorFiles{};
     /// "capacity", "capacity.NAME": room for what data choose (capacity.h); by operator, "*" for all others.
-    std::map<std::string, Capacity, std::less<>> capacities{};
+    Capacities capacities{};
+    /// "unroll", "unroll.NAME": recurrences as the operators of their steps, by operator; "*" is all of them.
+    std::set<std::string> unroll{};
     bool inference = false; ///< "inference": the forward pass alone, also for a model with a loss.
     Optimizer optimizer = Optimizer::AdamW; ///< "optimizer"
     double learningRate = 1e-3; ///< "learning-rate": at least 0.
@@ -74,9 +81,9 @@ std::map<std::string, std::string> valuesOf(
 ///   was asked for helps nobody; `where` is "--NAME"
 Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &values);
 
-/// True if a model that was opened with `opened` is what `wanted` asks for: `opened` may name more operator
-/// files, those that were found.
-bool isOpenedAs(const ModelOptions &wanted, const ModelOptions &opened);
+/// True if the model `source` that was opened with `opened` is what `wanted` asks for: `opened` may name more
+/// operator files, those that were found beside it or in the user's folder.
+bool isOpenedAs(const ModelOptions &wanted, const ModelOptions &opened, const std::string &source);
 
 /// "sgd, learning rate 0.01": what is not as in `ModelOptions{}`, for sentences; empty if all is.
 std::string describe(const ModelOptions &options);

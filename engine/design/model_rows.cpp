@@ -21,26 +21,112 @@ std::string ownName(const std::vector<InputDimension> *known, const std::string 
 
 } // namespace
 
-ModelOptions withRows(
-    ModelOptions options, const TableDocument &table, const std::vector<InputDimension> *known)
+namespace {
+
+/// What is known of a model that rows are about; null: nothing, and rows are taken at their word.
+struct KnownModel {
+    const std::vector<InputDimension> *dimensions = nullptr;
+    const Graph *graph = nullptr;
+};
+
+void addSize(ModelOptions &options, const DimensionSizeRule &rule, const KnownModel &known,
+    std::set<std::string> &given)
+{
+    const auto *dimensions = known.dimensions;
+    const InputDimension *dimension = dimensions == nullptr ? nullptr : findDimension(*dimensions, rule.name);
+    if (dimensions != nullptr
+        && (dimension == nullptr || rule.size < dimension->least || rule.size > dimension->most))
+        return;
+    const std::string name = ownName(dimensions, rule.name);
+    if (!given.insert("dim " + name).second)
+        return;
+    std::erase_if(
+        options.dimensions, [&](const auto &other) { return ownName(dimensions, other.first) == name; });
+    options.dimensions[name] = rule.size;
+}
+
+/// Options call all others "*".
+std::string inOptions(const std::string &name)
+{
+    return name == "all" ? "*" : name;
+}
+
+void addRoom(
+    ModelOptions &options, const CapacityRule &rule, const KnownModel &known, std::set<std::string> &given)
+{
+    const bool isKnown = known.graph != nullptr ? known.graph->rooms.count(rule.name) != 0
+                                                : known.dimensions == nullptr || rule.name == "all";
+    if (isKnown && given.insert("capacity " + rule.name).second)
+        options.capacities[inOptions(rule.name)] = rule.capacity;
+}
+
+void addUnrolled(ModelOptions &options, const UnrollRule &rule, const KnownModel &known)
+{
+    const auto isKnown = [&] {
+        if (rule.name == "all" || known.dimensions == nullptr)
+            return true;
+        if (known.graph == nullptr)
+            return false;
+        const auto found = known.graph->recurrences.find(rule.name);
+        return found != known.graph->recurrences.end() && found->second.problem.empty();
+    };
+    if (isKnown())
+        options.unroll.insert(inOptions(rule.name));
+}
+
+ModelOptions withRowsOf(ModelOptions options, const TableDocument &table, const KnownModel &known)
 {
     std::set<std::string> given;
     for (const TableLineSnapshot &line : table.lines()) {
-        const DimensionSizeRule *rule = sizeRuleOf(*line);
-        if (rule == nullptr || !line->row->enabled)
+        if (!line->row || !line->row->enabled)
             continue;
-        const InputDimension *dimension = known == nullptr ? nullptr : findDimension(*known, rule->name);
-        if (known != nullptr
-            && (dimension == nullptr || rule->size < dimension->least || rule->size > dimension->most))
-            continue;
-        const std::string name = ownName(known, rule->name);
-        if (!given.insert(name).second)
-            continue;
-        std::erase_if(
-            options.dimensions, [&](const auto &other) { return ownName(known, other.first) == name; });
-        options.dimensions[name] = rule->size;
+        const Rule &rule = line->row->rule;
+        if (const auto *size = std::get_if<DimensionSizeRule>(&rule))
+            addSize(options, *size, known, given);
+        else if (const auto *room = std::get_if<CapacityRule>(&rule))
+            addRoom(options, *room, known, given);
+        else if (const auto *unrolled = std::get_if<UnrollRule>(&rule))
+            addUnrolled(options, *unrolled, known);
     }
     return options;
+}
+
+} // namespace
+
+ModelOptions withoutRow(ModelOptions options, const Rule &rule, const Graph &known)
+{
+    if (const auto *size = std::get_if<DimensionSizeRule>(&rule)) {
+        const std::string name = ownName(&known.dimensions, size->name);
+        std::erase_if(options.dimensions,
+            [&](const auto &other) { return ownName(&known.dimensions, other.first) == name; });
+    } else if (const auto *room = std::get_if<CapacityRule>(&rule)) {
+        options.capacities.erase(inOptions(room->name));
+    } else if (const auto *unrolled = std::get_if<UnrollRule>(&rule)) {
+        options.unroll.erase(inOptions(unrolled->name));
+    }
+    return options;
+}
+
+bool isModelRow(const Rule &rule)
+{
+    return std::holds_alternative<DimensionSizeRule>(rule) || std::holds_alternative<CapacityRule>(rule)
+        || std::holds_alternative<UnrollRule>(rule);
+}
+
+ModelOptions withRows(ModelOptions options, const TableDocument &table)
+{
+    return withRowsOf(std::move(options), table, {});
+}
+
+ModelOptions withRows(ModelOptions options, const TableDocument &table, const Graph &known)
+{
+    return withRowsOf(std::move(options), table, {&known.dimensions, &known});
+}
+
+ModelOptions withRows(
+    ModelOptions options, const TableDocument &table, const std::vector<InputDimension> &known)
+{
+    return withRowsOf(std::move(options), table, {&known, nullptr});
 }
 
 Result<ModelOptions> withArrays(const ModelSource &source, const std::map<std::string, Shape> &shapes)
@@ -100,7 +186,7 @@ TableDocument modelRows(const TableDocument &document)
 {
     std::string kept;
     for (const TableLineSnapshot &line : document.lines()) {
-        if (sizeRuleOf(*line) != nullptr)
+        if (line->row && isModelRow(line->row->rule))
             kept += line->text + "\n";
     }
     return TableDocument(kept);

@@ -12,15 +12,27 @@
 
 namespace planloom {
 
-// Rows about the model itself: sizes of its inputs (`dim batch = 64`). The model has to be opened with them
-// before anything can be planned.
+// Rows about the model itself: sizes of its inputs (`dim batch = 64`), room for what data choose
+// (`capacity all = 1.25x`), recurrences as steps (`unroll all`). The model has to be opened with them before
+// anything can be planned.
 
-/// The options with which the rows of `table` that are on want their model: of each dimension the first row
-/// goes before what `options` says.
-/// @param known  the model's dimensions, where it has been opened before: names of one dimension are joined,
-///   and rows that it cannot follow are left out (they are errors of their plan); null takes all rows
+/// True for a row of these kinds.
+bool isModelRow(const Rule &rule);
+
+/// The options with which the rows of `table` that are on want their model, whatever it is: of each dimension
+/// and each room the first row goes before what `options` says.
+ModelOptions withRows(ModelOptions options, const TableDocument &table);
+
+/// The same for a model that has been opened before: names of one dimension are joined, and rows that it
+/// cannot follow are left out (they are errors of their plan).
+ModelOptions withRows(ModelOptions options, const TableDocument &table, const Graph &known);
+
+/// The same where nothing but its inputs' dimensions is known: rows about single operators are left out.
 ModelOptions withRows(
-    ModelOptions options, const TableDocument &table, const std::vector<InputDimension> *known = nullptr);
+    ModelOptions options, const TableDocument &table, const std::vector<InputDimension> &known);
+
+/// The options without what a row of these kinds has chosen in them, of a model that was opened with them.
+ModelOptions withoutRow(ModelOptions options, const Rule &rule, const Graph &known);
 
 /// The options with a size from `shapes` for every dimension that `source.options` leaves open.
 /// @param shapes  of arrays for the model's inputs, by input

@@ -33,6 +33,7 @@ ImportOptions importOptionsOf(const ModelSource &source)
     options.dimensions = source.options.dimensions;
     options.storedAs = source.options.storedAs;
     options.capacities = source.options.capacities;
+    options.unroll = source.options.unroll;
     return options;
 }
 
@@ -60,7 +61,7 @@ Result<Graph> importedOrLookedAt(const ModelSource &source, ImportOptions option
 Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
 {
     if (isZooSpec(source.source))
-        return buildZooModel(source.source, source.options.dimensions);
+        return buildZooModel(source.source, source.options.dimensions, source.options.capacities);
     const auto &named = source.options.operatorFiles;
     TRY(FoundOperators found, findOperators(source.source, {named.begin(), named.end()}));
     ImportOptions options = importOptionsOf(source);

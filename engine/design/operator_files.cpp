@@ -98,6 +98,17 @@ Result<DefinitionList> readOperatorFileAt(const fs::path &path)
     return readOperatorFile(text, absolute.string(), absolute.parent_path().string());
 }
 
+OperatorFileOrigin originOfOperatorFile(
+    const fs::path &file, const fs::path &model, const fs::path &userFolder)
+{
+    const fs::path absolute = absoluteOf(file);
+    if (!model.empty() && absolute == absoluteOf(operatorFileBeside(model)))
+        return OperatorFileOrigin::BesideModel;
+    const bool inFolder = !userFolder.empty() && absolute.parent_path() == absoluteOf(userFolder)
+        && absolute.extension() == kOperatorFileEnding;
+    return inFolder ? OperatorFileOrigin::UserFolder : OperatorFileOrigin::Named;
+}
+
 Result<FoundOperators> findOperators(
     const fs::path &model, const std::vector<std::string> &named, const fs::path &userFolder)
 {

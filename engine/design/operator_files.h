@@ -4,6 +4,7 @@
 #include "engine/graph/graph.h"
 #include "engine/graph/operator_definition.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,6 +18,15 @@ std::filesystem::path userOperatorFolder();
 
 /// The operator file that stands beside a model: model.onnx -> model.ops.
 std::filesystem::path operatorFileBeside(const std::filesystem::path &model);
+
+/// How an operator file came to a model.
+enum class OperatorFileOrigin : std::uint8_t {
+    Named,
+    BesideModel,
+    UserFolder,
+};
+OperatorFileOrigin originOfOperatorFile(const std::filesystem::path &file, const std::filesystem::path &model,
+    const std::filesystem::path &userFolder = userOperatorFolder());
 
 /// What operator files say to a model.
 struct FoundOperators {

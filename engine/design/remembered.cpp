@@ -51,7 +51,7 @@ Result<ModelSource> rememberedModel(const ExecutionPlan &plan)
             }
         } else if (name == "loss" || name == "inference" || name == "optimizer" || name == "learning-rate"
             || name == "weight-decay" || name.starts_with(kStoredOption) || name.starts_with(kOperatorsOption)
-            || name.starts_with(kCapacityOption)) {
+            || name.starts_with(kCapacityOption) || name.starts_with(kUnrollOption)) {
             values[name] = value;
         }
     }

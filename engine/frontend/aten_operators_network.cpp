@@ -208,38 +208,39 @@ Result<void> atenConvTranspose(AtenContext &context)
     return convolve(context, true);
 }
 
-template<std::size_t count> Result<void> maxPool(AtenContext &context)
+/// What max_pool and avg_pool of `count` dimensions share: ONNX's attributes, of strides as long as the
+/// kernel where none are given.
+Result<std::map<std::string, OnnxAttribute, std::less<>>> poolAttributes(
+    AtenContext &context, std::size_t count)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const Integers kernel, context.perDimension("kernel_size", count, 1));
     TRY(AtenWindow window, windowOf(context, count, 1));
     TRY(const Integers strides, context.integers("stride", {}));
-    if (strides.empty())
-        window.strides = kernel;
     TRY(const bool ceiling, context.flag("ceil_mode", false));
+    return std::map<std::string, OnnxAttribute, std::less<>>{{"kernel_shape", kernel},
+        {"strides", strides.empty() ? kernel : window.strides}, {"pads", window.pads},
+        {"dilations", window.dilations}, {"ceil_mode", std::int64_t{ceiling ? 1 : 0}}};
+}
+
+template<std::size_t count> Result<void> maxPool(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
     if (context.resultCount() > 1 && context.wants(1))
         return context.keepUnknown("the indices of max_pool are not computed");
-    return context.finishOnnx("MaxPool", {x},
-        {{"kernel_shape", kernel}, {"strides", window.strides}, {"pads", window.pads},
-            {"dilations", window.dilations}, {"ceil_mode", std::int64_t{ceiling ? 1 : 0}}});
+    TRY(auto attributes, poolAttributes(context, count));
+    return context.finishOnnx("MaxPool", {x}, std::move(attributes));
 }
 
 template<std::size_t count> Result<void> averagePool(AtenContext &context)
 {
     TRY(const TensorId x, context.tensor("self"));
-    TRY(const Integers kernel, context.perDimension("kernel_size", count, 1));
-    TRY(AtenWindow window, windowOf(context, count, 1));
-    TRY(const Integers strides, context.integers("stride", {}));
-    if (strides.empty())
-        window.strides = kernel;
-    TRY(const bool ceiling, context.flag("ceil_mode", false));
-    TRY(const bool include, context.flag("count_include_pad", true));
     if (context.given("divisor_override"))
         return context.keepUnknown("an average with another divisor is not computed");
-    return context.finishOnnx("AveragePool", {x},
-        {{"kernel_shape", kernel}, {"strides", window.strides}, {"pads", window.pads},
-            {"ceil_mode", std::int64_t{ceiling ? 1 : 0}},
-            {"count_include_pad", std::int64_t{include ? 1 : 0}}});
+    TRY(auto attributes, poolAttributes(context, count));
+    attributes.erase("dilations"); // it has none
+    TRY(const bool include, context.flag("count_include_pad", true));
+    attributes.emplace("count_include_pad", std::int64_t{include ? 1 : 0});
+    return context.finishOnnx("AveragePool", {x}, std::move(attributes));
 }
 
 /// Pooling to a given size: whole windows where the size divides.

@@ -264,7 +264,6 @@ private:
         backward.kind = forward.kind;
         backward.direction = Direction::Backward;
         backward.attributes = forward.attributes;
-        backward.annotation = backwardAnnotation(forward.annotation);
         backward.annotationProblem = forward.annotationProblem;
         backward.mirror = forwardId;
         backward.scope = forward.scope;
@@ -279,6 +278,7 @@ private:
         for (std::size_t slot = 0; slot < forward.inputs.size(); ++slot) {
             backward.outputs.push_back(flows[slot] ? gradientOf(forward.inputs[slot]) : TensorId{});
         }
+        backward.annotation = backwardAnnotation(forward.annotation, backward.outputs);
         m_graph.operators.push_back(std::move(backward));
         m_graph.at(forwardId).mirror = OperatorId{static_cast<std::int32_t>(m_graph.operators.size()) - 1};
     }

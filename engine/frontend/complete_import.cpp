@@ -6,37 +6,18 @@
 #include "engine/frontend/fuse.h"
 #include "engine/frontend/import_notes.h"
 #include "engine/frontend/part_projections.h"
+#include "engine/frontend/rooms.h"
 #include "engine/frontend/route_experts.h"
 #include "engine/frontend/scopes.h"
+#include "engine/frontend/unroll_recurrence.h"
 #include "engine/frontend/unsort_rows.h"
 
-#include <set>
 #include <string>
 #include <utility>
 
 namespace planloom {
 
 namespace {
-
-/// @return NotFound if a person gave room to an operator that takes none
-Result<void> checkCapacities(const Graph &graph, const ImportOptions &options)
-{
-    std::set<std::string> takers;
-    for (const Operator &op : graph.operators) {
-        if (op.kind == OperatorKind::NonZero)
-            takers.insert(op.name);
-    }
-    for (const auto &[name, capacity] : options.capacities) {
-        if (name == "*" || takers.count(name) != 0)
-            continue;
-        std::string names;
-        for (const std::string &taker : takers)
-            names += (names.empty() ? "'" : ", '") + taker + "'";
-        return Error{ErrorCode::NotFound, "no operator '" + name + "' needs room for what data choose",
-            names.empty() ? "in this model all sizes are known" : "those that do are " + names, "--capacity"};
-    }
-    return {};
-}
 
 /// Leaves the obstacles that are in the way of something, under the names that their operators have now.
 void settleObstacles(Graph &graph)
@@ -67,7 +48,7 @@ Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool may
     unsortRows(graph);
     removeDeadCode(graph);
     routeExperts(graph, options);
-    TRY_VOID(checkCapacities(graph, options));
+    TRY_VOID(checkCapacities(graph, options.capacities));
     collapseBatch(graph);
     noteTraining(graph, mayMerge);
     if (options.fuse) {
@@ -78,8 +59,14 @@ Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool may
         return Error{ErrorCode::Cancelled, "the import was cancelled", "", graph.name};
     separateClassStatistics(graph);
     buildScopes(graph);
+    TRY(const std::int32_t unrolled, unrollRecurrences(graph, options.unroll));
+    if (unrolled > 0) {
+        removeDeadCode(graph);
+        findCopies(graph);
+    }
     annotateOperators(graph);
     settleObstacles(graph);
+    noteRooms(graph, options.capacities);
     TRY_VOID(validate(graph));
     return graph;
 }

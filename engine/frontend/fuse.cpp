@@ -40,7 +40,7 @@ void annotateOperators(Graph &graph)
     for (Operator &op : graph.operators) {
         if (op.direction == Direction::Backward) {
             const Operator &forward = graph.at(op.mirror);
-            op.annotation = backwardAnnotation(forward.annotation);
+            op.annotation = backwardAnnotation(forward.annotation, op.outputs);
             op.annotationProblem = forward.annotationProblem;
             continue;
         }

@@ -102,7 +102,7 @@ void removeNoOperations(FuseEditor &editor); ///< Casts, reshapes, slices ... th
 void mergeReshapes(
     FuseEditor &editor); ///< A reshape of a reshape is one; after fuseProducts, which looks for them.
 void fuseProducts(FuseEditor &editor); ///< Linear, Embedding.
-void fuseNormalizations(FuseEditor &editor); ///< LayerNorm, RmsNorm, Softmax, LogSoftmax, CrossEntropy.
+void fuseNormalizations(FuseEditor &editor); ///< LayerNorm, RmsNorm, GroupNorm, Softmax, CrossEntropy.
 void fuseActivations(FuseEditor &editor); ///< Gelu, Silu, Rotary.
 void fuseAttentions(FuseEditor &editor); ///< Attention; after fuseNormalizations, which finds its Softmax.
 

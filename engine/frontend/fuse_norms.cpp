@@ -1,6 +1,9 @@
-// Patterns of normalisations and of the loss: LayerNorm, RmsNorm, Softmax, LogSoftmax, CrossEntropy.
+// Patterns of normalisations and of the loss: LayerNorm, RmsNorm, group normalisation, Softmax, LogSoftmax,
+// CrossEntropy.
 #include "engine/frontend/fuse_editor.h"
+#include "engine/frontend/onnx_values.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace planloom {
@@ -254,6 +257,90 @@ void fuseCrossEntropy(FuseEditor &editor, const Operator &loss)
     editor.replace({softmax, &loss}, std::move(fused));
 }
 
+/// True for a stored tensor all of whose elements are known to be `value`.
+bool isAll(const FuseEditor &editor, TensorId id, double value)
+{
+    if (!editor.isParameter(id) || !editor.tensor(id).data)
+        return false;
+    const std::vector<double> values = realsOf(*editor.tensor(id).data);
+    return std::all_of(values.begin(), values.end(), [value](double each) { return each == value; });
+}
+
+/// The stored operand of `op`, an Add or Mul of `x` and one number for each of `channels` of [n c ..];
+/// invalid if there is none.
+TensorId perChannel(
+    const FuseEditor &editor, const Operator *op, OperatorKind kind, TensorId x, std::int64_t channels)
+{
+    if (op == nullptr || op->kind != kind || op->inputs.size() != 2 || op->inputs[0] == op->inputs[1])
+        return {};
+    const TensorId other = op->inputs[op->inputs[0] == x ? 1 : 0];
+    const std::size_t rank = editor.shape(x).size();
+    if (!editor.isParameter(other) || editor.shape(op->outputs[0]) != editor.shape(x))
+        return {};
+    Shape shape = editor.shape(other);
+    shape.insert(shape.begin(), rank - std::min(rank, shape.size()), 1);
+    Shape wanted(rank, 1);
+    wanted[1] = channels;
+    return shape == wanted ? other : TensorId{};
+}
+
+/// Group normalisation as exporters without the operator write it: [n c ..] as [n g m], each of its groups
+/// normalised with scale 1 and bias 0, back to [n c ..], then scaled and shifted by channel. As one, it has
+/// the dimensions of the image, along which it splits.
+void fuseGroupNorm(FuseEditor &editor, const Operator &normalize)
+{
+    const std::int64_t groups = normalize.attributes.integer("groups");
+    const Operator *apart = editor.madeBy(normalize.inputs[0], OperatorKind::Reshape);
+    const Operator *mean = editor.madeBy(normalize.inputs[1], OperatorKind::BatchMean);
+    const Operator *variance = editor.madeBy(normalize.inputs[2], OperatorKind::BatchVariance);
+    const Operator *back = editor.onlyUser(normalize.outputs[0]);
+    if (apart == nullptr || mean == nullptr || variance == nullptr || back == nullptr
+        || back->kind != OperatorKind::Reshape || mean->inputs[0] != apart->outputs[0]
+        || variance->inputs[0] != apart->outputs[0] || variance->inputs[1] != mean->outputs[0]
+        || !editor.usedOnlyBy(apart->outputs[0], {mean, variance, &normalize})
+        || !editor.usedOnlyBy(mean->outputs[0], {variance, &normalize})
+        || !editor.usedOnlyBy(variance->outputs[0], {&normalize}))
+        return;
+    const TensorId x = apart->inputs[0];
+    const Shape shape = editor.shape(x);
+    const Shape grouped = editor.shape(apart->outputs[0]);
+    if (shape.size() < 3 || grouped.size() < 3 || groups < 1 || grouped[0] != shape[0] || grouped[1] != groups
+        || shape[1] % groups != 0 || editor.shape(back->outputs[0]) != shape
+        || !isAll(editor, normalize.inputs[3], 1) || !isAll(editor, normalize.inputs[4], 0))
+        return;
+    const Operator *scaled = editor.onlyUser(back->outputs[0]);
+    const TensorId scale = perChannel(editor, scaled, OperatorKind::Mul, back->outputs[0], shape[1]);
+    const Operator *shifted = scale ? editor.onlyUser(scaled->outputs[0]) : nullptr;
+    const TensorId bias =
+        shifted ? perChannel(editor, shifted, OperatorKind::Add, scaled->outputs[0], shape[1]) : TensorId{};
+    if (!bias)
+        return;
+    std::vector<Operator> made;
+    const auto add = [&](OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes,
+                         TensorId output) {
+        Operator &op = made.emplace_back();
+        op.kind = kind;
+        op.inputs = std::move(inputs);
+        op.attributes = std::move(attributes);
+        op.outputs = {output};
+        return output;
+    };
+    const auto flat = [&](TensorId id) {
+        if (editor.shape(id).size() == 1)
+            return id;
+        const TensorType type{editor.tensor(id).type.dataType, {shape[1]}};
+        return add(OperatorKind::Reshape, {id}, {}, editor.addTensor(type, id, "channels"));
+    };
+    const Attributes statistics = mean->attributes;
+    const TensorType type{editor.tensor(mean->outputs[0]).type.dataType, {shape[0], groups}};
+    const TensorId newMean = add(OperatorKind::BatchMean, {x}, statistics, editor.addTensor(type, x, "mean"));
+    const TensorId newVariance =
+        add(OperatorKind::BatchVariance, {x, newMean}, statistics, editor.addTensor(type, x, "variance"));
+    const std::vector<TensorId> inputs{x, newMean, newVariance, flat(scale), flat(bias)};
+    add(OperatorKind::BatchNormalize, inputs, normalize.attributes, shifted->outputs[0]);
+    editor.replace({apart, mean, variance, &normalize, back, scaled, shifted}, std::move(made));
+}
+
 } // namespace
 
 void fuseNormalizations(FuseEditor &editor)
@@ -270,6 +357,9 @@ void fuseNormalizations(FuseEditor &editor)
             break;
         case OperatorKind::Mul:
             fuseNorm(editor, op);
+            break;
+        case OperatorKind::BatchNormalize:
+            fuseGroupNorm(editor, op);
             break;
         case OperatorKind::Log:
             fuseLogSoftmax(editor, op);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/frontend/capacity.h"
+#include "engine/graph/capacity.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/operator_definition.h"
 
@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -34,7 +35,10 @@ struct ImportOptions {
     std::shared_ptr<const OperatorDefinitions> operators{};
     /// Room for what data choose (`--capacity`), by the name of the operator that finds it; "*" is that of
     /// all others.
-    std::map<std::string, Capacity, std::less<>> capacities{};
+    Capacities capacities{};
+    /// Recurrences that become the operators of their steps (`--unroll`, unroll_recurrence.h), by name; "*"
+    /// is all.
+    std::set<std::string> unroll{};
     bool fuse = true; ///< Join exported patterns into operators an expert knows.
     /// Reads on behind what cannot be imported, for people to look at: see `Graph::obstacles`.
     bool look = false;

@@ -100,19 +100,18 @@ void MixtureWriter::findPlaces(const Capacity &capacity)
 TensorId MixtureWriter::placesIn(TensorId x, TensorId &of)
 {
     of = x;
-    // [t h] -> [t 1 h] -> [t k h] -> [n h]
+    // [t h] -> [t 1 h] -> [t k h] -> [n h], or [n h 1] and the like
     const Operator *joined = m_finder.makerOf(x);
-    const Operator *expanded = joined != nullptr && joined->kind == OperatorKind::Reshape
-        ? m_finder.makerOf(joined->inputs[0])
-        : nullptr;
-    if (expanded == nullptr || expanded->kind != OperatorKind::Expand)
+    const Operator *expanded = joined;
+    while (expanded != nullptr && expanded->kind == OperatorKind::Reshape)
+        expanded = m_finder.makerOf(expanded->inputs[0]);
+    if (expanded == joined || expanded == nullptr || expanded->kind != OperatorKind::Expand)
         return m_placesOver[1];
     const Shape &narrow = shapeOf(expanded->inputs[0]);
     const Shape &wide = shapeOf(expanded->outputs[0]);
     Shape all = shapeOf(x);
-    const bool repeats = wide.size() == all.size() + 1 && narrow.size() == wide.size() && narrow[1] == 1
-        && wide[1] > 1 && narrow[0] == wide[0] && wide[0] * wide[1] == all[0]
-        && std::equal(wide.begin() + 2, wide.end(), all.begin() + 1)
+    const bool repeats = wide.size() > 1 && narrow.size() == wide.size() && narrow[1] == 1 && wide[1] > 1
+        && narrow[0] == wide[0] && wide[0] * wide[1] == all[0]
         && std::equal(narrow.begin() + 2, narrow.end(), wide.begin() + 2);
     if (!repeats)
         return m_placesOver[1];

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/frontend/capacity.h"
 #include "engine/frontend/mixture.h"
 #include "engine/frontend/unique_names.h"
+#include "engine/graph/capacity.h"
 
 #include <cstdint>
 #include <map>

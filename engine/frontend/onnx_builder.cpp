@@ -229,10 +229,7 @@ Result<void> OnnxBuilder::checkChosenOutputs(const std::vector<TensorId> &output
 
 Capacity OnnxBuilder::capacityOf(const std::string &name) const
 {
-    auto found = m_options.capacities.find(name);
-    if (found == m_options.capacities.end())
-        found = m_options.capacities.find("*");
-    return found == m_options.capacities.end() ? Capacity{} : found->second;
+    return planloom::capacityOf(m_options.capacities, name);
 }
 
 std::int32_t OnnxBuilder::batchDimensionOf(TensorId id)

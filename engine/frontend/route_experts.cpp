@@ -64,10 +64,7 @@ bool routeNext(Graph &graph, const ImportOptions &options, std::set<TensorId> &s
         BatchDimensions batch;
         batch.update(graph);
         MixtureWriter writer(graph, finder, *mixture, batch.of(op.inputs[1]) == 0 ? batch.size() : 1);
-        auto room = options.capacities.find(writer.placesName());
-        if (room == options.capacities.end())
-            room = options.capacities.find("*");
-        if (!writer.write(room == options.capacities.end() ? Capacity{} : room->second))
+        if (!writer.write(capacityOf(options.capacities, writer.placesName())))
             continue;
         writer.commit();
         sortOperators(graph);

@@ -2,6 +2,7 @@
 
 #include "engine/frontend/fuse.h"
 #include "engine/frontend/part_projections.h"
+#include "engine/frontend/rooms.h"
 #include "engine/frontend/scopes.h"
 #include "engine/frontend/zoo_parts.h"
 
@@ -92,13 +93,21 @@ std::vector<ZooFamily> allFamilies()
     return {
         {"gpt", "GPT-2/GPT-3 language model, embeddings tied",
             {layers(12), hidden(768), heads(12), length(1024), batch(8), vocabulary(50257), inner(0, four),
-                dropout()}},
-        {"llama", "LLaMA language model: RMS norm, rotary positions, grouped queries, gated feed-forward",
+                dropout(),
+                integer(
+                    "fused", 1, 0, 1, "1: queries, keys and values have one weight, as in GPT-2; 0: three")}},
+        {"llama",
+            "LLaMA language model: RMS norm, rotary positions, grouped queries, gated feed-forward or "
+            "mixtures of "
+            "such experts (Mixtral, OLMoE)",
             {layers(32), hidden(4096), heads(32),
                 integer("kv_heads", 0, 0, kMostHeads, "heads of keys and values; 0 means as many as heads"),
                 integer("ffn", 11008, 1, kMostHidden * 4, "width of the feed-forward layer"), length(2048),
-                batch(1), vocabulary(32000),
-                {"rope_base", 10000, 2, 1e9, false, "base of the rotary angles"}}},
+                batch(1), vocabulary(32000), {"rope_base", 10000, 2, 1e9, false, "base of the rotary angles"},
+                integer("experts", 0, 0, 4096, "experts of each layer, which data choose; 0: no mixtures"),
+                integer("top_k", 2, 1, 16, "experts a token is sent to"),
+                {"capacity", 1, 0.1, 16, false, "room of an expert, in its even share of the tokens"},
+                integer("qk_norm", 0, 0, 1, "1: queries and keys are normalised, as in OLMoE")}},
         {"t5", "T5 encoder-decoder, embeddings tied, relative position bias",
             {integer("layers", 24, 1, kMostLayers, "layers of the encoder, and of the decoder"), hidden(1024),
                 heads(16), integer("d_kv", 64, 1, 4096, "width of a head"),
@@ -285,7 +294,8 @@ bool isZooSpec(std::string_view spec)
     return spec.substr(0, kPrefix.size()) == kPrefix;
 }
 
-Result<Graph> buildZooModel(std::string_view spec, const std::map<std::string, std::int64_t> &sizes)
+Result<Graph> buildZooModel(
+    std::string_view spec, const std::map<std::string, std::int64_t> &sizes, const Capacities &capacities)
 {
     const std::string_view rest = isZooSpec(spec) ? spec.substr(kPrefix.size()) : spec;
     const std::size_t mark = std::min(rest.find('?'), rest.size());
@@ -304,7 +314,12 @@ Result<Graph> buildZooModel(std::string_view spec, const std::map<std::string, s
     assert(family != zooFamilies().end());
     TRY(ZooValues values, parseValues(*family, query));
     TRY(auto dimensions, chooseSizes(*family, sizes, values));
+    values.setCapacities(capacities);
     TRY(Graph graph, builder->second(values));
+    TRY_VOID(checkCapacities(graph, capacities));
+    const bool hasCapacity = std::any_of(family->parameters.begin(), family->parameters.end(),
+        [](const ZooParameter &parameter) { return parameter.name == "capacity"; });
+    noteRooms(graph, capacities, hasCapacity ? Capacity{.factor = values.real("capacity")} : Capacity{});
     graph.dimensions = std::move(dimensions);
     if (partProjections(graph) > 0) {
         annotateOperators(graph);

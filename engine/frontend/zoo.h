@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/graph/capacity.h"
 #include "engine/graph/graph.h"
 
 #include <cstdint>
@@ -37,7 +38,7 @@ bool isZooSpec(std::string_view spec);
 
 /// Builds the training model (up to its loss) that `spec` names: "zoo:gpt?layers=96&hidden=12288&heads=96".
 /// @param sizes  of the inputs, by the names of their parameters ("batch", "seq"); they go before those in
-/// `spec`
+/// `spec`, as do `capacities` before what `spec` gives experts that data choose
 ///
 /// Weights have no values, so that a model of any size takes little memory; operators are those an importer
 /// makes after fusing, in scopes such as h.3 > attn. The loss is the mean cross-entropy over the labels
@@ -45,6 +46,7 @@ bool isZooSpec(std::string_view spec);
 /// @return InvalidInput that lists what is known, for an unknown family or parameter, a value out of its
 ///   range, or values that do not fit together (`where` is "zoo:<family>/<parameter>")
 /// O(operators).
-Result<Graph> buildZooModel(std::string_view spec, const std::map<std::string, std::int64_t> &sizes = {});
+Result<Graph> buildZooModel(std::string_view spec, const std::map<std::string, std::int64_t> &sizes = {},
+    const Capacities &capacities = {});
 
 } // namespace planloom

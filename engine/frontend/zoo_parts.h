@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/frontend/graph_builder.h"
+#include "engine/graph/capacity.h"
 
 #include <cstdint>
 #include <map>
@@ -22,12 +23,16 @@ public:
     /// The value; the family must have the parameter.
     std::int64_t integer(std::string_view name) const { return static_cast<std::int64_t>(real(name)); }
     double real(std::string_view name) const;
+    /// Room that was asked for beside the parameters, by operator.
+    void setCapacities(Capacities capacities) { m_capacities = std::move(capacities); }
+    const Capacities &capacities() const { return m_capacities; }
     /// An error about parameter `name`.
     Error wrong(std::string_view name, std::string message) const;
 
 private:
     std::string m_family{};
     std::map<std::string, double, std::less<>> m_values{};
+    Capacities m_capacities{};
 };
 
 /// What a zoo model's attention is beside its queries, keys and values.

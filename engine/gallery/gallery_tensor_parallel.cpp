@@ -74,29 +74,64 @@ bool readsAny(const SelectorIndex &index, const Operator &op, const std::vector<
     });
 }
 
+/// What `step` may split of the operators that `isAsked`: forward ones.
+template<typename IsAsked>
+std::vector<OperatorId> splittableBy(const Model &model, std::int32_t deviceCount,
+    const ConstraintTable &table, const SplitStep &step, IsAsked isAsked)
+{
+    const Graph &graph = *model.graph;
+    const RowSetting setting{model, deviceCount, planMeaning(model, deviceCount, table).mesh};
+    std::vector<OperatorId> found;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const OperatorId op{static_cast<std::int32_t>(i)};
+        if (graph.operators[i].direction != Direction::Forward || !isAsked(i))
+            continue;
+        const auto split = splitOf(setting, op, step);
+        if (split && split->parts > 1 && checkPartition(graph.operators[i], {{*split}}))
+            found.push_back(op);
+    }
+    return found;
+}
+
+/// Rows that cut the hidden dimension of recurrences that are unrolled: each step gathers the state. What
+/// they have is left out of `cut`.
+void appendRecurrences(const Model &model, std::int32_t deviceCount, const std::string &axis,
+    TensorParallelCut &cut, ConstraintTable &table)
+{
+    const Graph &graph = *model.graph;
+    const SplitStep step{.kind = SplitKind::Dimension,
+        .dimension = {.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Hidden},
+        .parts = 0,
+        .sizes = {},
+        .axis = axis};
+    const auto isStep = [&](std::size_t i) {
+        const std::string &name = graph.operators[i].name;
+        return std::any_of(graph.recurrences.begin(), graph.recurrences.end(), [&](const auto &each) {
+            return each.second.isUnrolled && (name == each.first || name.starts_with(each.first + "_"));
+        });
+    };
+    const std::vector<OperatorId> steps = splittableBy(model, deviceCount, table, step, isStep);
+    for (Selector &selector : selectorsByName(*model.index, steps))
+        table.rows.push_back(templateRow(std::move(selector), OpTransRule{{step}}));
+    for (const OperatorId op : steps)
+        cut.identifier[static_cast<std::size_t>(op.index)] = -1;
+    cut.regions += steps.empty() ? 0 : 1;
+}
+
 } // namespace
 
 Result<void> appendSequenceParallel(const Model &model, std::int32_t deviceCount, const std::string &axis,
     std::int32_t parts, ConstraintTable &table)
 {
     const SelectorIndex &index = *model.index;
-    const Graph &graph = *model.graph;
     const TensorParallelCut cut = findTensorParallel(index, parts);
-    const RowSetting setting{model, deviceCount, planMeaning(model, deviceCount, table).mesh};
     const SplitStep step{.kind = SplitKind::Dimension,
         .dimension = {.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Sequence},
         .parts = 0,
         .sizes = {},
         .axis = axis};
-    std::vector<OperatorId> between;
-    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-        const OperatorId op{static_cast<std::int32_t>(i)};
-        if (graph.operators[i].direction != Direction::Forward || cut.identifier[i] >= 0)
-            continue;
-        const auto split = splitOf(setting, op, step);
-        if (split && split->parts > 1 && checkPartition(graph.operators[i], {{*split}}))
-            between.push_back(op);
-    }
+    const std::vector<OperatorId> between =
+        splittableBy(model, deviceCount, table, step, [&](std::size_t i) { return cut.identifier[i] < 0; });
     if (between.empty())
         return Error{ErrorCode::InvalidInput,
             "no operator outside the tensor-parallel regions has a sequence that " + std::to_string(parts)
@@ -112,7 +147,8 @@ Result<void> appendTensorParallel(const Model &model, std::int32_t deviceCount, 
 {
     const SelectorIndex &index = *model.index;
     const Graph &graph = *model.graph;
-    const TensorParallelCut cut = findTensorParallel(index, parts);
+    TensorParallelCut cut = findTensorParallel(index, parts);
+    appendRecurrences(model, deviceCount, axis, cut, table);
     if (cut.regions == 0) {
         return Error{ErrorCode::InvalidInput,
             "no pair of operators can be split " + std::to_string(parts) + " ways for tensor parallelism"

@@ -37,9 +37,24 @@ void setReach(const Annotation &annotation, TensorTerms &tensor, bool output, bo
     }
 }
 
+/// True if windows read an input whose gradient is made, or the forward operator itself needs those of
+/// neighbours.
+bool sharesWindows(const Annotation &forward, const std::vector<TensorId> &gradients)
+{
+    for (std::size_t slot = 0; slot < forward.inputs.size(); ++slot) {
+        const bool isMade = gradients.empty() || (slot < gradients.size() && gradients[slot].valid());
+        for (const Term &term : forward.inputs[slot].terms) {
+            if ((isMade && term.reach == WindowReach::Windows)
+                || (term.reach != WindowReach::Windows && term.reach != WindowReach::Own))
+                return true;
+        }
+    }
+    return false;
+}
+
 } // namespace
 
-Annotation backwardAnnotation(const Annotation &forward)
+Annotation backwardAnnotation(const Annotation &forward, const std::vector<TensorId> &gradients)
 {
     Annotation backward;
     backward.dimensions = forward.dimensions;
@@ -63,7 +78,8 @@ Annotation backwardAnnotation(const Annotation &forward)
     backward.outputs = forward.inputs;
     if (!forward.windows.empty()) {
         const auto &linear = forward.linearInputs;
-        for (std::size_t slot = 0; slot < backward.inputs.size(); ++slot) {
+        const bool shares = sharesWindows(forward, gradients);
+        for (std::size_t slot = 0; shares && slot < backward.inputs.size(); ++slot) {
             const bool output = slot < outputs || slot >= outputs + forward.inputs.size();
             const auto input = static_cast<std::int32_t>(slot) - static_cast<std::int32_t>(outputs);
             setReach(forward, backward.inputs[slot], output,

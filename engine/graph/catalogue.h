@@ -48,7 +48,11 @@ GradientRule gradientRule(const Graph &graph, const Operator &forward, const std
 /// forward's; every Spatial one becomes Reduce, since the gradient of an input that lacks an identifier is a
 /// sum over it. Its linearInputs are the saved linear inputs of the forward; under a Value split the
 /// gradients of those same inputs are complete in every part, and all other gradients are summands.
-Annotation backwardAnnotation(const Annotation &forward);
+///
+/// @param gradients  outputs of the backward operator: where it makes none of an input that windows read, as
+/// of the
+///   first layer's, it needs no windows of its neighbours either. Empty: it makes all
+Annotation backwardAnnotation(const Annotation &forward, const std::vector<TensorId> &gradients = {});
 
 /// Floating-point operations and bytes of one operator, or of the part of it given by local shapes.
 struct Work {
@@ -72,7 +76,8 @@ struct MatrixProduct {
 std::vector<MatrixProduct> matrixProductsOf(
     const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs);
 
-/// True if an output may lie in the memory of input 0 without copying (Reshape, Identity).
+/// True if output 0 may lie in the memory of input 0 without copying: Reshape and Identity, and their
+/// backward operators, which do the same to the gradient.
 bool isView(const Operator &op);
 
 } // namespace planloom

@@ -2,10 +2,12 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
+#include "engine/graph/capacity.h"
 #include "engine/graph/input_dimension.h"
 #include "engine/graph/operator.h"
 #include "engine/graph/tensor.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +29,12 @@ struct Obstacle {
     std::string advice{}; ///< May be empty.
 };
 
+/// Whether a recurrence (Lstm, Gru, Rnn) is the operators of its steps.
+struct RecurrenceChoice {
+    bool isUnrolled = false;
+    std::string problem{}; ///< Why it cannot be; empty if it can.
+};
+
 /// A model, or a model with its training step. Immutable once built; shared as `GraphSnapshot`.
 ///
 /// Operators stand in a topological order: forward, then backward, then optimizer. Backward operators run
@@ -40,6 +48,12 @@ struct Graph {
     /// Sizes that were chosen when the model was opened, in the order of the inputs; those that the file
     /// fixes are not among them.
     std::vector<InputDimension> dimensions{};
+    /// Room for what data choose, by the operators that find it; "all" is that of all which were given none
+    /// of their own. Empty where data choose nothing. A row (`capacity all = 1.25x`) makes it a knob of the
+    /// design.
+    std::map<std::string, Capacity> rooms{};
+    std::map<std::string, RecurrenceChoice>
+        recurrences{}; ///< By operator. A row (`unroll all`) unrolls them.
     std::vector<TensorId> inputs{}; ///< Role Input, in the file's order.
     std::vector<TensorId> outputs{}; ///< Values the model returns, in the file's order; includes the loss.
     TensorId loss{}; ///< Scalar; invalid for a model without one (inference only).

@@ -430,7 +430,7 @@ std::vector<MatrixProduct> matrixProductsOf(
 bool isView(const Operator &op)
 {
     using enum OperatorKind;
-    return op.direction == Direction::Forward && (op.kind == Reshape || op.kind == Identity);
+    return op.direction != Direction::Optimizer && (op.kind == Reshape || op.kind == Identity);
 }
 
 } // namespace planloom

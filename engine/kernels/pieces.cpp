@@ -84,21 +84,26 @@ Result<void> sliceBackward(const KernelCall &call)
 // --- Concat, Split
 // ---------------------------------------------------------------------------------------------
 
+/// Copies `length` places along `axis` between `wide`, from `wideAt` on, and `narrow`, from `narrowAt` on;
+/// all other dimensions are alike.
+void copyAlong(const Buffer &wide, std::int64_t wideAt, const Buffer &narrow, std::int64_t narrowAt,
+    std::int64_t axis, std::int64_t length, bool intoWide)
+{
+    const AxisView outer = axisView(wide.shape, axis);
+    const AxisView inner = axisView(narrow.shape, axis);
+    const std::int64_t size = sizeOf(wide.dataType) * inner.inner;
+    const auto run = static_cast<std::size_t>(length * size);
+    for (std::int64_t i = 0; i < inner.outer; ++i) {
+        std::byte *in = wide.data + (i * outer.extent + wideAt) * size;
+        std::byte *out = narrow.data + (i * inner.extent + narrowAt) * size;
+        std::memcpy(intoWide ? in : out, intoWide ? out : in, run);
+    }
+}
+
 /// Copies between `part` and the place `offset` that it has along `axis` of `whole`.
 void copyPart(const Buffer &whole, const Buffer &part, std::int64_t axis, std::int64_t offset, bool intoWhole)
 {
-    const AxisView wide = axisView(whole.shape, axis);
-    const AxisView narrow = axisView(part.shape, axis);
-    const std::int64_t size = sizeOf(whole.dataType);
-    const auto run = static_cast<std::size_t>(narrow.extent * narrow.inner * size);
-    for (std::int64_t i = 0; i < narrow.outer; ++i) {
-        std::byte *in = whole.data + (i * wide.extent + offset) * wide.inner * size;
-        std::byte *out = part.data + i * narrow.extent * narrow.inner * size;
-        if (intoWhole)
-            std::memcpy(in, out, run);
-        else
-            std::memcpy(out, in, run);
-    }
+    copyAlong(whole, offset, part, 0, axis, part.shape[static_cast<std::size_t>(axis)], intoWhole);
 }
 
 /// True if parts have shares of a tensor along `axis`, rather than all of it.
@@ -114,23 +119,11 @@ void copyJoined(const Buffer &joined, Range range, const Buffer &one, std::int64
     bool intoJoined)
 {
     const auto d = static_cast<std::size_t>(axis);
-    const AxisView wide = axisView(joined.shape, axis);
-    const AxisView narrow = axisView(one.shape, axis);
     const std::int64_t begin = std::max(range.begin, offset + firstOf(one, d));
     const std::int64_t end = std::min(range.end, offset + firstOf(one, d) + one.shape[d]);
-    if (begin >= end)
-        return;
-    const std::int64_t size = sizeOf(joined.dataType);
-    const auto run = static_cast<std::size_t>((end - begin) * narrow.inner * size);
-    for (std::int64_t i = 0; i < narrow.outer; ++i) {
-        std::byte *in = joined.data + (i * wide.extent + begin - firstOf(joined, d)) * wide.inner * size;
-        std::byte *out =
-            one.data + (i * narrow.extent + begin - offset - firstOf(one, d)) * narrow.inner * size;
-        if (intoJoined)
-            std::memcpy(in, out, run);
-        else
-            std::memcpy(out, in, run);
-    }
+    if (begin < end)
+        copyAlong(joined, begin - firstOf(joined, d), one, begin - offset - firstOf(one, d), axis,
+            end - begin, intoJoined);
 }
 
 /// Extent along `axis` that the annotation gives a tensor, for one that is not there to ask.

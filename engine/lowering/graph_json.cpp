@@ -344,7 +344,7 @@ void loosenAnnotations(Graph &graph)
         if (op.direction == Direction::Backward) {
             if (!op.mirror || graph.at(op.mirror).direction != Direction::Forward)
                 continue;
-            today = backwardAnnotation(graph.at(op.mirror).annotation);
+            today = backwardAnnotation(graph.at(op.mirror).annotation, op.outputs);
         } else {
             std::vector<bool> present;
             for (const TensorId id : op.inputs)

@@ -39,15 +39,6 @@ bool hasNaN(const Buffer &buffer)
     return false;
 }
 
-/// True if output 0 is input 0 under another shape: forward views, and their backward operators, which do the
-/// same to the gradient.
-bool passesMemoryOn(const Operator &op)
-{
-    return isView(op)
-        || (op.direction == Direction::Backward
-            && (op.kind == OperatorKind::Reshape || op.kind == OperatorKind::Identity));
-}
-
 } // namespace
 
 DeviceExecutor::DeviceExecutor(RunShared &shared, std::int32_t device, DeviceProgress &progress)
@@ -107,7 +98,7 @@ DeviceExecutor::Prepared DeviceExecutor::prepare(const Instruction &instruction)
     const bool sameBox = alike && info(input).index == info(output).index;
     switch (instruction.kind) {
     case InstructionKind::Kernel:
-        prepared.takesInput = alike && passesMemoryOn(m_plan.graph->at(instruction.op))
+        prepared.takesInput = alike && isView(m_plan.graph->at(instruction.op))
             && instruction.outputs.size() == 1
             && std::count(instruction.inputs.begin(), instruction.inputs.end(), input) == 1;
         break;

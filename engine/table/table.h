@@ -3,6 +3,7 @@
 #include "engine/base/ids.h"
 #include "engine/graph/partition.h"
 #include "engine/table/kinds/attention.h"
+#include "engine/table/kinds/capacity_row.h"
 #include "engine/table/kinds/communicate.h"
 #include "engine/table/kinds/coshard.h"
 #include "engine/table/kinds/dimension_size.h"
@@ -24,6 +25,7 @@
 #include "engine/table/kinds/split.h"
 #include "engine/table/kinds/split_backward.h"
 #include "engine/table/kinds/stage.h"
+#include "engine/table/kinds/unroll.h"
 #include "engine/table/kinds/weight_versions.h"
 #include "engine/table/kinds/zero1.h"
 #include "engine/table/selector.h"
@@ -44,7 +46,7 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
     OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule, RingRule, WeightVersionsRule,
-    SliceRule, InterleaveRule, LanesRule, DimensionSizeRule>;
+    SliceRule, InterleaveRule, LanesRule, DimensionSizeRule, CapacityRule, UnrollRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };

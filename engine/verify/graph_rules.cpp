@@ -92,7 +92,7 @@ std::string checkGraph(const Graph &graph)
             return op.name + " has other dimensions than its kind and shapes give it";
         };
         if (op.direction == Direction::Backward) {
-            if (op.annotation != backwardAnnotation(graph.at(op.mirror).annotation))
+            if (op.annotation != backwardAnnotation(graph.at(op.mirror).annotation, op.outputs))
                 return otherDimensions();
             continue;
         }

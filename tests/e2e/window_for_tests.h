@@ -28,7 +28,7 @@ inline bool waitFor(const std::function<bool()> &done)
     return QTest::qWaitFor(done, kPatience);
 }
 
-constexpr const char *kSmallGpt = "zoo:gpt?layers=4&hidden=64&heads=4&seq=64&vocab=128&batch=8";
+constexpr const char *kSmallGpt = "zoo:gpt?layers=4&hidden=64&heads=4&seq=64&vocab=128&batch=8&fused=0";
 
 /// The designer's window as a person meets it, with a folder of its own for sessions.
 struct WindowForTests {

@@ -34,7 +34,7 @@ TEST_F(SessionStoreTest, GivesBackWhatItWasMadeWith)
     EXPECT_EQ(names, std::vector<std::string>{"my plan.planloom"}); // no lock, no log, no part
     SQLite::Database database(path.string(), SQLite::OPEN_READONLY);
     EXPECT_EQ(database.execAndGet("PRAGMA application_id").getInt(), kSessionApplicationId);
-    EXPECT_EQ(database.execAndGet("PRAGMA user_version").getInt(), 2);
+    EXPECT_EQ(database.execAndGet("PRAGMA user_version").getInt(), 3);
     EXPECT_EQ(database.execAndGet("PRAGMA journal_mode").getString(), "wal");
     EXPECT_TRUE(looksLikeSession(path));
 }
@@ -229,7 +229,7 @@ TEST_F(SessionStoreTest, BringsVersion1UpToDate)
     expected.view = {{"theme", "dark"}, {"timeline.begin", "12.5"}};
     expectStored(expected);
     {
-        auto opened = SessionStore::open(path); // of version 2 by now
+        auto opened = SessionStore::open(path); // of version 3 by now
         ASSERT_TRUE(opened);
         RandomEditor editor(2);
         const StepId id = step(expected.history, editor);
@@ -239,16 +239,40 @@ TEST_F(SessionStoreTest, BringsVersion1UpToDate)
     EXPECT_EQ(readSummary(path)->steps, 1);
 }
 
+TEST_F(SessionStoreTest, GptsOfSessionsBeforeVersion3KeepQueriesKeysAndValuesApart)
+{
+    const std::pair<const char *, const char *> names[] = {{"zoo:gpt", "zoo:gpt?fused=0"},
+        {"zoo:gpt?layers=2", "zoo:gpt?layers=2&fused=0"}, {"zoo:llama?layers=2", "zoo:llama?layers=2"},
+        {"/models/zoo:gpt", "/models/zoo:gpt"}};
+    for (const auto &[before, today] : names) {
+        SCOPED_TRACE(before);
+        std::filesystem::remove(path);
+        SessionContents contents;
+        contents.model.source = before;
+        ASSERT_TRUE(SessionStore::create(path, contents));
+        sql("PRAGMA user_version = 2");
+        const auto summary = readSummary(path); // as it is
+        ASSERT_TRUE(summary) << describe(summary.error());
+        EXPECT_EQ(summary->model, today);
+        for (int times = 0; times < 2; ++times) { // brought up to date once
+            const auto opened = SessionStore::open(path);
+            ASSERT_TRUE(opened) << describe(opened.error());
+            EXPECT_FALSE(opened->store.isReadOnly());
+            EXPECT_EQ(opened->contents.model.source, today);
+        }
+    }
+}
+
 TEST_F(SessionStoreTest, OpensSessionsOfTheFutureReadOnlyAsFarAsItKnowsThem)
 {
     ASSERT_TRUE(SessionStore::create(path, sample()));
-    sql("CREATE TABLE novelty (x); ALTER TABLE run ADD COLUMN mood TEXT; PRAGMA user_version = 3");
+    sql("CREATE TABLE novelty (x); ALTER TABLE run ADD COLUMN mood TEXT; PRAGMA user_version = 4");
     const std::string before = bytesOf(path);
     {
         auto opened = SessionStore::open(path);
         ASSERT_TRUE(opened) << describe(opened.error());
         EXPECT_TRUE(opened->store.isReadOnly());
-        EXPECT_NE(opened->contents.remark.find("newer Planloom (version 3"), std::string::npos);
+        EXPECT_NE(opened->contents.remark.find("newer Planloom (version 4"), std::string::npos);
         const auto saved = opened->store.setView({});
         ASSERT_FALSE(saved);
         EXPECT_EQ(saved.error().code, ErrorCode::InvalidInput);

@@ -35,10 +35,14 @@ std::vector<ValueChange> changeOfOptions(
     }
     // What is left to the importer again says so: the session's model may have been opened otherwise.
     for (const auto &[option, value] : now) {
-        if (!option.starts_with(kStoredOption)
-            || after.storedAs.count(option.substr(kStoredOption.size())) != 0)
+        const bool isByRule = option.starts_with(kStoredOption)
+            && after.storedAs.count(option.substr(kStoredOption.size())) == 0;
+        const bool isLeftOut = option.starts_with(kOperatorsOption)
+            && after.operatorFiles.count(option.substr(kOperatorsOption.size())) == 0;
+        if (!isByRule && !isLeftOut)
             continue;
-        ValueChange change{std::string(kPrefix) + option, {}, std::string(kStoredByRule)};
+        ValueChange change{
+            std::string(kPrefix) + option, {}, std::string(isByRule ? kStoredByRule : kNoOperatorsValue)};
         if (const auto found = state.values.find(change.name); found != state.values.end())
             change.before = found->second;
         changes.push_back(std::move(change));

@@ -98,9 +98,10 @@ void Workspace::openModel(const ModelSource &source, bool keepRows)
             wanted.options.storedAs = given.storedAs;
             wanted.options.operatorFiles = given.operatorFiles;
             wanted.options.capacities = given.capacities;
+            wanted.options.unroll = given.unroll;
             wanted.options.lossOutput = given.lossOutput;
         } else {
-            wanted.options = withRows(std::move(wanted.options), table(), &m_model->graph->dimensions);
+            wanted.options = withRows(std::move(wanted.options), table(), *m_model->graph);
         }
     }
     beginOpening(wanted, std::move(opening));
@@ -184,7 +185,7 @@ void Workspace::takeSession()
     if (options)
         options = modelOptionsIn(state, *options);
     if (options)
-        options = withRows(*std::move(options), state.table, &session->dimensions);
+        options = withRows(*std::move(options), state.table, session->dimensions);
     if (!options) {
         Q_EMIT stateChanged();
         Q_EMIT problem(options.error());
@@ -364,7 +365,7 @@ void Workspace::adoptModel(const ModelSnapshot &model)
 Result<ModelOptions> Workspace::wantedOptions(const DesignState &state) const
 {
     TRY(auto options, modelOptionsIn(state, m_openedOptions));
-    return withRows(std::move(options), state.table, &m_model->graph->dimensions);
+    return withRows(std::move(options), state.table, *m_model->graph);
 }
 
 /// The model as the design wants it, if it is open otherwise.
@@ -378,7 +379,7 @@ void Workspace::reopenModel()
     if (m_opening && m_opening->options)
         cancelOpening();
     m_nextModel.reset();
-    if (isOpenedAs(*options, m_model->source.options)) {
+    if (isOpenedAs(*options, m_model->source.options, m_model->source.source)) {
         request(false);
         return;
     }

@@ -233,7 +233,8 @@ void Workspace::stateReplaced(const DesignChange &change, bool gather, PlanUpdat
     const bool plans = !change.table.empty() || cluster;
     if (!model && !change.table.empty()) {
         const auto wanted = wantedOptions(m_history.state());
-        model = wanted && !isOpenedAs(*wanted, plannedModel()->source.options);
+        const ModelSource &planned = plannedModel()->source;
+        model = wanted && !isOpenedAs(*wanted, planned.options, planned.source);
     }
     if (plans || model)
         m_goodIsCurrent = false;

@@ -197,7 +197,7 @@ PlanUpdateSnapshot Workspace::planOfStep(StepId step)
     if (!state)
         return nullptr;
     if (const auto options = wantedOptions(*state);
-        !options || !isOpenedAs(*options, m_model->source.options)) {
+        !options || !isOpenedAs(*options, m_model->source.options, m_model->source.source)) {
         // Operators of the one model are not those of the other: such plans cannot stand beside each other.
         auto none = std::make_shared<PlanUpdate>();
         none->model = m_model;

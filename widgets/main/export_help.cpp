@@ -79,7 +79,7 @@ OperatorFileHelp::OperatorFileHelp(QWidget *parent)
     : HelpPage(tr("Operator Files"),
         tr("An operator that Planloom does not know can be described by a text file: MODEL.ops beside the "
            "model, "
-           "any *.ops in %1, or one that File > Operator File names.")
+           "any *.ops in %1, or one that File > Operator Files names.")
             .arg(QString::fromStdString(userOperatorFolder().string())),
         parent)
 {

@@ -25,12 +25,15 @@
 #include "widgets/main/log_panel.h"
 #include "widgets/main/model_options_dialog.h"
 #include "widgets/main/notice_bar.h"
+#include "widgets/main/operator_files_dialog.h"
 #include "widgets/main/recent_list.h"
 #include "widgets/main/stored_tensors_dialog.h"
 
 #include <nlohmann/json.hpp>
 
+#include <set>
 #include <sstream>
+#include <string>
 
 namespace planloom {
 
@@ -99,12 +102,36 @@ void MainWindow::operatorFileHelp()
 
 void MainWindow::operatorFileDialog()
 {
-    askFile(tr("Take what operators are from a file"), tr("Operator files (*.ops);;All files (*)"), {}, false,
-        [this](const QString &path) {
-            ModelOptions options = m_workspace.modelOptions();
-            options.operatorFiles.insert(QFileInfo(path).absoluteFilePath().toStdString());
-            m_workspace.setModelOptions(options);
-        });
+    auto *dialog = new OperatorFilesDialog(this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    const auto list = [this, dialog] {
+        if (!m_workspace.model())
+            return;
+        std::set<std::string> files = m_workspace.model()->source.options.operatorFiles;
+        const auto asked = m_workspace.modelOptions().operatorFiles; // also those that define nothing it has
+        files.insert(asked.begin(), asked.end());
+        dialog->setFiles({files.begin(), files.end()}, m_workspace.model()->source.source);
+    };
+    const auto change = [this](const QString &path, bool isAdded) {
+        ModelOptions options = m_workspace.modelOptions();
+        const std::string file = QFileInfo(path).absoluteFilePath().toStdString();
+        if (isAdded)
+            options.operatorFiles.insert(file);
+        else
+            options.operatorFiles.erase(file);
+        m_workspace.setModelOptions(options);
+    };
+    connect(dialog, &OperatorFilesDialog::addAsked, this, [this, change] {
+        askFile(tr("Take what operators are from a file"), tr("Operator files (*.ops);;All files (*)"), {},
+            false, [change](const QString &path) { change(path, true); });
+    });
+    connect(dialog, &OperatorFilesDialog::removeAsked, this,
+        [change](const QString &path) { change(path, false); });
+    connect(dialog, &OperatorFilesDialog::helpAsked, this, &MainWindow::operatorFileHelp);
+    connect(&m_workspace, &Workspace::modelChanged, dialog, list);
+    connect(&m_workspace, &Workspace::stateChanged, dialog, list);
+    list();
+    dialog->open();
 }
 
 void MainWindow::locate(const QString &missing)

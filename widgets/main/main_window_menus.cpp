@@ -115,7 +115,7 @@ void MainWindow::buildFileMenu()
     m_commands->enableWhile(add("file.sizes", tr("Si&zes of the Inputs…"), {}, [this] { sizesDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     m_commands->enableWhile(
-        add("file.operatorFile", tr("&Operator File…"), {}, [this] { operatorFileDialog(); }),
+        add("file.operatorFile", tr("O&perator Files…"), {}, [this] { operatorFileDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     m_commands->enableWhile(
         add("file.storedTensors", tr("Para&meters and Constants…"), {}, [this] { storedTensorsDialog(); }),

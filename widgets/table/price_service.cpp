@@ -3,7 +3,11 @@
 #include <QtCore/QCoreApplication>
 #include <QtCore/QEvent>
 
+#include "engine/design/model_rows.h"
+
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace planloom {
 
@@ -21,6 +25,16 @@ PriceService::PriceService(ConstraintTableModel *rows, QObject *parent)
     m_idle.setInterval(kIdleMilliseconds);
     connect(&m_idle, &QTimer::timeout, this, &PriceService::begin);
     connect(&m_engine, &EngineService::planUpdated, this, &PriceService::take);
+    connect(&m_engine, &EngineService::modelOpened, this, &PriceService::plan);
+    connect(&m_engine, &EngineService::modelFailed, this,
+        [this](const ModelSource &, const Error &error) { finishNeeded(error.message); });
+    connect(&m_engine, &EngineService::sizesAsked, this,
+        [this](const ModelSource &, const std::vector<InputDimension> &dimensions) {
+            std::vector<InputDimension> open;
+            std::copy_if(dimensions.begin(), dimensions.end(), std::back_inserter(open),
+                [](const InputDimension &each) { return each.size == 0; });
+            finishNeeded("the model does not say the size of " + namesText(open));
+        });
     QCoreApplication::instance()->installEventFilter(this);
 }
 
@@ -86,45 +100,72 @@ void PriceService::next()
         const int row = m_rows->rowOfKey(key);
         if (row < 0)
             continue;
-        TableDocument without = m_rows->document();
-        if (!without.apply(planloom::setEnabled(without, {m_rows->lineAt(row)}, false)))
+        m_without = m_rows->document();
+        if (!m_without.apply(planloom::setEnabled(m_without, {m_rows->lineAt(row)}, false)))
             continue;
-        PlanRequest request;
-        request.model = m_baseline->model;
-        request.table = std::move(without);
-        request.target = {m_cluster, m_clusterJson, m_deviceCount};
-        request.upTo = PlanGrade::Timed;
         m_current = key;
-        m_revision = m_engine.plan(std::move(request));
+        const OpenedModel &model = *m_baseline->model;
+        const TableLine &line = m_rows->tableLineAt(row);
+        ModelSource other = model.source;
+        if (line.row && isModelRow(line.row->rule))
+            other.options =
+                withRows(withoutRow(other.options, line.row->rule, *model.graph), m_without, *model.graph);
+        if (isOpenedAs(other.options, model.source.options, model.source.source))
+            plan(m_baseline->model);
+        else
+            m_engine.open(other);
         return;
     }
     m_current = 0;
+}
+
+void PriceService::plan(const ModelSnapshot &model)
+{
+    if (m_current == 0)
+        return;
+    PlanRequest request;
+    request.model = model;
+    request.table = m_without;
+    request.target = {m_cluster, m_clusterJson, m_deviceCount};
+    request.upTo = PlanGrade::Timed;
+    m_revision = m_engine.plan(std::move(request));
+}
+
+void PriceService::finish(const RowPrice &price)
+{
+    const auto key = std::exchange(m_current, 0);
+    m_rows->setPrice(key, price);
+    if (!m_idle.isActive())
+        next();
+}
+
+void PriceService::finishNeeded(const std::string &why)
+{
+    if (m_current == 0)
+        return;
+    RowPrice price;
+    price.state = RowPrice::State::Needed;
+    price.remark = why;
+    finish(price);
 }
 
 void PriceService::take(const PlanUpdateSnapshot &update)
 {
     if (!update->final || update->revision != m_revision || m_current == 0)
         return;
-    RowPrice price;
-    if (update->isTimed()) {
-        price.state = RowPrice::State::Known;
-        price.seconds = m_baseline->summary.stepSeconds - update->summary.stepSeconds;
-    } else {
-        price.state = RowPrice::State::Needed;
-        if (update->error) {
-            price.remark = update->error->message;
-        } else {
-            const auto wrong = std::find_if(update->rows.begin(), update->rows.end(),
-                [](const RowLine &row) { return row.report.error.has_value(); });
-            if (wrong != update->rows.end())
-                price.remark = "row " + std::to_string(wrong->line + 1) + " (" + wrong->text + ") needs it";
-        }
+    if (!update->isTimed()) {
+        const auto wrong = std::find_if(update->rows.begin(), update->rows.end(),
+            [](const RowLine &row) { return row.report.error.has_value(); });
+        finishNeeded(update->error ? update->error->message
+                : wrong == update->rows.end()
+                ? std::string()
+                : "row " + std::to_string(wrong->line + 1) + " (" + wrong->text + ") needs it");
+        return;
     }
-    const auto key = m_current;
-    m_current = 0;
-    m_rows->setPrice(key, price);
-    if (!m_idle.isActive())
-        next();
+    RowPrice price;
+    price.state = RowPrice::State::Known;
+    price.seconds = m_baseline->summary.stepSeconds - update->summary.stepSeconds;
+    finish(price);
 }
 
 bool PriceService::eventFilter(QObject *watched, QEvent *event)

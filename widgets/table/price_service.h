@@ -11,8 +11,9 @@
 namespace planloom {
 
 /// Finds what each row costs while nothing else is to be done: the plan is made again with the row off, one
-/// row after another, on a worker of its own. Waits until the last plan is final and the person has been idle
-/// for a second; the newest table wins.
+/// row after another, on a worker of its own; for a row about the model (engine/design/model_rows.h), of the
+/// model opened without it. Waits until the last plan is final and the person has been idle for a second; the
+/// newest table wins.
 class PriceService : public QObject
 {
     Q_OBJECT
@@ -42,6 +43,10 @@ private:
     void begin();
     void next();
     void take(const PlanUpdateSnapshot &update);
+    void plan(const ModelSnapshot &model);
+    /// The row under way has a price; the next one's turn.
+    void finish(const RowPrice &price);
+    void finishNeeded(const std::string &why);
 
     ConstraintTableModel *m_rows;
     EngineService m_engine;
@@ -52,6 +57,7 @@ private:
     std::int32_t m_deviceCount = 1;
     std::deque<ConstraintTableModel::RowKey> m_queue;
     ConstraintTableModel::RowKey m_current = 0;
+    TableDocument m_without; ///< The table without the row under way.
     std::uint64_t m_revision = 0;
     bool m_enabled = true;
 };

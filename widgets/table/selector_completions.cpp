@@ -146,6 +146,11 @@ ValueChoices valueChoices(const OpenedModel &model, const Selector &selector,
     choices.mesh = mesh;
     choices.deviceCount = deviceCount;
     choices.inputDimensions = model.graph->dimensions;
+    choices.rooms = model.graph->rooms;
+    for (const auto &[name, choice] : model.graph->recurrences) {
+        if (choice.problem.empty())
+            choices.recurrences.push_back(name);
+    }
     for (std::int64_t count = 1; count <= std::min<std::int64_t>(model.batch->mostMicroBatches, 4096);
          ++count) {
         if (model.batch->size > 0 && model.batch->size % count == 0)

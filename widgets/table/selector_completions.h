@@ -67,6 +67,8 @@ struct ValueChoices {
     std::vector<std::int32_t> microBatches{}; ///< What divides the batch.
     std::int32_t deviceCount = 1;
     std::vector<InputDimension> inputDimensions{}; ///< Whose sizes may be chosen.
+    std::map<std::string, Capacity> rooms{}; ///< `Graph::rooms`.
+    std::vector<std::string> recurrences{}; ///< That can be unrolled.
 };
 /// Facts for rows that select `selector`. O(operators).
 ValueChoices valueChoices(const OpenedModel &model, const Selector &selector,

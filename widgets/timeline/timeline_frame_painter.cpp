@@ -139,15 +139,16 @@ private:
                 [this](DeviceId device) { return m_picture.conflicts->contains(device); });
     }
 
-    /// A frame around the lane, and why, in its right corner of the header.
+    /// A frame around the lane, and why, below the header's figures.
     void paintConflict(const TimelineRow &row, int y)
     {
         m_painter.setPen(QPen(m_palette.error, 2));
         m_painter.drawRect(QRect(1, y + 1, m_picture.size.width() - 3, row.height - 3));
         const QFontMetrics metrics(m_small);
         const QString text = translated("in conflict");
-        const QRect tag(m_picture.metrics.header - metrics.horizontalAdvance(text) - 12,
-            y + row.height - 4 - metrics.height(), metrics.horizontalAdvance(text) + 8, metrics.height());
+        const int width = metrics.horizontalAdvance(text) + 8;
+        const int top = m_picture.top(row, row.bracketTop()) + 2 * m_picture.metrics.line;
+        const QRect tag(m_picture.metrics.header / 8 + 1, top, width, metrics.height());
         m_painter.fillRect(tag, m_palette.error);
         m_painter.setFont(m_small);
         m_painter.setPen(m_palette.surface);

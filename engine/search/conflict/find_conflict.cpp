@@ -24,7 +24,7 @@ public:
         , m_stop(stop)
         , m_start(Clock::now())
         , m_facts(factsOf(model, deviceCount, table))
-        , m_oracle(model, deviceCount, table, options.completion, m_facts)
+        , m_oracle(model, deviceCount, table, options.completion, m_facts, [this] { return isOver(); })
         , m_table(table)
     {
     }
@@ -74,12 +74,12 @@ private:
             }
             if (isOver())
                 return;
-            const auto next = m_logic->unexplored(m_stop, left());
-            if (!next) {
-                m_answer.all = !isOver();
+            RowLogic::Seed next = m_logic->unexplored(m_stop, left());
+            if (!next.known) {
+                m_answer.all = next.none;
                 return;
             }
-            seed = *next;
+            seed = std::move(next.rows);
         }
     }
 

@@ -94,11 +94,8 @@ public:
         for (const std::int32_t row : m_facts.rows) {
             if (hasSelector(rowAt(row).rule))
                 continue;
-            ConstraintTable alone = must;
-            for (std::size_t i = 0; i < alone.rows.size(); ++i)
-                alone.rows[i].enabled = static_cast<std::int32_t>(i) == row;
-            planMeaning(
-                model, deviceCount, alone, [&](RowId, Error error) { refuse(row, std::move(error)); });
+            planMeaning(model, deviceCount, {.rows = {rowAt(row)}},
+                [&](RowId, Error error) { refuse(row, std::move(error)); });
         }
     }
 

@@ -15,9 +15,13 @@ namespace {
 using RowSet = std::vector<std::int32_t>; ///< Ascending.
 
 constexpr std::size_t kMostSetsOfClass = 6;
+constexpr std::size_t kMostRowsOfClass = 32; ///< Of more, only where one row meets another is found.
+constexpr std::size_t kMostConflicts = 1'000; ///< Of which Z3 is told; further ones are learned.
+constexpr std::size_t kMostStageRows = 512;
 constexpr std::size_t kMostPairs = 512; ///< Of order rows; what further ones say is left to the completion.
 constexpr std::size_t kMostMoments = 4096;
 constexpr std::size_t kMostLinks = 400'000;
+constexpr std::size_t kMostLinksOnCycles = 2'000; ///< Of which Z3 is told; further ones are learned.
 
 /// `t(pair, microBatch)` before `t(pair, microBatch)`, if both rows hold.
 struct MomentLink {
@@ -26,8 +30,21 @@ struct MomentLink {
     friend auto operator<=>(const MomentLink &, const MomentLink &) = default;
 };
 
+/// Calls Z3. @return false if that was interrupted, or ran out of something
+template<typename Call> bool withoutExceptions(const Call &call)
+{
+    try {
+        call();
+        return true;
+    } catch (const z3::exception &) {
+        return false;
+    }
+}
+
+} // namespace
+
 /// What the rows of a table say together, before it is written down for Z3.
-class Constraints
+class RowLogic::Constraints
 {
 public:
     Constraints(const RowFacts &facts, const ConstraintTable &table)
@@ -61,7 +78,8 @@ private:
             rows.push_back(m_facts.plan.microBatchesRow.index);
         std::sort(rows.begin(), rows.end());
         rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-        conflicts.insert(std::move(rows));
+        if (conflicts.size() < kMostConflicts)
+            conflicts.insert(std::move(rows));
     }
 
     void addWrong()
@@ -104,6 +122,10 @@ private:
         const PlanMeaning &plan = m_facts.plan;
         const std::int32_t cuts = plan.wholeBatches || !plan.microBatchesRow.valid() ? 0 : plan.microBatches;
         for (const OperatorClass &operators : m_facts.classes) {
+            if (operators.said.size() > kMostRowsOfClass) {
+                addMeetings(operators);
+                continue;
+            }
             std::vector<std::size_t> which(operators.said.size());
             for (std::size_t i = 0; i < which.size(); ++i)
                 which[i] = i;
@@ -128,15 +150,27 @@ private:
         }
     }
 
+    /// Rows that cannot hold with one before them.
+    void addMeetings(const OperatorClass &operators)
+    {
+        OperatorBinding binding;
+        for (const OperatorClass::Said &said : operators.said)
+            if (const auto clash = join(binding, *said.meaning, said.row, m_facts.setting.mesh))
+                forbid({clash->other, said.row}, false);
+    }
+
     /// Stages do not decrease along the data flow.
     void addStages()
     {
         std::map<std::int32_t, RowSet, std::greater<>> rowsOf; // by stage, the last first
         std::vector<RowSet> saidOf(m_facts.setting.graph().operators.size());
+        std::size_t count = 0;
         for (const std::int32_t row : m_facts.rows) {
             const auto *rule = std::get_if<StageRule>(&ruleOf(row));
             if (!rule)
                 continue;
+            if (++count > kMostStageRows)
+                break;
             rowsOf[rule->index].push_back(row);
             for (const OperatorId op : m_facts.operators[at(row)])
                 saidOf[at(op)].push_back(row);
@@ -270,6 +304,7 @@ private:
             }
             std::erase_if(links, [&](const MomentLink &link) { return done[link.from] || done[link.to]; });
         }
+        links.resize(std::min(links.size(), kMostLinksOnCycles));
     }
 
     const RowFacts &m_facts;
@@ -279,8 +314,6 @@ private:
 public:
     std::vector<std::int32_t> rowOfPair{};
 };
-
-} // namespace
 
 struct RowLogic::Solvers {
     z3::context context{};
@@ -307,13 +340,10 @@ struct RowLogic::Solvers {
         z3::params params(context);
         params.set("timeout", static_cast<unsigned>(limit.count()));
         solver.set(params);
-        // An interrupt that comes before the check is lost: the time limit holds then.
+        // An interrupt that comes before the check is lost: the time limit holds then. One that comes behind
+        // it makes a call of Z3 fail, which `withoutExceptions` takes.
         const std::stop_callback interrupt(stop, [this] { context.interrupt(); });
-        try {
-            return assumptions ? solver.check(*assumptions) : solver.check();
-        } catch (const z3::exception &) {
-            return z3::unknown;
-        }
+        return assumptions ? solver.check(*assumptions) : solver.check();
     }
 };
 
@@ -321,6 +351,11 @@ RowLogic::RowLogic(const RowFacts &facts, const ConstraintTable &table)
     : m_solvers(std::make_unique<Solvers>())
 {
     const Constraints constraints(facts, table);
+    withoutExceptions([&] { write(constraints, facts, table); });
+}
+
+void RowLogic::write(const Constraints &constraints, const RowFacts &facts, const ConstraintTable &table)
+{
     Solvers &s = *m_solvers;
     s.rows = facts.rows;
     z3::params params(s.context);
@@ -357,16 +392,20 @@ RowLogic::Answer RowLogic::check(
     for (const std::int32_t row : rows)
         assumptions.push_back(s.literal(row));
     Answer answer;
-    const z3::check_result result = s.run(s.logic, &assumptions, stop, limit);
-    if (result == z3::unknown)
-        return answer;
-    answer.verdict = result == z3::sat ? Verdict::Hold : Verdict::Conflict;
-    if (result == z3::sat)
-        return answer;
     std::set<std::string> names;
-    const z3::expr_vector core = s.logic.unsat_core();
-    for (unsigned i = 0; i < core.size(); ++i)
-        names.insert(core[static_cast<int>(i)].decl().name().str());
+    const bool answered = withoutExceptions([&] {
+        const z3::check_result result = s.run(s.logic, &assumptions, stop, limit);
+        if (result == z3::sat)
+            answer.verdict = Verdict::Hold;
+        if (result != z3::unsat)
+            return;
+        const z3::expr_vector core = s.logic.unsat_core();
+        for (unsigned i = 0; i < core.size(); ++i)
+            names.insert(core[static_cast<int>(i)].decl().name().str());
+        answer.verdict = Verdict::Conflict;
+    });
+    if (!answered || answer.verdict != Verdict::Conflict)
+        return answered ? answer : Answer{};
     for (const std::int32_t row : rows)
         if (names.contains("row" + std::to_string(row)))
             answer.core.push_back(row);
@@ -375,32 +414,43 @@ RowLogic::Answer RowLogic::check(
 
 void RowLogic::learnConflict(const std::vector<std::int32_t> &rows)
 {
-    m_solvers->logic.add(m_solvers->notAll(rows));
-    m_solvers->map.add(m_solvers->notAll(rows));
     m_solvers->conflicts.push_back(rows);
+    withoutExceptions([&] {
+        m_solvers->logic.add(m_solvers->notAll(rows));
+        m_solvers->map.add(m_solvers->notAll(rows));
+    });
 }
 
 void RowLogic::learnHolding(const std::vector<std::int32_t> &rows)
 {
     Solvers &s = *m_solvers;
-    z3::expr_vector other(s.context);
-    for (const std::int32_t row : s.rows)
-        if (!std::binary_search(rows.begin(), rows.end(), row))
-            other.push_back(s.literal(row));
-    s.map.add(z3::mk_or(other));
+    withoutExceptions([&] {
+        z3::expr_vector other(s.context);
+        for (const std::int32_t row : s.rows)
+            if (!std::binary_search(rows.begin(), rows.end(), row))
+                other.push_back(s.literal(row));
+        s.map.add(z3::mk_or(other));
+    });
 }
 
-std::optional<std::vector<std::int32_t>> RowLogic::unexplored(
-    const std::stop_token &stop, std::chrono::milliseconds limit)
+RowLogic::Seed RowLogic::unexplored(const std::stop_token &stop, std::chrono::milliseconds limit)
 {
     Solvers &s = *m_solvers;
-    if (s.run(s.map, nullptr, stop, limit) != z3::sat)
-        return std::nullopt;
-    const z3::model model = s.map.get_model();
     std::set<std::int32_t> seed;
-    for (const std::int32_t row : s.rows)
-        if (!model.eval(s.literal(row)).is_false())
-            seed.insert(row);
+    Seed found;
+    const bool answered = withoutExceptions([&] {
+        const z3::check_result result = s.run(s.map, nullptr, stop, limit);
+        found.none = result == z3::unsat;
+        if (result != z3::sat)
+            return;
+        const z3::model model = s.map.get_model();
+        for (const std::int32_t row : s.rows)
+            if (!model.eval(s.literal(row)).is_false())
+                seed.insert(row);
+        found.known = true;
+    });
+    if (!answered || !found.known)
+        return {.none = answered && found.none};
     const auto fits = [&] {
         return std::none_of(s.conflicts.begin(), s.conflicts.end(), [&](const RowSet &set) {
             return std::includes(seed.begin(), seed.end(), set.begin(), set.end());
@@ -409,7 +459,8 @@ std::optional<std::vector<std::int32_t>> RowLogic::unexplored(
     for (const std::int32_t row : s.rows)
         if (seed.insert(row).second && !fits())
             seed.erase(row);
-    return std::vector<std::int32_t>(seed.begin(), seed.end());
+    found.rows.assign(seed.begin(), seed.end());
+    return found;
 }
 
 } // namespace planloom

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -47,13 +46,20 @@ public:
     void learnConflict(const std::vector<std::int32_t> &rows);
     /// These rows hold together: every set that `unexplored` gives has another one.
     void learnHolding(const std::vector<std::int32_t> &rows);
+    struct Seed {
+        std::vector<std::int32_t>
+            rows{}; ///< Ascending; of no meaning if there is `none`, or it is not `known`.
+        bool none = false; ///< Every set is explored.
+        bool known = false; ///< False: out of time, or stopped.
+    };
     /// A set of rows, none of which more can be added to, of which neither of the two says what becomes of
-    /// it; nothing if there is none, or in doubt.
-    std::optional<std::vector<std::int32_t>> unexplored(
-        const std::stop_token &stop, std::chrono::milliseconds limit);
+    /// it.
+    Seed unexplored(const std::stop_token &stop, std::chrono::milliseconds limit);
 
 private:
+    class Constraints;
     struct Solvers;
+    void write(const Constraints &constraints, const RowFacts &facts, const ConstraintTable &table);
     std::unique_ptr<Solvers> m_solvers{};
 };
 

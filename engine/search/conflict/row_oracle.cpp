@@ -30,13 +30,22 @@ std::vector<std::int32_t> united(const std::vector<std::int32_t> &a, const std::
 } // namespace
 
 RowOracle::RowOracle(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
-    const CompletionOptions &options, const RowFacts &facts)
+    const CompletionOptions &options, const RowFacts &facts, std::function<bool()> isOver)
     : m_model(model)
     , m_deviceCount(deviceCount)
     , m_table(table)
     , m_options(options)
     , m_facts(facts)
+    , m_isOver(std::move(isOver))
 {
+    // What names nothing does so whatever others say.
+    for (const std::int32_t row : facts.rows)
+        if (const auto &wrong = facts.wrong[at(row)];
+            wrong && !needsMesh(table.rows[at(row)].rule) && !needsMicroBatches(table.rows[at(row)].rule)) {
+            Error reason = *wrong;
+            reason.where = placeOf(RowId{row}, "rule");
+            m_refused.push_back({{row}, {row}, std::move(reason), false});
+        }
 }
 
 RowOracle::Trial RowOracle::carryOut(const ConstraintTable &table)
@@ -231,7 +240,7 @@ std::optional<RowOracle::RowSet> RowOracle::withSupport(const RowSet &rows, RowS
     const int mostTries = m_facts.rows.size() <= kFewRows ? kMostTriesOfFew : kMostTries;
     std::deque<RowSet> open{std::move(support)};
     std::set<RowSet> seen;
-    for (int tries = 0; tries < mostTries && !open.empty();) {
+    for (int tries = 0; tries < mostTries && !open.empty() && !m_isOver();) {
         const RowSet with = std::move(open.front());
         open.pop_front();
         if (with.empty() || !seen.insert(with).second)

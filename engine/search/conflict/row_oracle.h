@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -26,8 +27,9 @@ class RowOracle
 {
 public:
     /// All arguments are kept.
+    /// @param isOver  time is over: no further rows are tried
     RowOracle(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
-        const CompletionOptions &options, const RowFacts &facts);
+        const CompletionOptions &options, const RowFacts &facts, std::function<bool()> isOver);
 
     /// @param rows  of `facts.rows`, ascending
     bool holds(const std::vector<std::int32_t> &rows);
@@ -85,6 +87,7 @@ private:
     const ConstraintTable &m_table;
     const CompletionOptions &m_options;
     const RowFacts &m_facts;
+    std::function<bool()> m_isOver{};
     std::vector<RowSet> m_holding{};
     std::vector<Refused> m_refused{};
     Refused m_last{}; ///< Of the last set that does not hold.

@@ -18,7 +18,7 @@ public:
         , m_stop(stop)
         , m_until(std::chrono::steady_clock::now() + options.limit)
         , m_facts(factsOf(model, deviceCount, table))
-        , m_oracle(model, deviceCount, table, options.completion, m_facts)
+        , m_oracle(model, deviceCount, table, options.completion, m_facts, [this] { return isOver(); })
         , m_table(table)
     {
         for (Row &row : m_table.rows)

@@ -107,6 +107,7 @@ struct PlanMeaning {
     CollectiveOverlap overlap = CollectiveOverlap::None;
     RowId overlapRow{};
     std::map<std::string, RowId> sizeRows{}; ///< Of the model's inputs, by dimension.
+    std::map<std::string, RowId> capacityRows{}; ///< By operator.
 };
 
 template<typename RuleType> struct RuleMeaning;
@@ -132,6 +133,15 @@ template<> struct RuleMeaning<DimensionSizeRule> {
     /// @return InvalidInput if the model has no such dimension, may not have this size, or has another one
     static Result<void> apply(const Model &model, std::int32_t deviceCount, const DimensionSizeRule &rule,
         RowId row, PlanMeaning &plan);
+};
+/// As the one before.
+template<> struct RuleMeaning<CapacityRule> {
+    static Result<void> apply(
+        const Model &model, std::int32_t deviceCount, const CapacityRule &rule, RowId row, PlanMeaning &plan);
+};
+template<> struct RuleMeaning<UnrollRule> {
+    static Result<void> apply(
+        const Model &model, std::int32_t deviceCount, const UnrollRule &rule, RowId row, PlanMeaning &plan);
 };
 /// Needs the number of stages: see `stagesOf`.
 template<> struct RuleMeaning<InFlightRule> {

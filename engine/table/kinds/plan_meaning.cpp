@@ -123,6 +123,58 @@ Result<void> RuleMeaning<DimensionSizeRule>::apply(
     return {};
 }
 
+namespace {
+
+/// "'a', 'b'": the names of a map.
+template<typename Map> std::string namesIn(const Map &map)
+{
+    std::string names;
+    for (const auto &[name, value] : map)
+        names += (names.empty() ? "'" : ", '") + name + "'";
+    return names;
+}
+
+} // namespace
+
+Result<void> RuleMeaning<CapacityRule>::apply(
+    const Model &model, std::int32_t, const CapacityRule &rule, RowId row, PlanMeaning &plan)
+{
+    const auto &rooms = model.graph->rooms;
+    const auto found = rooms.find(rule.name);
+    if (found == rooms.end())
+        return invalidRule("no operator '" + rule.name + "' needs room for what data choose",
+            rooms.empty() ? "in this model all sizes are known" : "those that do are " + namesIn(rooms));
+    const auto [first, isNew] = plan.capacityRows.try_emplace(rule.name, row);
+    if (!isNew)
+        return invalidRule(
+            "the room of '" + rule.name + "' is given already, by " + rowWords(first->second.index));
+    if (rule.capacity != found->second)
+        return invalidRule("the model is open with room " + toString(found->second) + " of '" + rule.name
+                + "': it could not be opened with " + toString(rule.capacity),
+            "choose another room");
+    return {};
+}
+
+Result<void> RuleMeaning<UnrollRule>::apply(
+    const Model &model, std::int32_t, const UnrollRule &rule, RowId, PlanMeaning &)
+{
+    const auto &known = model.graph->recurrences;
+    if (known.empty())
+        return invalidRule("the model has no recurrence (LSTM, GRU, RNN) to unroll");
+    if (rule.name != "all" && known.count(rule.name) == 0)
+        return invalidRule("no recurrence is called '" + rule.name + "'", "the model has " + namesIn(known));
+    for (const auto &[name, choice] : known) {
+        if ((rule.name != "all" && rule.name != name) || choice.isUnrolled)
+            continue;
+        if (!choice.problem.empty() && rule.name != "all")
+            return invalidRule(choice.problem);
+        if (choice.problem.empty())
+            return invalidRule("the model is open with '" + name + "' as one operator",
+                "it could not be opened with its steps: see the messages");
+    }
+    return {};
+}
+
 Result<std::vector<std::int32_t>> RuleMeaning<InFlightRule>::stagesOf(
     const InFlightRule &rule, std::int32_t stageCount)
 {

@@ -10,7 +10,8 @@ namespace {
 /// Each row is counted off as it is bound on.
 TEST(BoundAlone, IsWhatARowActsOnOnceItIsOn)
 {
-    const GraphSnapshot graph = zooTraining("zoo:gpt?layers=2&hidden=32&heads=2&seq=8&vocab=64&batch=4");
+    const GraphSnapshot graph =
+        zooTraining("zoo:gpt?layers=2&hidden=32&heads=2&seq=8&vocab=64&batch=4&fused=0");
     const Model model(graph);
     const auto on = parseTable(
         "mesh dp=2 tp=2\nmicro-batches 2\nsplit all : batch over dp\nsplit name:*.mlp.c_fc : n over tp\n"

@@ -1,4 +1,6 @@
 #include "engine/design/make_plan.h"
+
+#include "engine/analyse/limits.h"
 #include "tests/engine/design/small_model.h"
 
 #include "engine/design/remembered.h"
@@ -235,12 +237,27 @@ TEST(MakePlan, ExplainsConflictsWithWaysOutThatHold)
     }
 }
 
+/// No plan of a model needs less than the bound that its limit is held against.
+TEST(MakePlan, LeastMemoryIsBelowThatOfEveryPlan)
+{
+    for (const char *rows : {"", "mesh dp=2\nsplit all : batch over dp\n",
+             "mesh dp=2\nsplit all : batch over dp\nzero3 all over dp\n",
+             "mesh tp=2\nsplit kind:Linear : out0.-1 over tp\nprecision all : bf16\n"}) {
+        const auto answer = planOf(requestFor(rows));
+        ASSERT_TRUE(answer) << rows << describe(answer.error());
+        const Bytes least = leastMemory(*(*answer)->plan, (*answer)->deviceCount);
+        EXPECT_GT(least.count, 0) << rows;
+        EXPECT_LE(least, (*answer)->summary.largestPeak) << rows;
+    }
+}
+
 /// A limit that the plan breaks can be raised to what the plan needs.
 TEST(MakePlan, OffersTheLimitThatWouldHold)
 {
     const auto answers = answersTo(requestFor("limit memory 1KiB\n"));
     ASSERT_EQ(answers.back().conflicts.size(), 1u);
     const RowConflict &conflict = answers.back().conflicts.front();
+    EXPECT_NE(conflict.words.find("no plan on 2 devices does"), std::string::npos) << conflict.words;
     ASSERT_EQ(conflict.waysOut.size(), 2u);
     PlanRequest raised = requestFor("");
     raised.table = answers.back().table;

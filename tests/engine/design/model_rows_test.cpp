@@ -100,7 +100,7 @@ TEST(ModelRows, GoBeforeOptionsAndTheFirstBeforeOthers)
     ModelOptions options;
     options.dimensions = {{"x.0", 4}, {"seq", 8}};
     const auto sizes = [&](const char *rows) {
-        return withRows(options, TableDocument(rows), &known).dimensions;
+        return withRows(options, TableDocument(rows), known).dimensions;
     };
     using Sizes = std::map<std::string, std::int64_t>;
     EXPECT_EQ(sizes(""), (Sizes{{"x.0", 4}, {"seq", 8}}));
@@ -108,6 +108,114 @@ TEST(ModelRows, GoBeforeOptionsAndTheFirstBeforeOthers)
     EXPECT_EQ(sizes("off dim batch = 16\ndim x.0 = 32"), (Sizes{{"batch", 32}, {"seq", 8}}));
     EXPECT_EQ(sizes("dim batch = 128\ndim heads = 2"), (Sizes{{"x.0", 4}, {"seq", 8}})) << "these are errors";
     EXPECT_EQ(withRows({}, TableDocument("dim heads = 2")).dimensions, (Sizes{{"heads", 2}}));
+}
+
+/// A mixture whose tokens data route, with room for the expected load.
+constexpr const char *kMixture =
+    "zoo:llama?layers=1&hidden=16&heads=2&ffn=8&seq=256&batch=2&vocab=24&experts=8&top_k=2";
+constexpr const char *kPlaces = "layers.0.mlp.experts.places";
+
+/// The room of each expert in all samples together, of the model as rows have it opened.
+std::int64_t roomWith(const std::string &rows)
+{
+    ModelSource source{kMixture, {}, {}};
+    source.options = withRows({}, TableDocument(rows));
+    const auto model = openModel(source);
+    EXPECT_TRUE(model) << describe(model.error());
+    for (const Operator &op : (*model)->graph->operators) {
+        if (op.name == kPlaces)
+            return op.attributes.integer("capacity");
+    }
+    return -1;
+}
+
+TEST(ModelRows, GiveRoomToWhatDataChoose)
+{
+    EXPECT_EQ(roomWith(""), 2 * 256 * 2 / 8);
+    EXPECT_EQ(roomWith("capacity all = 1.5x"), 2 * 96);
+    EXPECT_EQ(roomWith("capacity layers.0.mlp.experts.places = 100"), 2 * 100);
+    EXPECT_EQ(roomWith("capacity all = 100\ncapacity layers.0.mlp.experts.places = all"), 2 * 256);
+    EXPECT_EQ(roomWith("capacity all = 100\ncapacity all = 120"), 2 * 100);
+    EXPECT_EQ(roomWith("off capacity all = 100"), 2 * 64);
+}
+
+TEST(ModelRows, AboutRoomsSayWhyTheyDoNotHold)
+{
+    const auto why = [](const char *model, const std::string &opened, const std::string &rows) {
+        PlanRequest request;
+        ModelSource source{model, {}, {}};
+        source.options = withRows({}, TableDocument(opened));
+        const auto open = openModel(source);
+        EXPECT_TRUE(open) << describe(open.error());
+        request.model = *open;
+        request.table = TableDocument(rows);
+        request.target = {"cpu:1", {}, 1};
+        const auto answer = planOf(request);
+        return answer ? std::string() : answer.error().message + "; " + answer.error().advice;
+    };
+    EXPECT_EQ(why(kMixture, "capacity all = 128", "capacity all = 128"), "");
+    EXPECT_EQ(why(kMixture, "", "capacity all = 1x"), "");
+    EXPECT_EQ(why(kMixture, "capacity all = 128", "capacity all = 2x"),
+        "the model is open with room 128 of 'all': it could not be opened with 2x; choose another room");
+    EXPECT_EQ(why(kMixture, "", "capacity router = 2x"),
+        "no operator 'router' needs room for what data choose; those that do are 'all', "
+        "'layers.0.mlp.experts.places'");
+    EXPECT_EQ(why("zoo:mlp?layers=2&hidden=32&batch=8", "", "capacity all = 2x"),
+        "no operator 'all' needs room for what data choose; in this model all sizes are known");
+    EXPECT_EQ(why("zoo:mlp?layers=2&hidden=32&batch=8", "", "unroll all"),
+        "the model has no recurrence (LSTM, GRU, RNN) to unroll; ");
+}
+
+/// x [6 4 3] through an LSTM, and one whose gates are clipped.
+std::string recurrentFile()
+{
+    testing_support::OnnxFile file;
+    file.input("x", {6, 4, 3});
+    for (const char *name : {"first", "second"}) {
+        const std::string of = name;
+        file.weight(of + ".w", {1, 8, of == "first" ? 3 : 2});
+        file.weight(of + ".r", {1, 8, 2});
+        auto node = file.node("LSTM", {of == "first" ? "x" : "h", of + ".w", of + ".r"}, {of + "_y"}, name);
+        node.set("hidden_size", 2);
+        if (of == "second")
+            node.set("clip", 3.0F);
+        file.node("Squeeze", {of + "_y", "one"}, {of == "first" ? "h" : "z"});
+    }
+    file.list("one", {1});
+    file.node("ReduceMean", {"z"}, {"loss"}).set("keepdims", 0);
+    file.output("loss");
+    return file.bytes();
+}
+
+TEST(ModelRows, UnrollRecurrences)
+{
+    const auto opened = [](const std::string &rows) {
+        ModelSource source{"lstm.onnx", recurrentFile(), {}};
+        source.options = withRows({}, TableDocument(rows));
+        return openModel(source);
+    };
+    const auto whole = opened("");
+    ASSERT_TRUE(whole) << describe(whole.error());
+    const auto &known = *(*whole)->graph;
+    ASSERT_EQ(known.recurrences.size(), 2U);
+    EXPECT_FALSE(known.recurrences.at("first").isUnrolled);
+    EXPECT_EQ(known.recurrences.at("first").problem, "");
+    EXPECT_EQ(known.recurrences.at("second").problem, "'second' cannot be unrolled: its gates are clipped");
+    for (const char *rows : {"unroll all", "unroll first"}) {
+        const auto steps = opened(rows);
+        ASSERT_TRUE(steps) << describe(steps.error());
+        EXPECT_TRUE((*steps)->graph->recurrences.at("first").isUnrolled);
+        EXPECT_FALSE((*steps)->graph->recurrences.at("second").isUnrolled);
+    }
+    EXPECT_FALSE(opened("unroll second"));
+    // Of a model that is known, only what it can follow is asked of it.
+    const auto wanted = [&](const char *rows) { return withRows({}, TableDocument(rows), known).unroll; };
+    EXPECT_EQ(wanted("unroll second\nunroll first\nunroll third"), (std::set<std::string>{"first"}));
+    EXPECT_EQ(wanted("unroll all"), (std::set<std::string>{"*"}));
+    EXPECT_EQ(withoutRow(withRows({}, TableDocument("unroll all\nunroll first"), known),
+                  Rule{UnrollRule{"all"}}, known)
+                  .unroll,
+        (std::set<std::string>{"first"}));
 }
 
 TEST(ModelRows, AreChangedWhereTheyStandAndElseAdded)

@@ -442,6 +442,46 @@ TEST(FuseGraph, LeavesInnerValuesWithOtherUsersAlone)
     EXPECT_EQ(text(kindsOf(fuseOperators(*graph))), "Sigmoid Mul Add");
 }
 
+/// Group normalisation of [2 4 3 5] as exporters without the operator write it.
+Graph flattenedGroupNorm(std::int64_t groups, float ones)
+{
+    using enum OperatorKind;
+    GraphBuilder b;
+    const TensorId x = b.input("x", {DataType::Float32, {2, 4, 3, 5}});
+    const TensorId flat = b.reshape(x, {2, groups, 60 / groups}, "flat");
+    const Attributes statistics = attributesOf({{"groups", groups}, {"count", 60 / groups}});
+    const TensorId mean = b.one(BatchMean, {flat}, statistics);
+    const TensorId variance = b.one(BatchVariance, {flat, mean}, statistics);
+    const auto all = [&](const char *name, float value) {
+        return b.constant(
+            name, floatData({groups}, std::vector<float>(static_cast<std::size_t>(groups), value)));
+    };
+    const TensorId normalised =
+        b.one(BatchNormalize, {flat, mean, variance, all("ones", ones), all("zeros", 0)},
+            attributesOf({{"groups", groups}, {"epsilon", 1e-5}}));
+    const TensorId back = b.reshape(normalised, {2, 4, 3, 5}, "back");
+    const TensorId scaled = b.one(Mul, {b.weight("n.weight", {4, 1, 1}), back});
+    const TensorId y = b.one(Add, {scaled, b.weight("n.bias", {4, 1, 1})});
+    auto graph = b.finish({y});
+    EXPECT_TRUE(graph) << describe(graph.error());
+    return *graph;
+}
+
+TEST(FuseGraph, FindsGroupNormsThatWereFlattened)
+{
+    for (const std::int64_t groups : {1, 2, 4}) {
+        const Graph graph = flattenedGroupNorm(groups, 1);
+        const Graph fused = fuseOperators(graph);
+        EXPECT_EQ(text(kindsOf(fused)), "BatchMean BatchVariance Reshape Reshape BatchNormalize");
+        EXPECT_EQ(fused.operators.back().inputs[0], fused.inputs.front());
+        EXPECT_EQ(fused.operators.back().attributes.integer("groups"), groups);
+        expectSameValues(graph, fused);
+    }
+    // With another scale it is not that alone.
+    EXPECT_EQ(text(kindsOf(fuseOperators(flattenedGroupNorm(2, 2)))),
+        "Reshape BatchMean BatchVariance BatchNormalize Reshape Mul Add");
+}
+
 TEST(FuseGraph, KeepsWeightsAndSourcesAndNamesByModule)
 {
     using enum OperatorKind;

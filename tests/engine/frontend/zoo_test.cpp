@@ -67,9 +67,47 @@ TEST(Zoo, MixtureParametersAreThoseOfItsExperts)
     }
 }
 
+TEST(Zoo, LlamasOfExpertsHaveThoseOfMixtralAndOlmoe)
+{
+    EXPECT_EQ(parametersOf("zoo:llama?kv_heads=8&ffn=14336&experts=8"), 46'702'792'704); // Mixtral-8x7B
+    EXPECT_EQ(parametersOf("zoo:llama?layers=16&hidden=2048&heads=16&ffn=1024&vocab=50304&experts=64&top_k=8"
+                           "&qk_norm=1"),
+        6'919'161'856); // OLMoE-1B-7B
+}
+
+TEST(Zoo, QueriesKeysAndValuesOfGptAreOneWeightOrThree)
+{
+    const std::string small = "zoo:gpt?layers=1&hidden=16&heads=2&seq=8&batch=2&vocab=20";
+    const auto namesOf = [](const Graph &graph) {
+        std::set<std::string> names;
+        for (const Operator &op : graph.operators) {
+            if (op.kind == OperatorKind::Linear)
+                names.insert(op.name);
+        }
+        return names;
+    };
+    const auto fused = buildZooModel(small);
+    const auto apart = buildZooModel(small + "&fused=0");
+    ASSERT_TRUE(fused && apart);
+    EXPECT_EQ(parameters(*fused), parameters(*apart));
+    EXPECT_EQ(namesOf(*fused),
+        (std::set<std::string>{
+            "h.0.attn.c_attn", "h.0.attn.c_proj", "h.0.mlp.c_fc", "h.0.mlp.c_proj", "lm_head"}));
+    EXPECT_EQ(namesOf(*apart),
+        (std::set<std::string>{"h.0.attn.q_attn", "h.0.attn.k_attn", "h.0.attn.v_attn", "h.0.attn.c_proj",
+            "h.0.mlp.c_fc", "h.0.mlp.c_proj", "lm_head"}));
+    const auto weight = std::find_if(fused->tensors.begin(), fused->tensors.end(),
+        [](const Tensor &tensor) { return tensor.name == "h.0.attn.c_attn.weight"; });
+    ASSERT_NE(weight, fused->tensors.end());
+    EXPECT_EQ(weight->type.shape, (Shape{16, 3, 16})); // parts can be cut by heads
+    EXPECT_EQ(weight->fileShape, (Shape{16, 48})); // as GPT-2's files have it
+}
+
 const std::vector<std::string> kSmallModels{
     "zoo:gpt?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=20&dropout=0.1",
+    "zoo:gpt?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=20&fused=0",
     "zoo:llama?layers=2&hidden=16&heads=4&kv_heads=2&ffn=24&seq=8&batch=2&vocab=20",
+    "zoo:llama?layers=2&hidden=16&heads=4&ffn=8&seq=8&batch=2&vocab=20&experts=4&qk_norm=1",
     "zoo:t5?layers=2&hidden=16&heads=2&d_kv=8&ffn=32&src=8&tgt=6&batch=2&vocab=20&dropout=0.1",
     "zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=2&dropout=0.1",
     "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=3&residues=4&heads=2&pair_heads=2&head_width=4&"
@@ -202,10 +240,10 @@ TEST(Zoo, RefusesWhatItDoesNotKnowAndSaysWhatItKnows)
 
     for (const char *spec : {"gpt", "zoo:", "zoo:?", "zoo:gpt?layers", "zoo:gpt?layers=", "zoo:gpt?layers=0",
              "zoo:gpt?layers=1.5", "zoo:gpt?layers=1e9", "zoo:gpt?layers=nan", "zoo:gpt?layers=3x",
-             "zoo:gpt?=3", "zoo:gpt?heads=5", "zoo:llama?kv_heads=3", "zoo:llama?hidden=32&heads=32",
-             "zoo:t5?buckets=6", "zoo:swin?image=200", "zoo:swin?window=5", "zoo:resnet?depth=20",
-             "zoo:vgg?image=100", "zoo:unet3d?volume=20", "zoo:cosmoflow?volume=48", "zoo:moe?top_k=9",
-             "zoo:mlp?dropout=1"}) {
+             "zoo:gpt?=3", "zoo:gpt?heads=5", "zoo:llama?kv_heads=3", "zoo:llama?experts=3&top_k=4",
+             "zoo:llama?hidden=32&heads=32", "zoo:t5?buckets=6", "zoo:swin?image=200", "zoo:swin?window=5",
+             "zoo:resnet?depth=20", "zoo:vgg?image=100", "zoo:unet3d?volume=20", "zoo:cosmoflow?volume=48",
+             "zoo:moe?top_k=9", "zoo:mlp?dropout=1"}) {
         const auto graph = buildZooModel(spec);
         ASSERT_FALSE(graph) << spec;
         EXPECT_EQ(graph.error().code, ErrorCode::InvalidInput) << spec;

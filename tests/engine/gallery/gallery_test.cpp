@@ -60,7 +60,7 @@ TEST(Gallery, TensorParallelFindsColumnAndRowPairsOfGpt)
     const auto cuts = productCuts(galleryPlan(tinyGpt(), "tensor-parallel", 2));
     EXPECT_EQ(cuts.at("c_fc"), kColumn);
     EXPECT_EQ(cuts.at("c_proj"), kRow); // of the MLP, and of the attention behind a fused projection
-    EXPECT_FALSE(cuts.contains("c_attn"));
+    EXPECT_EQ(cuts.at("c_attn"), kColumn); // of queries, keys and values alike
     EXPECT_EQ(cuts.at("lm_head"), kColumn); // up to the loss's statistics of the vocabulary
 }
 

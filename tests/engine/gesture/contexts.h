@@ -37,7 +37,7 @@ inline std::shared_ptr<const SelectorIndex> indexOf(std::string_view spec)
     return std::make_shared<const SelectorIndex>(zooTraining(spec));
 }
 
-inline const std::string kModel = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8";
+inline const std::string kModel = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=160&batch=8&fused=0";
 
 /// A design of that model.
 inline GestureContext gpt(std::int32_t devices, std::string_view text)

@@ -12,7 +12,7 @@ namespace {
 
 const std::shared_ptr<const SelectorIndex> &threeLayers()
 {
-    static const auto kIndex = indexOf("zoo:gpt?layers=3&hidden=32&heads=2&seq=8&vocab=64&batch=4");
+    static const auto kIndex = indexOf("zoo:gpt?layers=3&hidden=32&heads=2&seq=8&vocab=64&batch=4&fused=0");
     return kIndex;
 }
 

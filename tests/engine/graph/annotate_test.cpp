@@ -348,6 +348,20 @@ TEST(Annotate, AttentionsCutLeadingDimensionsHeadsAndQueries)
         "a (g r^) s e^, a g t^ e^, a g t^ f^, (g r^) 1 t^ -> a (g r^) s f^, a (g r^) s, a (g r^) s t^");
 }
 
+TEST(BackwardAnnotation, NeedsNoWindowsOfNeighboursWhereNobodyWantsWhatTheyRead)
+{
+    const Annotation forward =
+        annotated({OperatorKind::Conv, {{"pads", list({1, 1})}}, {floats({2, 3, 8}), floats({4, 3, 3})}})
+            .outcome.annotation;
+    ASSERT_EQ(forward.windows.size(), 1U);
+    const auto reachOfGradient = [&](const std::vector<TensorId> &gradients) {
+        return backwardAnnotation(forward, gradients).inputs[0].terms.back().reach;
+    };
+    EXPECT_EQ(reachOfGradient({}), WindowReach::Met);
+    EXPECT_EQ(reachOfGradient({TensorId{0}, TensorId{1}}), WindowReach::Met);
+    EXPECT_EQ(reachOfGradient({TensorId{}, TensorId{1}}), WindowReach::Own);
+}
+
 TEST(BackwardAnnotation, OfAnAttentionMakesSummandsOfWhatItsPartsShare)
 {
     using enum OperatorKind;

@@ -132,7 +132,7 @@ const ModelCase kModels[] = {
     // The zoo.
     {"zoo:gpt",
         "batch 8 | sequence 1024 | heads 12 | head-size 64 | hidden 768 | feed-forward 3072 | "
-        "vocabulary 50257"},
+        "projection 3 | vocabulary 50257"},
     {"zoo:llama",
         "sequence 2048 | heads 32 | head-size 64 128 | hidden 4096 | feed-forward 11008 | "
         "vocabulary 32000"},

@@ -147,12 +147,13 @@ TEST(MatrixProductsOf, ALinearInPartsAreThoseOfAllItsColumns)
     }
 }
 
-TEST(IsView, OnlyForwardReshapesAndIdentities)
+TEST(IsView, OfReshapesAndIdentitiesInBothDirections)
 {
     using enum OperatorKind;
     EXPECT_TRUE(isView(forward(Reshape)));
     EXPECT_TRUE(isView(forward(Identity)));
-    EXPECT_FALSE(isView(backward(Reshape)));
+    EXPECT_TRUE(isView(backward(Reshape))); // of the gradient
+    EXPECT_TRUE(isView(backward(Identity)));
     EXPECT_FALSE(isView(forward(Transpose)));
 }
 

@@ -45,8 +45,8 @@ TEST(OperatorSeconds, HasRatesOfItsOwnForTensorFloat32AndEightBits)
     const auto seconds = [&](DataType type) {
         return operatorSeconds(h100, OperatorCategory::Product, work, type) - h100.launchLatency.value;
     };
-    EXPECT_DOUBLE_EQ(seconds(DataType::TensorFloat32), 1e15 / (495e12 * 0.70));
-    EXPECT_DOUBLE_EQ(seconds(DataType::Float8E4M3), 1e15 / (1979e12 * 0.70));
+    EXPECT_DOUBLE_EQ(seconds(DataType::TensorFloat32), 1e15 / (495e12 * 0.66));
+    EXPECT_DOUBLE_EQ(seconds(DataType::Float8E4M3), 1e15 / (1979e12 * 0.66));
     EXPECT_DOUBLE_EQ(seconds(DataType::Float8E5M2), seconds(DataType::Float8E4M3));
     h100.float8Flops = {};
     h100.tensorFloat32Flops.value = 0;

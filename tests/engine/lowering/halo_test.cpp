@@ -50,11 +50,18 @@ TEST(Halo, OnePlaneGoesEachWayForAKernelOfThree)
     EXPECT_EQ(sentOf(*plan, x, SegmentKind::Forward), (Sent{{0, plane}, {1, plane}}));
     // What the backward pass reads of its border is not kept: it takes memory for as long.
     EXPECT_EQ(sentOf(*plan, x, SegmentKind::Backward), (Sent{{0, plane}, {1, plane}}));
-    TensorId gradient; // of y [1 64 32 32 32]
-    for (std::size_t t = 0; t < graph->tensors.size(); ++t)
-        if (graph->tensors[t].role == TensorRole::Gradient && graph->tensors[t].of == conv.outputs[0])
-            gradient = {static_cast<std::int32_t>(t)};
-    EXPECT_EQ(sentOf(*plan, gradient, SegmentKind::Backward), (Sent{{0, 2 * plane}, {1, 2 * plane}}));
+    const auto gradientOf = [&](TensorId of) {
+        for (std::size_t t = 0; t < graph->tensors.size(); ++t)
+            if (graph->tensors[t].role == TensorRole::Gradient && graph->tensors[t].of == of)
+                return TensorId{static_cast<std::int32_t>(t)};
+        return TensorId{};
+    };
+    EXPECT_EQ(sentOf(*plan, gradientOf(conv.outputs[0]), SegmentKind::Backward), // [1 64 32 32 32]
+        (Sent{{0, 2 * plane}, {1, 2 * plane}}));
+    // Nobody wants the gradient of the volumes: the first layer's own windows make that of its weights.
+    const TensorId first = gradientOf(forwardNamed(*graph, "conv.0.conv").outputs[0]);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(sentOf(*plan, first, SegmentKind::Backward), Sent{});
     // The host feeds each device with its border.
     EXPECT_EQ(sentOf(*plan, forwardNamed(*graph, "conv.0.conv").inputs[0], SegmentKind::Forward), Sent{});
 }

@@ -135,7 +135,7 @@ TEST(OrderRows, OneMicroBatchAloneIsMoved)
 TEST(OrderRows, AllWithAllHoldsForEveryPairInsideABlock)
 {
     // Two branches without data between them.
-    const auto graph = trainingStep("zoo:gpt?layers=2&hidden=16&heads=2&seq=8&vocab=32&batch=4");
+    const auto graph = trainingStep("zoo:gpt?layers=2&hidden=16&heads=2&seq=8&vocab=32&batch=4&fused=0");
     const auto forwardRow = [&](const char *rows, const char *first, const char *second) {
         const auto plan = lowered(graph, 1, rows);
         const auto at = positions(plan.execution);

@@ -67,7 +67,7 @@ TEST(Sequence, AnotherOrderIsThatOfLoweringAnew)
 
 TEST(Sequence, OrdersInsideABlockAreMadeAnew)
 {
-    const auto graph = trainingStep("zoo:gpt?layers=2&hidden=16&heads=2&seq=8&vocab=32&batch=4");
+    const auto graph = trainingStep("zoo:gpt?layers=2&hidden=16&heads=2&seq=8&vocab=32&batch=4&fused=0");
     const Cluster cluster = *clusterNamed("dgx-a100:4");
     const Plan first = planWith(graph, "single", "");
     const auto materialized = materialize(first, cluster, costModelOf(cluster));

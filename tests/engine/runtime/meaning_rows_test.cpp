@@ -142,14 +142,14 @@ std::string refusalOf(const std::string &model, const std::string &row, std::int
 TEST(MeaningRowsRefused, WhereTheShapeDoesNotDivideWithTheReason)
 {
     EXPECT_EQ(refusalOf(kGpt, "split all : heads over x", 3),
-        "operator 'h.0.attn.q_attn' has a dimension of 4 (heads), which cannot be cut into 3 equal parts | "
+        "operator 'h.0.attn.c_attn' has a dimension of 4 (heads), which cannot be cut into 3 equal parts | "
         "use a number of parts that divides it");
     // 16 would divide into 8, but a head would be cut in two.
     EXPECT_EQ(refusalOf(kGpt, "split all : heads over x", 8),
-        "operator 'h.0.attn.q_attn' has a dimension of 4 (heads), which cannot be cut into 8 equal parts | "
+        "operator 'h.0.attn.c_attn' has a dimension of 4 (heads), which cannot be cut into 8 equal parts | "
         "use a number of parts that divides it");
     EXPECT_EQ(refusalOf(kGpt, "split all : heads into 2,3 over x", 2),
-        "operator 'h.0.attn.q_attn' has a dimension of 4 (heads), which cannot be cut into parts of 5 in all "
+        "operator 'h.0.attn.c_attn' has a dimension of 4 (heads), which cannot be cut into parts of 5 in all "
         "| "
         "use a number of parts that divides it");
 }
@@ -158,7 +158,7 @@ TEST(MeaningRowsRefused, WhereNothingSelectedHasIt)
 {
     EXPECT_EQ(refusalOf(kGpt, "split all : height over x", 2),
         "nothing selected has a dimension that is height | there is batch (2), sequence (8), heads (4), "
-        "head-size (4), hidden (16), feed-forward (64), vocabulary (24), positions (8)");
+        "head-size (4), hidden (16), feed-forward (64), projection (3), vocabulary (24), positions (8)");
     EXPECT_EQ(refusalOf(kGpt, "split kind:LayerNorm : hidden over x", 2),
         "what is selected needs hidden whole | there is batch (2), sequence (8)");
 }

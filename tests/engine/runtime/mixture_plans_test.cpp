@@ -36,6 +36,9 @@ GraphSnapshot mixture(const std::string &name, const std::string &capacity = "1x
 
 constexpr const char *kZooMixture = "zoo:moe?layers=2&hidden=16&heads=2&seq=8&batch=4&vocab=24&experts=4";
 
+constexpr const char *kZooLlama =
+    "zoo:llama?layers=2&hidden=16&heads=4&ffn=8&seq=8&batch=4&vocab=24&experts=4&qk_norm=1";
+
 struct MixturePlan {
     const char *model;
     const char *gallery;
@@ -54,7 +57,9 @@ const MixturePlan kMixturePlans[] = {{"picked.pt2", "data-parallel", 4}, {"picke
     {"assigned.pt2", "expert-parallel", 4}, {"assigned.pt2", "data-parallel", 4},
     {"masked_loss.pt2", "data-parallel", 4}, {"masked_loss.pt2", "pipeline:micro-batches=4", 2},
     {"masked_loss.pt2", "expert-parallel", 4}, {kZooMixture, "expert-parallel", 4},
-    {kZooMixture, "3d:dp=2,ep=2", 4}, {kZooMixture, "3d:ep=2,pp=2,micro-batches=2", 4}};
+    {kZooMixture, "3d:dp=2,ep=2", 4}, {kZooMixture, "3d:ep=2,pp=2,micro-batches=2", 4},
+    {kZooLlama, "data-parallel", 4}, {kZooLlama, "expert-parallel", 4}, {kZooLlama, "tensor-parallel", 2},
+    {kZooLlama, "3d:ep=2,pp=2,micro-batches=2", 4}};
 
 class MixturePlans : public testing::TestWithParam<MixturePlan>
 {
@@ -69,8 +74,8 @@ TEST_P(MixturePlans, ComputeWhatTheModelComputes)
 }
 
 INSTANTIATE_TEST_SUITE_P(Gallery, MixturePlans, testing::ValuesIn(kMixturePlans), [](const auto &one) {
-    std::string name = std::string(isZooSpec(one.param.model) ? "zoo" : one.param.model) + "_"
-        + one.param.gallery + "_on_" + std::to_string(one.param.devices);
+    std::string name = std::string(one.param.model).substr(0, std::string_view(one.param.model).find('?'))
+        + "_" + one.param.gallery + "_on_" + std::to_string(one.param.devices);
     std::replace_if(
         name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; },
         '_');

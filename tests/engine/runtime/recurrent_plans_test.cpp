@@ -2,6 +2,7 @@
 
 #include "engine/frontend/graph_builder.h"
 #include "engine/frontend/training.h"
+#include "tests/engine/frontend/recurrent_models.h"
 #include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/runtime/like_the_model.h"
 #include "tests/engine/runtime/model_files.h"
@@ -45,6 +46,25 @@ INSTANTIATE_TEST_SUITE_P(Gallery, RecurrentPlans,
         return name;
     });
 
+/// Unrolled, tensor parallelism cuts their hidden dimension, too.
+TEST(UnrolledRecurrences, AreCutByTensorParallelism)
+{
+    for (const auto &form : testing_support::recurrentForms()) {
+        SCOPED_TRACE(form.name);
+        auto step =
+            buildTrainingStep(testing_support::unrolledModel(testing_support::recurrentModel(form, 3)),
+                {.optimizer = OperatorKind::SgdStep});
+        ASSERT_TRUE(step) << describe(step.error());
+        const auto graph = std::make_shared<const Graph>(*std::move(step));
+        const ExecutionPlan plan = galleryPlan(graph, "tensor-parallel", 2);
+        for (const BufferInfo &buffer : plan.devices[1].buffers) {
+            if (graph->at(buffer.tensor).name == "r" && buffer.persistent)
+                EXPECT_EQ(2 * elementCount(buffer.index), elementCount(graph->at(buffer.tensor).type.shape));
+        }
+        expectLikeTheModel(graph, plan);
+    }
+}
+
 /// x [time batch width] through a recurrence in both directions.
 GraphSnapshot bothDirections(OperatorKind kind, std::int64_t gates)
 {
@@ -76,6 +96,36 @@ TEST(RecurrentRows, SplitDirectionsAndBatch)
             SCOPED_TRACE(std::string(nameOf(kind)) + " " + rows);
             const auto plan = loweredRows(graph, rows, 4);
             ASSERT_TRUE(plan) << describe(plan.error());
+            expectLikeTheModel(graph, *plan);
+        }
+    }
+}
+
+/// Step by step, the hidden dimension is cut: weights, gates and states. The state is put together for each
+/// step.
+TEST(RecurrentRows, SplitTheHiddenDimensionOfUnrolledOnes)
+{
+    for (const auto &form : testing_support::recurrentForms()) {
+        auto step =
+            buildTrainingStep(testing_support::unrolledModel(testing_support::recurrentModel(form, 3)),
+                {.optimizer = OperatorKind::SgdStep});
+        ASSERT_TRUE(step) << describe(step.error());
+        const auto graph = std::make_shared<const Graph>(*std::move(step));
+        for (const auto &[mesh, parts] : {std::pair("mesh tp=2\n", 2), {"mesh tp=4\n", 4},
+                 {"mesh dp=2 tp=2\nsplit all : batch over dp\n", 2}}) {
+            SCOPED_TRACE(std::string(form.name) + "\n" + mesh);
+            const std::string rows = std::string(mesh) + "split all : hidden over tp\n";
+            const auto plan = loweredRows(graph, rows, rows.starts_with("mesh tp=2") ? 2 : 4);
+            ASSERT_TRUE(plan) << describe(plan.error());
+            // No device has a whole recurrent weight.
+            for (const DeviceProgram &device : plan->devices) {
+                for (const BufferInfo &buffer : device.buffers) {
+                    if (graph->at(buffer.tensor).name == "r" && buffer.persistent) {
+                        EXPECT_EQ(elementCount(buffer.index) * parts,
+                            elementCount(graph->at(buffer.tensor).type.shape));
+                    }
+                }
+            }
             expectLikeTheModel(graph, *plan);
         }
     }

@@ -210,7 +210,7 @@ TEST(RingAttention, GoesWithRandomRows)
             EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError << "\n" << print(table);
         }
     }
-    EXPECT_GT(ran, rounds / 2);
+    EXPECT_GT(ran, rounds / 3); // most others are refused with a reason
 }
 
 TEST(RingAttention, RefusesWhatCannotGoRound)

@@ -31,6 +31,23 @@ template<> struct RandomRule<DimensionSizeRule> {
     static DimensionSizeRule make(RandomValues &random) { return {random.text(), random.number(1, 4096)}; }
 };
 
+template<> struct RandomRule<CapacityRule> {
+    static CapacityRule make(RandomValues &random)
+    {
+        CapacityRule rule{random.text(), {}};
+        rule.capacity.kind = static_cast<Capacity::Kind>(random.number(0, 2));
+        if (rule.capacity.kind == Capacity::Kind::Expected)
+            rule.capacity.factor = random.number(1, 64) / 8.0;
+        if (rule.capacity.kind == Capacity::Kind::Rows)
+            rule.capacity.rows = random.number(1, 4096);
+        return rule;
+    }
+};
+
+template<> struct RandomRule<UnrollRule> {
+    static UnrollRule make(RandomValues &random) { return {random.text()}; }
+};
+
 inline DimensionRef randomDimension(RandomValues &random)
 {
     DimensionRef ref;

@@ -74,7 +74,7 @@ public:
     int ended = 0;
 };
 
-constexpr const char *kGpt = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=128";
+constexpr const char *kGpt = "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&vocab=128&fused=0";
 
 inline GraphSnapshot trainingStepOf(const char *spec)
 {

@@ -1,10 +1,13 @@
+#include <QtCore/QFile>
 #include <QtCore/QObject>
 #include <QtCore/QTemporaryDir>
 #include <QtGui/QAction>
 #include <QtTest/QTest>
 #include <QtWidgets/QApplication>
+#include <QtWidgets/QFileDialog>
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QSpinBox>
+#include <QtWidgets/QTreeWidget>
 
 #include "planloom_paths.h"
 #include "tests/qt_test.h"
@@ -13,6 +16,7 @@
 #include "widgets/main/dimensions_dialog.h"
 #include "widgets/main/main_window.h"
 #include "widgets/main/notice_bar.h"
+#include "widgets/main/operator_files_dialog.h"
 #include "widgets/main/settings.h"
 #include "widgets/main/start_page.h"
 
@@ -110,6 +114,52 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
         QVERIFY(!m_window->notices().isShown(id));
         QTRY_VERIFY(m_window->commands().find(QStringLiteral("solve.now"))->isEnabled());
+    }
+
+    /// With the mouse: Add, a file, Remove.
+    void operatorFilesAreAddedAndRemoved()
+    {
+        const QString path = m_folder->filePath(QStringLiteral("router.ops"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("planloom-operators 1\n\noperator my.vendor::Router\ninputs x\noutputs y\n"
+                   "annotation s h -> s h\nbody\n    y = Relu(x)\nend\n");
+        file.close();
+        m_window->openHere(QStringLiteral(PLANLOOM_SOURCE_DIR "/tests/widgets/main/unread.onnx"));
+        const auto obstacles = [this] {
+            const auto &model = m_window->workspace().model();
+            return model && !m_window->workspace().isOpening() ? model->graph->obstacles.size() : 0;
+        };
+        QTRY_COMPARE_WITH_TIMEOUT(obstacles(), std::size_t{2}, kLong);
+        m_window->commands().find(QStringLiteral("file.operatorFile"))->trigger();
+        auto *files = m_window->findChild<OperatorFilesDialog *>();
+        QVERIFY(files);
+        const auto *list = files->findChild<QTreeWidget *>();
+        QCOMPARE(list->topLevelItemCount(), 0);
+        const auto click = [&](const QString &text) {
+            for (QPushButton *button : files->findChildren<QPushButton *>()) {
+                if (QString(button->text()).remove(QLatin1Char('&')) == text) {
+                    QTest::mouseClick(button, Qt::LeftButton);
+                    return button->isEnabled();
+                }
+            }
+            return false;
+        };
+        QVERIFY(!click(QStringLiteral("Remove"))); // there is none
+        QVERIFY(click(QStringLiteral("Add…")));
+        auto *chooser = m_window->findChild<QFileDialog *>();
+        QVERIFY(chooser);
+        Q_EMIT chooser->fileSelected(path);
+        chooser->reject();
+        QTRY_COMPARE_WITH_TIMEOUT(obstacles(), std::size_t{1}, kLong);
+        QTRY_COMPARE(list->topLevelItemCount(), 1);
+        QCOMPARE(list->topLevelItem(0)->text(0), QStringLiteral("router.ops"));
+        QCOMPARE(list->topLevelItem(0)->text(2), QStringLiteral("named here"));
+        QVERIFY(click(QStringLiteral("Remove")));
+        QTRY_COMPARE_WITH_TIMEOUT(obstacles(), std::size_t{2}, kLong);
+        QTRY_COMPARE(list->topLevelItemCount(), 0);
+        m_window->workspace().undo(); // a step of the design like others
+        QTRY_COMPARE_WITH_TIMEOUT(obstacles(), std::size_t{1}, kLong);
     }
 
 private:

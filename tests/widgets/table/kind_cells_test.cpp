@@ -112,6 +112,8 @@ private Q_SLOTS:
         choices.mesh = {{"dp", 2}, {"two words", 4}};
         choices.deviceCount = 8;
         choices.inputDimensions = {{.name = "batch", .size = 8}, {.name = "two words", .size = 1, .most = 1}};
+        choices.rooms = {{"all", {}}, {"h.0.places", {.kind = Capacity::Kind::Rows, .rows = 128}}};
+        choices.recurrences = {"two words"};
         const auto suggested = valueSuggestions(word.word, choices, "", 1000);
         QCOMPARE(suggested.empty(), findRuleCells(word.word)->suggest == nullptr);
         for (const std::string &value : suggested) {

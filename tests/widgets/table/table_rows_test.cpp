@@ -304,6 +304,12 @@ private Q_SLOTS:
         QCOMPARE(m_panel->rows()->priceAt(0).state, RowPrice::State::Needed); // the split runs over it
         QCOMPARE(cell(0, TableColumn::Price).data().toString(), QStringLiteral("needed"));
         const double price = m_panel->rows()->priceAt(1).seconds;
+        QVERIFY(price != 0);
+        QVERIFY2(cell(1, TableColumn::Price)
+                     .data()
+                     .toString()
+                     .startsWith(price < 0 ? QStringLiteral("saves ") : QStringLiteral("costs ")),
+            qPrintable(cell(1, TableColumn::Price).data().toString()));
         m_panel->prices()->setIdleMilliseconds(1'000'000);
         m_panel->rows()->setRowsEnabled({1}, false);
         const std::string without = "mesh dp=4\noff split all : batch over dp\n";
@@ -313,6 +319,29 @@ private Q_SLOTS:
             qPrintable(cell(0, TableColumn::Price).data().toString()));
         m_panel->prices()->setEnabled(false);
         QCOMPARE(cell(0, TableColumn::Price).data().toString(), QString());
+    }
+
+    void aRowAboutTheModelIsPricedByTheModelWithoutIt()
+    {
+        open("schedule gpipe\n", kTiny);
+        const auto planned = [&](const std::string &text) {
+            const auto &latest = m_workspace->latest();
+            return latest && latest->final && latest->isTimed() && latest->table.text() == text;
+        };
+        m_panel->prices()->setEnabled(false);
+        m_workspace->setTableText("# as it is\n");
+        QTRY_VERIFY_WITH_TIMEOUT(planned("# as it is\n"), kLong);
+        const double usual = m_workspace->lastGood()->summary.stepSeconds;
+        m_panel->prices()->setIdleMilliseconds(0);
+        m_panel->prices()->setEnabled(true);
+        const std::string rows = "dim batch = 64\n";
+        m_workspace->setTableText(rows);
+        QTRY_VERIFY_WITH_TIMEOUT(planned(rows), kLong);
+        const double with = m_workspace->lastGood()->summary.stepSeconds;
+        QVERIFY(with > usual);
+        QTRY_COMPARE_WITH_TIMEOUT(m_panel->rows()->priceAt(0).state, RowPrice::State::Known, kLong);
+        QCOMPARE(m_panel->rows()->priceAt(0).seconds, with - usual);
+        m_panel->prices()->setEnabled(false);
     }
 
     void actionsHaveNamesAndAreReachable()

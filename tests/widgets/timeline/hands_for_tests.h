@@ -23,7 +23,8 @@ protected:
 
     void openModels()
     {
-        auto opened = openModel({"zoo:gpt?layers=4&hidden=64&heads=4&seq=64&vocab=128&batch=8", {}, {}}, {});
+        auto opened =
+            openModel({"zoo:gpt?layers=4&hidden=64&heads=4&seq=64&vocab=128&batch=8&fused=0", {}, {}}, {});
         QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
         m_model = *opened;
         m_pipeline = planned(m_model, {}, "pipeline:micro-batches=4,schedule=1f1b", kDevices);

@@ -16,7 +16,8 @@ class TimelineFollowers : public testing::Test
 protected:
     static void SetUpTestSuite()
     {
-        auto model = openModel({"zoo:gpt?layers=4&hidden=64&heads=4&seq=64&vocab=128&batch=8", {}, {}}, {});
+        auto model =
+            openModel({"zoo:gpt?layers=4&hidden=64&heads=4&seq=64&vocab=128&batch=8&fused=0", {}, {}}, {});
         ASSERT_TRUE(model) << model.error().message;
         s_model = *model;
         s_update = planned(s_model, {}, "pipeline:micro-batches=4,schedule=1f1b", 2);

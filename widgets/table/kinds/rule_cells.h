@@ -51,6 +51,8 @@ extern const RuleCells kMicroBatchesCells;
 extern const RuleCells kOverlapCells;
 extern const RuleCells kScheduleCells;
 extern const RuleCells kDimensionSizeCells;
+extern const RuleCells kCapacityCells;
+extern const RuleCells kUnrollCells;
 extern const RuleCells kInFlightCells;
 extern const RuleCells kLimitCells;
 extern const RuleCells kAttentionCells;
@@ -65,7 +67,8 @@ inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlac
     &kStageCells, &kRecomputeCells, &kCoshardCells, &kSliceCells, &kLanesCells, &kZero1Cells, &kZero2Cells,
     &kZero3Cells, &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kOverlapCells,
     &kInFlightCells, &kInterleaveCells, &kLimitCells, &kAttentionCells, &kRingCells, &kOffloadCells,
-    &kSplitBackwardCells, &kWeightVersionsCells, &kCommunicateCells, &kDimensionSizeCells};
+    &kSplitBackwardCells, &kWeightVersionsCells, &kCommunicateCells, &kDimensionSizeCells, &kCapacityCells,
+    &kUnrollCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);

@@ -7,8 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
+#include <atomic>
 #include <set>
+#include <thread>
 
 namespace planloom {
 namespace {
@@ -104,6 +105,32 @@ TEST(FindConflict, StopsAndKeepsItsTime)
     ASSERT_EQ(late->sets.size(), 1u);
     EXPECT_FALSE(late->sets.front().minimal);
     EXPECT_EQ(setsOf(*late), (std::set<Rows>{{0, 1}}));
+}
+
+/// Wherever it is stopped, it says so, and does not end the program.
+TEST(FindConflict, StopsAnywhere)
+{
+    const auto table = parseTable("mesh tp=4\nsplit all : batch over tp\nmicro-batches 2\nstage name:a : 2\n"
+                                  "stage name:b : 1\norder name:a before name:r\norder name:r before name:a\n"
+                                  "place name:a : devices 0\nplace name:a : devices 1\n");
+    ASSERT_TRUE(table);
+    const auto graph = tinyMlp();
+    int stopped = 0;
+    for (int i = 0; i < 80; ++i) {
+        std::stop_source stop;
+        std::thread other([&stop, i] {
+            for (std::atomic<int> wait = 0; wait < i * 1500; ++wait) { }
+            stop.request_stop();
+        });
+        const auto answer =
+            findConflict(graph, 4, *table, {.limit = kLong, .mostSets = 64}, stop.get_token());
+        other.join();
+        stopped += answer ? 0 : 1;
+        if (!answer) {
+            EXPECT_EQ(answer.error().code, ErrorCode::Cancelled);
+        }
+    }
+    EXPECT_GT(stopped, 0);
 }
 
 /// Every subset of a table's rows, carried out.

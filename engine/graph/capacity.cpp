@@ -1,4 +1,4 @@
-#include "engine/frontend/capacity.h"
+#include "engine/graph/capacity.h"
 
 #include <algorithm>
 #include <array>
@@ -53,6 +53,14 @@ Result<Capacity> capacityNamed(std::string_view text)
     if (failure != std::errc{} || last != end || capacity.rows < 1)
         return wrong;
     return capacity;
+}
+
+Capacity capacityOf(const Capacities &capacities, std::string_view name, const Capacity &usual)
+{
+    auto found = capacities.find(name);
+    if (found == capacities.end())
+        found = capacities.find("*");
+    return found == capacities.end() ? usual : found->second;
 }
 
 std::int64_t roomOf(const Capacity &capacity, double expected, std::int64_t most)

@@ -3,6 +3,8 @@
 #include "engine/base/result.h"
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,12 @@ struct Capacity {
 std::string toString(const Capacity &capacity);
 /// @return InvalidInput, `where` "--capacity"
 Result<Capacity> capacityNamed(std::string_view text);
+
+/// Capacities by the name of the operator that finds the places; "*" is that of all others.
+using Capacities = std::map<std::string, Capacity, std::less<>>;
+
+/// That of operator `name`; `usual` where nobody said one.
+Capacity capacityOf(const Capacities &capacities, std::string_view name, const Capacity &usual = {});
 
 /// Places in one sample.
 ///

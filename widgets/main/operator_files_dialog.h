@@ -1,0 +1,39 @@
+#pragma once
+
+#include <QtWidgets/QDialog>
+
+#include "engine/design/operator_files.h"
+
+#include <string>
+#include <vector>
+
+class QPushButton;
+class QTreeWidget;
+
+namespace planloom {
+
+/// The operator files that a model was opened with; lets a person name others, and leave out those that were
+/// named.
+class OperatorFilesDialog : public QDialog
+{
+    Q_OBJECT
+public:
+    explicit OperatorFilesDialog(QWidget *parent = nullptr);
+
+    /// @param files  absolute, in order
+    /// @param model  beside which one of them may stand
+    void setFiles(const std::vector<std::string> &files, const std::string &model);
+
+Q_SIGNALS:
+    void addAsked();
+    void removeAsked(const QString &path);
+    void helpAsked();
+
+private:
+    void refresh();
+
+    QTreeWidget *m_list;
+    QPushButton *m_remove;
+};
+
+} // namespace planloom
