@@ -163,8 +163,14 @@ const std::vector<VerbSpec> &verbs()
         {"info", "MODEL", "operators, tensors, parameters, what was fused and what is not understood",
             kModel},
         {"solve", "MODEL",
-            "completes rows to a plan; prints step time, memory, traffic and bubble per device",
-            with({kPlan, {{"out", "PLAN", "write the plan to a file"}}, kModel})},
+            "finds the best plan within the rows; prints step time, memory, traffic and bubble per device",
+            with({kPlan,
+                {{"no-search", "",
+                     "what rows leave open is decided by the default rule (follow the producer, else "
+                     "replicate), "
+                     "as with --gallery, not searched for the best"},
+                    {"out", "PLAN", "write the plan to a file"}},
+                kModel})},
         {"simulate", "PLAN", "predicted timeline, memory and communication of a plan file",
             {{"cluster", "C", "another cluster than the plan was made for"},
                 {"trace", "FILE", "write the timeline as a Perfetto trace"}, kJson, kHelp}},

@@ -181,10 +181,57 @@ Result<int> runInfo(const Arguments &arguments)
     return 0;
 }
 
+namespace {
+
+/// What the search decided, and how good it is.
+json searchToJson(const PlanAnswer &solved)
+{
+    if (!solved.search)
+        return nullptr;
+    const SearchResult &search = *solved.search;
+    json rows = json::array();
+    for (const RowLine &row : solved.rows)
+        if (row.row.index >= solved.searchedRow)
+            rows.push_back(row.text);
+    json seen = json::array();
+    for (const SearchedPlan &plan : search.seen)
+        if (plan.simulatedSeconds > 0)
+            seen.push_back({{"plan", toString(plan.configuration)}, {"model_seconds", plan.seconds},
+                {"simulated_seconds", plan.simulatedSeconds}, {"model_peak_bytes", plan.peakBytes},
+                {"simulated_peak_bytes", plan.simulatedPeak}, {"at_seconds", plan.at}});
+    return {{"plan", toString(search.best.configuration)}, {"rows", rows}, {"fits", search.fits},
+        {"model_seconds", search.best.seconds}, {"bound_seconds", search.bound}, {"gap", search.gap()},
+        {"configurations", search.configurations}, {"priced", search.seen.size()}, {"simulated", seen},
+        {"memory_limit_bytes", search.memoryLimit}, {"least_peak_bytes", search.leastPeak},
+        {"seconds", search.searchSeconds}};
+}
+
+void printSearch(const PlanAnswer &solved)
+{
+    if (!solved.search)
+        return;
+    const SearchResult &search = *solved.search;
+    std::printf("  found          %s: %s in the search's model, none of %s below %s: gap at most %.1f%%\n",
+        toString(search.best.configuration).c_str(), secondsText(search.best.seconds).c_str(),
+        counted(search.configurations, "configuration").c_str(), secondsText(search.bound).c_str(),
+        search.gap() * 100);
+    if (!search.fits)
+        std::printf("  memory         nothing was found that fits %s: this is the least\n",
+            formatBytes(Bytes{search.memoryLimit}).c_str());
+    for (const RowLine &row : solved.rows)
+        if (row.row.index >= solved.searchedRow)
+            std::printf("    %s\n",
+                row.text.size() > 100 ? (row.text.substr(0, 97) + "...").c_str() : row.text.c_str());
+    std::printf("  searched in    %s\n", secondsText(search.searchSeconds).c_str());
+}
+
+} // namespace
+
 Result<int> runSolve(const Arguments &arguments)
 {
     TRY(auto request, planRequest(arguments, arguments.positional()));
     request.upTo = PlanGrade::Timed;
+    request.search = !arguments.has("no-search") && !arguments.has("gallery");
     request.explains = true;
     TRY(const auto solved, answerOf(request));
     if (auto error = solved->firstError()) {
@@ -207,7 +254,8 @@ Result<int> runSolve(const Arguments &arguments)
     if (arguments.has("out"))
         TRY_VOID(writeFile(arguments.text("out"), toJson(execution)));
     if (arguments.has("json")) {
-        printJson({{"step_seconds", summary.stepSeconds}, {"bound_seconds", bound}, {"gap", gap},
+        printJson({{"search", searchToJson(*solved)}, {"step_seconds", summary.stepSeconds},
+            {"bound_seconds", bound}, {"gap", gap},
             {"devices", devicesToJson(summary, solved->cluster, execution.units)},
             {"micro_batches", execution.microBatches}, {"stages", execution.stageCount},
             {"updates", execution.updates}, {"units", execution.units.count},
@@ -217,6 +265,7 @@ Result<int> runSolve(const Arguments &arguments)
         return 0;
     }
     std::printf("%s on %s\n", arguments.positional().c_str(), solved->cluster.name.c_str());
+    printSearch(*solved);
     std::printf(
         "  step           %s (no plan of this step on these devices is below %s: gap at most %.1f%%)\n",
         secondsText(summary.stepSeconds).c_str(), secondsText(bound).c_str(), gap * 100);

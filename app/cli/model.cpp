@@ -4,8 +4,8 @@
 #include "engine/design/model_rows.h"
 #include "engine/design/remembered.h"
 #include "engine/design/table_file.h"
-#include "engine/design/usual_rows.h"
 #include "engine/frontend/file_kind.h"
+#include "engine/gallery/usual_rows.h"
 #include "engine/lowering/execution_plan_json.h"
 
 #include <cstdio>

@@ -23,6 +23,9 @@ namespace {
 /// Operators that rows that are off are bound to, one by one; further such rows are not counted: a plan is
 /// waited for.
 constexpr std::int64_t kMostLookedAt = 2'000'000;
+/// How long plans are simulated for the search's answer, on up to 8 devices, and on more.
+constexpr double kSecondsForFew = 1.5;
+constexpr double kSecondsForMany = 5;
 
 /// By operator: how long kernels of its own run, on all devices together. Devices of one class run the same
 /// kernels.
@@ -95,6 +98,7 @@ private:
         m_costs = costModelOf(m_answer.cluster);
         m_answer.deviceCount = target.deviceCount;
         TRY_VOID(addGallery());
+        TRY_VOID(search());
         TRY(const bool holds, complete());
         if (holds)
             return carryOut(start);
@@ -130,6 +134,48 @@ private:
             m_answer.table = TableDocument(print(rows));
         else
             TRY_VOID(m_answer.table.apply(insertText(m_answer.table, 0, print(rows))));
+        return {};
+    }
+
+    /// Lets the search decide what the rows leave open, and what it chose before. Rows that do not hold are
+    /// told of by `complete`.
+    Result<void> search()
+    {
+        if (!m_request.search || !m_answer.table.errors().empty())
+            return {};
+        std::vector<std::int32_t> chosen; // lines
+        for (std::int32_t line = 0; line < m_answer.table.lineCount(); ++line)
+            if (const auto &row = m_answer.table.lines()[static_cast<std::size_t>(line)]->row;
+                row && row->origin == RowOrigin::Solver)
+                chosen.push_back(line);
+        TableDocument asked = m_answer.table;
+        if (!chosen.empty())
+            TRY_VOID(asked.apply(removeLines(asked, chosen)));
+        const ConstraintTable rows = asked.table();
+        if (auto nothing = nothingToSearch(*m_request.model, rows)) {
+            m_answer.searchProblem =
+                Error{ErrorCode::InvalidInput, "there is nothing to search: " + *std::move(nothing),
+                    "switch off what decides it, or go on by hand", {}};
+            return {};
+        }
+        SearchOptions options;
+        options.precision = usualPrecision(m_answer.cluster);
+        options.memory = m_request.memory;
+        // Plans of many devices take longer to simulate.
+        options.mostSeconds = m_answer.deviceCount > 8 ? kSecondsForMany : kSecondsForFew;
+        auto found = searchPlan(
+            *m_request.model, m_answer.cluster, m_answer.deviceCount, rows, m_costs, options, m_stop);
+        if (!found) {
+            if (found.error().code == ErrorCode::Cancelled)
+                return found.error();
+            m_answer.searchProblem = std::move(found).error();
+            return {};
+        }
+        m_answer.table = std::move(asked);
+        m_answer.searchedRow = static_cast<std::int32_t>(rows.rows.size());
+        TRY_VOID(
+            m_answer.table.apply(insertText(m_answer.table, m_answer.table.lineCount(), print(found->rows))));
+        m_answer.search = std::make_shared<const SearchResult>(*std::move(found));
         return {};
     }
 
@@ -233,6 +279,14 @@ private:
     /// plan.
     Result<ExecutionPlan> sequenced()
     {
+        if (const SearchResult *found = m_answer.search.get();
+            found && found->plan && found->materialized && isSameButForOrder(*found->plan, *m_answer.plan)) {
+            TRY(auto again, sequence(*found->materialized, *m_answer.plan));
+            if (again) {
+                m_answer.materialized = found->materialized;
+                return *std::move(again);
+            }
+        }
         const PlanAnswer *last = m_request.last.get();
         if (last && last->materialized && last->cluster == m_answer.cluster
             && isSameButForOrder(*last->plan, *m_answer.plan)) {

@@ -10,6 +10,7 @@
 #include "engine/lowering/sequence.h"
 #include "engine/plan/complete.h"
 #include "engine/plan/plan.h"
+#include "engine/search/solver.h"
 #include "engine/simulate/summary.h"
 #include "engine/simulate/timeline.h"
 #include "engine/table/table_document.h"
@@ -44,6 +45,10 @@ struct PlanRequest {
     TableDocument table{};
     std::string gallery{}; ///< If not empty, its rows come before those of `table` ("3d:dp=2,tp=2,pp=2").
     TargetChoice target{};
+    /// What the rows leave open is searched for the best (engine/search), where they leave something open
+    /// that the search decides (`nothingToSearch`); else the default rule decides it.
+    bool search = false;
+    std::shared_ptr<SearchMemory> memory{}; ///< Of earlier searches of the model; may be null.
     PlanGrade upTo =
         PlanGrade::Verified; ///< The last grade: previews need no proof, the command line no spans.
     /// Rows that cannot hold together are looked into (explain.h), for seconds if need be: minimal sets of
@@ -84,7 +89,11 @@ struct PlanAnswer {
     PlanGrade grade = PlanGrade::Checked;
     bool final = false; ///< No better answer follows.
     ModelSnapshot model{};
-    TableDocument table{}; ///< As requested, behind the gallery's rows.
+    /// As requested, behind the gallery's rows and before the search's, which begin at `searchedRow`.
+    TableDocument table{};
+    std::int32_t searchedRow = -1; ///< Row of `table`; -1 where nothing was searched.
+    std::shared_ptr<const SearchResult> search{}; ///< Null where nothing was.
+    std::optional<Error> searchProblem{}; ///< Why nothing was, though it was asked for.
     std::vector<RowLine> rows{}; ///< By row of `table`.
     std::vector<Error> textErrors{}; ///< Lines that are no rows; `where` is "line:LINE:COLUMN", from 1.
     std::vector<RowConflict> conflicts{}; ///< Rows that can't hold together, with ways out.

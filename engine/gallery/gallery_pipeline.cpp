@@ -248,17 +248,23 @@ StageCosts stageCosts(const Graph &graph, const std::vector<OperatorId> &order, 
 
 } // namespace
 
-Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,
-    const CostModel &costs, const std::vector<std::set<std::int32_t>> &classes)
+namespace {
+
+/// The operators that stages are made of, in order: the others belong where they are first read.
+std::vector<OperatorId> stagedOperators(const Graph &graph, const std::vector<bool> &without)
 {
-    const Graph &graph = index.graph();
-    const auto without = weightless(index);
     std::vector<OperatorId> order;
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         if (graph.operators[i].direction == Direction::Forward && !without[i])
             order.push_back({static_cast<std::int32_t>(i)});
     }
-    const StageCosts cost = stageCosts(graph, order, stages, costs, classes);
+    return order;
+}
+
+Result<std::vector<std::vector<OperatorId>>> stagesOf(const SelectorIndex &index, std::int32_t stages,
+    const std::vector<bool> &without, const std::vector<OperatorId> &order, const StageCosts &cost)
+{
+    const Graph &graph = index.graph();
     std::vector<bool> anywhere(order.size(), true);
     std::vector<bool> betweenLayers(order.size(), false);
     for (std::size_t i = 1; i < order.size(); ++i)
@@ -304,6 +310,29 @@ Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex 
             result[static_cast<std::size_t>(stageOf[i])].push_back({static_cast<std::int32_t>(i)});
     }
     return result;
+}
+
+} // namespace
+
+Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,
+    const CostModel &costs, const std::vector<std::set<std::int32_t>> &classes)
+{
+    const auto without = weightless(index);
+    const auto order = stagedOperators(index.graph(), without);
+    return stagesOf(index, stages, without, order, stageCosts(index.graph(), order, stages, costs, classes));
+}
+
+Result<std::vector<std::vector<OperatorId>>> pipelineStages(
+    const SelectorIndex &index, std::int32_t stages, const std::vector<std::int64_t> &nanoseconds)
+{
+    const auto without = weightless(index);
+    const auto order = stagedOperators(index.graph(), without);
+    StageCosts cost;
+    auto &own = cost.ofKind.emplace_back();
+    for (const OperatorId op : order)
+        own.push_back(nanoseconds[static_cast<std::size_t>(op.index)]);
+    cost.kindOfStage.assign(static_cast<std::size_t>(stages), 0);
+    return stagesOf(index, stages, without, order, cost);
 }
 
 } // namespace planloom

@@ -34,6 +34,10 @@ std::vector<std::size_t> balancedCuts(const std::vector<std::vector<std::int64_t
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,
     const CostModel &costs, const std::vector<std::set<std::int32_t>> &classes = {});
 
+/// The same, balanced by what each operator takes: @param nanoseconds  by operator, both passes
+Result<std::vector<std::vector<OperatorId>>> pipelineStages(
+    const SelectorIndex &index, std::int32_t stages, const std::vector<std::int64_t> &nanoseconds);
+
 /// Nanoseconds that a whole operator takes with its backward operator on a device of this class.
 std::int64_t nanosecondsOf(
     const Graph &graph, OperatorId forward, const CostModel &costs, std::int32_t deviceClass = 0);

@@ -219,9 +219,9 @@ Result<void> Lowering::spreadUpdate(WeightUpdate update)
     return {};
 }
 
-/// All of their kernels, then what brings the new weights to their copies: one launch updates many weights,
-/// and one casts them (as torch.optim's foreach and fused implementations do).
-Result<void> Lowering::emitOptimizer(const std::vector<OperatorId> &together)
+/// All of their kernels: one launch updates many weights (as torch.optim's foreach and fused implementations
+/// do).
+Result<std::vector<Lowering::WeightUpdate>> Lowering::emitUpdates(const std::vector<OperatorId> &together)
 {
     std::vector<WeightUpdate> updates;
     for (const OperatorId id : together) {
@@ -230,13 +230,13 @@ Result<void> Lowering::emitOptimizer(const std::vector<OperatorId> &together)
         TRY(WeightUpdate update, emitUpdate(id));
         updates.push_back(std::move(update));
     }
-    for (WeightUpdate &update : updates)
-        TRY_VOID(spreadUpdate(std::move(update)));
-    return {};
+    return updates;
 }
 
 /// Weights are updated in the order in which their gradients are reduced, those of one bucket together: none
-/// waits for a reduction that comes later.
+/// waits for a reduction that comes later. What brings the new weights of a bucket to their copies (one
+/// launch casts them) stands behind the kernels of the next, which would else wait until they have been
+/// gathered.
 Result<void> Lowering::emitOptimizer()
 {
     std::map<std::int32_t, std::map<std::int32_t, std::vector<OperatorId>>> updates; // by block and bucket
@@ -253,8 +253,18 @@ Result<void> Lowering::emitOptimizer()
         for (const auto &[bucket, operators] : byBucket)
             all.insert(all.end(), operators.begin(), operators.end());
         reserveRoom(block, all);
-        for (const auto &[bucket, operators] : byBucket)
-            TRY_VOID(emitOptimizer(operators));
+        std::vector<WeightUpdate> before;
+        const auto spread = [&]() -> Result<void> {
+            for (WeightUpdate &update : before)
+                TRY_VOID(spreadUpdate(std::move(update)));
+            return {};
+        };
+        for (const auto &[bucket, operators] : byBucket) {
+            TRY(auto updates, emitUpdates(operators));
+            TRY_VOID(spread());
+            before = std::move(updates);
+        }
+        TRY_VOID(spread());
     }
     return {};
 }

@@ -185,7 +185,7 @@ private:
         std::vector<std::vector<Holding>> made{}; ///< By slot of its outputs.
     };
     Result<void> emitOptimizer();
-    Result<void> emitOptimizer(const std::vector<OperatorId> &together);
+    Result<std::vector<WeightUpdate>> emitUpdates(const std::vector<OperatorId> &together);
     Result<WeightUpdate> emitUpdate(OperatorId id);
     Result<void> spreadUpdate(WeightUpdate update);
     void castShards(TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made);

@@ -65,6 +65,16 @@ void ProgramBuilder::setSummands(DeviceId device, std::int32_t index, SummandSet
         .summands = std::move(summands);
 }
 
+namespace {
+
+bool mentionsAny(const BufferList &a, const BufferList &b)
+{
+    return std::any_of(a.begin(), a.end(),
+        [&](std::int32_t buffer) { return buffer >= 0 && std::find(b.begin(), b.end(), buffer) != b.end(); });
+}
+
+} // namespace
+
 void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instruction)
 {
     Device &target = m_devices[static_cast<std::size_t>(device.index)];
@@ -83,6 +93,25 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
             instruction.queue = m_queue;
             instruction.waits = m_waits;
         }
+    }
+    if (runsOnce(block)) {
+        // What only brings reduced gradients, or gathered weights, into shape stays on the queue that they
+        // came by: on that of computation it would hold up the rest of the backward pass, or the next
+        // updates, until they are there.
+        const auto came = [&](std::int32_t buffer) {
+            return buffer >= 0 && static_cast<std::size_t>(buffer) < target.cameByData.size()
+                && target.cameByData[static_cast<std::size_t>(buffer)];
+        };
+        if (!isCommunication(instruction.kind) && instruction.kind != InstructionKind::Kernel
+            && std::any_of(instruction.inputs.begin(), instruction.inputs.end(), came))
+            instruction.queue = QueueKind::Data;
+        if (queueOf(instruction) == QueueKind::Data)
+            for (const std::int32_t output : instruction.outputs)
+                if (output >= 0) {
+                    const auto o = static_cast<std::size_t>(output);
+                    target.cameByData.resize(std::max(target.cameByData.size(), o + 1), false);
+                    target.cameByData[o] = true;
+                }
     }
     instructions.push_back(std::move(instruction));
 }
@@ -227,7 +256,7 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                 } else if (instruction.kind == InstructionKind::Cast
                     && m_blocks[block].kind == SegmentKind::Optimizer) {
                     // Updated weights are cast together, as in one multi-tensor copy.
-                    instruction.joined = mate && last == mate && mate->kind == InstructionKind::Cast;
+                    instruction.joined = mate && mate->kind == InstructionKind::Cast;
                 }
                 // A new value that takes an old one's place is no launch.
                 if (instruction.kind != InstructionKind::Update

@@ -93,6 +93,7 @@ private:
         DeviceProgram program{};
         std::vector<std::vector<Instruction>> byBlock{};
         std::vector<std::int32_t> lastBlock{}; ///< Per buffer: the last block, by rank, that touches it.
+        std::vector<bool> cameByData{}; ///< Per buffer: made on the data queue, in a block that runs once.
     };
 
     template<typename Visit> void forEachDevice(Visit visit);

@@ -91,6 +91,8 @@ const char *nameOf(RowOrigin origin)
         return "template";
     case RowOrigin::Import:
         return "import";
+    case RowOrigin::Solver:
+        return "solver";
     }
     return "";
 }

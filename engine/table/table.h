@@ -49,7 +49,13 @@ using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, 
     SliceRule, InterleaveRule, LanesRule, DimensionSizeRule, CapacityRule, UnrollRule>;
 
 /// Where a row came from.
-enum class RowOrigin : std::uint8_t { Text, Gesture, Template, Import };
+enum class RowOrigin : std::uint8_t {
+    Text,
+    Gesture,
+    Template,
+    Import,
+    Solver, ///< The search chose it (engine/search), and chooses anew where it is asked again.
+};
 
 /// One decision: which operators, and what of them.
 struct Row {
@@ -93,7 +99,7 @@ Selector *secondSelectorOf(Rule &rule);
 
 /// "split", "place", ...: the word a row of this rule begins with.
 const char *nameOf(const Rule &rule);
-const char *nameOf(RowOrigin origin); ///< "text", "gesture", "template", "import"
+const char *nameOf(RowOrigin origin); ///< "text", "gesture", "template", "import", "solver"
 
 /// `Error::where` of a row: "row:5/rule" for row 5 and its part `field` ("selector", "rule").
 std::string placeOf(RowId row, std::string_view field);

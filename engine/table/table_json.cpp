@@ -63,13 +63,13 @@ Result<Row> readRow(const Json &json, const std::string &where)
     TRY(row.note, textAt(json, "note", where, ""));
     TRY(const std::string origin, textAt(json, "origin", where, "text"));
     for (const RowOrigin kind :
-        {RowOrigin::Text, RowOrigin::Gesture, RowOrigin::Template, RowOrigin::Import}) {
+        {RowOrigin::Text, RowOrigin::Gesture, RowOrigin::Template, RowOrigin::Import, RowOrigin::Solver}) {
         if (origin == nameOf(kind)) {
             row.origin = kind;
             return row;
         }
     }
-    return wrong(where + "/origin", "expected gesture, template, import or text");
+    return wrong(where + "/origin", "expected gesture, template, import, solver or text");
 }
 
 } // namespace

@@ -70,15 +70,15 @@ Result<Row> parseRowAt(std::string_view line, std::int32_t number)
     if (cursor.take('@')) {
         const std::string origin(cursor.peekWord());
         bool known = false;
-        for (const RowOrigin candidate :
-            {RowOrigin::Text, RowOrigin::Gesture, RowOrigin::Template, RowOrigin::Import}) {
+        for (const RowOrigin candidate : {RowOrigin::Text, RowOrigin::Gesture, RowOrigin::Template,
+                 RowOrigin::Import, RowOrigin::Solver}) {
             if (origin == nameOf(candidate)) {
                 row.origin = candidate;
                 known = true;
             }
         }
         if (!known)
-            return cursor.expected("an origin: gesture, template, import or text");
+            return cursor.expected("an origin: gesture, template, import, solver or text");
         cursor.takeWord(origin);
     }
     if (!cursor.atEnd())

@@ -280,7 +280,10 @@ private:
     {
         const QueueKind queue = queueOf(instruction);
         const bool communicates = queue != QueueKind::Compute && queue != QueueKind::Copy;
-        if (communicates != isCommunication(instruction.kind)
+        // What came by the data queue may be brought into shape there.
+        const bool shapes = queue == QueueKind::Data && !isCommunication(instruction.kind)
+            && instruction.kind != InstructionKind::Kernel && !isHostCopy(instruction.kind);
+        if ((!shapes && communicates != isCommunication(instruction.kind))
             || (queue == QueueKind::Copy) != isHostCopy(instruction.kind))
             return std::string("a ") + nameOf(instruction.kind) + " waits in the " + nameOf(queue) + " queue";
         if (instruction.overlaps

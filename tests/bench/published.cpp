@@ -4,7 +4,7 @@
 
 #include "engine/design/make_plan.h"
 #include "engine/design/opened_model.h"
-#include "engine/design/usual_rows.h"
+#include "engine/gallery/usual_rows.h"
 
 #include <nlohmann/json.hpp>
 

@@ -200,6 +200,8 @@ void Workspace::beginOpening(const ModelSource &source, Opening opening)
     m_editTimer.stop();
     endPreview();
     m_galleryAsked.clear();
+    m_searchAsked = false;
+    m_searchNext = false;
     m_opening = std::move(opening);
     m_engine.open(source);
 }

@@ -139,6 +139,14 @@ public:
     // -----------------------------------------------------------------------------------------------------------
 
     void replan();
+    /// Has what the rows leave open decided anew, for the best: rows of the solver are replaced, in one step
+    /// of the history. `searched` or `problem` follows.
+    void searchBest();
+    bool hasSolverRows() const; ///< That are on.
+    bool isSearching() const { return m_searchAsked && m_engine.isPlanning(); }
+    /// Searched again after every edit of rows beside which there are some of the solver (the default).
+    void setSearchesAgain(bool again) { m_searchesAgain = again; }
+    bool searchesAgain() const { return m_searchesAgain; }
     void stopPlanning();
     bool isPlanning() const { return m_engine.isPlanning(); }
     /// Live: every edit is solved at once (the default); off, edits gather until `replan`.
@@ -207,6 +215,8 @@ Q_SIGNALS:
     void planOfStepReady(planloom::StepId step, planloom::PlanUpdateSnapshot update);
     void stateChanged(); ///< Opening, planning, live, path.
     void saveStateChanged();
+    /// A search is over: `latest` has what it found (`PlanAnswer::search`).
+    void searched();
     void runsChanged();
     void runTimelineLoaded(std::int64_t run, QByteArray timeline);
     void copySaved(QString path);
@@ -279,6 +289,7 @@ private:
     void request(bool gather, PlanUpdateSnapshot begin = {});
     void onPlanUpdated(const PlanUpdateSnapshot &update);
     void onGalleryUpdated(const PlanUpdateSnapshot &update);
+    void onSearchUpdated(const PlanUpdateSnapshot &update);
     void publishPlan(const PlanUpdateSnapshot &update);
     void onPreviewUpdated(const PlanUpdateSnapshot &update);
     void startNextStep();
@@ -330,6 +341,10 @@ private:
     std::uint64_t m_revision = 0; ///< Of the newest request.
     std::string m_galleryAsked; ///< A gallery plan whose rows are awaited; empty if none.
     bool m_galleryIsRoot = false; ///< They begin the session.
+    bool m_searchAsked = false; ///< The rows of a search are awaited.
+    bool m_searchesAgain = true;
+    std::shared_ptr<SearchMemory> m_searchMemory = std::make_shared<SearchMemory>();
+    bool m_searchNext = false; ///< Once the plan of the rows as they are is there.
     bool m_goodIsCurrent = false; ///< `m_lastGood` is the plan of the rows as they are.
     bool m_answered = false; ///< The rows being recorded are those the engine is at work on: nothing to ask.
     bool m_live = true;

@@ -179,6 +179,9 @@ bool Workspace::record(const QString &words, const DesignChange &change, const Q
     if (!m_model || change.empty())
         return true;
     m_galleryAsked.clear(); // what a person does now is newer
+    m_searchAsked = false;
+    // What the solver chose is its to choose again, within the rows as they are now.
+    m_searchNext = !m_answered && m_searchesAgain && m_live && !change.table.empty() && hasSolverRows();
     const bool merge = !mergeKey.isEmpty() && mergeKey == m_mergeKey && m_sinceEdit.isValid()
         && m_sinceEdit.elapsed() < kMergeMilliseconds;
     m_mergeKey = mergeKey;
@@ -258,6 +261,8 @@ void Workspace::stateReplaced(const DesignChange &change, bool gather, PlanUpdat
 void Workspace::moved(const DesignState &before)
 {
     m_galleryAsked.clear();
+    m_searchAsked = false;
+    m_searchNext = false;
     m_mergeKey.clear();
     postPosition();
     stateReplaced(difference(before, m_history.state()), false);

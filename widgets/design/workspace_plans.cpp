@@ -66,10 +66,64 @@ void Workspace::replan()
     Q_EMIT stateChanged();
 }
 
+bool Workspace::hasSolverRows() const
+{
+    const auto &lines = table().lines();
+    return std::any_of(lines.begin(), lines.end(), [](const TableLineSnapshot &line) {
+        return line->row && line->row->enabled && line->row->origin == RowOrigin::Solver;
+    });
+}
+
+void Workspace::searchBest()
+{
+    if (!m_model || m_model->planProblem)
+        return;
+    PlanRequest wanted = requestFor(m_history.state());
+    // As for a gallery plan: what another one has decided gives way.
+    std::vector<std::int32_t> ofGallery;
+    for (std::int32_t line = 0; line < table().lineCount(); ++line)
+        if (const auto &row = table().lines()[static_cast<std::size_t>(line)]->row;
+            row && row->origin == RowOrigin::Template)
+            ofGallery.push_back(line);
+    if (!ofGallery.empty() && !wanted.table.apply(removeLines(wanted.table, ofGallery)))
+        return;
+    wanted.search = true;
+    wanted.memory = m_searchMemory;
+    m_searchAsked = true;
+    m_searchNext = false;
+    m_galleryAsked.clear();
+    m_editTimer.stop();
+    m_revision = m_engine.plan(std::move(wanted));
+    Q_EMIT stateChanged();
+}
+
+void Workspace::onSearchUpdated(const PlanUpdateSnapshot &update)
+{
+    m_searchAsked = false;
+    if (!update->search) {
+        Error refused = update->searchProblem.value_or(
+            Error{ErrorCode::InvalidInput, tr("the rows do not hold").toStdString(), {}, {}});
+        refused.where = "search";
+        Q_EMIT problem(refused);
+        return;
+    }
+    const DesignChange change{difference(table(), update->table), {}};
+    if (!change.empty()) {
+        m_answered = true;
+        record(tr("best plan: %1").arg(QString::fromStdString(toString(update->search->best.configuration))),
+            change, {}, false);
+        m_answered = false;
+    }
+    QMetaObject::invokeMethod(
+        this, [this] { Q_EMIT searched(); }, Qt::QueuedConnection); // once it is shown
+}
+
 void Workspace::stopPlanning()
 {
     m_editTimer.stop();
     m_galleryAsked.clear();
+    m_searchAsked = false;
+    m_searchNext = false;
     m_engine.stopPlanning();
 }
 
@@ -144,6 +198,8 @@ void Workspace::onPlanUpdated(const PlanUpdateSnapshot &update)
         if (m_revision != revision)
             return;
     }
+    if (m_searchAsked)
+        onSearchUpdated(update);
     publishPlan(update);
 }
 
@@ -178,8 +234,11 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
     Q_EMIT planChanged();
     if (update->scene)
         Q_EMIT contextChanged();
-    if (update->final)
+    if (update->final) {
         Q_EMIT stateChanged();
+        if (std::exchange(m_searchNext, false))
+            searchBest();
+    }
 }
 
 bool Workspace::isStale() const

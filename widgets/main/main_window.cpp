@@ -252,6 +252,7 @@ void MainWindow::connectWorkspace()
     connect(&m_workspace, &Workspace::modelChanged, this, &MainWindow::onModelChanged);
     connect(&m_workspace, &Workspace::sessionChanged, this, &MainWindow::onSessionChanged);
     connect(&m_workspace, &Workspace::planChanged, this, &MainWindow::onPlanChanged);
+    connect(&m_workspace, &Workspace::searched, this, &MainWindow::onSearched);
     connect(&m_workspace, &Workspace::stateChanged, this, &MainWindow::onState);
     connect(&m_workspace, &Workspace::historyChanged, this, &MainWindow::onState);
     connect(&m_workspace, &Workspace::saveStateChanged, this, &MainWindow::onSaveState);

@@ -262,6 +262,9 @@ private:
     LocatorSources locatorSources();
     void goTo(const LocatorEntry &entry);
     void writeRow(const QString &text, int selectFrom, int selectLength);
+    void keepSearched();
+    void onSearched();
+    void showSearched();
 
     WindowServices m_services;
     Workspace m_workspace;

@@ -68,6 +68,25 @@ void MainWindow::buildSolveMenu()
     add(
         "solve.now", tr("Solve &Now"), {QKeySequence(Qt::Key_F5)}, [this] { m_workspace.replan(); },
         plannable);
+    QAction *best = add(
+        "solve.best", tr("Find &Best Plan"), {QKeySequence(Qt::CTRL | Qt::Key_F5)},
+        [this] { m_workspace.searchBest(); },
+        [this] { return isPlannable() && !m_workspace.isReadOnly() && !m_workspace.isSearching(); },
+        "search");
+    best->setToolTip(
+        tr("Searches for the fastest plan that fits within your rows, and says how much better any "
+           "could be (Ctrl+F5)"));
+    QAction *again = m_commands->add("solve.searchAgain", tr("Search &Again After Edits"), {}, nullptr);
+    again->setCheckable(true);
+    again->setChecked(m_workspace.searchesAgain());
+    again->setToolTip(
+        tr("While there are rows of the solver, it chooses them anew after every edit of yours"));
+    connect(again, &QAction::toggled, &m_workspace, &Workspace::setSearchesAgain);
+    m_commands->enableWhile(again, plannable);
+    menu->addAction(again);
+    add(
+        "solve.keepSearched", tr("&Keep What Was Searched"), {}, [this] { keepSearched(); },
+        [this] { return !m_workspace.isReadOnly() && m_workspace.hasSolverRows(); });
     add(
         "solve.stop", tr("&Stop"), {QKeySequence(Qt::SHIFT | Qt::Key_F5)},
         [this] { m_workspace.stopPlanning(); }, [this] { return m_workspace.isPlanning(); });

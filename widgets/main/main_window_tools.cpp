@@ -231,6 +231,8 @@ void MainWindow::fillToolBar()
     labelled(tr("Follo&wers"), followersChoice());
     m_toolBar->addSeparator();
     m_toolBar->addAction(m_live);
+    if (QAction *best = m_commands->find(QStringLiteral("solve.best")))
+        m_toolBar->addAction(best);
     auto *spacer = new QWidget(m_toolBar);
     spacer->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
     m_toolBar->addWidget(spacer);

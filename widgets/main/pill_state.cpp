@@ -7,6 +7,9 @@
 #include "widgets/common/format.h"
 #include "widgets/design/workspace.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace planloom {
 
 namespace {
@@ -38,6 +41,20 @@ const StepFigures *figuresBefore(const History &history)
     return nullptr;
 }
 
+/// How much better a plan could be, where a search has said so, and which devices have nothing to do.
+QString howGood(const PlanAnswer &answer)
+{
+    QString text;
+    if (answer.search)
+        text += StatusTexts::tr(" · gap ≤ %1%").arg(std::ceil(100 * answer.search->gap()), 0, 'f', 0);
+    const auto idle = std::count_if(answer.summary.devices.begin(), answer.summary.devices.end(),
+        [](const DeviceSummary &device) { return device.busySeconds <= 0; });
+    if (idle > 0)
+        text +=
+            idle == 1 ? StatusTexts::tr(" · 1 device idle") : StatusTexts::tr(" · %1 devices idle").arg(idle);
+    return text;
+}
+
 } // namespace
 
 std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMilliseconds)
@@ -56,6 +73,8 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
                 ? StatusTexts::tr("Paused: 1 edit not solved")
                 : StatusTexts::tr("Paused: %1 edits not solved").arg(workspace.unsolvedEdits())};
     }
+    if (workspace.isSearching())
+        return PillState{Mood::Busy, StatusTexts::tr("Searching %1").arg(clock)};
     if (workspace.isPlanning() && (!latest || latest->grade < PlanGrade::Simulated || workspace.isStale())) {
         if (busyMilliseconds < kQuietMilliseconds && latest)
             return std::nullopt;
@@ -79,7 +98,7 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
         return PillState{Mood::Wrong, StatusTexts::tr("Out of memory · %1").arg(step)};
     const QString figures = StatusTexts::tr("%1 · %2").arg(step, bytes(latest->summary.largestPeak.count));
     if (latest->verdict)
-        return PillState{Mood::Proven, StatusTexts::tr("Good %1 · verified").arg(figures)};
+        return PillState{Mood::Proven, StatusTexts::tr("Valid %1%2").arg(figures, howGood(*latest))};
     return PillState{Mood::Good,
         workspace.isPlanning() ? StatusTexts::tr("Feasible %1 · verifying").arg(figures)
                                : StatusTexts::tr("Feasible %1").arg(figures)};

@@ -17,7 +17,7 @@ namespace {
 
 using Id = ListArrangement::Id;
 
-constexpr std::array<const char *, 4> kOrigins{"text", "gesture", "template", "import"};
+constexpr std::array<const char *, 5> kOrigins{"text", "gesture", "template", "import", "solver"};
 
 /// Translates what belongs to no object.
 struct ListTexts {

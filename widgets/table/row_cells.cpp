@@ -356,12 +356,13 @@ std::optional<CellProblem> checkOrigin(std::string_view text)
     if (origin.empty())
         return {};
     for (const RowOrigin known :
-        {RowOrigin::Text, RowOrigin::Gesture, RowOrigin::Template, RowOrigin::Import}) {
+        {RowOrigin::Text, RowOrigin::Gesture, RowOrigin::Template, RowOrigin::Import, RowOrigin::Solver}) {
         if (origin == nameOf(known))
             return {};
     }
     return problemOf(TableColumn::Origin,
-        "expected text, gesture, template or import, found '" + std::string(origin) + "'", "gesture", 0);
+        "expected text, gesture, template, import or solver, found '" + std::string(origin) + "'", "gesture",
+        0);
 }
 
 std::optional<CellProblem> checkCells(const RowCells &cells)

@@ -123,7 +123,7 @@ QWidget *TableDelegate::createEditor(
     case TableColumn::Origin: {
         auto *choice = new ChoiceCellEditor(parent);
         choice->addChoice({}, tr("text"));
-        for (const char *origin : {"gesture", "template", "import"})
+        for (const char *origin : {"gesture", "template", "import", "solver"})
             choice->addChoice(QString::fromLatin1(origin), {});
         editor = choice;
         break;

@@ -68,7 +68,8 @@ QString meaningOf(TableColumn column)
     case TableColumn::Price:
         return ColumnTexts::tr("Step time gained if the row were off; found while you pause.");
     case TableColumn::Origin:
-        return ColumnTexts::tr("Who wrote the row: a person's text, a gesture, a gallery plan, an import.");
+        return ColumnTexts::tr("Who wrote the row: a person's text, a gesture, a gallery plan, an import, "
+                               "the search (which may choose anew).");
     case TableColumn::Note:
         return ColumnTexts::tr("For people.");
     }

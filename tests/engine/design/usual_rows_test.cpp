@@ -1,4 +1,4 @@
-#include "engine/design/usual_rows.h"
+#include "engine/gallery/usual_rows.h"
 
 #include "engine/design/opened_model.h"
 #include "engine/table/selector_index.h"

@@ -1,4 +1,4 @@
-#include "engine/design/usual_rows.h"
+#include "engine/gallery/usual_rows.h"
 
 #include "engine/graph/catalogue.h"
 #include "engine/graph/operator_kind.h"

@@ -1,0 +1,272 @@
+#include "engine/search/operator_choices.h"
+
+#include "engine/graph/catalogue.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace planloom {
+
+namespace {
+
+/// How `part`, one of several, lies in `whole`; nothing if it is no cut along one dimension.
+std::optional<AxisLayout> layoutOf(const TensorView &part, const TensorView &whole)
+{
+    AxisLayout layout = part.value.count > whole.value.count ? kSummands : kWhole;
+    for (std::size_t d = 0; d < part.index.ranges.size(); ++d) {
+        if (part.index.ranges[d].size() == whole.index.ranges[d].size())
+            continue;
+        if (layout != kWhole)
+            return std::nullopt;
+        layout = cutAlong(d);
+    }
+    return layout;
+}
+
+bool fuses(const Operator &op)
+{
+    const OperatorCategory category = categoryOf(op);
+    return category == OperatorCategory::Elementwise || category == OperatorCategory::Activation;
+}
+
+TensorType localType(const TensorView &view, DataType type)
+{
+    return {type, shapeOf(view.index)};
+}
+
+std::int64_t bytesOf(const TensorType &type)
+{
+    return elementCount(type.shape) * sizeOf(type.dataType);
+}
+
+void write(std::ostream &out, const Attribute &value)
+{
+    std::visit(
+        [&](const auto &each) {
+            if constexpr (requires { each.begin(), each.front(), each.data(); }
+                && !std::is_same_v<std::decay_t<decltype(each)>, std::string>) {
+                for (const auto &element : each)
+                    out << element << ',';
+            } else {
+                out << each;
+            }
+        },
+        value);
+}
+
+} // namespace
+
+ChoiceFinder::ChoiceFinder(const AxisSetting &setting)
+    : m_setting(setting)
+    , m_graph(*setting.model->graph)
+{
+    m_before.resize(m_graph.operators.size());
+    OperatorId last;
+    for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
+        if (isView(m_graph.operators[i]))
+            continue;
+        m_before[i] = last;
+        last = {static_cast<std::int32_t>(i)};
+    }
+}
+
+/// As launches are shared (lowering/program_builder.cpp): element by element, with what was just made.
+bool ChoiceFinder::joins(OperatorId op) const
+{
+    const OperatorId before = m_before[static_cast<std::size_t>(op.index)];
+    const Operator &own = m_graph.at(op);
+    if (!before || !fuses(own) || own.direction == Direction::Optimizer)
+        return false;
+    const Operator &mate = m_graph.at(before);
+    if (!fuses(mate) || mate.direction != own.direction || mate.outputs.empty() || own.outputs.empty())
+        return false;
+    const bool reads = std::any_of(own.inputs.begin(), own.inputs.end(), [&](TensorId input) {
+        return input && std::find(mate.outputs.begin(), mate.outputs.end(), input) != mate.outputs.end();
+    });
+    const auto elements = [&](const Operator &of) {
+        std::int64_t most = 0;
+        for (const TensorId output : of.outputs)
+            if (output)
+                most = std::max(most, elementCount(m_graph.at(output).type.shape));
+        return most;
+    };
+    return reads && elements(own) == elements(mate);
+}
+
+double ChoiceFinder::kernelSeconds(OperatorId id, const PartViews &views) const
+{
+    const Operator &op = m_graph.at(id);
+    if (isView(op))
+        return 0;
+    std::vector<TensorType> inputs(op.inputs.size());
+    std::vector<TensorType> outputs(op.outputs.size());
+    for (std::size_t slot = 0; slot < inputs.size(); ++slot)
+        if (op.inputs[slot])
+            inputs[slot] = localType(views.inputs[slot], m_setting.types->read(id, slot));
+    for (std::size_t slot = 0; slot < outputs.size(); ++slot)
+        if (op.outputs[slot])
+            outputs[slot] = localType(views.outputs[slot], m_setting.types->made(id, slot));
+    Bytes spared{};
+    const bool joined = joins(id);
+    if (joined) {
+        const Operator &mate = m_graph.at(m_before[static_cast<std::size_t>(id.index)]);
+        for (std::size_t slot = 0; slot < inputs.size(); ++slot)
+            if (op.inputs[slot]
+                && std::find(mate.outputs.begin(), mate.outputs.end(), op.inputs[slot]) != mate.outputs.end())
+                spared += Bytes{bytesOf(inputs[slot])};
+    }
+    const OperatorDecision &decision = m_setting.plan->decisions[static_cast<std::size_t>(id.index)];
+    return m_setting.costs->kernel({op, inputs, outputs, arithmeticOf(m_graph, op, decision.precision),
+        joined, spared, decision.attention, m_setting.deviceClass});
+}
+
+bool ChoiceFinder::add(OperatorId forward, const Split &split, OperatorChoices &choices) const
+{
+    const Operator &op = m_graph.at(forward);
+    const BatchInfo &batch = *m_setting.model->batch;
+    const auto outerOf = [&](OperatorId id) {
+        return microBatchRanges(batch, m_graph, id, 0, m_setting.batchCuts);
+    };
+    const auto outer = outerOf(forward);
+    const Partition partition{{split}};
+    if (!checkPartition(op, partition, outer))
+        return false;
+    OperatorChoice choice{.split = split};
+    const PartViews whole = partViews(m_graph, op, {}, 0, outer);
+    const PartViews part = partViews(m_graph, op, partition, 0, outer);
+    const auto layouts = [](const std::vector<TensorView> &parts, const std::vector<TensorView> &wholes,
+                             std::size_t first, std::size_t count, std::vector<AxisLayout> &to) {
+        for (std::size_t slot = first; slot < first + count; ++slot) {
+            if (slot >= parts.size() || !parts[slot].tensor) {
+                to.push_back(kAbsent);
+                continue;
+            }
+            const auto layout = layoutOf(parts[slot], wholes[slot]);
+            if (!layout)
+                return false;
+            to.push_back(*layout);
+        }
+        return true;
+    };
+    if (!layouts(part.inputs, whole.inputs, 0, op.inputs.size(), choice.inputs)
+        || !layouts(part.outputs, whole.outputs, 0, op.outputs.size(), choice.outputs))
+        return false;
+    choice.forward = kernelSeconds(forward, part);
+    choice.inputGradients.assign(op.inputs.size(), kAbsent);
+    choice.outputGradients.assign(op.outputs.size(), kAbsent);
+    choice.kept.assign(op.inputs.size() + op.outputs.size(), 0);
+    if (op.mirror) {
+        const Operator &backward = m_graph.at(op.mirror);
+        const auto outerBack = outerOf(op.mirror);
+        const Partition back = mirrored(backward, partition);
+        if (!checkPartition(backward, back, outerBack))
+            return false;
+        const PartViews wholeBack = partViews(m_graph, backward, {}, 0, outerBack);
+        const PartViews partBack = partViews(m_graph, backward, back, 0, outerBack);
+        choice.inputGradients.clear();
+        choice.outputGradients.clear();
+        if (!layouts(partBack.outputs, wholeBack.outputs, 0, op.inputs.size(), choice.inputGradients)
+            || !layouts(partBack.inputs, wholeBack.inputs, 0, op.outputs.size(), choice.outputGradients))
+            return false;
+        choice.backward = kernelSeconds(op.mirror, partBack);
+        for (std::size_t k = 0; k < choice.kept.size(); ++k) {
+            const std::size_t slot = op.outputs.size() + k;
+            if (slot < backward.inputs.size() && backward.inputs[slot])
+                choice.kept[k] =
+                    bytesOf(localType(partBack.inputs[slot], m_setting.types->read(op.mirror, slot)));
+        }
+    }
+    choices.choices.push_back(std::move(choice));
+    return true;
+}
+
+OperatorChoices ChoiceFinder::find(OperatorId forward) const
+{
+    const Operator &op = m_graph.at(forward);
+    OperatorChoices found{.kind = static_cast<std::int32_t>(m_known.size())};
+    const Allowed<Split> *allowed = nullptr;
+    if (m_setting.bound)
+        for (const AxisMeaning &axis : m_setting.bound->of(forward).allowed.axes)
+            if (axis.axis == m_setting.axis)
+                allowed = &axis.allowed;
+    if (m_setting.batchAlone) {
+        const std::int32_t batch =
+            m_setting.model->batch->operatorDimension[static_cast<std::size_t>(forward.index)];
+        const bool cut = batch >= 0
+            && add(forward,
+                {.kind = SplitKind::Dimension,
+                    .dimension = batch,
+                    .parts = m_setting.parts,
+                    .axis = m_setting.axis},
+                found);
+        if (!cut)
+            add(forward, {.kind = SplitKind::Replicate, .parts = m_setting.parts, .axis = m_setting.axis},
+                found);
+        return found;
+    }
+    const auto consider = [&](const Split &split) {
+        if (!allowed || allowed->contains(split))
+            add(forward, split, found);
+    };
+    consider({.kind = SplitKind::Replicate, .parts = m_setting.parts, .axis = m_setting.axis});
+    if (m_setting.parts > 1)
+        for (const std::int32_t dimension : splittableDimensions(op.annotation))
+            consider({.kind = SplitKind::Dimension,
+                .dimension = dimension,
+                .parts = m_setting.parts,
+                .axis = m_setting.axis});
+    // What rows say in more detail: parts that are not alike.
+    if (allowed && allowed->isListed())
+        for (const Split &split : allowed->members())
+            if (std::none_of(found.choices.begin(), found.choices.end(),
+                    [&](const OperatorChoice &known) { return known.split == split; }))
+                add(forward, split, found);
+    return found;
+}
+
+std::string ChoiceFinder::keyOf(OperatorId id) const
+{
+    std::ostringstream key;
+    const auto describe = [&](OperatorId each) {
+        const Operator &op = m_graph.at(each);
+        const auto i = static_cast<std::size_t>(each.index);
+        key << static_cast<int>(op.kind) << ' ' << toString(op.annotation) << ' '
+            << m_setting.model->batch->operatorDimension[i] << ' ' << joins(each) << ' ';
+        for (const Dimension &dimension : op.annotation.dimensions)
+            key << dimension.size << ':' << static_cast<int>(dimension.mark) << ' ';
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
+            key << (op.inputs[slot] ? static_cast<int>(m_setting.types->read(each, slot)) : -1) << ',';
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+            key << (op.outputs[slot] ? static_cast<int>(m_setting.types->made(each, slot)) : -1) << ';';
+        const OperatorDecision &decision = m_setting.plan->decisions[i];
+        key << static_cast<int>(arithmeticOf(m_graph, op, decision.precision))
+            << static_cast<int>(decision.attention) << '|';
+    };
+    const Operator &op = m_graph.at(id);
+    describe(id);
+    for (const auto &[name, value] : op.attributes.all()) {
+        key << name << '=';
+        write(key, value);
+        key << ' ';
+    }
+    key << op.attributes.definition().get();
+    if (op.mirror)
+        describe(op.mirror);
+    if (m_setting.bound)
+        for (const AxisMeaning &axis : m_setting.bound->of(id).allowed.axes)
+            if (axis.axis == m_setting.axis && !axis.allowed.isAnything())
+                key << "#"
+                    << m_setting.bound->of(id).axisRows[static_cast<std::size_t>(
+                           &axis - m_setting.bound->of(id).allowed.axes.data())];
+    return key.str();
+}
+
+const OperatorChoices &ChoiceFinder::of(OperatorId forward)
+{
+    const auto [it, fresh] = m_known.try_emplace(keyOf(forward));
+    if (fresh)
+        it->second = find(forward);
+    return it->second;
+}
+
+} // namespace planloom

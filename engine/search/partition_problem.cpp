@@ -1,0 +1,498 @@
+#include "engine/search/partition_problem.h"
+
+#include "engine/graph/catalogue.h"
+#include "engine/table/selector_index.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace planloom {
+
+namespace {
+
+/// Entries of one tensor's table. Above, its readers are priced one by one, as if they shared nothing.
+constexpr double kMostEntries = 1 << 14;
+
+} // namespace
+
+PartitionProblem::PartitionProblem(const AxisSetting &setting, GroupShape group)
+    : m_setting(setting)
+    , m_graph(*setting.model->graph)
+    , m_group(group)
+    , m_finder(m_setting)
+{
+    const std::size_t count = setting.model->index->forwardCount();
+    for (std::size_t i = 0; i < count; ++i) {
+        const OperatorId op{static_cast<std::int32_t>(i)};
+        m_choices.push_back(&m_finder.of(op));
+        if (m_choices.back()->choices.empty() && !m_impossible)
+            m_impossible = op;
+    }
+    findWeights();
+    findMeetings();
+}
+
+std::int64_t PartitionProblem::bytesOf(TensorId tensor, DataType type) const
+{
+    const Tensor &own = m_graph.at(tensor);
+    std::int64_t bytes = elementCount(own.type.shape) * sizeOf(type);
+    const BatchInfo &batch = *m_setting.model->batch;
+    const auto t = static_cast<std::size_t>(tensor.index);
+    if (t < batch.tensorRole.size() && batch.tensorRole[t] == BatchRole::Split)
+        bytes /= std::max(1, m_setting.batchCuts);
+    return bytes;
+}
+
+/// What weights take of memory and of the optimizer.
+void PartitionProblem::findWeights()
+{
+    m_gradientOf.assign(m_graph.tensors.size(), {});
+    m_weightBytes.assign(m_graph.tensors.size(), 0);
+    for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
+        const Tensor &tensor = m_graph.tensors[t];
+        const TensorId id{static_cast<std::int32_t>(t)};
+        if (tensor.role == TensorRole::Gradient && tensor.of)
+            m_gradientOf[static_cast<std::size_t>(tensor.of.index)] = id;
+        const auto elements = static_cast<double>(elementCount(tensor.type.shape));
+        if (tensor.role == TensorRole::Weight) {
+            const auto carried = static_cast<double>(sizeOf(m_setting.types->carried(id)));
+            m_weightBytes[t] += elements * carried;
+            for (const DataType type : {DataType::BFloat16, DataType::Float16})
+                if (m_setting.types->isReadByModel(id, type)
+                    && m_setting.types->isMaster(id, m_setting.types->carried(id)))
+                    m_weightBytes[t] += elements * static_cast<double>(sizeOf(type));
+        } else if (tensor.role == TensorRole::OptimizerState && tensor.of) {
+            m_weightBytes[static_cast<std::size_t>(tensor.of.index)] +=
+                elements * static_cast<double>(sizeOf(m_setting.types->carried(id)));
+        }
+    }
+    for (std::size_t t = 0; t < m_graph.tensors.size(); ++t)
+        if (m_weightBytes[t] > 0 && m_gradientOf[t])
+            m_weightBytes[t] += static_cast<double>(elementCount(m_graph.tensors[t].type.shape))
+                * static_cast<double>(sizeOf(m_setting.types->accumulated(m_gradientOf[t])));
+    m_updates.assign(m_graph.tensors.size(), 0);
+    m_readers.assign(m_graph.tensors.size(), 0);
+    for (std::size_t i = 0; i < m_choices.size(); ++i)
+        for (const TensorId input : m_graph.operators[i].inputs)
+            if (input)
+                ++m_readers[static_cast<std::size_t>(input.index)];
+    std::map<std::pair<std::int64_t, OperatorKind>, double> known; // of what is alike
+    const CostModel &costs = *m_setting.costs;
+    for (std::size_t i = m_choices.size(); i < m_graph.operators.size(); ++i) {
+        const Operator &op = m_graph.operators[i];
+        if (op.direction != Direction::Optimizer || op.inputs.empty() || !op.inputs.front())
+            continue;
+        const TensorId weight = op.inputs.front();
+        const std::int64_t elements = elementCount(m_graph.at(weight).type.shape);
+        const auto [seconds, fresh] = known.try_emplace({elements, op.kind});
+        if (fresh) {
+            const OperatorId id{static_cast<std::int32_t>(i)};
+            std::vector<TensorType> inputs(op.inputs.size());
+            std::vector<TensorType> outputs(op.outputs.size());
+            for (std::size_t slot = 0; slot < inputs.size(); ++slot)
+                if (op.inputs[slot])
+                    inputs[slot] = {m_setting.types->read(id, slot), m_graph.at(op.inputs[slot]).type.shape};
+            for (std::size_t slot = 0; slot < outputs.size(); ++slot)
+                if (op.outputs[slot])
+                    outputs[slot] = {
+                        m_setting.types->made(id, slot), m_graph.at(op.outputs[slot]).type.shape};
+            seconds->second = costs.kernel({op, inputs, outputs, computeTypeOf(inputs, outputs), true, {},
+                AttentionMode::Fused, m_setting.deviceClass});
+            const DataType carried = m_setting.types->carried(weight);
+            if (m_setting.types->isMaster(weight, carried))
+                for (const DataType type : {DataType::BFloat16, DataType::Float16, DataType::Float32})
+                    if (type != carried && m_setting.types->isReadByModel(weight, type))
+                        seconds->second += costs.copy(Bytes{elements * (sizeOf(type) + sizeOf(carried)) / 2},
+                                               m_setting.deviceClass)
+                            - costs.copy(Bytes{}, m_setting.deviceClass);
+        }
+        m_updates[static_cast<std::size_t>(weight.index)] = seconds->second;
+    }
+}
+
+std::optional<PartitionProblem::Accumulation> PartitionProblem::accumulationOf(
+    std::size_t op, std::size_t slot, const OperatorChoice &choice) const
+{
+    const Operator &own = m_graph.operators[op];
+    const TensorId weight = own.inputs[slot];
+    const AxisLayout form = choice.inputGradients[slot];
+    if (!weight || form == kAbsent || m_graph.at(weight).role != TensorRole::Weight || !gradientOf(weight))
+        return std::nullopt;
+    const CostModel &costs = *m_setting.costs;
+    const auto copy = [&](std::int64_t moved) {
+        return costs.copy(Bytes{std::max<std::int64_t>(moved, 0) / 2}, m_setting.deviceClass);
+    };
+    std::int64_t elements = elementCount(m_graph.at(weight).type.shape);
+    if (choice.inputs[slot] >= cutAlong(0))
+        elements /= m_setting.parts;
+    const std::int64_t out = elements * sizeOf(m_setting.types->accumulated(gradientOf(weight)));
+    const std::int64_t in = elements * sizeOf(m_setting.types->made(own.mirror, slot));
+    Accumulation result;
+    result.overShards = form == kSummands && m_setting.parts > 1;
+    if (categoryOf(own) == OperatorCategory::Product) { // adds to what is there itself
+        result.more = copy(2 * out - in) - copy(0);
+        result.first = copy(out - in) - copy(0);
+    } else {
+        result.more = copy(in + 2 * out);
+        result.first = copy(in + out);
+    }
+    result.cast = in == out ? 0 : copy(in + out);
+    return result;
+}
+
+void PartitionProblem::findMeetings()
+{
+    const std::size_t count = m_choices.size();
+    const std::vector<TensorId> &gradientOf = m_gradientOf;
+    m_keepers.assign(m_graph.tensors.size(), 0);
+    std::vector<std::int32_t> meetingOf(m_graph.tensors.size(), -1);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Operator &op = m_graph.operators[i];
+        if (op.mirror) {
+            const Operator &backward = m_graph.at(op.mirror);
+            std::set<TensorId> once;
+            for (std::size_t slot = op.outputs.size(); slot < backward.inputs.size(); ++slot)
+                if (backward.inputs[slot] && once.insert(backward.inputs[slot]).second)
+                    ++m_keepers[static_cast<std::size_t>(backward.inputs[slot].index)];
+        }
+        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+            const TensorId tensor = op.outputs[slot];
+            if (!tensor)
+                continue;
+            const auto t = static_cast<std::size_t>(tensor.index);
+            meetingOf[t] = static_cast<std::int32_t>(m_meetings.size());
+            Meeting meeting{.tensor = tensor, .producer = static_cast<std::int32_t>(i), .output = slot};
+            meeting.bytes = bytesOf(tensor, m_setting.types->carried(tensor));
+            meeting.combination = combinationOf(op.annotation, slot);
+            if (gradientOf[t])
+                meeting.gradientBytes = bytesOf(tensor, m_setting.types->carried(gradientOf[t]));
+            m_meetings.push_back(std::move(meeting));
+        }
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+            const TensorId tensor = op.inputs[slot];
+            if (!tensor)
+                continue;
+            const auto t = static_cast<std::size_t>(tensor.index);
+            if (m_graph.tensors[t].role == TensorRole::Weight && meetingOf[t] < 0) {
+                meetingOf[t] = static_cast<std::int32_t>(m_meetings.size());
+                Meeting meeting{.tensor = tensor};
+                meeting.bytes = bytesOf(tensor, m_setting.types->carried(tensor));
+                if (gradientOf[t])
+                    meeting.gradientBytes = bytesOf(tensor, m_setting.types->reduced(gradientOf[t]));
+                m_meetings.push_back(std::move(meeting));
+            }
+            if (meetingOf[t] >= 0)
+                m_meetings[static_cast<std::size_t>(meetingOf[t])].readers.emplace_back(
+                    static_cast<std::int32_t>(i), slot);
+        }
+    }
+    std::erase_if(m_meetings, [](const Meeting &meeting) { return meeting.readers.empty(); });
+}
+
+double PartitionProblem::moveSeconds(
+    AxisLayout from, AxisLayout to, std::int64_t bytes, Combination combination) const
+{
+    if (from == to || m_setting.parts < 2 || bytes == 0)
+        return 0;
+    const CostModel &costs = *m_setting.costs;
+    const Bytes whole{bytes};
+    const Bytes part{bytes / m_setting.parts};
+    if (from == kSummands)
+        return reductionSeconds(costs,
+            to == kWhole ? CollectiveKind::AllReduce : CollectiveKind::ReduceScatter, whole, m_group,
+            onceWeighed(combination));
+    if (to == kSummands)
+        return 0; // a summand of what is whole: one device has it, the others nothing
+    if (from == kWhole)
+        return costs.copy(part, m_setting.deviceClass);
+    if (to == kWhole)
+        return costs.collective(CollectiveKind::AllGather, whole, m_group);
+    return costs.collective(CollectiveKind::AllToAll, part, m_group);
+}
+
+/// What one tensor's readers need, from how it is made.
+double PartitionProblem::forwardSeconds(
+    const Meeting &meeting, AxisLayout made, const std::vector<AxisLayout> &read) const
+{
+    std::set<AxisLayout> wanted;
+    for (const AxisLayout layout : read)
+        if (layout != kAbsent && layout != made)
+            wanted.insert(layout);
+    if (wanted.empty())
+        return 0;
+    const auto move = [&](AxisLayout from, AxisLayout to) {
+        return moveSeconds(from, to, meeting.bytes, meeting.combination);
+    };
+    double direct = 0;
+    for (const AxisLayout layout : wanted)
+        direct += move(made, layout);
+    double best = direct;
+    // Once one of them is there, the others can be made of it.
+    for (const AxisLayout first : wanted) {
+        double through = move(made, first);
+        for (const AxisLayout layout : wanted)
+            if (layout != first)
+                through += std::min(move(first, layout), move(made, layout));
+        best = std::min(best, through);
+    }
+    return best;
+}
+
+double PartitionProblem::backwardSeconds(
+    const Meeting &meeting, const std::vector<AxisLayout> &made, AxisLayout read) const
+{
+    if (meeting.gradientBytes == 0 || read == kAbsent)
+        return 0;
+    std::set<AxisLayout> forms;
+    int terms = 0;
+    for (const AxisLayout layout : made)
+        if (layout != kAbsent) {
+            forms.insert(layout);
+            ++terms;
+        }
+    double seconds = 0;
+    for (const AxisLayout form : forms)
+        seconds += moveSeconds(form, read, meeting.gradientBytes, Combination::Sum);
+    if (terms > 1) { // they are added up where they meet
+        const bool cut = forms.size() == 1 && *forms.begin() >= cutAlong(0);
+        const std::int64_t bytes = cut ? meeting.gradientBytes / m_setting.parts : meeting.gradientBytes;
+        seconds += m_setting.costs->copy(Bytes{bytes * (terms + 1) / 2}, m_setting.deviceClass);
+    }
+    return seconds;
+}
+
+double PartitionProblem::meetingSeconds(const Meeting &meeting,
+    const std::vector<const OperatorChoice *> &readers, const OperatorChoice *producer) const
+{
+    std::vector<AxisLayout> read;
+    std::vector<AxisLayout> gradients;
+    for (std::size_t r = 0; r < readers.size(); ++r) {
+        read.push_back(readers[r]->inputs[meeting.readers[r].second]);
+        gradients.push_back(readers[r]->inputGradients[meeting.readers[r].second]);
+    }
+    if (producer)
+        return forwardSeconds(meeting, producer->outputs[meeting.output], read)
+            + backwardSeconds(meeting, gradients, producer->outputGradients[meeting.output]);
+    // A weight lies as its readers want it, all of them alike, and so do its gradients: else it would be held
+    // twice, and summands of whole and of cut boxes added up piece by piece.
+    std::set<AxisLayout> forms(gradients.begin(), gradients.end());
+    forms.erase(kAbsent);
+    const bool alike =
+        std::all_of(read.begin(), read.end(), [&](AxisLayout each) { return each == read.front(); });
+    return alike && forms.size() < 2 ? 0 : std::numeric_limits<double>::infinity();
+}
+
+double PartitionProblem::heldBytes(
+    std::size_t op, const OperatorChoice &choice, double keptMicroBatches) const
+{
+    const Operator &own = m_graph.operators[op];
+    double bytes = 0;
+    for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
+        const TensorId tensor = own.inputs[slot];
+        if (tensor && m_graph.at(tensor).role == TensorRole::Weight)
+            bytes += m_weightBytes[static_cast<std::size_t>(tensor.index)]
+                / (choice.inputs[slot] >= cutAlong(0) ? m_setting.parts : 1);
+    }
+    for (std::size_t k = 0; k < choice.kept.size(); ++k) {
+        const TensorId tensor = k < own.inputs.size() ? own.inputs[k] : own.outputs[k - own.inputs.size()];
+        if (tensor && choice.kept[k] > 0 && m_graph.at(tensor).role == TensorRole::Activation)
+            bytes += keptMicroBatches * static_cast<double>(choice.kept[k])
+                / std::max(1, m_keepers[static_cast<std::size_t>(tensor.index)]);
+    }
+    return bytes;
+}
+
+/// What an operator costs itself, its weights included.
+double PartitionProblem::ownSeconds(
+    std::size_t op, const OperatorChoice &choice, const PartitionPricing &pricing) const
+{
+    const Operator &own = m_graph.operators[op];
+    const double once = 1.0 / std::max(1, m_setting.plan->microBatches);
+    double seconds = choice.forward + choice.backward * (1 - pricing.reductions * once);
+    for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
+        const TensorId weight = own.inputs[slot];
+        if (!weight || m_graph.at(weight).role != TensorRole::Weight)
+            continue;
+        const auto w = static_cast<std::size_t>(weight.index);
+        const double share =
+            (choice.inputs[slot] >= cutAlong(0) ? 1.0 / m_setting.parts : 1.0) / std::max(1, m_readers[w]);
+        seconds += m_updates[w] * share * pricing.updates * once;
+        const auto accumulation = accumulationOf(op, slot, choice);
+        if (!accumulation)
+            continue;
+        if (pricing.accumulates)
+            seconds += accumulation->first * once + accumulation->more * (1 - once);
+        const double bytes = static_cast<double>(elementCount(m_graph.at(weight).type.shape))
+            * static_cast<double>(sizeOf(m_setting.types->reduced(gradientOf(weight)))) * share;
+        seconds += pricing.reductions * once * bytes
+            * (accumulation->overShards ? pricing.allSecondsPerByte : pricing.replicaSecondsPerByte);
+    }
+    if (pricing.secondsPerByte > 0)
+        seconds += pricing.secondsPerByte * heldBytes(op, choice, pricing.keptMicroBatches);
+    return seconds;
+}
+
+CostNetwork PartitionProblem::network(const PartitionPricing &pricing) const
+{
+    CostNetwork network;
+    std::map<std::vector<std::int64_t>, CostTable> known; // equal tables are one
+    std::map<std::pair<std::int32_t, std::vector<double>>, CostTable> ownTables; // by kind
+    for (std::size_t i = 0; i < m_choices.size(); ++i) {
+        const OperatorChoices &choices = *m_choices[i];
+        network.domains.push_back(static_cast<std::int32_t>(choices.choices.size()));
+        std::vector<double> costs;
+        for (const OperatorChoice &choice : choices.choices)
+            costs.push_back(ownSeconds(i, choice, pricing));
+        CostTable &table = ownTables[{choices.kind, costs}];
+        if (!table)
+            table = std::make_shared<const std::vector<double>>(std::move(costs));
+        network.factors.push_back({{static_cast<std::int32_t>(i)}, table});
+    }
+    for (const Meeting &meeting : m_meetings) {
+        std::vector<std::int32_t> variables;
+        for (const auto &[reader, slot] : meeting.readers)
+            variables.push_back(reader);
+        if (meeting.producer >= 0)
+            variables.push_back(meeting.producer);
+        std::sort(variables.begin(), variables.end());
+        variables.erase(std::unique(variables.begin(), variables.end()), variables.end());
+        double entries = 1;
+        for (const std::int32_t v : variables)
+            entries *= network.domains[static_cast<std::size_t>(v)];
+        std::vector<Meeting> pieces{meeting};
+        if (entries > kMostEntries) {
+            pieces.clear();
+            for (const auto &reader : meeting.readers) {
+                pieces.push_back(meeting);
+                pieces.back().readers = {reader};
+            }
+        }
+        for (const Meeting &piece : pieces) {
+            std::vector<std::int32_t> scope;
+            for (const auto &[reader, slot] : piece.readers)
+                scope.push_back(reader);
+            if (piece.producer >= 0)
+                scope.push_back(piece.producer);
+            std::sort(scope.begin(), scope.end());
+            scope.erase(std::unique(scope.begin(), scope.end()), scope.end());
+            const auto placeOf = [&](std::int32_t v) {
+                return static_cast<std::size_t>(
+                    std::lower_bound(scope.begin(), scope.end(), v) - scope.begin());
+            };
+            std::vector<std::int64_t> key{
+                piece.bytes, piece.gradientBytes, static_cast<std::int64_t>(piece.combination)};
+            for (const std::int32_t v : scope)
+                key.push_back(m_choices[static_cast<std::size_t>(v)]->kind);
+            key.push_back(piece.producer >= 0 ? static_cast<std::int64_t>(placeOf(piece.producer)) : -1);
+            key.push_back(static_cast<std::int64_t>(piece.output));
+            for (const auto &[reader, slot] : piece.readers) {
+                key.push_back(static_cast<std::int64_t>(placeOf(reader)));
+                key.push_back(static_cast<std::int64_t>(slot));
+            }
+            CostTable &table = known[std::move(key)];
+            if (!table) {
+                std::vector<std::int32_t> at(scope.size(), 0);
+                std::vector<double> costs;
+                const auto chosen = [&](std::int32_t v) {
+                    return &m_choices[static_cast<std::size_t>(v)]
+                                ->choices[static_cast<std::size_t>(at[placeOf(v)])];
+                };
+                bool more = true;
+                while (more) {
+                    std::vector<const OperatorChoice *> readers;
+                    for (const auto &[reader, slot] : piece.readers)
+                        readers.push_back(chosen(reader));
+                    costs.push_back(meetingSeconds(
+                        piece, readers, piece.producer >= 0 ? chosen(piece.producer) : nullptr));
+                    more = false;
+                    for (std::size_t i = scope.size(); i-- > 0 && !more;) {
+                        more = ++at[i] < network.domains[static_cast<std::size_t>(scope[i])];
+                        if (!more)
+                            at[i] = 0;
+                    }
+                }
+                table = std::make_shared<const std::vector<double>>(std::move(costs));
+            }
+            if (std::any_of(table->begin(), table->end(), [](double cost) { return cost > 0; }))
+                network.factors.push_back({std::move(scope), table});
+        }
+    }
+    return network;
+}
+
+std::vector<double> PartitionProblem::sharesOf(const std::vector<std::int32_t> &choice) const
+{
+    std::vector<double> shares(m_graph.tensors.size(), 1);
+    for (const Meeting &meeting : m_meetings)
+        if (meeting.producer >= 0) {
+            const auto p = static_cast<std::size_t>(meeting.producer);
+            if (choiceOf(p, choice[p]).outputs[meeting.output] >= cutAlong(0))
+                shares[static_cast<std::size_t>(meeting.tensor.index)] = 1.0 / m_setting.parts;
+        }
+    return shares;
+}
+
+OperatorTimes PartitionProblem::timesOf(
+    const std::vector<std::int32_t> &choice, const std::vector<double> &shares) const
+{
+    OperatorTimes times;
+    for (std::size_t i = 0; i < m_choices.size(); ++i) {
+        const OperatorChoice &own = choiceOf(i, choice[i]);
+        times.forward.push_back(own.forward);
+        times.forwardKernels.push_back(own.forward);
+        times.backward.push_back(own.backward);
+    }
+    for (Meeting meeting : m_meetings) {
+        if (!shares.empty()) {
+            const double share = shares[static_cast<std::size_t>(meeting.tensor.index)];
+            meeting.bytes = static_cast<std::int64_t>(static_cast<double>(meeting.bytes) * share);
+            meeting.gradientBytes =
+                static_cast<std::int64_t>(static_cast<double>(meeting.gradientBytes) * share);
+        }
+        std::vector<AxisLayout> read;
+        std::vector<AxisLayout> gradients;
+        std::int32_t first = std::numeric_limits<std::int32_t>::max();
+        for (const auto &[reader, slot] : meeting.readers) {
+            const OperatorChoice &own =
+                choiceOf(static_cast<std::size_t>(reader), choice[static_cast<std::size_t>(reader)]);
+            read.push_back(own.inputs[slot]);
+            gradients.push_back(own.inputGradients[slot]);
+            first = std::min(first, reader);
+        }
+        if (meeting.producer < 0)
+            continue;
+        const auto p = static_cast<std::size_t>(meeting.producer);
+        const OperatorChoice &producer = choiceOf(p, choice[p]);
+        const double forward = forwardSeconds(meeting, producer.outputs[meeting.output], read);
+        const double backward = backwardSeconds(meeting, gradients, producer.outputGradients[meeting.output]);
+        times.forward[static_cast<std::size_t>(first)] += forward;
+        times.backward[p] += backward;
+        times.communication += forward + backward;
+    }
+    return times;
+}
+
+double PartitionProblem::shareOf(TensorId weight, const std::vector<std::int32_t> &choice) const
+{
+    AxisLayout held = kAbsent;
+    for (const OperatorId reader :
+        m_setting.model->index->uses().consumers[static_cast<std::size_t>(weight.index)]) {
+        const auto r = static_cast<std::size_t>(reader.index);
+        if (r >= m_choices.size())
+            continue;
+        const Operator &op = m_graph.operators[r];
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+            if (op.inputs[slot] != weight)
+                continue;
+            const AxisLayout own = choiceOf(r, choice[r]).inputs[slot];
+            if (held != kAbsent && held != own)
+                return 1;
+            held = own;
+        }
+    }
+    return held >= cutAlong(0) ? 1.0 / m_setting.parts : 1;
+}
+
+} // namespace planloom

@@ -1,0 +1,163 @@
+#include "engine/search/pipeline_time.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+using Order = std::vector<std::vector<ScheduledBlock>>;
+
+ScheduledBlock blockOf(std::int32_t stage, Pass pass, std::int32_t microBatch)
+{
+    return {{StageId{stage}, pass}, microBatch};
+}
+
+/// Forward blocks first, as many as `ahead` says for each rank, then one of each in turn, then the rest.
+Order inTurn(std::int32_t ranks, std::int32_t microBatches, bool backward, bool allForwardFirst)
+{
+    Order order(static_cast<std::size_t>(ranks));
+    for (std::int32_t r = 0; r < ranks; ++r) {
+        auto &own = order[static_cast<std::size_t>(r)];
+        const std::int32_t ahead =
+            !backward || allForwardFirst ? microBatches : std::min(ranks - r, microBatches);
+        std::int32_t next = 0;
+        for (; next < ahead; ++next)
+            own.push_back(blockOf(r, Pass::Forward, next));
+        for (std::int32_t done = 0; backward && done < microBatches; ++done) {
+            own.push_back(blockOf(r, Pass::Backward, done));
+            if (next < microBatches)
+                own.push_back(blockOf(r, Pass::Forward, next++));
+        }
+    }
+    return order;
+}
+
+/// One device: a micro-batch forward and backward, then the next.
+Order oneByOne(std::int32_t microBatches, bool backward)
+{
+    Order order(1);
+    for (std::int32_t m = 0; m < microBatches; ++m) {
+        order.front().push_back(blockOf(0, Pass::Forward, m));
+        if (backward)
+            order.front().push_back(blockOf(0, Pass::Backward, m));
+    }
+    return order;
+}
+
+Result<Order> orderOf(
+    ScheduleKind schedule, std::int32_t stages, std::int32_t ranks, std::int32_t microBatches, bool backward)
+{
+    if (stages == 1)
+        return oneByOne(microBatches, backward);
+    switch (schedule) {
+    case ScheduleKind::GPipe:
+        return inTurn(ranks, microBatches, backward, true);
+    case ScheduleKind::OneFOneB:
+        return inTurn(ranks, microBatches, backward, false);
+    default:
+        break;
+    }
+    ScheduleSetting setting{.rankCount = ranks, .microBatches = microBatches, .backward = backward};
+    for (std::int32_t s = 0; s < stages; ++s)
+        setting.rankOf.push_back(s % ranks);
+    for (const ScheduleTemplate &each : scheduleTemplates())
+        if (each.kind == schedule && each.make) {
+            TRY(Schedule made, each.make(setting));
+            return std::move(made.ranks);
+        }
+    return Error{ErrorCode::InvalidInput,
+        std::string("the search knows no order of blocks of schedule ") + nameOf(schedule),
+        "choose another schedule", "schedule"};
+}
+
+} // namespace
+
+Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<StageTime> &stages,
+    std::int32_t ranks, std::int32_t microBatches, bool backward)
+{
+    const auto stageCount = static_cast<std::int32_t>(stages.size());
+    TRY(const Order order, orderOf(schedule, stageCount, ranks, microBatches, backward));
+    bool splits = false;
+    for (const auto &rank : order)
+        for (const ScheduledBlock &block : rank)
+            splits = splits || block.block.pass == Pass::WeightGradient;
+    constexpr double kNotYet = -1;
+    const auto slots = stages.size() * static_cast<std::size_t>(microBatches);
+    std::vector<double> forward(slots, kNotYet);
+    std::vector<double> back(slots, kNotYet);
+    const auto slot = [&](std::int32_t stage, std::int32_t microBatch) {
+        return static_cast<std::size_t>(stage * microBatches + microBatch);
+    };
+    PipelineTime time;
+    time.lastBackward.assign(stages.size(), 0);
+    time.end.assign(stages.size(), 0);
+    time.inFlight.assign(stages.size(), 0);
+    std::vector<std::int32_t> held(stages.size(), 0);
+    std::vector<std::size_t> at(order.size(), 0);
+    std::vector<double> clock(order.size(), 0);
+    bool moved = true;
+    while (moved) {
+        moved = false;
+        for (std::size_t r = 0; r < order.size(); ++r) {
+            while (at[r] < order[r].size()) {
+                const ScheduledBlock &next = order[r][at[r]];
+                const std::int32_t s = next.block.stage.index;
+                const std::int32_t m = next.microBatch;
+                const StageTime &own = stages[static_cast<std::size_t>(s)];
+                double ready = 0;
+                double duration = 0;
+                if (next.block.pass == Pass::Forward) {
+                    duration = own.forward;
+                    if (s > 0) {
+                        const double before = forward[slot(s - 1, m)];
+                        if (before == kNotYet)
+                            break;
+                        ready =
+                            before + (ranks > 1 ? stages[static_cast<std::size_t>(s) - 1].sendForward : 0);
+                    }
+                } else if (next.block.pass == Pass::WeightGradient) {
+                    duration = own.weights;
+                    if (back[slot(s, m)] == kNotYet)
+                        break;
+                } else {
+                    duration = own.backward + (splits ? 0 : own.weights);
+                    if (forward[slot(s, m)] == kNotYet)
+                        break;
+                    if (s + 1 < stageCount) {
+                        const double after = back[slot(s + 1, m)];
+                        if (after == kNotYet)
+                            break;
+                        ready =
+                            after + (ranks > 1 ? stages[static_cast<std::size_t>(s) + 1].sendBackward : 0);
+                    }
+                }
+                const double start = std::max(clock[r], ready);
+                clock[r] = start + duration;
+                const auto stage = static_cast<std::size_t>(s);
+                time.end[stage] = clock[r];
+                if (next.block.pass == Pass::Forward) {
+                    forward[slot(s, m)] = clock[r];
+                    time.inFlight[stage] = std::max(time.inFlight[stage], ++held[stage]);
+                } else {
+                    time.lastBackward[stage] = start;
+                    if (next.block.pass != Pass::WeightGradient)
+                        back[slot(s, m)] = clock[r];
+                    if (!splits || next.block.pass == Pass::WeightGradient)
+                        --held[stage];
+                }
+                ++at[r];
+                moved = true;
+            }
+            time.makespan = std::max(time.makespan, clock[r]);
+        }
+    }
+    for (std::size_t r = 0; r < order.size(); ++r)
+        if (at[r] < order[r].size())
+            return Error{ErrorCode::InvalidInput,
+                std::string("schedule ") + nameOf(schedule) + " cannot run these stages", "choose another",
+                "schedule"};
+    return time;
+}
+
+} // namespace planloom

@@ -1,0 +1,135 @@
+#include "engine/search/search_rows.h"
+
+#include "engine/binding/followers.h"
+#include "engine/gallery/gallery_rows.h"
+#include "engine/gallery/usual_rows.h"
+#include "engine/plan/followed_split.h"
+#include "engine/table/selector_index.h"
+#include "engine/table/table_text.h"
+
+#include <algorithm>
+#include <map>
+
+namespace planloom {
+
+namespace {
+
+bool sameCut(const Split &a, const Split &b)
+{
+    return a.kind == b.kind && a.parts == b.parts
+        && (a.kind != SplitKind::Dimension || (a.dimension == b.dimension && a.sizes == b.sizes));
+}
+
+/// Operators whose partition no row of the asked ones gives, and the default rule would not choose.
+std::map<std::string, std::vector<OperatorId>> toBeSaid(
+    const PartitionProblem &problem, const std::vector<std::int32_t> &choice)
+{
+    const AxisSetting &setting = problem.setting();
+    const Graph &graph = *setting.model->graph;
+    std::map<std::string, std::vector<OperatorId>> byDimension; // its name; empty: replicated
+    for (std::size_t i = 0; i < problem.operatorCount(); ++i) {
+        const OperatorId id{static_cast<std::int32_t>(i)};
+        const Operator &op = graph.operators[i];
+        const Split &wanted = problem.choiceOf(i, choice[i]).split;
+        if (setting.bound) {
+            const auto &axes = setting.bound->of(id).allowed.axes;
+            if (std::any_of(axes.begin(), axes.end(), [&](const AxisMeaning &axis) {
+                    return axis.axis == setting.axis && axis.allowed.exact();
+                }))
+                continue;
+        }
+        Split byDefault{.kind = SplitKind::Replicate, .parts = setting.parts, .axis = setting.axis};
+        if (const Leader leader = leaderOf(*setting.model->index, id); leader.op.valid()) {
+            const auto l = static_cast<std::size_t>(leader.op.index);
+            const Split &theirs = problem.choiceOf(l, choice[l]).split;
+            if (auto mine = followed(graph, leader, op, theirs, {}))
+                byDefault = *std::move(mine);
+        }
+        if (sameCut(wanted, byDefault))
+            continue;
+        const std::string name = wanted.kind == SplitKind::Dimension
+            ? op.annotation.dimensions[static_cast<std::size_t>(wanted.dimension)].name
+            : std::string{};
+        byDimension[name].push_back(id);
+    }
+    return byDimension;
+}
+
+} // namespace
+
+Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProblem &problem,
+    const Model &model, const SearchSpace &space, const ConstraintTable &asked)
+{
+    const Configuration &chosen = estimate.configuration;
+    const SelectorIndex &index = *model.index;
+    ConstraintTable table;
+    const auto add = [&](Selector selector, Rule rule) {
+        table.rows.push_back(templateRow(std::move(selector), std::move(rule)));
+        table.rows.back().origin = RowOrigin::Solver;
+    };
+    if (!space.ownMesh) {
+        MeshRule mesh;
+        for (const auto &[name, size] : {std::pair{space.replicaAxis, chosen.replicas},
+                 {space.rankAxis, chosen.ranks}, {space.shardAxis, chosen.shards}})
+            if (size > 1)
+                mesh.axes.push_back({name, size});
+        if (!mesh.axes.empty())
+            add({}, std::move(mesh));
+    }
+    if (!space.ownMicroBatches && chosen.microBatches > 1)
+        add({}, MicroBatchesRule{chosen.microBatches, false, 0});
+    if (chosen.replicas > 1) {
+        const SplitStep step{.kind = SplitKind::Dimension,
+            .dimension = {.kind = DimensionRef::Kind::Meaning, .name = {}},
+            .parts = 0,
+            .sizes = {},
+            .axis = space.replicaAxis};
+        const auto isSaid = [&](const Row &row) {
+            const auto *rule = std::get_if<OpTransRule>(&row.rule);
+            return rule && row.enabled
+                && std::any_of(rule->steps.begin(), rule->steps.end(),
+                    [&](const SplitStep &each) { return each.axis == space.replicaAxis; });
+        };
+        if (std::none_of(asked.rows.begin(), asked.rows.end(), isSaid))
+            add({}, OpTransRule{{step}});
+    }
+    if (chosen.stages() > 1) {
+        std::vector<std::vector<OperatorId>> stages(static_cast<std::size_t>(chosen.stages()));
+        for (std::size_t i = 0; i < estimate.stages->stageOf.size(); ++i)
+            stages[static_cast<std::size_t>(estimate.stages->stageOf[i])].push_back(
+                {static_cast<std::int32_t>(i)});
+        for (std::size_t s = 0; s < stages.size(); ++s) {
+            if (stages[s].empty())
+                return Error{ErrorCode::InvalidInput, "a stage would be empty", "use fewer stages", "search"};
+            const Selector selector = stageSelector(index, stages[s]);
+            const auto number = static_cast<std::int32_t>(s);
+            add(selector, OpAssignRule{{}, {{space.rankAxis, number % chosen.ranks}}});
+            add(selector, StageRule{number});
+        }
+        if (!space.ownSchedule)
+            add({}, ScheduleRule{chosen.schedule});
+    }
+    if (chosen.shards > 1)
+        for (const auto &[name, operators] : toBeSaid(problem, estimate.partition->choice)) {
+            SplitStep step{.kind = name.empty() ? SplitKind::Replicate : SplitKind::Dimension,
+                .dimension = {.kind = DimensionRef::Kind::Identifier, .name = name},
+                .parts = 0,
+                .sizes = {},
+                .axis = space.shardAxis};
+            for (Selector &selector : selectorsByName(index, operators))
+                add(std::move(selector), OpTransRule{{step}});
+        }
+    if (chosen.zero > 0 && !space.ownSharding)
+        add({}, OptimizerShardingRule{.stage = chosen.zero});
+    if (!space.ownRecompute && chosen.recompute != RecomputeWord::None) {
+        TRY(const std::string row, recomputeRow(model, nameOf(chosen.recompute)));
+        TRY(ConstraintTable parsed, parseTable(row));
+        for (Row &each : parsed.rows) {
+            each.origin = RowOrigin::Solver;
+            table.rows.push_back(std::move(each));
+        }
+    }
+    return table;
+}
+
+} // namespace planloom

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "engine/search/step_estimate.h"
+
+namespace planloom {
+
+/// What an estimate decided, as rows to stand behind those that it was made for: mesh, micro-batches, the cut
+/// of the batch, stages, schedule, sharding, recomputation, and how operators are partitioned, as far as the
+/// default rule (plan/default_rule.h) would not do the same anyway.
+///
+/// Rows carry notes that say why. Their selectors are ranges of layers, modules and names, in this order.
+Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProblem &problem,
+    const Model &model, const SearchSpace &space, const ConstraintTable &asked);
+
+} // namespace planloom

@@ -1,0 +1,208 @@
+#include "engine/search/search_space.h"
+
+#include "engine/base/words.h"
+#include "engine/gallery/usual_rows.h"
+#include "engine/table/kinds/meaning.h"
+#include "engine/table/selector_index.h"
+
+#include <algorithm>
+#include <array>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::int32_t kMostStagesPerRank = 4;
+constexpr std::int32_t kMostMicroBatches = 256;
+
+std::vector<std::int32_t> divisorsOf(std::int64_t number)
+{
+    std::vector<std::int32_t> divisors;
+    for (std::int64_t d = 1; d <= number && d <= (1 << 20); ++d)
+        if (number % d == 0)
+            divisors.push_back(static_cast<std::int32_t>(d));
+    return divisors;
+}
+
+bool isAmong(const std::string &name, std::initializer_list<const char *> words)
+{
+    return std::any_of(words.begin(), words.end(), [&](const char *word) { return name == word; });
+}
+
+enum class AxisRole : std::uint8_t { Replicas, Ranks, Shards };
+
+AxisRole roleOf(const MeshAxis &axis)
+{
+    if (isAmong(axis.name, {"dp", "data", "batch", "replica", "replicas"}))
+        return AxisRole::Replicas;
+    if (isAmong(axis.name, {"pp", "pipe", "pipeline", "stage", "stages"}))
+        return AxisRole::Ranks;
+    return AxisRole::Shards;
+}
+
+const MeshRule *meshOf(const ConstraintTable &rows)
+{
+    for (const Row &row : rows.rows)
+        if (const auto *mesh = std::get_if<MeshRule>(&row.rule); mesh && row.enabled)
+            return mesh;
+    return nullptr;
+}
+
+template<typename R> bool hasRow(const ConstraintTable &rows)
+{
+    return std::any_of(rows.rows.begin(), rows.rows.end(),
+        [](const Row &row) { return row.enabled && std::holds_alternative<R>(row.rule); });
+}
+
+/// Whether every operator that has the batch can be cut into so many.
+bool divides(const Model &model, std::int64_t cuts)
+{
+    const BatchInfo &batch = *model.batch;
+    if (cuts == 1)
+        return true;
+    if (batch.size == 0 || batch.size % cuts != 0)
+        return false;
+    for (std::size_t i = 0; i < model.graph->operators.size(); ++i) {
+        const Operator &op = model.graph->operators[i];
+        const std::int32_t dimension = batch.operatorDimension[i];
+        if (dimension < 0 || op.direction == Direction::Optimizer)
+            continue;
+        const Dimension &own = op.annotation.dimensions[static_cast<std::size_t>(dimension)];
+        if (own.size > 1 && own.size % cuts != 0)
+            return false;
+    }
+    return true;
+}
+
+} // namespace
+
+const char *nameOf(RecomputeWord word)
+{
+    constexpr std::array kNames{"none", "selective", "full"};
+    return kNames[static_cast<std::size_t>(word)];
+}
+
+std::string toString(const Configuration &configuration)
+{
+    std::string text;
+    const auto add = [&](const std::string &part) { text += (text.empty() ? "" : ", ") + part; };
+    for (const auto &[name, size] :
+        {std::pair{"dp", configuration.replicas}, {"pp", configuration.ranks}, {"tp", configuration.shards}})
+        if (size > 1)
+            add(std::string(name) + " " + std::to_string(size));
+    if (configuration.stagesPerRank > 1)
+        add(counted(configuration.stagesPerRank, "stage") + " a rank");
+    if (configuration.microBatches > 1)
+        add(counted(configuration.microBatches, "micro-batch"));
+    if (configuration.ranks > 1)
+        add(nameOf(configuration.schedule));
+    if (configuration.zero > 0)
+        add("zero" + std::to_string(configuration.zero));
+    if (configuration.recompute != RecomputeWord::None)
+        add(std::string("recompute ") + nameOf(configuration.recompute));
+    return text.empty() ? "one device" : text;
+}
+
+std::optional<std::string> nothingToSearch(const Model &model, const ConstraintTable &rows)
+{
+    if (!model)
+        return "there is no model";
+    if (hasRow<OpAssignRule>(rows) || hasRow<StageRule>(rows))
+        return "rows place operators, or give them stages";
+    if (hasRow<LanesRule>(rows) || hasRow<SliceRule>(rows) || hasRow<WeightVersionsRule>(rows))
+        return "rows ask for lanes, slices or older weights, which the search does not price";
+    if (const MeshRule *mesh = meshOf(rows)) {
+        std::array<int, 3> roles{};
+        for (const MeshAxis &axis : mesh->axes)
+            if (++roles[static_cast<std::size_t>(roleOf(axis))] > 1)
+                return "the mesh has more axes than the search can tell the use of (dp, pp and one other)";
+    }
+    return std::nullopt;
+}
+
+Result<SearchSpace> searchSpaceOf(
+    const Model &model, const Cluster &cluster, std::int32_t deviceCount, const ConstraintTable &rows)
+{
+    SearchSpace space;
+    space.ownMicroBatches = hasRow<MicroBatchesRule>(rows);
+    space.ownSchedule = hasRow<ScheduleRule>(rows);
+    space.ownSharding = hasRow<OptimizerShardingRule>(rows);
+    space.ownRecompute = hasRow<RecomputeRule>(rows) || hasRow<CoshardRule>(rows);
+    space.memoryLimit = static_cast<std::int64_t>(leastMemory(cluster));
+    for (const Row &row : rows.rows)
+        if (const auto *limit = std::get_if<LimitRule>(&row.rule);
+            limit && row.enabled && limit->kind == LimitRule::Kind::Memory)
+            space.memoryLimit = std::min(space.memoryLimit, limit->value);
+
+    std::int32_t ownZero = 0; // the furthest of several rows
+    for (const Row &row : rows.rows)
+        if (const auto *rule = std::get_if<OptimizerShardingRule>(&row.rule); rule && row.enabled)
+            ownZero = std::max(ownZero, rule->stage);
+
+    std::vector<std::array<std::int32_t, 3>> meshes;
+    if (const MeshRule *mesh = meshOf(rows)) {
+        space.ownMesh = true;
+        std::array<std::int32_t, 3> sizes{1, 1, 1};
+        for (const MeshAxis &axis : mesh->axes) {
+            const AxisRole role = roleOf(axis);
+            sizes[static_cast<std::size_t>(role)] = axis.size;
+            (role == AxisRole::Replicas       ? space.replicaAxis
+                    : role == AxisRole::Ranks ? space.rankAxis
+                                              : space.shardAxis) = axis.name;
+        }
+        meshes.push_back(sizes);
+    } else {
+        for (const std::int32_t shards : divisorsOf(deviceCount))
+            for (const std::int32_t ranks : divisorsOf(deviceCount / shards))
+                meshes.push_back({deviceCount / shards / ranks, ranks, shards});
+    }
+    const bool trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
+        [](const Operator &op) { return op.direction == Direction::Backward; });
+    const PlanMeaning said = planMeaning(model, deviceCount, rows);
+    std::vector<std::int32_t> counts{said.microBatches};
+    if (!space.ownMicroBatches)
+        counts = divisorsOf(std::max<std::int64_t>(model.batch->size, 1));
+    std::vector<RecomputeWord> words{RecomputeWord::None};
+    if (!space.ownRecompute && trains)
+        for (const RecomputeWord word : {RecomputeWord::Selective, RecomputeWord::Full})
+            if (const auto row = recomputeRow(model, nameOf(word)); row && !row->empty())
+                words.push_back(word);
+    for (const auto &[replicas, ranks, shards] : meshes)
+        for (const std::int32_t microBatches : counts) {
+            if (microBatches > std::min<std::int64_t>(kMostMicroBatches, model.batch->mostMicroBatches)
+                && !space.ownMicroBatches)
+                continue;
+            if (!said.wholeBatches && !divides(model, std::int64_t{replicas} * microBatches))
+                continue;
+            std::vector<std::pair<ScheduleKind, std::int32_t>> orders{{ScheduleKind::Sequential, 1}};
+            if (ranks > 1) {
+                orders = {{ScheduleKind::OneFOneB, 1}, {ScheduleKind::GPipe, 1}};
+                for (std::int32_t chunks = 2; chunks <= kMostStagesPerRank; ++chunks)
+                    if (microBatches % ranks == 0)
+                        orders.emplace_back(ScheduleKind::Interleaved, chunks);
+                if (trains)
+                    orders.emplace_back(ScheduleKind::ZeroBubbleH1, 1);
+                if (space.ownSchedule)
+                    std::erase_if(orders, [&](const auto &order) { return order.first != said.schedule; });
+            }
+            for (const auto &[schedule, chunks] : orders)
+                for (std::int32_t zero = space.ownSharding ? ownZero : 0;
+                     zero <= (space.ownSharding       ? ownZero
+                             : trains && replicas > 1 ? 3
+                                                      : 0);
+                     ++zero)
+                    for (const RecomputeWord word : words)
+                        space.configurations.push_back(
+                            {replicas, ranks, shards, chunks, microBatches, schedule, zero, word});
+        }
+    if (space.configurations.empty())
+        return Error{ErrorCode::InvalidInput,
+            "no mesh of " + counted(deviceCount, "device")
+                + " and number of micro-batches fits the rows and a "
+                  "batch of "
+                + counted(model.batch->size, "sample"),
+            "change the batch, the micro-batches or the mesh", "search"};
+    return space;
+}
+
+} // namespace planloom

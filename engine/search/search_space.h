@@ -1,0 +1,64 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/binding/bound_table.h"
+#include "engine/hardware/cluster.h"
+#include "engine/table/model.h"
+#include "engine/table/table.h"
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// What the backward pass computes again, where no row says.
+enum class RecomputeWord : std::uint8_t { None, Selective, Full };
+const char *nameOf(RecomputeWord word); ///< "none", "selective", "full": as `recomputeRow` takes it.
+
+/// What a plan decides apart from how single operators are partitioned.
+struct Configuration {
+    std::int32_t replicas = 1; ///< Parts of the batch on devices of their own (dp).
+    std::int32_t ranks = 1; ///< Of the pipeline (pp).
+    std::int32_t shards = 1; ///< Devices that share an operator's work (tp).
+    std::int32_t stagesPerRank = 1;
+    std::int32_t microBatches = 1;
+    ScheduleKind schedule = ScheduleKind::Sequential;
+    std::int32_t zero = 0; ///< As `OptimizerShardingRule::stage`; 0 is none.
+    RecomputeWord recompute = RecomputeWord::None;
+    friend auto operator<=>(const Configuration &, const Configuration &) = default;
+
+    std::int32_t batchCuts() const { return replicas * microBatches; }
+    std::int32_t stages() const { return ranks * stagesPerRank; }
+};
+/// "dp 2, pp 2, tp 2, 8 micro-batches, 1f1b, zero1, recompute full"
+std::string toString(const Configuration &configuration);
+
+/// What a table leaves to the search.
+struct SearchSpace {
+    /// Every combination that the batch, the devices and the rows allow, the simplest first.
+    std::vector<Configuration> configurations{};
+    /// Names of the mesh's axes by role; those of a mesh row where there is one.
+    std::string replicaAxis = "dp";
+    std::string rankAxis = "pp";
+    std::string shardAxis = "tp";
+    bool ownMesh = false; ///< A row gives the mesh.
+    bool ownMicroBatches = false; ///< As the next three: a row says.
+    bool ownSchedule = false;
+    bool ownSharding = false;
+    bool ownRecompute = false;
+    std::int64_t memoryLimit = 0; ///< Bytes of each device: its own, or less where a row says.
+};
+
+/// Why the search has nothing to decide: rows place operators by hand, or the mesh has axes that it does not
+/// know what to do with. Nothing if it has.
+std::optional<std::string> nothingToSearch(const Model &model, const ConstraintTable &rows);
+
+/// Reads what `rows` fix: mesh, micro-batches, schedule, sharding, recomputation, limits.
+/// @return InvalidInput if they leave no combination at all
+Result<SearchSpace> searchSpaceOf(
+    const Model &model, const Cluster &cluster, std::int32_t deviceCount, const ConstraintTable &rows);
+
+} // namespace planloom

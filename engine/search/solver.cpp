@@ -1,0 +1,392 @@
+#include "engine/search/solver.h"
+
+#include "engine/base/background_disposal.h"
+#include "engine/lowering/lower.h"
+#include "engine/search/search_rows.h"
+#include "engine/search/step_estimate.h"
+#include "engine/simulate/simulate.h"
+#include "engine/table/table_text.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <deque>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <set>
+
+namespace planloom {
+
+namespace {
+
+/// How much of a step a device full of memory costs, from plan to plan tried where nothing fits.
+constexpr std::array kMemoryPrices{0.0, 0.3, 1.0, 4.0};
+/// The model may be wrong by so much, before anything was simulated.
+constexpr double kTrust = 0.1;
+
+/// Configurations whose partitions are searched for at further prices.
+constexpr std::size_t kPricedBetween = 8;
+
+/// Estimators that are kept: of so many different sets of rows about operators.
+constexpr std::size_t kMostEstimators = 8;
+constexpr std::size_t kMostOutcomes = 4096;
+
+struct TimedStep {
+    double seconds = 0;
+    std::int64_t peak = 0;
+};
+
+} // namespace
+
+struct SearchMemory::Kept {
+    std::mutex inUse{};
+    GraphSnapshot graph{};
+    Cluster cluster{};
+    std::int32_t deviceCount = 0;
+    PrecisionPreset precision{};
+    std::deque<std::pair<std::string, std::unique_ptr<StepEstimator>>> estimators{}; ///< By rows.
+    std::map<std::string, TimedStep> outcomes{}; ///< By all rows of a plan.
+};
+
+SearchMemory::SearchMemory()
+    : m_kept(std::make_unique<Kept>())
+{
+}
+SearchMemory::~SearchMemory() = default;
+
+/// One search.
+class PlanSearch
+{
+public:
+    PlanSearch(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
+        const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options,
+        const std::stop_token &stop)
+        : m_model(model)
+        , m_cluster(cluster)
+        , m_deviceCount(deviceCount)
+        , m_rows(rows)
+        , m_costs(costs)
+        , m_options(options)
+        , m_stop(stop)
+    {
+    }
+
+    Result<SearchResult> run()
+    {
+        TRY(m_space, searchSpaceOf(m_model, m_cluster, m_deviceCount, m_rows));
+        m_result.configurations = static_cast<std::int64_t>(m_space.configurations.size());
+        m_result.memoryLimit = m_space.memoryLimit;
+        TRY_VOID(findEstimator());
+        for (const double price : kMemoryPrices) {
+            for (const double reductions : {0.0, 1.0})
+                TRY_VOID(priceAll({price, reductions}));
+            if (std::any_of(m_priced.begin(), m_priced.end(),
+                    [this](const StepEstimate &each) { return fits(each); }))
+                break;
+        }
+        TRY_VOID(priceBetween());
+        if (m_priced.empty())
+            return m_problem
+                ? *std::move(m_problem)
+                : Error{ErrorCode::InvalidInput, "no configuration holds with the rows", {}, "search"};
+        simulateBest();
+        if (!m_found)
+            return m_problem && !m_stop.stop_requested() ? *std::move(m_problem) : cancelled();
+        finish();
+        return std::move(m_result);
+    }
+
+private:
+    /// That of the same rows about operators, if one is remembered; else a new one, to be remembered.
+    Result<void> findEstimator()
+    {
+        if (SearchMemory *memory = m_options.memory.get()) {
+            m_lock = std::unique_lock(memory->m_kept->inUse, std::try_to_lock);
+            if (m_lock)
+                m_memory = memory->m_kept.get();
+        }
+        std::string key = std::to_string(m_space.memoryLimit) + (m_space.ownRecompute ? "r" : "")
+            + (m_space.ownMesh ? "m" : "") + m_space.replicaAxis + "/" + m_space.rankAxis + "/"
+            + m_space.shardAxis;
+        for (const Row &row : m_rows.rows)
+            if (row.enabled && (hasSelector(row.rule) || std::holds_alternative<MeshRule>(row.rule))
+                && !std::holds_alternative<OptimizerShardingRule>(row.rule))
+                key += "\n" + print(row);
+        if (m_memory) {
+            SearchMemory::Kept &kept = *m_memory;
+            if (kept.graph != m_model.graph || !(kept.cluster == m_cluster)
+                || kept.deviceCount != m_deviceCount || kept.precision != m_options.precision) {
+                kept.estimators.clear();
+                kept.outcomes.clear();
+                kept.graph = m_model.graph;
+                kept.cluster = m_cluster;
+                kept.deviceCount = m_deviceCount;
+                kept.precision = m_options.precision;
+            }
+            for (auto &[rows, estimator] : kept.estimators)
+                if (rows == key) {
+                    m_estimator = estimator.get();
+                    return {};
+                }
+        }
+        TRY(auto made,
+            StepEstimator::make(
+                m_model, m_cluster, m_deviceCount, m_rows, m_space, m_costs, m_options.precision));
+        m_estimator = made.get();
+        if (m_memory) {
+            m_memory->estimators.emplace_front(std::move(key), std::move(made));
+            if (m_memory->estimators.size() > kMostEstimators)
+                m_memory->estimators.pop_back();
+        } else {
+            m_own = std::move(made);
+        }
+        return {};
+    }
+
+    bool fits(const StepEstimate &estimate) const { return estimate.peakBytes <= m_space.memoryLimit; }
+    double now() const
+    {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
+    }
+
+    /// Prices every configuration whose bound leaves it a chance.
+    Result<void> priceAll(SearchPrices prices)
+    {
+        std::vector<std::pair<double, const Configuration *>> order;
+        for (const Configuration &each : m_space.configurations) {
+            auto bound = m_estimator->boundOf(each, m_stop);
+            if (!bound) {
+                if (bound.error().code == ErrorCode::Cancelled)
+                    return bound.error();
+                if (!m_problem)
+                    m_problem = std::move(bound).error();
+                continue;
+            }
+            order.emplace_back(*bound, &each);
+        }
+        std::stable_sort(
+            order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+        double best = std::numeric_limits<double>::infinity();
+        for (const StepEstimate &each : m_priced)
+            if (fits(each))
+                best = std::min(best, each.seconds);
+        for (const auto &[bound, configuration] : order) {
+            m_bounds.try_emplace(*configuration, bound);
+            if (bound > best * (1 + kTrust))
+                continue;
+            auto estimate = m_estimator->estimate(*configuration, prices, m_stop);
+            if (!estimate) {
+                if (estimate.error().code == ErrorCode::Cancelled)
+                    return estimate.error();
+                if (!m_problem)
+                    m_problem = std::move(estimate).error();
+                continue;
+            }
+            if (fits(*estimate))
+                best = std::min(best, estimate->seconds);
+            keep(*std::move(estimate));
+        }
+        return {};
+    }
+
+    void keep(StepEstimate estimate)
+    {
+        double &bound = m_bounds[estimate.configuration];
+        bound = std::max(bound, estimate.bound);
+        m_priced.push_back(std::move(estimate));
+    }
+
+    /// Those that may be fastest again, at prices of reductions between nothing and all.
+    Result<void> priceBetween()
+    {
+        std::map<Configuration, double> best;
+        for (const StepEstimate &each : m_priced)
+            if (each.configuration.shards > 1 && fits(each)) {
+                const auto [known, fresh] = best.try_emplace(each.configuration, each.seconds);
+                known->second = std::min(known->second, each.seconds);
+            }
+        std::vector<std::pair<double, Configuration>> order;
+        for (const auto &[configuration, seconds] : best)
+            order.emplace_back(seconds, configuration);
+        std::sort(order.begin(), order.end());
+        order.resize(std::min(order.size(), kPricedBetween));
+        for (const auto &[seconds, configuration] : order)
+            for (const double reductions : {0.1, 0.4}) {
+                auto estimate = m_estimator->estimate(configuration, {0, reductions}, m_stop);
+                if (estimate)
+                    keep(*std::move(estimate));
+                else if (estimate.error().code == ErrorCode::Cancelled)
+                    return estimate.error();
+            }
+        return {};
+    }
+
+    /// Those that may be fastest, in the order of their prices; those that do not fit, by what they lack,
+    /// behind.
+    void simulateBest()
+    {
+        std::vector<const StepEstimate *> order;
+        for (const StepEstimate &each : m_priced)
+            order.push_back(&each);
+        const auto rank = [this](const StepEstimate &each) {
+            return std::pair{!fits(each), fits(each) ? each.seconds : static_cast<double>(each.peakBytes)};
+        };
+        std::stable_sort(order.begin(), order.end(),
+            [&](const StepEstimate *a, const StepEstimate *b) { return rank(*a) < rank(*b); });
+        m_result.leastPeak = order.front()->peakBytes;
+        for (const StepEstimate *each : order)
+            m_result.leastPeak = std::min(m_result.leastPeak, each->peakBytes);
+        std::int32_t simulated = 0;
+        double trust = kTrust;
+        std::set<std::string> done;
+        for (const StepEstimate *each : order) {
+            if (m_stop.stop_requested() || (simulated > 1 && now() > m_options.mostSeconds)
+                || simulated >= m_options.mostSimulated)
+                break;
+            if (m_result.fits
+                && (!fits(*each) || each->seconds * (1 - trust) > m_result.best.simulatedSeconds))
+                break;
+            auto rows = rowsOf(*each, m_estimator->problemOf(each->configuration), m_model, m_space, m_rows);
+            if (!rows || !done.insert(print(*rows)).second)
+                continue;
+            ++simulated;
+            if (auto tried = simulateOne(*each, *std::move(rows)); tried && tried->simulatedSeconds > 0)
+                trust = std::max(trust, std::min(0.5, 1 - tried->simulatedSeconds / tried->seconds));
+        }
+    }
+
+    std::optional<SearchedPlan> simulateOne(const StepEstimate &estimate, ConstraintTable rows)
+    {
+        SearchedPlan tried{estimate.configuration, estimate.seconds, estimate.peakBytes, 0, 0, now()};
+        tried.rows = std::make_shared<const ConstraintTable>(rows);
+        auto outcome = remembered(rows);
+        if (!outcome) {
+            if (!m_problem)
+                m_problem = std::move(outcome).error();
+            return std::nullopt;
+        }
+        tried.simulatedSeconds = outcome->step.seconds;
+        tried.simulatedPeak = outcome->step.peak;
+        tried.at = now();
+        m_simulated.push_back(tried);
+        const bool fits = tried.simulatedPeak <= m_space.memoryLimit;
+        const bool better = !m_found || (fits && !m_result.fits)
+            || (fits == m_result.fits
+                && (fits ? tried.simulatedSeconds < m_result.best.simulatedSeconds
+                         : tried.simulatedPeak < m_result.best.simulatedPeak));
+        if (better) {
+            m_found = true;
+            m_result.rows = std::move(rows);
+            m_result.plan = std::move(outcome->plan);
+            m_result.materialized = std::move(outcome->materialized);
+            m_result.best = tried;
+            m_result.fits = fits;
+            if (m_options.onBetter) {
+                finish();
+                m_options.onBetter(m_result);
+            }
+        }
+        return tried;
+    }
+
+    struct Timed {
+        TimedStep step{};
+        std::shared_ptr<const Plan> plan{};
+        std::shared_ptr<const MaterializedPlan> materialized{};
+    };
+
+    /// As `timed`, without the plan where only its figures are remembered.
+    Result<Timed> remembered(const ConstraintTable &rows)
+    {
+        if (!m_memory)
+            return timed(rows);
+        std::string key;
+        for (const Row &row : m_rows.rows)
+            if (row.enabled)
+                key += print(row) + "\n";
+        key += print(rows);
+        if (const auto known = m_memory->outcomes.find(key); known != m_memory->outcomes.end())
+            return Timed{.step = known->second};
+        TRY(Timed outcome, timed(rows));
+        if (m_memory->outcomes.size() >= kMostOutcomes)
+            m_memory->outcomes.clear();
+        m_memory->outcomes.emplace(std::move(key), outcome.step);
+        return outcome;
+    }
+
+    Result<Timed> timed(const ConstraintTable &rows)
+    {
+        ConstraintTable all = m_rows;
+        all.rows.insert(all.rows.end(), rows.rows.begin(), rows.rows.end());
+        CompletionOptions completion;
+        completion.precision = m_options.precision;
+        Cluster planned = m_cluster;
+        planned.deviceCount = m_deviceCount;
+        completion.alike = [&planned](const ScaleUnits &units) { return unitsAlike(planned, units); };
+        TRY(Completion completed, completePlan(m_model, m_deviceCount, all, completion));
+        if (auto error = firstError(completed))
+            return *std::move(error);
+        Timed outcome;
+        TRY(auto materialized, materialize(completed.plan, m_cluster, m_costs, m_stop));
+        TRY(const auto execution, sequence(materialized, completed.plan));
+        if (!execution)
+            return Error{
+                ErrorCode::Internal, "the order of a plan is not the one it was made in", {}, "search"};
+        SimulateOptions options;
+        options.spans = false;
+        TRY(const Timeline timeline, simulate(*execution, m_cluster, m_costs, options, m_stop));
+        const TimelineSummary summary = summaryOf(timeline);
+        outcome.step = {summary.stepSeconds, summary.largestPeak.count};
+        outcome.plan = sharedInBackground(std::move(completed.plan));
+        outcome.materialized = sharedInBackground(std::move(materialized));
+        return outcome;
+    }
+
+    void finish()
+    {
+        m_result.bound = m_result.best.seconds;
+        for (const auto &[configuration, bound] : m_bounds)
+            m_result.bound = std::min(m_result.bound, bound);
+        m_result.seen.clear();
+        for (const StepEstimate &each : m_priced)
+            m_result.seen.push_back({each.configuration, each.seconds, each.peakBytes});
+        for (const SearchedPlan &each : m_simulated)
+            for (SearchedPlan &seen : m_result.seen)
+                if (seen.configuration == each.configuration && seen.seconds == each.seconds)
+                    seen = each;
+        std::stable_sort(m_result.seen.begin(), m_result.seen.end(),
+            [](const SearchedPlan &a, const SearchedPlan &b) { return a.seconds < b.seconds; });
+        m_result.complete = true;
+        m_result.searchSeconds = now();
+    }
+
+    const Model &m_model;
+    const Cluster &m_cluster;
+    const std::int32_t m_deviceCount;
+    const ConstraintTable &m_rows;
+    const CostModel &m_costs;
+    const SearchOptions &m_options;
+    const std::stop_token &m_stop;
+    const std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
+    SearchSpace m_space{};
+    std::unique_lock<std::mutex> m_lock{};
+    SearchMemory::Kept *m_memory = nullptr; ///< While it is this search's.
+    std::unique_ptr<StepEstimator> m_own{}; ///< Where nothing is remembered.
+    StepEstimator *m_estimator = nullptr;
+    std::vector<StepEstimate> m_priced{};
+    std::map<Configuration, double> m_bounds{}; ///< Of all configurations that hold.
+    std::vector<SearchedPlan> m_simulated{};
+    std::optional<Error> m_problem{};
+    SearchResult m_result{};
+    bool m_found = false;
+};
+
+Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
+    const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options,
+    const std::stop_token &stop)
+{
+    return PlanSearch(model, cluster, deviceCount, rows, costs, options, stop).run();
+}
+
+} // namespace planloom

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "engine/hardware/cost_model.h"
+#include "engine/lowering/sequence.h"
+#include "engine/plan/complete.h"
+#include "engine/search/search_space.h"
+#include "engine/simulate/summary.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+namespace planloom {
+
+/// One configuration that the search looked at.
+struct SearchedPlan {
+    Configuration configuration{};
+    double seconds = 0; ///< Of a step, in the search's model.
+    std::int64_t peakBytes = 0; ///< In that model.
+    /// Simulated, where it was: step and largest peak; 0 elsewhere.
+    double simulatedSeconds = 0;
+    std::int64_t simulatedPeak = 0;
+    double at = 0; ///< Seconds after the search began.
+    /// That make it, where it was simulated; null elsewhere.
+    std::shared_ptr<const ConstraintTable> rows{};
+};
+
+/// The best plan that was found, and what is known of all others.
+struct SearchResult {
+    ConstraintTable rows{}; ///< That make it, behind those that were asked for.
+    SearchedPlan best{};
+    bool fits = false; ///< In the devices' memory.
+    double bound = 0; ///< Seconds: no plan in the search's space is below, in its model.
+    std::int64_t configurations = 0; ///< That the rows allow.
+    std::int64_t leastPeak = 0; ///< Where nothing fits: the least peak of all in the search's model.
+    std::int64_t memoryLimit = 0;
+    bool complete = false; ///< All of the space was looked at, or bounded.
+    std::vector<SearchedPlan> seen{}; ///< All that were priced, the fastest first.
+    double searchSeconds = 0;
+    /// The best plan and the first half of its lowering: whoever goes on with it need not do that again.
+    std::shared_ptr<const Plan> plan{};
+    std::shared_ptr<const MaterializedPlan> materialized{};
+
+    /// By how much of its time a better plan could be shorter, in the search's model.
+    double gap() const { return best.seconds > 0 ? 1 - bound / best.seconds : 0; }
+};
+
+/// What searches of one model remember for the next: prices of partitions and stages, and simulated plans.
+/// Rows that do not touch what was worked out leave it as it is. One search uses it at a time; another that
+/// comes meanwhile goes without.
+class SearchMemory
+{
+public:
+    SearchMemory();
+    ~SearchMemory();
+
+private:
+    friend class PlanSearch;
+    struct Kept;
+    std::unique_ptr<Kept> m_kept;
+};
+
+struct SearchOptions {
+    std::shared_ptr<SearchMemory> memory{}; ///< May be null.
+    PrecisionPreset precision = PrecisionPreset::Float32; ///< As `CompletionOptions`.
+    double mostSeconds = 1.5; ///< Before the last simulation begins; pricing is not cut short.
+    std::int32_t mostSimulated = 12;
+    std::function<void(const SearchResult &)> onBetter{}; ///< On the searching thread.
+};
+
+/// The best plan of `model` within `rows`, which have no errors and leave something to decide
+/// (`nothingToSearch`).
+///
+/// 1. Every configuration that rows, devices and batch allow is priced (step_estimate.h) unless its bound is
+///    above the best price: partitions by elimination, exactly where tables stay small; stages balanced by
+///    what their operators take then; blocks of the schedule played one by one.
+/// 2. The cheapest that fit are completed, lowered and simulated, until the next is priced above the best
+///    simulated step by more than the model was wrong so far. The fastest that fits in simulation is the
+///    answer.
+/// 3. Where nothing fits, partitions are searched again at higher and higher prices of memory.
+/// @return InvalidInput where the rows leave nothing; Cancelled if stopped before a plan was found
+Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
+    const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options = {},
+    const std::stop_token &stop = {});
+
+} // namespace planloom

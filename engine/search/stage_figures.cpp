@@ -1,0 +1,292 @@
+#include "engine/search/stage_figures.h"
+
+#include "engine/graph/catalogue.h"
+#include "engine/table/selector_index.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace planloom {
+
+namespace {
+
+/// Adds up what stages do, one aspect after the other.
+class Sums
+{
+public:
+    Sums(const PartitionProblem &problem, const std::vector<std::int32_t> &choice, const OperatorTimes &times,
+        const StagePlan &plan, GroupShape between)
+        : m_problem(problem)
+        , m_setting(problem.setting())
+        , m_graph(*m_setting.model->graph)
+        , m_choice(choice)
+        , m_times(times)
+        , m_plan(plan)
+        , m_between(between)
+        , m_stages(static_cast<std::size_t>(plan.stages))
+    {
+    }
+
+    std::vector<StageFigures> take() &&
+    {
+        addTimes();
+        addKept();
+        addPassing();
+        addSends();
+        addWeights();
+        return std::move(m_stages);
+    }
+
+private:
+    const OperatorChoice &choiceOf(std::size_t op) const { return m_problem.choiceOf(op, m_choice[op]); }
+    StageFigures &stageOf(std::size_t op) { return m_stages[static_cast<std::size_t>(m_plan.stageOf[op])]; }
+    bool isRecomputed(std::size_t op) const { return op < m_plan.recomputed.size() && m_plan.recomputed[op]; }
+
+    void addTimes()
+    {
+        for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
+            StageTime &time = stageOf(i).time;
+            time.forward += m_times.forward[i];
+            time.backward += m_times.backward[i] + (isRecomputed(i) ? m_times.forward[i] : 0);
+            // About half of a product's backward pass is the gradient of its weights.
+            const Operator &op = m_graph.operators[i];
+            const bool weights = std::any_of(op.inputs.begin(), op.inputs.end(),
+                [&](TensorId input) { return input && m_graph.at(input).role == TensorRole::Weight; });
+            if (weights && categoryOf(op) == OperatorCategory::Product) {
+                const double half = choiceOf(i).backward / 2;
+                time.weights += half;
+                time.backward -= half;
+            }
+        }
+    }
+
+    /// What backward passes read again, once for each form it is read in.
+    void addKept()
+    {
+        std::set<std::tuple<std::int32_t, std::int32_t, AxisLayout>> seen; // stage, tensor, layout
+        std::vector<std::map<std::int32_t, std::int64_t>> together(m_stages.size()); // by group
+        const auto producerOf = [&](TensorId tensor) {
+            const auto &makers =
+                m_setting.model->index->uses().producers[static_cast<std::size_t>(tensor.index)];
+            return makers.empty() ? -1 : makers.front().index;
+        };
+        const auto hold = [&](std::size_t reader, TensorId tensor, AxisLayout layout, std::int64_t bytes) {
+            const TensorRole role = m_graph.at(tensor).role;
+            if (bytes == 0 || (role != TensorRole::Activation && role != TensorRole::Input))
+                return;
+            const std::int32_t stage = m_plan.stageOf[reader];
+            if (!seen.insert({stage, tensor.index, layout}).second)
+                return;
+            const std::int32_t producer = producerOf(tensor);
+            const auto p = static_cast<std::size_t>(producer);
+            if (producer >= 0 && isRecomputed(p) && m_plan.stageOf[p] == stage) {
+                const std::int32_t group = m_plan.recomputedWith[p];
+                together[static_cast<std::size_t>(stage)][group < 0 ? -2 - producer : group] += bytes;
+            } else {
+                m_stages[static_cast<std::size_t>(stage)].keptBytes += bytes;
+            }
+        };
+        for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
+            const Operator &op = m_graph.operators[i];
+            const OperatorChoice &choice = choiceOf(i);
+            for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+                const TensorId tensor = op.inputs[slot];
+                if (!tensor)
+                    continue;
+                std::int64_t bytes = choice.kept[slot];
+                if (bytes == 0 && isRecomputed(i) && op.mirror)
+                    bytes = localBytes(tensor, choice.inputs[slot]);
+                hold(i, tensor, choice.inputs[slot], bytes);
+            }
+            for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+                if (op.outputs[slot])
+                    hold(i, op.outputs[slot], choice.outputs[slot], choice.kept[op.inputs.size() + slot]);
+        }
+        for (std::size_t s = 0; s < together.size(); ++s) {
+            std::int64_t most = 0;
+            for (const auto &[group, bytes] : together[s])
+                most = std::max(most, bytes);
+            m_stages[s].passingBytes += most;
+        }
+    }
+
+    std::int64_t localBytes(TensorId tensor, AxisLayout layout) const
+    {
+        const auto t = static_cast<std::size_t>(tensor.index);
+        std::int64_t bytes =
+            elementCount(m_graph.at(tensor).type.shape) * sizeOf(m_setting.types->carried(tensor));
+        const BatchInfo &batch = *m_setting.model->batch;
+        if (t < batch.tensorRole.size() && batch.tensorRole[t] == BatchRole::Split)
+            bytes /= std::max(1, m_setting.batchCuts);
+        return layout >= cutAlong(0) ? bytes / m_setting.parts : bytes;
+    }
+
+    /// The largest operands and results of one backward operator, which no pass keeps.
+    void addPassing()
+    {
+        std::vector<std::int64_t> most(m_stages.size(), 0);
+        for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
+            const Operator &op = m_graph.operators[i];
+            const OperatorChoice &choice = choiceOf(i);
+            std::int64_t bytes = 0;
+            for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
+                if (op.inputs[slot] && choice.inputGradients[slot] != kAbsent
+                    && m_graph.at(op.inputs[slot]).role == TensorRole::Activation)
+                    bytes += localBytes(op.inputs[slot], choice.inputGradients[slot]);
+            for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+                if (op.outputs[slot])
+                    bytes += localBytes(op.outputs[slot], choice.outputs[slot]);
+            auto &own = most[static_cast<std::size_t>(m_plan.stageOf[i])];
+            own = std::max(own, bytes);
+        }
+        for (std::size_t s = 0; s < most.size(); ++s)
+            m_stages[s].passingBytes += most[s];
+    }
+
+    void addSends()
+    {
+        if (m_plan.stages < 2)
+            return;
+        std::vector<std::int64_t> forward(m_stages.size(), 0);
+        std::vector<std::int64_t> backward(m_stages.size(), 0);
+        for (const PartitionProblem::Meeting &meeting : m_problem.meetings()) {
+            if (meeting.producer < 0)
+                continue;
+            const auto p = static_cast<std::size_t>(meeting.producer);
+            const std::int32_t from = m_plan.stageOf[p];
+            std::int32_t to = from;
+            for (const auto &[reader, slot] : meeting.readers)
+                to = std::max(to, m_plan.stageOf[static_cast<std::size_t>(reader)]);
+            const std::int64_t share = choiceOf(p).outputs[meeting.output] == kWhole ? 1 : m_setting.parts;
+            for (std::int32_t s = from; s < to; ++s) {
+                forward[static_cast<std::size_t>(s)] += meeting.bytes / share;
+                backward[static_cast<std::size_t>(s) + 1] += meeting.gradientBytes / share;
+            }
+        }
+        const auto seconds = [&](std::int64_t bytes) {
+            return bytes == 0
+                ? 0
+                : m_setting.costs->collective(CollectiveKind::SendRecv, Bytes{bytes}, m_between);
+        };
+        for (std::size_t s = 0; s < m_stages.size(); ++s) {
+            m_stages[s].time.sendForward = seconds(forward[s]);
+            m_stages[s].time.sendBackward = seconds(backward[s]);
+        }
+    }
+
+    /// Weights belong to the stage that reads them first; tied ones to all that do.
+    void addWeights()
+    {
+        const Uses &uses = m_setting.model->index->uses();
+        std::vector<std::set<std::int32_t>> layers(m_stages.size());
+        for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
+            const TensorId weight{static_cast<std::int32_t>(t)};
+            const TensorRole role = m_graph.tensors[t].role;
+            if (role != TensorRole::Weight && role != TensorRole::Buffer)
+                continue;
+            std::set<std::int32_t> stages;
+            for (const OperatorId reader : uses.consumers[t])
+                if (static_cast<std::size_t>(reader.index) < m_problem.operatorCount()) {
+                    const std::int32_t stage = m_plan.stageOf[static_cast<std::size_t>(reader.index)];
+                    stages.insert(stage);
+                    layers[static_cast<std::size_t>(stage)].insert(m_setting.model->index->layerOf(reader));
+                }
+            if (stages.empty())
+                continue;
+            const double share = m_problem.shareOf(weight, m_choice);
+            const auto elements = static_cast<std::int64_t>(
+                static_cast<double>(elementCount(m_graph.tensors[t].type.shape)) * share);
+            for (const std::int32_t s : stages)
+                addWeight(m_stages[static_cast<std::size_t>(s)], weight, elements, share);
+        }
+        for (std::size_t s = 0; s < m_stages.size(); ++s)
+            m_stages[s].layers = static_cast<std::int32_t>(layers[s].size());
+    }
+
+    void addWeight(StageFigures &stage, TensorId weight, std::int64_t elements, double share)
+    {
+        const StorageTypes &types = *m_setting.types;
+        const DataType carried = types.carried(weight);
+        const bool master = types.isMaster(weight, carried);
+        (master ? stage.stateBytes : stage.modelBytes) += elements * sizeOf(carried);
+        WeightPiece piece{.elements = elements, .count = 1};
+        piece.modelBytes = master ? 0 : elements * sizeOf(carried);
+        if (master)
+            for (const DataType type : {DataType::BFloat16, DataType::Float16, DataType::Float32})
+                if (type != carried && types.isReadByModel(weight, type))
+                    piece.modelBytes += elements * sizeOf(type);
+        if (master)
+            stage.modelBytes += piece.modelBytes;
+        const Uses &uses = m_setting.model->index->uses();
+        if (const TensorId gradient = m_problem.gradientOf(weight)) {
+            stage.gradientBytes += elements * sizeOf(types.accumulated(gradient));
+            piece.reducedBytes = elements * sizeOf(types.reduced(gradient));
+            addGradients(stage, weight, piece);
+        }
+        const auto alike =
+            std::find_if(stage.weights.begin(), stage.weights.end(), [&](const WeightPiece &each) {
+                return each.elements == piece.elements && each.reducedBytes == piece.reducedBytes
+                    && each.overShards == piece.overShards;
+            });
+        if (alike == stage.weights.end())
+            stage.weights.push_back(piece);
+        else
+            ++alike->count;
+        for (const OperatorId reader : uses.consumers[static_cast<std::size_t>(weight.index)]) {
+            const Operator &op = m_graph.at(reader);
+            if (op.direction != Direction::Optimizer)
+                continue;
+            for (const TensorId input : op.inputs)
+                if (input && m_graph.at(input).role == TensorRole::OptimizerState
+                    && elementCount(m_graph.at(input).type.shape)
+                        == elementCount(m_graph.at(weight).type.shape))
+                    stage.stateBytes += elements * sizeOf(types.carried(input));
+        }
+        stage.update += m_problem.updateSeconds(weight) * share;
+    }
+
+    /// What it takes to add the gradients of one weight up, by each operator that makes some.
+    void addGradients(StageFigures &stage, TensorId weight, WeightPiece &piece)
+    {
+        bool first = true;
+        for (const OperatorId reader :
+            m_setting.model->index->uses().consumers[static_cast<std::size_t>(weight.index)]) {
+            const auto r = static_cast<std::size_t>(reader.index);
+            if (r >= m_problem.operatorCount())
+                continue;
+            for (std::size_t slot = 0; slot < m_graph.operators[r].inputs.size(); ++slot) {
+                if (m_graph.operators[r].inputs[slot] != weight)
+                    continue;
+                const auto own = m_problem.accumulationOf(r, slot, choiceOf(r));
+                if (!own)
+                    continue;
+                piece.overShards = piece.overShards || own->overShards;
+                stage.accumulation += own->more;
+                stage.firstAccumulation += first ? own->first : own->more;
+                stage.castGradients += own->cast;
+                first = false;
+            }
+        }
+    }
+
+    const PartitionProblem &m_problem;
+    const AxisSetting &m_setting;
+    const Graph &m_graph;
+    const std::vector<std::int32_t> &m_choice;
+    const OperatorTimes &m_times;
+    const StagePlan &m_plan;
+    GroupShape m_between{};
+    std::vector<StageFigures> m_stages;
+};
+
+} // namespace
+
+std::vector<StageFigures> stageFigures(const PartitionProblem &problem,
+    const std::vector<std::int32_t> &choice, const OperatorTimes &times, const StagePlan &plan,
+    GroupShape between)
+{
+    return Sums(problem, choice, times, plan, between).take();
+}
+
+} // namespace planloom

@@ -1,0 +1,470 @@
+#include "engine/search/step_estimate.h"
+
+#include "engine/gallery/gallery_pipeline.h"
+#include "engine/gallery/gallery_rows.h"
+#include "engine/gallery/usual_rows.h"
+#include "engine/graph/catalogue.h"
+#include "engine/plan/complete.h"
+#include "engine/table/kinds/meaning.h"
+#include "engine/table/selector_index.h"
+#include "engine/table/table_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace planloom {
+
+namespace {
+
+/// Rows that say what operators compute in, whatever else is decided.
+ConstraintTable aboutKernels(const ConstraintTable &rows)
+{
+    ConstraintTable kept;
+    for (const Row &row : rows.rows)
+        if (row.enabled
+            && (std::holds_alternative<PrecisionRule>(row.rule)
+                || std::holds_alternative<AttentionRule>(row.rule)
+                || std::holds_alternative<MicroBatchesRule>(row.rule)))
+            kept.rows.push_back(row);
+    return kept;
+}
+
+/// Half of the backward pass of a product by a weight: the other half is for the stage before.
+double weightGradientSeconds(const PartitionProblem &problem, std::size_t op, std::int32_t choice)
+{
+    const Graph &graph = *problem.setting().model->graph;
+    const Operator &own = graph.operators[op];
+    const bool weights = std::any_of(own.inputs.begin(), own.inputs.end(),
+        [&](TensorId input) { return input && graph.at(input).role == TensorRole::Weight; });
+    return weights && categoryOf(own) == OperatorCategory::Product ? problem.choiceOf(op, choice).backward / 2
+                                                                   : 0;
+}
+
+/// How a rank's step ends: reductions beside its last backward block, updates, gathering of what was updated.
+struct Ending {
+    double begin = std::numeric_limits<double>::infinity(); ///< Of reductions.
+    double computed = 0; ///< The last block is over.
+    double reduction = 0; ///< Seconds of all of them, one after the other.
+    double update = 0;
+    double gather = 0;
+    double buckets = 1;
+
+    double seconds() const
+    {
+        const double reduced =
+            reduction > 0 ? std::max(begin + reduction, computed + reduction / buckets) : computed;
+        const double updated = std::max(computed + update, reduced + update / buckets);
+        return gather > 0 ? std::max(updated + gather / buckets, reduced + update / buckets + gather)
+                          : updated;
+    }
+};
+
+/// What replicas, and shards that sum gradients up, communicate for the weights.
+class Reductions
+{
+public:
+    Reductions(const Configuration &configuration, const CostModel &costs, const Cluster &cluster)
+        : m_configuration(configuration)
+        , m_costs(costs)
+    {
+        std::vector<DeviceId> replicas;
+        std::vector<DeviceId> all;
+        for (std::int32_t r = 0; r < configuration.replicas; ++r) {
+            replicas.push_back({r * configuration.ranks * configuration.shards});
+            for (std::int32_t s = 0; s < configuration.shards; ++s)
+                all.push_back({r * configuration.ranks * configuration.shards + s});
+        }
+        m_replicas = groupShape(cluster, replicas);
+        m_all = groupShape(cluster, all);
+    }
+
+    /// What it takes of every micro-batch.
+    void addTo(const StageFigures &stage, StageTime &time) const
+    {
+        const double microBatches = m_configuration.microBatches;
+        if (m_configuration.zero < 2) {
+            time.weights +=
+                (stage.firstAccumulation + stage.accumulation * (microBatches - 1)) / microBatches;
+            return;
+        }
+        // One by one, as they are made, beside what is computed.
+        double reduce = 0;
+        double gather = 0;
+        for (const WeightPiece &piece : stage.weights) {
+            reduce += piece.count * seconds(CollectiveKind::ReduceScatter, piece.reducedBytes, shape(piece));
+            if (m_configuration.zero == 3)
+                gather += piece.count * seconds(CollectiveKind::AllGather, piece.modelBytes, m_replicas);
+        }
+        // Shards are added up at the end of each layer, where computation waits for the last of them.
+        double shards = 0;
+        double last = 0;
+        for (const WeightPiece &piece : stage.weights)
+            if (piece.reducedBytes > 0) {
+                shards += piece.count
+                    * m_costs.copy(Bytes{piece.reducedBytes / std::max(1, shape(piece).ranks)}, 0);
+                last =
+                    std::max(last, seconds(CollectiveKind::ReduceScatter, piece.reducedBytes, shape(piece)));
+            }
+        time.weights += stage.castGradients + shards + stage.layers * last;
+        const double backward = time.backward + time.weights;
+        time.backward = std::max(backward, reduce + gather) - time.weights;
+        time.forward = std::max(time.forward, gather);
+    }
+
+    void addTo(const StageFigures &stage, double lastBackward, double end, Ending &ending) const
+    {
+        ending.begin = std::min(ending.begin, lastBackward);
+        ending.computed = std::max(ending.computed, end);
+        ending.update += stage.update / (m_configuration.zero >= 1 ? m_configuration.replicas : 1);
+        if (m_configuration.zero >= 2) {
+            if (m_configuration.zero == 2)
+                ending.gather += inBuckets(stage, CollectiveKind::AllGather, false, ending);
+            return;
+        }
+        const CollectiveKind kind =
+            m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
+        ending.reduction += inBuckets(stage, kind, false, ending) + inBuckets(stage, kind, true, ending);
+        if (m_configuration.zero == 1)
+            ending.gather += inBuckets(stage, CollectiveKind::AllGather, false, ending)
+                + inBuckets(stage, CollectiveKind::AllGather, true, ending);
+    }
+
+    /// Of large gradients.
+    double secondsPerByte(bool overShards) const
+    {
+        constexpr std::int64_t kLarge = std::int64_t{1} << 30;
+        const CollectiveKind kind =
+            m_configuration.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
+        const GroupShape group = overShards ? m_all : m_replicas;
+        return seconds(kind, kLarge, group) / static_cast<double>(kLarge);
+    }
+
+private:
+    GroupShape shape(const WeightPiece &piece) const { return piece.overShards ? m_all : m_replicas; }
+    double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const
+    {
+        return shape.ranks < 2 || bytes == 0 ? 0 : m_costs.collective(kind, Bytes{bytes}, shape);
+    }
+
+    /// Gradients are reduced in buckets whose latency is a tenth of their time
+    /// (lowering/lower_gradients.cpp).
+    double inBuckets(const StageFigures &stage, CollectiveKind kind, bool overShards, Ending &ending) const
+    {
+        constexpr double kLatencyShare = 0.1;
+        std::int64_t bytes = 0;
+        std::int64_t reduced = 0;
+        for (const WeightPiece &piece : stage.weights)
+            if (piece.overShards == overShards && piece.reducedBytes > 0) {
+                bytes +=
+                    piece.count * (kind == CollectiveKind::AllGather ? piece.modelBytes : piece.reducedBytes);
+                reduced += piece.count * piece.reducedBytes;
+            }
+        const GroupShape group = overShards ? m_all : m_replicas;
+        if (group.ranks < 2 || bytes == 0)
+            return 0;
+        const double latency = m_costs.collective(CollectiveKind::AllReduce, Bytes{1}, group);
+        std::int64_t bucket = 1 << 16;
+        while (bucket < reduced
+            && m_costs.collective(CollectiveKind::AllReduce, Bytes{bucket}, group) * kLatencyShare < latency)
+            bucket *= 2;
+        const double buckets =
+            std::max(1.0, std::ceil(static_cast<double>(reduced) / static_cast<double>(bucket)));
+        ending.buckets = std::max(ending.buckets, buckets);
+        return buckets
+            * m_costs.collective(
+                kind, Bytes{static_cast<std::int64_t>(static_cast<double>(bytes) / buckets)}, group);
+    }
+
+    const Configuration &m_configuration;
+    const CostModel &m_costs;
+    GroupShape m_replicas{};
+    GroupShape m_all{};
+};
+
+std::vector<DeviceId> devicesApart(std::int32_t count, std::int32_t stride)
+{
+    std::vector<DeviceId> devices;
+    for (std::int32_t i = 0; i < count; ++i)
+        devices.push_back({i * stride});
+    return devices;
+}
+
+} // namespace
+
+Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, const Cluster &cluster,
+    std::int32_t deviceCount, const ConstraintTable &rows, const SearchSpace &space, const CostModel &costs,
+    PrecisionPreset precision)
+{
+    std::unique_ptr<StepEstimator> made(new StepEstimator);
+    made->m_model = model;
+    made->m_cluster = cluster;
+    made->m_deviceCount = deviceCount;
+    made->m_rows = rows;
+    made->m_space = space;
+    made->m_costs = costs;
+    CompletionOptions options;
+    options.precision = precision;
+    TRY(Completion completion, completePlan(model, 1, aboutKernels(rows), options));
+    if (auto error = firstError(completion))
+        return *std::move(error);
+    made->m_plan = std::move(completion.plan);
+    std::vector<Precision> precisions;
+    for (const OperatorDecision &decision : made->m_plan.decisions)
+        precisions.push_back(decision.precision);
+    made->m_types = std::make_unique<StorageTypes>(*model.graph, precisions);
+    made->m_trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
+        [](const Operator &op) { return op.direction == Direction::Backward; });
+    for (const RecomputeWord word : {RecomputeWord::None, RecomputeWord::Selective, RecomputeWord::Full}) {
+        StagePlan &plan = made->m_recomputed[word];
+        plan.recomputed.assign(model.index->forwardCount(), false);
+        plan.recomputedWith.assign(model.index->forwardCount(), -1);
+        ConstraintTable table;
+        if (space.ownRecompute) {
+            table = rows;
+        } else if (auto row = recomputeRow(model, nameOf(word)); row && !row->empty()) {
+            TRY(table, parseTable(*row));
+        }
+        for (const Row &row : table.rows) {
+            const auto *rule = std::get_if<RecomputeRule>(&row.rule);
+            if (!rule || !row.enabled || !made->m_trains)
+                continue;
+            for (const OperatorId op : model.index->select(row.selector)) {
+                const auto o = static_cast<std::size_t>(op.index);
+                if (o >= plan.recomputed.size())
+                    continue;
+                plan.recomputed[o] = true;
+                plan.recomputedWith[o] = rule->per == RecomputePer::Operator ? -1 : model.index->layerOf(op);
+            }
+        }
+    }
+    return made;
+}
+
+StepEstimator::ProblemKey StepEstimator::keyOf(const Configuration &configuration) const
+{
+    // Rows are read with a mesh; without rows about operators all meshes are alike.
+    const bool meshMatters = std::any_of(m_rows.rows.begin(), m_rows.rows.end(),
+        [](const Row &row) { return row.enabled && std::holds_alternative<OpTransRule>(row.rule); });
+    return {configuration.shards, configuration.replicas, configuration.microBatches,
+        meshMatters ? configuration.ranks : 0};
+}
+
+GroupShape StepEstimator::shardGroup(const Configuration &configuration) const
+{
+    return groupShape(m_cluster, devicesApart(configuration.shards, 1));
+}
+
+Result<StepEstimator::Problem *> StepEstimator::problem(const Configuration &configuration)
+{
+    const auto [it, fresh] = m_problems.try_emplace(keyOf(configuration));
+    if (!fresh)
+        return &it->second;
+    Problem &own = it->second;
+    own.plan = m_plan;
+    own.plan.microBatches = configuration.microBatches;
+    const BoundTable *bound = nullptr;
+    if (std::get<3>(it->first) > 0) {
+        Bound &read = m_bounds[{configuration.replicas, configuration.ranks, configuration.shards}];
+        if (!read.table) {
+            ConstraintTable table = m_rows;
+            if (!m_space.ownMesh) {
+                MeshRule mesh;
+                for (const auto &[name, size] : {std::pair{m_space.replicaAxis, configuration.replicas},
+                         {m_space.rankAxis, configuration.ranks}, {m_space.shardAxis, configuration.shards}})
+                    if (size > 1)
+                        mesh.axes.push_back({name, size});
+                if (!mesh.axes.empty())
+                    table.rows.push_back(templateRow({}, std::move(mesh)));
+            }
+            read.table = std::make_unique<BoundTable>(bindTable(m_model, m_deviceCount, table));
+            for (const RowReport &report : read.table->reports)
+                if (report.error && !read.error)
+                    read.error = report.error;
+        }
+        if (read.error)
+            return *read.error;
+        bound = read.table.get();
+    }
+    const AxisSetting setting{.model = &m_model,
+        .plan = &own.plan,
+        .types = m_types.get(),
+        .costs = &m_costs,
+        .bound = bound,
+        .axis = m_space.shardAxis,
+        .parts = configuration.shards,
+        .batchCuts = configuration.batchCuts()};
+    own.network = std::make_unique<PartitionProblem>(setting, shardGroup(configuration));
+    return &own;
+}
+
+PartitionPricing StepEstimator::pricingOf(const Configuration &configuration, SearchPrices prices) const
+{
+    PartitionPricing pricing;
+    pricing.keptMicroBatches = std::max(1, std::min(configuration.ranks, configuration.microBatches));
+    if (prices.memory > 0 && m_space.memoryLimit > 0)
+        pricing.secondsPerByte = prices.memory / static_cast<double>(m_space.memoryLimit);
+    pricing.accumulates = configuration.zero < 2;
+    pricing.updates = configuration.zero >= 1 ? 1.0 / configuration.replicas : 1;
+    pricing.reductions = prices.reductions;
+    if (prices.reductions > 0) {
+        const Reductions reductions(configuration, m_costs, m_cluster);
+        pricing.replicaSecondsPerByte = reductions.secondsPerByte(false);
+        pricing.allSecondsPerByte = reductions.secondsPerByte(true);
+    }
+    return pricing;
+}
+
+const PartitionProblem &StepEstimator::problemOf(const Configuration &configuration) const
+{
+    return *m_problems.at(keyOf(configuration)).network;
+}
+
+Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
+    const Configuration &configuration, SearchPrices prices, const std::stop_token &stop)
+{
+    TRY(Problem * own, problem(configuration));
+    if (!own->network)
+        return Error{ErrorCode::InvalidInput, "the rows do not hold with this mesh", "", "search"};
+    if (const OperatorId op = own->network->impossible())
+        return Error{ErrorCode::InvalidInput,
+            "rows leave operator '" + m_model.graph->at(op).name + "' no way to be partitioned over "
+                + std::to_string(configuration.shards) + " devices",
+            "allow it to be replicated, or use another mesh", "search"};
+    const PartitionPricing pricing = pricingOf(configuration, prices);
+    auto &known = own->answers[pricing];
+    if (known)
+        return known;
+    ++m_searched;
+    const CostNetwork network = own->network->network(pricing);
+    TRY(NetworkAnswer answer, cheapestChoice(network, {}, stop));
+    if (!std::isfinite(answer.cost))
+        return Error{ErrorCode::InvalidInput, "rows leave no partition", "", "search"};
+    auto found = std::make_shared<PartitionAnswer>();
+    found->times = own->network->timesOf(answer.choice);
+    addReplicas(configuration, own->network->sharesOf(answer.choice), found->times);
+    found->choice = std::move(answer.choice);
+    found->exact = answer.exact;
+    for (std::size_t i = 0; i < found->times.forward.size(); ++i) {
+        found->seconds += found->times.forward[i] + found->times.backward[i];
+        found->weightGradients += weightGradientSeconds(*own->network, i, found->choice[i]);
+    }
+    found->bound = pricing.secondsPerByte > 0 ? 0 : std::min(answer.bound, answer.cost);
+    known = std::move(found);
+    return known;
+}
+
+void StepEstimator::addReplicas(
+    const Configuration &configuration, const std::vector<double> &shares, OperatorTimes &times)
+{
+    if (configuration.replicas < 2)
+        return;
+    auto &problem = m_replicas[{configuration.replicas, configuration.microBatches}];
+    if (!problem) {
+        const AxisSetting setting{.model = &m_model,
+            .plan = &m_plan,
+            .types = m_types.get(),
+            .costs = &m_costs,
+            .axis = m_space.replicaAxis,
+            .parts = configuration.replicas,
+            .batchCuts = configuration.microBatches,
+            .batchAlone = true};
+        problem = std::make_unique<PartitionProblem>(setting,
+            groupShape(
+                m_cluster, devicesApart(configuration.replicas, configuration.ranks * configuration.shards)));
+    }
+    const std::vector<std::int32_t> first(problem->operatorCount(), 0);
+    const OperatorTimes own = problem->timesOf(first, shares);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        times.forward[i] += own.forward[i] - problem->choiceOf(i, 0).forward;
+        times.backward[i] += own.backward[i] - problem->choiceOf(i, 0).backward;
+    }
+}
+
+Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
+    const Configuration &configuration, const PartitionAnswer &answer)
+{
+    auto &known = m_stages[{&answer, configuration.stages(), configuration.recompute}];
+    if (known)
+        return known;
+    StagePlan plan = m_recomputed.at(configuration.recompute);
+    plan.stages = configuration.stages();
+    plan.stageOf.assign(m_model.index->forwardCount(), 0);
+    if (plan.stages > 1) {
+        std::vector<std::int64_t> nanoseconds(m_model.graph->operators.size(), 0);
+        for (std::size_t i = 0; i < answer.times.forward.size(); ++i)
+            nanoseconds[i] = std::llround(
+                1e9 * (answer.times.backward[i] + answer.times.forward[i] * (plan.recomputed[i] ? 2 : 1)));
+        TRY(const auto found, pipelineStages(*m_model.index, plan.stages, nanoseconds));
+        for (std::size_t s = 0; s < found.size(); ++s)
+            for (const OperatorId op : found[s])
+                plan.stageOf[static_cast<std::size_t>(op.index)] = static_cast<std::int32_t>(s);
+    }
+    known = std::make_shared<const StagePlan>(std::move(plan));
+    return known;
+}
+
+Result<double> StepEstimator::boundOf(const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(const auto answer, partition(configuration, {}, stop));
+    // The busiest rank has its share of everything at least, and waits until the first micro-batch has come,
+    // and the last one gone, by all other ranks. A micro-batch goes through all stages one after the other.
+    const double step = answer->bound * configuration.microBatches;
+    const double ranks = configuration.ranks;
+    const double chain = std::min(answer->seconds, answer->bound)
+        - (splitsBackward(configuration.schedule) ? answer->weightGradients : 0);
+    const double ramp = (ranks - 1) / configuration.stagesPerRank;
+    return std::max(chain, step / ranks + chain / ranks * ramp);
+}
+
+Result<StepEstimate> StepEstimator::estimate(
+    const Configuration &configuration, SearchPrices prices, const std::stop_token &stop)
+{
+    StepEstimate result{.configuration = configuration};
+    TRY(result.partition, partition(configuration, prices, stop));
+    TRY(result.stages, stages(configuration, *result.partition));
+    TRY(result.bound, boundOf(configuration, stop));
+    auto &figures = m_figures[{result.partition.get(), result.stages.get()}];
+    if (figures.empty())
+        figures = stageFigures(problemOf(configuration), result.partition->choice, result.partition->times,
+            *result.stages, groupShape(m_cluster, devicesApart(2, configuration.shards)));
+
+    const Reductions reductions(configuration, m_costs, m_cluster);
+    std::vector<StageTime> times;
+    for (const StageFigures &stage : figures) {
+        times.push_back(stage.time);
+        reductions.addTo(stage, times.back());
+    }
+    TRY(const PipelineTime played,
+        playPipeline(
+            configuration.schedule, times, configuration.ranks, configuration.microBatches, m_trains));
+    result.seconds = played.makespan;
+    const auto ranks = static_cast<std::size_t>(configuration.ranks);
+    std::vector<std::int64_t> bytes(ranks, 0);
+    std::vector<std::int64_t> passing(ranks, 0);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        Ending ending;
+        for (std::size_t s = rank; s < figures.size(); s += ranks) {
+            const StageFigures &stage = figures[s];
+            reductions.addTo(stage, played.lastBackward[s], played.end[s], ending);
+            const auto share = [&](std::int64_t whole, int from) {
+                return configuration.zero >= from ? whole / configuration.replicas : whole;
+            };
+            bytes[rank] += share(stage.modelBytes, 3) + share(stage.stateBytes, 1);
+            const std::int64_t kept = stage.keptBytes * std::max(1, played.inFlight[s]);
+            // In a single micro-batch gradients grow as what is kept shrinks, and are cut as they are
+            // reduced.
+            bytes[rank] += configuration.microBatches == 1 ? std::max(kept, share(stage.gradientBytes, 1))
+                                                           : kept + share(stage.gradientBytes, 2);
+            passing[rank] = std::max(passing[rank], stage.passingBytes);
+        }
+        result.seconds = std::max(result.seconds, ending.seconds());
+        result.peakBytes = std::max(result.peakBytes, bytes[rank] + passing[rank]);
+    }
+    if (configuration.ranks == 1) // what is reduced may be hidden behind one backward pass, no more
+        result.bound = std::max(result.bound, result.partition->bound * configuration.microBatches);
+    result.bound = std::min(result.bound, result.seconds);
+    return result;
+}
+
+} // namespace planloom

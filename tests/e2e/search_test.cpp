@@ -1,0 +1,146 @@
+// From a model without rows to the best plan that was found, what it rests on, and back.
+
+#include <QtCore/QObject>
+#include <QtTest/QSignalSpy>
+#include <QtTest/QTest>
+#include <QtWidgets/QPushButton>
+#include <QtWidgets/QTableWidget>
+
+#include "tests/e2e/window_for_tests.h"
+#include "tests/qt_test.h"
+#include "widgets/main/search_report.h"
+
+#include <algorithm>
+
+using namespace planloom;
+
+namespace {
+
+int solverRows(const Workspace &workspace)
+{
+    const auto &lines = workspace.table().lines();
+    return static_cast<int>(std::count_if(lines.begin(), lines.end(), [](const TableLineSnapshot &line) {
+        return line->row && line->row->origin == RowOrigin::Solver;
+    }));
+}
+
+void search(WindowForTests &at)
+{
+    QSignalSpy done(&at.workspace(), &Workspace::searched);
+    at.window->findChild<QAction *>(QStringLiteral("solve.best"))->trigger();
+    QVERIFY(at.workspace().isSearching());
+    QTRY_VERIFY_WITH_TIMEOUT(!done.isEmpty(), kPatience);
+    QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+}
+
+} // namespace
+
+class SearchTest : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void findsTheBestPlanAndSaysHowGoodItIs()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        workspace.openWith({kSmallGpt, {}, {}}, "dgx-h100", 4, {}, "# mine\n");
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        const double before = workspace.latest()->summary.stepSeconds;
+        search(at);
+        QVERIFY(solverRows(workspace) > 0);
+        QVERIFY(workspace.tableText().starts_with("# mine\n"));
+        QVERIFY(workspace.latest()->search);
+        const SearchResult &found = *workspace.latest()->search;
+        QVERIFY(found.fits);
+        QVERIFY(found.bound > 0 && found.bound <= found.best.seconds);
+        QVERIFY(workspace.latest()->summary.stepSeconds < before);
+        QCOMPARE(workspace.latest()->summary.stepSeconds, found.best.simulatedSeconds);
+        QVERIFY(workspace.latest()->verdict && workspace.latest()->verdict->ok());
+        workspace.undo(); // one step
+        QCOMPARE(workspace.tableText(), std::string("# mine\n"));
+    }
+
+    void choosesAgainWithinTheRowsOfAPerson()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        workspace.openWith({kSmallGpt, {}, {}}, "dgx-h100", 4, {});
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        search(at);
+        QSignalSpy again(&workspace, &Workspace::searched);
+        Row row;
+        row.rule = MicroBatchesRule{2};
+        const TableEdit own = insertText(workspace.table(), 0, "micro-batches 2\n");
+        QVERIFY(workspace.editTable(QStringLiteral("two micro-batches"), own));
+        QTRY_VERIFY_WITH_TIMEOUT(!again.isEmpty(), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        QVERIFY(workspace.latest()->search);
+        QCOMPARE(workspace.latest()->plan->microBatches, 2);
+        QCOMPARE(workspace.latest()->search->best.configuration.microBatches, 2);
+        QCOMPARE(static_cast<int>(workspace.latest()->errorCount()), 0);
+    }
+
+    void keepsWhatWasSearched()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        workspace.openWith({kSmallGpt, {}, {}}, "dgx-h100", 4, {});
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        search(at);
+        const std::size_t rows = workspace.table().table().rows.size();
+        at.window->findChild<QAction *>(QStringLiteral("solve.keepSearched"))->trigger();
+        QCOMPARE(solverRows(workspace), 0);
+        QCOMPARE(workspace.table().table().rows.size(), rows);
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+    }
+
+    void opensAnotherPlanThatWasLookedAt()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        workspace.openWith({kSmallGpt, {}, {}}, "dgx-h100", 4, {});
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        search(at);
+        const auto seen = workspace.latest()->search->seen;
+        QPushButton *show = nullptr;
+        for (QPushButton *button : at.window->findChildren<QPushButton *>())
+            if (button->text() == QStringLiteral("Show What Was Searched"))
+                show = button;
+        QVERIFY(show);
+        QTest::mouseClick(show, Qt::LeftButton);
+        auto *report = at.window->findChild<SearchReport *>();
+        QVERIFY(report);
+        auto *list = report->findChild<QTableWidget *>(QStringLiteral("searchedPlans"));
+        QVERIFY(list && list->rowCount() > 1);
+        int other = -1; // the slowest of those that have rows
+        for (int i = 0; i < list->rowCount(); ++i)
+            if (seen[static_cast<std::size_t>(i)].rows)
+                other = i;
+        QVERIFY(other >= 0);
+        const double wanted = seen[static_cast<std::size_t>(other)].simulatedSeconds;
+        list->setCurrentCell(other, 0);
+        const QRect cell = list->visualItemRect(list->item(other, 0));
+        QTest::mouseDClick(list->viewport(), Qt::LeftButton, {}, cell.center());
+        QTRY_VERIFY_WITH_TIMEOUT(
+            at.settled() && workspace.latest()->summary.stepSeconds == wanted, kPatience);
+        QCOMPARE(solverRows(workspace), 0);
+    }
+
+    void saysWhyThereIsNothingToSearch()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        workspace.openWith({kSmallGpt, {}, {}}, "dgx-h100", 4, {}, "place all : devices 0\n");
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        QSignalSpy problems(&workspace, &Workspace::problem);
+        workspace.searchBest();
+        QTRY_VERIFY_WITH_TIMEOUT(!problems.isEmpty(), kPatience);
+        const auto error = problems.front().front().value<Error>();
+        QVERIFY(error.message.find("place operators") != std::string::npos);
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+    }
+};
+
+PLANLOOM_QTEST(SearchTest)
+#include "search_test.moc"

@@ -1,0 +1,209 @@
+#include "engine/search/solver.h"
+
+#include "engine/gallery/gallery.h"
+#include "engine/hardware/cluster.h"
+#include "engine/lowering/lower.h"
+#include "engine/simulate/simulate.h"
+#include "engine/verify/verify.h"
+#include "tests/engine/table/models.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace planloom {
+namespace {
+
+/// A model on H100s, with what rows come to there.
+struct Site {
+    Model model{};
+    Cluster cluster{};
+    std::int32_t devices = 4;
+    CostModel costs{};
+
+    Site(GraphSnapshot graph, std::int32_t count)
+        : model(std::move(graph))
+        , cluster(*clusterNamed("dgx-h100:" + std::to_string(count)))
+        , devices(count)
+        , costs(costModelOf(cluster))
+    {
+    }
+
+    Result<SearchResult> search(std::string_view rows) const
+    {
+        TRY(const ConstraintTable table, parseTable(rows));
+        SearchOptions options;
+        options.mostSeconds = 1000; // machines are slow at times: what is found must not depend on it
+        return searchPlan(model, cluster, devices, table, costs, options);
+    }
+
+    Result<ExecutionPlan> carriedOut(const ConstraintTable &table) const
+    {
+        TRY(const Completion completion, completePlan(model, devices, table));
+        if (auto error = firstError(completion))
+            return *std::move(error);
+        return lower(completion.plan, cluster, costs);
+    }
+
+    Result<TimelineSummary> timed(const ExecutionPlan &plan) const
+    {
+        SimulateOptions options;
+        options.spans = false;
+        TRY(const Timeline timeline, simulate(plan, cluster, costs, options));
+        return summaryOf(timeline);
+    }
+
+    /// Rows asked for and rows found make a plan that is proven, takes what was said, and fits where it was
+    /// said to.
+    void expectHolds(std::string_view rows, const SearchResult &found) const
+    {
+        ConstraintTable all = *parseTable(rows);
+        all.rows.insert(all.rows.end(), found.rows.rows.begin(), found.rows.rows.end());
+        SCOPED_TRACE(print(all));
+        const auto plan = carriedOut(all);
+        ASSERT_TRUE(plan) << describe(plan.error());
+        const auto proof = verify(*plan);
+        ASSERT_TRUE(proof);
+        EXPECT_TRUE(proof->ok());
+        const auto summary = timed(*plan);
+        ASSERT_TRUE(summary);
+        EXPECT_DOUBLE_EQ(summary->stepSeconds, found.best.simulatedSeconds);
+        EXPECT_EQ(summary->largestPeak.count, found.best.simulatedPeak);
+        EXPECT_EQ(found.fits, found.best.simulatedPeak <= found.memoryLimit);
+        EXPECT_LE(found.bound, found.best.seconds);
+        EXPECT_GT(found.bound, 0);
+    }
+};
+
+TEST(Solver, FindsAPlanThatHoldsForModelsOfManyKinds)
+{
+    for (const char *spec : {"zoo:gpt?layers=2&hidden=64&heads=4&seq=16&vocab=160&batch=4",
+             "zoo:t5?layers=1&hidden=32&heads=4&src=16&tgt=16&vocab=64&batch=4",
+             "zoo:moe?layers=2&hidden=32&heads=4&seq=16&vocab=64&batch=4&experts=4",
+             "zoo:resnet?depth=18&batch=4&image=32"}) {
+        SCOPED_TRACE(spec);
+        const Site site(zooTraining(spec), 4);
+        const auto found = site.search("");
+        ASSERT_TRUE(found) << describe(found.error());
+        site.expectHolds("", *found);
+    }
+}
+
+/// With whatever parameters.
+TEST(Solver, IsNoSlowerThanTheGallery)
+{
+    const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"), 4);
+    const auto found = site.search("");
+    ASSERT_TRUE(found);
+    int compared = 0;
+    for (const int tp : {1, 2, 4})
+        for (const int pp : {1, 2, 4})
+            for (const int zero : {0, 1, 3})
+                for (const int microBatches : {1, 2, 4}) {
+                    if (tp * pp > 4)
+                        continue;
+                    const std::string spec = "3d:tp=" + std::to_string(tp) + ",pp=" + std::to_string(pp)
+                        + ",dp=" + std::to_string(4 / tp / pp) + ",zero=" + std::to_string(zero)
+                        + ",micro-batches=" + std::to_string(microBatches);
+                    const auto rows = galleryTable(spec, site.model, site.devices, site.costs);
+                    if (!rows)
+                        continue;
+                    const auto plan = site.carriedOut(*rows);
+                    ASSERT_TRUE(plan) << spec;
+                    const auto summary = site.timed(*plan);
+                    ASSERT_TRUE(summary);
+                    ++compared;
+                    EXPECT_GE(summary->stepSeconds, found->best.simulatedSeconds * (1 - 1e-9)) << spec;
+                }
+    EXPECT_GT(compared, 15);
+}
+
+TEST(Solver, KeepsToTheRows)
+{
+    const Site site(tinyGpt(8), 4);
+    for (const char *rows :
+        {"mesh tp=4\n", "mesh dp=2 pp=2\n", "micro-batches 4\n", "mesh dp=2 tp=2\nzero2 all\n",
+            "mesh tp=4\nreplicate kind:LayerNorm : over tp\n", "mesh tp=2 dp=2\nsplit all : batch over dp\n",
+            "recompute layer:* per layer\n", "schedule gpipe\n", "precision all : fp16\n"}) {
+        SCOPED_TRACE(rows);
+        const auto found = site.search(rows);
+        ASSERT_TRUE(found) << describe(found.error());
+        site.expectHolds(rows, *found);
+        EXPECT_NE(found->configurations, 0);
+    }
+    const auto pipeline = site.search("mesh dp=2 pp=2\n");
+    EXPECT_EQ(pipeline->best.configuration.replicas, 2);
+    EXPECT_EQ(pipeline->best.configuration.ranks, 2);
+    EXPECT_EQ(pipeline->best.configuration.shards, 1);
+    EXPECT_EQ(site.search("micro-batches 4\n")->best.configuration.microBatches, 4);
+}
+
+TEST(Solver, FitsALimitThatTheFastestPlanBreaks)
+{
+    const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"), 4);
+    const auto fastest = site.search("");
+    ASSERT_TRUE(fastest);
+    const std::int64_t limit = fastest->best.simulatedPeak * 3 / 4;
+    const std::string rows = "limit memory " + std::to_string(limit) + "B\n";
+    const auto found = site.search(rows);
+    ASSERT_TRUE(found) << describe(found.error());
+    EXPECT_TRUE(found->fits) << found->best.simulatedPeak << " of " << limit;
+    EXPECT_GE(found->best.simulatedSeconds, fastest->best.simulatedSeconds);
+    site.expectHolds(rows, *found);
+}
+
+TEST(Solver, SaysWhatIsLeastWhereNothingFits)
+{
+    const Site site(tinyGpt(8), 4);
+    const auto found = site.search("limit memory 1KiB\n");
+    ASSERT_TRUE(found) << describe(found.error());
+    EXPECT_FALSE(found->fits);
+    EXPECT_GT(found->leastPeak, 1024);
+    EXPECT_EQ(found->memoryLimit, 1024);
+}
+
+TEST(Solver, SaysWhyThereIsNothingToSearch)
+{
+    const Model model(tinyGpt(8));
+    EXPECT_FALSE(nothingToSearch(model, {}));
+    EXPECT_FALSE(nothingToSearch(model, *parseTable("mesh dp=2 pp=2 tp=2\n")));
+    EXPECT_TRUE(nothingToSearch(model, *parseTable("place all : devices 0\n")));
+    EXPECT_TRUE(nothingToSearch(model, *parseTable("stage layer:0 : 0\n")));
+    EXPECT_TRUE(nothingToSearch(model, *parseTable("mesh a=2 b=2\n")));
+}
+
+/// What is remembered changes nothing but the time.
+TEST(Solver, RemembersWithoutChangingItsMind)
+{
+    const Site site(tinyGpt(8), 4);
+    const auto memory = std::make_shared<SearchMemory>();
+    for (const char *rows : {"", "micro-batches 2\n", "mesh dp=2 tp=2\n", "", "limit memory 1KiB\n",
+             "mesh dp=2 tp=2\nreplicate kind:LayerNorm : over tp\n", "recompute layer:* per layer\n",
+             "mesh dp=2 tp=2\n"}) {
+        SCOPED_TRACE(rows);
+        SearchOptions options;
+        options.mostSeconds = 1000;
+        options.memory = memory;
+        const auto again = searchPlan(site.model, site.cluster, 4, *parseTable(rows), site.costs, options);
+        const auto anew = site.search(rows);
+        ASSERT_TRUE(again && anew);
+        EXPECT_EQ(print(again->rows), print(anew->rows));
+        EXPECT_EQ(again->best.simulatedSeconds, anew->best.simulatedSeconds);
+        EXPECT_EQ(again->bound, anew->bound);
+        EXPECT_EQ(again->seen.size(), anew->seen.size());
+    }
+}
+
+TEST(Solver, StopsWhenAsked)
+{
+    const Site site(tinyGpt(8), 4);
+    std::stop_source source;
+    source.request_stop();
+    const auto found =
+        searchPlan(site.model, site.cluster, site.devices, {}, site.costs, {}, source.get_token());
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code, ErrorCode::Cancelled);
+}
+
+} // namespace
+} // namespace planloom

@@ -1,0 +1,68 @@
+// What the search found, and what becomes of it.
+
+#include "widgets/main/main_window.h"
+
+#include "widgets/main/log_panel.h"
+#include "widgets/main/notice_bar.h"
+#include "widgets/main/search_report.h"
+
+namespace planloom {
+
+/// The rows that the solver chose become a person's own: no search replaces them.
+void MainWindow::keepSearched()
+{
+    TableDocument kept = m_workspace.table();
+    for (std::int32_t line = 0; line < kept.lineCount(); ++line) {
+        const auto &row = kept.lines()[static_cast<std::size_t>(line)]->row;
+        if (!row || row->origin != RowOrigin::Solver)
+            continue;
+        Row own = *row;
+        own.origin = RowOrigin::Text;
+        if (!kept.apply(replaceRow(kept, line, own)))
+            return;
+    }
+    m_workspace.editTable(tr("keep what was searched"), difference(m_workspace.table(), kept));
+}
+
+void MainWindow::onSearched()
+{
+    const PlanUpdateSnapshot latest = m_workspace.latest();
+    if (!latest || !latest->search)
+        return;
+    const QString said = SearchReport::sentence(*latest->search);
+    m_log->model()->add(LogKind::Plan, said);
+    m_notices->show(
+        {QStringLiteral("searched"), latest->search->fits ? NoticeKind::Info : NoticeKind::Warning, said,
+            {{tr("Show What Was Searched"), [this] { showSearched(); }, true},
+                {tr("Keep These Rows"), [this] { keepSearched(); }}},
+            true});
+}
+
+void MainWindow::showSearched()
+{
+    const PlanUpdateSnapshot latest = m_workspace.latest();
+    if (!latest || !latest->search)
+        return;
+    auto *report = new SearchReport(latest->search, this);
+    connect(report, &SearchReport::opened, this, [this](const SearchedPlan &plan) {
+        TableDocument rows = m_workspace.table();
+        std::vector<std::int32_t> chosen;
+        for (std::int32_t line = 0; line < rows.lineCount(); ++line)
+            if (const auto &row = rows.lines()[static_cast<std::size_t>(line)]->row;
+                row && row->origin == RowOrigin::Solver)
+                chosen.push_back(line);
+        if (!chosen.empty() && !rows.apply(removeLines(rows, chosen)))
+            return;
+        // A person chose it: nothing is to be searched in its place.
+        ConstraintTable own = *plan.rows;
+        for (Row &row : own.rows)
+            row.origin = RowOrigin::Text;
+        if (!rows.apply(appendRows(rows, own.rows)))
+            return;
+        m_workspace.editTable(tr("plan %1").arg(QString::fromStdString(toString(plan.configuration))),
+            difference(m_workspace.table(), rows));
+    });
+    report->show();
+}
+
+} // namespace planloom
