@@ -18,7 +18,7 @@ inline std::string plantedTable(const std::string &planted)
     return text + planted;
 }
 
-constexpr const char *kBigGpt = "zoo:gpt?layers=96&hidden=1024&heads=16&seq=128&vocab=8192&batch=32";
+constexpr const char *kBigGpt = "zoo:gpt?layers=96&hidden=1024&heads=16&seq=128&vocab=8192&batch=32&fused=0";
 
 /// Three rows of which any two hold together.
 constexpr const char *kPlantedOrders = "order name:h.40.attn.q_attn before name:h.40.attn.k_attn\n"
