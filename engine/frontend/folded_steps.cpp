@@ -132,7 +132,7 @@ std::string namesInWords(const std::vector<std::string> &names)
 bool isBufferName(std::string_view name)
 {
     static const Words kNames = {"attn_mask", "mask", "masked_bias", "cos_cached", "sin_cached",
-        "running_mean", "running_var", "anchors"};
+        "running_mean", "running_var", "anchors", "final_logits_bias"};
     const std::size_t separator = name.find_last_of("./");
     const std::string_view last = separator == std::string_view::npos ? name : name.substr(separator + 1);
     return kNames.count(last) != 0 || last.ends_with("inv_freq");

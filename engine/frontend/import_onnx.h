@@ -69,8 +69,8 @@ struct ImportOptions {
 ///    folded (`folded_from`) is a parameter if any of the values it was made from is one (by the graph's
 ///    signature; without one, by a dotted name), else a constant.
 /// 3. Names: buffers if the last part is "attn_mask", "mask", "masked_bias", "cos_cached", "sin_cached",
-///    "running_mean", "running_var", "anchors", or ends with "inv_freq"; constants if it is that of a
-///    Constant node's output, "Constant_4_output_0".
+///    "running_mean", "running_var", "anchors", "final_logits_bias", or ends with "inv_freq"; constants if it
+///    is that of a Constant node's output, "Constant_4_output_0".
 /// 4. Buffers if only batch normalisation reads them, as statistics; constants if they are of rank 0 and only
 ///    element-wise operators use them, or if only operators such as Resize take them, as numbers.
 /// 5. Names with dots are parameters' names ("h.0.mlp.c_fc.weight").

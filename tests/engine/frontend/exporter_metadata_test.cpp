@@ -286,7 +286,7 @@ TEST(StoredTensors, AreToldApartByPositionAndShapeWithoutMetadata)
     file.input("x", {2, 3, 4, 4}).output("loss");
     file.weight("h.bias", {4}).weight("val_1", {4, 4}).weight("val_2", {2, 1, 4, 4}).weight("val_3", {4});
     file.weight("val_4", {1, 3, 4, 4}).weight("val_5", {1, 3, 1, 1}, {2, 2, 2}).weight("val_6", {1, 3, 4, 4});
-    file.weight("rotary.own_inv_freq", {4});
+    file.weight("rotary.own_inv_freq", {4}).weight("m.final_logits_bias", {4});
     file.node("Transpose", {"val_1"}, {"w"}).set("perm", std::vector<std::int64_t>{1, 0});
     file.node("MatMul", {"x", "w"}, {"a"});
     file.node("Add", {"a", "h.bias"}, {"b"});
@@ -296,7 +296,8 @@ TEST(StoredTensors, AreToldApartByPositionAndShapeWithoutMetadata)
     file.node("Mul", {"e", "val_5"}, {"f"}); // one number, repeated
     file.node("Div", {"f", "val_6"}, {"g"});
     file.node("Mul", {"g", "rotary.own_inv_freq"}, {"h"});
-    file.node("ReduceMean", {"h"}, {"loss"}).set("keepdims", 0);
+    file.node("Add", {"h", "m.final_logits_bias"}, {"i"});
+    file.node("ReduceMean", {"i"}, {"loss"}).set("keepdims", 0);
     const Graph graph = importedWhole(file);
     EXPECT_EQ(storedAs(graph, "h.bias"), StoredAs::Parameter);
     EXPECT_EQ(storedAs(graph, "val_1"), StoredAs::Parameter);
@@ -306,6 +307,7 @@ TEST(StoredTensors, AreToldApartByPositionAndShapeWithoutMetadata)
     EXPECT_EQ(storedAs(graph, "val_5"), StoredAs::Constant);
     EXPECT_EQ(storedAs(graph, "val_6"), StoredAs::Constant);
     EXPECT_EQ(storedAs(graph, "rotary.own_inv_freq"), StoredAs::Buffer);
+    EXPECT_EQ(storedAs(graph, "m.final_logits_bias"), StoredAs::Buffer); // of every BART
 }
 
 TEST(StoredTensors, AreWhatAPersonSays)
