@@ -67,8 +67,9 @@ private Q_SLOTS:
     void draggedItIsTakenWhole()
     {
         m_view->fitAll();
-        const QPoint from = m_view->rectOfBlock(m_lane, m_block)->center();
-        drag(from, from - QPoint(60, 0));
+        const auto block = m_view->rectOfBlock(m_lane, m_block);
+        const QPoint from(static_cast<int>(block->left()) + 3, static_cast<int>(block->center().y()));
+        drag(from, from - QPoint(60, 0)); // by its first slice
         const TimelineGhost &ghost = m_view->gestures().ghost();
         QCOMPARE(ghost.drag, TimelineDrag::Order);
         QVERIFY(!ghost.amongSpans);
