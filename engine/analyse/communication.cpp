@@ -202,6 +202,9 @@ std::optional<CommunicationMatrix> communicationMatrix(
                 continue;
             const auto segment = static_cast<std::size_t>(spans.segment[s]);
             const auto instruction = static_cast<std::size_t>(spans.instruction[s]);
+            const InstructionKind kind = program.segments[segment].instructions[instruction].kind;
+            if (!isCommunication(kind) && !isHostCopy(kind))
+                continue; // what came is brought into shape
             auto &ofSegment = known[segment];
             if (ofSegment.empty())
                 ofSegment.resize(program.segments[segment].instructions.size());

@@ -2,6 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/hardware/cluster.h"
+#include "engine/plan/plan.h"
 #include "engine/simulate/summary.h"
 #include "engine/simulate/timeline.h"
 #include "engine/table/table.h"

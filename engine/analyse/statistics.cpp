@@ -157,10 +157,11 @@ std::optional<BoxStatistics> statisticsOf(
             const Rows communication = rowsIn(spans, from, to, begin, end);
             for (std::size_t s = communication.begin; s < communication.end; ++s) {
                 const std::int64_t part = overlapOf(spans, s, begin, end);
-                device.communication += part;
                 const InstructionKind kind = instructionOf(program, s).kind;
-                if (isCommunication(kind) || isHostCopy(kind))
+                if (isCommunication(kind) || isHostCopy(kind)) { // else what came is brought into shape
+                    device.communication += part;
                     count(result.communication[static_cast<std::size_t>(kind)], part);
+                }
                 stretches.emplace_back(
                     std::max(begin, spans.start[s]), std::min(end, spans.start[s] + spans.duration[s]));
             }

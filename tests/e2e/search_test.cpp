@@ -19,9 +19,8 @@ namespace {
 int solverRows(const Workspace &workspace)
 {
     const auto &lines = workspace.table().lines();
-    return static_cast<int>(std::count_if(lines.begin(), lines.end(), [](const TableLineSnapshot &line) {
-        return line->row && line->row->origin == RowOrigin::Solver;
-    }));
+    return static_cast<int>(std::count_if(lines.begin(), lines.end(),
+        [](const TableLineSnapshot &line) { return line->row && line->row->origin == RowOrigin::Solver; }));
 }
 
 void search(WindowForTests &at)
@@ -120,8 +119,12 @@ private Q_SLOTS:
         QVERIFY(other >= 0);
         const double wanted = seen[static_cast<std::size_t>(other)].simulatedSeconds;
         list->setCurrentCell(other, 0);
-        const QRect cell = list->visualItemRect(list->item(other, 0));
-        QTest::mouseDClick(list->viewport(), Qt::LeftButton, {}, cell.center());
+        QPushButton *open = nullptr;
+        for (QPushButton *button : report->findChildren<QPushButton *>())
+            if (button->text() == QStringLiteral("&Open Plan"))
+                open = button;
+        QVERIFY(open && open->isEnabled());
+        QTest::mouseClick(open, Qt::LeftButton);
         QTRY_VERIFY_WITH_TIMEOUT(
             at.settled() && workspace.latest()->summary.stepSeconds == wanted, kPatience);
         QCOMPARE(solverRows(workspace), 0);

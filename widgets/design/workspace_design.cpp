@@ -181,7 +181,7 @@ bool Workspace::record(const QString &words, const DesignChange &change, const Q
     m_galleryAsked.clear(); // what a person does now is newer
     m_searchAsked = false;
     // What the solver chose is its to choose again, within the rows as they are now.
-    m_searchNext = !m_answered && m_searchesAgain && m_live && !change.table.empty() && hasSolverRows();
+    m_searchNext = !m_answered && m_searchesAgain && m_live && !change.table.empty();
     const bool merge = !mergeKey.isEmpty() && mergeKey == m_mergeKey && m_sinceEdit.isValid()
         && m_sinceEdit.elapsed() < kMergeMilliseconds;
     m_mergeKey = mergeKey;

@@ -236,7 +236,7 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
         Q_EMIT contextChanged();
     if (update->final) {
         Q_EMIT stateChanged();
-        if (std::exchange(m_searchNext, false))
+        if (std::exchange(m_searchNext, false) && hasSolverRows())
             searchBest();
     }
 }

@@ -17,12 +17,13 @@ class TimelineSlicesTest : public TimelineHandsForTests
 private Q_SLOTS:
     void initTestCase()
     {
-        // Large enough for several buckets: each is cut to the replica's part between two slices.
+        // Large enough for several buckets: each is cast to what it is sent in between two slices.
         auto opened =
             openModel({"zoo:gpt?layers=4&hidden=1024&heads=16&seq=128&vocab=1024&batch=16", {}, {}}, {});
         QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
         m_model = *opened;
-        m_sliced = planned(m_model, {}, "3d:dp=2,tp=2,pp=2,zero1=1,micro-batches=4,schedule=1f1b", kSlicedOn);
+        m_sliced = planned(m_model, "precision all : bf16 reduction=bf16\n",
+            "3d:dp=2,tp=2,pp=2,zero1=1,micro-batches=4,schedule=1f1b", kSlicedOn);
         QVERIFY(m_sliced);
     }
     void init()
@@ -66,8 +67,9 @@ private Q_SLOTS:
     void draggedItIsTakenWhole()
     {
         m_view->fitAll();
-        const QPoint from = m_view->rectOfBlock(m_lane, m_block)->center();
-        drag(from, from - QPoint(60, 0));
+        const auto block = m_view->rectOfBlock(m_lane, m_block);
+        const QPoint from(static_cast<int>(block->left()) + 3, static_cast<int>(block->center().y()));
+        drag(from, from - QPoint(60, 0)); // by its first slice
         const TimelineGhost &ghost = m_view->gestures().ghost();
         QCOMPARE(ghost.drag, TimelineDrag::Order);
         QVERIFY(!ghost.amongSpans);
