@@ -65,16 +65,6 @@ void ProgramBuilder::setSummands(DeviceId device, std::int32_t index, SummandSet
         .summands = std::move(summands);
 }
 
-namespace {
-
-bool mentionsAny(const BufferList &a, const BufferList &b)
-{
-    return std::any_of(a.begin(), a.end(),
-        [&](std::int32_t buffer) { return buffer >= 0 && std::find(b.begin(), b.end(), buffer) != b.end(); });
-}
-
-} // namespace
-
 void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instruction)
 {
     Device &target = m_devices[static_cast<std::size_t>(device.index)];

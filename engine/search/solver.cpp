@@ -15,6 +15,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <tuple>
 
 namespace planloom {
 
@@ -355,8 +356,17 @@ private:
             for (SearchedPlan &seen : m_result.seen)
                 if (seen.configuration == each.configuration && seen.seconds == each.seconds)
                     seen = each;
-        std::stable_sort(m_result.seen.begin(), m_result.seen.end(),
-            [](const SearchedPlan &a, const SearchedPlan &b) { return a.seconds < b.seconds; });
+        std::stable_sort(
+            m_result.seen.begin(), m_result.seen.end(), [](const SearchedPlan &a, const SearchedPlan &b) {
+                return std::tie(a.seconds, a.peakBytes, a.configuration)
+                    < std::tie(b.seconds, b.peakBytes, b.configuration);
+            });
+        // Several prices lead to one partition.
+        const auto same = [](const SearchedPlan &a, const SearchedPlan &b) {
+            return a.seconds == b.seconds && a.peakBytes == b.peakBytes && a.configuration == b.configuration;
+        };
+        m_result.seen.erase(
+            std::unique(m_result.seen.begin(), m_result.seen.end(), same), m_result.seen.end());
         m_result.complete = true;
         m_result.searchSeconds = now();
     }

@@ -58,8 +58,9 @@ TEST(UnrolledRecurrences, AreCutByTensorParallelism)
         const auto graph = std::make_shared<const Graph>(*std::move(step));
         const ExecutionPlan plan = galleryPlan(graph, "tensor-parallel", 2);
         for (const BufferInfo &buffer : plan.devices[1].buffers) {
-            if (graph->at(buffer.tensor).name == "r" && buffer.persistent)
+            if (graph->at(buffer.tensor).name == "r" && buffer.persistent) {
                 EXPECT_EQ(2 * elementCount(buffer.index), elementCount(graph->at(buffer.tensor).type.shape));
+            }
         }
         expectLikeTheModel(graph, plan);
     }
