@@ -441,7 +441,6 @@ OperatorTimes PartitionProblem::timesOf(
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
         const OperatorChoice &own = choiceOf(i, choice[i]);
         times.forward.push_back(own.forward);
-        times.forwardKernels.push_back(own.forward);
         times.backward.push_back(own.backward);
     }
     for (Meeting meeting : m_meetings) {

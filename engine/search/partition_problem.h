@@ -16,7 +16,6 @@ namespace planloom {
 struct OperatorTimes {
     std::vector<double> forward{}; ///< Seconds, with communication.
     std::vector<double> backward{};
-    std::vector<double> forwardKernels{}; ///< Without.
     double communication = 0; ///< Of both passes.
 };
 

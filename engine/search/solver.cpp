@@ -367,7 +367,6 @@ private:
         };
         m_result.seen.erase(
             std::unique(m_result.seen.begin(), m_result.seen.end(), same), m_result.seen.end());
-        m_result.complete = true;
         m_result.searchSeconds = now();
     }
 

@@ -37,7 +37,6 @@ struct SearchResult {
     std::int64_t configurations = 0; ///< That the rows allow.
     std::int64_t leastPeak = 0; ///< Where nothing fits: the least peak of all in the search's model.
     std::int64_t memoryLimit = 0;
-    bool complete = false; ///< All of the space was looked at, or bounded.
     std::vector<SearchedPlan> seen{}; ///< All that were priced, the fastest first.
     double searchSeconds = 0;
     /// The best plan and the first half of its lowering: whoever goes on with it need not do that again.

@@ -335,7 +335,6 @@ Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
     auto &known = own->answers[pricing];
     if (known)
         return known;
-    ++m_searched;
     const CostNetwork network = own->network->network(pricing);
     TRY(NetworkAnswer answer, cheapestChoice(network, {}, stop));
     if (!std::isfinite(answer.cost))

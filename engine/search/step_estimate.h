@@ -61,7 +61,6 @@ public:
     Result<double> boundOf(const Configuration &configuration, const std::stop_token &stop);
 
     const PartitionProblem &problemOf(const Configuration &configuration) const;
-    std::int64_t partitionsSearched() const { return m_searched; }
 
 private:
     struct Bound { ///< Rows read with a mesh.
@@ -107,7 +106,6 @@ private:
         m_stages{};
     std::map<std::tuple<const PartitionAnswer *, const StagePlan *>, std::vector<StageFigures>> m_figures{};
     std::map<RecomputeWord, StagePlan> m_recomputed{}; ///< Without stages.
-    std::int64_t m_searched = 0;
 };
 
 } // namespace planloom
