@@ -349,24 +349,23 @@ private:
         m_result.bound = m_result.best.seconds;
         for (const auto &[configuration, bound] : m_bounds)
             m_result.bound = std::min(m_result.bound, bound);
-        m_result.seen.clear();
-        for (const StepEstimate &each : m_priced)
-            m_result.seen.push_back({each.configuration, each.seconds, each.peakBytes});
-        for (const SearchedPlan &each : m_simulated)
-            for (SearchedPlan &seen : m_result.seen)
-                if (seen.configuration == each.configuration && seen.seconds == each.seconds)
-                    seen = each;
+        // Several prices lead to one partition, and partitions of one price are told apart by simulation
+        // alone.
+        const auto same = [](const SearchedPlan &a, const SearchedPlan &b) {
+            return a.seconds == b.seconds && a.peakBytes == b.peakBytes && a.configuration == b.configuration;
+        };
+        m_result.seen = m_simulated;
+        for (const StepEstimate &each : m_priced) {
+            const SearchedPlan priced{each.configuration, each.seconds, each.peakBytes};
+            if (std::none_of(m_result.seen.begin(), m_result.seen.end(),
+                    [&](const SearchedPlan &seen) { return same(seen, priced); }))
+                m_result.seen.push_back(priced);
+        }
         std::stable_sort(
             m_result.seen.begin(), m_result.seen.end(), [](const SearchedPlan &a, const SearchedPlan &b) {
                 return std::tie(a.seconds, a.peakBytes, a.configuration)
                     < std::tie(b.seconds, b.peakBytes, b.configuration);
             });
-        // Several prices lead to one partition.
-        const auto same = [](const SearchedPlan &a, const SearchedPlan &b) {
-            return a.seconds == b.seconds && a.peakBytes == b.peakBytes && a.configuration == b.configuration;
-        };
-        m_result.seen.erase(
-            std::unique(m_result.seen.begin(), m_result.seen.end(), same), m_result.seen.end());
         m_result.searchSeconds = now();
     }
 

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
+#include <algorithm>
 
 namespace planloom {
 namespace {
@@ -71,6 +71,13 @@ struct Site {
         EXPECT_EQ(summary->largestPeak.count, found.best.simulatedPeak);
         EXPECT_EQ(found.fits, found.best.simulatedPeak <= found.memoryLimit);
         EXPECT_LE(found.bound, found.best.seconds);
+        // It is among those that were seen, once.
+        EXPECT_EQ(std::count_if(found.seen.begin(), found.seen.end(),
+                      [&](const SearchedPlan &plan) {
+                          return plan.rows && print(*plan.rows) == print(found.rows)
+                              && plan.simulatedSeconds == found.best.simulatedSeconds;
+                      }),
+            1);
         EXPECT_GT(found.bound, 0);
     }
 };
