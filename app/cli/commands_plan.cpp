@@ -203,6 +203,7 @@ json searchToJson(const PlanAnswer &solved)
         {"model_seconds", search.best.seconds}, {"bound_seconds", search.bound}, {"gap", search.gap()},
         {"configurations", search.configurations}, {"priced", search.seen.size()}, {"simulated", seen},
         {"memory_limit_bytes", search.memoryLimit}, {"least_peak_bytes", search.leastPeak},
+        {"least_needed_bytes", search.leastNeeded}, {"proven_too_large", search.cannotFit()},
         {"seconds", search.searchSeconds}};
 }
 
@@ -215,7 +216,10 @@ void printSearch(const PlanAnswer &solved)
         toString(search.best.configuration).c_str(), secondsText(search.best.seconds).c_str(),
         counted(search.configurations, "configuration").c_str(), secondsText(search.bound).c_str(),
         search.gap() * 100);
-    if (!search.fits)
+    if (search.cannotFit())
+        std::printf("  memory         nothing fits %s: every plan takes %s of some device at least\n",
+            formatBytes(Bytes{search.memoryLimit}).c_str(), formatBytes(Bytes{search.leastNeeded}).c_str());
+    else if (!search.fits)
         std::printf("  memory         nothing was found that fits %s: this is the least\n",
             formatBytes(Bytes{search.memoryLimit}).c_str());
     for (const RowLine &row : solved.rows)

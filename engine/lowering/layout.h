@@ -87,6 +87,10 @@ struct Hop {
     friend auto operator<=>(const Hop &, const Hop &) = default;
 };
 
+/// Whether collectives of a path are launched alone, or in a bucket with others of the same group: then
+/// their latency is shared, and a path of few hops leaves few kinds of groups in the bucket.
+enum class Launch : std::uint8_t { Alone, InBucket };
+
 struct LayoutPath {
     double seconds = 0;
     std::vector<Hop> hops{};
@@ -101,7 +105,7 @@ struct LayoutPath {
 /// @return nothing if `to` cannot be reached (boxes that are neither held nor part of what can be made)
 std::optional<LayoutPath> cheapestPath(const Layout &from, const std::vector<Cell> &to,
     const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster,
-    const CostModel &costs, Combination combination = Combination::Sum);
+    const CostModel &costs, Combination combination = Combination::Sum, Launch launch = Launch::Alone);
 
 /// The same, to a layout.
 std::optional<LayoutPath> cheapestPath(const Layout &from, const Layout &to, const IndexMask &whole,

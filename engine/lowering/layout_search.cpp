@@ -73,7 +73,7 @@ class PathSearch
 public:
     PathSearch(const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group,
         const Cluster &cluster, const CostModel &costs, std::vector<std::int32_t> radices,
-        Combination combination)
+        Combination combination, Launch launch = Launch::Alone)
         : m_whole(whole)
         , m_elementBytes(sizeOf(dataType))
         , m_group(group)
@@ -81,9 +81,14 @@ public:
         , m_costs(costs)
         , m_radices(std::move(radices))
         , m_combination(combination)
+        , m_launch(launch)
     {
         for (const DeviceId device : group)
             m_nodesOfGroup.push_back(cluster.nodeOf(device));
+        if (launch == Launch::InBucket)
+            m_hopSeconds = inBucket(CollectiveKind::AllReduce, elementCount(shapeOf(whole)) * m_elementBytes,
+                groupShape(cluster, group))
+                               .latency;
     }
 
     /// Paths to every layout without summands within `bound`; no permutations.
@@ -378,6 +383,22 @@ private:
         return hops;
     }
 
+    struct InBucket {
+        double seconds = 0;
+        double latency = 0; ///< The message's share of it.
+    };
+    /// A message's share of what its bucket takes.
+    InBucket inBucket(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const
+    {
+        constexpr std::int64_t kBucketBytes = std::int64_t{1} << 26;
+        const std::int64_t bucket = std::max(bytes, kBucketBytes);
+        const double share = static_cast<double>(bytes) / static_cast<double>(bucket);
+        const bool reduces = kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
+        const double seconds = reduces ? reductionSeconds(m_costs, kind, Bytes{bucket}, shape, m_combination)
+                                       : m_costs.collective(kind, Bytes{bucket}, shape);
+        return {seconds * share, m_costs.collective(kind, Bytes{1}, shape) * share};
+    }
+
     double collective(CollectiveKind kind, std::int64_t elements, const Digits &digits)
     {
         std::string key(digits.begin(), digits.end());
@@ -400,6 +421,11 @@ private:
             distinct.push_back(nodes);
             const Bytes bytes{elements * m_elementBytes};
             const GroupShape shape = groupShape(m_cluster, members);
+            if (m_launch == Launch::InBucket) {
+                // More than what a smaller group could save by its latency.
+                worst = std::max(worst, inBucket(kind, bytes.count, shape).seconds + m_hopSeconds);
+                continue;
+            }
             const bool reduces = kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
             worst = std::max(worst,
                 reduces ? reductionSeconds(m_costs, kind, bytes, shape, m_combination)
@@ -490,6 +516,8 @@ private:
     const CostModel &m_costs;
     std::vector<std::int32_t> m_radices;
     Combination m_combination; ///< Of summands.
+    Launch m_launch;
+    double m_hopSeconds = 0; ///< That every collective in a bucket costs beside its share.
     std::vector<std::int32_t> m_nodesOfGroup{}; ///< By position.
     const Layout *m_permutesFrom = nullptr; ///< Where a path may begin with a Permute.
     double m_bound = kNoBound; ///< Nothing dearer is of interest.
@@ -501,10 +529,10 @@ private:
 
 std::optional<LayoutPath> cheapestPath(const Layout &from, const std::vector<Cell> &to,
     const IndexMask &whole, DataType dataType, const std::vector<DeviceId> &group, const Cluster &cluster,
-    const CostModel &costs, Combination combination)
+    const CostModel &costs, Combination combination, Launch launch)
 {
     const auto radices = radicesOf(static_cast<std::int32_t>(group.size()));
-    PathSearch exact(whole, dataType, group, cluster, costs, radices, combination);
+    PathSearch exact(whole, dataType, group, cluster, costs, radices, combination, launch);
     if (group.size() <= kFewDevices)
         return exact.to(from, to, kNoBound);
     std::vector<Holding> wanted;
@@ -515,7 +543,7 @@ std::optional<LayoutPath> cheapestPath(const Layout &from, const std::vector<Cel
     if (target)
         ends.push_back(&*target);
     const CoarseDigits digits(ends, radices, topologyOf(cluster, group, 0));
-    auto path = PathSearch(whole, dataType, group, cluster, costs, digits.radices(), combination)
+    auto path = PathSearch(whole, dataType, group, cluster, costs, digits.radices(), combination, launch)
                     .to(digits.coarse(from), to, kNoBound);
     if (path)
         for (Hop &hop : path->hops)

@@ -46,7 +46,10 @@ std::optional<std::vector<Holding>> Materializer::convertWithin(
             return std::nullopt;
         cells.push_back({wanted[i].box, wanted[i].value.index});
     }
-    const auto found = m_paths.find(holdings, cells, task.whole, task.dataType, task.combination);
+    const SegmentKind kind = m_builder.block(task.block).kind;
+    const Launch launch =
+        kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer ? Launch::InBucket : Launch::Alone;
+    const auto found = m_paths.find(holdings, cells, task.whole, task.dataType, task.combination, launch);
     if (!found)
         return std::nullopt;
     if (!found->regular)

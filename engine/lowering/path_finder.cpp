@@ -29,7 +29,8 @@ template<typename KeyOf> std::vector<std::size_t> ranksOf(std::size_t count, Key
 } // namespace
 
 std::optional<PathFinder::Found> PathFinder::find(const std::vector<Holding> &held,
-    const std::vector<Cell> &wanted, const IndexMask &whole, DataType dataType, Combination combination)
+    const std::vector<Cell> &wanted, const IndexMask &whole, DataType dataType, Combination combination,
+    Launch launch)
 {
     const auto radices = radicesOf(static_cast<std::int32_t>(held.size()));
     const auto summand = ranksOf(held.size(), [&](std::size_t i) { return held[i].summands; });
@@ -76,7 +77,7 @@ std::optional<PathFinder::Found> PathFinder::find(const std::vector<Holding> &he
         if (!source)
             continue;
         const bool regular = recogniseLayout(to, whole, radices).has_value();
-        const auto &path = pathOf(*source, std::move(cells), whole, dataType, combination, devices);
+        const auto &path = pathOf(*source, std::move(cells), whole, dataType, combination, launch, devices);
         if (path && (!best || path->seconds < best->path.seconds))
             best = Found{std::move(order), *path, regular};
     }
@@ -84,14 +85,15 @@ std::optional<PathFinder::Found> PathFinder::find(const std::vector<Holding> &he
 }
 
 const std::optional<LayoutPath> &PathFinder::pathOf(const Layout &from, std::vector<Cell> wanted,
-    const IndexMask &whole, DataType dataType, Combination combination, const std::vector<DeviceId> &devices)
+    const IndexMask &whole, DataType dataType, Combination combination, Launch launch,
+    const std::vector<DeviceId> &devices)
 {
-    Key key{from, std::move(wanted), extentsOf(whole), dataType, combination,
+    Key key{from, std::move(wanted), extentsOf(whole), dataType, combination, launch,
         topologyOf(m_cluster, devices, m_cluster.nodeOf(devices.front()))};
     auto it = m_paths.find(key);
     if (it == m_paths.end()) {
-        auto path =
-            cheapestPath(from, std::get<1>(key), whole, dataType, devices, m_cluster, m_costs, combination);
+        auto path = cheapestPath(
+            from, std::get<1>(key), whole, dataType, devices, m_cluster, m_costs, combination, launch);
         it = m_paths.emplace(std::move(key), std::move(path)).first;
     }
     return it->second;

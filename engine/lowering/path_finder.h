@@ -36,15 +36,15 @@ public:
     /// @param wanted  by the same devices
     /// @return nothing if `held` is no layout in any of these numberings
     std::optional<Found> find(const std::vector<Holding> &held, const std::vector<Cell> &wanted,
-        const IndexMask &whole, DataType dataType, Combination combination);
+        const IndexMask &whole, DataType dataType, Combination combination, Launch launch = Launch::Alone);
 
 private:
     const std::optional<LayoutPath> &pathOf(const Layout &from, std::vector<Cell> wanted,
-        const IndexMask &whole, DataType dataType, Combination combination,
+        const IndexMask &whole, DataType dataType, Combination combination, Launch launch,
         const std::vector<DeviceId> &devices);
 
     using Key = std::tuple<Layout, std::vector<Cell>, std::vector<std::int64_t>, DataType, Combination,
-        std::vector<std::int32_t>>;
+        Launch, std::vector<std::int32_t>>;
 
     const Cluster &m_cluster;
     const CostModel &m_costs;

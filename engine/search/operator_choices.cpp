@@ -171,7 +171,10 @@ bool ChoiceFinder::add(OperatorId forward, const Split &split, OperatorChoices &
         choice.backward = kernelSeconds(op.mirror, partBack);
         for (std::size_t k = 0; k < choice.kept.size(); ++k) {
             const std::size_t slot = op.outputs.size() + k;
-            if (slot < backward.inputs.size() && backward.inputs[slot])
+            const bool made = m_setting.plan->decisions[static_cast<std::size_t>(forward.index)].attention
+                    == AttentionMode::Plain
+                || static_cast<std::int32_t>(slot) != probabilitiesInput(backward);
+            if (made && slot < backward.inputs.size() && backward.inputs[slot])
                 choice.kept[k] =
                     bytesOf(localType(partBack.inputs[slot], m_setting.types->read(op.mirror, slot)));
         }

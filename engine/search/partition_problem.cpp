@@ -4,6 +4,7 @@
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -49,35 +50,49 @@ std::int64_t PartitionProblem::bytesOf(TensorId tensor, DataType type) const
 void PartitionProblem::findWeights()
 {
     m_gradientOf.assign(m_graph.tensors.size(), {});
-    m_weightBytes.assign(m_graph.tensors.size(), 0);
+    m_weightBytes.assign(m_graph.tensors.size(), {});
     for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
         const Tensor &tensor = m_graph.tensors[t];
         const TensorId id{static_cast<std::int32_t>(t)};
         if (tensor.role == TensorRole::Gradient && tensor.of)
             m_gradientOf[static_cast<std::size_t>(tensor.of.index)] = id;
-        const auto elements = static_cast<double>(elementCount(tensor.type.shape));
-        if (tensor.role == TensorRole::Weight) {
-            const auto carried = static_cast<double>(sizeOf(m_setting.types->carried(id)));
-            m_weightBytes[t] += elements * carried;
-            for (const DataType type : {DataType::BFloat16, DataType::Float16})
-                if (m_setting.types->isReadByModel(id, type)
-                    && m_setting.types->isMaster(id, m_setting.types->carried(id)))
-                    m_weightBytes[t] += elements * static_cast<double>(sizeOf(type));
-        } else if (tensor.role == TensorRole::OptimizerState && tensor.of) {
-            m_weightBytes[static_cast<std::size_t>(tensor.of.index)] +=
-                elements * static_cast<double>(sizeOf(m_setting.types->carried(id)));
+        const StorageTypes &types = *m_setting.types;
+        const DataType carried = types.carried(id);
+        const std::int64_t elements = elementCount(tensor.type.shape);
+        WeightBytes &own = m_weightBytes[t];
+        if (tensor.role == TensorRole::Weight || tensor.role == TensorRole::Buffer) {
+            const bool master = types.isMaster(id, carried);
+            (master ? own.state : own.model) += elements * sizeOf(carried);
+            if (master)
+                for (const DataType type : {DataType::BFloat16, DataType::Float16, DataType::Float32})
+                    if (type != carried && types.isReadByModel(id, type))
+                        own.model += elements * sizeOf(type);
+        } else if (tensor.role == TensorRole::OptimizerState && tensor.of
+            && elements == elementCount(m_graph.at(tensor.of).type.shape)) {
+            m_weightBytes[static_cast<std::size_t>(tensor.of.index)].state += elements * sizeOf(carried);
         }
     }
     for (std::size_t t = 0; t < m_graph.tensors.size(); ++t)
-        if (m_weightBytes[t] > 0 && m_gradientOf[t])
-            m_weightBytes[t] += static_cast<double>(elementCount(m_graph.tensors[t].type.shape))
-                * static_cast<double>(sizeOf(m_setting.types->accumulated(m_gradientOf[t])));
+        if (m_weightBytes[t].all() > 0 && m_gradientOf[t])
+            m_weightBytes[t].gradient = elementCount(m_graph.tensors[t].type.shape)
+                * sizeOf(m_setting.types->accumulated(m_gradientOf[t]));
     m_updates.assign(m_graph.tensors.size(), 0);
     m_readers.assign(m_graph.tensors.size(), 0);
     for (std::size_t i = 0; i < m_choices.size(); ++i)
         for (const TensorId input : m_graph.operators[i].inputs)
             if (input)
                 ++m_readers[static_cast<std::size_t>(input.index)];
+    std::map<std::int32_t, std::pair<std::int64_t, std::size_t>> largest; // bytes and weight, by layer
+    for (std::size_t i = m_choices.size(); i-- > 0;)
+        for (const TensorId input : m_graph.operators[i].inputs)
+            if (input && m_graph.at(input).role == TensorRole::Weight && gradientOf(input)) {
+                auto &own = largest[m_setting.model->index->layerOf({static_cast<std::int32_t>(i)})];
+                own = std::max(
+                    own, {elementCount(m_graph.at(input).type.shape), static_cast<std::size_t>(input.index)});
+            }
+    m_largest.assign(m_graph.tensors.size(), false);
+    for (const auto &[layer, weight] : largest)
+        m_largest[weight.second] = true;
     std::map<std::pair<std::int64_t, OperatorKind>, double> known; // of what is alike
     const CostModel &costs = *m_setting.costs;
     for (std::size_t i = m_choices.size(); i < m_graph.operators.size(); ++i) {
@@ -146,6 +161,11 @@ void PartitionProblem::findMeetings()
 {
     const std::size_t count = m_choices.size();
     const std::vector<TensorId> &gradientOf = m_gradientOf;
+    for (std::size_t t = 0; t < m_graph.tensors.size(); ++t)
+        m_storageOf.push_back({static_cast<std::int32_t>(t)});
+    for (std::size_t i = 0; i < count; ++i)
+        if (const Operator &op = m_graph.operators[i]; isView(op) && op.inputs.front() && op.outputs.front())
+            m_storageOf[static_cast<std::size_t>(op.outputs.front().index)] = storageOf(op.inputs.front());
     m_keepers.assign(m_graph.tensors.size(), 0);
     std::vector<std::int32_t> meetingOf(m_graph.tensors.size(), -1);
     for (std::size_t i = 0; i < count; ++i) {
@@ -154,8 +174,8 @@ void PartitionProblem::findMeetings()
             const Operator &backward = m_graph.at(op.mirror);
             std::set<TensorId> once;
             for (std::size_t slot = op.outputs.size(); slot < backward.inputs.size(); ++slot)
-                if (backward.inputs[slot] && once.insert(backward.inputs[slot]).second)
-                    ++m_keepers[static_cast<std::size_t>(backward.inputs[slot].index)];
+                if (backward.inputs[slot] && once.insert(storageOf(backward.inputs[slot])).second)
+                    ++m_keepers[static_cast<std::size_t>(storageOf(backward.inputs[slot]).index)];
         }
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             const TensorId tensor = op.outputs[slot];
@@ -292,25 +312,135 @@ double PartitionProblem::heldBytes(
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
         const TensorId tensor = own.inputs[slot];
         if (tensor && m_graph.at(tensor).role == TensorRole::Weight)
-            bytes += m_weightBytes[static_cast<std::size_t>(tensor.index)]
+            bytes += static_cast<double>(bytesOf(tensor).all())
                 / (choice.inputs[slot] >= cutAlong(0) ? m_setting.parts : 1);
     }
     for (std::size_t k = 0; k < choice.kept.size(); ++k) {
         const TensorId tensor = k < own.inputs.size() ? own.inputs[k] : own.outputs[k - own.inputs.size()];
         if (tensor && choice.kept[k] > 0 && m_graph.at(tensor).role == TensorRole::Activation)
             bytes += keptMicroBatches * static_cast<double>(choice.kept[k])
-                / std::max(1, m_keepers[static_cast<std::size_t>(tensor.index)]);
+                / std::max(1, m_keepers[static_cast<std::size_t>(storageOf(tensor).index)]);
     }
     return bytes;
 }
 
 /// What an operator costs itself, its weights included.
+bool PartitionProblem::isDecided() const
+{
+    return std::all_of(m_choices.begin(), m_choices.end(),
+        [](const OperatorChoices *each) { return each->choices.size() == 1; });
+}
+
+WeightBytes PartitionProblem::leastWeightBytes() const
+{
+    WeightBytes least;
+    for (std::size_t t = 0; t < m_weightBytes.size(); ++t) {
+        if (m_weightBytes[t].all() == 0)
+            continue;
+        bool isRead = false;
+        bool cut = true;
+        for (const OperatorId reader : m_setting.model->index->uses().consumers[t]) {
+            const auto r = static_cast<std::size_t>(reader.index);
+            if (r >= m_choices.size())
+                continue;
+            for (std::size_t slot = 0; slot < m_graph.operators[r].inputs.size(); ++slot) {
+                if (m_graph.operators[r].inputs[slot] != TensorId{static_cast<std::int32_t>(t)})
+                    continue;
+                const auto &choices = m_choices[r]->choices;
+                isRead = true;
+                cut = cut && std::any_of(choices.begin(), choices.end(), [&](const OperatorChoice &choice) {
+                    return choice.inputs[slot] >= cutAlong(0);
+                });
+            }
+        }
+        const std::int64_t parts = cut ? m_setting.parts : 1;
+        if (!isRead)
+            continue;
+        least.model += m_weightBytes[t].model / parts;
+        least.state += m_weightBytes[t].state / m_setting.parts;
+        least.gradient += m_weightBytes[t].gradient / parts;
+    }
+    return least;
+}
+
+double PartitionProblem::leastKeptBytes(const std::vector<bool> &recomputed) const
+{
+    const auto &producers = m_setting.model->index->uses().producers;
+    double bytes = 0;
+    for (std::size_t i = 0; i < m_choices.size(); ++i) {
+        const Operator &op = m_graph.operators[i];
+        double least = std::numeric_limits<double>::infinity();
+        for (const OperatorChoice &choice : m_choices[i]->choices) {
+            double own = 0;
+            for (std::size_t k = 0; k < choice.kept.size(); ++k) {
+                const TensorId tensor =
+                    k < op.inputs.size() ? op.inputs[k] : op.outputs[k - op.inputs.size()];
+                if (!tensor || choice.kept[k] == 0 || m_graph.at(tensor).role != TensorRole::Activation)
+                    continue;
+                const auto &makers = producers[static_cast<std::size_t>(storageOf(tensor).index)];
+                if (!makers.empty() && recomputed[static_cast<std::size_t>(makers.front().index)])
+                    continue;
+                own += static_cast<double>(choice.kept[k])
+                    / std::max(1, m_keepers[static_cast<std::size_t>(storageOf(tensor).index)]);
+            }
+            least = std::min(least, own);
+        }
+        bytes += std::isfinite(least) ? least : 0;
+    }
+    return bytes;
+}
+
+double PartitionProblem::leastForwardSeconds(const std::vector<bool> &operators) const
+{
+    double seconds = 0;
+    for (std::size_t i = 0; i < m_choices.size(); ++i) {
+        double least = std::numeric_limits<double>::infinity();
+        for (const OperatorChoice &choice : m_choices[i]->choices)
+            least = std::min(least, choice.forward);
+        seconds += operators[i] && std::isfinite(least) ? least : 0;
+    }
+    return seconds;
+}
+
+double PartitionProblem::secondsOf(
+    TensorId weight, const WeightTraffic &traffic, double share, double readers) const
+{
+    const TensorId gradient = gradientOf(weight);
+    if (!gradient)
+        return 0;
+    const double reducedBytes = static_cast<double>(
+        elementCount(m_graph.at(weight).type.shape) * sizeOf(m_setting.types->reduced(gradient)));
+    return traffic.fixed / readers
+        + share
+        * (traffic.perReducedByte * reducedBytes
+            + traffic.perModelByte * static_cast<double>(bytesOf(weight).model));
+}
+
+double PartitionProblem::trafficSeconds(const WeightTraffic &traffic) const
+{
+    double seconds = 0;
+    for (std::size_t t = 0; t < m_weightBytes.size(); ++t)
+        if (m_weightBytes[t].model > 0)
+            seconds += secondsOf({static_cast<std::int32_t>(t)}, traffic, 1, 1);
+    return seconds;
+}
+
+double PartitionProblem::updateSeconds() const
+{
+    double seconds = 0;
+    for (const double each : m_updates)
+        seconds += each;
+    return seconds;
+}
+
 double PartitionProblem::ownSeconds(
     std::size_t op, const OperatorChoice &choice, const PartitionPricing &pricing) const
 {
     const Operator &own = m_graph.operators[op];
     const double once = 1.0 / std::max(1, m_setting.plan->microBatches);
-    double seconds = choice.forward + choice.backward * (1 - pricing.reductions * once);
+    const double reduced = pricing.reductions * (pricing.everyMicroBatch ? 1 : once);
+    const double hidden = pricing.everyMicroBatch ? 1 : std::min(1.0, once * pricing.hiddenBehind);
+    double seconds = choice.forward + choice.backward * (1 - pricing.reductions * hidden);
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
         const TensorId weight = own.inputs[slot];
         if (!weight || m_graph.at(weight).role != TensorRole::Weight)
@@ -318,16 +448,25 @@ double PartitionProblem::ownSeconds(
         const auto w = static_cast<std::size_t>(weight.index);
         const double share =
             (choice.inputs[slot] >= cutAlong(0) ? 1.0 / m_setting.parts : 1.0) / std::max(1, m_readers[w]);
-        seconds += m_updates[w] * share * pricing.updates * once;
         const auto accumulation = accumulationOf(op, slot, choice);
+        seconds += m_updates[w] * share * once
+            * (accumulation && accumulation->overShards ? pricing.updatesOverAll : pricing.updates);
         if (!accumulation)
             continue;
         if (pricing.accumulates)
             seconds += accumulation->first * once + accumulation->more * (1 - once);
-        const double bytes = static_cast<double>(elementCount(m_graph.at(weight).type.shape))
-            * static_cast<double>(sizeOf(m_setting.types->reduced(gradientOf(weight)))) * share;
-        seconds += pricing.reductions * once * bytes
-            * (accumulation->overShards ? pricing.allSecondsPerByte : pricing.replicaSecondsPerByte);
+        else // cast where they are made: a part of the pass that hides reductions
+            seconds += accumulation->cast * (1 - pricing.reductions);
+        const double readers = std::max(1, m_readers[w]);
+        seconds += reduced
+                * secondsOf(weight, accumulation->overShards ? pricing.all : pricing.replicas, share, readers)
+            + once
+                * secondsOf(weight, accumulation->overShards ? pricing.allBehind : pricing.replicasBehind,
+                    share, readers);
+        if (m_largest[w])
+            seconds += (1 - pricing.reductions)
+                * secondsOf(weight, accumulation->overShards ? pricing.allInLayer : pricing.replicasInLayer,
+                    share, readers);
     }
     if (pricing.secondsPerByte > 0)
         seconds += pricing.secondsPerByte * heldBytes(op, choice, pricing.keptMicroBatches);

@@ -19,19 +19,45 @@ struct OperatorTimes {
     double communication = 0; ///< Of both passes.
 };
 
+/// Seconds that communication for one weight takes at least.
+struct WeightTraffic {
+    double fixed = 0;
+    double perReducedByte = 0; ///< Of its gradient, as it is sent.
+    double perModelByte = 0; ///< Of the weight, as the model reads it.
+    friend auto operator<=>(const WeightTraffic &, const WeightTraffic &) = default;
+};
+
 /// What counts as the cost of a partition beside the time of its operators and what they communicate.
 struct PartitionPricing {
     double secondsPerByte = 0; ///< Of a byte held on a device: weights with their states, and what is kept.
     double keptMicroBatches = 1; ///< Whose kept values are held at the same time.
     bool accumulates = true; ///< Gradients of weights are added up over micro-batches.
     double updates = 1; ///< How much of the optimizer's work a device does for the weights that it has.
-    /// Of the time in which gradients of weights are reduced, how much counts (0 to 1); as much of the
-    /// backward pass of one micro-batch, behind which it may be hidden, is taken off: the dual of max(0,
-    /// reductions - backward).
+    double updatesOverAll = 1; ///< Likewise, where the axis' devices sum gradients up.
+    /// Of the time in which gradients of weights are reduced how much counts (0 to 1); as much of the
+    /// backward pass, behind which it may be hidden, is taken off: the dual of max(0, reductions - backward).
     double reductions = 0;
-    double replicaSecondsPerByte = 0; ///< Of a gradient reduced over replicas.
-    double allSecondsPerByte = 0; ///< Of one reduced over replicas and the axis, whose devices sum it up.
+    double hiddenBehind = 1; ///< Backward passes of so many micro-batches, once a step.
+    bool everyMicroBatch = false; ///< Reduced after every one of them (ZeRO-2 and 3), behind its own pass.
+    /// Of what `reductions` is a price of: of weights whose gradients are reduced over replicas, and of those
+    /// reduced over replicas and the axis, whose devices sum them up.
+    WeightTraffic replicas{};
+    WeightTraffic all{};
+    /// Of what computation waits for in every layer: the weight with the largest gradient. Likewise.
+    WeightTraffic replicasInLayer{};
+    WeightTraffic allInLayer{};
+    /// Of what follows the updates, once a step, and nothing hides; likewise.
+    WeightTraffic replicasBehind{};
+    WeightTraffic allBehind{};
     friend auto operator<=>(const PartitionPricing &, const PartitionPricing &) = default;
+};
+
+/// What a whole weight, or buffer, takes of memory.
+struct WeightBytes {
+    std::int64_t model = 0; ///< As the model reads it.
+    std::int64_t state = 0; ///< What the optimizer alone keeps: master and states.
+    std::int64_t gradient = 0; ///< Of its gradient, added up over micro-batches.
+    std::int64_t all() const { return model + state + gradient; }
 };
 
 /// How every forward operator is to be partitioned over one mesh axis, as a network of costs (seconds of a
@@ -48,6 +74,13 @@ public:
     /// Some operator has no choice that its rows allow.
     OperatorId impossible() const { return m_impossible; }
 
+    /// Whether no operator has more than one choice.
+    bool isDecided() const;
+
+    /// Seconds of a step that communicating takes for all weights, and updating them, both of whole ones.
+    double trafficSeconds(const WeightTraffic &traffic) const;
+    double updateSeconds() const;
+
     /// Costs are seconds of one micro-batch; those of a whole step count by their share.
     CostNetwork network(const PartitionPricing &pricing) const;
 
@@ -63,6 +96,20 @@ public:
         std::size_t op, std::size_t slot, const OperatorChoice &choice) const;
     /// Seconds of the optimizer for all of a weight on one device, with casting it for the model.
     double updateSeconds(TensorId weight) const { return m_updates[static_cast<std::size_t>(weight.index)]; }
+    const WeightBytes &bytesOf(TensorId weight) const
+    {
+        return m_weightBytes[static_cast<std::size_t>(weight.index)];
+    }
+    /// What no choice goes below on one device: weights at the smallest shares that operators can read,
+    /// states at any.
+    WeightBytes leastWeightBytes() const;
+    /// Likewise of what one micro-batch keeps for its backward pass.
+    /// @param recomputed  by forward operator: what they make is not kept
+    double leastKeptBytes(const std::vector<bool> &recomputed) const;
+    /// Seconds of the kernels of some forward operators at their cheapest.
+    double leastForwardSeconds(const std::vector<bool> &operators) const;
+    /// The tensor in whose memory a forward one lies: what a view shows, itself for others.
+    TensorId storageOf(TensorId tensor) const { return m_storageOf[static_cast<std::size_t>(tensor.index)]; }
     /// The gradient of a tensor; invalid if it has none.
     TensorId gradientOf(TensorId tensor) const
     {
@@ -106,6 +153,8 @@ private:
     double forwardSeconds(const Meeting &meeting, AxisLayout made, const std::vector<AxisLayout> &read) const;
     double backwardSeconds(
         const Meeting &meeting, const std::vector<AxisLayout> &made, AxisLayout read) const;
+    /// Of one of `readers` readers of a weight, a part of it that is trained.
+    double secondsOf(TensorId weight, const WeightTraffic &traffic, double share, double readers) const;
     double heldBytes(std::size_t op, const OperatorChoice &choice, double keptMicroBatches) const;
     double meetingSeconds(const Meeting &meeting, const std::vector<const OperatorChoice *> &readers,
         const OperatorChoice *producer) const;
@@ -118,11 +167,13 @@ private:
     ChoiceFinder m_finder;
     std::vector<const OperatorChoices *> m_choices{}; ///< By forward operator.
     std::vector<Meeting> m_meetings{};
-    std::vector<TensorId> m_gradientOf{}; ///< By tensor.
+    std::vector<TensorId> m_gradientOf{}; ///< By tensor, as those below.
+    std::vector<TensorId> m_storageOf{};
     std::vector<double> m_updates{}; ///< By tensor.
+    std::vector<bool> m_largest{}; ///< By tensor: the weight of its layer whose gradient is largest.
     std::vector<std::int32_t> m_readers{}; ///< By tensor: forward operators.
-    std::vector<double> m_weightBytes{}; ///< By tensor: with gradient and states; 0 for others.
-    std::vector<std::int32_t> m_keepers{}; ///< By tensor: backward operators that read it again.
+    std::vector<WeightBytes> m_weightBytes{}; ///< By tensor.
+    std::vector<std::int32_t> m_keepers{}; ///< By tensor: backward operators that read what lies there again.
     OperatorId m_impossible{};
 };
 

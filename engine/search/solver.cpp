@@ -26,8 +26,15 @@ constexpr std::array kMemoryPrices{0.0, 0.3, 1.0, 4.0};
 /// The model may be wrong by so much, before anything was simulated.
 constexpr double kTrust = 0.1;
 
-/// Configurations whose partitions are searched for at further prices.
-constexpr std::size_t kPricedBetween = 8;
+/// Configurations that are looked at where none can fit: those that need least.
+constexpr std::size_t kTriedWithoutHope = 12;
+
+/// A bound so near to the best price is not made tighter.
+constexpr double kCloseEnough = 0.002;
+/// Prices of reductions nearer to each other are not told apart.
+constexpr double kFinestPrice = 0.04;
+/// How much of the time for simulations tightening may take first.
+constexpr double kTighteningShare = 0.3;
 
 /// Estimators that are kept: of so many different sets of rows about operators.
 constexpr std::size_t kMostEstimators = 8;
@@ -79,6 +86,7 @@ public:
         m_result.configurations = static_cast<std::int64_t>(m_space.configurations.size());
         m_result.memoryLimit = m_space.memoryLimit;
         TRY_VOID(findEstimator());
+        leaveOutWhatCannotFit();
         for (const double price : kMemoryPrices) {
             for (const double reductions : {0.0, 1.0})
                 TRY_VOID(priceAll({price, reductions}));
@@ -86,7 +94,7 @@ public:
                     [this](const StepEstimate &each) { return fits(each); }))
                 break;
         }
-        TRY_VOID(priceBetween());
+        TRY_VOID(tighten());
         if (m_priced.empty())
             return m_problem
                 ? *std::move(m_problem)
@@ -151,12 +159,40 @@ private:
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
     }
 
+    /// Configurations that need more memory than there is, whatever else is decided. Where that is all of
+    /// them, those that need least stay, to be shown.
+    void leaveOutWhatCannotFit()
+    {
+        std::vector<std::pair<std::int64_t, const Configuration *>> tooLarge;
+        for (const Configuration &each : m_space.configurations) {
+            const auto least = m_estimator->leastPeakOf(each);
+            if (!least) {
+                if (!m_problem)
+                    m_problem = least.error();
+                continue;
+            }
+            m_result.leastNeeded =
+                m_result.leastNeeded == 0 ? *least : std::min(m_result.leastNeeded, *least);
+            if (*least > m_space.memoryLimit)
+                tooLarge.emplace_back(*least, &each);
+            else
+                m_open.push_back(&each);
+        }
+        if (!m_open.empty())
+            return;
+        std::stable_sort(
+            tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+        tooLarge.resize(std::min(tooLarge.size(), kTriedWithoutHope));
+        for (const auto &[least, configuration] : tooLarge)
+            m_open.push_back(configuration);
+    }
+
     /// Prices every configuration whose bound leaves it a chance.
     Result<void> priceAll(SearchPrices prices)
     {
         std::vector<std::pair<double, const Configuration *>> order;
-        for (const Configuration &each : m_space.configurations) {
-            auto bound = m_estimator->boundOf(each, m_stop);
+        for (const Configuration *each : m_open) {
+            auto bound = m_estimator->boundOf(*each, m_stop);
             if (!bound) {
                 if (bound.error().code == ErrorCode::Cancelled)
                     return bound.error();
@@ -164,7 +200,7 @@ private:
                     m_problem = std::move(bound).error();
                 continue;
             }
-            order.emplace_back(*bound, &each);
+            order.emplace_back(*bound, each);
         }
         std::stable_sort(
             order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
@@ -195,31 +231,59 @@ private:
     {
         double &bound = m_bounds[estimate.configuration];
         bound = std::max(bound, estimate.bound);
+        if (!fits(estimate) && m_estimator->problemOf(estimate.configuration).isDecided())
+            bound = std::numeric_limits<double>::infinity(); // there is no other partition
         m_priced.push_back(std::move(estimate));
     }
 
-    /// Those that may be fastest again, at prices of reductions between nothing and all.
-    Result<void> priceBetween()
+    /// Looks at the configuration of the lowest bound again, at the price of reductions where its bound may
+    /// be highest (it is concave in it), until the bound of all is near the best price.
+    Result<void> tighten()
     {
-        std::map<Configuration, double> best;
+        struct Known {
+            std::map<double, double> bounds{}; ///< By price of reductions.
+        };
+        std::map<Configuration, Known> known;
+        const auto start = now();
         for (const StepEstimate &each : m_priced)
-            if (each.configuration.shards > 1 && fits(each)) {
-                const auto [known, fresh] = best.try_emplace(each.configuration, each.seconds);
-                known->second = std::min(known->second, each.seconds);
+            known[each.configuration];
+        std::set<std::pair<double, Configuration>> lowest;
+        double best = std::numeric_limits<double>::infinity();
+        for (const StepEstimate &each : m_priced)
+            if (fits(each))
+                best = std::min(best, each.seconds);
+        for (const auto &[configuration, bound] : m_bounds)
+            if (known.contains(configuration) && !m_estimator->problemOf(configuration).isDecided())
+                lowest.emplace(bound, configuration);
+        while (!lowest.empty() && lowest.begin()->first < best * (1 - kCloseEnough)
+            && now() - start < m_options.mostSeconds * kTighteningShare) {
+            const Configuration configuration = lowest.begin()->second;
+            lowest.erase(lowest.begin());
+            std::map<double, double> &bounds = known[configuration].bounds;
+            double price = 0;
+            if (bounds.size() < 2) {
+                price = static_cast<double>(bounds.size());
+            } else {
+                const auto top = std::max_element(bounds.begin(), bounds.end(),
+                    [](const auto &a, const auto &b) { return a.second < b.second; });
+                const double below = top == bounds.begin() ? 0 : top->first - std::prev(top)->first;
+                const double above = std::next(top) == bounds.end() ? 0 : std::next(top)->first - top->first;
+                if (std::max(below, above) < kFinestPrice)
+                    continue;
+                price = below > above ? top->first - below / 2 : top->first + above / 2;
             }
-        std::vector<std::pair<double, Configuration>> order;
-        for (const auto &[configuration, seconds] : best)
-            order.emplace_back(seconds, configuration);
-        std::sort(order.begin(), order.end());
-        order.resize(std::min(order.size(), kPricedBetween));
-        for (const auto &[seconds, configuration] : order)
-            for (const double reductions : {0.1, 0.4}) {
-                auto estimate = m_estimator->estimate(configuration, {0, reductions}, m_stop);
-                if (estimate)
-                    keep(*std::move(estimate));
-                else if (estimate.error().code == ErrorCode::Cancelled)
+            auto estimate = m_estimator->estimate(configuration, {0, price}, m_stop);
+            if (!estimate) {
+                if (estimate.error().code == ErrorCode::Cancelled)
                     return estimate.error();
+                continue;
             }
+            bounds[price] = estimate->bound;
+            if (fits(*estimate))
+                best = std::min(best, estimate->seconds);
+            keep(*std::move(estimate));
+            lowest.emplace(m_bounds[configuration], configuration);
+        }
         return {};
     }
 
@@ -382,6 +446,7 @@ private:
     SearchMemory::Kept *m_memory = nullptr; ///< While it is this search's.
     std::unique_ptr<StepEstimator> m_own{}; ///< Where nothing is remembered.
     StepEstimator *m_estimator = nullptr;
+    std::vector<const Configuration *> m_open{}; ///< That may fit.
     std::vector<StepEstimate> m_priced{};
     std::map<Configuration, double> m_bounds{}; ///< Of all configurations that hold.
     std::vector<SearchedPlan> m_simulated{};

@@ -36,6 +36,9 @@ struct SearchResult {
     double bound = 0; ///< Seconds: no plan in the search's space is below, in its model.
     std::int64_t configurations = 0; ///< That the rows allow.
     std::int64_t leastPeak = 0; ///< Where nothing fits: the least peak of all in the search's model.
+    /// Bytes that some device holds at least, in every configuration: where it is above the limit, it is
+    /// proven that nothing fits.
+    std::int64_t leastNeeded = 0;
     std::int64_t memoryLimit = 0;
     std::vector<SearchedPlan> seen{}; ///< All that were priced, the fastest first.
     double searchSeconds = 0;
@@ -43,6 +46,7 @@ struct SearchResult {
     std::shared_ptr<const Plan> plan{};
     std::shared_ptr<const MaterializedPlan> materialized{};
 
+    bool cannotFit() const { return leastNeeded > memoryLimit; }
     /// By how much of its time a better plan could be shorter, in the search's model.
     double gap() const { return best.seconds > 0 ? 1 - bound / best.seconds : 0; }
 };

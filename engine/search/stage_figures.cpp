@@ -71,12 +71,15 @@ private:
                 m_setting.model->index->uses().producers[static_cast<std::size_t>(tensor.index)];
             return makers.empty() ? -1 : makers.front().index;
         };
-        const auto hold = [&](std::size_t reader, TensorId tensor, AxisLayout layout, std::int64_t bytes) {
+        const auto hold = [&](std::size_t reader, TensorId shown, AxisLayout layout, std::int64_t bytes) {
+            const TensorId tensor = m_problem.storageOf(shown);
             const TensorRole role = m_graph.at(tensor).role;
             if (bytes == 0 || (role != TensorRole::Activation && role != TensorRole::Input))
                 return;
             const std::int32_t stage = m_plan.stageOf[reader];
-            if (!seen.insert({stage, tensor.index, layout}).second)
+            // A view's dimensions are others: what is cut of the same memory is taken for the same.
+            const AxisLayout form = layout >= cutAlong(0) ? cutAlong(0) : layout;
+            if (!seen.insert({stage, tensor.index, form}).second)
                 return;
             const std::int32_t producer = producerOf(tensor);
             const auto p = static_cast<std::size_t>(producer);
@@ -122,21 +125,23 @@ private:
         return layout >= cutAlong(0) ? bytes / m_setting.parts : bytes;
     }
 
-    /// The largest operands and results of one backward operator, which no pass keeps.
+    /// The most gradients that one backward operator reads and makes: no pass keeps them.
     void addPassing()
     {
         std::vector<std::int64_t> most(m_stages.size(), 0);
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             const Operator &op = m_graph.operators[i];
             const OperatorChoice &choice = choiceOf(i);
+            if (isView(op))
+                continue;
             std::int64_t bytes = 0;
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
                 if (op.inputs[slot] && choice.inputGradients[slot] != kAbsent
                     && m_graph.at(op.inputs[slot]).role == TensorRole::Activation)
                     bytes += localBytes(op.inputs[slot], choice.inputGradients[slot]);
             for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
-                if (op.outputs[slot])
-                    bytes += localBytes(op.outputs[slot], choice.outputs[slot]);
+                if (op.outputs[slot] && m_problem.gradientOf(op.outputs[slot]))
+                    bytes += localBytes(op.outputs[slot], choice.outputGradients[slot]);
             auto &own = most[static_cast<std::size_t>(m_plan.stageOf[i])];
             own = std::max(own, bytes);
         }
@@ -179,71 +184,62 @@ private:
     void addWeights()
     {
         const Uses &uses = m_setting.model->index->uses();
-        std::vector<std::set<std::int32_t>> layers(m_stages.size());
+        std::vector<std::map<std::int32_t, WeightPiece>> largest(m_stages.size()); // by layer
         for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
             const TensorId weight{static_cast<std::int32_t>(t)};
             const TensorRole role = m_graph.tensors[t].role;
             if (role != TensorRole::Weight && role != TensorRole::Buffer)
                 continue;
-            std::set<std::int32_t> stages;
+            std::map<std::int32_t, std::int32_t> layerOf; // by stage, of the first reader there
             for (const OperatorId reader : uses.consumers[t])
-                if (static_cast<std::size_t>(reader.index) < m_problem.operatorCount()) {
-                    const std::int32_t stage = m_plan.stageOf[static_cast<std::size_t>(reader.index)];
-                    stages.insert(stage);
-                    layers[static_cast<std::size_t>(stage)].insert(m_setting.model->index->layerOf(reader));
-                }
-            if (stages.empty())
-                continue;
+                if (static_cast<std::size_t>(reader.index) < m_problem.operatorCount())
+                    layerOf.try_emplace(m_plan.stageOf[static_cast<std::size_t>(reader.index)],
+                        m_setting.model->index->layerOf(reader));
             const double share = m_problem.shareOf(weight, m_choice);
             const auto elements = static_cast<std::int64_t>(
                 static_cast<double>(elementCount(m_graph.tensors[t].type.shape)) * share);
-            for (const std::int32_t s : stages)
-                addWeight(m_stages[static_cast<std::size_t>(s)], weight, elements, share);
+            for (const auto &[s, layer] : layerOf) {
+                const WeightPiece piece =
+                    addWeight(m_stages[static_cast<std::size_t>(s)], weight, elements, share);
+                WeightPiece &most = largest[static_cast<std::size_t>(s)][layer];
+                if (piece.reducedBytes > most.reducedBytes)
+                    most = piece;
+            }
         }
         for (std::size_t s = 0; s < m_stages.size(); ++s)
-            m_stages[s].layers = static_cast<std::int32_t>(layers[s].size());
+            for (const auto &[layer, piece] : largest[s])
+                if (piece.reducedBytes > 0)
+                    m_stages[s].largest.push_back(piece);
     }
 
-    void addWeight(StageFigures &stage, TensorId weight, std::int64_t elements, double share)
+    WeightPiece addWeight(StageFigures &stage, TensorId weight, std::int64_t elements, double share)
     {
         const StorageTypes &types = *m_setting.types;
-        const DataType carried = types.carried(weight);
-        const bool master = types.isMaster(weight, carried);
-        (master ? stage.stateBytes : stage.modelBytes) += elements * sizeOf(carried);
+        const WeightBytes &whole = m_problem.bytesOf(weight);
+        const auto part = [&](std::int64_t bytes) {
+            return static_cast<std::int64_t>(static_cast<double>(bytes) * share);
+        };
         WeightPiece piece{.elements = elements, .count = 1};
-        piece.modelBytes = master ? 0 : elements * sizeOf(carried);
-        if (master)
-            for (const DataType type : {DataType::BFloat16, DataType::Float16, DataType::Float32})
-                if (type != carried && types.isReadByModel(weight, type))
-                    piece.modelBytes += elements * sizeOf(type);
-        if (master)
-            stage.modelBytes += piece.modelBytes;
-        const Uses &uses = m_setting.model->index->uses();
+        piece.modelBytes = part(whole.model);
+        stage.modelBytes += part(whole.model);
+        piece.stateBytes = part(whole.state);
+        piece.update = m_problem.updateSeconds(weight) * share;
+        stage.gradientBytes += part(whole.gradient);
         if (const TensorId gradient = m_problem.gradientOf(weight)) {
-            stage.gradientBytes += elements * sizeOf(types.accumulated(gradient));
             piece.reducedBytes = elements * sizeOf(types.reduced(gradient));
             addGradients(stage, weight, piece);
         }
         const auto alike =
             std::find_if(stage.weights.begin(), stage.weights.end(), [&](const WeightPiece &each) {
-                return each.elements == piece.elements && each.reducedBytes == piece.reducedBytes
-                    && each.overShards == piece.overShards;
+                return each.elements == piece.elements && each.modelBytes == piece.modelBytes
+                    && each.reducedBytes == piece.reducedBytes && each.overShards == piece.overShards
+                    && each.stateBytes == piece.stateBytes;
             });
         if (alike == stage.weights.end())
             stage.weights.push_back(piece);
         else
             ++alike->count;
-        for (const OperatorId reader : uses.consumers[static_cast<std::size_t>(weight.index)]) {
-            const Operator &op = m_graph.at(reader);
-            if (op.direction != Direction::Optimizer)
-                continue;
-            for (const TensorId input : op.inputs)
-                if (input && m_graph.at(input).role == TensorRole::OptimizerState
-                    && elementCount(m_graph.at(input).type.shape)
-                        == elementCount(m_graph.at(weight).type.shape))
-                    stage.stateBytes += elements * sizeOf(types.carried(input));
-        }
-        stage.update += m_problem.updateSeconds(weight) * share;
+        return piece;
     }
 
     /// What it takes to add the gradients of one weight up, by each operator that makes some.

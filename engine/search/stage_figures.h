@@ -15,14 +15,14 @@ struct WeightPiece {
     std::int64_t modelBytes = 0; ///< Of one, as the model reads it.
     std::int64_t reducedBytes = 0; ///< Of the gradient of one, as it is sent; 0 where it is not trained.
     bool overShards = false; ///< The devices of the axis make a summand of the gradient each.
+    std::int64_t stateBytes = 0; ///< Of one: what the optimizer alone keeps, master and states.
+    double update = 0; ///< Seconds of the optimizer for one.
 };
 
 /// What one stage's devices run, hold and send, per device, under a choice of partitions.
 struct StageFigures {
     StageTime time{}; ///< Of one micro-batch, recomputation included.
-    double update = 0; ///< Seconds of the optimizer for all of the stage's weights, whole shards.
     std::int64_t modelBytes = 0; ///< Weights as the model reads them.
-    std::int64_t stateBytes = 0; ///< What the optimizer alone keeps: masters and states.
     std::int64_t gradientBytes = 0; ///< Gradients, added up over micro-batches.
     std::vector<WeightPiece> weights{};
     /// Seconds in which the gradients of one micro-batch are put where they add up: of the first, which
@@ -30,7 +30,8 @@ struct StageFigures {
     double firstAccumulation = 0;
     double accumulation = 0;
     double castGradients = 0; ///< Seconds of casting them one by one instead, where they are reduced at once.
-    std::int32_t layers = 0; ///< That have weights, those outside of any together as one.
+    /// By layer that has weights, those outside of any together as one: that with the largest gradient.
+    std::vector<WeightPiece> largest{};
     std::int64_t keptBytes = 0; ///< Of one micro-batch, from its forward to its backward pass.
     std::int64_t passingBytes = 0; ///< The most that is held for a moment inside a pass.
 };

@@ -98,15 +98,14 @@ public:
         }
         // Shards are added up at the end of each layer, where computation waits for the last of them.
         double shards = 0;
-        double last = 0;
         for (const WeightPiece &piece : stage.weights)
-            if (piece.reducedBytes > 0) {
+            if (piece.reducedBytes > 0)
                 shards += piece.count
                     * m_costs.copy(Bytes{piece.reducedBytes / std::max(1, shape(piece).ranks)}, 0);
-                last =
-                    std::max(last, seconds(CollectiveKind::ReduceScatter, piece.reducedBytes, shape(piece)));
-            }
-        time.weights += stage.castGradients + shards + stage.layers * last;
+        double last = 0;
+        for (const WeightPiece &piece : stage.largest)
+            last += seconds(CollectiveKind::ReduceScatter, piece.reducedBytes, shape(piece));
+        time.weights += stage.castGradients + shards + last;
         const double backward = time.backward + time.weights;
         time.backward = std::max(backward, reduce + gather) - time.weights;
         time.forward = std::max(time.forward, gather);
@@ -116,7 +115,8 @@ public:
     {
         ending.begin = std::min(ending.begin, lastBackward);
         ending.computed = std::max(ending.computed, end);
-        ending.update += stage.update / (m_configuration.zero >= 1 ? m_configuration.replicas : 1);
+        for (const WeightPiece &piece : stage.weights)
+            ending.update += piece.count * piece.update / updaters(piece);
         if (m_configuration.zero >= 2) {
             if (m_configuration.zero == 2)
                 ending.gather += inBuckets(stage, CollectiveKind::AllGather, false, ending);
@@ -130,17 +130,57 @@ public:
                 + inBuckets(stage, CollectiveKind::AllGather, true, ending);
     }
 
-    /// Of large gradients.
-    double secondsPerByte(bool overShards) const
+    /// Devices that share what is kept and done for the optimizer alone.
+    std::int32_t updaters(const WeightPiece &piece) const
     {
-        constexpr std::int64_t kLarge = std::int64_t{1} << 30;
-        const CollectiveKind kind =
-            m_configuration.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
-        const GroupShape group = overShards ? m_all : m_replicas;
-        return seconds(kind, kLarge, group) / static_cast<double>(kLarge);
+        return m_configuration.zero >= 1 ? shape(piece).ranks : 1;
+    }
+
+    /// What no weight's reduction takes less than, with gathering it again for every micro-batch.
+    WeightTraffic leastReduction(bool overShards) const
+    {
+        WeightTraffic traffic;
+        add(m_configuration.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
+            overShards ? m_all : m_replicas, traffic);
+        if (m_configuration.zero == 3)
+            add(CollectiveKind::AllGather, m_replicas, traffic);
+        return traffic;
+    }
+
+    /// Likewise of the reduction that computation waits for at the end of a layer (ZeRO-2 and 3).
+    WeightTraffic leastShardSum(bool overShards) const
+    {
+        WeightTraffic traffic;
+        add(CollectiveKind::ReduceScatter, overShards ? m_all : m_replicas, traffic);
+        return traffic;
+    }
+
+    /// Likewise of gathering it when it was updated.
+    WeightTraffic leastGathering(bool overShards) const
+    {
+        WeightTraffic traffic;
+        if (m_configuration.zero == 1 || (m_configuration.zero == 2 && !overShards)) {
+            add(CollectiveKind::AllGather, overShards ? m_all : m_replicas, traffic);
+            traffic.fixed = 0;
+        }
+        return traffic;
     }
 
 private:
+    /// Time is at least that of large messages, and begins with that of the smallest; in buckets those of a
+    /// bucket do so together.
+    void add(CollectiveKind kind, GroupShape over, WeightTraffic &traffic) const
+    {
+        constexpr std::int64_t kLarge = std::int64_t{1} << 30;
+        const double first = seconds(kind, 1, over);
+        if (m_configuration.zero >= 2)
+            traffic.fixed += first;
+        else if (over.ranks > 1)
+            traffic.perReducedByte += first / static_cast<double>(bucketBytes(over, kLarge));
+        (kind == CollectiveKind::AllGather ? traffic.perModelByte : traffic.perReducedByte) +=
+            std::max(0.0, seconds(kind, kLarge, over) - first) / static_cast<double>(kLarge);
+    }
+
     GroupShape shape(const WeightPiece &piece) const { return piece.overShards ? m_all : m_replicas; }
     double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const
     {
@@ -149,9 +189,18 @@ private:
 
     /// Gradients are reduced in buckets whose latency is a tenth of their time
     /// (lowering/lower_gradients.cpp).
-    double inBuckets(const StageFigures &stage, CollectiveKind kind, bool overShards, Ending &ending) const
+    std::int64_t bucketBytes(GroupShape group, std::int64_t all) const
     {
         constexpr double kLatencyShare = 0.1;
+        const double latency = m_costs.collective(CollectiveKind::AllReduce, Bytes{1}, group);
+        std::int64_t bucket = 1 << 16;
+        while (bucket < all
+            && m_costs.collective(CollectiveKind::AllReduce, Bytes{bucket}, group) * kLatencyShare < latency)
+            bucket *= 2;
+        return bucket;
+    }
+    double inBuckets(const StageFigures &stage, CollectiveKind kind, bool overShards, Ending &ending) const
+    {
         std::int64_t bytes = 0;
         std::int64_t reduced = 0;
         for (const WeightPiece &piece : stage.weights)
@@ -163,13 +212,8 @@ private:
         const GroupShape group = overShards ? m_all : m_replicas;
         if (group.ranks < 2 || bytes == 0)
             return 0;
-        const double latency = m_costs.collective(CollectiveKind::AllReduce, Bytes{1}, group);
-        std::int64_t bucket = 1 << 16;
-        while (bucket < reduced
-            && m_costs.collective(CollectiveKind::AllReduce, Bytes{bucket}, group) * kLatencyShare < latency)
-            bucket *= 2;
-        const double buckets =
-            std::max(1.0, std::ceil(static_cast<double>(reduced) / static_cast<double>(bucket)));
+        const double buckets = std::max(
+            1.0, std::ceil(static_cast<double>(reduced) / static_cast<double>(bucketBytes(group, reduced))));
         ending.buckets = std::max(ending.buckets, buckets);
         return buckets
             * m_costs.collective(
@@ -258,13 +302,20 @@ GroupShape StepEstimator::shardGroup(const Configuration &configuration) const
 Result<StepEstimator::Problem *> StepEstimator::problem(const Configuration &configuration)
 {
     const auto [it, fresh] = m_problems.try_emplace(keyOf(configuration));
-    if (!fresh)
-        return &it->second;
-    Problem &own = it->second;
+    if (fresh)
+        if (auto made = makeProblem(configuration, it->second); !made)
+            it->second.error = std::move(made).error();
+    if (it->second.error)
+        return *it->second.error;
+    return &it->second;
+}
+
+Result<void> StepEstimator::makeProblem(const Configuration &configuration, Problem &own)
+{
     own.plan = m_plan;
     own.plan.microBatches = configuration.microBatches;
     const BoundTable *bound = nullptr;
-    if (std::get<3>(it->first) > 0) {
+    if (std::get<3>(keyOf(configuration)) > 0) {
         Bound &read = m_bounds[{configuration.replicas, configuration.ranks, configuration.shards}];
         if (!read.table) {
             ConstraintTable table = m_rows;
@@ -295,10 +346,24 @@ Result<StepEstimator::Problem *> StepEstimator::problem(const Configuration &con
         .parts = configuration.shards,
         .batchCuts = configuration.batchCuts()};
     own.network = std::make_unique<PartitionProblem>(setting, shardGroup(configuration));
-    return &own;
+    if (const OperatorId op = own.network->impossible())
+        return Error{ErrorCode::InvalidInput,
+            "rows leave operator '" + m_model.graph->at(op).name + "' no way to be partitioned over "
+                + std::to_string(configuration.shards) + " devices",
+            "allow it to be replicated, or use another mesh", "search"};
+    own.leastWeights = own.network->leastWeightBytes();
+    own.leastWaits = replicaTimes(
+        configuration, std::vector<double>(m_model.graph->tensors.size(), 1.0 / configuration.shards))
+                         .communication;
+    for (const auto &[word, plan] : m_recomputed) {
+        own.leastKept[word] = own.network->leastKeptBytes(plan.recomputed);
+        own.leastAgain[word] = own.network->leastForwardSeconds(plan.recomputed);
+    }
+    return {};
 }
 
-PartitionPricing StepEstimator::pricingOf(const Configuration &configuration, SearchPrices prices) const
+PartitionPricing StepEstimator::pricingOf(
+    const Configuration &configuration, SearchPrices prices, const PartitionProblem &problem) const
 {
     PartitionPricing pricing;
     pricing.keptMicroBatches = std::max(1, std::min(configuration.ranks, configuration.microBatches));
@@ -306,11 +371,33 @@ PartitionPricing StepEstimator::pricingOf(const Configuration &configuration, Se
         pricing.secondsPerByte = prices.memory / static_cast<double>(m_space.memoryLimit);
     pricing.accumulates = configuration.zero < 2;
     pricing.updates = configuration.zero >= 1 ? 1.0 / configuration.replicas : 1;
+    pricing.updatesOverAll =
+        configuration.zero >= 1 ? 1.0 / configuration.replicas / configuration.shards : 1;
     pricing.reductions = prices.reductions;
+    const Reductions reductions(configuration, m_costs, m_cluster);
     if (prices.reductions > 0) {
-        const Reductions reductions(configuration, m_costs, m_cluster);
-        pricing.replicaSecondsPerByte = reductions.secondsPerByte(false);
-        pricing.allSecondsPerByte = reductions.secondsPerByte(true);
+        pricing.everyMicroBatch = configuration.zero >= 2;
+        pricing.hiddenBehind = configuration.stagesPerRank > 1 ? configuration.ranks : 1;
+        pricing.replicas = reductions.leastReduction(false);
+        pricing.all = reductions.leastReduction(true);
+    }
+    // Updates are hidden behind reductions that take longer, and behind gathering what was updated, or that
+    // behind them.
+    const WeightTraffic behind = reductions.leastGathering(false);
+    const WeightTraffic allBehind = reductions.leastGathering(true);
+    if (std::max(problem.trafficSeconds(behind), problem.trafficSeconds(allBehind))
+        > problem.updateSeconds() * pricing.updates) {
+        pricing.updates = 0;
+        pricing.updatesOverAll = 0;
+        pricing.replicasBehind = behind;
+        pricing.allBehind = allBehind;
+    } else if (configuration.zero < 2) {
+        pricing.updates *= 1 - prices.reductions;
+        pricing.updatesOverAll *= 1 - prices.reductions;
+    }
+    if (configuration.zero >= 2) {
+        pricing.replicasInLayer = reductions.leastShardSum(false);
+        pricing.allInLayer = reductions.leastShardSum(true);
     }
     return pricing;
 }
@@ -324,14 +411,7 @@ Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
     const Configuration &configuration, SearchPrices prices, const std::stop_token &stop)
 {
     TRY(Problem * own, problem(configuration));
-    if (!own->network)
-        return Error{ErrorCode::InvalidInput, "the rows do not hold with this mesh", "", "search"};
-    if (const OperatorId op = own->network->impossible())
-        return Error{ErrorCode::InvalidInput,
-            "rows leave operator '" + m_model.graph->at(op).name + "' no way to be partitioned over "
-                + std::to_string(configuration.shards) + " devices",
-            "allow it to be replicated, or use another mesh", "search"};
-    const PartitionPricing pricing = pricingOf(configuration, prices);
+    const PartitionPricing pricing = pricingOf(configuration, prices, *own->network);
     auto &known = own->answers[pricing];
     if (known)
         return known;
@@ -341,7 +421,11 @@ Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
         return Error{ErrorCode::InvalidInput, "rows leave no partition", "", "search"};
     auto found = std::make_shared<PartitionAnswer>();
     found->times = own->network->timesOf(answer.choice);
-    addReplicas(configuration, own->network->sharesOf(answer.choice), found->times);
+    const OperatorTimes waits = replicaTimes(configuration, own->network->sharesOf(answer.choice));
+    for (std::size_t i = 0; i < waits.forward.size(); ++i) {
+        found->times.forward[i] += waits.forward[i];
+        found->times.backward[i] += waits.backward[i];
+    }
     found->choice = std::move(answer.choice);
     found->exact = answer.exact;
     for (std::size_t i = 0; i < found->times.forward.size(); ++i) {
@@ -353,11 +437,11 @@ Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
     return known;
 }
 
-void StepEstimator::addReplicas(
-    const Configuration &configuration, const std::vector<double> &shares, OperatorTimes &times)
+OperatorTimes StepEstimator::replicaTimes(
+    const Configuration &configuration, const std::vector<double> &shares)
 {
     if (configuration.replicas < 2)
-        return;
+        return {};
     auto &problem = m_replicas[{configuration.replicas, configuration.microBatches}];
     if (!problem) {
         const AxisSetting setting{.model = &m_model,
@@ -373,11 +457,12 @@ void StepEstimator::addReplicas(
                 m_cluster, devicesApart(configuration.replicas, configuration.ranks * configuration.shards)));
     }
     const std::vector<std::int32_t> first(problem->operatorCount(), 0);
-    const OperatorTimes own = problem->timesOf(first, shares);
+    OperatorTimes times = problem->timesOf(first, shares);
     for (std::size_t i = 0; i < first.size(); ++i) {
-        times.forward[i] += own.forward[i] - problem->choiceOf(i, 0).forward;
-        times.backward[i] += own.backward[i] - problem->choiceOf(i, 0).backward;
+        times.forward[i] -= problem->choiceOf(i, 0).forward;
+        times.backward[i] -= problem->choiceOf(i, 0).backward;
     }
+    return times;
 }
 
 Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
@@ -406,14 +491,44 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
 Result<double> StepEstimator::boundOf(const Configuration &configuration, const std::stop_token &stop)
 {
     TRY(const auto answer, partition(configuration, {}, stop));
-    // The busiest rank has its share of everything at least, and waits until the first micro-batch has come,
-    // and the last one gone, by all other ranks. A micro-batch goes through all stages one after the other.
-    const double step = answer->bound * configuration.microBatches;
-    const double ranks = configuration.ranks;
-    const double chain = std::min(answer->seconds, answer->bound)
-        - (splitsBackward(configuration.schedule) ? answer->weightGradients : 0);
-    const double ramp = (ranks - 1) / configuration.stagesPerRank;
-    return std::max(chain, step / ranks + chain / ranks * ramp);
+    return boundOf(configuration, *answer, *answer, 0);
+}
+
+double StepEstimator::boundOf(const Configuration &configuration, const PartitionAnswer &answer,
+    const PartitionAnswer &fastest, double reductions) const
+{
+    // The ranks have all work between them, so the busiest has its share at least. It waits until the first
+    // micro-batch has come, and the last one gone, by all other ranks; a micro-batch goes through all stages
+    // one after the other. Or else it waits for its own gradients, which are reduced behind its last backward
+    // passes: of two things that take long, any mean of both is a bound.
+    const Problem &own = m_problems.at(keyOf(configuration));
+    const double again = own.leastWaits + own.leastAgain.at(configuration.recompute);
+    const double work = (answer.bound + again) * configuration.microBatches / configuration.ranks;
+    const double chain = std::min(fastest.seconds, fastest.bound) + again
+        - (splitsBackward(configuration.schedule) ? fastest.weightGradients : 0);
+    const double ramp = (configuration.ranks - 1.0) / configuration.stagesPerRank;
+    const double waits = configuration.ranks == 1 ? 0 : chain / configuration.ranks * ramp;
+    // Where gradients are reduced after every micro-batch, that is a part of its pass.
+    return std::max(chain, work + (configuration.zero >= 2 ? 1 : 1 - reductions) * waits);
+}
+
+Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configuration)
+{
+    TRY(const Problem *own, problem(configuration));
+    const auto share = [&](std::int64_t bytes, int from) {
+        return static_cast<double>(bytes) / (configuration.zero >= from ? configuration.replicas : 1);
+    };
+    const double weights = share(own->leastWeights.model, 3) + share(own->leastWeights.state, 1);
+    // Of as many micro-batches as are surely held at once.
+    const bool holdsAll = configuration.ranks > 1 && configuration.schedule == ScheduleKind::GPipe;
+    const double kept = !m_trains
+        ? 0
+        : own->leastKept.at(configuration.recompute) * (holdsAll ? configuration.microBatches : 1);
+    // As `estimate` counts: gradients grow as what one micro-batch keeps shrinks.
+    const double passing = configuration.microBatches == 1
+        ? std::max(kept, share(own->leastWeights.gradient, 1))
+        : kept + share(own->leastWeights.gradient, 2);
+    return static_cast<std::int64_t>((weights + passing) / configuration.ranks);
 }
 
 Result<StepEstimate> StepEstimator::estimate(
@@ -422,7 +537,8 @@ Result<StepEstimate> StepEstimator::estimate(
     StepEstimate result{.configuration = configuration};
     TRY(result.partition, partition(configuration, prices, stop));
     TRY(result.stages, stages(configuration, *result.partition));
-    TRY(result.bound, boundOf(configuration, stop));
+    TRY(const auto fastest, partition(configuration, {}, stop));
+    result.bound = boundOf(configuration, *fastest, *fastest, 0);
     auto &figures = m_figures[{result.partition.get(), result.stages.get()}];
     if (figures.empty())
         figures = stageFigures(problemOf(configuration), result.partition->choice, result.partition->times,
@@ -449,7 +565,9 @@ Result<StepEstimate> StepEstimator::estimate(
             const auto share = [&](std::int64_t whole, int from) {
                 return configuration.zero >= from ? whole / configuration.replicas : whole;
             };
-            bytes[rank] += share(stage.modelBytes, 3) + share(stage.stateBytes, 1);
+            bytes[rank] += share(stage.modelBytes, 3);
+            for (const WeightPiece &piece : stage.weights)
+                bytes[rank] += piece.count * piece.stateBytes / reductions.updaters(piece);
             const std::int64_t kept = stage.keptBytes * std::max(1, played.inFlight[s]);
             // In a single micro-batch gradients grow as what is kept shrinks, and are cut as they are
             // reduced.
@@ -460,8 +578,11 @@ Result<StepEstimate> StepEstimator::estimate(
         result.seconds = std::max(result.seconds, ending.seconds());
         result.peakBytes = std::max(result.peakBytes, bytes[rank] + passing[rank]);
     }
-    if (configuration.ranks == 1) // what is reduced may be hidden behind one backward pass, no more
-        result.bound = std::max(result.bound, result.partition->bound * configuration.microBatches);
+    if (problemOf(configuration).isDecided())
+        result.bound = result.seconds;
+    else if (prices.memory == 0)
+        result.bound =
+            std::max(result.bound, boundOf(configuration, *result.partition, *fastest, prices.reductions));
     result.bound = std::min(result.bound, result.seconds);
     return result;
 }

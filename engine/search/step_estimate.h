@@ -60,6 +60,10 @@ public:
     /// What no plan of the configuration is below; cheap.
     Result<double> boundOf(const Configuration &configuration, const std::stop_token &stop);
 
+    /// Bytes that some device holds at least, whatever the partition and the stages: weights with their
+    /// states, and what one micro-batch keeps, spread over all ranks. Cheap.
+    Result<std::int64_t> leastPeakOf(const Configuration &configuration);
+
     const PartitionProblem &problemOf(const Configuration &configuration) const;
 
 private:
@@ -70,22 +74,33 @@ private:
     struct Problem {
         Plan plan{}; ///< For its micro-batches.
         std::unique_ptr<PartitionProblem> network{};
+        std::optional<Error> error{}; ///< Why there is none, or none that can be solved.
         std::map<PartitionPricing, std::shared_ptr<const PartitionAnswer>> answers{};
+        WeightBytes leastWeights{};
+        std::map<RecomputeWord, double> leastKept{}; ///< Bytes of a micro-batch.
+        std::map<RecomputeWord, double> leastAgain{}; ///< Seconds of what a micro-batch computes again.
+        double leastWaits = 0; ///< Seconds that a micro-batch waits for other replicas.
     };
     using ProblemKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>; ///< See `keyOf`.
 
     StepEstimator() = default;
     ProblemKey keyOf(const Configuration &configuration) const;
+    /// @return InvalidInput where rows leave no partition
     Result<Problem *> problem(const Configuration &configuration);
+    Result<void> makeProblem(const Configuration &configuration, Problem &problem);
     Result<std::shared_ptr<const PartitionAnswer>> partition(
         const Configuration &configuration, SearchPrices prices, const std::stop_token &stop);
-    /// Seconds that a micro-batch's operators wait for other replicas (statistics of the whole batch), added
-    /// to `times`.
-    void addReplicas(
-        const Configuration &configuration, const std::vector<double> &shares, OperatorTimes &times);
+    /// Seconds that a micro-batch's operators wait for other replicas (statistics of the whole batch); empty
+    /// without any.
+    /// @param shares  by tensor: how much of it a device has
+    OperatorTimes replicaTimes(const Configuration &configuration, const std::vector<double> &shares);
     Result<std::shared_ptr<const StagePlan>> stages(
         const Configuration &configuration, const PartitionAnswer &answer);
-    PartitionPricing pricingOf(const Configuration &configuration, SearchPrices prices) const;
+    /// @param answer  at a price of reductions, of nothing else; @param fastest  at none
+    double boundOf(const Configuration &configuration, const PartitionAnswer &answer,
+        const PartitionAnswer &fastest, double reductions) const;
+    PartitionPricing pricingOf(
+        const Configuration &configuration, SearchPrices prices, const PartitionProblem &problem) const;
     GroupShape shardGroup(const Configuration &configuration) const;
 
     Model m_model{};

@@ -206,6 +206,10 @@ QString SearchReport::sentence(const SearchResult &result)
             .arg(result.configurations)
             .arg(secondsText(result.bound))
             .arg(100 * result.gap(), 0, 'f', 1);
+    if (result.cannotFit())
+        return found
+            + tr(" Nothing fits in %1: every plan takes %2 of some device at least.")
+                  .arg(bytesText(result.memoryLimit), bytesText(result.leastNeeded));
     if (result.fits)
         return found + QLatin1Char(' ') + bound;
     return found

@@ -88,7 +88,7 @@ TEST(PartitionProblem, FindsColumnAndRowOfAPairOfLargeProducts)
     const GroupShape group{.ranks = 8};
     PartitionPricing pricing;
     pricing.reductions = 1;
-    pricing.allSecondsPerByte =
+    pricing.all.perReducedByte =
         asked.costs.collective(CollectiveKind::AllReduce, Bytes{1 << 30}, group) / (1 << 30);
     const auto answer = cheapestChoice(asked.problem->network(pricing));
     ASSERT_TRUE(answer);
