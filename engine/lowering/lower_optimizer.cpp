@@ -41,6 +41,31 @@ std::int32_t Lowering::optimizerBlockOf(const Operator &op) const
     return m_optimizer[static_cast<std::size_t>(stage < 0 ? m_plan.stageCount : stage)];
 }
 
+/// What the parts of an optimizer operator read in a slot, as all units have it together.
+Result<std::vector<std::int32_t>> Lowering::wholeInput(
+    OperatorId id, std::size_t slot, DataType type, std::int32_t block)
+{
+    const TensorId tensor = m_graph.at(id).inputs[slot];
+    const auto shard = unitShardOf(id);
+    std::vector<Need> needs;
+    for (const TransformedPart &part : m_transformed.operators[static_cast<std::size_t>(id.index)])
+        needs.push_back(
+            {part.device, shard ? joinedUnits(part.inputs[slot].index, *shard) : part.inputs[slot].index});
+    return inputBuffers(tensor, needs, type, block, id);
+}
+
+/// The gradient that an optimizer operator reads, added up inside of each unit; emitted once.
+Result<std::vector<std::int32_t>> Lowering::gradientInUnit(OperatorId id, std::size_t slot)
+{
+    const TensorId gradient = m_graph.at(id).inputs[slot];
+    const auto [known, fresh] = m_gradientInUnit.try_emplace({id, slot});
+    if (fresh) {
+        const std::int32_t block = m_buckets[static_cast<std::size_t>(m_bucketOf.at(gradient))].block;
+        TRY(known->second, wholeInput(id, slot, m_types.reduced(gradient), block));
+    }
+    return known->second;
+}
+
 /// Buffers by part and slot of what an optimizer operator reads: weight, gradient over all micro-batches of
 /// all units, states.
 Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::int32_t block)
@@ -83,16 +108,10 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
                     persistentBuffer(tensor, parts[p].device, parts[p].inputs[slot].index, type, &*shard);
             continue;
         }
-        std::vector<Need> needs;
-        needs.reserve(parts.size());
-        for (const TransformedPart &part : parts)
-            needs.push_back({part.device,
-                shard ? joinedUnits(part.inputs[slot].index, *shard) : part.inputs[slot].index});
+        const bool acrossUnits = gradient && !m_plan.units.isOne();
         const std::int32_t where =
             gradient ? m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block : block;
-        const bool acrossUnits = gradient && !m_plan.units.isOne();
-        TRY(const auto buffers,
-            inputBuffers(tensor, needs, acrossUnits ? m_types.reduced(tensor) : type, where, id));
+        TRY(const auto buffers, acrossUnits ? gradientInUnit(id, slot) : wholeInput(id, slot, type, where));
         for (std::size_t p = 0; p < parts.size(); ++p) {
             inputs[p][slot] = buffers[p];
             if (!acrossUnits && !shard)
@@ -223,6 +242,12 @@ Result<void> Lowering::spreadUpdate(WeightUpdate update)
 /// do).
 Result<std::vector<Lowering::WeightUpdate>> Lowering::emitUpdates(const std::vector<OperatorId> &together)
 {
+    // What units add up by themselves first: reductions over the same group are launched together.
+    for (const OperatorId id : together)
+        for (std::size_t slot = 0; slot < m_graph.at(id).inputs.size() && !m_plan.units.isOne(); ++slot)
+            if (const TensorId tensor = m_graph.at(id).inputs[slot];
+                tensor && isWeightGradient(tensor) && !shardedWeight(m_graph.at(tensor).of, 2))
+                TRY_VOID(gradientInUnit(id, slot));
     std::vector<WeightUpdate> updates;
     for (const OperatorId id : together) {
         if (m_stop.stop_requested())

@@ -189,6 +189,9 @@ private:
     Result<WeightUpdate> emitUpdate(OperatorId id);
     Result<void> spreadUpdate(WeightUpdate update);
     void castShards(TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made);
+    Result<std::vector<std::int32_t>> wholeInput(
+        OperatorId id, std::size_t slot, DataType type, std::int32_t block);
+    Result<std::vector<std::int32_t>> gradientInUnit(OperatorId id, std::size_t slot);
     Result<std::vector<BufferList>> optimizerInputs(OperatorId id, std::int32_t block);
     std::optional<UnitShard> unitShardOf(OperatorId id) const;
     static IndexMask joinedUnits(IndexMask box, const UnitShard &shard);
@@ -281,6 +284,7 @@ private:
     };
     std::vector<Bucket> m_buckets{};
     std::map<TensorId, std::int32_t> m_bucketOf{};
+    std::map<std::pair<OperatorId, std::size_t>, std::vector<std::int32_t>> m_gradientInUnit{};
     std::map<TensorId, ShardedWeight> m_sharded{}; ///< By weight.
     std::vector<GatherGroup> m_gatherGroups{}; ///< Of the block at hand, in the order of their begins.
     bool m_gathersWait = true; ///< Gathers start no earlier than what was emitted before them is done.

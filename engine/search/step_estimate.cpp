@@ -60,6 +60,14 @@ struct Ending {
     }
 };
 
+std::vector<DeviceId> devicesApart(std::int32_t count, std::int32_t stride)
+{
+    std::vector<DeviceId> devices;
+    for (std::int32_t i = 0; i < count; ++i)
+        devices.push_back({i * stride});
+    return devices;
+}
+
 /// What replicas, and shards that sum gradients up, communicate for the weights.
 class Reductions
 {
@@ -77,6 +85,11 @@ public:
         }
         m_replicas = groupShape(cluster, replicas);
         m_all = groupShape(cluster, all);
+        // Replicas that are scale units share out what each of them has added up by itself.
+        if (configuration.replicas * configuration.ranks * configuration.shards > kMostExplicitDevices) {
+            m_all = m_replicas;
+            m_inUnit = groupShape(cluster, devicesApart(configuration.shards, 1));
+        }
     }
 
     /// What it takes of every micro-batch.
@@ -92,7 +105,8 @@ public:
         double reduce = 0;
         double gather = 0;
         for (const WeightPiece &piece : stage.weights) {
-            reduce += piece.count * seconds(CollectiveKind::ReduceScatter, piece.reducedBytes, shape(piece));
+            reduce +=
+                piece.count * reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.overShards);
             if (m_configuration.zero == 3)
                 gather += piece.count * seconds(CollectiveKind::AllGather, piece.modelBytes, m_replicas);
         }
@@ -104,7 +118,7 @@ public:
                     * m_costs.copy(Bytes{piece.reducedBytes / std::max(1, shape(piece).ranks)}, 0);
         double last = 0;
         for (const WeightPiece &piece : stage.largest)
-            last += seconds(CollectiveKind::ReduceScatter, piece.reducedBytes, shape(piece));
+            last += reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.overShards);
         time.weights += stage.castGradients + shards + last;
         const double backward = time.backward + time.weights;
         time.backward = std::max(backward, reduce + gather) - time.weights;
@@ -142,6 +156,8 @@ public:
         WeightTraffic traffic;
         add(m_configuration.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
             overShards ? m_all : m_replicas, traffic);
+        if (overShards)
+            add(CollectiveKind::AllReduce, m_inUnit, traffic);
         if (m_configuration.zero == 3)
             add(CollectiveKind::AllGather, m_replicas, traffic);
         return traffic;
@@ -152,6 +168,8 @@ public:
     {
         WeightTraffic traffic;
         add(CollectiveKind::ReduceScatter, overShards ? m_all : m_replicas, traffic);
+        if (overShards)
+            add(CollectiveKind::AllReduce, m_inUnit, traffic);
         return traffic;
     }
 
@@ -182,6 +200,11 @@ private:
     }
 
     GroupShape shape(const WeightPiece &piece) const { return piece.overShards ? m_all : m_replicas; }
+    double reduction(CollectiveKind kind, std::int64_t bytes, bool overShards) const
+    {
+        return seconds(kind, bytes, overShards ? m_all : m_replicas)
+            + (overShards ? seconds(CollectiveKind::AllReduce, bytes, m_inUnit) : 0);
+    }
     double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const
     {
         return shape.ranks < 2 || bytes == 0 ? 0 : m_costs.collective(kind, Bytes{bytes}, shape);
@@ -210,29 +233,23 @@ private:
                 reduced += piece.count * piece.reducedBytes;
             }
         const GroupShape group = overShards ? m_all : m_replicas;
-        if (group.ranks < 2 || bytes == 0)
+        if (bytes == 0 || (group.ranks < 2 && !(overShards && m_inUnit.ranks > 1)))
             return 0;
         const double buckets = std::max(
             1.0, std::ceil(static_cast<double>(reduced) / static_cast<double>(bucketBytes(group, reduced))));
         ending.buckets = std::max(ending.buckets, buckets);
+        const auto each = static_cast<std::int64_t>(static_cast<double>(bytes) / buckets);
         return buckets
-            * m_costs.collective(
-                kind, Bytes{static_cast<std::int64_t>(static_cast<double>(bytes) / buckets)}, group);
+            * (kind == CollectiveKind::AllGather ? seconds(kind, each, group)
+                                                 : reduction(kind, each, overShards));
     }
 
     const Configuration &m_configuration;
     const CostModel &m_costs;
     GroupShape m_replicas{};
     GroupShape m_all{};
+    GroupShape m_inUnit{}; ///< Of one rank where there are no units.
 };
-
-std::vector<DeviceId> devicesApart(std::int32_t count, std::int32_t stride)
-{
-    std::vector<DeviceId> devices;
-    for (std::int32_t i = 0; i < count; ++i)
-        devices.push_back({i * stride});
-    return devices;
-}
 
 } // namespace
 
