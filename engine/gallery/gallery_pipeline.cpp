@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -135,20 +136,28 @@ std::optional<std::vector<std::size_t>> cutsWithin(std::int64_t limit, const Pie
     for (std::size_t s = 1; s <= count; ++s) {
         const std::vector<std::int64_t> &cost = pieces.cost[kindOfStage[s - 1]];
         std::vector<std::int64_t> next(n + 1, kNever);
+        // Begins of a run that ends before piece j, those that may still be the best of some end: totals
+        // ascend, and of equal ones the last stays.
+        std::deque<std::pair<std::int64_t, std::size_t>> begins;
+        std::int64_t sum = 0; // of [first, j)
+        std::size_t first = s - 1;
         for (std::size_t j = s; j <= n; ++j) {
-            std::int64_t sum = 0;
-            for (std::size_t i = j; i-- > s - 1;) {
-                sum += cost[i];
-                if (sum > limit)
-                    break;
-                if (best[i] == kNever)
-                    continue;
+            const std::size_t i = j - 1;
+            if (best[i] != kNever) {
                 const std::int64_t total = best[i] + (i == 0 ? 0 : crossing[pieces.start[i]]);
-                if (total < next[j]) {
-                    next[j] = total;
-                    from[s][j] = static_cast<std::uint32_t>(i);
-                }
+                while (!begins.empty() && begins.back().first >= total)
+                    begins.pop_back();
+                begins.emplace_back(total, i);
             }
+            sum += cost[i];
+            while (sum > limit)
+                sum -= cost[first++];
+            while (!begins.empty() && begins.front().second < first)
+                begins.pop_front();
+            if (begins.empty())
+                continue;
+            next[j] = begins.front().first;
+            from[s][j] = static_cast<std::uint32_t>(begins.front().second);
         }
         best = std::move(next);
     }

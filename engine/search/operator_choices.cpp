@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <unordered_map>
 
 namespace planloom {
 
@@ -56,9 +57,8 @@ void write(std::ostream &out, const Attribute &value)
 
 } // namespace
 
-ChoiceFinder::ChoiceFinder(const AxisSetting &setting)
-    : m_setting(setting)
-    , m_graph(*setting.model->graph)
+LaunchNeighbours::LaunchNeighbours(const Graph &graph)
+    : m_graph(graph)
 {
     m_before.resize(m_graph.operators.size());
     OperatorId last;
@@ -71,9 +71,9 @@ ChoiceFinder::ChoiceFinder(const AxisSetting &setting)
 }
 
 /// As launches are shared (lowering/program_builder.cpp): element by element, with what was just made.
-bool ChoiceFinder::joins(OperatorId op) const
+bool LaunchNeighbours::joins(OperatorId op) const
 {
-    const OperatorId before = m_before[static_cast<std::size_t>(op.index)];
+    const OperatorId before = this->before(op);
     const Operator &own = m_graph.at(op);
     if (!before || !fuses(own) || own.direction == Direction::Optimizer)
         return false;
@@ -93,6 +93,16 @@ bool ChoiceFinder::joins(OperatorId op) const
     return reads && elements(own) == elements(mate);
 }
 
+ChoiceFinder::ChoiceFinder(const AxisSetting &setting)
+    : m_setting(setting)
+    , m_graph(*setting.model->graph)
+    , m_neighbours(m_graph)
+    , m_alike(setting.alike ? setting.alike
+                            : std::make_shared<const std::vector<std::int32_t>>(
+                                alikeOperators(*setting.model, *setting.plan, *setting.types)))
+{
+}
+
 double ChoiceFinder::kernelSeconds(OperatorId id, const PartViews &views) const
 {
     const Operator &op = m_graph.at(id);
@@ -107,9 +117,9 @@ double ChoiceFinder::kernelSeconds(OperatorId id, const PartViews &views) const
         if (op.outputs[slot])
             outputs[slot] = localType(views.outputs[slot], m_setting.types->made(id, slot));
     Bytes spared{};
-    const bool joined = joins(id);
+    const bool joined = m_neighbours.joins(id);
     if (joined) {
-        const Operator &mate = m_graph.at(m_before[static_cast<std::size_t>(id.index)]);
+        const Operator &mate = m_graph.at(m_neighbours.before(id));
         for (std::size_t slot = 0; slot < inputs.size(); ++slot)
             if (op.inputs[slot]
                 && std::find(mate.outputs.begin(), mate.outputs.end(), op.inputs[slot]) != mate.outputs.end())
@@ -227,41 +237,55 @@ OperatorChoices ChoiceFinder::find(OperatorId forward) const
     return found;
 }
 
-std::string ChoiceFinder::keyOf(OperatorId id) const
+std::vector<std::int32_t> alikeOperators(const Model &model, const Plan &plan, const StorageTypes &types)
 {
-    std::ostringstream key;
-    const auto describe = [&](OperatorId each) {
-        const Operator &op = m_graph.at(each);
+    const Graph &graph = *model.graph;
+    const LaunchNeighbours neighbours(graph);
+    const auto describe = [&](std::ostream &key, OperatorId each) {
+        const Operator &op = graph.at(each);
         const auto i = static_cast<std::size_t>(each.index);
         key << static_cast<int>(op.kind) << ' ' << toString(op.annotation) << ' '
-            << m_setting.model->batch->operatorDimension[i] << ' ' << joins(each) << ' ';
+            << model.batch->operatorDimension[i] << ' ' << neighbours.joins(each) << ' ';
         for (const Dimension &dimension : op.annotation.dimensions)
             key << dimension.size << ':' << static_cast<int>(dimension.mark) << ' ';
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
-            key << (op.inputs[slot] ? static_cast<int>(m_setting.types->read(each, slot)) : -1) << ',';
+            key << (op.inputs[slot] ? static_cast<int>(types.read(each, slot)) : -1) << ',';
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
-            key << (op.outputs[slot] ? static_cast<int>(m_setting.types->made(each, slot)) : -1) << ';';
-        const OperatorDecision &decision = m_setting.plan->decisions[i];
-        key << static_cast<int>(arithmeticOf(m_graph, op, decision.precision))
+            key << (op.outputs[slot] ? static_cast<int>(types.made(each, slot)) : -1) << ';';
+        const OperatorDecision &decision = plan.decisions[i];
+        key << static_cast<int>(arithmeticOf(graph, op, decision.precision))
             << static_cast<int>(decision.attention) << '|';
     };
-    const Operator &op = m_graph.at(id);
-    describe(id);
-    for (const auto &[name, value] : op.attributes.all()) {
-        key << name << '=';
-        write(key, value);
-        key << ' ';
+    std::vector<std::int32_t> numbers(graph.operators.size(), -1);
+    std::unordered_map<std::string, std::int32_t> known;
+    for (std::size_t i = 0; i < model.index->forwardCount(); ++i) {
+        const Operator &op = graph.operators[i];
+        std::ostringstream key;
+        describe(key, {static_cast<std::int32_t>(i)});
+        for (const auto &[name, value] : op.attributes.all()) {
+            key << name << '=';
+            write(key, value);
+            key << ' ';
+        }
+        key << op.attributes.definition().get();
+        if (op.mirror)
+            describe(key, op.mirror);
+        numbers[i] = known.try_emplace(key.str(), static_cast<std::int32_t>(known.size())).first->second;
     }
-    key << op.attributes.definition().get();
-    if (op.mirror)
-        describe(op.mirror);
-    if (m_setting.bound)
-        for (const AxisMeaning &axis : m_setting.bound->of(id).allowed.axes)
-            if (axis.axis == m_setting.axis && !axis.allowed.isAnything())
-                key << "#"
-                    << m_setting.bound->of(id).axisRows[static_cast<std::size_t>(
-                           &axis - m_setting.bound->of(id).allowed.axes.data())];
-    return key.str();
+    return numbers;
+}
+
+ChoiceFinder::Key ChoiceFinder::keyOf(OperatorId id) const
+{
+    Key key{(*m_alike)[static_cast<std::size_t>(id.index)], {}};
+    if (m_setting.bound) {
+        const OperatorBinding &binding = m_setting.bound->of(id);
+        for (std::size_t a = 0; a < binding.allowed.axes.size(); ++a)
+            if (binding.allowed.axes[a].axis == m_setting.axis
+                && !binding.allowed.axes[a].allowed.isAnything())
+                key.second.push_back(binding.axisRows[a]);
+    }
+    return key;
 }
 
 const OperatorChoices &ChoiceFinder::of(OperatorId forward)

@@ -38,6 +38,9 @@ struct AxisSetting {
     std::int32_t parts = 1; ///< Devices of the axis.
     std::int32_t batchCuts = 1; ///< Into how many pieces replicas and micro-batches cut the batch.
     std::int32_t deviceClass = 0;
+    /// By operator: a number that forward operators share which cost the same and are cut alike where rows
+    /// say the same of them; `alikeOperators`.
+    std::shared_ptr<const std::vector<std::int32_t>> alike{};
     bool batchAlone =
         false; ///< Operators are cut along the batch where they can be, and have no other choice.
 };
@@ -62,8 +65,26 @@ struct OperatorChoices {
     std::vector<OperatorChoice> choices{}; ///< The first is Replicate, unless rows forbid it. May be empty.
 };
 
-/// Finds the choices of operators, once for those that are alike (repeated layers): same kind, attributes,
-/// annotation, types, neighbours to share a launch with, and rows.
+/// Which operators share a launch with the one before.
+class LaunchNeighbours
+{
+public:
+    explicit LaunchNeighbours(const Graph &graph); ///< Must outlive it.
+    /// The kernel that runs just before an operator; invalid for the first.
+    OperatorId before(OperatorId op) const { return m_before[static_cast<std::size_t>(op.index)]; }
+    bool joins(OperatorId op) const;
+
+private:
+    const Graph &m_graph;
+    std::vector<OperatorId> m_before{};
+};
+
+/// Numbers forward operators that are alike (repeated layers): same kind, attributes, annotation, types, and
+/// neighbours to share a launch with; -1 for others. O(operators).
+/// @param types  of `plan`
+std::vector<std::int32_t> alikeOperators(const Model &model, const Plan &plan, const StorageTypes &types);
+
+/// Finds the choices of operators, once for those that are alike and of which the same rows speak.
 class ChoiceFinder
 {
 public:
@@ -72,16 +93,17 @@ public:
     const OperatorChoices &of(OperatorId forward);
 
 private:
-    std::string keyOf(OperatorId forward) const;
+    using Key = std::pair<std::int32_t, std::vector<std::int32_t>>; ///< Of those alike; rows.
+    Key keyOf(OperatorId forward) const;
     OperatorChoices find(OperatorId forward) const;
     bool add(OperatorId forward, const Split &split, OperatorChoices &choices) const;
     double kernelSeconds(OperatorId op, const PartViews &views) const;
-    bool joins(OperatorId op) const;
 
     const AxisSetting m_setting;
     const Graph &m_graph;
-    std::map<std::string, OperatorChoices> m_known{};
-    std::vector<OperatorId> m_before{}; ///< By operator: the kernel that runs just before it.
+    std::map<Key, OperatorChoices> m_known{};
+    const LaunchNeighbours m_neighbours;
+    const std::shared_ptr<const std::vector<std::int32_t>> m_alike;
 };
 
 } // namespace planloom

@@ -25,6 +25,10 @@ namespace {
 constexpr std::array kMemoryPrices{0.0, 0.3, 1.0, 4.0};
 /// The model may be wrong by so much, before anything was simulated.
 constexpr double kTrust = 0.1;
+/// How near plans of one configuration are to what the model is wrong by for another of its partitions; and
+/// plans that differ from it in what they compute again, or in what replicas share, as well.
+constexpr double kAlike = 0.004;
+constexpr double kNearlyAlike = 0.025;
 
 /// Configurations that are looked at where none can fit: those that need least.
 constexpr std::size_t kTriedWithoutHope = 12;
@@ -43,6 +47,38 @@ constexpr std::size_t kMostOutcomes = 4096;
 struct TimedStep {
     double seconds = 0;
     std::int64_t peak = 0;
+};
+
+/// By what the model's seconds are to be multiplied to be those simulated, as far as simulations have shown.
+class Correction
+{
+public:
+    struct Range {
+        double least = 1;
+        double likely = 1;
+    };
+    void learn(const Configuration &configuration, double modelled, double simulated)
+    {
+        m_same[configuration] = m_alike[kindOf(configuration)] = simulated / modelled;
+    }
+    Range of(const Configuration &configuration, double trust) const
+    {
+        if (const auto same = m_same.find(configuration); same != m_same.end())
+            return {same->second * (1 - kAlike), same->second};
+        if (const auto alike = m_alike.find(kindOf(configuration)); alike != m_alike.end())
+            return {alike->second * (1 - kNearlyAlike), alike->second};
+        return {1 - trust, 1};
+    }
+
+private:
+    static Configuration kindOf(Configuration configuration)
+    {
+        configuration.recompute = RecomputeWord::None;
+        configuration.zero = std::min(configuration.zero, 1);
+        return configuration;
+    }
+    std::map<Configuration, double> m_same{};
+    std::map<Configuration, double> m_alike{};
 };
 
 } // namespace
@@ -287,37 +323,47 @@ private:
         return {};
     }
 
-    /// Those that may be fastest, in the order of their prices; those that do not fit, by what they lack,
-    /// behind.
+    /// Those that may be fastest, the most promising first, while one of them may still be faster than the
+    /// best; those that do not fit, by what they lack, where none fits.
     void simulateBest()
     {
-        std::vector<const StepEstimate *> order;
+        std::vector<const StepEstimate *> open;
         for (const StepEstimate &each : m_priced)
-            order.push_back(&each);
-        const auto rank = [this](const StepEstimate &each) {
-            return std::pair{!fits(each), fits(each) ? each.seconds : static_cast<double>(each.peakBytes)};
-        };
-        std::stable_sort(order.begin(), order.end(),
-            [&](const StepEstimate *a, const StepEstimate *b) { return rank(*a) < rank(*b); });
-        m_result.leastPeak = order.front()->peakBytes;
-        for (const StepEstimate *each : order)
+            open.push_back(&each);
+        m_result.leastPeak = open.front()->peakBytes;
+        for (const StepEstimate *each : open)
             m_result.leastPeak = std::min(m_result.leastPeak, each->peakBytes);
         std::int32_t simulated = 0;
         double trust = kTrust;
         std::set<std::string> done;
-        for (const StepEstimate *each : order) {
-            if (m_stop.stop_requested() || (simulated > 1 && now() > m_options.mostSeconds)
-                || simulated >= m_options.mostSimulated)
+        const auto rank = [&](const StepEstimate *each) {
+            return std::pair{!fits(*each),
+                fits(*each) ? each->seconds * m_correction.of(each->configuration, trust).likely
+                            : static_cast<double>(each->peakBytes)};
+        };
+        const auto mayBeBest = [&](const StepEstimate *each) {
+            return !m_result.fits
+                || (fits(*each)
+                    && each->seconds * m_correction.of(each->configuration, trust).least
+                        < m_result.best.simulatedSeconds);
+        };
+        while (!m_stop.stop_requested() && simulated < m_options.mostSimulated
+            && (simulated < 2 || now() < m_options.mostSeconds)) {
+            std::erase_if(open, [&](const StepEstimate *each) { return !mayBeBest(each); });
+            if (open.empty())
                 break;
-            if (m_result.fits
-                && (!fits(*each) || each->seconds * (1 - trust) > m_result.best.simulatedSeconds))
-                break;
+            const auto next = std::min_element(open.begin(), open.end(),
+                [&](const StepEstimate *a, const StepEstimate *b) { return rank(a) < rank(b); });
+            const StepEstimate *each = *next;
+            open.erase(next);
             auto rows = rowsOf(*each, m_estimator->problemOf(each->configuration), m_model, m_space, m_rows);
             if (!rows || !done.insert(print(*rows)).second)
                 continue;
             ++simulated;
-            if (auto tried = simulateOne(*each, *std::move(rows)); tried && tried->simulatedSeconds > 0)
+            if (auto tried = simulateOne(*each, *std::move(rows)); tried && tried->simulatedSeconds > 0) {
                 trust = std::max(trust, std::min(0.5, 1 - tried->simulatedSeconds / tried->seconds));
+                m_correction.learn(each->configuration, tried->seconds, tried->simulatedSeconds);
+            }
         }
     }
 
@@ -450,6 +496,7 @@ private:
     std::vector<StepEstimate> m_priced{};
     std::map<Configuration, double> m_bounds{}; ///< Of all configurations that hold.
     std::vector<SearchedPlan> m_simulated{};
+    Correction m_correction{};
     std::optional<Error> m_problem{};
     SearchResult m_result{};
     bool m_found = false;

@@ -80,9 +80,9 @@ struct SearchOptions {
 /// 1. Every configuration that rows, devices and batch allow is priced (step_estimate.h) unless its bound is
 ///    above the best price: partitions by elimination, exactly where tables stay small; stages balanced by
 ///    what their operators take then; blocks of the schedule played one by one.
-/// 2. The cheapest that fit are completed, lowered and simulated, until the next is priced above the best
-///    simulated step by more than the model was wrong so far. The fastest that fits in simulation is the
-///    answer.
+/// 2. The cheapest that fit are completed, lowered and simulated, the most promising first: by how much the
+///    model was wrong is learned for those alike. It ends where none may be faster than the best simulated
+///    step. The fastest that fits in simulation is the answer.
 /// 3. Where nothing fits, partitions are searched again at higher and higher prices of memory.
 /// @return InvalidInput where the rows leave nothing; Cancelled if stopped before a plan was found
 Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,

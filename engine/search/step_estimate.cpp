@@ -274,6 +274,8 @@ Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, c
     for (const OperatorDecision &decision : made->m_plan.decisions)
         precisions.push_back(decision.precision);
     made->m_types = std::make_unique<StorageTypes>(*model.graph, precisions);
+    made->m_alike = std::make_shared<const std::vector<std::int32_t>>(
+        alikeOperators(model, made->m_plan, *made->m_types));
     made->m_trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
         [](const Operator &op) { return op.direction == Direction::Backward; });
     for (const RecomputeWord word : {RecomputeWord::None, RecomputeWord::Selective, RecomputeWord::Full}) {
@@ -361,7 +363,8 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Prob
         .bound = bound,
         .axis = m_space.shardAxis,
         .parts = configuration.shards,
-        .batchCuts = configuration.batchCuts()};
+        .batchCuts = configuration.batchCuts(),
+        .alike = m_alike};
     own.network = std::make_unique<PartitionProblem>(setting, shardGroup(configuration));
     if (const OperatorId op = own.network->impossible())
         return Error{ErrorCode::InvalidInput,
@@ -468,6 +471,7 @@ OperatorTimes StepEstimator::replicaTimes(
             .axis = m_space.replicaAxis,
             .parts = configuration.replicas,
             .batchCuts = configuration.microBatches,
+            .alike = m_alike,
             .batchAlone = true};
         problem = std::make_unique<PartitionProblem>(setting,
             groupShape(

@@ -111,6 +111,7 @@ private:
     CostModel m_costs{};
     Plan m_plan{}; ///< Of one device: precisions and attentions.
     std::unique_ptr<StorageTypes> m_types{};
+    std::shared_ptr<const std::vector<std::int32_t>> m_alike{}; ///< See `alikeOperators`.
     bool m_trains = false;
     std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Bound> m_bounds{};
     std::map<ProblemKey, Problem> m_problems{};
