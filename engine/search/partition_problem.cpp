@@ -325,6 +325,23 @@ double PartitionProblem::heldBytes(
 }
 
 /// What an operator costs itself, its weights included.
+std::optional<std::vector<std::int32_t>> PartitionProblem::choiceFor(const std::vector<Split> &splits) const
+{
+    std::vector<std::int32_t> choice;
+    for (std::size_t i = 0; i < m_choices.size(); ++i) {
+        const auto &own = m_choices[i]->choices;
+        const auto found = std::find_if(own.begin(), own.end(), [&](const OperatorChoice &each) {
+            return each.split.kind == splits[i].kind
+                && (splits[i].kind == SplitKind::Replicate
+                    || (each.split.dimension == splits[i].dimension && each.split.sizes == splits[i].sizes));
+        });
+        if (found == own.end())
+            return std::nullopt;
+        choice.push_back(static_cast<std::int32_t>(found - own.begin()));
+    }
+    return choice;
+}
+
 bool PartitionProblem::isDecided() const
 {
     return std::all_of(m_choices.begin(), m_choices.end(),

@@ -74,6 +74,9 @@ public:
     /// Some operator has no choice that its rows allow.
     OperatorId impossible() const { return m_impossible; }
 
+    /// The choices that cut every operator as `splits` says; nothing where one of them has none.
+    std::optional<std::vector<std::int32_t>> choiceFor(const std::vector<Split> &splits) const;
+
     /// Whether no operator has more than one choice.
     bool isDecided() const;
 

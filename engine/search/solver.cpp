@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <deque>
 #include <limits>
 #include <map>
@@ -27,8 +28,10 @@ constexpr std::array kMemoryPrices{0.0, 0.3, 1.0, 4.0};
 constexpr double kTrust = 0.1;
 /// How near plans of one configuration are to what the model is wrong by for another of its partitions; and
 /// plans that differ from it in what they compute again, or in what replicas share, as well.
-constexpr double kAlike = 0.004;
+constexpr double kAlike = 0.015;
 constexpr double kNearlyAlike = 0.025;
+/// Partitions of one configuration whose prices are as near differ in what does not matter.
+constexpr double kSame = 2e-4;
 
 /// Configurations that are looked at where none can fit: those that need least.
 constexpr std::size_t kTriedWithoutHope = 12;
@@ -259,6 +262,12 @@ private:
             if (fits(*estimate))
                 best = std::min(best, estimate->seconds);
             keep(*std::move(estimate));
+            TRY(auto usual, m_estimator->estimateUsual(*configuration, m_stop));
+            for (StepEstimate &each : usual) {
+                if (fits(each))
+                    best = std::min(best, each.seconds);
+                m_priced.push_back(std::move(each));
+            }
         }
         return {};
     }
@@ -355,7 +364,12 @@ private:
             const auto next = std::min_element(open.begin(), open.end(),
                 [&](const StepEstimate *a, const StepEstimate *b) { return rank(a) < rank(b); });
             const StepEstimate *each = *next;
-            open.erase(next);
+            std::erase_if(open, [&](const StepEstimate *other) {
+                return other == each
+                    || (other->configuration == each->configuration
+                        && std::abs(other->seconds - each->seconds) < kSame * each->seconds
+                        && other->peakBytes >= each->peakBytes);
+            });
             auto rows = rowsOf(*each, m_estimator->problemOf(each->configuration), m_model, m_space, m_rows);
             if (!rows || !done.insert(print(*rows)).second)
                 continue;

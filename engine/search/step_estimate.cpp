@@ -427,6 +427,24 @@ const PartitionProblem &StepEstimator::problemOf(const Configuration &configurat
     return *m_problems.at(keyOf(configuration)).network;
 }
 
+std::shared_ptr<PartitionAnswer> StepEstimator::answerOf(
+    const Configuration &configuration, std::vector<std::int32_t> choice, const PartitionProblem &problem)
+{
+    auto found = std::make_shared<PartitionAnswer>();
+    found->times = problem.timesOf(choice);
+    const OperatorTimes waits = replicaTimes(configuration, problem.sharesOf(choice));
+    for (std::size_t i = 0; i < waits.forward.size(); ++i) {
+        found->times.forward[i] += waits.forward[i];
+        found->times.backward[i] += waits.backward[i];
+    }
+    found->choice = std::move(choice);
+    for (std::size_t i = 0; i < found->times.forward.size(); ++i) {
+        found->seconds += found->times.forward[i] + found->times.backward[i];
+        found->weightGradients += weightGradientSeconds(problem, i, found->choice[i]);
+    }
+    return found;
+}
+
 Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
     const Configuration &configuration, SearchPrices prices, const std::stop_token &stop)
 {
@@ -439,19 +457,8 @@ Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
     TRY(NetworkAnswer answer, cheapestChoice(network, {}, stop));
     if (!std::isfinite(answer.cost))
         return Error{ErrorCode::InvalidInput, "rows leave no partition", "", "search"};
-    auto found = std::make_shared<PartitionAnswer>();
-    found->times = own->network->timesOf(answer.choice);
-    const OperatorTimes waits = replicaTimes(configuration, own->network->sharesOf(answer.choice));
-    for (std::size_t i = 0; i < waits.forward.size(); ++i) {
-        found->times.forward[i] += waits.forward[i];
-        found->times.backward[i] += waits.backward[i];
-    }
-    found->choice = std::move(answer.choice);
+    auto found = answerOf(configuration, std::move(answer.choice), *own->network);
     found->exact = answer.exact;
-    for (std::size_t i = 0; i < found->times.forward.size(); ++i) {
-        found->seconds += found->times.forward[i] + found->times.backward[i];
-        found->weightGradients += weightGradientSeconds(*own->network, i, found->choice[i]);
-    }
     found->bound = pricing.secondsPerByte > 0 ? 0 : std::min(answer.bound, answer.cost);
     known = std::move(found);
     return known;
@@ -555,11 +562,47 @@ Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configurati
 Result<StepEstimate> StepEstimator::estimate(
     const Configuration &configuration, SearchPrices prices, const std::stop_token &stop)
 {
-    StepEstimate result{.configuration = configuration};
-    TRY(result.partition, partition(configuration, prices, stop));
-    TRY(result.stages, stages(configuration, *result.partition));
+    TRY(const auto answer, partition(configuration, prices, stop));
+    TRY(StepEstimate result, assess(configuration, answer));
     TRY(const auto fastest, partition(configuration, {}, stop));
     result.bound = boundOf(configuration, *fastest, *fastest, 0);
+    if (problemOf(configuration).isDecided())
+        result.bound = result.seconds;
+    else if (prices.memory == 0)
+        result.bound =
+            std::max(result.bound, boundOf(configuration, *result.partition, *fastest, prices.reductions));
+    result.bound = std::min(result.bound, result.seconds);
+    return result;
+}
+
+Result<std::vector<StepEstimate>> StepEstimator::estimateUsual(
+    const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(Problem * own, problem(configuration));
+    if (!own->usual) {
+        own->usual.emplace();
+        const auto [partitions, fresh] = m_usual.try_emplace(configuration.shards);
+        if (fresh)
+            partitions->second = usualPartitions(m_model, m_space.shardAxis, configuration.shards);
+        for (const UsualPartition &partition : partitions->second)
+            if (auto choice = own->network->choiceFor(partition))
+                own->usual->push_back(answerOf(configuration, *std::move(choice), *own->network));
+    }
+    std::vector<StepEstimate> estimates;
+    for (const auto &answer : *own->usual) {
+        if (stop.stop_requested())
+            return cancelled();
+        TRY(estimates.emplace_back(), assess(configuration, answer));
+    }
+    return estimates;
+}
+
+Result<StepEstimate> StepEstimator::assess(
+    const Configuration &configuration, std::shared_ptr<const PartitionAnswer> partition)
+{
+    StepEstimate result{.configuration = configuration};
+    result.partition = std::move(partition);
+    TRY(result.stages, stages(configuration, *result.partition));
     auto &figures = m_figures[{result.partition.get(), result.stages.get()}];
     if (figures.empty())
         figures = stageFigures(problemOf(configuration), result.partition->choice, result.partition->times,
@@ -599,12 +642,6 @@ Result<StepEstimate> StepEstimator::estimate(
         result.seconds = std::max(result.seconds, ending.seconds());
         result.peakBytes = std::max(result.peakBytes, bytes[rank] + passing[rank]);
     }
-    if (problemOf(configuration).isDecided())
-        result.bound = result.seconds;
-    else if (prices.memory == 0)
-        result.bound =
-            std::max(result.bound, boundOf(configuration, *result.partition, *fastest, prices.reductions));
-    result.bound = std::min(result.bound, result.seconds);
     return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/search/search_space.h"
 #include "engine/search/stage_figures.h"
+#include "engine/search/usual_partitions.h"
 
 #include <cstdint>
 #include <map>
@@ -57,6 +58,10 @@ public:
     /// @return InvalidInput where it cannot be planned so, with the reason
     Result<StepEstimate> estimate(
         const Configuration &configuration, SearchPrices prices, const std::stop_token &stop);
+    /// The configuration with the partitions that people use, where rows allow them: plans that the search
+    /// would else find only by chance, since its model tells plans of nearly equal cost not apart.
+    Result<std::vector<StepEstimate>> estimateUsual(
+        const Configuration &configuration, const std::stop_token &stop);
     /// What no plan of the configuration is below; cheap.
     Result<double> boundOf(const Configuration &configuration, const std::stop_token &stop);
 
@@ -76,6 +81,7 @@ private:
         std::unique_ptr<PartitionProblem> network{};
         std::optional<Error> error{}; ///< Why there is none, or none that can be solved.
         std::map<PartitionPricing, std::shared_ptr<const PartitionAnswer>> answers{};
+        std::optional<std::vector<std::shared_ptr<const PartitionAnswer>>> usual{};
         WeightBytes leastWeights{};
         std::map<RecomputeWord, double> leastKept{}; ///< Bytes of a micro-batch.
         std::map<RecomputeWord, double> leastAgain{}; ///< Seconds of what a micro-batch computes again.
@@ -88,6 +94,11 @@ private:
     /// @return InvalidInput where rows leave no partition
     Result<Problem *> problem(const Configuration &configuration);
     Result<void> makeProblem(const Configuration &configuration, Problem &problem);
+    std::shared_ptr<PartitionAnswer> answerOf(const Configuration &configuration,
+        std::vector<std::int32_t> choice, const PartitionProblem &problem);
+    /// Without a bound.
+    Result<StepEstimate> assess(
+        const Configuration &configuration, std::shared_ptr<const PartitionAnswer> partition);
     Result<std::shared_ptr<const PartitionAnswer>> partition(
         const Configuration &configuration, SearchPrices prices, const std::stop_token &stop);
     /// Seconds that a micro-batch's operators wait for other replicas (statistics of the whole batch); empty
@@ -115,6 +126,7 @@ private:
     bool m_trains = false;
     std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Bound> m_bounds{};
     std::map<ProblemKey, Problem> m_problems{};
+    std::map<std::int32_t, std::vector<UsualPartition>> m_usual{}; ///< By shards.
     std::map<std::pair<std::int32_t, std::int32_t>, std::unique_ptr<PartitionProblem>>
         m_replicas{}; ///< Over the replicas' axis, by replicas and micro-batches.
     std::map<std::tuple<const PartitionAnswer *, std::int32_t, RecomputeWord>,

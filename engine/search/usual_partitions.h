@@ -1,0 +1,19 @@
+#pragma once
+
+#include "engine/graph/partition.h"
+#include "engine/table/model.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// By forward operator: how it is cut over one mesh axis.
+using UsualPartition = std::vector<Split>;
+
+/// The partitions that people use, as the gallery makes them: tensor parallelism (arXiv:1909.08053), and with
+/// what lies between cut along the sequence (arXiv:2205.05198). None where the model cannot be cut so.
+std::vector<UsualPartition> usualPartitions(const Model &model, const std::string &axis, std::int32_t parts);
+
+} // namespace planloom
