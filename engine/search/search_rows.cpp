@@ -55,6 +55,19 @@ std::map<std::string, std::vector<OperatorId>> toBeSaid(
     return byDimension;
 }
 
+/// Whether some weight's gradients are summands on the devices of the shards' axis.
+bool addsUpOverShards(const PartitionProblem &problem, const std::vector<std::int32_t> &choice)
+{
+    const Graph &graph = *problem.setting().model->graph;
+    for (std::size_t i = 0; i < problem.operatorCount(); ++i)
+        for (std::size_t slot = 0; slot < graph.operators[i].inputs.size(); ++slot) {
+            const auto accumulation = problem.accumulationOf(i, slot, problem.choiceOf(i, choice[i]));
+            if (accumulation && accumulation->overShards)
+                return true;
+        }
+    return false;
+}
+
 } // namespace
 
 Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProblem &problem,
@@ -119,8 +132,12 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
             for (Selector &selector : selectorsByName(index, operators))
                 add(std::move(selector), OpTransRule{{step}});
         }
+    // Updates are shared out by those that have gradients to be added up: other replicas would only be more
+    // groups to launch collectives for.
     if (chosen.zero > 0 && !space.ownSharding)
-        add({}, OptimizerShardingRule{.stage = chosen.zero});
+        add({},
+            OptimizerShardingRule{.stage = chosen.zero,
+                .axis = addsUpOverShards(problem, estimate.partition->choice) ? "" : space.replicaAxis});
     if (!space.ownRecompute && chosen.recompute != RecomputeWord::None) {
         TRY(const std::string row, recomputeRow(model, nameOf(chosen.recompute)));
         TRY(ConstraintTable parsed, parseTable(row));

@@ -86,7 +86,8 @@ public:
         m_replicas = groupShape(cluster, replicas);
         m_all = groupShape(cluster, all);
         // Replicas that are scale units share out what each of them has added up by itself.
-        if (configuration.replicas * configuration.ranks * configuration.shards > kMostExplicitDevices) {
+        if (configuration.replicas > 1
+            && configuration.replicas * configuration.ranks * configuration.shards > kMostExplicitDevices) {
             m_all = m_replicas;
             m_inUnit = groupShape(cluster, devicesApart(configuration.shards, 1));
         }

@@ -20,11 +20,10 @@ std::optional<UsualPartition> completed(
     UsualPartition partition;
     for (std::size_t i = 0; i < model.index->forwardCount(); ++i) {
         const std::vector<Split> &splits = completion->plan.decisions[i].partition.splits;
-        const auto own =
-            std::find_if(splits.begin(), splits.end(), [&](const Split &split) { return split.axis == axis; });
-        partition.push_back(own == splits.end()
-                ? Split{.kind = SplitKind::Replicate, .parts = parts, .axis = axis}
-                : *own);
+        const auto own = std::find_if(
+            splits.begin(), splits.end(), [&](const Split &split) { return split.axis == axis; });
+        partition.push_back(
+            own == splits.end() ? Split{.kind = SplitKind::Replicate, .parts = parts, .axis = axis} : *own);
     }
     return partition;
 }
