@@ -124,6 +124,7 @@ public:
         return m_choices[op]->choices[static_cast<std::size_t>(choice)];
     }
     std::size_t operatorCount() const { return m_choices.size(); }
+    std::size_t choiceCount(std::size_t op) const { return m_choices[op]->choices.size(); }
     const AxisSetting &setting() const { return m_setting; }
 
     /// @param choice  by forward operator

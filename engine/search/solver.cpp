@@ -33,6 +33,10 @@ constexpr double kNearlyAlike = 0.025;
 /// Partitions of one configuration whose prices are as near differ in what does not matter.
 constexpr double kSame = 2e-4;
 
+/// Plans that are simulated however long it takes: of the first alone it is not known how far the model is
+/// off.
+constexpr std::int32_t kLeastSimulated = 4;
+
 /// Configurations that are looked at where none can fit: those that need least.
 constexpr std::size_t kTriedWithoutHope = 12;
 
@@ -231,7 +235,7 @@ private:
     {
         std::vector<std::pair<double, const Configuration *>> order;
         for (const Configuration *each : m_open) {
-            auto bound = m_estimator->boundOf(*each, m_stop);
+            auto bound = m_estimator->likelyBoundOf(*each, m_stop);
             if (!bound) {
                 if (bound.error().code == ErrorCode::Cancelled)
                     return bound.error();
@@ -240,6 +244,8 @@ private:
                 continue;
             }
             order.emplace_back(*bound, each);
+            if (const auto proven = m_estimator->boundOf(*each, m_stop))
+                m_bounds.try_emplace(*each, *proven);
         }
         std::stable_sort(
             order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
@@ -248,7 +254,6 @@ private:
             if (fits(each))
                 best = std::min(best, each.seconds);
         for (const auto &[bound, configuration] : order) {
-            m_bounds.try_emplace(*configuration, bound);
             if (bound > best * (1 + kTrust))
                 continue;
             auto estimate = m_estimator->estimate(*configuration, prices, m_stop);
@@ -285,10 +290,7 @@ private:
     /// be highest (it is concave in it), until the bound of all is near the best price.
     Result<void> tighten()
     {
-        struct Known {
-            std::map<double, double> bounds{}; ///< By price of reductions.
-        };
-        std::map<Configuration, Known> known;
+        std::map<Configuration, std::map<double, double>> known; // bounds by price of reductions
         const auto start = now();
         for (const StepEstimate &each : m_priced)
             known[each.configuration];
@@ -304,7 +306,7 @@ private:
             && now() - start < m_options.mostSeconds * kTighteningShare) {
             const Configuration configuration = lowest.begin()->second;
             lowest.erase(lowest.begin());
-            std::map<double, double> &bounds = known[configuration].bounds;
+            std::map<double, double> &bounds = known[configuration];
             double price = 0;
             if (bounds.size() < 2) {
                 price = static_cast<double>(bounds.size());
@@ -323,11 +325,14 @@ private:
                     return estimate.error();
                 continue;
             }
+            const bool helps =
+                bounds.size() < 2 || estimate->bound > m_bounds[configuration] * (1 + kCloseEnough);
             bounds[price] = estimate->bound;
             if (fits(*estimate))
                 best = std::min(best, estimate->seconds);
             keep(*std::move(estimate));
-            lowest.emplace(m_bounds[configuration], configuration);
+            if (helps)
+                lowest.emplace(m_bounds[configuration], configuration);
         }
         return {};
     }
@@ -357,7 +362,7 @@ private:
                         < m_result.best.simulatedSeconds);
         };
         while (!m_stop.stop_requested() && simulated < m_options.mostSimulated
-            && (simulated < 2 || now() < m_options.mostSeconds)) {
+            && (simulated < kLeastSimulated || now() < m_options.mostSeconds)) {
             std::erase_if(open, [&](const StepEstimate *each) { return !mayBeBest(each); });
             if (open.empty())
                 break;

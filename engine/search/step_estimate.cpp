@@ -495,9 +495,9 @@ OperatorTimes StepEstimator::replicaTimes(
 }
 
 Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
-    const Configuration &configuration, const PartitionAnswer &answer)
+    const Configuration &configuration, const std::shared_ptr<const PartitionAnswer> &answer)
 {
-    auto &known = m_stages[{&answer, configuration.stages(), configuration.recompute}];
+    auto &known = m_stages[{answer, configuration.stages(), configuration.recompute}];
     if (known)
         return known;
     StagePlan plan = m_recomputed.at(configuration.recompute);
@@ -505,9 +505,9 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
     plan.stageOf.assign(m_model.index->forwardCount(), 0);
     if (plan.stages > 1) {
         std::vector<std::int64_t> nanoseconds(m_model.graph->operators.size(), 0);
-        for (std::size_t i = 0; i < answer.times.forward.size(); ++i)
+        for (std::size_t i = 0; i < answer->times.forward.size(); ++i)
             nanoseconds[i] = std::llround(
-                1e9 * (answer.times.backward[i] + answer.times.forward[i] * (plan.recomputed[i] ? 2 : 1)));
+                1e9 * (answer->times.backward[i] + answer->times.forward[i] * (plan.recomputed[i] ? 2 : 1)));
         TRY(const auto found, pipelineStages(*m_model.index, plan.stages, nanoseconds));
         for (std::size_t s = 0; s < found.size(); ++s)
             for (const OperatorId op : found[s])
@@ -520,25 +520,43 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
 Result<double> StepEstimator::boundOf(const Configuration &configuration, const std::stop_token &stop)
 {
     TRY(const auto answer, partition(configuration, {}, stop));
-    return boundOf(configuration, *answer, *answer, 0);
+    return boundOf(configuration, *answer, *answer);
 }
 
-double StepEstimator::boundOf(const Configuration &configuration, const PartitionAnswer &answer,
-    const PartitionAnswer &fastest, double reductions) const
+Result<double> StepEstimator::likelyBoundOf(const Configuration &configuration, const std::stop_token &stop)
 {
-    // The ranks have all work between them, so the busiest has its share at least. It waits until the first
-    // micro-batch has come, and the last one gone, by all other ranks; a micro-batch goes through all stages
-    // one after the other. Or else it waits for its own gradients, which are reduced behind its last backward
-    // passes: of two things that take long, any mean of both is a bound.
+    TRY(const double bound, boundOf(configuration, stop));
+    TRY(const auto answer, partition(configuration, {}, stop));
     const Problem &own = m_problems.at(keyOf(configuration));
     const double again = own.leastWaits + own.leastAgain.at(configuration.recompute);
-    const double work = (answer.bound + again) * configuration.microBatches / configuration.ranks;
+    const double chain = std::min(answer->seconds, answer->bound) + again
+        - (splitsBackward(configuration.schedule) ? answer->weightGradients : 0);
+    const double ramp = (configuration.ranks - 1.0) / configuration.stagesPerRank;
+    return std::max(
+        bound, ((answer->bound + again) * configuration.microBatches + chain * ramp) / configuration.ranks);
+}
+
+double StepEstimator::boundOf(
+    const Configuration &configuration, const PartitionAnswer &answer, const PartitionAnswer &fastest) const
+{
+    const Problem &own = m_problems.at(keyOf(configuration));
+    const double again = own.leastWaits + own.leastAgain.at(configuration.recompute);
+    const double microBatches = configuration.microBatches;
+    const double all = (answer.bound + again) * microBatches;
+    // A micro-batch goes through all stages one after the other.
     const double chain = std::min(fastest.seconds, fastest.bound) + again
         - (splitsBackward(configuration.schedule) ? fastest.weightGradients : 0);
-    const double ramp = (configuration.ranks - 1.0) / configuration.stagesPerRank;
-    const double waits = configuration.ranks == 1 ? 0 : chain / configuration.ranks * ramp;
-    // Where gradients are reduced after every micro-batch, that is a part of its pass.
-    return std::max(chain, work + (configuration.zero >= 2 ? 1 : 1 - reductions) * waits);
+    if (configuration.ranks == 1)
+        return std::max(chain, all);
+    // The ranks have all work between them. Rank r begins when the first micro-batch has come through the
+    // ranks before, and its last one goes back through them: what a rank computes of one micro-batch is in
+    // the way of those behind. Of T seconds rank r has T - p, where p are those of the ranks before, for m
+    // micro-batches: p of rank r + 1 is p + (T - p) / m at most, and of all ranks T (1 - (1 - 1/m)^R). That
+    // is no less than what one micro-batch takes. (Interleaved stages may go in front of one another.)
+    const double share = configuration.stagesPerRank > 1
+        ? 1
+        : 1 - std::pow(1 - 1 / microBatches, static_cast<double>(configuration.ranks));
+    return std::max(all / configuration.ranks, chain / share);
 }
 
 Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configuration)
@@ -566,12 +584,11 @@ Result<StepEstimate> StepEstimator::estimate(
     TRY(const auto answer, partition(configuration, prices, stop));
     TRY(StepEstimate result, assess(configuration, answer));
     TRY(const auto fastest, partition(configuration, {}, stop));
-    result.bound = boundOf(configuration, *fastest, *fastest, 0);
+    result.bound = boundOf(configuration, *fastest, *fastest);
     if (problemOf(configuration).isDecided())
         result.bound = result.seconds;
     else if (prices.memory == 0)
-        result.bound =
-            std::max(result.bound, boundOf(configuration, *result.partition, *fastest, prices.reductions));
+        result.bound = std::max(result.bound, boundOf(configuration, *result.partition, *fastest));
     result.bound = std::min(result.bound, result.seconds);
     return result;
 }
@@ -586,7 +603,8 @@ Result<std::vector<StepEstimate>> StepEstimator::estimateUsual(
         if (fresh)
             partitions->second = usualPartitions(m_model, m_space.shardAxis, configuration.shards);
         for (const UsualPartition &partition : partitions->second)
-            if (auto choice = own->network->choiceFor(partition))
+            if (auto choice = own->network->choiceFor(partition);
+                choice && std::isfinite(costOf(own->network->network({}), *choice)))
                 own->usual->push_back(answerOf(configuration, *std::move(choice), *own->network));
     }
     std::vector<StepEstimate> estimates;
@@ -598,13 +616,20 @@ Result<std::vector<StepEstimate>> StepEstimator::estimateUsual(
     return estimates;
 }
 
+Result<StepEstimate> StepEstimator::estimateWith(
+    const Configuration &configuration, std::vector<std::int32_t> choice)
+{
+    TRY(const Problem *own, problem(configuration));
+    return assess(configuration, answerOf(configuration, std::move(choice), *own->network));
+}
+
 Result<StepEstimate> StepEstimator::assess(
     const Configuration &configuration, std::shared_ptr<const PartitionAnswer> partition)
 {
     StepEstimate result{.configuration = configuration};
     result.partition = std::move(partition);
-    TRY(result.stages, stages(configuration, *result.partition));
-    auto &figures = m_figures[{result.partition.get(), result.stages.get()}];
+    TRY(result.stages, stages(configuration, result.partition));
+    auto &figures = m_figures[{result.partition, result.stages}];
     if (figures.empty())
         figures = stageFigures(problemOf(configuration), result.partition->choice, result.partition->times,
             *result.stages, groupShape(m_cluster, devicesApart(2, configuration.shards)));

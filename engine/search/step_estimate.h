@@ -62,9 +62,14 @@ public:
     /// would else find only by chance, since its model tells plans of nearly equal cost not apart.
     Result<std::vector<StepEstimate>> estimateUsual(
         const Configuration &configuration, const std::stop_token &stop);
+    /// The configuration with the partition that `choice` makes (of `problemOf`, by forward operator),
+    /// without a bound.
+    Result<StepEstimate> estimateWith(const Configuration &configuration, std::vector<std::int32_t> choice);
     /// What no plan of the configuration is below; cheap.
     Result<double> boundOf(const Configuration &configuration, const std::stop_token &stop);
 
+    /// No less than `boundOf`: that of stages that take equally long, which few partitions get below.
+    Result<double> likelyBoundOf(const Configuration &configuration, const std::stop_token &stop);
     /// Bytes that some device holds at least, whatever the partition and the stages: weights with their
     /// states, and what one micro-batch keeps, spread over all ranks. Cheap.
     Result<std::int64_t> leastPeakOf(const Configuration &configuration);
@@ -106,10 +111,10 @@ private:
     /// @param shares  by tensor: how much of it a device has
     OperatorTimes replicaTimes(const Configuration &configuration, const std::vector<double> &shares);
     Result<std::shared_ptr<const StagePlan>> stages(
-        const Configuration &configuration, const PartitionAnswer &answer);
+        const Configuration &configuration, const std::shared_ptr<const PartitionAnswer> &answer);
     /// @param answer  at a price of reductions, of nothing else; @param fastest  at none
     double boundOf(const Configuration &configuration, const PartitionAnswer &answer,
-        const PartitionAnswer &fastest, double reductions) const;
+        const PartitionAnswer &fastest) const;
     PartitionPricing pricingOf(
         const Configuration &configuration, SearchPrices prices, const PartitionProblem &problem) const;
     GroupShape shardGroup(const Configuration &configuration) const;
@@ -129,10 +134,9 @@ private:
     std::map<std::int32_t, std::vector<UsualPartition>> m_usual{}; ///< By shards.
     std::map<std::pair<std::int32_t, std::int32_t>, std::unique_ptr<PartitionProblem>>
         m_replicas{}; ///< Over the replicas' axis, by replicas and micro-batches.
-    std::map<std::tuple<const PartitionAnswer *, std::int32_t, RecomputeWord>,
-        std::shared_ptr<const StagePlan>>
-        m_stages{};
-    std::map<std::tuple<const PartitionAnswer *, const StagePlan *>, std::vector<StageFigures>> m_figures{};
+    using Answer = std::shared_ptr<const PartitionAnswer>;
+    std::map<std::tuple<Answer, std::int32_t, RecomputeWord>, std::shared_ptr<const StagePlan>> m_stages{};
+    std::map<std::pair<Answer, std::shared_ptr<const StagePlan>>, std::vector<StageFigures>> m_figures{};
     std::map<RecomputeWord, StagePlan> m_recomputed{}; ///< Without stages.
 };
 

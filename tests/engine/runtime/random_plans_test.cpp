@@ -8,6 +8,7 @@
 
 #include "tests/engine/lowering/random_plans.h"
 #include "tests/engine/runtime/model_files.h"
+#include "tests/seeds.h"
 
 #include <gtest/gtest.h>
 
@@ -18,19 +19,6 @@
 
 namespace planloom {
 namespace {
-
-/// Tables tried of each model, and the first seed: PLANLOOM_RANDOM_PLANS=count or count@first asks for more
-/// than the sample of every test run.
-std::pair<std::uint32_t, std::uint32_t> seedsToTry(std::uint32_t usual)
-{
-    const char *asked = std::getenv("PLANLOOM_RANDOM_PLANS");
-    if (!asked)
-        return {0, usual};
-    const std::string text = asked;
-    const auto at = text.find('@');
-    const auto first = at == text.npos ? 0u : static_cast<std::uint32_t>(std::stoul(text.substr(at + 1)));
-    return {first, first + static_cast<std::uint32_t>(std::stoul(text.substr(0, at)))};
-}
 
 struct RandomModel {
     const char *name;
@@ -57,7 +45,7 @@ TEST_P(RandomPlansRun, EqualToTheModelOrAreRefused)
     options.randomWeights = true;
     options.steps = GetParam().amplifies ? 1 : 2; // what a step leaves behind wrongly shows in the next
     TraitCount count;
-    const auto [first, end] = seedsToTry(6);
+    const auto [first, end] = seedsToTry("PLANLOOM_RANDOM_PLANS", 6);
     for (std::uint32_t seed = first; seed < end; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         const Model &model = models[GetParam().amplifies ? 0 : seed % 2];

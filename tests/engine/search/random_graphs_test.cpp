@@ -1,0 +1,271 @@
+#include "engine/search/solver.h"
+
+#include "engine/hardware/cluster.h"
+#include "engine/lowering/lower.h"
+#include "engine/search/step_estimate.h"
+#include "tests/engine/runtime/like_the_model.h"
+#include "tests/engine/table/models.h"
+#include "tests/seeds.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+namespace planloom {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+class Dice
+{
+public:
+    explicit Dice(std::uint32_t seed)
+        : m_random(seed)
+    {
+    }
+    std::size_t below(std::size_t count)
+    {
+        return std::uniform_int_distribution<std::size_t>(0, count - 1)(m_random);
+    }
+    bool hits(double chance) { return std::bernoulli_distribution(chance)(m_random); }
+    template<typename T> const T &of(const std::vector<T> &values) { return values[below(values.size())]; }
+
+private:
+    std::mt19937 m_random;
+};
+
+/// Up to seven operators and a loss: products, activations and sums that branch and meet, at times of one
+/// weight.
+GraphSnapshot randomGraph(Dice &dice, bool large)
+{
+    const std::int64_t batch = dice.of<std::int64_t>({4, 8});
+    const std::int64_t width = large ? dice.of<std::int64_t>({512, 2048, 8192}) : 8;
+    GraphBuilder builder("random");
+    std::vector<TensorId> made{builder.input("x", {DataType::Float32, {batch * (large ? 64 : 1), width}})};
+    std::vector<TensorId> weights;
+    const std::size_t operators = 1 + dice.below(6);
+    for (std::size_t i = 0; i < operators; ++i) {
+        const std::string name = "o" + std::to_string(i);
+        const TensorId from = i == 0 || dice.hits(0.7) ? made.back() : made[1 + dice.below(made.size() - 1)];
+        switch (i == 0 ? 0 : dice.below(4)) {
+        case 0:
+        case 1: {
+            if (weights.empty() || dice.hits(0.75))
+                weights.push_back(builder.weight("w" + std::to_string(i), {width, width}));
+            made.push_back(builder.one(OperatorKind::Linear, {from, dice.of(weights), {}}, {}, name));
+            break;
+        }
+        case 2:
+            made.push_back(builder.one(OperatorKind::Relu, {from}, {}, name));
+            break;
+        default:
+            made.push_back(builder.one(OperatorKind::Add, {from, dice.of(made)}, {}, name));
+        }
+    }
+    const TensorId loss = builder.one(OperatorKind::ReduceSum, {made.back()},
+        attributesOf({{"axes", std::vector<std::int64_t>{0, 1}}, {"keepdims", std::int64_t{0}}}), "sum");
+    auto forward = builder.finish({}, loss);
+    EXPECT_TRUE(forward) << describe(forward.error());
+    auto graph = buildTrainingStep(*forward,
+        {.optimizer = dice.hits(0.5) ? OperatorKind::AdamWStep : OperatorKind::SgdStep});
+    EXPECT_TRUE(graph) << describe(graph.error());
+    return shared(*std::move(graph));
+}
+
+std::string randomRows(Dice &dice, const Graph &graph, std::int32_t devices, bool large)
+{
+    std::vector<std::string> forward;
+    for (const Operator &op : graph.operators)
+        if (op.direction == Direction::Forward)
+            forward.push_back("name:" + op.name);
+    std::string rows;
+    const auto add = [&](const std::string &row) { rows += row + "\n"; };
+    if (dice.hits(0.6)) {
+        std::vector<std::string> meshes{"dp=" + std::to_string(devices), "tp=" + std::to_string(devices),
+            "pp=" + std::to_string(devices)};
+        if (devices == 4)
+            for (const char *mesh : {"dp=2 tp=2", "pp=2 tp=2", "dp=2 pp=2"})
+                meshes.emplace_back(mesh);
+        add("mesh " + dice.of(meshes));
+    }
+    if (dice.hits(0.4))
+        add("micro-batches " + std::to_string(1 << dice.below(3)));
+    if (dice.hits(0.3))
+        add("zero" + std::to_string(1 + dice.below(3)) + " all");
+    if (dice.hits(0.2))
+        add("schedule " + dice.of<std::string>({"1f1b", "gpipe", "zb-h1", "interleaved"}));
+    if (dice.hits(0.2))
+        add("recompute " + dice.of(forward));
+    for (std::size_t i = dice.below(3); i > 0; --i)
+        if (dice.hits(0.6))
+            add("split " + dice.of(forward) + " : " + dice.of<std::string>({"m", "n", "k", "d0", "d1"})
+                + " over tp");
+        else
+            add("replicate " + dice.of(forward) + " : over tp");
+    if (dice.hits(0.25))
+        add("limit memory "
+            + (large ? dice.of<std::string>({"64MiB", "512MiB", "4GiB"})
+                     : dice.of<std::string>({"1KiB", "2KiB", "8KiB"})));
+    return rows;
+}
+
+/// Every choice of every operator, if they are few.
+bool nextChoice(const PartitionProblem &problem, std::vector<std::int32_t> &choice)
+{
+    for (std::size_t i = choice.size(); i-- > 0;) {
+        if (static_cast<std::size_t>(++choice[i]) < problem.choiceCount(i))
+            return true;
+        choice[i] = 0;
+    }
+    return false;
+}
+
+/// The cheapest of one configuration, whatever the partition, and of those that fit.
+struct Cheapest {
+    double any = kNever;
+    double fitting = kNever;
+    double peak = kNever;
+};
+
+class RandomGraphs : public testing::Test
+{
+protected:
+    /// @return nothing where there are too many partitions to try all
+    std::optional<Cheapest> bruteForce(
+        StepEstimator &estimator, const Configuration &configuration, std::int64_t limit)
+    {
+        constexpr double kMostPartitions = 150;
+        if (!estimator.boundOf(configuration, {}))
+            return Cheapest{};
+        const PartitionProblem &problem = estimator.problemOf(configuration);
+        double partitions = 1;
+        for (std::size_t i = 0; i < problem.operatorCount(); ++i)
+            partitions *= static_cast<double>(problem.choiceCount(i));
+        if (partitions > kMostPartitions)
+            return std::nullopt;
+        const CostNetwork network = problem.network({});
+        Cheapest cheapest;
+        std::vector<std::int32_t> choice(problem.operatorCount(), 0);
+        do {
+            const auto estimate = estimator.estimateWith(configuration, choice);
+            if (!estimate || costOf(network, choice) == kNever)
+                continue;
+            ++m_partitions;
+            cheapest.any = std::min(cheapest.any, estimate->seconds);
+            cheapest.peak = std::min(cheapest.peak, static_cast<double>(estimate->peakBytes));
+            if (estimate->peakBytes <= limit)
+                cheapest.fitting = std::min(cheapest.fitting, estimate->seconds);
+        } while (nextChoice(problem, choice));
+        return cheapest;
+    }
+
+    int m_partitions = 0;
+};
+
+/// The search's model against all partitions and configurations: no bound is above what can be had, what is
+/// said not to fit does not, and what is found is no better than what there is.
+TEST_F(RandomGraphs, FeasibilityCostAndBoundAgreeWithBruteForce)
+{
+    const auto [first, end] = seedsToTry("PLANLOOM_RANDOM_GRAPHS", 120);
+    int found = 0;
+    int refused = 0;
+    int tooLarge = 0;
+    int proven = 0;
+    int ran = 0;
+    for (std::uint32_t seed = first; seed < end; ++seed) {
+        Dice dice(seed);
+        const bool large = dice.hits(0.6);
+        const GraphSnapshot graph = randomGraph(dice, large);
+        const std::int32_t devices = dice.of<std::int32_t>({2, 4});
+        const std::string text = randomRows(dice, *graph, devices, large);
+        SCOPED_TRACE(testing::Message() << "seed " << seed << "\n" << text);
+        const auto rows = parseTable(text);
+        ASSERT_TRUE(rows) << describe(rows.error());
+        const Model model(graph);
+        const Cluster cluster = *clusterNamed("dgx-h100:" + std::to_string(devices));
+        const CostModel costs = costModelOf(cluster);
+        SearchOptions options;
+        options.mostSeconds = 1000;
+        options.mostSimulated = 3;
+        const auto result = searchPlan(model, cluster, devices, *rows, costs, options);
+
+        const auto space = searchSpaceOf(model, cluster, devices, *rows);
+        auto estimator = space
+            ? StepEstimator::make(model, cluster, devices, *rows, *space, costs, PrecisionPreset::Float32)
+            : Result<std::unique_ptr<StepEstimator>>(space.error());
+        double best = kNever;
+        double peak = kNever;
+        bool all = true;
+        bool any = false;
+        for (std::size_t c = 0; estimator && c < space->configurations.size(); ++c) {
+            const Configuration &configuration = space->configurations[c];
+            const auto cheapest = bruteForce(**estimator, configuration, space->memoryLimit);
+            all = all && cheapest;
+            if (!cheapest)
+                continue;
+            any = any || cheapest->any < kNever;
+            best = std::min(best, cheapest->fitting);
+            peak = std::min(peak, cheapest->peak);
+            if (cheapest->any == kNever)
+                continue;
+            SCOPED_TRACE(toString(configuration));
+            EXPECT_LE(static_cast<double>(*(*estimator)->leastPeakOf(configuration)), cheapest->peak);
+            EXPECT_LE(*(*estimator)->boundOf(configuration, {}), cheapest->any * (1 + 1e-9));
+            for (const double price : {0.25, 0.6, 1.0})
+                if (const auto estimate = (*estimator)->estimate(configuration, {0, price}, {})) {
+                    EXPECT_LE(estimate->bound, cheapest->any * (1 + 1e-9)) << price;
+                    EXPECT_GE(estimate->seconds, cheapest->any * (1 - 1e-9)) << price;
+                }
+        }
+        if (!result) {
+            ++refused;
+            EXPECT_FALSE(any && all) << describe(result.error());
+            continue;
+        }
+        ++found;
+        EXPECT_TRUE(any || !all);
+        if (result->cannotFit()) {
+            ++tooLarge;
+            EXPECT_GT(peak, static_cast<double>(space->memoryLimit));
+        } else {
+            EXPECT_LE(result->bound, best * (1 + 1e-9));
+            if (all && result->best.peakBytes <= space->memoryLimit)
+                EXPECT_GE(result->best.seconds, best * (1 - 1e-9));
+            proven += result->gap() < 1e-9 ? 1 : 0;
+        }
+        ConstraintTable whole = *rows;
+        whole.rows.insert(whole.rows.end(), result->rows.rows.begin(), result->rows.rows.end());
+        const auto completion = completePlan(model, devices, whole);
+        ASSERT_TRUE(completion) << describe(completion.error());
+        ASSERT_FALSE(firstError(*completion)) << describe(*firstError(*completion));
+        const auto plan = lower(completion->plan, cluster, costs);
+        ASSERT_TRUE(plan) << describe(plan.error());
+        const auto proof = verify(*plan);
+        ASSERT_TRUE(proof);
+        EXPECT_TRUE(proof->ok());
+        if (!large && seed % 4 == 0) {
+            ++ran;
+            expectLikeTheModel(graph, *plan);
+        }
+    }
+    RecordProperty("found", found);
+    RecordProperty("refused", refused);
+    RecordProperty("tooLarge", tooLarge);
+    RecordProperty("proven", proven);
+    RecordProperty("ran", ran);
+    RecordProperty("partitions", m_partitions);
+    std::printf("%d found, %d refused, %d too large, %d proven optimal, %d run, %d partitions\n", found,
+        refused, tooLarge, proven, ran, m_partitions);
+    if (end - first >= 100) {
+        EXPECT_GT(found, 60);
+        EXPECT_GT(refused, 0);
+        EXPECT_GT(tooLarge, 0);
+        EXPECT_GT(proven, 10);
+        EXPECT_GT(ran, 4);
+    }
+}
+
+} // namespace
+} // namespace planloom
