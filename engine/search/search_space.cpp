@@ -3,6 +3,7 @@
 #include "engine/base/words.h"
 #include "engine/gallery/usual_rows.h"
 #include "engine/table/kinds/meaning.h"
+#include "engine/table/mesh_axes.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -22,22 +23,6 @@ std::vector<std::int32_t> divisorsOf(std::int64_t number)
         if (number % d == 0)
             divisors.push_back(static_cast<std::int32_t>(d));
     return divisors;
-}
-
-bool isAmong(const std::string &name, std::initializer_list<const char *> words)
-{
-    return std::any_of(words.begin(), words.end(), [&](const char *word) { return name == word; });
-}
-
-enum class AxisRole : std::uint8_t { Replicas, Ranks, Shards };
-
-AxisRole roleOf(const MeshAxis &axis)
-{
-    if (isAmong(axis.name, {"dp", "data", "batch", "replica", "replicas"}))
-        return AxisRole::Replicas;
-    if (isAmong(axis.name, {"pp", "pipe", "pipeline", "stage", "stages"}))
-        return AxisRole::Ranks;
-    return AxisRole::Shards;
 }
 
 const MeshRule *meshOf(const ConstraintTable &rows)
@@ -72,6 +57,25 @@ bool divides(const Model &model, std::int64_t cuts)
             return false;
     }
     return true;
+}
+
+bool keepsTo(const std::vector<std::pair<RowId, DegreeRule>> &degrees, const Configuration &configuration)
+{
+    return std::all_of(degrees.begin(), degrees.end(), [&](const auto &row) {
+        switch (row.second.degree) {
+        case Degree::Data:
+            return row.second.allows(configuration.replicas);
+        case Degree::Tensor:
+            return row.second.allows(configuration.shards);
+        case Degree::Pipeline:
+            return row.second.allows(configuration.ranks);
+        case Degree::Stages:
+            return row.second.allows(configuration.stages());
+        case Degree::MicroBatches:
+            break;
+        }
+        return row.second.allows(configuration.microBatches);
+    });
 }
 
 } // namespace
@@ -192,8 +196,10 @@ Result<SearchSpace> searchSpaceOf(
                                                       : 0);
                      ++zero)
                     for (const RecomputeWord word : words)
-                        space.configurations.push_back(
-                            {replicas, ranks, shards, chunks, microBatches, schedule, zero, word});
+                        if (const Configuration each{
+                                replicas, ranks, shards, chunks, microBatches, schedule, zero, word};
+                            keepsTo(said.degrees, each))
+                            space.configurations.push_back(each);
         }
     if (space.configurations.empty())
         return Error{ErrorCode::InvalidInput,

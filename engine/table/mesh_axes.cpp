@@ -2,6 +2,9 @@
 
 #include "engine/base/nearest_name.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 namespace planloom {
 
 std::string noSuchAxisAdvice(const std::vector<MeshAxis> &mesh, std::string_view name)
@@ -11,6 +14,27 @@ std::string noSuchAxisAdvice(const std::vector<MeshAxis> &mesh, std::string_view
         known.push_back(axis.name);
     const std::string meant = didYouMean(name, known);
     return meant.empty() ? "add it to the mesh row" : meant + " Else add it to the mesh row";
+}
+
+AxisRole roleOf(const MeshAxis &axis)
+{
+    const auto isAmong = [&](std::initializer_list<const char *> words) {
+        return std::any_of(words.begin(), words.end(), [&](const char *word) { return axis.name == word; });
+    };
+    if (isAmong({"dp", "data", "batch", "replica", "replicas"}))
+        return AxisRole::Replicas;
+    if (isAmong({"pp", "pipe", "pipeline", "stage", "stages"}))
+        return AxisRole::Ranks;
+    return AxisRole::Shards;
+}
+
+std::int64_t sizeOfRole(const std::vector<MeshAxis> &mesh, AxisRole role)
+{
+    std::int64_t size = 1;
+    for (const MeshAxis &axis : mesh)
+        if (roleOf(axis) == role)
+            size *= axis.size;
+    return size;
 }
 
 } // namespace planloom

@@ -6,6 +6,7 @@
 #include "engine/table/kinds/capacity_row.h"
 #include "engine/table/kinds/communicate.h"
 #include "engine/table/kinds/coshard.h"
+#include "engine/table/kinds/degree.h"
 #include "engine/table/kinds/dimension_size.h"
 #include "engine/table/kinds/in_flight.h"
 #include "engine/table/kinds/interleave.h"
@@ -46,7 +47,7 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
     OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule, RingRule, WeightVersionsRule,
-    SliceRule, InterleaveRule, LanesRule, DimensionSizeRule, CapacityRule, UnrollRule>;
+    SliceRule, InterleaveRule, LanesRule, DimensionSizeRule, CapacityRule, UnrollRule, DegreeRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t {

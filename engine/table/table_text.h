@@ -41,6 +41,8 @@ namespace planloom {
 //     attention layer:0-5 : plain                         # probabilities in memory; default: fused
 //     ring kind:Attention : over cp                       # keys and values go round the devices of cp
 //     offload all : states                                # or activations: wait in host memory
+//     degree tensor at most 4                             # data, tensor, pipeline, stages, micro-batches
+//     degree stages one of 2 4                            # at most, at least, one of
 //     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB
 //     limit time 50ms                                     # ns, us, ms, s
 //     prefer 2 split kind:Linear : k by 4                 # held if it can be; without a number: of weight 1

@@ -106,6 +106,7 @@ struct PlanMeaning {
     RowId scheduleRow{};
     CollectiveOverlap overlap = CollectiveOverlap::None;
     RowId overlapRow{};
+    std::vector<std::pair<RowId, DegreeRule>> degrees{}; ///< That bound what the others give.
     std::map<std::string, RowId> sizeRows{}; ///< Of the model's inputs, by dimension.
     std::map<std::string, RowId> capacityRows{}; ///< By operator.
 };
@@ -142,6 +143,12 @@ template<> struct RuleMeaning<CapacityRule> {
 template<> struct RuleMeaning<UnrollRule> {
     static Result<void> apply(
         const Model &model, std::int32_t deviceCount, const UnrollRule &rule, RowId row, PlanMeaning &plan);
+};
+/// Holds against the mesh and the micro-batches that rows give, whichever comes last.
+template<> struct RuleMeaning<DegreeRule> {
+    /// @return InvalidInput if they do not keep to it, or no number keeps to it and the rows before
+    static Result<void> apply(
+        const Model &model, std::int32_t deviceCount, const DegreeRule &rule, RowId row, PlanMeaning &plan);
 };
 /// Needs the number of stages: see `stagesOf`.
 template<> struct RuleMeaning<InFlightRule> {

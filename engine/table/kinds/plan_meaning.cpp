@@ -1,8 +1,10 @@
 // Rows about the whole plan: mesh, micro-batches, schedule, in-flight, sizes of the inputs.
 #include "engine/base/words.h"
 #include "engine/table/kinds/meaning.h"
+#include "engine/table/mesh_axes.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace planloom {
 
@@ -13,7 +15,65 @@ Error invalidRule(std::string message, std::string advice = {})
     return {ErrorCode::InvalidInput, std::move(message), std::move(advice), {}};
 }
 
+/// What the plan has of a degree, where a row has given it.
+std::optional<std::int64_t> givenOf(Degree degree, const PlanMeaning &plan)
+{
+    if (degree == Degree::MicroBatches)
+        return plan.microBatchesRow.valid() ? std::optional<std::int64_t>(plan.microBatches) : std::nullopt;
+    if (plan.mesh.empty() || degree == Degree::Stages)
+        return std::nullopt;
+    return sizeOfRole(plan.mesh,
+        degree == Degree::Data           ? AxisRole::Replicas
+            : degree == Degree::Pipeline ? AxisRole::Ranks
+                                         : AxisRole::Shards);
+}
+
+Result<void> keepsTo(const DegreeRule &rule, RowId row, const PlanMeaning &plan)
+{
+    const auto given = givenOf(rule.degree, plan);
+    if (!given || rule.allows(*given))
+        return {};
+    const RowId by = rule.degree == Degree::MicroBatches ? plan.microBatchesRow : plan.meshRow;
+    return invalidRule("the degree '" + RuleTraits<DegreeRule>::print(rule) + "' (" + rowWords(row.index)
+            + ") does not hold with the " + std::to_string(*given) + " of " + rowWords(by.index),
+        "change one of the two rows, or switch it off");
+}
+
+/// Of the rows about degrees that came before.
+Result<void> keepsToDegrees(const PlanMeaning &plan)
+{
+    for (const auto &[row, rule] : plan.degrees)
+        TRY_VOID(keepsTo(rule, row, plan));
+    return {};
+}
+
 } // namespace
+
+Result<void> RuleMeaning<DegreeRule>::apply(
+    const Model &, std::int32_t, const DegreeRule &rule, RowId row, PlanMeaning &plan)
+{
+    TRY_VOID(keepsTo(rule, row, plan));
+    // Some number that this row and all before allow: the ends of their ranges, or one they name.
+    std::vector<std::int32_t> candidates = rule.values;
+    for (const auto &[other, before] : plan.degrees)
+        if (before.degree == rule.degree)
+            candidates.insert(candidates.end(), before.values.begin(), before.values.end());
+    const auto fits = [&](std::int32_t value) {
+        return rule.allows(value)
+            && std::all_of(plan.degrees.begin(), plan.degrees.end(), [&](const auto &before) {
+                   return before.second.degree != rule.degree || before.second.allows(value);
+               });
+    };
+    if (std::none_of(candidates.begin(), candidates.end(), fits)) {
+        const auto other = std::find_if(plan.degrees.begin(), plan.degrees.end(),
+            [&](const auto &before) { return before.second.degree == rule.degree; });
+        return invalidRule("no number of " + std::string(nameOf(rule.degree)) + " keeps to this row and to "
+                + rowWords(other->first.index),
+            "change one of the two rows, or switch it off");
+    }
+    plan.degrees.emplace_back(row, rule);
+    return {};
+}
 
 Result<void> RuleMeaning<MeshRule>::apply(
     const Model &, std::int32_t deviceCount, const MeshRule &rule, RowId row, PlanMeaning &plan)
@@ -42,7 +102,7 @@ Result<void> RuleMeaning<MeshRule>::apply(
     }
     plan.mesh = rule.axes;
     plan.meshRow = row;
-    return {};
+    return keepsToDegrees(plan);
 }
 
 Result<void> RuleMeaning<MicroBatchesRule>::apply(
@@ -60,11 +120,11 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
     plan.updates = rule.updateEvery > 0 ? rule.count / rule.updateEvery : 1;
     const BatchInfo &batch = *model.batch;
     if (rule.count == 1)
-        return {};
+        return keepsToDegrees(plan);
     if (rule.count > 1 && (rule.whole || batch.size <= 1)) {
         plan.microBatches = rule.count;
         plan.wholeBatches = true;
-        return {};
+        return keepsToDegrees(plan);
     }
     if (batch.size % std::max(rule.count, 1) != 0 || rule.count < 1) {
         return invalidRule(std::to_string(rule.count) + " micro-batches do not divide the mini-batch of "
@@ -76,7 +136,7 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
             + " can compute the same step: " + batch.limitedBy);
     }
     plan.microBatches = rule.count;
-    return {};
+    return keepsToDegrees(plan);
 }
 
 Result<void> RuleMeaning<ScheduleRule>::apply(

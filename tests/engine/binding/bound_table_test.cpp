@@ -82,6 +82,26 @@ TEST(BoundTable, TheFirstMeshThatHoldsCounts)
     EXPECT_EQ(settingOf(graph, 4, *table).mesh, two.plan.mesh);
 }
 
+/// Whatever the order of the rows.
+TEST(BoundTable, DegreesHoldAgainstWhatOtherRowsGive)
+{
+    const Model model(tinyMlp(4));
+    const auto failed = [&](const char *rows) {
+        const BoundTable bound = bindTable(model, 4, *parseTable(rows));
+        return std::count_if(bound.reports.begin(), bound.reports.end(),
+            [](const RowReport &report) { return report.error.has_value(); });
+    };
+    EXPECT_EQ(failed("mesh dp=2 tp=2\ndegree tensor at most 2\ndegree data one of 2 4\n"), 0);
+    EXPECT_EQ(failed("degree pipeline at most 1\nmesh dp=2 tp=2\n"), 0);
+    EXPECT_EQ(failed("mesh dp=2 tp=2\ndegree tensor at least 4\n"), 1);
+    EXPECT_EQ(failed("degree pipeline at least 2\nmesh dp=2 tp=2\n"), 1);
+    EXPECT_EQ(failed("micro-batches 2\ndegree micro-batches one of 1 4\n"), 1);
+    EXPECT_EQ(failed("degree micro-batches at most 1\nmicro-batches 2\n"), 1);
+    EXPECT_EQ(failed("degree data at most 2\ndegree data at least 4\n"), 1);
+    EXPECT_EQ(failed("degree data at most 4\ndegree data at least 2\ndegree data one of 1 3\n"), 0);
+    EXPECT_EQ(failed("degree data at most 4\ndegree data at least 2\ndegree data one of 1 8\n"), 1);
+}
+
 TEST(Join, IntersectsSetsAndNamesTheRowItClashesWith)
 {
     OperatorBinding binding;

@@ -68,8 +68,8 @@ GraphSnapshot randomGraph(Dice &dice, bool large)
         attributesOf({{"axes", std::vector<std::int64_t>{0, 1}}, {"keepdims", std::int64_t{0}}}), "sum");
     auto forward = builder.finish({}, loss);
     EXPECT_TRUE(forward) << describe(forward.error());
-    auto graph = buildTrainingStep(*forward,
-        {.optimizer = dice.hits(0.5) ? OperatorKind::AdamWStep : OperatorKind::SgdStep});
+    auto graph = buildTrainingStep(
+        *forward, {.optimizer = dice.hits(0.5) ? OperatorKind::AdamWStep : OperatorKind::SgdStep});
     EXPECT_TRUE(graph) << describe(graph.error());
     return shared(*std::move(graph));
 }
@@ -104,6 +104,9 @@ std::string randomRows(Dice &dice, const Graph &graph, std::int32_t devices, boo
                 + " over tp");
         else
             add("replicate " + dice.of(forward) + " : over tp");
+    if (dice.hits(0.2))
+        add("degree " + dice.of<std::string>({"data", "tensor", "pipeline", "stages", "micro-batches"})
+            + dice.of<std::string>({" at most 2", " at least 2", " one of 1 4"}));
     if (dice.hits(0.25))
         add("limit memory "
             + (large ? dice.of<std::string>({"64MiB", "512MiB", "4GiB"})

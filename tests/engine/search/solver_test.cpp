@@ -145,6 +145,25 @@ TEST(Solver, KeepsToTheRows)
     EXPECT_EQ(site.search("micro-batches 4\n")->best.configuration.microBatches, 4);
 }
 
+TEST(Solver, KeepsToDegrees)
+{
+    const Site site(tinyGpt(8), 4);
+    const auto chosen = [&](const char *rows) {
+        SCOPED_TRACE(rows);
+        const auto found = site.search(rows);
+        EXPECT_TRUE(found) << describe(found.error());
+        site.expectHolds(rows, *found);
+        return found->best.configuration;
+    };
+    EXPECT_EQ(chosen("degree data at most 1\ndegree pipeline at most 1\n").shards, 4);
+    EXPECT_EQ(chosen("degree tensor at most 1\ndegree pipeline at most 1\n").replicas, 4);
+    const Configuration pipeline = chosen("degree stages one of 8\ndegree tensor at most 1\n");
+    EXPECT_EQ(pipeline.stages(), 8);
+    EXPECT_EQ(pipeline.shards, 1);
+    EXPECT_EQ(chosen("degree micro-batches at least 8\n").microBatches, 8);
+    EXPECT_FALSE(site.search("degree data one of 3\n"));
+}
+
 TEST(Solver, FitsALimitThatTheFastestPlanBreaks)
 {
     const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"), 4);

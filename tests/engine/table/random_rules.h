@@ -274,4 +274,16 @@ template<> struct RandomRule<LimitRule> {
     }
 };
 
+template<> struct RandomRule<DegreeRule> {
+    static DegreeRule make(RandomValues &random)
+    {
+        DegreeRule rule{.degree = static_cast<Degree>(random.number(0, 4)),
+            .kind = static_cast<DegreeRule::Kind>(random.number(0, 2)),
+            .values = {random.number(1, 64)}};
+        for (int n = random.number(0, 3); n > 0 && rule.kind == DegreeRule::Kind::OneOf; --n)
+            rule.values.push_back(rule.values.back() + random.number(1, 64));
+        return rule;
+    }
+};
+
 } // namespace planloom

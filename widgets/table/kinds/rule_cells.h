@@ -55,6 +55,7 @@ extern const RuleCells kCapacityCells;
 extern const RuleCells kUnrollCells;
 extern const RuleCells kInFlightCells;
 extern const RuleCells kLimitCells;
+extern const RuleCells kDegreeCells;
 extern const RuleCells kAttentionCells;
 extern const RuleCells kSplitBackwardCells;
 extern const RuleCells kWeightVersionsCells;
@@ -66,9 +67,9 @@ extern const RuleCells kRingCells;
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
     &kStageCells, &kRecomputeCells, &kCoshardCells, &kSliceCells, &kLanesCells, &kZero1Cells, &kZero2Cells,
     &kZero3Cells, &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kOverlapCells,
-    &kInFlightCells, &kInterleaveCells, &kLimitCells, &kAttentionCells, &kRingCells, &kOffloadCells,
-    &kSplitBackwardCells, &kWeightVersionsCells, &kCommunicateCells, &kDimensionSizeCells, &kCapacityCells,
-    &kUnrollCells};
+    &kInFlightCells, &kInterleaveCells, &kLimitCells, &kDegreeCells, &kAttentionCells, &kRingCells,
+    &kOffloadCells, &kSplitBackwardCells, &kWeightVersionsCells, &kCommunicateCells, &kDimensionSizeCells,
+    &kCapacityCells, &kUnrollCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "engine/table/kinds/rule_traits.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace planloom {
+
+/// Into how many parts a plan cuts one thing.
+enum class Degree : std::uint8_t {
+    Data, ///< Parts of the batch on devices of their own: the mesh's data axes.
+    Tensor, ///< Devices that share an operator's work: all other axes.
+    Pipeline, ///< Ranks of the pipeline: the mesh's pipeline axes.
+    Stages, ///< Of the pipeline, all ranks together.
+    MicroBatches,
+};
+
+const char *nameOf(Degree degree); ///< "data", "tensor", "pipeline", "stages", "micro-batches"
+
+/// Bounds what the search may choose of a degree (engine/search); rows that give it themselves must keep to it.
+struct DegreeRule {
+    enum class Kind : std::uint8_t { AtMost, AtLeast, OneOf };
+    Degree degree = Degree::Tensor;
+    Kind kind = Kind::AtMost;
+    std::vector<std::int32_t> values{1}; ///< One, or of OneOf at least one; ascending and distinct.
+
+    bool allows(std::int64_t value) const;
+    friend bool operator==(const DegreeRule &, const DegreeRule &) = default;
+};
+
+template<> struct RuleTraits<DegreeRule> {
+    static constexpr std::array words{"degree"};
+    static constexpr RuleShape shape = RuleShape::Plain;
+    static constexpr std::int32_t mostRows = 0;
+    static constexpr const char *verb = "bound a degree";
+    static Result<DegreeRule> parse(TextCursor &cursor, std::string_view word);
+    static std::string print(const DegreeRule &rule);
+    static void write(const DegreeRule &rule, nlohmann::json &json);
+    static Result<DegreeRule> read(const nlohmann::json &json, const std::string &where);
+};
+
+} // namespace planloom
