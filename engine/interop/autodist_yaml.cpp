@@ -255,22 +255,32 @@ std::optional<DimensionRef> positionIn(const Operator &op, std::pair<std::int32_
     return ref;
 }
 
-/// The paths of an operator's module.
-std::string modulePath(const SelectorIndex &index, const Operator &op)
+/// Whether `parent` stands in the path of the operator's module, or in its name: PyTorch has a module for
+/// most operators with weights, whose name is the operator's here.
+bool liesIn(const SelectorIndex &index, const Operator &op, const std::string &parent)
 {
-    return op.scope.valid() ? index.pathOf(op.scope) : std::string{};
+    return op.name.find(parent) != std::string::npos
+        || (op.scope.valid() && index.pathOf(op.scope).find(parent) != std::string::npos);
 }
 
-/// A kind's operators in modules whose paths have `parent` in them, but for those of longer `others`.
+Selector thoseIn(const std::string &parent)
+{
+    Selector either{.kind = SelectorKind::Or};
+    either.children.push_back({.kind = SelectorKind::In, .text = "*" + globOf(parent) + "*"});
+    either.children.push_back({.kind = SelectorKind::Name, .text = "*" + globOf(parent) + "*"});
+    return either;
+}
+
+/// A kind's operators that lie in `parent`, but for those in longer `others`.
 Selector selectorFor(OperatorKind kind, const std::string &parent, const std::set<std::string> &others)
 {
     Selector all{.kind = SelectorKind::And};
     all.children.push_back({.kind = SelectorKind::Kind, .text = globOf(nameOf(kind))});
     if (!parent.empty())
-        all.children.push_back({.kind = SelectorKind::In, .text = "*" + globOf(parent) + "*"});
+        all.children.push_back(thoseIn(parent));
     for (const std::string &other : others) {
         Selector without{.kind = SelectorKind::Not};
-        without.children.push_back({.kind = SelectorKind::In, .text = "*" + globOf(other) + "*"});
+        without.children.push_back(thoseIn(other));
         all.children.push_back(std::move(without));
     }
     return all.children.size() == 1 ? all.children.front() : all;
@@ -319,10 +329,9 @@ Result<AutodistRows> readAutodist(
             const Operator &op = graph.operators[i];
             if (op.direction != Direction::Forward || !isCalled(op.kind, entry.name))
                 continue;
-            const std::string path = modulePath(index, op);
             const Entry *longest = nullptr;
             for (const Entry &other : entries)
-                if (isCalled(op.kind, other.name) && path.find(other.parent) != std::string::npos
+                if (isCalled(op.kind, other.name) && liesIn(index, op, other.parent)
                     && (!longest || other.parent.size() > longest->parent.size()))
                     longest = &other;
             if (longest && longest->parent == entry.parent)
@@ -464,8 +473,7 @@ AutodistText writeAutodist(
             std::vector<OperatorId> all;
             for (std::size_t i = 0; i < graph.operators.size(); ++i) {
                 const Operator &op = graph.operators[i];
-                if (op.direction == Direction::Forward && op.kind == kind
-                    && modulePath(index, op).find(part) != std::string::npos)
+                if (op.direction == Direction::Forward && op.kind == kind && liesIn(index, op, part))
                     all.push_back({static_cast<std::int32_t>(i)});
             }
             return all;
@@ -479,7 +487,7 @@ AutodistText writeAutodist(
         }
         std::map<std::string, std::vector<OperatorId>> candidates;
         for (const OperatorId id : operators) {
-            const std::string path = left.empty() ? std::string{} : modulePath(index, graph.at(id));
+            const std::string path = left.empty() ? std::string{} : graph.at(id).name;
             for (std::size_t begin = 0; begin < path.size();) {
                 candidates.try_emplace(path.substr(begin));
                 candidates.try_emplace(path.substr(begin, path.find('.', begin) - begin));

@@ -21,7 +21,7 @@ namespace planloom {
 //
 // The entry with the longest `parent_module` counts for an operator. Several positions may be one identifier
 // of an annotation; they are one choice then. nnScaler looks for `parent_module` in the types of modules;
-// models here know modules by their names, so it is looked for in paths such as "h.3.attn".
+// models here know modules by their names, so it is looked for in paths such as "h.3.attn.c_proj".
 
 constexpr std::size_t kMostAutodistBytes = 1 << 20;
 constexpr const char *kAutodistAxis = "tp"; ///< Where nobody says otherwise.

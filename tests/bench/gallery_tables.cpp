@@ -98,14 +98,22 @@ std::vector<Case> allCases()
         for (const bool coshard : {false, true}) {
             Space space{coshard ? "coshard (R-6)" : "coshard's space without coshard", {}};
             forMeshes(256, {1}, [&](auto dp, auto pp, auto tp, auto count) {
-                if (tp < 2 || tp > 8 || dp > 2 || pp < 2)
+                // Pipelines with states sharded, or replicas with weights sharded, as the rest of the model
+                // needs it.
+                if (tp < 2 || tp > 8 || (pp > 1 && dp > 2))
                     return;
                 for (const std::int32_t turns :
                     coshard ? std::vector<std::int32_t>{2, 4, 8} : std::vector<std::int32_t>{1})
                     for (const bool sequence : {false, true})
-                        space.specs.push_back("coshard:" + meshText(dp, pp, tp, count) + ",attention="
-                            + std::to_string(turns) + ",feed-forward=" + std::to_string(coshard ? 2 : 1)
-                            + ",layers=0-1" + (dp > 1 ? ",zero=1" : "") + (sequence ? ",sequence=1" : ""));
+                        for (const char *layers : {"0-1", "0-3"})
+                            if (coshard || layers[2] == '1')
+                                space.specs.push_back("coshard:" + meshText(dp, pp, tp, count)
+                                    + ",attention=" + std::to_string(turns)
+                                    + ",feed-forward=" + std::to_string(coshard ? 4 : 1) + ",layers=" + layers
+                                    + (pp == 1       ? ",zero=3"
+                                            : dp > 1 ? ",zero=1"
+                                                     : "")
+                                    + (sequence ? ",sequence=1" : ""));
             });
             swin.spaces.push_back(std::move(space));
         }

@@ -45,7 +45,7 @@ TEST(AutodistYaml, OnePositionIsASplitAndNoneIsCopies)
     ASSERT_TRUE(rows) << describe(rows.error());
     EXPECT_TRUE(rows->notes.empty()) << rows->notes.front();
     ASSERT_EQ(rows->table.rows.size(), 2u);
-    EXPECT_EQ(print(rows->table.rows[0]), "split kind:Linear & in:*mlp* : in1.0 over tp");
+    EXPECT_EQ(print(rows->table.rows[0]), "split kind:Linear & (in:*mlp* | name:*mlp*) : in1.0 over tp");
     EXPECT_EQ(rows->table.rows[0].origin, RowOrigin::Import);
     EXPECT_EQ(rows->table.rows[0].note, "c.yaml:1");
     EXPECT_NE(print(rows->table.rows[1]).find("replicate kind:Embedding"), std::string::npos)
@@ -63,7 +63,7 @@ TEST(AutodistYaml, TheLongestParentModuleCounts)
              "- {name: torch.unknown, allowed_partition_dims: ['0,0']}\n");
     ASSERT_TRUE(rows) << describe(rows.error());
     ASSERT_EQ(rows->table.rows.size(), 2u);
-    EXPECT_EQ(toString(rows->table.rows[1].selector), "kind:Linear & !in:*layers.1*");
+    EXPECT_EQ(toString(rows->table.rows[1].selector), "kind:Linear & !(in:*layers.1* | name:*layers.1*)");
     ASSERT_EQ(rows->notes.size(), 2u);
     EXPECT_NE(rows->notes[0].find("line 3: an earlier entry"), std::string::npos) << rows->notes[0];
     EXPECT_NE(rows->notes[1].find("line 4: nothing is called torch.unknown"), std::string::npos);
