@@ -44,6 +44,7 @@ struct Space {
 struct Case {
     const char *name = "";
     const char *model = "";
+    std::int32_t rounds = 8; ///< Of balancing; large models take fewer.
     std::vector<Space> spaces{};
 };
 
@@ -92,8 +93,8 @@ std::vector<Case> allCases()
 {
     std::vector<Case> cases;
     {
-        Case swin{"swin",
-            "zoo:swin?layers=50&hidden=1536&heads=32&window=48&image=1536&batch=256&classes=1000", {}};
+        Case swin{
+            "swin", "zoo:swin?layers=50&hidden=1536&heads=32&window=48&image=1536&batch=256&classes=1000"};
         swin.spaces = {megatron(256, {1, 2}, false), megatron(256, {1, 2}, true)};
         for (const bool coshard : {false, true}) {
             Space space{coshard ? "coshard (R-6)" : "coshard's space without coshard", {}};
@@ -122,8 +123,7 @@ std::vector<Case> allCases()
     {
         Case t5{"t5",
             "zoo:t5?layers=32&hidden=6144&heads=96&d_kv=64&ffn=24576&vocab=2097152&src=1024&tgt=1024&batch="
-            "256",
-            {}};
+            "256"};
         Space pipelines{"1F1B", {}};
         forMeshes(256, {1, 2, 4}, [&](auto dp, auto pp, auto tp, auto count) {
             if (pp > 1)
@@ -144,7 +144,7 @@ std::vector<Case> allCases()
             "zoo:evoformer?layers=48&recycles=2&batch=128&seqs=128&residues=256&msa=1536&pair=768&triangle="
             "768&heads=48"
             "&pair_heads=24",
-            {}};
+            2};
         Space flat{"data parallel and axial (R-9)", {}};
         Space pipelines{"1F1B over the passes, one after another", {}};
         Space ours{"3F1B (R-8)", {}};
@@ -154,7 +154,7 @@ std::vector<Case> allCases()
                 const std::string text = "dp=" + std::to_string(dp) + ",dap=" + std::to_string(dap);
                 const std::string counts = ",micro-batches=" + std::to_string(128 / dp);
                 if (pp == 1)
-                    flat.specs.push_back("axial:" + text + counts);
+                    flat.specs.push_back("axial:" + text + counts + (dp > 1 ? ",zero=1" : ""));
                 if (pp > 1 && dap == 1)
                     pipelines.specs.push_back("1f1b:dp=" + std::to_string(dp) + ",pp=" + std::to_string(pp)
                         + counts + (dp > 1 ? ",zero=1" : ""));
@@ -171,14 +171,15 @@ std::vector<Case> allCases()
     return cases;
 }
 
-std::optional<Measured> measure(const ModelSnapshot &model, const std::string &spec, const std::string &rows)
+std::optional<Measured> measure(
+    const ModelSnapshot &model, const std::string &spec, const std::string &rows, std::int32_t rounds)
 {
     PlanRequest request;
     request.model = model;
     request.gallery = spec;
     request.target = {"dgx2-v100:" + std::to_string(kDevices), {}, kDevices};
     request.table = TableDocument(rows);
-    const auto answer = balancedPlanOf(request);
+    const auto answer = balancedPlanOf(request, rounds);
     if (!answer)
         return std::nullopt;
     const TimelineSummary &summary = (*answer)->summary;
@@ -220,10 +221,10 @@ int main(int argc, char **argv)
             std::int32_t fitting = 0;
             for (const std::string &spec : space.specs)
                 for (const bool recomputes : {true, false}) {
-                    const bool own = !spec.starts_with("3d:") && !spec.starts_with("axial:");
+                    const bool own = !spec.starts_with("3d:");
                     const auto measured =
                         measure(*model, own ? spec + (recomputes ? ",recompute=1" : ",recompute=0") : spec,
-                            common + (recomputes && !own ? "recompute layer:* per layer\n" : ""));
+                            common + (recomputes && !own ? "recompute layer:* per layer\n" : ""), one.rounds);
                     if (!measured)
                         continue;
                     ++planned;

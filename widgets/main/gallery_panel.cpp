@@ -96,6 +96,7 @@ GalleryPanel::GalleryPanel(QWidget *parent)
     , m_refusal(new QLabel(this))
     , m_effect(new QLabel(this))
     , m_form(new GalleryForm(this))
+    , m_details(new QScrollArea(this))
     , m_gallery(findGallery())
     , m_action(new QAction(tr("Apply Gallery Plan"), this))
 {
@@ -117,18 +118,18 @@ GalleryPanel::GalleryPanel(QWidget *parent)
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    auto *details = new QScrollArea(this);
-    details->setWidget(m_form);
-    details->setWidgetResizable(true);
-    details->setFrameShape(QFrame::NoFrame);
+    m_details->setWidget(m_form);
+    m_details->setWidgetResizable(true);
+    m_details->setFrameShape(QFrame::NoFrame);
     auto *halves = new QSplitter(Qt::Vertical, this);
     halves->addWidget(m_list);
-    halves->addWidget(details);
+    halves->addWidget(m_details);
     halves->setChildrenCollapsible(false);
     // The form is what is worked with: the list scrolls.
     m_list->setMinimumHeight(4 * fontMetrics().height());
-    details->setMinimumHeight(6 * fontMetrics().height());
+    m_details->setMinimumHeight(6 * fontMetrics().height());
     halves->setSizes({1000, 1400});
+    m_details->hide(); // nothing is chosen
     layout->addWidget(halves, 1);
     layout->addLayout(row);
     layout->addWidget(m_effect);
@@ -163,7 +164,9 @@ GalleryPanel::GalleryPanel(QWidget *parent)
     connect(&m_askTimer, &QTimer::timeout, this, &GalleryPanel::ask);
     connect(m_line, &QLineEdit::textChanged, this, [this] {
         const std::string said = spec().toStdString();
-        m_form->setEntry(m_gallery.find(said.substr(0, said.find(':'))), said);
+        const GalleryEntry *entry = m_gallery.find(said.substr(0, said.find(':')));
+        m_form->setEntry(entry, said);
+        m_details->setVisible(entry != nullptr);
         m_effect->hide();
         m_askTimer.start();
     });

@@ -11,6 +11,7 @@ class QLabel;
 class QLineEdit;
 class QListWidget;
 class QPushButton;
+class QScrollArea;
 
 namespace planloom {
 
@@ -61,6 +62,7 @@ private:
     QLabel *m_refusal;
     QLabel *m_effect;
     GalleryForm *m_form;
+    QScrollArea *m_details;
     Gallery m_gallery{};
     QTimer m_askTimer; ///< What is typed fast is asked for once.
     QAction *m_action;
