@@ -129,6 +129,7 @@ GalleryPanel::GalleryPanel(QWidget *parent)
     m_list->setMinimumHeight(4 * fontMetrics().height());
     m_details->setMinimumHeight(6 * fontMetrics().height());
     halves->setSizes({1000, 1400});
+    m_details->setAccessibleName(tr("Picture and parameters of the plan"));
     m_details->hide(); // nothing is chosen
     layout->addWidget(halves, 1);
     layout->addLayout(row);
