@@ -15,6 +15,7 @@ buildPackages=(
     libsqlitecpp-dev libsqlite3-dev # session files
     libgraphviz-dev # laying out groups of operators
     libz3-dev # which rows hold together
+    libyaml-cpp-dev # partition constraints of autodist
     qt6-base-dev qt6-svg-dev qt6-qpa-plugins fonts-dejavu-core # the window
 )
 testPackages=(libgtest-dev)

@@ -128,10 +128,12 @@ const std::vector<VerbSpec> &verbs()
             "profile with a size (dgx-h100:8, cpu:4) or a JSON file (default: cpu with --devices)"},
         {"devices", "N", "number of devices (default: the cluster's)"},
         {"gallery", "NAME[:KEY=VALUE,...]",
-            "rows of a gallery plan (data-parallel, tensor-parallel, context-parallel, expert-parallel, "
-            "spatial, "
-            "pipeline, pipedream, pipedream-2bw, bidirectional, zero1, zero2, zero3, 3d, single)"},
-        {"table", "FILE", "constraint table, text or JSON; its rows come after the gallery's"},
+            "rows of a gallery plan, such as 3d:dp=2,tp=2,pp=2 (planloom-cli gallery all lists them)"},
+        {"table", "FILE",
+            "constraint table, text or JSON, or partition constraints of autodist (.yaml); its rows come "
+            "after "
+            "the gallery's"},
+        {"axis", "NAME", "axis of the mesh that partition constraints of autodist are about (default: tp)"},
         {"micro-batches", "M", "number of micro-batches (a row of its own)"},
         {"recompute", "none|selective|full",
             "what the backward pass computes again: nothing, activations and norms, or every layer (a row of "
@@ -169,6 +171,10 @@ const std::vector<VerbSpec> &verbs()
                      "what rows leave open is decided by the default rule (follow the producer, else "
                      "replicate), "
                      "as with --gallery, not searched for the best"},
+                    {"balance", "",
+                        "with --gallery: its stages are cut anew by what the plan takes in simulation, as "
+                        "long "
+                        "as that makes it faster"},
                     {"out", "PLAN", "write the plan to a file"}},
                 kModel})},
         {"simulate", "PLAN", "predicted timeline, memory and communication of a plan file",
@@ -210,6 +216,16 @@ const std::vector<VerbSpec> &verbs()
         {"export", "PLAN", "writes a plan for another tool",
             {{"format", "perfetto", "the format"}, {"out", "FILE", "where to (default: standard output)"},
                 {"cluster", "C", "another cluster than the plan was made for"}, kJson, kHelp}},
+        {"gallery", "NAME[:KEY=VALUE,...]|all",
+            "lists the gallery's plans; shows one; with --model, the rows that it makes and their effect",
+            with({kPlan, {{"model", "MODEL", "the model that the rows are for"}}, kModel})},
+        {"rows", "MODEL", "prints or writes the rows of a gallery plan and a table, checked",
+            with({kPlan,
+                {{"out", "FILE",
+                    "where to: text, .json, or .yaml for the partition constraints of autodist that they "
+                    "hold "
+                    "(default: standard output)"}},
+                kModel})},
         {"session", "FILE",
             "shows a session file (rows, history, branches, names, runs), checks and repairs it",
             {{"table", "", "print its constraint table"},

@@ -13,6 +13,8 @@ Result<int> runVerify(const Arguments &arguments);
 Result<int> runRun(const Arguments &arguments);
 Result<int> runCheckAnnotation(const Arguments &arguments);
 Result<int> runExport(const Arguments &arguments);
+Result<int> runGallery(const Arguments &arguments);
+Result<int> runRows(const Arguments &arguments);
 Result<int> runSession(const Arguments &arguments);
 
 } // namespace planloom::cli

@@ -6,6 +6,7 @@
 #include "engine/analyse/limits.h"
 #include "engine/base/files.h"
 #include "engine/base/words.h"
+#include "engine/design/balanced_gallery.h"
 #include "engine/design/remembered.h"
 #include "engine/frontend/autodiff.h"
 #include "engine/frontend/zoo.h"
@@ -237,7 +238,10 @@ Result<int> runSolve(const Arguments &arguments)
     request.upTo = PlanGrade::Timed;
     request.search = !arguments.has("no-search") && !arguments.has("gallery");
     request.explains = true;
-    TRY(const auto solved, answerOf(request));
+    if (arguments.has("balance") && !arguments.has("gallery"))
+        return Error{ErrorCode::InvalidInput, "there are no stages of a gallery plan to balance",
+            "name one: --gallery 1f1b", "--balance"};
+    TRY(const auto solved, arguments.has("balance") ? balancedPlanOf(request) : answerOf(request));
     if (auto error = solved->firstError()) {
         if (solved->conflicts.empty())
             return *std::move(error);

@@ -6,7 +6,9 @@
 #include "engine/design/table_file.h"
 #include "engine/frontend/file_kind.h"
 #include "engine/gallery/usual_rows.h"
+#include "engine/interop/autodist_yaml.h"
 #include "engine/lowering/execution_plan_json.h"
+#include "engine/table/table_text.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -69,7 +71,8 @@ Result<PlanRequest> planRequest(
     const Arguments &arguments, const std::string &model, const std::map<std::string, Shape> &shapes)
 {
     PlanRequest request;
-    if (arguments.has("table")) {
+    const bool isAutodist = isAutodistFile(arguments.text("table"));
+    if (arguments.has("table") && !isAutodist) {
         TRY(request.table, readTableFile(arguments.text("table")));
     }
     TRY(ModelSource source, modelSource(arguments, model));
@@ -78,6 +81,15 @@ Result<PlanRequest> planRequest(
         TRY(source.options, withArrays(source, shapes));
     }
     TRY(request.model, openModel(source, {}, KeepContent::No));
+    if (isAutodist) { // read against the model
+        const std::string path = arguments.text("table");
+        TRY(const std::string text, readFile(path, {.pipes = true}));
+        TRY(const AutodistRows rows,
+            readAutodist(text, path, *request.model, arguments.text("axis", kAutodistAxis)));
+        for (const std::string &note : rows.notes)
+            std::fprintf(stderr, "planloom-cli: warning: %s: %s\n", path.c_str(), note.c_str());
+        request.table = TableDocument(print(rows.table));
+    }
     request.needsTraining = true; // a plan of the forward pass alone is asked for with --inference
     TRY(const auto devices, arguments.integer("devices", 0, 1, 16384));
     request.target.deviceCount = static_cast<std::int32_t>(devices);

@@ -3,6 +3,7 @@
 #include "engine/analyse/limits.h"
 #include "engine/base/background_disposal.h"
 #include "engine/design/explain.h"
+#include "engine/design/gallery_folder.h"
 #include "engine/design/remembered.h"
 #include "engine/gallery/gallery.h"
 #include "engine/lowering/in_flight.h"
@@ -128,12 +129,13 @@ private:
     {
         if (m_request.gallery.empty())
             return {};
-        TRY(const ConstraintTable rows,
-            galleryTable(m_request.gallery, *m_request.model, m_answer.deviceCount, m_costs));
+        TRY(const GalleryPlan plan,
+            galleryPlan(m_request.gallery, findGallery(), *m_request.model, m_answer.deviceCount, m_costs));
         if (m_answer.table.lineCount() == 0)
-            m_answer.table = TableDocument(print(rows));
+            m_answer.table = TableDocument(print(plan.table));
         else
-            TRY_VOID(m_answer.table.apply(insertText(m_answer.table, 0, print(rows))));
+            TRY_VOID(m_answer.table.apply(insertText(m_answer.table, 0, print(plan.table))));
+        m_solvesGallery = !plan.solved.empty();
         return {};
     }
 
@@ -141,7 +143,7 @@ private:
     /// told of by `complete`.
     Result<void> search()
     {
-        if (!m_request.search || !m_answer.table.errors().empty())
+        if (!(m_request.search || m_solvesGallery) || !m_answer.table.errors().empty())
             return {};
         std::vector<std::int32_t> chosen; // lines
         for (std::int32_t line = 0; line < m_answer.table.lineCount(); ++line)
@@ -356,6 +358,7 @@ private:
     const std::function<void(const PlanAnswer &)> &m_report;
     PlanAnswer m_answer;
     CostModel m_costs{}; ///< Of the cluster of the answer.
+    bool m_solvesGallery = false; ///< Its plan leaves something to the search.
 };
 
 } // namespace

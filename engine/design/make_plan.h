@@ -43,7 +43,9 @@ struct PlanRequest {
     std::uint64_t revision = 0; ///< Given back in every answer.
     ModelSnapshot model{}; ///< Not null.
     TableDocument table{};
-    std::string gallery{}; ///< If not empty, its rows come before those of `table` ("3d:dp=2,tp=2,pp=2").
+    /// If not empty, its rows come before those of `table` ("3d:dp=2,tp=2,pp=2"); what they leave to the
+    /// solver is searched.
+    std::string gallery{};
     TargetChoice target{};
     /// What the rows leave open is searched for the best (engine/search), where they leave something open
     /// that the search decides (`nothingToSearch`); else the default rule decides it.

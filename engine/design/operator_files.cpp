@@ -1,10 +1,10 @@
 #include "engine/design/operator_files.h"
 
 #include "engine/base/files.h"
+#include "engine/design/user_folder.h"
 #include "engine/graph/operator_file.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -27,21 +27,6 @@ bool isFile(const fs::path &path)
 {
     std::error_code failure;
     return fs::is_regular_file(path, failure);
-}
-
-/// All operator files of a folder, in the order of their names.
-std::vector<fs::path> operatorFilesIn(const fs::path &folder)
-{
-    std::vector<fs::path> files;
-    std::error_code failure;
-    if (folder.empty() || !fs::is_directory(folder, failure))
-        return files;
-    for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
-         entry.increment(failure))
-        if (entry->path().extension() == kOperatorFileEnding && isFile(entry->path()))
-            files.push_back(entry->path());
-    std::sort(files.begin(), files.end());
-    return files;
 }
 
 /// Adds what is not defined yet. @return an error where two operators of the file have one name
@@ -77,11 +62,7 @@ Result<fs::path> locate(const fs::path &named, const fs::path &model, const fs::
 
 fs::path userOperatorFolder()
 {
-    if (const char *config = std::getenv("XDG_CONFIG_HOME"); config != nullptr && config[0] == '/')
-        return fs::path(config) / "planloom" / "operators";
-    if (const char *home = std::getenv("HOME"); home != nullptr && home[0] == '/')
-        return fs::path(home) / ".config" / "planloom" / "operators";
-    return {};
+    return userFolder("operators");
 }
 
 fs::path operatorFileBeside(const fs::path &model)
@@ -127,7 +108,7 @@ Result<FoundOperators> findOperators(
         TRY(const DefinitionList list, readOperatorFileAt(beside));
         TRY_VOID(addNew(*definitions, list));
     }
-    for (const fs::path &path : operatorFilesIn(userFolder)) {
+    for (const fs::path &path : filesIn(userFolder, kOperatorFileEnding)) {
         if (!read.insert(absoluteOf(path)).second)
             continue;
         auto list = readOperatorFileAt(path);
@@ -161,7 +142,7 @@ Result<std::vector<std::string>> trustedLibraries(
         TRY(const DefinitionList list, readOperatorFileAt(name));
         take(list);
     }
-    for (const fs::path &path : operatorFilesIn(userFolder))
+    for (const fs::path &path : filesIn(userFolder, kOperatorFileEnding))
         if (const auto list = readOperatorFileAt(path))
             take(*list);
     return std::vector<std::string>{libraries.begin(), libraries.end()};

@@ -104,8 +104,20 @@ TensorId GraphBuilder::input(std::string name, TensorType type)
 TensorId GraphBuilder::weight(std::string_view name, Shape shape, const std::vector<float> &values)
 {
     auto data = values.empty() ? nullptr : floatData(shape, values);
-    return addTensor(prefix() + std::string(name), {DataType::Float32, std::move(shape)}, TensorRole::Weight,
-        std::move(data));
+    std::string full = prefix() + std::string(name);
+    TensorId *shared = nullptr;
+    if (m_sharing) {
+        if (full.starts_with(*m_sharing))
+            full.erase(0, full.find('.', m_sharing->size()) + 1);
+        shared = &m_shared[full];
+        if (shared->valid())
+            return *shared;
+    }
+    const TensorId made = addTensor(
+        std::move(full), {DataType::Float32, std::move(shape)}, TensorRole::Weight, std::move(data));
+    if (shared)
+        *shared = made;
+    return made;
 }
 
 TensorId GraphBuilder::buffer(std::string_view name, Shape shape, const std::vector<float> &values)

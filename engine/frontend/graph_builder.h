@@ -64,6 +64,10 @@ public:
     /// A float32 trainable parameter called "<scope path>.<name>". Without `values` it has no data.
     TensorId weight(std::string_view name, Shape shape, const std::vector<float> &values = {});
 
+    /// From here on passes run with one set of weights: in outermost modules whose names begin with `prefix`,
+    /// and outside of those, a weight that was asked for before (by its name within the pass) is that one.
+    void shareWeights(std::string prefix) { m_sharing = std::move(prefix); }
+
     /// A float32 Buffer called "<scope path>.<name>". Without `values` it has no data.
     TensorId buffer(std::string_view name, Shape shape, const std::vector<float> &values = {});
 
@@ -116,6 +120,8 @@ private:
     std::map<std::pair<ScopeId, std::string>, ScopeId> m_scopes{};
     std::unordered_map<std::string, std::int32_t> m_names{}; ///< How often a name was asked for.
     std::map<float, TensorId> m_scalars{};
+    std::optional<std::string> m_sharing{}; ///< What names of passes begin with, where weights are shared.
+    std::map<std::string, TensorId> m_shared{}; ///< By name within a pass.
     std::optional<Error> m_failure{};
 };
 

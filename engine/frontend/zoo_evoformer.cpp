@@ -2,6 +2,8 @@
 #include "engine/frontend/zoo_parts.h"
 
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 namespace planloom {
 
@@ -141,6 +143,55 @@ TensorId triangleAttention(ZooBuilder &b, TensorId pair, bool starting, const Ev
     return b.dropout(y, "dropout");
 }
 
+/// The MSA's and the pair representation.
+using Representations = std::pair<TensorId, TensorId>;
+
+Representations evoformerStack(
+    ZooBuilder &b, Representations x, const ZooValues &values, const EvoformerForm &form)
+{
+    auto [msa, pair] = x;
+    for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
+        const auto inside = b.scope("blocks." + std::to_string(layer));
+        msa = add(b, msa, rowAttention(b, msa, pair, form), "residual_1");
+        msa = add(b, msa, columnAttention(b, msa, form), "residual_2");
+        msa = add(b, msa, transition(b, msa, "msa_transition"), "residual_3");
+        pair = add(b, pair, outerProductMean(b, msa, values.integer("pair"), form), "residual_4");
+        pair = add(b, pair, triangleProduct(b, pair, true, form), "residual_5");
+        pair = add(b, pair, triangleProduct(b, pair, false, form), "residual_6");
+        pair = add(b, pair, triangleAttention(b, pair, true, form), "residual_7");
+        pair = add(b, pair, triangleAttention(b, pair, false, form), "residual_8");
+        pair = add(b, pair, transition(b, pair, "pair_transition"), "residual_9");
+    }
+    return {msa, pair};
+}
+
+/// What a pass begins with: the inputs, with what the pass before made of the first sequence and of the
+/// pairs, normalised, and no gradient through it (supplement 1.10).
+Representations recycled(ZooBuilder &b, Representations given, Representations made)
+{
+    const auto inside = b.scope("recycling");
+    const auto detached = [&b](TensorId x, const char *name) {
+        return b.one(OperatorKind::Identity, {x}, attributesOf({{"detached", 1}}), name);
+    };
+    const auto [msa, pair] = given;
+    const Shape shape = b.shape(msa);
+    if (shape.size() != 4)
+        return given;
+    const auto rows = [&](TensorId x, std::int64_t first, std::int64_t count, const char *name) {
+        Shape out = shape;
+        out[1] = count;
+        return b.one(OperatorKind::Slice, {x},
+            attributesOf({{"starts", Integers{0, first, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}}), name,
+            {{DataType::Float32, out}});
+    };
+    const TensorId last = b.layerNorm(detached(rows(made.first, 0, 1, "last_row"), "row"), "layer_norm_m");
+    TensorId first = add(b, rows(msa, 0, 1, "first_row"), last, "add_m");
+    if (shape[1] > 1)
+        first = b.one(OperatorKind::Concat, {first, rows(msa, 1, shape[1] - 1, "other_rows")},
+            attributesOf({{"axis", 1}}), "rows");
+    return {first, add(b, pair, b.layerNorm(detached(made.second, "pair"), "layer_norm_z"), "add_z")};
+}
+
 } // namespace
 
 Result<Graph> buildEvoformer(const ZooValues &values)
@@ -155,18 +206,16 @@ Result<Graph> buildEvoformer(const ZooValues &values)
     TensorId msa =
         b.input("msa", {DataType::Float32, {batch, values.integer("seqs"), residues, values.integer("msa")}});
     TensorId pair = b.input("pair", {DataType::Float32, {batch, residues, residues, values.integer("pair")}});
-    for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
-        const auto inside = b.scope("blocks." + std::to_string(layer));
-        msa = add(b, msa, rowAttention(b, msa, pair, form), "residual_1");
-        msa = add(b, msa, columnAttention(b, msa, form), "residual_2");
-        msa = add(b, msa, transition(b, msa, "msa_transition"), "residual_3");
-        pair = add(b, pair, outerProductMean(b, msa, values.integer("pair"), form), "residual_4");
-        pair = add(b, pair, triangleProduct(b, pair, true, form), "residual_5");
-        pair = add(b, pair, triangleProduct(b, pair, false, form), "residual_6");
-        pair = add(b, pair, triangleAttention(b, pair, true, form), "residual_7");
-        pair = add(b, pair, triangleAttention(b, pair, false, form), "residual_8");
-        pair = add(b, pair, transition(b, pair, "pair_transition"), "residual_9");
+    const std::int64_t recycles = values.integer("recycles");
+    const Representations given{msa, pair};
+    Representations made;
+    if (recycles > 0)
+        b.shareWeights("recycle.");
+    for (std::int64_t pass = 0; pass < recycles; ++pass) {
+        const auto inside = b.scope("recycle." + std::to_string(pass));
+        made = evoformerStack(b, pass == 0 ? given : recycled(b, given, made), values, form);
     }
+    std::tie(msa, pair) = evoformerStack(b, recycles == 0 ? given : recycled(b, given, made), values, form);
     // The first sequence of the MSA is the protein itself.
     TensorId single = b.one(OperatorKind::Slice, {msa},
         attributesOf({{"starts", Integers{0, 0, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}}), "first_row",

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/gallery/gallery_file.h"
+#include "engine/gallery/gallery_pipeline.h"
 #include "engine/hardware/cost_model.h"
 #include "engine/table/model.h"
 #include "engine/table/table.h"
@@ -12,31 +14,53 @@
 
 namespace planloom {
 
-/// One plan of the gallery, as shown to people.
-struct GalleryEntry {
-    std::string name{}; ///< "tensor-parallel"
-    std::string meaning{}; ///< One line for a person.
-    std::vector<std::string> parameters{}; ///< "schedule=gpipe|1f1b|sequential"
+/// Entries of the gallery, by name; those of a user's folder stand in for those that come with Planloom.
+struct Gallery {
+    std::vector<GalleryEntry> entries{};
+    std::vector<std::string> notes{}; ///< Files that were passed by, and why.
+
+    const GalleryEntry *find(std::string_view name) const; ///< Null if there is none.
+    std::string names() const; ///< "single, data-parallel, ..."
 };
 
-const std::vector<GalleryEntry> &galleryEntries();
+/// What comes with Planloom: resources/gallery. Read once. Thread-safe.
+const Gallery &builtInGallery();
+
+/// The rows of an entry for a model.
+struct GalleryPlan {
+    ConstraintTable table{};
+    std::vector<std::string>
+        solved{}; ///< Parameters that are left to the solver: it has something to decide.
+};
+
+/// What a spec asks for, as numbers and words: how a form is filled.
+struct GalleryValue {
+    std::string parameter{};
+    std::string value{}; ///< "8"; "chosen" and "solver" as they are.
+    bool isGiven = false; ///< The spec says it.
+};
+
+/// The values of an entry's parameters as far as the number of devices decides them.
+/// @param spec  "3d:dp=2,tp=2,pp=2": a name, and values of its parameters
+/// @return as `galleryPlan`
+Result<std::vector<GalleryValue>> galleryValues(
+    std::string_view spec, const Gallery &gallery, const Model &model, std::int32_t deviceCount);
 
 /// The rows of a gallery plan for a model: "3d:dp=2,tp=2,pp=2,schedule=1f1b,micro-batches=4".
 ///
-/// Names: `single` (all on device 0), `data-parallel`, `tensor-parallel`, `context-parallel`,
-/// `expert-parallel`, `pipeline`, `zero1`, and `3d`, their product; the mesh is dp x pp x ep x cp x tp, tp
-/// innermost. All devices are used: dp * pp * ep * cp * tp must be `deviceCount`. `spatial` cuts images and
-/// volumes over the axes depth, height and width of a mesh behind dp: along the outermost of these, if it is
-/// not said. `pipedream` and
-/// `pipedream-2bw` are pipelines that update within the step, with older versions of the weights;
-/// `bidirectional` runs two in opposite directions. A pipeline without `micro-batches` takes as many as
-/// divide the batch, at most 4 per stage.
+/// Entries are text files (gallery_file.h). All devices are used: the product of the axes of an entry's mesh
+/// must be `deviceCount`. A value "solver" leaves a parameter to the search, where the entry lets it.
 ///
 /// @param costs  what pipeline stages are balanced by
+/// @param measure  to balance stages by in place of `costs`; may be null
 ///
 /// The rows are checked: `completePlan` accepts them.
 /// @return NotFound for unknown names, InvalidInput with the reason where the model can't be planned so (the
 ///   batch does not divide: by which operator; nothing can be split in so many parts: why; too few operators)
+Result<GalleryPlan> galleryPlan(std::string_view spec, const Gallery &gallery, const Model &model,
+    std::int32_t deviceCount, const CostModel &costs, const StageMeasure *measure = nullptr);
+
+/// The rows alone, of the gallery that comes with Planloom.
 Result<ConstraintTable> galleryTable(
     std::string_view spec, const Model &model, std::int32_t deviceCount, const CostModel &costs);
 

@@ -17,9 +17,6 @@ namespace planloom {
 
 namespace {
 
-/// How much slower the slowest stage may be for the cuts to lie between layers.
-constexpr double kLayerTolerance = 1.25;
-
 std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> &tensors)
 {
     std::vector<TensorType> types;
@@ -102,17 +99,22 @@ std::int64_t largestRun(const std::vector<std::vector<std::int64_t>> &costOfKind
 /// Pieces of a chain between the places where it may be cut.
 struct Pieces {
     std::vector<std::vector<std::int64_t>> cost{}; ///< By kind.
+    std::vector<std::int64_t> bytes{};
     std::vector<std::size_t> start{};
 };
 
-Pieces piecesOf(const std::vector<std::vector<std::int64_t>> &costOfKind, const std::vector<bool> &allowed)
+Pieces piecesOf(const std::vector<std::vector<std::int64_t>> &costOfKind, const std::vector<bool> &allowed,
+    const std::vector<std::int64_t> &bytes)
 {
     Pieces pieces;
     pieces.cost.resize(costOfKind.size());
     for (std::size_t i = 0; i < costOfKind.front().size(); ++i) {
         const bool begins = i == 0 || allowed[i];
-        if (begins)
+        if (begins) {
             pieces.start.push_back(i);
+            pieces.bytes.push_back(0);
+        }
+        pieces.bytes.back() += bytes.empty() ? 0 : bytes[i];
         for (std::size_t kind = 0; kind < costOfKind.size(); ++kind) {
             if (begins)
                 pieces.cost[kind].push_back(0);
@@ -124,7 +126,8 @@ Pieces piecesOf(const std::vector<std::vector<std::int64_t>> &costOfKind, const 
 
 /// Where runs 1, 2, ... begin, none above `limit`, with the least crossing; nothing if that cannot be.
 std::optional<std::vector<std::size_t>> cutsWithin(std::int64_t limit, const Pieces &pieces,
-    const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing)
+    const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing,
+    const std::vector<std::int64_t> &room)
 {
     // Least crossing of exactly s runs over the first j pieces, none above the limit.
     constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -139,7 +142,8 @@ std::optional<std::vector<std::size_t>> cutsWithin(std::int64_t limit, const Pie
         // Begins of a run that ends before piece j, those that may still be the best of some end: totals
         // ascend, and of equal ones the last stays.
         std::deque<std::pair<std::int64_t, std::size_t>> begins;
-        std::int64_t sum = 0; // of [first, j)
+        std::int64_t sum = 0; // of [first, j), as `held`
+        std::int64_t held = 0;
         std::size_t first = s - 1;
         for (std::size_t j = s; j <= n; ++j) {
             const std::size_t i = j - 1;
@@ -150,8 +154,11 @@ std::optional<std::vector<std::size_t>> cutsWithin(std::int64_t limit, const Pie
                 begins.emplace_back(total, i);
             }
             sum += cost[i];
-            while (sum > limit)
-                sum -= cost[first++];
+            held += pieces.bytes[i];
+            while (first < j && (sum > limit || (!room.empty() && held > room[s - 1]))) {
+                sum -= cost[first];
+                held -= pieces.bytes[first++];
+            }
             while (!begins.empty() && begins.front().second < first)
                 begins.pop_front();
             if (begins.empty())
@@ -185,11 +192,11 @@ std::vector<std::size_t> balancedCuts(const std::vector<std::int64_t> &cost,
 
 std::vector<std::size_t> balancedCuts(const std::vector<std::vector<std::int64_t>> &costOfKind,
     const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing,
-    const std::vector<bool> &allowed)
+    const std::vector<bool> &allowed, const RunRoom &room)
 {
     if (costOfKind.empty() || costOfKind.front().empty() || kindOfStage.size() < 2)
         return {};
-    const Pieces pieces = piecesOf(costOfKind, allowed);
+    const Pieces pieces = piecesOf(costOfKind, allowed, room.bytes);
     if (pieces.start.size() < kindOfStage.size())
         return {};
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
@@ -198,17 +205,17 @@ std::vector<std::size_t> balancedCuts(const std::vector<std::vector<std::int64_t
         least = std::min(least, *std::max_element(cost.begin(), cost.end()));
         most = std::max(most, std::accumulate(cost.begin(), cost.end(), std::int64_t{0}));
     }
-    const bool alike = costOfKind.size() == 1;
+    const bool alike = costOfKind.size() == 1 && room.room.empty();
     while (least < most) {
         const std::int64_t middle = least + (most - least) / 2;
         const bool fits = alike ? runsNeeded(pieces.cost.front(), middle) <= kindOfStage.size()
-                                : cutsWithin(middle, pieces, kindOfStage, crossing).has_value();
+                                : cutsWithin(middle, pieces, kindOfStage, crossing, room.room).has_value();
         if (fits)
             most = middle;
         else
             least = middle + 1;
     }
-    return cutsWithin(least, pieces, kindOfStage, crossing).value_or(std::vector<std::size_t>{});
+    return cutsWithin(least, pieces, kindOfStage, crossing, room.room).value_or(std::vector<std::size_t>{});
 }
 
 std::int64_t nanosecondsOf(
@@ -227,6 +234,7 @@ namespace {
 struct StageCosts {
     std::vector<std::vector<std::int64_t>> ofKind{};
     std::vector<std::size_t> kindOfStage{};
+    RunRoom room{};
 };
 
 StageCosts stageCosts(const Graph &graph, const std::vector<OperatorId> &order, std::int32_t stages,
@@ -260,18 +268,21 @@ StageCosts stageCosts(const Graph &graph, const std::vector<OperatorId> &order, 
 namespace {
 
 /// The operators that stages are made of, in order: the others belong where they are first read.
-std::vector<OperatorId> stagedOperators(const Graph &graph, const std::vector<bool> &without)
+std::vector<OperatorId> stagedOperators(
+    const Graph &graph, const std::vector<bool> &without, const std::vector<bool> &outside)
 {
     std::vector<OperatorId> order;
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-        if (graph.operators[i].direction == Direction::Forward && !without[i])
+        if (graph.operators[i].direction == Direction::Forward && !without[i]
+            && (outside.empty() || !outside[i]))
             order.push_back({static_cast<std::int32_t>(i)});
     }
     return order;
 }
 
 Result<std::vector<std::vector<OperatorId>>> stagesOf(const SelectorIndex &index, std::int32_t stages,
-    const std::vector<bool> &without, const std::vector<OperatorId> &order, const StageCosts &cost)
+    const std::vector<bool> &without, const std::vector<bool> &outside, const std::vector<OperatorId> &order,
+    const StageCosts &cost, double tolerance)
 {
     const Graph &graph = index.graph();
     std::vector<bool> anywhere(order.size(), true);
@@ -279,17 +290,17 @@ Result<std::vector<std::vector<OperatorId>>> stagesOf(const SelectorIndex &index
     for (std::size_t i = 1; i < order.size(); ++i)
         betweenLayers[i] = index.layerOf(order[i - 1]) != index.layerOf(order[i]);
     const auto crossing = crossingBytes(index, order);
-    auto cuts = balancedCuts(cost.ofKind, cost.kindOfStage, crossing, anywhere);
+    auto cuts = balancedCuts(cost.ofKind, cost.kindOfStage, crossing, anywhere, cost.room);
     if (stages > 1 && cuts.empty()) {
         return Error{ErrorCode::InvalidInput,
             "the model has " + counted(static_cast<std::int64_t>(order.size()), "operator")
                 + " with weights, too few for " + counted(stages, "stage"),
             "use fewer stages", ""};
     }
-    const auto layerCuts = balancedCuts(cost.ofKind, cost.kindOfStage, crossing, betweenLayers);
+    const auto layerCuts = balancedCuts(cost.ofKind, cost.kindOfStage, crossing, betweenLayers, cost.room);
     if (!layerCuts.empty()
         && static_cast<double>(largestRun(cost.ofKind, cost.kindOfStage, layerCuts))
-            <= kLayerTolerance * static_cast<double>(largestRun(cost.ofKind, cost.kindOfStage, cuts)))
+            <= tolerance * static_cast<double>(largestRun(cost.ofKind, cost.kindOfStage, cuts)))
         cuts = layerCuts;
 
     std::vector<std::int32_t> stageOf(graph.operators.size(), -1);
@@ -300,15 +311,16 @@ Result<std::vector<std::vector<OperatorId>>> stagesOf(const SelectorIndex &index
         stageOf[static_cast<std::size_t>(order[i].index)] = stage;
     }
     for (std::size_t i = graph.operators.size(); i-- > 0;) {
-        if (!without[i])
+        if (!without[i] || (!outside.empty() && outside[i]))
             continue;
         std::int32_t first = stages;
         for (const TensorId output : graph.operators[i].outputs) {
             if (!output.valid())
                 continue;
             for (const OperatorId user : index.uses().consumers[static_cast<std::size_t>(output.index)]) {
-                if (graph.at(user).direction == Direction::Forward)
-                    first = std::min(first, stageOf[static_cast<std::size_t>(user.index)]);
+                if (const std::int32_t theirs = stageOf[static_cast<std::size_t>(user.index)];
+                    graph.at(user).direction == Direction::Forward && theirs >= 0)
+                    first = std::min(first, theirs);
             }
         }
         stageOf[i] = first == stages ? 0 : first;
@@ -324,24 +336,42 @@ Result<std::vector<std::vector<OperatorId>>> stagesOf(const SelectorIndex &index
 } // namespace
 
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,
-    const CostModel &costs, const std::vector<std::set<std::int32_t>> &classes)
+    const CostModel &costs, const std::vector<std::set<std::int32_t>> &classes,
+    const std::vector<bool> &outside)
 {
     const auto without = weightless(index);
-    const auto order = stagedOperators(index.graph(), without);
-    return stagesOf(index, stages, without, order, stageCosts(index.graph(), order, stages, costs, classes));
+    const auto order = stagedOperators(index.graph(), without, outside);
+    return stagesOf(index, stages, without, outside, order,
+        stageCosts(index.graph(), order, stages, costs, classes), kLayerTolerance);
+}
+
+Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,
+    const StageMeasure &measure, const std::vector<bool> &outside, double tolerance)
+{
+    const auto without = weightless(index);
+    const auto order = stagedOperators(index.graph(), without, outside);
+    StageCosts cost;
+    auto &own = cost.ofKind.emplace_back();
+    for (const OperatorId op : order) {
+        const auto i = static_cast<std::size_t>(op.index);
+        own.push_back(measure.nanoseconds[i]);
+        if (!measure.bytes.empty())
+            cost.room.bytes.push_back(measure.bytes[i]);
+    }
+    cost.kindOfStage.assign(static_cast<std::size_t>(stages), 0);
+    if (measure.room.size() == static_cast<std::size_t>(stages)) {
+        cost.room.room = measure.room;
+        if (auto within = stagesOf(index, stages, without, outside, order, cost, tolerance))
+            return within;
+        cost.room.room.clear();
+    }
+    return stagesOf(index, stages, without, outside, order, cost, tolerance);
 }
 
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(
     const SelectorIndex &index, std::int32_t stages, const std::vector<std::int64_t> &nanoseconds)
 {
-    const auto without = weightless(index);
-    const auto order = stagedOperators(index.graph(), without);
-    StageCosts cost;
-    auto &own = cost.ofKind.emplace_back();
-    for (const OperatorId op : order)
-        own.push_back(nanoseconds[static_cast<std::size_t>(op.index)]);
-    cost.kindOfStage.assign(static_cast<std::size_t>(stages), 0);
-    return stagesOf(index, stages, without, order, cost);
+    return pipelineStages(index, stages, StageMeasure{.nanoseconds = nanoseconds});
 }
 
 } // namespace planloom

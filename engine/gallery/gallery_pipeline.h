@@ -21,20 +21,44 @@ namespace planloom {
 std::vector<std::size_t> balancedCuts(const std::vector<std::int64_t> &cost,
     const std::vector<std::int64_t> &crossing, const std::vector<bool> &allowed, std::int32_t stages);
 
-/// The same where stages differ: run s costs `costOfKind[kindOfStage[s]]`. O(log cost x links^2).
+/// What runs of a chain may hold: run s at most `room[s]` of the sum of its links' `bytes`.
+struct RunRoom {
+    std::vector<std::int64_t> bytes{}; ///< By link, not negative.
+    std::vector<std::int64_t> room{}; ///< By run; empty: there is no limit.
+};
+
+/// The same where stages differ: run s costs `costOfKind[kindOfStage[s]]`; and where they have room for so
+/// much alone. O(log cost x links^2).
 std::vector<std::size_t> balancedCuts(const std::vector<std::vector<std::int64_t>> &costOfKind,
     const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing,
-    const std::vector<bool> &allowed);
+    const std::vector<bool> &allowed, const RunRoom &room = {});
 
 /// The forward operators of each of `stages` pipeline stages, ascending, balanced by the time that `costs`
 /// says forward and backward take. Cuts lie between layers unless that costs more than a quarter of the step.
 /// Operators that use no weight belong to the first stage that reads them.
 /// @param classes  by stage, the classes that its devices are of: the slowest counts; may be empty: all are 0
+/// @param outside  by operator: belongs to no stage; may be empty
 /// @return InvalidInput if the model has too few operators
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,
-    const CostModel &costs, const std::vector<std::set<std::int32_t>> &classes = {});
+    const CostModel &costs, const std::vector<std::set<std::int32_t>> &classes = {},
+    const std::vector<bool> &outside = {});
 
-/// The same, balanced by what each operator takes: @param nanoseconds  by operator, both passes
+/// How much slower the slowest stage may be for the cuts to lie between layers.
+constexpr double kLayerTolerance = 1.25;
+
+/// What operators take, in place of what a cost model says.
+struct StageMeasure {
+    std::vector<std::int64_t> nanoseconds{}; ///< By operator, both passes.
+    std::vector<std::int64_t> bytes{}; ///< By operator: that it holds on its stage's devices; may be empty.
+    std::vector<std::int64_t> room{}; ///< By stage: for so many bytes; empty: there is no limit.
+};
+
+/// The same, balanced by what was measured, within the room of the stages where that can be.
+/// @param tolerance  in place of a quarter of the step, as a factor
+Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,
+    const StageMeasure &measure, const std::vector<bool> &outside = {}, double tolerance = kLayerTolerance);
+
+/// As far as nanoseconds go.
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(
     const SelectorIndex &index, std::int32_t stages, const std::vector<std::int64_t> &nanoseconds);
 

@@ -1,9 +1,13 @@
 #include "engine/gallery/usual_rows.h"
 
+#include "engine/gallery/gallery_rows.h"
 #include "engine/graph/catalogue.h"
 #include "engine/graph/operator_kind.h"
 #include "engine/table/selector_index.h"
+#include "engine/table/table_text.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 namespace planloom {
@@ -38,6 +42,44 @@ Result<std::string> recomputeRow(const Model &model, std::string_view word)
     for (const std::string &kind : kinds)
         row += (row == "recompute" ? " kind:" : " | kind:") + kind;
     return row + " per operator";
+}
+
+Result<ConstraintTable> recomputeRows(const Model &model)
+{
+    const Graph &graph = *model.graph;
+    const SelectorIndex &index = *model.index;
+    TRY(const std::string layers, recomputeRow(model, "full"));
+    TRY(ConstraintTable table, parseTable(layers));
+    for (Row &row : table.rows)
+        row.origin = RowOrigin::Template;
+    std::map<ScopeId, std::vector<OperatorId>> between;
+    std::vector<bool> feeds(graph.operators.size(), false); // a layer, with all that it makes
+    for (std::size_t i = graph.operators.size(); i-- > 0;) {
+        const OperatorId op{static_cast<std::int32_t>(i)};
+        if (graph.operators[i].direction != Direction::Forward)
+            continue;
+        bool any = false;
+        bool all = true;
+        for (const TensorId output : graph.operators[i].outputs)
+            for (const OperatorId reader : output
+                    ? index.uses().consumers[static_cast<std::size_t>(output.index)]
+                    : std::vector<OperatorId>{}) {
+                if (graph.at(reader).direction != Direction::Forward)
+                    continue;
+                any = true;
+                all = all && feeds[static_cast<std::size_t>(reader.index)];
+            }
+        const bool isInLayer = index.layerOf(op) >= 0;
+        feeds[i] = isInLayer || (any && all);
+        if (!isInLayer && feeds[i] && graph.operators[i].scope.valid())
+            between[graph.operators[i].scope].push_back(op);
+    }
+    for (auto &[scope, operators] : between) {
+        std::sort(operators.begin(), operators.end());
+        table.rows.push_back(
+            templateRow(stageSelector(index, operators), RecomputeRule{RecomputePer::Selection}));
+    }
+    return table;
 }
 
 Result<std::vector<std::string>> offloadRows(std::string_view word)

@@ -2,6 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/table/model.h"
+#include "engine/table/table.h"
 
 #include <string>
 #include <string_view>
@@ -14,6 +15,12 @@ namespace planloom {
 /// normalisations (Korthikanti et al., arXiv:2205.05198, section 5; attention keeps no scores anyway).
 /// @return InvalidInput for another word, or where the model has nothing of the kind
 Result<std::string> recomputeRow(const Model &model, std::string_view word);
+
+/// Rows that recompute every layer, and what lies between the layers and feeds them, module by module
+/// (embeddings of patches, their merging, masks): the backward pass then finds nothing but what passes from
+/// one of these to the next.
+/// @return InvalidInput where the model has no layers
+Result<ConstraintTable> recomputeRows(const Model &model);
 
 /// The rows behind a usual word for what waits in host memory: "none" is no row, "states", "activations",
 /// "both".

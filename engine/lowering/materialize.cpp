@@ -247,6 +247,8 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
     std::vector<Holding> result;
     if (auto within = convertWithin(merged, joined, task))
         result = std::move(*within);
+    else if (auto among = convertAmongHolders(merged, joined, task))
+        result = std::move(*among);
     else if (auto across = convertAcross(merged, joined, task))
         result = std::move(*across);
     else if (auto everywhere = spread(merged, joined, task))

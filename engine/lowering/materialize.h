@@ -37,6 +37,8 @@ struct Need {
 ///   layouts are seen;
 /// - between disjoint groups by a path on either side of a point-to-point crossing, all three chosen
 /// together; what several consumers want alike may be sent to one of them that passes it on;
+/// - from a group to some of its devices as if all of them wanted it, where summands are so many that this is
+///   cheaper;
 /// - one box for many by a broadcast from somebody who holds it, where that is cheapest;
 /// - anything irregular by the general way: select, send, concat, sum. That way always works.
 class Materializer
@@ -152,6 +154,10 @@ private:
     const std::vector<Holding> &merge(Made &made, Task task);
     std::vector<Holding> convert(Made &made, const std::vector<Need> &needs, const Task &task);
     std::optional<std::vector<Holding>> convertWithin(
+        const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
+    /// By way of all devices that hold something, where some of them want it: summands of many are joined
+    /// where they are, in place of being sent one by one to everybody who wants their sum.
+    std::optional<std::vector<Holding>> convertAmongHolders(
         const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
     /// Seconds that the general way takes; nothing if it cannot give parts of a value.
     std::optional<double> generalSeconds(

@@ -65,6 +65,57 @@ std::optional<std::vector<Holding>> Materializer::convertWithin(
     return numbered;
 }
 
+std::optional<std::vector<Holding>> Materializer::convertAmongHolders(
+    const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task)
+{
+    if (needs.empty() || needs.size() >= from.size()
+        || std::all_of(from.begin(), from.end(), [](const Holding &h) { return h.summands.empty(); }))
+        return std::nullopt;
+    std::map<DeviceId, const Need *> needOf;
+    for (const Need &need : needs)
+        if (!need.value.complete() || !needOf.try_emplace(need.device, &need).second)
+            return std::nullopt;
+    std::vector<Holding> holdings = from;
+    std::stable_sort(holdings.begin(), holdings.end(), byDevice);
+    // Who wants nothing is given what those want who do, in turn: so that all together have a layout.
+    std::vector<const Need *> inTurn;
+    for (const auto &[device, need] : needOf)
+        inTurn.push_back(need);
+    std::vector<Need> wanted;
+    for (std::size_t i = 0; i < holdings.size(); ++i) {
+        if (i > 0 && holdings[i].device == holdings[i - 1].device)
+            return std::nullopt;
+        wanted.push_back(*inTurn[i % inTurn.size()]);
+        wanted.back().device = holdings[i].device;
+        if (const auto own = needOf.find(holdings[i].device); own != needOf.end()) {
+            if (own->second->box != wanted.back().box)
+                return std::nullopt;
+            needOf.erase(own);
+        }
+    }
+    if (!needOf.empty())
+        return std::nullopt; // others want it, too
+    std::vector<Cell> cells;
+    for (const Need &need : wanted)
+        cells.push_back({need.box, 0});
+    const auto found = m_paths.find(holdings, cells, task.whole, task.dataType, task.combination);
+    const auto general = generalSeconds(from, needs, task);
+    if (!found || (general && *general <= found->path.seconds))
+        return std::nullopt;
+    std::vector<Holding> numbered;
+    std::vector<DeviceId> devices;
+    for (const std::size_t i : found->order) {
+        numbered.push_back(holdings[i]);
+        devices.push_back(holdings[i].device);
+    }
+    walk(found->path, numbered, devices, task);
+    std::erase_if(numbered, [&](const Holding &h) {
+        return std::none_of(
+            needs.begin(), needs.end(), [&](const Need &need) { return need.device == h.device; });
+    });
+    return numbered;
+}
+
 std::optional<std::vector<std::int32_t>> Materializer::ensureParts(
     TensorId tensor, const std::vector<Need> &needs, std::int32_t block, OperatorId op)
 {

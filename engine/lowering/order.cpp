@@ -36,6 +36,7 @@ ScheduleSetting settingOf(
     setting.rankOf.assign(static_cast<std::size_t>(stageCount), 0);
     setting.slices.assign(static_cast<std::size_t>(stageCount), 1);
     std::map<std::vector<DeviceId>, std::int32_t> ranks;
+    std::vector<std::set<DeviceId>> devicesOf(static_cast<std::size_t>(stageCount)); // forward
     setting.laneRanks.resize(static_cast<std::size_t>(stageCount));
     for (std::int32_t stage = 0; stage < stageCount; ++stage) {
         const auto s = static_cast<std::size_t>(stage);
@@ -45,8 +46,10 @@ ScheduleSetting settingOf(
                 continue;
             setting.backward = setting.backward || isBackward(block.kind);
             setting.slices[s] = block.slices;
-            if (block.kind == SegmentKind::Forward)
+            if (block.kind == SegmentKind::Forward) {
                 devices[block.lane].insert(block.devices.begin(), block.devices.end());
+                devicesOf[s].insert(block.devices.begin(), block.devices.end());
+            }
         }
         for (const auto &[lane, own] : devices)
             setting.laneRanks[s].push_back(
@@ -59,6 +62,20 @@ ScheduleSetting settingOf(
             [](const auto &lanes) { return lanes.size() <= 1; }))
         setting.laneRanks.clear();
     setting.rankCount = std::max<std::int32_t>(static_cast<std::int32_t>(ranks.size()), 1);
+    // Wide stages: on the devices of two others that have none in common.
+    const std::set<std::set<DeviceId>> sets(devicesOf.begin(), devicesOf.end());
+    std::set<std::set<DeviceId>> wide;
+    for (const auto &own : sets) {
+        std::size_t within = 0;
+        for (const auto &other : sets)
+            within += !other.empty() && other.size() < own.size()
+                && std::includes(own.begin(), own.end(), other.begin(), other.end());
+        if (within > 1)
+            wide.insert(own);
+    }
+    for (const auto &own : devicesOf)
+        if (!wide.empty())
+            setting.wide.push_back(wide.contains(own));
     return setting;
 }
 
@@ -285,6 +302,15 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         TRY(explicitly, make(setting));
         explicitly = inSlices(explicitly, setting.slices);
     }
+    const bool rowsOrder = std::any_of(dependencies.begin(), dependencies.end(),
+        [](const BlockDependency &dependency) { return dependency.row.valid(); });
+    const bool limited = std::any_of(
+        inFlightLimits.begin(), inFlightLimits.end(), [](std::int32_t limit) { return limit > 0; });
+    if (schedule == ScheduleKind::OneFOneB && !rowsOrder && !limited && interleavedByRows.empty()) {
+        const ScheduleSetting setting = settingOf(blocks, microBatches, stageCount);
+        if (auto interlaced = interlacedSchedule(setting))
+            explicitly = inSlices(*interlaced, setting.slices);
+    }
     // Two that are interleaved are one: the first stands for both.
     std::vector<std::size_t> leaderOf(items.size());
     std::iota(leaderOf.begin(), leaderOf.end(), std::size_t{0});
@@ -409,8 +435,6 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
             if (const auto item = itemOf(next); item && (order.empty() || order.back() != leaderOf[*item]))
                 order.push_back(leaderOf[*item]);
     }
-    const bool rowsOrder = std::any_of(dependencies.begin(), dependencies.end(),
-        [](const BlockDependency &dependency) { return dependency.row.valid(); });
     if (rowsOrder && !ranks.empty()) { // rows come before templates
         std::vector<std::vector<std::int32_t>> next;
         for (const Item &item : items)
@@ -469,7 +493,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         const std::int32_t limit = s < inFlightLimits.size() ? inFlightLimits[s] : 0;
         if (limit > 0)
             return !hasBackward[stage] || inFlight[stage] < limit;
-        return schedule != ScheduleKind::OneFOneB || !anyBackward
+        return schedule != ScheduleKind::OneFOneB || !explicitly.ranks.empty() || !anyBackward
             || inFlight[stage] < stageCount - block.stage.index;
     };
     std::int32_t deviceCount = 0;

@@ -67,7 +67,8 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 /// 1. Sequential: by micro-batch, then by rank.
 /// 2. GPipe: all forward blocks before any backward block.
 /// 3. OneFOneB: backward before forward, and stage s starts a forward block only while it holds fewer than
-///    S - s micro-batches (PipeDream-Flush, arXiv:2104.04473, section 2.2).
+///    S - s micro-batches (PipeDream-Flush, arXiv:2104.04473, section 2.2). Where the first or the last
+///    stages lie on the devices of all others, and no row says otherwise: `interlacedSchedule`.
 ///
 /// 4. Templates that make a schedule (schedule.h): each rank in its order, bent as little as rows ask for
 ///    (bent_ranks.h). Two blocks that it interleaves start together, when both can, and are handed on when

@@ -194,6 +194,54 @@ Result<Schedule> zeroBubbleH1Schedule(const ScheduleSetting &setting)
     return schedule;
 }
 
+std::optional<Schedule> interlacedSchedule(const ScheduleSetting &setting)
+{
+    const auto stages = static_cast<std::int32_t>(setting.rankOf.size());
+    if (setting.wide.empty() || !setting.laneRanks.empty())
+        return std::nullopt;
+    const auto isWide = [&](std::int32_t s) {
+        return static_cast<bool>(setting.wide[static_cast<std::size_t>(s)]);
+    };
+    std::int32_t begin = 0; // of the stages between the wide ones
+    std::int32_t end = stages;
+    while (begin < stages && isWide(begin))
+        ++begin;
+    while (end > begin && isWide(end - 1))
+        --end;
+    std::vector<std::int32_t> ranks(
+        setting.rankOf.begin() + begin, setting.rankOf.begin() + end); // each once
+    std::sort(ranks.begin(), ranks.end());
+    if (begin == end || (begin == 0 && end == stages)
+        || std::adjacent_find(ranks.begin(), ranks.end()) != ranks.end())
+        return std::nullopt;
+    for (std::int32_t s = begin; s < end; ++s)
+        if (isWide(s))
+            return std::nullopt;
+    const std::int32_t p = end - begin;
+    const std::int32_t m = setting.microBatches;
+    Schedule schedule;
+    for (std::int32_t rank = 0; rank < p; ++rank) {
+        std::vector<ScheduledBlock> &order = schedule.ranks.emplace_back();
+        const auto run = [&](std::int32_t stage, Pass pass, std::int32_t microBatch) {
+            if (microBatch >= 0 && microBatch < m && (pass == Pass::Forward || setting.backward))
+                order.push_back({{StageId{stage}, pass}, microBatch});
+        };
+        for (std::int32_t period = 0; period < m + 2 * p; ++period) {
+            for (std::int32_t s = 0; s < begin; ++s)
+                run(s, Pass::Forward, period);
+            for (std::int32_t s = end; s < stages; ++s)
+                run(s, Pass::Forward, period - p);
+            for (std::int32_t s = stages; s-- > end;)
+                run(s, Pass::Backward, period - p);
+            for (std::int32_t s = begin; s-- > 0;)
+                run(s, Pass::Backward, period - 2 * p);
+            run(begin + rank, Pass::Backward, period - 2 * p + 1 + rank);
+            run(begin + rank, Pass::Forward, period - rank);
+        }
+    }
+    return schedule;
+}
+
 Result<Schedule> chimeraSchedule(const ScheduleSetting &setting)
 {
     const auto stages = static_cast<std::int32_t>(setting.rankOf.size());

@@ -6,6 +6,7 @@
 #include "engine/table/kinds/schedule.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -50,6 +51,8 @@ struct ScheduleSetting {
     std::int32_t microBatches = 1;
     bool backward = true; ///< There is a backward pass.
     std::vector<std::int32_t> slices{}; ///< By stage: into how many it is cut; empty where none is.
+    /// By stage: its devices are those of several others. Empty where none is so.
+    std::vector<bool> wide{};
 };
 
 /// A schedule of whole blocks, with their slices in place of those that are sliced: ascending in the forward
@@ -105,6 +108,21 @@ Result<Schedule> combined1F1BSchedule(const ScheduleSetting &setting);
 /// longer than F and there are p micro-batches or more.
 /// @return InvalidInput if a rank has several stages
 Result<Schedule> zeroBubbleH1Schedule(const ScheduleSetting &setting);
+
+/// The interlaced pipeline (nnScaler, OSDI '24, section 6): the first stages and the last ones may be wide,
+/// on the devices of all the stages between them (a vocabulary that all devices share). All wide blocks of a
+/// period run together, so that devices wait for one another once a period; between, every rank runs one
+/// backward and one forward block, of micro-batches that the period before brought to it. With wide stages
+/// E and H around 2 ranks, H both passes in one:
+///
+///     rank 0   E0        F0 E1        F1 E2 H0        F2 E3 H1    B0 F3 E4 H2 e0 B1 F4 ...
+///     rank 1   E0           E1        F0 E2 H0     B0 F1 E3 H1    B1 F2 E4 H2 e0 B2 F3 ...
+///
+/// Departure from nnScaler's 1f1b_plus, which gives wide blocks steps of their own between those of 1F1B:
+/// there devices wait for one another at every forward and every backward block. The price is memory: rank r
+/// of p holds up to 2 (p - r) - 1 micro-batches, not p - r.
+/// @return nothing if the stages do not lie so: no wide one, one between others, or ranks with several stages
+std::optional<Schedule> interlacedSchedule(const ScheduleSetting &setting);
 
 /// Chimera (arXiv:2107.06925, section 3): two pipelines run in opposite directions over the same devices,
 /// with a copy of the weights each. A lane is one half of the batch of every micro-batch: stage s of S lies

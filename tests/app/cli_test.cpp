@@ -209,6 +209,45 @@ TEST_F(Cli, AttentionIsAChoiceOfEveryPlan)
     EXPECT_NE(run(std::string("solve ") + kModel + " --attention fast").status, 0);
 }
 
+TEST_F(Cli, GalleryListsShowsAndTriesItsPlans)
+{
+    const Outcome all = run("gallery all --json");
+    ASSERT_EQ(all.status, 0) << all.output;
+    EXPECT_GE(all.json()["entries"].size(), 24u);
+    EXPECT_NE(run("gallery interlaced").output.find("E0 E1"), std::string::npos);
+    const Outcome tried =
+        run(std::string("gallery 1f1b:tp=2 --model ") + kModel + " --cluster dgx-a100:4 --json");
+    ASSERT_EQ(tried.status, 0) << tried.output;
+    EXPECT_EQ(tried.json()["values"]["pp"], "2");
+    EXPECT_EQ(tried.json()["fits"], true);
+    EXPECT_GT(tried.json()["step_seconds"], 0);
+    EXPECT_EQ(run(std::string("gallery axial --model ") + kModel + " --devices 2").status, 2);
+    EXPECT_NE(
+        said("gallery axial --model " + std::string(kModel) + " --devices 2").output.find("axial attention"),
+        std::string::npos);
+    EXPECT_EQ(run("gallery nonsense").status, 2);
+    const std::string solve = std::string("solve ") + kModel + " --cluster dgx-a100:2 --json";
+    const Outcome balanced = run(solve + " --gallery 1f1b --balance");
+    ASSERT_EQ(balanced.status, 0) << balanced.output;
+    EXPECT_LE(balanced.json()["step_seconds"], run(solve + " --gallery 1f1b").json()["step_seconds"]);
+    EXPECT_EQ(run(solve + " --balance").status, 2);
+}
+
+TEST_F(Cli, PartitionConstraintsOfAutodistComeAndGo)
+{
+    std::ofstream(m_folder / "c.yaml") << "- name: torch.nn.functional.linear\n  parent_module: mlp\n"
+                                          "  allowed_partition_dims: [\"2,0\"]\n  replica_allowed: false\n";
+    std::ofstream(m_folder / "bad.yaml") << "- name: x\n  allowed: []\n";
+    const std::string rows = std::string("rows ") + kModel + " --devices 2 ";
+    EXPECT_EQ(run(rows + "--table " + path("bad.yaml")).status, 2);
+    EXPECT_NE(said(rows + "--table " + path("bad.yaml")).output.find("bad.yaml:2:3"), std::string::npos);
+    const Outcome out = run(rows + "--gallery tensor-parallel --out " + path("out.yaml"));
+    ASSERT_EQ(out.status, 0) << out.output;
+    const Outcome back = run(rows + "--gallery tensor-parallel --table " + path("out.yaml"));
+    ASSERT_EQ(back.status, 0) << back.output;
+    EXPECT_NE(back.output.find("@import"), std::string::npos) << back.output;
+}
+
 TEST_F(Cli, AWrongPlanIsNotVerified)
 {
     ASSERT_EQ(run(std::string("solve ") + kModel + " --cluster cpu:2 --gallery data-parallel --out "

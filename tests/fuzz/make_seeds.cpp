@@ -2,6 +2,8 @@
 // target.
 
 #include "engine/design/make_plan.h"
+#include "engine/gallery/embedded_gallery.h"
+#include "engine/gallery/gallery_file.h"
 #include "engine/interop/npz.h"
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/table/table_json.h"
@@ -229,6 +231,8 @@ int main(int argc, char **argv)
     writeModels(root / "import_onnx");
     writePrograms(root / "import_pt2");
     writeOperatorFiles(root / "operator_file");
+    for (const EmbeddedGalleryFile &file : embeddedGallery())
+        write(root / "gallery_file" / (std::string(file.name) + kGalleryFileEnding), std::string(file.text));
     for (const auto &done :
         {writePlansAndTables(root), writeArrays(root / "npz"), writeSession(root / "session")}) {
         if (!done) {

@@ -120,6 +120,8 @@ public:
     void setSizes(const std::map<std::string, std::int64_t> &sizes);
     /// Replaces the rows by those of a gallery plan; the engine writes them, then it is a step.
     void applyGallery(const std::string &spec);
+    /// What to plan to see what a gallery plan would do; nothing without a model.
+    std::optional<PlanRequest> galleryRequest(const std::string &spec) const;
 
     bool canUndo() const { return m_history.canUndo(); }
     bool canRedo() const { return m_history.canRedo(); }

@@ -139,17 +139,25 @@ void Workspace::setLive(bool live)
     Q_EMIT stateChanged();
 }
 
-void Workspace::applyGallery(const std::string &spec)
+std::optional<PlanRequest> Workspace::galleryRequest(const std::string &spec) const
 {
-    if (!m_model)
-        return;
+    if (!m_model || m_model->planProblem)
+        return std::nullopt;
     PlanRequest wanted = requestFor(m_history.state());
     wanted.gallery = spec;
     wanted.table = modelRows(table()); // its rows take the place of all others
+    return wanted;
+}
+
+void Workspace::applyGallery(const std::string &spec)
+{
+    auto wanted = galleryRequest(spec);
+    if (!wanted)
+        return;
     m_galleryAsked = spec;
     m_galleryIsRoot = false;
     m_editTimer.stop();
-    m_revision = m_engine.plan(std::move(wanted));
+    m_revision = m_engine.plan(*std::move(wanted));
 }
 
 void Workspace::onGalleryUpdated(const PlanUpdateSnapshot &update)

@@ -8,6 +8,7 @@
 
 #include "engine/design/table_file.h"
 #include "engine/frontend/file_kind.h"
+#include "engine/interop/autodist_yaml.h"
 #include "engine/table/table_document.h"
 #include "sessions/session_file.h"
 
@@ -83,6 +84,11 @@ Dropped readDroppedFile(const QString &path)
         return unsupported(DropTexts::tr("%1 is too long to be a table of rows.").arg(name));
     const QByteArray content = head + file.readAll();
     const std::string_view bytes(content.constData(), static_cast<std::size_t>(content.size()));
+    if (isAutodistFile(path.toStdString())) { // read against the model, where it is imported
+        dropped.kind = DropKind::Rows;
+        dropped.text = QString::fromUtf8(content);
+        return dropped;
+    }
     const auto kind = findFileKind(bytes);
     if (kind == FileKind::ExecutionPlan || kind == FileKind::Trace)
         return unsupported(DropTexts::tr("%1: this is %2 (%3).")

@@ -7,11 +7,15 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QListWidget>
 #include <QtWidgets/QPushButton>
+#include <QtWidgets/QScrollArea>
+#include <QtWidgets/QSplitter>
 #include <QtWidgets/QStyledItemDelegate>
 #include <QtWidgets/QVBoxLayout>
 
-#include "engine/gallery/gallery.h"
+#include "engine/base/words.h"
+#include "engine/design/gallery_folder.h"
 #include "widgets/common/palette.h"
+#include "widgets/main/gallery_form.h"
 
 namespace planloom {
 
@@ -90,6 +94,10 @@ GalleryPanel::GalleryPanel(QWidget *parent)
     , m_line(new QLineEdit(this))
     , m_apply(new QPushButton(tr("Apply"), this))
     , m_refusal(new QLabel(this))
+    , m_effect(new QLabel(this))
+    , m_form(new GalleryForm(this))
+    , m_details(new QScrollArea(this))
+    , m_gallery(findGallery())
     , m_action(new QAction(tr("Apply Gallery Plan"), this))
 {
     setObjectName(QStringLiteral("galleryPanel"));
@@ -110,9 +118,29 @@ GalleryPanel::GalleryPanel(QWidget *parent)
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    layout->addWidget(m_list, 1);
+    m_details->setWidget(m_form);
+    m_details->setWidgetResizable(true);
+    m_details->setFrameShape(QFrame::NoFrame);
+    auto *halves = new QSplitter(Qt::Vertical, this);
+    halves->addWidget(m_list);
+    halves->addWidget(m_details);
+    halves->setChildrenCollapsible(false);
+    // The form is what is worked with: the list scrolls.
+    m_list->setMinimumHeight(4 * fontMetrics().height());
+    m_details->setMinimumHeight(6 * fontMetrics().height());
+    halves->setSizes({1000, 1400});
+    m_details->setAccessibleName(tr("Picture and parameters of the plan"));
+    m_details->hide(); // nothing is chosen
+    layout->addWidget(halves, 1);
     layout->addLayout(row);
+    layout->addWidget(m_effect);
     layout->addWidget(m_refusal);
+    m_effect->setTextFormat(Qt::PlainText);
+    m_effect->setWordWrap(true);
+    m_effect->setContentsMargins(6, 0, 6, 6);
+    m_effect->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_effect->setAccessibleName(tr("What the plan would do"));
+    m_effect->hide();
     m_refusal->setTextFormat(Qt::PlainText);
     m_refusal->setWordWrap(true);
     m_refusal->setContentsMargins(6, 0, 6, 6);
@@ -130,6 +158,19 @@ GalleryPanel::GalleryPanel(QWidget *parent)
     connect(m_line, &QLineEdit::textChanged, this, [this] { setRefusal({}); });
     connect(m_line, &QLineEdit::textChanged, this,
         [this](const QString &text) { m_apply->setEnabled(isEnabled() && !text.trimmed().isEmpty()); });
+    connect(m_form, &GalleryForm::edited, this,
+        [this] { m_line->setText(QString::fromStdString(m_form->spec())); });
+    m_askTimer.setSingleShot(true);
+    m_askTimer.setInterval(250);
+    connect(&m_askTimer, &QTimer::timeout, this, &GalleryPanel::ask);
+    connect(m_line, &QLineEdit::textChanged, this, [this] {
+        const std::string said = spec().toStdString();
+        const GalleryEntry *entry = m_gallery.find(said.substr(0, said.find(':')));
+        m_form->setEntry(entry, said);
+        m_details->setVisible(entry != nullptr);
+        m_effect->hide();
+        m_askTimer.start();
+    });
     connect(m_apply, &QPushButton::clicked, this, &GalleryPanel::apply);
     connect(m_action, &QAction::triggered, this, &GalleryPanel::apply);
     m_apply->setEnabled(false);
@@ -140,12 +181,12 @@ void GalleryPanel::fill()
     const QSignalBlocker blocker(m_list);
     const int row = m_list->currentRow();
     m_list->clear();
-    for (const GalleryEntry &entry : galleryEntries()) {
+    for (const GalleryEntry &entry : m_gallery.entries) {
         auto *item = new QListWidgetItem(QString::fromStdString(entry.name + "\n" + entry.meaning), m_list);
         item->setData(Qt::UserRole, QString::fromStdString(gallerySpecFor(entry.name, m_devices)));
         QStringList parameters;
-        for (const std::string &parameter : entry.parameters)
-            parameters.append(QString::fromStdString(parameter));
+        for (const GalleryParameter &parameter : entry.parameters)
+            parameters.append(QString::fromStdString(formOf(parameter)));
         if (!parameters.isEmpty())
             item->setToolTip(tr("Parameters: %1").arg(parameters.join(QStringLiteral(", "))));
     }
@@ -163,12 +204,57 @@ void GalleryPanel::apply()
         m_list->setFocus(Qt::ShortcutFocusReason); // something must be chosen first
 }
 
+void GalleryPanel::ask()
+{
+    const std::string said = spec().toStdString();
+    if (m_action->isEnabled() && m_gallery.find(said.substr(0, said.find(':'))))
+        Q_EMIT asked(spec());
+}
+
+void GalleryPanel::setEffect(const Result<GalleryEffect> &effect, const TimelineSummary *now)
+{
+    QStringList lines;
+    if (!effect) {
+        lines.append(tr("Does not fit this model: %1").arg(QString::fromStdString(effect.error().message)));
+    } else {
+        m_form->setDecided(effect->values);
+        const double step = effect->summary.stepSeconds;
+        QString first = tr("Step %1").arg(QString::fromStdString(formatSeconds(step)));
+        if (now && now->stepSeconds > 0) {
+            const double change = 100 * (step / now->stepSeconds - 1);
+            first += tr(", now %1 (%2)")
+                         .arg(QString::fromStdString(formatSeconds(now->stepSeconds)),
+                             change <= 0 ? tr("saves %1%").arg(-change, 0, 'f', 0)
+                                         : tr("costs %1%").arg(change, 0, 'f', 0));
+        }
+        lines.append(first);
+        lines.append(
+            (effect->fits ? tr("Memory %1 of %2 on the fullest device") : tr("Memory %1 of %2: does not fit"))
+                .arg(QString::fromStdString(formatBytes(effect->summary.largestPeak)),
+                    QString::fromStdString(formatBytes(effect->memory))));
+        for (const std::string &sentence : effect->uncut)
+            lines.append(tr("Not cut %1").arg(QString::fromStdString(sentence)));
+    }
+    m_effect->setText(lines.join(QLatin1Char('\n')));
+    QPalette colours = m_effect->palette();
+    const Palette &palette = paletteFor(*this);
+    colours.setColor(QPalette::WindowText, effect && effect->fits ? palette.text : palette.error);
+    m_effect->setPalette(colours);
+    m_effect->show();
+}
+
+QString GalleryPanel::effect() const
+{
+    return m_effect->isHidden() ? QString() : m_effect->text();
+}
+
 void GalleryPanel::setDeviceCount(int devices)
 {
     if (devices == m_devices)
         return;
     m_devices = devices;
     fill();
+    m_askTimer.start();
 }
 
 void GalleryPanel::setUsable(bool usable)

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <QtCore/QTimer>
 #include <QtWidgets/QWidget>
+
+#include "engine/design/gallery_effect.h"
 
 #include <string>
 
@@ -8,11 +11,15 @@ class QLabel;
 class QLineEdit;
 class QListWidget;
 class QPushButton;
+class QScrollArea;
 
 namespace planloom {
 
-/// The Gallery dock: named plans, each with what it is and a line for its parameters
-/// ("3d:dp=2,tp=2,pp=2,schedule=1f1b"). Choosing one fills the line in with parameters that suit the devices;
+class GalleryForm;
+
+/// The Gallery dock: named plans, each with what it is, a form for its parameters, and a line that says both
+/// ("3d:dp=2,tp=2,pp=2,schedule=1f1b"). Choosing one fills them in with parameters that suit the devices, and
+/// shows what the plan would do: step, memory, and what it would not cut and why; or why it does not fit.
 /// Enter, a double click or *Apply* replaces the rows by the plan's, as one step of the history.
 ///
 /// Actions (added to the widget): gallery.apply.
@@ -30,21 +37,34 @@ public:
     /// away.
     void setRefusal(const QString &reason);
     QString refusal() const;
+    /// What the plan of the line would do, beside `now`, the summary of the plan that stands (null if none
+    /// does).
+    void setEffect(const Result<GalleryEffect> &effect, const TimelineSummary *now);
+    QString effect() const; ///< As shown.
+    GalleryForm *form() const { return m_form; }
     QString spec() const;
     QListWidget *list() const { return m_list; }
     QLineEdit *line() const { return m_line; }
 
 Q_SIGNALS:
     void chosen(const QString &spec);
+    /// The effect of a plan is of interest: it is chosen, or its parameters have changed.
+    void asked(const QString &spec);
 
 private:
     void fill();
     void apply();
+    void ask();
 
     QListWidget *m_list;
     QLineEdit *m_line;
     QPushButton *m_apply;
     QLabel *m_refusal;
+    QLabel *m_effect;
+    GalleryForm *m_form;
+    QScrollArea *m_details;
+    Gallery m_gallery{};
+    QTimer m_askTimer; ///< What is typed fast is asked for once.
     QAction *m_action;
     int m_devices = 1;
 };

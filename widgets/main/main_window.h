@@ -11,6 +11,7 @@
 #include "widgets/dag/dag_view.h"
 #include "widgets/design/workspace.h"
 #include "widgets/main/drop_reader.h"
+#include "widgets/main/gallery_preview.h"
 #include "widgets/main/pill_state.h"
 #include "widgets/main/preferences_dialog.h"
 #include "widgets/main/samples.h"
@@ -244,6 +245,7 @@ private:
         std::function<std::string()> make);
     void exportPlanJson();
     void exportRowsJson();
+    void exportAutodist();
     void exportCluster();
     void exportTables();
     void writeTables(const PlanUpdateSnapshot &good, const QString &folder);
@@ -285,6 +287,7 @@ private:
     TablePanel *m_constraints = nullptr;
     ProblemsPanel *m_problems = nullptr;
     GalleryPanel *m_gallery = nullptr;
+    GalleryPreview m_galleryPreview; ///< Behind the workspace: it asks for its models.
     LogPanel *m_log = nullptr;
     HistoryPanel *m_history = nullptr;
     PlansPanel *m_plans = nullptr;

@@ -153,6 +153,14 @@ void MainWindow::connectDocks()
     });
     connect(m_gallery, &GalleryPanel::chosen, this,
         [this](const QString &spec) { m_workspace.applyGallery(spec.toStdString()); });
+    connect(m_gallery, &GalleryPanel::asked, this, [this](const QString &spec) {
+        if (auto request = m_workspace.galleryRequest(spec.toStdString()))
+            m_galleryPreview.ask(*std::move(request));
+    });
+    connect(&m_galleryPreview, &GalleryPreview::found, this, [this](const GalleryEffectSnapshot &effect) {
+        const auto shown = m_workspace.lastGood();
+        m_gallery->setEffect(*effect, shown && shown->isTimed() ? &shown->summary : nullptr);
+    });
     connect(m_run, &RunPanel::overlayChanged, this,
         [this](const RunOverlaySnapshot &overlay) { showOverlay(overlay); });
     connect(m_run, &RunPanel::runShown, this, [this] { m_docks->reveal(QStringLiteral("run"), false); });

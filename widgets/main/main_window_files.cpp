@@ -14,9 +14,11 @@
 #include <QtWidgets/QPushButton>
 
 #include "engine/hardware/cluster_json.h"
+#include "engine/interop/autodist_yaml.h"
 #include "engine/interop/perfetto.h"
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/table/table_json.h"
+#include "engine/table/table_text.h"
 #include "widgets/design/cluster_values.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/data_export.h"
@@ -155,7 +157,7 @@ void MainWindow::importModelDialog()
 
 void MainWindow::importRowsDialog()
 {
-    askFile(tr("Import rows"), tr("Texts with rows (*.txt *.rows);;All files (*)"), {}, false,
+    askFile(tr("Import rows"), tr("Texts with rows (*.txt *.rows *.yaml);;All files (*)"), {}, false,
         [this](const QString &path) {
             const Dropped rows = readDroppedFile(path);
             if (rows.kind == DropKind::Rows)
@@ -243,7 +245,25 @@ void MainWindow::exportCluster()
 void MainWindow::importRows(const QString &text, const QString &name)
 {
     const TableDocument &table = m_workspace.table();
-    const TableEdit edit = insertText(table, table.lineCount(), text.trimmed().toStdString());
+    std::string rows = text.trimmed().toStdString();
+    if (isAutodistFile(name.toStdString()) && m_workspace.model()) {
+        const auto read =
+            readAutodist(text.toStdString(), name.toStdString(), *m_workspace.model(), kAutodistAxis);
+        if (!read) {
+            m_notices->show({QStringLiteral("drop"), NoticeKind::Error,
+                QString::fromStdString(describe(read.error())), {}, true});
+            return;
+        }
+        for (const std::string &note : read->notes)
+            m_log->model()->add(LogKind::Session, name + QStringLiteral(": ") + QString::fromStdString(note));
+        if (read->table.rows.empty()) {
+            m_notices->show({QStringLiteral("drop"), NoticeKind::Warning,
+                tr("%1 gives no rows for this model: the log says why").arg(name), {}, true});
+            return;
+        }
+        rows = print(read->table);
+    }
+    const TableEdit edit = insertText(table, table.lineCount(), rows);
     m_workspace.editTable(name.isEmpty() ? tr("import rows") : tr("import rows of %1").arg(name), edit);
 }
 
@@ -344,6 +364,18 @@ void MainWindow::exportRowsJson()
 {
     exportText(tr("Export the rows"), QStringLiteral("json"), tr("Tables (*.json)"),
         [table = m_workspace.table()] { return toJson(table.table()).dump(2) + "\n"; });
+}
+
+void MainWindow::exportAutodist()
+{
+    if (!m_workspace.model())
+        return;
+    const AutodistText written = writeAutodist(
+        m_workspace.table().table(), *m_workspace.model(), m_workspace.deviceCount(), kAutodistAxis);
+    for (const std::string &note : written.notes)
+        m_log->model()->add(LogKind::Session, tr("Not in the YAML: %1").arg(QString::fromStdString(note)));
+    exportText(tr("Export the rows as partition constraints of autodist"), QStringLiteral("yaml"),
+        tr("Constraints (*.yaml)"), [text = written.yaml] { return text; });
 }
 
 void MainWindow::exportTables()

@@ -103,6 +103,9 @@ void MainWindow::buildFileMenu()
     addOut(
         "file.exportRows", tr("&Rows as JSON…"), Keys{}, [this] { exportRowsJson(); }, hasModel);
     addOut(
+        "file.exportAutodist", tr("Rows as &YAML of autodist…"), Keys{}, [this] { exportAutodist(); },
+        hasModel);
+    addOut(
         "file.exportCluster", tr("Cl&uster as JSON…"), Keys{}, [this] { exportCluster(); }, hasPlan);
     addCommands(out, {QStringLiteral("rows.copyPlan")});
     m_commands->enableWhile(add("file.importRows", tr("Import Ro&ws…"), {}, [this] { importRowsDialog(); }),

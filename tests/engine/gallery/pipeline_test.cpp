@@ -85,6 +85,58 @@ TEST(BalancedCuts, EqualsBruteForceOnShortChains)
     EXPECT_GT(solved, 200);
 }
 
+TEST(BalancedCuts, EqualsBruteForceWhereRunsHaveRoomForSoMuch)
+{
+    std::mt19937 random(11);
+    const auto pick = [&](int least, int most) {
+        return std::uniform_int_distribution<int>(least, most)(random);
+    };
+    int solved = 0;
+    for (int trial = 0; trial < 500; ++trial) {
+        const auto n = static_cast<std::size_t>(pick(3, 9));
+        const auto stages = static_cast<std::size_t>(pick(2, 3));
+        Numbers cost;
+        Numbers crossing;
+        RunRoom room;
+        for (std::size_t i = 0; i < n; ++i) {
+            cost.push_back(pick(0, 9));
+            crossing.push_back(pick(0, 9));
+            room.bytes.push_back(pick(0, 9));
+        }
+        for (std::size_t s = 0; s < stages; ++s)
+            room.room.push_back(pick(0, 40));
+        const std::vector<bool> anywhere(n, true);
+        std::pair<std::int64_t, std::int64_t> best{std::numeric_limits<std::int64_t>::max(), 0};
+        bool possible = false;
+        for (unsigned mask = 0; mask < (1u << n); mask += 2) {
+            std::vector<std::size_t> cuts;
+            for (std::size_t i = 1; i < n; ++i)
+                if (mask & (1u << i))
+                    cuts.push_back(i);
+            if (cuts.size() + 1 != stages)
+                continue;
+            bool holds = true;
+            for (std::size_t s = 0; s < stages; ++s) {
+                std::int64_t bytes = 0;
+                for (std::size_t i = s == 0 ? 0 : cuts[s - 1]; i < (s + 1 < stages ? cuts[s] : n); ++i)
+                    bytes += room.bytes[i];
+                holds = holds && bytes <= room.room[s];
+            }
+            if (!holds)
+                continue;
+            possible = true;
+            best = std::min(best, valueOf(cost, crossing, cuts));
+        }
+        const auto cuts = balancedCuts({cost}, std::vector<std::size_t>(stages, 0), crossing, anywhere, room);
+        ASSERT_EQ(!cuts.empty(), possible);
+        if (!possible)
+            continue;
+        ++solved;
+        EXPECT_EQ(valueOf(cost, crossing, cuts), best);
+    }
+    EXPECT_GT(solved, 100);
+}
+
 TEST(BalancedCuts, EqualsBruteForceWhereStagesDiffer)
 {
     std::mt19937 random(4);

@@ -189,5 +189,56 @@ TEST(Schedule, TemplatesStandInTheOrderOfTheirKinds)
         EXPECT_EQ(templates[i].kind, kAllSchedules[i]);
 }
 
+TEST(Schedules, InterlacedRunsWideBlocksTogetherOnceAPeriod)
+{
+    for (const std::int32_t p : {2, 3, 4}) {
+        for (const std::int32_t m : {1, 3, 8}) {
+            SCOPED_TRACE(testing::Message() << p << " ranks, " << m << " micro-batches");
+            // Stage 0 and the last one on all devices, the others on ranks of their own.
+            ScheduleSetting setting{.rankCount = p + 1, .microBatches = m};
+            setting.rankOf.push_back(0);
+            setting.wide.push_back(true);
+            for (std::int32_t r = 0; r < p; ++r) {
+                setting.rankOf.push_back(r + 1);
+                setting.wide.push_back(false);
+            }
+            setting.rankOf.push_back(0);
+            setting.wide.push_back(true);
+            const auto schedule = interlacedSchedule(setting);
+            ASSERT_TRUE(schedule);
+            ASSERT_EQ(schedule->ranks.size(), static_cast<std::size_t>(p));
+            for (std::int32_t r = 0; r < p; ++r) {
+                const auto &order = schedule->ranks[static_cast<std::size_t>(r)];
+                // Every block of the wide stages and of its own, both passes, each once.
+                const std::set<ScheduledBlock> distinct(order.begin(), order.end());
+                EXPECT_EQ(distinct.size(), order.size());
+                EXPECT_EQ(order.size(), static_cast<std::size_t>(3 * 2 * m));
+                std::int32_t held = 0;
+                std::int32_t most = 0;
+                std::vector<ScheduledBlock> wide;
+                for (const ScheduledBlock &block : order) {
+                    const std::int32_t s = block.block.stage.index;
+                    if (s == 0 || s == p + 1)
+                        wide.push_back(block);
+                    else
+                        held += block.block.pass == Pass::Forward ? 1 : -1;
+                    most = std::max(most, held);
+                }
+                EXPECT_LE(most, 2 * (p - r) - 1);
+                // All ranks agree on the order of wide blocks.
+                std::vector<ScheduledBlock> first;
+                for (const ScheduledBlock &block : schedule->ranks[0])
+                    if (block.block.stage.index == 0 || block.block.stage.index == p + 1)
+                        first.push_back(block);
+                EXPECT_EQ(wide, first);
+            }
+        }
+    }
+    EXPECT_FALSE(interlacedSchedule(dealtOut(2, 1, 4))); // nothing wide
+    ScheduleSetting between = dealtOut(3, 1, 4);
+    between.wide = {false, true, false};
+    EXPECT_FALSE(interlacedSchedule(between));
+}
+
 } // namespace
 } // namespace planloom

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/table/model.h"
+#include "engine/table/table.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace planloom {
+
+// Partition constraints of nnScaler's autodist (microsoft/nnscaler, docs of autodist), as YAML:
+//
+//     - name: torch.nn.functional.linear        # the operator's signature
+//       parent_module: attn                     # may be missing: part of the path of its module
+//       allowed_partition_dims: ["0,0", "1,0"]  # "input,dimension"; outputs count on behind the inputs
+//       replica_allowed: false                  # default: true
+//
+// The entry with the longest `parent_module` counts for an operator. Several positions may be one identifier
+// of an annotation; they are one choice then. nnScaler looks for `parent_module` in the types of modules;
+// models here know modules by their names, so it is looked for in paths such as "h.3.attn.c_proj".
+
+constexpr std::size_t kMostAutodistBytes = 1 << 20;
+constexpr const char *kAutodistAxis = "tp"; ///< Where nobody says otherwise.
+bool isAutodistFile(std::string_view path); ///< By its ending: ".yaml", ".yml".
+
+/// Rows for one set of constraints.
+struct AutodistRows {
+    ConstraintTable table{};
+    /// Entries that match no operator, stand twice, or allow what one row cannot say: "line 3: ...".
+    std::vector<std::string> notes{};
+};
+
+/// Reads constraints as rows over the mesh axis `axis`: a single position without copies is a split, copies
+/// without positions are a replication, copies or any position is no row.
+/// @return InvalidInput with line and column, `where` "FILE:LINE:COLUMN": no YAML, a member that is missing,
+///   of another type or nobody's, a position that an operator does not have or that may not be cut;
+///   ResourceLimit beyond `kMostAutodistBytes`
+Result<AutodistRows> readAutodist(
+    std::string_view text, const std::string &file, const Model &model, const std::string &axis);
+
+/// Constraints for a table.
+struct AutodistText {
+    std::string yaml{};
+    std::vector<std::string>
+        notes{}; ///< Rows, or operators of them, that the format cannot say: "row 3: ...".
+};
+
+/// Writes the op-trans rows that are on and speak of `axis`. `readAutodist` of the text gives rows that split
+/// the same operators alike. The format knows operators by kind and module alone: rows that pick some of such
+/// operators are noted, and left out.
+AutodistText writeAutodist(
+    const ConstraintTable &table, const Model &model, std::int32_t deviceCount, const std::string &axis);
+
+/// "torch.nn.functional.linear": what PyTorch calls operators of a kind.
+std::string torchNameOf(OperatorKind kind);
+
+} // namespace planloom
