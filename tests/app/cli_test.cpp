@@ -250,6 +250,34 @@ TEST_F(Cli, BadUsageAndBadInputAreStatusTwo)
     EXPECT_EQ(run("verify " + path("broken.onnx")).status, 2);
 }
 
+/// Two stages on two devices: 1F1B is the best there is, and nothing fits no memory.
+TEST_F(Cli, SchedulesPlacements)
+{
+    std::ofstream(m_folder / "placement.json") << R"({"devices": 2, "memory_limit": 2, "blocks": [
+        {"id": 0, "kind": "forward", "devices": [0], "time": 1, "memory": 1},
+        {"id": 1, "kind": "forward", "devices": [1], "time": 1, "memory": 1},
+        {"id": 2, "kind": "backward", "devices": [1], "time": 2, "memory": -1},
+        {"id": 3, "kind": "backward", "devices": [0], "time": 2, "memory": -1}],
+        "edges": [[0, 1], [1, 2], [2, 3]]})";
+    const std::string words = "schedule " + path("placement.json") + " --json";
+    const Outcome four = run(words + " --micro-batches 4 --picture " + path("four.svg"));
+    EXPECT_EQ(four.status, 0);
+    EXPECT_EQ(four.json()["status"], "optimal");
+    EXPECT_EQ(four.json()["period"], 3);
+    EXPECT_EQ(four.json()["makespan"]["4"], 15);
+    EXPECT_EQ(four.json()["makespan_bound"]["4"], 15);
+    EXPECT_EQ(four.json()["blocks"].size(), 16U);
+    EXPECT_TRUE(std::filesystem::exists(m_folder / "four.svg"));
+    EXPECT_EQ(run(words + " --memory 1").json()["period"], 6);
+    const Outcome none = run(words + " --memory 0");
+    EXPECT_EQ(none.status, 1);
+    EXPECT_EQ(none.json()["status"], "infeasible");
+    EXPECT_EQ(run(words + " --micro-batches 0").status, 2);
+    EXPECT_EQ(run(words + " --time-limit 0").status, 2);
+    std::ofstream(m_folder / "broken.json") << R"({"devices": 0})";
+    EXPECT_EQ(run("schedule " + path("broken.json")).status, 2);
+}
+
 TEST_F(Cli, AFileOfAnotherKindIsNamedForWhatItIs)
 {
     ASSERT_EQ(run(std::string("solve ") + kModel + " --out " + path("plan.json")).status, 0);
