@@ -28,6 +28,31 @@ struct Item {
     double readyAt = 0;
 };
 
+/// Finds the rank on the devices of all others together, if there is one: its stages run on all ranks.
+void setWide(const std::map<std::vector<DeviceId>, std::int32_t> &ranks, ScheduleSetting &setting)
+{
+    std::set<DeviceId> all;
+    std::size_t devices = 0; // of all ranks but the widest
+    std::int32_t widest = -1;
+    for (const auto &[own, rank] : ranks)
+        all.insert(own.begin(), own.end());
+    for (const auto &[own, rank] : ranks) {
+        if (own.size() == all.size())
+            widest = rank;
+        else
+            devices += own.size();
+    }
+    if (widest < 0 || devices != all.size())
+        return;
+    setting.wide.assign(setting.rankOf.size(), false);
+    for (std::size_t s = 0; s < setting.rankOf.size(); ++s) {
+        std::int32_t &rank = setting.rankOf[s];
+        setting.wide[s] = rank == widest;
+        rank = rank == widest ? -1 : rank > widest ? rank - 1 : rank;
+    }
+    --setting.rankCount;
+}
+
 /// Ranks and stages as the blocks' devices have them.
 ScheduleSetting settingOf(
     const std::vector<BlockInfo> &blocks, std::int32_t microBatches, std::int32_t stageCount)
@@ -59,6 +84,8 @@ ScheduleSetting settingOf(
             [](const auto &lanes) { return lanes.size() <= 1; }))
         setting.laneRanks.clear();
     setting.rankCount = std::max<std::int32_t>(static_cast<std::int32_t>(ranks.size()), 1);
+    if (setting.laneRanks.empty())
+        setWide(ranks, setting);
     return setting;
 }
 
@@ -412,6 +439,9 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const bool rowsOrder = std::any_of(dependencies.begin(), dependencies.end(),
         [](const BlockDependency &dependency) { return dependency.row.valid(); });
     if (rowsOrder && !ranks.empty()) { // rows come before templates
+        std::set<std::size_t> seen; // blocks on all ranks stand in the order of the first
+        for (auto &rank : ranks)
+            std::erase_if(rank, [&](std::size_t item) { return !seen.insert(item).second; });
         std::vector<std::vector<std::int32_t>> next;
         for (const Item &item : items)
             next.push_back(item.next);
@@ -489,11 +519,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
             return std::make_tuple(microBatch, block.rank, 0.0);
         case ScheduleKind::GPipe:
             return std::make_tuple(ofWeights ? 2.0 : isBackward(p) ? 1.0 : 0.0, microBatch, block.rank);
-        case ScheduleKind::OneFOneB:
-        case ScheduleKind::Interleaved:
-        case ScheduleKind::CombinedOneFOneB:
-        case ScheduleKind::ZeroBubbleH1:
-        case ScheduleKind::Chimera:
+        default:
             break;
         }
         return std::make_tuple(ofWeights ? 2.0 : isBackward(p) ? 0.0 : 1.0, microBatch, block.rank);

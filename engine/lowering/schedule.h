@@ -30,7 +30,7 @@ struct ScheduledBlock {
 };
 
 /// A pipeline schedule as a value: what every rank runs, in order. A rank is a set of devices that run the
-/// same stages, or the same lanes of stages.
+/// same stages, or the same lanes of stages; blocks of stages on all ranks stand in the order of each.
 struct Schedule {
     std::vector<std::vector<ScheduledBlock>> ranks{};
     /// Neighbours in the order of one rank that run side by side: each is cut where it has communicated, and
@@ -50,6 +50,9 @@ struct ScheduleSetting {
     std::int32_t microBatches = 1;
     bool backward = true; ///< There is a backward pass.
     std::vector<std::int32_t> slices{}; ///< By stage: into how many it is cut; empty where none is.
+    /// By stage: it runs on all ranks at once, and `rankOf` it is -1; empty where none does.
+    std::vector<bool> wide{};
+    bool isWide(std::int32_t stage) const { return !wide.empty() && wide[static_cast<std::size_t>(stage)]; }
 };
 
 /// A schedule of whole blocks, with their slices in place of those that are sliced: ascending in the forward

@@ -24,13 +24,46 @@ const char *nameOf(ScheduleKind kind)
         return "zb-h1";
     case ScheduleKind::Chimera:
         return "chimera";
+    case ScheduleKind::Eager1F1B:
+        return "eager-1f1b";
+    case ScheduleKind::BreadthFirst:
+        return "breadth-first";
+    case ScheduleKind::OneFOneBPlus:
+        return "1f1b-plus";
+    case ScheduleKind::Recycling:
+        return "3f1b";
+    case ScheduleKind::Hanayo:
+        return "hanayo";
+    case ScheduleKind::ZeroBubbleH2:
+        return "zb-h2";
+    case ScheduleKind::ZeroBubbleV:
+        return "zb-v";
+    case ScheduleKind::VHalf:
+        return "v-half";
+    case ScheduleKind::VMin:
+        return "v-min";
+    case ScheduleKind::DualPipe:
+        return "dualpipe";
+    case ScheduleKind::DualPipeV:
+        return "dualpipev";
     }
     return "";
 }
 
 bool splitsBackward(ScheduleKind kind)
 {
-    return kind == ScheduleKind::ZeroBubbleH1;
+    switch (kind) {
+    case ScheduleKind::ZeroBubbleH1:
+    case ScheduleKind::ZeroBubbleH2:
+    case ScheduleKind::ZeroBubbleV:
+    case ScheduleKind::VHalf:
+    case ScheduleKind::VMin:
+    case ScheduleKind::DualPipe:
+    case ScheduleKind::DualPipeV:
+        return true;
+    default:
+        return false;
+    }
 }
 
 std::optional<ScheduleKind> scheduleNamed(std::string_view name)
