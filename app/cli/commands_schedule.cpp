@@ -2,8 +2,10 @@
 
 #include "engine/base/files.h"
 #include "engine/base/words.h"
+#include "engine/interop/torch_schedule.h"
 #include "engine/search/schedule/find_schedule.h"
 #include "engine/search/schedule/placement_json.h"
+#include "engine/search/schedule/placement_stages.h"
 #include "engine/search/schedule/schedule_picture.h"
 
 #include <nlohmann/json.hpp>
@@ -25,8 +27,7 @@ void printSchedule(const std::string &name, const Placement &placement, const Sc
     if (period.none)
         std::printf("  period         none: no steady state keeps the memory limit\n");
     else if (!period.schedule)
-        std::printf("  period         none found in time; none is below %lld\n",
-            static_cast<long long>(period.bound));
+        std::printf("  period         none is below %lld\n", static_cast<long long>(period.bound));
     else if (period.proven())
         std::printf("  period         %lld, the shortest there is\n",
             static_cast<long long>(period.schedule->period));
@@ -50,14 +51,108 @@ void printSchedule(const std::string &name, const Placement &placement, const Sc
                     - 100.0 * static_cast<double>(answer.figures.busy[d])
                         / static_cast<double>(makespan.makespan));
     }
-    std::printf("  searched in    %s\n", formatSeconds(answer.seconds).c_str());
+    if (answer.seconds > 0)
+        std::printf("  searched in    %s\n", formatSeconds(answer.seconds).c_str());
 }
 
 } // namespace
 
-Result<int> runSchedule(const Arguments &arguments)
+namespace {
+
+/// A schedule that is given rather than searched for.
+struct GivenSchedule {
+    StagePlacement stages{};
+    std::int32_t microBatches = 1;
+    std::vector<BlockStart> starts{};
+};
+
+/// What a search would say of it: figures, and bounds that hold for every schedule.
+ScheduleAnswer answerOf(const Placement &placement, GivenSchedule given)
 {
-    const std::string &path = arguments.positional();
+    ScheduleAnswer answer{.microBatches = given.microBatches};
+    answer.period.bound = busiestQueue(placement);
+    answer.figures = figuresOf(placement, given.starts);
+    answer.makespan.makespan = answer.figures.makespan;
+    answer.makespan.bound = makespanBound(placement, given.microBatches);
+    answer.makespan.starts = std::move(given.starts);
+    answer.status = answer.makespan.proven() ? ScheduleStatus::Optimal : ScheduleStatus::Feasible;
+    return answer;
+}
+
+/// A file of torch.distributed.pipelining: forward blocks and both halves of backward blocks take one step
+/// each.
+Result<GivenSchedule> readCsv(const std::string &path)
+{
+    TRY(const std::string text, readFile(path));
+    const auto inFile = [&](Error error) {
+        error.where = path + ":" + error.where;
+        return error;
+    };
+    const auto torch = readTorchSchedule(text);
+    if (!torch)
+        return inFile(torch.error());
+    const auto computed = computedSchedule(*torch);
+    if (!computed)
+        return inFile(computed.error());
+    const ScheduleSetting &setting = computed->setting;
+    bool splits = false;
+    for (const auto &rank : computed->schedule.ranks)
+        for (const ScheduledBlock &block : rank)
+            splits = splits || block.block.pass == Pass::WeightGradient;
+    GivenSchedule given{
+        .stages = placementOf(setting, std::vector<StageBlocks>(setting.rankOf.size()), splits),
+        .microBatches = setting.microBatches};
+    auto starts = playSchedule(given.stages, computed->schedule, setting.microBatches);
+    if (!starts)
+        return inFile(starts.error());
+    given.starts = *std::move(starts);
+    return given;
+}
+
+Result<GivenSchedule> fromTemplate(
+    const std::string &name, const Placement &placement, std::int32_t microBatches)
+{
+    const auto kind = scheduleNamed(name);
+    if (!kind)
+        return Error{ErrorCode::InvalidInput, "there is no schedule \"" + name.substr(0, 40) + "\"",
+            "known: " + scheduleNames(), "--template"};
+    GivenSchedule given{.microBatches = microBatches};
+    given.stages.placement = placement;
+    TRY(given.starts, templateStarts(placement, *kind, microBatches));
+    const auto violations = violationsOf(placement, microBatches, given.starts);
+    if (!violations.empty())
+        return Error{ErrorCode::ResourceLimit, violations.front().text,
+            "raise the memory limit, take fewer micro-batches, or let the search find a schedule",
+            "--template"};
+    return given;
+}
+
+Result<void> writeOut(const std::string &path, const std::string &text)
+{
+    std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+    if (!stream || !(stream << text) || !stream.flush())
+        return Error{
+            ErrorCode::Io, "the file cannot be written", "check that the folder exists and has room", path};
+    return {};
+}
+
+/// The order of a schedule for PyTorch.
+Result<void> writeCsv(const Arguments &arguments, const Placement &placement, const ScheduleAnswer &answer)
+{
+    const std::string format = arguments.text("csv-format", "compute_only");
+    if (format != "compute_only" && format != "compute_comms")
+        return Error{ErrorCode::InvalidInput, "\"" + format + "\" is no format of PyTorch's schedules",
+            "known: compute_only, compute_comms", "--csv-format"};
+    TRY(const PipelineOfPlacement pipeline, pipelineOf(placement, answer.microBatches));
+    TRY(TorchSchedule torch, torchSchedule(scheduleOf(pipeline.stages, answer.makespan.starts)));
+    if (format == "compute_comms") {
+        TRY(torch, withCommunication(torch));
+    }
+    return writeOut(arguments.text("csv"), writeTorchSchedule(torch));
+}
+
+Result<Placement> readPlacement(const Arguments &arguments, const std::string &path)
+{
     TRY(const std::string text, readFile(path));
     auto read = placementFromJson(text);
     if (!read) {
@@ -65,27 +160,51 @@ Result<int> runSchedule(const Arguments &arguments)
         error.where = path + ": " + error.where;
         return error;
     }
-    Placement placement = *std::move(read);
     if (arguments.has("memory")) {
         TRY(const auto limit, arguments.integer("memory", 0, 0, kMostPlacementTime));
-        placement.memoryLimit.assign(static_cast<std::size_t>(placement.devices), limit);
+        read->memoryLimit.assign(static_cast<std::size_t>(read->devices), limit);
     }
-    ScheduleRequest request;
-    if (arguments.has("micro-batches")) {
-        TRY(const auto count, arguments.integer("micro-batches", 1, 1, 1 << 20));
-        request.microBatches = static_cast<std::int32_t>(count);
+    return read;
+}
+
+} // namespace
+
+Result<int> runSchedule(const Arguments &arguments)
+{
+    const std::string &path = arguments.positional();
+    Placement placement;
+    ScheduleAnswer answer;
+    if (path.ends_with(".csv")) {
+        for (const char *option : {"micro-batches", "memory", "template", "time-limit"})
+            if (arguments.has(option))
+                return Error{ErrorCode::InvalidInput, "a CSV file is a schedule already", {},
+                    std::string("--") + option};
+        TRY(GivenSchedule given, readCsv(path));
+        placement = given.stages.placement;
+        answer = answerOf(placement, std::move(given));
+    } else {
+        TRY(placement, readPlacement(arguments, path));
+        ScheduleRequest request;
+        if (arguments.has("micro-batches")) {
+            TRY(const auto count, arguments.integer("micro-batches", 1, 1, 1 << 20));
+            request.microBatches = static_cast<std::int32_t>(count);
+        }
+        TRY(request.seconds, arguments.real("time-limit", request.seconds));
+        if (request.seconds <= 0)
+            return Error{ErrorCode::InvalidInput, "expected a number of seconds above 0", {}, "--time-limit"};
+        if (arguments.has("template")) {
+            TRY(GivenSchedule given,
+                fromTemplate(arguments.text("template"), placement,
+                    request.microBatches.value_or(2 * placement.devices)));
+            answer = answerOf(placement, std::move(given));
+        } else {
+            TRY(answer, findSchedule(placement, request));
+        }
     }
-    TRY(request.seconds, arguments.real("time-limit", request.seconds));
-    if (request.seconds <= 0)
-        return Error{ErrorCode::InvalidInput, "expected a number of seconds above 0", {}, "--time-limit"};
-    TRY(const auto answer, findSchedule(placement, request));
-    if (arguments.has("picture")) {
-        const std::string file = arguments.text("picture");
-        std::ofstream stream(file, std::ios::binary | std::ios::trunc);
-        if (!stream || !(stream << scheduleToSvg(placement, answer.makespan.starts)) || !stream.flush())
-            return Error{ErrorCode::Io, "the picture cannot be written",
-                "check that the folder exists and has room", file};
-    }
+    if (arguments.has("picture"))
+        TRY_VOID(writeOut(arguments.text("picture"), scheduleToSvg(placement, answer.makespan.starts)));
+    if (arguments.has("csv"))
+        TRY_VOID(writeCsv(arguments, placement, answer));
     if (arguments.has("json"))
         std::cout << toJson(placement, answer).dump() << "\n";
     else

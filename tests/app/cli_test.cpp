@@ -59,6 +59,11 @@ protected:
         return outcome;
     }
 
+    std::string textOf(const std::string &name) const
+    {
+        std::ifstream stream(m_folder / name, std::ios::binary);
+        return {std::istreambuf_iterator<char>(stream), {}};
+    }
     std::string path(const std::string &name) const { return "'" + (m_folder / name).string() + "'"; }
 
     std::filesystem::path m_folder{};
@@ -272,6 +277,19 @@ TEST_F(Cli, SchedulesPlacements)
     const Outcome none = run(words + " --memory 0");
     EXPECT_EQ(none.status, 1);
     EXPECT_EQ(none.json()["status"], "infeasible");
+    const Outcome gpipe = run(words + " --micro-batches 2 --template gpipe --csv " + path("gpipe.csv"));
+    EXPECT_EQ(gpipe.status, 0);
+    EXPECT_EQ(gpipe.json()["makespan"]["2"], 9);
+    const Outcome back = run("schedule " + path("gpipe.csv") + " --json --csv " + path("again.csv"));
+    EXPECT_EQ(back.json()["makespan"]["2"], 9);
+    EXPECT_EQ(textOf("again.csv"), textOf("gpipe.csv"));
+    EXPECT_EQ(textOf("gpipe.csv"), "0F0,0F1,0B0,0B1\r\n1F0,1F1,1B0,1B1\r\n");
+    EXPECT_EQ(run(words + " --micro-batches 4 --template gpipe").status, 2); // holds 4 of 2
+    EXPECT_EQ(run(words + " --template waltz").status, 2);
+    std::ofstream(m_folder / "stuck.csv") << "0F0,0B0\n1B0,1F0\n";
+    EXPECT_EQ(run("schedule " + path("stuck.csv")).status, 2);
+    std::ofstream(m_folder / "beyond.csv") << "0F0,0B9\n1F0,1B0\n";
+    EXPECT_EQ(run("schedule " + path("beyond.csv")).status, 2);
     EXPECT_EQ(run(words + " --micro-batches 0").status, 2);
     EXPECT_EQ(run(words + " --time-limit 0").status, 2);
     std::ofstream(m_folder / "broken.json") << R"({"devices": 0})";

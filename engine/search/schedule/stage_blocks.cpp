@@ -131,19 +131,30 @@ Result<std::vector<BlockStart>> playSchedule(
     for (std::size_t b = 0; b < stages.keys.size(); ++b)
         if (stages.keys[b])
             blockOf[*stages.keys[b]] = static_cast<std::int32_t>(b);
-    // By rank: what it runs. Blocks that the placement has not got (of a pass that a stage lacks) are not
-    // run.
+    // By rank: what it runs. Whole backward blocks are both their parts where the placement has those, and
+    // the other way round; blocks that it has not got (of a pass that a stage lacks) are not run.
     std::vector<std::vector<BlockStart>> order(schedule.ranks.size());
     for (std::size_t r = 0; r < order.size(); ++r)
         for (const ScheduledBlock &each : schedule.ranks[r]) {
-            auto key = each.block;
-            auto found = blockOf.find(key);
-            if (found == blockOf.end() && key.pass == Pass::InputGradient) {
-                key.pass = Pass::Backward; // where weights are part of it
-                found = blockOf.find(key);
-            }
-            if (found != blockOf.end())
-                order[r].push_back({found->second, each.microBatch, 0});
+            if (each.microBatch < 0 || each.microBatch >= microBatches)
+                return Error{ErrorCode::InvalidInput,
+                    "rank " + std::to_string(r) + " runs micro-batch " + std::to_string(each.microBatch)
+                        + " of " + std::to_string(microBatches),
+                    "micro-batches count from 0", "rank:" + std::to_string(r)};
+            const auto find = [&](Pass pass) {
+                BlockKey key = each.block;
+                key.pass = pass;
+                const auto found = blockOf.find(key);
+                if (found != blockOf.end())
+                    order[r].push_back({found->second, each.microBatch, 0});
+                return found != blockOf.end();
+            };
+            if (find(each.block.pass))
+                continue;
+            if (each.block.pass == Pass::Backward && find(Pass::InputGradient))
+                find(Pass::WeightGradient);
+            else if (each.block.pass == Pass::InputGradient)
+                find(Pass::Backward);
         }
     constexpr std::int64_t kNotYet = -1;
     const auto runs = placement.blocks.size() * at(microBatches);
@@ -151,38 +162,47 @@ Result<std::vector<BlockStart>> playSchedule(
     const auto slot = [&](std::int32_t block, std::int32_t microBatch) {
         return at(block) * at(microBatches) + at(microBatch);
     };
-    std::vector<std::vector<std::int32_t>> into(placement.blocks.size());
-    std::vector<std::vector<std::int32_t>> sends(placement.blocks.size());
+    std::vector<std::vector<PlacementEdge>> into(placement.blocks.size());
+    std::vector<std::vector<PlacementEdge>> sends(placement.blocks.size());
     for (const PlacementEdge &edge : placement.edges) {
-        into[at(edge.after)].push_back(edge.before);
+        into[at(edge.after)].push_back(edge);
         if (!stages.keys[at(edge.after)])
-            sends[at(edge.before)].push_back(edge.after);
+            sends[at(edge.before)].push_back(edge);
     }
     std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> freeAt; // by device and queue
     std::vector<BlockStart> starts;
-    const auto run = [&](std::int32_t block, std::int32_t microBatch) {
+    // What a block waits for: another that has not run; -1 for nothing.
+    const auto waitsFor = [&](std::int32_t block, std::int32_t microBatch) {
+        for (const PlacementEdge &edge : into[at(block)])
+            if (microBatch >= edge.distance && ends[slot(edge.before, microBatch - edge.distance)] == kNotYet)
+                return edge.before;
+        return -1;
+    };
+    // Runs a block, and what is sent then.
+    const auto run = [&](const auto &self, std::int32_t block, std::int32_t microBatch) -> void {
         const PlacementBlock &own = placement.blocks[at(block)];
         std::int64_t start = 0;
-        for (const std::int32_t before : into[at(block)])
-            start = std::max(start, ends[slot(before, microBatch)]);
+        for (const PlacementEdge &edge : into[at(block)])
+            if (microBatch >= edge.distance)
+                start = std::max(start, ends[slot(edge.before, microBatch - edge.distance)]);
         for (const std::int32_t device : own.devices)
             start = std::max(start, freeAt[{device, own.queue}]);
         for (const std::int32_t device : own.devices)
             freeAt[{device, own.queue}] = start + own.time;
         ends[slot(block, microBatch)] = start + own.time;
         starts.push_back({block, microBatch, start});
+        for (const PlacementEdge &edge : sends[at(block)])
+            if (const std::int32_t its = microBatch + edge.distance;
+                its < microBatches && ends[slot(edge.after, its)] == kNotYet && waitsFor(edge.after, its) < 0)
+                self(self, edge.after, its);
     };
+    for (std::size_t b = 0; b < stages.keys.size(); ++b) // what is sent without waiting for anything
+        for (std::int32_t m = 0; m < microBatches && !stages.keys[b] && into[b].empty(); ++m)
+            run(run, static_cast<std::int32_t>(b), m);
     std::vector<std::size_t> next(order.size(), 0);
     const auto isNext = [&](std::int32_t device, const BlockStart &block) {
         const auto &own = order[at(device)];
         return next[at(device)] < own.size() && own[next[at(device)]] == block;
-    };
-    // What the next block of a rank waits for: a block, or a rank that is not there yet; -1 for nothing.
-    const auto waitsFor = [&](const BlockStart &block) {
-        for (const std::int32_t before : into[at(block.block)])
-            if (ends[slot(before, block.microBatch)] == kNotYet)
-                return before;
-        return -1;
     };
     for (bool moved = true; moved;) {
         moved = false;
@@ -190,13 +210,12 @@ Result<std::vector<BlockStart>> playSchedule(
             while (next[r] < order[r].size()) {
                 const BlockStart block = order[r][next[r]];
                 const auto &devices = placement.blocks[at(block.block)].devices;
-                if (waitsFor(block) >= 0
+                if (ends[slot(block.block, block.microBatch)] != kNotYet
+                    || waitsFor(block.block, block.microBatch) >= 0
                     || !std::all_of(devices.begin(), devices.end(),
                         [&](std::int32_t device) { return isNext(device, block); }))
                     break;
-                run(block.block, block.microBatch);
-                for (const std::int32_t send : sends[at(block.block)])
-                    run(send, block.microBatch);
+                run(run, block.block, block.microBatch);
                 for (const std::int32_t device : devices)
                     ++next[at(device)];
                 moved = true;
@@ -213,7 +232,7 @@ Result<std::vector<BlockStart>> playSchedule(
     for (std::size_t r = 0; r < order.size(); ++r)
         if (next[r] < order[r].size()) {
             const BlockStart stuck = order[r][next[r]];
-            const std::int32_t before = waitsFor(stuck);
+            const std::int32_t before = waitsFor(stuck.block, stuck.microBatch);
             return Error{ErrorCode::InvalidInput,
                 "the schedule stops: rank " + std::to_string(r) + " waits with its "
                     + words(stuck.block, stuck.microBatch) + " for the "
