@@ -169,6 +169,10 @@ const std::vector<VerbSpec> &verbs()
                      "what rows leave open is decided by the default rule (follow the producer, else "
                      "replicate), "
                      "as with --gallery, not searched for the best"},
+                    {"schedule", "best|NAME",
+                        "the order of the pipeline's blocks: 1f1b, zb-v, dualpipe, ... in place of the "
+                        "rows'; best: the "
+                        "shortest simulated step of all of them and of what a search finds"},
                     {"out", "PLAN", "write the plan to a file"}},
                 kModel})},
         {"schedule", "PLACEMENT",

@@ -181,6 +181,27 @@ std::int32_t positionOf(
     return -1;
 }
 
+/// How the template makes its schedule; null for those that only say what goes first, and for listed ones.
+Result<Schedule> (*templateOf(ScheduleKind kind))(const ScheduleSetting &)
+{
+    return kind == ScheduleKind::Listed ? nullptr : scheduleTemplates()[static_cast<std::size_t>(kind)].make;
+}
+
+/// Where a listed schedule stops.
+template<typename HasRun> Error stuckSchedule(const Schedule &listed, const HasRun &hasRun)
+{
+    std::string places;
+    for (const auto &rank : listed.ranks)
+        for (const ScheduledBlock &block : rank)
+            if (!hasRun(block)) {
+                places += (places.empty() ? "" : ", ") + toString(block);
+                break;
+            }
+    return {ErrorCode::InvalidInput,
+        "the listed schedule stops: its ranks wait for one another before " + places,
+        "list every block behind those that it reads", "plan"};
+}
+
 } // namespace
 
 Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &uses,
@@ -275,7 +296,7 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,
     ScheduleKind schedule, const std::vector<std::int32_t> &inFlightLimits,
-    const std::vector<InterleavedBlocks> &interleavedByRows)
+    const std::vector<InterleavedBlocks> &interleavedByRows, const Schedule &listed)
 {
     // Forward and backward blocks are scheduled; transfers ride behind the block they carry from.
     std::vector<std::int32_t> repeated;
@@ -306,8 +327,20 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
             return p < 0 ? std::optional<std::size_t>{}
                          : static_cast<std::size_t>(p) * m + static_cast<std::size_t>(block.microBatch);
         };
-    Schedule explicitly;
-    if (const auto make = scheduleTemplates()[static_cast<std::size_t>(schedule)].make) {
+    Schedule explicitly = listed;
+    std::set<ScheduledBlock> named;
+    for (const auto &rank : explicitly.ranks)
+        for (const ScheduledBlock &block : rank)
+            if (block.microBatch < 0 || block.microBatch >= microBatches
+                || positionOf(blocks, repeated, block.block) < 0 || !named.insert(block).second)
+                return Error{ErrorCode::InvalidInput,
+                    (named.contains(block) ? "the listed schedule has block " + toString(block) + " twice"
+                                           : "the listed schedule has block " + toString(block)
+                                + ", which the plan has not"),
+                    "list the blocks of the plan's " + std::to_string(stageCount) + " stages and "
+                        + std::to_string(microBatches) + " micro-batches, each once",
+                    "plan"};
+    if (const auto make = templateOf(schedule)) {
         const ScheduleSetting setting = settingOf(blocks, microBatches, stageCount);
         TRY(explicitly, make(setting));
         explicitly = inSlices(explicitly, setting.slices);
@@ -602,6 +635,11 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                     std::string("the schedule ") + nameOf(schedule)
                         + " runs micro-batches ahead of the updates that they wait for",
                     "keep more versions of the weights, update less often, or use the schedule 1f1b", "plan"};
+            if (schedule == ScheduleKind::Listed)
+                return stuckSchedule(listed, [&](const ScheduledBlock &block) {
+                    const std::size_t p = *itemOf(block) / m;
+                    return ran[p] > block.microBatch;
+                });
             return Error{ErrorCode::Internal, "the blocks of this plan wait for each other", {}, "plan"};
         }
         const std::size_t item = ready[best];

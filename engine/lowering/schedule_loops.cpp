@@ -38,6 +38,8 @@ Schedule inTurnSchedule(const ScheduleSetting &setting, const std::vector<std::i
 
 Result<Schedule> makeSchedule(ScheduleKind kind, const ScheduleSetting &setting)
 {
+    if (kind == ScheduleKind::Listed)
+        return Error{ErrorCode::InvalidInput, "a listed schedule has no template", {}, ""};
     const ScheduleTemplate &its = scheduleTemplates()[static_cast<std::size_t>(kind)];
     if (its.make)
         return its.make(setting);

@@ -1,5 +1,8 @@
 #include "engine/search/schedule/find_schedule.h"
 
+#include "engine/lowering/schedule_templates.h"
+#include "engine/search/schedule/placement_stages.h"
+
 #include <algorithm>
 #include <chrono>
 
@@ -8,8 +11,10 @@ namespace planloom {
 namespace {
 
 constexpr std::int64_t kShortSearch = 1000; ///< Nodes of a search for something that is only nice to have.
+constexpr std::int32_t kMostRounds = 8; ///< Of searches for schedules that hold less.
 constexpr std::int32_t kMostMicroBatches = 1 << 20;
 constexpr std::int64_t kMostStarts = 1 << 22;
+constexpr std::int64_t kMostTemplateStarts = 1 << 16;
 
 std::int64_t spanOf(const Placement &placement, const std::vector<std::int64_t> &starts)
 {
@@ -45,7 +50,7 @@ PeriodicSchedule withShorterSpan(
 /// The same for less memory: as long as a short search finds schedules that are no longer.
 void holdLess(const Placement &placement, const ScheduleLimits &limits, ScheduleAnswer &answer)
 {
-    while (!limits.areOver()) {
+    for (std::int32_t round = 0; round < kMostRounds && !limits.areOver(); ++round) {
         Placement tighter = placement;
         tighter.memoryLimit.resize(static_cast<std::size_t>(placement.devices));
         const auto &peaks = answer.figures.peakMemory;
@@ -65,12 +70,24 @@ void holdLess(const Placement &placement, const ScheduleLimits &limits, Schedule
         const MakespanAnswer less =
             makespanOf(problem, {steady, withShorterSpan(problem, steady, limits)}, answer.microBatches);
         if (less.starts.empty() || less.makespan > answer.makespan.makespan)
-            return;
+            return; // no template is tried: those that hold less were
         answer.period.schedule = steady;
         answer.makespan.starts = less.starts;
         answer.makespan.makespan = less.makespan;
         answer.figures = figuresOf(placement, less.starts);
     }
+}
+
+/// Templates are schedules too: of a pipeline, one of them may have the shorter ramps.
+void takeTemplates(const Placement &placement, std::int32_t microBatches, MakespanAnswer &best)
+{
+    const auto pipeline = pipelineOf(placement, microBatches);
+    if (!pipeline)
+        return;
+    for (const ScheduleKind kind : kAllSchedules)
+        if (const auto schedule = makeSchedule(kind, pipeline->setting))
+            if (auto starts = playSchedule(pipeline->stages, *schedule, microBatches))
+                takeBetter(placement, microBatches, *std::move(starts), best);
 }
 
 ScheduleStatus statusOf(bool found, bool proven, bool none)
@@ -132,6 +149,8 @@ Result<ScheduleAnswer> findSchedule(const Placement &placement, const ScheduleRe
     answer.microBatches = request.microBatches.value_or(
         static_cast<std::int32_t>(std::min<std::int64_t>(2 * inSteadyState, kMostStarts / blocks)));
     answer.makespan = makespanOf(problem, steady, answer.microBatches);
+    if (answer.microBatches * blocks <= kMostTemplateStarts)
+        takeTemplates(placement, answer.microBatches, answer.makespan);
     if (request.microBatches || steady.empty())
         searchMakespan(problem, answer.microBatches, limits, answer.makespan);
     if (request.stop.stop_requested())

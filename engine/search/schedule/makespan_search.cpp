@@ -141,9 +141,10 @@ private:
     std::priority_queue<Give, std::vector<Give>, std::greater<>> m_gives{};
 };
 
-/// Takes the shorter of two schedules, then that which holds less, then that with fewer micro-batches in
-/// flight. What is not valid is not taken: the steady state of a device that gives back before it takes can
-/// stand on gives that no warm-up has.
+} // namespace
+
+// The steady state of a device that gives back before it takes can stand on gives that no warm-up has: its
+// schedule is not valid.
 void takeBetter(const Placement &placement, std::int32_t microBatches, std::vector<BlockStart> starts,
     MakespanAnswer &best)
 {
@@ -161,8 +162,6 @@ void takeBetter(const Placement &placement, std::int32_t microBatches, std::vect
     best.starts = std::move(starts);
     best.makespan = std::get<0>(its);
 }
-
-} // namespace
 
 std::int64_t makespanBound(const Placement &placement, std::int32_t microBatches)
 {
@@ -189,6 +188,34 @@ std::int64_t makespanBound(const Placement &placement, std::int32_t microBatches
     return bound;
 }
 
+namespace {
+
+/// Orders in which blocks may go first that need no steady state: the oldest micro-batch, or what the longest
+/// chain hangs on; and both with what nobody waits for (gradients of weights) only where nothing else can
+/// run.
+std::vector<std::vector<BlockStart>> priorities(const Placement &placement, std::int32_t microBatches)
+{
+    const ChainLengths chains = chainLengths(placement);
+    const std::int64_t longest = *std::max_element(chains.from.begin(), chains.from.end());
+    std::vector<bool> isLast(placement.blocks.size(), true);
+    for (const PlacementEdge &edge : placement.edges)
+        isLast[at(edge.before)] = false;
+    std::vector<std::vector<BlockStart>> orders;
+    for (const bool lastApart : {false, true})
+        for (const bool oldestFirst : {false, true}) {
+            auto &order = orders.emplace_back();
+            const std::int64_t weight = oldestFirst ? longest + 1 : busiestQueue(placement);
+            for (std::size_t b = 0; b < placement.blocks.size(); ++b)
+                for (std::int32_t m = 0; m < microBatches; ++m)
+                    order.push_back({static_cast<std::int32_t>(b), m,
+                        m * weight + longest - chains.from[b]
+                            + (lastApart && isLast[b] ? (microBatches + 1) * (longest + weight) : 0)});
+        }
+    return orders;
+}
+
+} // namespace
+
 MakespanAnswer makespanOf(
     const StartProblem &problem, const std::vector<PeriodicSchedule> &steady, std::int32_t microBatches)
 {
@@ -201,6 +228,9 @@ MakespanAnswer makespanOf(
         takeBetter(placement, microBatches,
             asEarlyAsOrdered(placement, Dispatcher(placement, ordered).dispatch()), best);
     }
+    for (const auto &order : priorities(placement, microBatches))
+        takeBetter(placement, microBatches,
+            asEarlyAsOrdered(placement, Dispatcher(placement, order).dispatch()), best);
     return best;
 }
 

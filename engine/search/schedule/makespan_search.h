@@ -28,6 +28,11 @@ std::int64_t makespanBound(const Placement &placement, std::int32_t microBatches
 MakespanAnswer makespanOf(
     const StartProblem &problem, const std::vector<PeriodicSchedule> &steady, std::int32_t microBatches);
 
+/// Takes the shorter of two schedules, then that which holds less, then that with fewer micro-batches in
+/// flight. What is not valid is not taken.
+void takeBetter(const Placement &placement, std::int32_t microBatches, std::vector<BlockStart> starts,
+    MakespanAnswer &best);
+
 /// So many blocks, over all micro-batches, are searched in full.
 constexpr std::int64_t kMostSearchedStarts = 240;
 

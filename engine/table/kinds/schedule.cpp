@@ -46,6 +46,8 @@ const char *nameOf(ScheduleKind kind)
         return "dualpipe";
     case ScheduleKind::DualPipeV:
         return "dualpipev";
+    case ScheduleKind::Listed:
+        return "order";
     }
     return "";
 }
@@ -64,6 +66,15 @@ bool splitsBackward(ScheduleKind kind)
     default:
         return false;
     }
+}
+
+bool splitsBackward(const Schedule &listed)
+{
+    for (const auto &rank : listed.ranks)
+        for (const ScheduledBlock &block : rank)
+            if (block.block.pass == Pass::WeightGradient)
+                return true;
+    return false;
 }
 
 std::optional<ScheduleKind> scheduleNamed(std::string_view name)
@@ -91,26 +102,47 @@ Result<ScheduleRule> RuleTraits<ScheduleRule>::parse(TextCursor &cursor, std::st
         if (cursor.takeWord(nameOf(kind)))
             return ScheduleRule{kind};
     }
-    return cursor.expected(scheduleNames());
+    if (!cursor.takeWord(nameOf(ScheduleKind::Listed)))
+        return cursor.expected(scheduleNames() + ", or order \"0F0 0B0 / 1F0 1B0\"");
+    cursor.atEnd(); // spaces
+    const std::size_t place = cursor.position();
+    TRY(const std::string text, cursor.word("the blocks of each rank in quotes"));
+    auto order = scheduleFromText(text);
+    if (!order)
+        return cursor.at(place, order.error().message, order.error().advice);
+    return ScheduleRule{ScheduleKind::Listed, *std::move(order)};
 }
 
 std::string RuleTraits<ScheduleRule>::print(const ScheduleRule &rule)
 {
+    if (rule.kind == ScheduleKind::Listed)
+        return std::string(nameOf(rule.kind)) + " \"" + toString(rule.order) + "\"";
     return nameOf(rule.kind);
 }
 
 void RuleTraits<ScheduleRule>::write(const ScheduleRule &rule, nlohmann::json &json)
 {
     json["schedule"] = nameOf(rule.kind);
+    if (rule.kind == ScheduleKind::Listed)
+        json["order"] = toString(rule.order);
 }
 
 Result<ScheduleRule> RuleTraits<ScheduleRule>::read(const nlohmann::json &json, const std::string &where)
 {
-    TRY_VOID(requireMembers(json, {"type", "schedule"}, where));
+    TRY_VOID(requireMembers(json, {"type", "schedule", "order"}, where));
     TRY(const std::string name, textAt(json, "schedule", where));
+    const bool listed = name == nameOf(ScheduleKind::Listed);
+    if (!listed && json.contains("order"))
+        return wrong(where + "/order", "expected no order beside a schedule that has a name");
     if (const auto kind = scheduleNamed(name))
         return ScheduleRule{*kind};
-    return wrong(where + "/schedule", "expected " + scheduleNames());
+    if (!listed)
+        return wrong(where + "/schedule", "expected " + scheduleNames() + ", or order");
+    TRY(const std::string text, textAt(json, "order", where));
+    auto order = scheduleFromText(text);
+    if (!order)
+        return wrong(where + "/order", order.error().message);
+    return ScheduleRule{ScheduleKind::Listed, *std::move(order)};
 }
 
 } // namespace planloom

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/table/kinds/block_order.h"
 #include "engine/table/kinds/rule_traits.h"
 
 #include <array>
@@ -32,7 +33,9 @@ enum class ScheduleKind : std::uint8_t {
     VMin, ///< A third of the memory of 1F1B, over one wave (arXiv:2405.15362).
     DualPipe, ///< Chimera's directions, forward beside backward (arXiv:2412.19437, section 3.2.1).
     DualPipeV, ///< DualPipe folded into one wave.
+    Listed, ///< None that has a name: its blocks are listed.
 };
+/// Those with a name.
 inline constexpr std::array kAllSchedules{ScheduleKind::Sequential, ScheduleKind::GPipe,
     ScheduleKind::OneFOneB, ScheduleKind::Interleaved, ScheduleKind::CombinedOneFOneB,
     ScheduleKind::ZeroBubbleH1, ScheduleKind::Chimera, ScheduleKind::Eager1F1B, ScheduleKind::BreadthFirst,
@@ -40,9 +43,10 @@ inline constexpr std::array kAllSchedules{ScheduleKind::Sequential, ScheduleKind
     ScheduleKind::ZeroBubbleV, ScheduleKind::VHalf, ScheduleKind::VMin, ScheduleKind::DualPipe,
     ScheduleKind::DualPipeV};
 
-const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", "sequential", "interleaved", ...
+const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", "sequential", ...; "order" where they are listed.
 /// Gradients of weights have a pass of their own in this schedule, whatever rows say.
 bool splitsBackward(ScheduleKind kind);
+bool splitsBackward(const Schedule &listed);
 /// The schedule of this name, if there is one.
 std::optional<ScheduleKind> scheduleNamed(std::string_view name);
 /// "sequential, gpipe, 1f1b, interleaved, ... or dualpipev"
@@ -51,6 +55,8 @@ std::string scheduleNames();
 /// The order in which the pipeline runs its blocks.
 struct ScheduleRule {
     ScheduleKind kind = ScheduleKind::Sequential;
+    /// Of Listed: the order of each rank's blocks; what it does not name runs where it can.
+    Schedule order{};
     friend bool operator==(const ScheduleRule &, const ScheduleRule &) = default;
 };
 

@@ -176,7 +176,10 @@ TEST(FindSchedule, GivesABoundWhenTheTimeIsOver)
     const auto answer = findSchedule(placement, {.seconds = 1e-9});
     ASSERT_TRUE(answer);
     EXPECT_GE(answer->period.bound, busiestQueue(placement));
-    EXPECT_EQ(answer->status, ScheduleStatus::Unknown);
+    EXPECT_FALSE(answer->period.schedule);
+    EXPECT_TRUE(answer->status == ScheduleStatus::Feasible || answer->status == ScheduleStatus::Unknown);
+    EXPECT_EQ(textOf(violationsOf(placement, answer->microBatches, answer->makespan.starts)).empty(),
+        answer->status == ScheduleStatus::Feasible);
 }
 
 } // namespace
