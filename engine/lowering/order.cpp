@@ -570,6 +570,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         if (items[i].waitingFor == 0 && leaderOf[i] == i)
             ready.push_back(i);
     std::vector<std::int32_t> ran(repeated.size(), 0);
+    std::vector<bool> isDone(items.size(), false);
     const auto isLeft = [&](const BlockDependency &dependency) {
         const std::int32_t from = scheduled(dependency.earlier);
         const std::int32_t to = scheduled(dependency.later);
@@ -636,10 +637,8 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                         + " runs micro-batches ahead of the updates that they wait for",
                     "keep more versions of the weights, update less often, or use the schedule 1f1b", "plan"};
             if (schedule == ScheduleKind::Listed)
-                return stuckSchedule(listed, [&](const ScheduledBlock &block) {
-                    const std::size_t p = *itemOf(block) / m;
-                    return ran[p] > block.microBatch;
-                });
+                return stuckSchedule(
+                    listed, [&](const ScheduledBlock &block) { return isDone[*itemOf(block)]; });
             return Error{ErrorCode::Internal, "the blocks of this plan wait for each other", {}, "plan"};
         }
         const std::size_t item = ready[best];
@@ -652,6 +651,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
             const std::size_t p = each / m;
             const BlockInfo &block = blockAt(each);
             ++ran[p];
+            isDone[each] = true;
             for (const DeviceId device : block.devices)
                 freeAt[static_cast<std::size_t>(device.index)] = end;
             const auto stage = holderOf(block);
