@@ -1,6 +1,7 @@
 #include "engine/lowering/order.h"
 
 #include "engine/lowering/bent_ranks.h"
+#include "engine/lowering/block_setting.h"
 #include "engine/lowering/schedule.h"
 #include "engine/table/table.h"
 
@@ -27,67 +28,6 @@ struct Item {
     std::int32_t waitingFor = 0;
     double readyAt = 0;
 };
-
-/// Finds the rank on the devices of all others together, if there is one: its stages run on all ranks.
-void setWide(const std::map<std::vector<DeviceId>, std::int32_t> &ranks, ScheduleSetting &setting)
-{
-    std::set<DeviceId> all;
-    std::size_t devices = 0; // of all ranks but the widest
-    std::int32_t widest = -1;
-    for (const auto &[own, rank] : ranks)
-        all.insert(own.begin(), own.end());
-    for (const auto &[own, rank] : ranks) {
-        if (own.size() == all.size())
-            widest = rank;
-        else
-            devices += own.size();
-    }
-    if (widest < 0 || devices != all.size())
-        return;
-    setting.wide.assign(setting.rankOf.size(), false);
-    for (std::size_t s = 0; s < setting.rankOf.size(); ++s) {
-        std::int32_t &rank = setting.rankOf[s];
-        setting.wide[s] = rank == widest;
-        rank = rank == widest ? -1 : rank > widest ? rank - 1 : rank;
-    }
-    --setting.rankCount;
-}
-
-/// Ranks and stages as the blocks' devices have them.
-ScheduleSetting settingOf(
-    const std::vector<BlockInfo> &blocks, std::int32_t microBatches, std::int32_t stageCount)
-{
-    ScheduleSetting setting{.microBatches = microBatches, .backward = false};
-    setting.rankOf.assign(static_cast<std::size_t>(stageCount), 0);
-    setting.slices.assign(static_cast<std::size_t>(stageCount), 1);
-    std::map<std::vector<DeviceId>, std::int32_t> ranks;
-    setting.laneRanks.resize(static_cast<std::size_t>(stageCount));
-    for (std::int32_t stage = 0; stage < stageCount; ++stage) {
-        const auto s = static_cast<std::size_t>(stage);
-        std::map<std::int32_t, std::set<DeviceId>> devices; // by lane, of all slices
-        for (const BlockInfo &block : blocks) {
-            if (block.stage.index != stage || block.devices.empty() || !isPass(block.kind))
-                continue;
-            setting.backward = setting.backward || isBackward(block.kind);
-            setting.slices[s] = block.slices;
-            if (block.kind == SegmentKind::Forward)
-                devices[block.lane].insert(block.devices.begin(), block.devices.end());
-        }
-        for (const auto &[lane, own] : devices)
-            setting.laneRanks[s].push_back(
-                ranks.try_emplace({own.begin(), own.end()}, static_cast<std::int32_t>(ranks.size()))
-                    .first->second);
-        if (!setting.laneRanks[s].empty())
-            setting.rankOf[s] = setting.laneRanks[s].front();
-    }
-    if (std::all_of(setting.laneRanks.begin(), setting.laneRanks.end(),
-            [](const auto &lanes) { return lanes.size() <= 1; }))
-        setting.laneRanks.clear();
-    setting.rankCount = std::max<std::int32_t>(static_cast<std::int32_t>(ranks.size()), 1);
-    if (setting.laneRanks.empty())
-        setWide(ranks, setting);
-    return setting;
-}
 
 /// Two runs, slice by slice: each at an even pace, from cut to cut.
 std::vector<BlockRun> interleaved(const std::vector<BlockInfo> &blocks, const BlockRun &a, const BlockRun &b)

@@ -21,6 +21,7 @@ std::int64_t ceilDivided(std::int64_t value, std::int64_t divisor)
 }
 
 constexpr std::int64_t kFirstNodes = 200; ///< Until the first restart.
+constexpr std::size_t kMostNeighbours = 8;
 
 } // namespace
 
@@ -182,6 +183,39 @@ bool StartSearch::propagatePair(std::size_t index)
         && add(pair.i, pair.j, pair.before - m_period * (pair.most + 1));
 }
 
+void StartSearch::findNeighbours()
+{
+    std::vector<std::vector<bool>> paired(at(m_count), std::vector<bool>(at(m_count), false));
+    for (const Pair &pair : m_pairs)
+        paired[at(pair.i)][at(pair.j)] = paired[at(pair.j)][at(pair.i)] = true;
+    m_neighbours.resize(m_pairs.size());
+    for (std::size_t p = 0; p < m_pairs.size(); ++p) {
+        std::vector<std::int32_t> both;
+        for (std::int32_t b = 0; b < m_count; ++b)
+            if (paired[at(m_pairs[p].i)][at(b)] && paired[at(m_pairs[p].j)][at(b)])
+                both.push_back(b);
+        if (both.size() <= kMostNeighbours)
+            m_neighbours[p] = std::move(both);
+    }
+}
+
+bool StartSearch::propagateEither(std::size_t index)
+{
+    const Pair &pair = m_pairs[index];
+    if (pair.most != pair.least + 1)
+        return true;
+    const std::int64_t behind = m_period * pair.most + pair.after; // of t_i - t_j, or
+    const std::int64_t before = pair.before - m_period * pair.most; // of t_j - t_i
+    for (const std::int32_t a : m_neighbours[index])
+        for (const std::int32_t b : m_neighbours[index]) {
+            const std::int64_t least = std::min(difference(a, pair.j) + behind + difference(pair.i, b),
+                difference(a, pair.i) + before + difference(pair.j, b));
+            if (least > difference(a, b) && !add(a, b, least))
+                return false;
+        }
+    return true;
+}
+
 bool StartSearch::propagateRow(std::size_t index)
 {
     const MemoryRow &row = m_rows[index];
@@ -205,10 +239,12 @@ bool StartSearch::propagate()
 {
     if (m_failed)
         return false;
+    if (m_neighbours.size() != m_pairs.size())
+        findNeighbours();
     do {
         m_moved = false;
         for (std::size_t p = 0; p < m_pairs.size(); ++p)
-            if (!propagatePair(p)) {
+            if (!propagatePair(p) || !propagateEither(p)) {
                 m_weights[p] += 1;
                 return false;
             }
@@ -275,7 +311,7 @@ StartSearch::Choice StartSearch::choose()
         // What remains of the room between the two, either way.
         const std::int64_t above = -difference(pair.i, pair.j) - (m_period * height + pair.after);
         const std::int64_t below = m_period * height - pair.before - difference(pair.j, pair.i);
-        const double room = (static_cast<double>(above) + static_cast<double>(below) + 1) / m_weights[p];
+        const double room = (static_cast<double>(std::min(above, below)) + 1) / m_weights[p];
         if (room < least) {
             least = room;
             best = {static_cast<std::int32_t>(p), height - 1, above >= below};

@@ -33,6 +33,9 @@ enum class SearchOutcome : std::uint8_t { Found, None, Stopped };
 /// started by then. What one block takes and another gives back is one term, which is never less than what
 /// lies between these two whenever one looks.
 ///
+/// Of a pair with two heights left, whatever follows from both holds: between two of the blocks that they
+/// exclude as well there must be room for both, whichever goes first.
+///
 /// Where the earliest starts of all differences violate a pair, or memory, the search branches over a height
 /// that they violate, lower or higher; pairs that take part in failures first (J. Boussemart et al., Boosting
 /// systematic search by weighting constraints, ECAI 2004), from the beginning again after ever more nodes.
@@ -123,7 +126,9 @@ private:
     bool setMost(const Count &count, std::int64_t value);
     bool add(std::int32_t i, std::int32_t j, std::int64_t least);
     bool propagatePair(std::size_t pair);
+    bool propagateEither(std::size_t pair);
     bool propagateRow(std::size_t row);
+    void findNeighbours();
     std::int64_t heightAt(const Pair &pair, const std::vector<std::int64_t> &starts) const;
     bool holdsAt(const std::vector<std::int64_t> &starts) const;
     std::int64_t valueAt(const Count &count, const std::vector<std::int64_t> &starts) const;
@@ -137,6 +142,8 @@ private:
     std::int64_t m_period = 1;
     std::vector<std::int64_t> m_longest{}; ///< By pair of blocks: t_j - t_i is at least so much.
     std::vector<Pair> m_pairs{};
+    /// By pair: blocks that are in pairs with both of its blocks; none where there are too many to look at.
+    std::vector<std::vector<std::int32_t>> m_neighbours{};
     std::vector<double> m_weights{}; ///< By pair: failures it took part in.
     std::vector<MemoryRow> m_rows{};
     std::vector<Change> m_changes{};
