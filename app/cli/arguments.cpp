@@ -175,8 +175,25 @@ const std::vector<VerbSpec> &verbs()
                         "with --gallery: its stages are cut anew by what the plan takes in simulation, as "
                         "long "
                         "as that makes it faster"},
+                    {"schedule", "best|NAME",
+                        "the order of the pipeline's blocks: 1f1b, zb-v, dualpipe, ... in place of the "
+                        "rows'; best: the "
+                        "shortest simulated step of all of them and of what a search finds"},
                     {"out", "PLAN", "write the plan to a file"}},
                 kModel})},
+        {"schedule", "PLACEMENT",
+            "finds the best pipeline schedule for a placement of blocks (JSON), and proves how good it is; "
+            "plays a schedule of torch.distributed.pipelining (CSV)",
+            {{"micro-batches", "N", "how many to schedule (default: enough to see the steady state)"},
+                {"memory", "M", "limit of every device, in place of the file's"},
+                {"template", "NAME",
+                    "this schedule in place of a search: gpipe, 1f1b, interleaved, zb-v, dualpipe, ..."},
+                {"time-limit", "S", "seconds (default: 5)"},
+                {"picture", "FILE.svg", "write the schedule as a picture"},
+                {"csv", "FILE", "write the order for torch.distributed.pipelining"},
+                {"csv-format", "compute_only|compute_comms",
+                    "whether it has what is communicated (default: compute_only)"},
+                kJson, kHelp}},
         {"simulate", "PLAN", "predicted timeline, memory and communication of a plan file",
             {{"cluster", "C", "another cluster than the plan was made for"},
                 {"trace", "FILE", "write the timeline as a Perfetto trace"}, kJson, kHelp}},

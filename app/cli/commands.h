@@ -7,6 +7,7 @@ namespace planloom::cli {
 // Each verb prints its own result and returns the exit status, or the error that main prints.
 Result<int> runInfo(const Arguments &arguments);
 Result<int> runSolve(const Arguments &arguments);
+Result<int> runSchedule(const Arguments &arguments);
 Result<int> runSimulate(const Arguments &arguments);
 Result<int> runCompare(const Arguments &arguments);
 Result<int> runVerify(const Arguments &arguments);

@@ -8,6 +8,7 @@
 #include "engine/base/words.h"
 #include "engine/design/balanced_gallery.h"
 #include "engine/design/remembered.h"
+#include "engine/design/schedule_choice.h"
 #include "engine/frontend/autodiff.h"
 #include "engine/frontend/zoo.h"
 #include "engine/graph/catalogue.h"
@@ -232,6 +233,73 @@ void printSearch(const PlanAnswer &solved)
 
 } // namespace
 
+namespace {
+
+/// The answer with the schedule of --schedule: as the rows have it, one with a name, or the best.
+Result<ScheduleChoice> answerWithSchedule(const Arguments &arguments, PlanRequest request)
+{
+    constexpr double kSearchSeconds = 1;
+    const std::string name = arguments.text("schedule");
+    if (arguments.has("schedule") && name == "best") {
+        request.explains = false; // rows that no schedule can carry out are an error as for each
+        return chooseSchedule(request, kSearchSeconds);
+    }
+    if (arguments.has("schedule")) {
+        if (!scheduleNamed(name))
+            return Error{ErrorCode::InvalidInput, "there is no schedule \"" + name.substr(0, 40) + "\"",
+                "known: best, " + scheduleNames(), "--schedule"};
+        TRY(request, withSchedule(request, ScheduleRule{*scheduleNamed(name), {}}));
+    }
+    TRY(const PlanAnswerSnapshot solved, answerOf(request));
+    return ScheduleChoice{.best = solved};
+}
+
+json triedToJson(const ScheduleChoice &choice)
+{
+    json tried = json::array();
+    for (const TriedSchedule &each : choice.tried) {
+        json one{{"schedule", each.name}};
+        if (each.problem)
+            one["problem"] = each.problem->message;
+        else
+            one.update({{"step_seconds", each.stepSeconds}, {"bubble", each.bubble},
+                {"peak_bytes", each.peak.count}, {"fits", each.fits}});
+        tried.push_back(std::move(one));
+    }
+    return tried;
+}
+
+/// What the searches know: of pipelines with whole backward passes, then with split ones.
+json searchesToJson(const ScheduleChoice &choice)
+{
+    constexpr double kSecond = 1e9;
+    json searches = json::array();
+    for (const ScheduleAnswer &each : choice.searches) {
+        json one{{"status", nameOf(each.status)}, {"makespan_seconds", nullptr},
+            {"makespan_bound_seconds", static_cast<double>(each.makespan.bound) / kSecond},
+            {"period_seconds", nullptr},
+            {"period_bound_seconds", static_cast<double>(each.period.bound) / kSecond},
+            {"seconds", each.seconds}};
+        if (!each.makespan.starts.empty())
+            one["makespan_seconds"] = static_cast<double>(each.makespan.makespan) / kSecond;
+        if (each.period.schedule)
+            one["period_seconds"] = static_cast<double>(each.period.schedule->period) / kSecond;
+        searches.push_back(std::move(one));
+    }
+    return searches;
+}
+
+void printTried(const ScheduleChoice &choice)
+{
+    for (const TriedSchedule &each : choice.tried)
+        if (!each.problem)
+            std::printf("  %-14s %s, bubble %.1f%%, peak %s%s\n", each.name.c_str(),
+                secondsText(each.stepSeconds).c_str(), each.bubble * 100, formatBytes(each.peak).c_str(),
+                each.fits ? "" : " (does not fit)");
+}
+
+} // namespace
+
 Result<int> runSolve(const Arguments &arguments)
 {
     TRY(auto request, planRequest(arguments, arguments.positional()));
@@ -241,7 +309,16 @@ Result<int> runSolve(const Arguments &arguments)
     if (arguments.has("balance") && !arguments.has("gallery"))
         return Error{ErrorCode::InvalidInput, "there are no stages of a gallery plan to balance",
             "name one: --gallery 1f1b", "--balance"};
-    TRY(const auto solved, arguments.has("balance") ? balancedPlanOf(request) : answerOf(request));
+    if (arguments.has("balance") && arguments.has("schedule"))
+        return Error{ErrorCode::InvalidInput, "--balance keeps to the schedule of the gallery's plan",
+            "leave --schedule out, or --balance", "--schedule"};
+    ScheduleChoice choice;
+    if (arguments.has("balance")) {
+        TRY(choice.best, balancedPlanOf(request));
+    } else {
+        TRY(choice, answerWithSchedule(arguments, request));
+    }
+    const PlanAnswerSnapshot &solved = choice.best;
     if (auto error = solved->firstError()) {
         if (solved->conflicts.empty())
             return *std::move(error);
@@ -269,7 +346,9 @@ Result<int> runSolve(const Arguments &arguments)
             {"updates", execution.updates}, {"units", execution.units.count},
             {"solve_seconds", solved->solveSeconds}, {"bubble", summary.bubble},
             {"precision", precisionSummary(*solved->plan)}, {"conflict", json::array()},
-            {"rows", solved->rows.size()}, {"warnings", warnings}});
+            {"rows", solved->rows.size()}, {"warnings", warnings},
+            {"schedule", nameOf(solved->plan->schedule)}, {"schedules", triedToJson(choice)},
+            {"schedule_searches", searchesToJson(choice)}});
         return 0;
     }
     std::printf("%s on %s\n", arguments.positional().c_str(), solved->cluster.name.c_str());
@@ -293,6 +372,7 @@ Result<int> runSolve(const Arguments &arguments)
     for (const std::string &warning : warnings)
         std::printf("  warning        %s\n", warning.c_str());
     printDevices(summary, solved->cluster, execution.units);
+    printTried(choice);
     return 0;
 }
 

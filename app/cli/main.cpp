@@ -72,9 +72,9 @@ int main(int argc, char **argv)
     }
     using Command = Result<int> (*)(const Arguments &);
     const std::pair<const char *, Command> commands[]{{"info", runInfo}, {"solve", runSolve},
-        {"simulate", runSimulate}, {"compare", runCompare}, {"verify", runVerify}, {"run", runRun},
-        {"check-annotation", runCheckAnnotation}, {"export", runExport}, {"gallery", runGallery},
-        {"rows", runRows}, {"session", runSession}};
+        {"schedule", runSchedule}, {"simulate", runSimulate}, {"compare", runCompare}, {"verify", runVerify},
+        {"run", runRun}, {"check-annotation", runCheckAnnotation}, {"export", runExport},
+        {"gallery", runGallery}, {"rows", runRows}, {"session", runSession}};
     for (const auto &[name, command] : commands) {
         if (verb->name != name)
             continue;

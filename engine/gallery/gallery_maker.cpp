@@ -445,7 +445,8 @@ Result<void> GalleryMaker::appendDividing(const Row &row, ConstraintTable &table
         "use other numbers, or another plan of the gallery");
 }
 
-Result<void> GalleryMaker::append(const GalleryLine &line, const FindSetting &setting, ConstraintTable &table) const
+Result<void> GalleryMaker::append(
+    const GalleryLine &line, const FindSetting &setting, ConstraintTable &table) const
 {
     TRY(const std::string text, textOf(line));
     if (text.empty())

@@ -1,6 +1,7 @@
 #include "engine/lowering/order.h"
 
 #include "engine/lowering/bent_ranks.h"
+#include "engine/lowering/block_setting.h"
 #include "engine/lowering/schedule.h"
 #include "engine/table/table.h"
 
@@ -27,57 +28,6 @@ struct Item {
     std::int32_t waitingFor = 0;
     double readyAt = 0;
 };
-
-/// Ranks and stages as the blocks' devices have them.
-ScheduleSetting settingOf(
-    const std::vector<BlockInfo> &blocks, std::int32_t microBatches, std::int32_t stageCount)
-{
-    ScheduleSetting setting{.microBatches = microBatches, .backward = false};
-    setting.rankOf.assign(static_cast<std::size_t>(stageCount), 0);
-    setting.slices.assign(static_cast<std::size_t>(stageCount), 1);
-    std::map<std::vector<DeviceId>, std::int32_t> ranks;
-    std::vector<std::set<DeviceId>> devicesOf(static_cast<std::size_t>(stageCount)); // forward
-    setting.laneRanks.resize(static_cast<std::size_t>(stageCount));
-    for (std::int32_t stage = 0; stage < stageCount; ++stage) {
-        const auto s = static_cast<std::size_t>(stage);
-        std::map<std::int32_t, std::set<DeviceId>> devices; // by lane, of all slices
-        for (const BlockInfo &block : blocks) {
-            if (block.stage.index != stage || block.devices.empty() || !isPass(block.kind))
-                continue;
-            setting.backward = setting.backward || isBackward(block.kind);
-            setting.slices[s] = block.slices;
-            if (block.kind == SegmentKind::Forward) {
-                devices[block.lane].insert(block.devices.begin(), block.devices.end());
-                devicesOf[s].insert(block.devices.begin(), block.devices.end());
-            }
-        }
-        for (const auto &[lane, own] : devices)
-            setting.laneRanks[s].push_back(
-                ranks.try_emplace({own.begin(), own.end()}, static_cast<std::int32_t>(ranks.size()))
-                    .first->second);
-        if (!setting.laneRanks[s].empty())
-            setting.rankOf[s] = setting.laneRanks[s].front();
-    }
-    if (std::all_of(setting.laneRanks.begin(), setting.laneRanks.end(),
-            [](const auto &lanes) { return lanes.size() <= 1; }))
-        setting.laneRanks.clear();
-    setting.rankCount = std::max<std::int32_t>(static_cast<std::int32_t>(ranks.size()), 1);
-    // Wide stages: on the devices of two others that have none in common.
-    const std::set<std::set<DeviceId>> sets(devicesOf.begin(), devicesOf.end());
-    std::set<std::set<DeviceId>> wide;
-    for (const auto &own : sets) {
-        std::size_t within = 0;
-        for (const auto &other : sets)
-            within += !other.empty() && other.size() < own.size()
-                && std::includes(own.begin(), own.end(), other.begin(), other.end());
-        if (within > 1)
-            wide.insert(own);
-    }
-    for (const auto &own : devicesOf)
-        if (!wide.empty())
-            setting.wide.push_back(wide.contains(own));
-    return setting;
-}
 
 /// Two runs, slice by slice: each at an even pace, from cut to cut.
 std::vector<BlockRun> interleaved(const std::vector<BlockInfo> &blocks, const BlockRun &a, const BlockRun &b)
@@ -169,6 +119,27 @@ std::int32_t positionOf(
             return static_cast<std::int32_t>(p);
     }
     return -1;
+}
+
+/// How the template makes its schedule; null for those that only say what goes first, and for listed ones.
+Result<Schedule> (*templateOf(ScheduleKind kind))(const ScheduleSetting &)
+{
+    return kind == ScheduleKind::Listed ? nullptr : scheduleTemplates()[static_cast<std::size_t>(kind)].make;
+}
+
+/// Where a listed schedule stops.
+template<typename HasRun> Error stuckSchedule(const Schedule &listed, const HasRun &hasRun)
+{
+    std::string places;
+    for (const auto &rank : listed.ranks)
+        for (const ScheduledBlock &block : rank)
+            if (!hasRun(block)) {
+                places += (places.empty() ? "" : ", ") + toString(block);
+                break;
+            }
+    return {ErrorCode::InvalidInput,
+        "the listed schedule stops: its ranks wait for one another before " + places,
+        "list every block behind those that it reads", "plan"};
 }
 
 } // namespace
@@ -265,7 +236,7 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,
     ScheduleKind schedule, const std::vector<std::int32_t> &inFlightLimits,
-    const std::vector<InterleavedBlocks> &interleavedByRows)
+    const std::vector<InterleavedBlocks> &interleavedByRows, const Schedule &listed)
 {
     // Forward and backward blocks are scheduled; transfers ride behind the block they carry from.
     std::vector<std::int32_t> repeated;
@@ -296,8 +267,20 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
             return p < 0 ? std::optional<std::size_t>{}
                          : static_cast<std::size_t>(p) * m + static_cast<std::size_t>(block.microBatch);
         };
-    Schedule explicitly;
-    if (const auto make = scheduleTemplates()[static_cast<std::size_t>(schedule)].make) {
+    Schedule explicitly = listed;
+    std::set<ScheduledBlock> named;
+    for (const auto &rank : explicitly.ranks)
+        for (const ScheduledBlock &block : rank)
+            if (block.microBatch < 0 || block.microBatch >= microBatches
+                || positionOf(blocks, repeated, block.block) < 0 || !named.insert(block).second)
+                return Error{ErrorCode::InvalidInput,
+                    (named.contains(block) ? "the listed schedule has block " + toString(block) + " twice"
+                                           : "the listed schedule has block " + toString(block)
+                                + ", which the plan has not"),
+                    "list the blocks of the plan's " + std::to_string(stageCount) + " stages and "
+                        + std::to_string(microBatches) + " micro-batches, each once",
+                    "plan"};
+    if (const auto make = templateOf(schedule)) {
         const ScheduleSetting setting = settingOf(blocks, microBatches, stageCount);
         TRY(explicitly, make(setting));
         explicitly = inSlices(explicitly, setting.slices);
@@ -436,6 +419,9 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                 order.push_back(leaderOf[*item]);
     }
     if (rowsOrder && !ranks.empty()) { // rows come before templates
+        std::set<std::size_t> seen; // blocks on all ranks stand in the order of the first
+        for (auto &rank : ranks)
+            std::erase_if(rank, [&](std::size_t item) { return !seen.insert(item).second; });
         std::vector<std::vector<std::int32_t>> next;
         for (const Item &item : items)
             next.push_back(item.next);
@@ -513,11 +499,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
             return std::make_tuple(microBatch, block.rank, 0.0);
         case ScheduleKind::GPipe:
             return std::make_tuple(ofWeights ? 2.0 : isBackward(p) ? 1.0 : 0.0, microBatch, block.rank);
-        case ScheduleKind::OneFOneB:
-        case ScheduleKind::Interleaved:
-        case ScheduleKind::CombinedOneFOneB:
-        case ScheduleKind::ZeroBubbleH1:
-        case ScheduleKind::Chimera:
+        default:
             break;
         }
         return std::make_tuple(ofWeights ? 2.0 : isBackward(p) ? 0.0 : 1.0, microBatch, block.rank);
@@ -535,6 +517,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         if (items[i].waitingFor == 0 && leaderOf[i] == i)
             ready.push_back(i);
     std::vector<std::int32_t> ran(repeated.size(), 0);
+    std::vector<bool> isDone(items.size(), false);
     const auto isLeft = [&](const BlockDependency &dependency) {
         const std::int32_t from = scheduled(dependency.earlier);
         const std::int32_t to = scheduled(dependency.later);
@@ -600,6 +583,9 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                     std::string("the schedule ") + nameOf(schedule)
                         + " runs micro-batches ahead of the updates that they wait for",
                     "keep more versions of the weights, update less often, or use the schedule 1f1b", "plan"};
+            if (schedule == ScheduleKind::Listed)
+                return stuckSchedule(
+                    listed, [&](const ScheduledBlock &block) { return isDone[*itemOf(block)]; });
             return Error{ErrorCode::Internal, "the blocks of this plan wait for each other", {}, "plan"};
         }
         const std::size_t item = ready[best];
@@ -612,6 +598,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
             const std::size_t p = each / m;
             const BlockInfo &block = blockAt(each);
             ++ran[p];
+            isDone[each] = true;
             for (const DeviceId device : block.devices)
                 freeAt[static_cast<std::size_t>(device.index)] = end;
             const auto stage = holderOf(block);

@@ -71,8 +71,8 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 ///    stages lie on the devices of all others, and no row says otherwise: `interlacedSchedule`.
 ///
 /// 4. Templates that make a schedule (schedule.h): each rank in its order, bent as little as rows ask for
-///    (bent_ranks.h). Two blocks that it interleaves start together, when both can, and are handed on when
-///    both are done.
+///    (bent_ranks.h). So are those that are listed. Two blocks that it interleaves start together, when both
+///    can, and are handed on when both are done.
 ///
 /// Gradients of weights that are a block of their own come last in all of them: they fill what would be idle
 /// time, until the stage holds as many micro-batches as it may.
@@ -88,11 +88,12 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 /// Transfers follow the block they carry from at once. The step's ends (Prologue; Reduce, Optimizer) stand
 /// first and last.
 /// @return InvalidInput naming a row if the dependencies form a cycle, or if blocks that it pairs wait for
-///   one another, run on different devices, or are paired with others; or if the schedule runs against
-///   updates within the step
+///   one another, run on different devices, or are paired with others; if the schedule runs against
+///   updates within the step; or if `listed`, the order of a schedule that is listed, names blocks that there
+///   are not, or runs against data flow
 Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,
     ScheduleKind schedule, const std::vector<std::int32_t> &inFlight = {},
-    const std::vector<InterleavedBlocks> &interleaved = {});
+    const std::vector<InterleavedBlocks> &interleaved = {}, const Schedule &listed = {});
 
 } // namespace planloom

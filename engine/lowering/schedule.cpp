@@ -1,10 +1,11 @@
 #include "engine/lowering/schedule.h"
 
 #include "engine/base/words.h"
+#include "engine/lowering/schedule_shapes.h"
+#include "engine/lowering/schedule_templates.h"
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 namespace planloom {
 
@@ -28,6 +29,35 @@ std::span<const ScheduleTemplate> scheduleTemplates()
         ScheduleTemplate{ScheduleKind::Chimera,
             "two pipelines in opposite directions, with a copy of the weights each",
             "Chimera, arXiv:2107.06925, section 3", &chimeraSchedule},
+        ScheduleTemplate{ScheduleKind::Eager1F1B,
+            "1F1B with twice the forward blocks ahead, so that what is sent has time to arrive",
+            "Alpa's eager-1F1B, arXiv:2211.05322, section 4", &eager1F1BSchedule},
+        ScheduleTemplate{ScheduleKind::BreadthFirst,
+            "all micro-batches through the first stage of a rank, then through its next",
+            "breadth-first, arXiv:2211.05953, section 4", &breadthFirstSchedule},
+        ScheduleTemplate{ScheduleKind::OneFOneBPlus, "1F1B with stages on all devices in between",
+            "SuperScaler's 1F1B+, arXiv:2301.08984, section 5", &oneFOneBPlusSchedule},
+        ScheduleTemplate{ScheduleKind::Recycling,
+            "several forward passes and one backward pass in turn, as with recycling",
+            "3F1B, nnScaler, OSDI '24, section 2.2", &recyclingSchedule},
+        ScheduleTemplate{ScheduleKind::Hanayo, "waves of stages down the devices and up again",
+            "Hanayo, arXiv:2308.15762, section 3", &hanayoSchedule},
+        ScheduleTemplate{ScheduleKind::ZeroBubbleH2, "no idle time, for twice the activations of 1F1B",
+            "ZB-H2, arXiv:2401.10241, section 2.2", &zeroBubbleH2Schedule},
+        ScheduleTemplate{ScheduleKind::ZeroBubbleV,
+            "no idle time, for the activations of 1F1B, with two stages on each device",
+            "ZB-V, arXiv:2401.10241, section 6", &zeroBubbleVSchedule},
+        ScheduleTemplate{ScheduleKind::VHalf, "half the activations of 1F1B, with two stages on each device",
+            "V-Half, arXiv:2405.15362, section 3", &vHalfSchedule},
+        ScheduleTemplate{ScheduleKind::VMin,
+            "a third of the activations of 1F1B, with two stages on each device",
+            "V-Min, arXiv:2405.15362, section 3", &vMinSchedule},
+        ScheduleTemplate{ScheduleKind::DualPipe,
+            "micro-batches from both ends, forward blocks of one direction beside backward blocks of the "
+            "other",
+            "DualPipe, arXiv:2412.19437, section 3.2.1", &dualPipeSchedule},
+        ScheduleTemplate{ScheduleKind::DualPipeV, "DualPipe folded in its middle, two stages on each device",
+            "DualPipeV, deepseek-ai/DualPipe", &dualPipeVSchedule},
     };
     return kTemplates;
 }
@@ -67,20 +97,6 @@ Schedule inSlices(const Schedule &schedule, const std::vector<std::int32_t> &sli
     return sliced;
 }
 
-namespace {
-
-/// What templates say that know one lane alone.
-std::optional<Error> refusedLanes(const ScheduleSetting &setting, ScheduleKind kind)
-{
-    if (setting.laneRanks.empty())
-        return std::nullopt;
-    return Error{ErrorCode::InvalidInput,
-        std::string("a schedule ") + nameOf(kind) + " takes stages without lanes",
-        "use schedule 1f1b, gpipe or chimera, or switch the lanes row off", ""};
-}
-
-} // namespace
-
 Result<Schedule> interleavedSchedule(const ScheduleSetting &setting)
 {
     if (auto refused = refusedLanes(setting, ScheduleKind::Interleaved))
@@ -88,10 +104,7 @@ Result<Schedule> interleavedSchedule(const ScheduleSetting &setting)
     const std::int32_t p = setting.rankCount;
     const std::int32_t m = setting.microBatches;
     const auto stages = static_cast<std::int32_t>(setting.rankOf.size());
-    bool dealt = stages % p == 0;
-    for (std::int32_t s = 0; s < stages && dealt; ++s)
-        dealt = setting.rankOf[static_cast<std::size_t>(s)] == s % p;
-    if (!dealt)
+    if (!isDealtInTurn(setting))
         return Error{ErrorCode::InvalidInput,
             "an interleaved schedule deals the stages out to the ranks in turn: stage s on rank s mod "
                 + std::to_string(p),
@@ -123,19 +136,6 @@ Result<Schedule> interleavedSchedule(const ScheduleSetting &setting)
     }
     return schedule;
 }
-
-namespace {
-
-/// Every rank has one stage, in order.
-bool isOneEach(const ScheduleSetting &setting)
-{
-    bool one = static_cast<std::int32_t>(setting.rankOf.size()) == setting.rankCount;
-    for (std::int32_t s = 0; s < setting.rankCount && one; ++s)
-        one = setting.rankOf[static_cast<std::size_t>(s)] == s;
-    return one;
-}
-
-} // namespace
 
 Result<Schedule> combined1F1BSchedule(const ScheduleSetting &setting)
 {
@@ -246,35 +246,23 @@ Result<Schedule> chimeraSchedule(const ScheduleSetting &setting)
 {
     const auto stages = static_cast<std::int32_t>(setting.rankOf.size());
     const bool lanes = !setting.laneRanks.empty();
-    bool mirrored = stages % 2 == 0 && setting.rankCount == (lanes ? stages : stages / 2);
-    for (std::int32_t s = 0; s < stages && mirrored; ++s) {
-        const auto stage = static_cast<std::size_t>(s);
-        if (lanes)
-            mirrored = setting.laneRanks[stage].size() == 2
-                && setting.laneRanks[stage][0]
-                    == setting.laneRanks[static_cast<std::size_t>(stages - 1 - s)].back();
-        else
-            mirrored = setting.rankOf[stage] == std::min(s, stages - 1 - s);
-    }
+    bool mirrored = lanes ? isMirrored(setting) : stages % 2 == 0 && setting.rankCount == stages / 2;
+    for (std::int32_t s = 0; s < stages && mirrored && !lanes; ++s)
+        mirrored = setting.rankOf[static_cast<std::size_t>(s)] == std::min(s, stages - 1 - s);
     if (!mirrored)
         return Error{ErrorCode::InvalidInput,
             "a chimera schedule takes an even number of stages in two lanes, the first stage of one and the "
             "last of the other on the same devices, the second and the last but one, and so on",
             "place stage s on devices s and S - 1 - s in 2 lanes, as the bidirectional gallery plan does",
             ""};
-    struct Slot {
-        std::int32_t time = 0;
-        ScheduledBlock block{};
-    };
-    std::vector<std::vector<Slot>> slots(static_cast<std::size_t>(setting.rankCount)); // by rank
+    SlotTable slots(setting.rankCount);
     const auto add = [&](std::int32_t rank, std::int32_t s, std::int32_t lane) {
-        auto &own = slots[static_cast<std::size_t>(rank)];
         for (std::int32_t i = 0; i < setting.microBatches; ++i) {
             const std::int32_t unit = i / (stages / 2); // of S / 2 micro-batches
             const std::int32_t first = 2 * stages * unit + 2 * (i % (stages / 2));
-            own.push_back({first + s, {{StageId{s}, Pass::Forward, 0, lane}, i}});
+            slots.add(rank, first + s, {{StageId{s}, Pass::Forward, 0, lane}, i});
             if (setting.backward)
-                own.push_back({first + 2 * stages - 1 - s, {{StageId{s}, Pass::Backward, 0, lane}, i}});
+                slots.add(rank, first + 2 * stages - 1 - s, {{StageId{s}, Pass::Backward, 0, lane}, i});
         }
     };
     for (std::int32_t s = 0; s < stages; ++s) {
@@ -284,14 +272,7 @@ Result<Schedule> chimeraSchedule(const ScheduleSetting &setting)
         for (std::size_t lane = 0; lanes && lane < 2; ++lane)
             add(setting.laneRanks[stage][lane], s, static_cast<std::int32_t>(lane));
     }
-    Schedule schedule;
-    for (std::vector<Slot> &own : slots) {
-        std::sort(own.begin(), own.end(), [](const Slot &a, const Slot &b) { return a.time < b.time; });
-        std::vector<ScheduledBlock> &order = schedule.ranks.emplace_back();
-        for (const Slot &slot : own)
-            order.push_back(slot.block);
-    }
-    return schedule;
+    return slots.schedule();
 }
 
 } // namespace planloom

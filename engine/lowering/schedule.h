@@ -2,43 +2,15 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
-#include "engine/table/kinds/interleave.h"
+#include "engine/table/kinds/block_order.h"
 #include "engine/table/kinds/schedule.h"
 
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace planloom {
-
-/// A block of a pipeline: what one stage does in one pass, of one lane and slice where it has several
-/// (plan/block_places.h).
-struct BlockKey {
-    StageId stage{};
-    Pass pass = Pass::Forward;
-    std::int32_t slice = 0;
-    std::int32_t lane = 0;
-    friend auto operator<=>(const BlockKey &, const BlockKey &) = default;
-};
-
-/// A block of one micro-batch.
-struct ScheduledBlock {
-    BlockKey block{};
-    std::int32_t microBatch = 0;
-    friend auto operator<=>(const ScheduledBlock &, const ScheduledBlock &) = default;
-};
-
-/// A pipeline schedule as a value: what every rank runs, in order. A rank is a set of devices that run the
-/// same stages, or the same lanes of stages.
-struct Schedule {
-    std::vector<std::vector<ScheduledBlock>> ranks{};
-    /// Neighbours in the order of one rank that run side by side: each is cut where it has communicated, and
-    /// their slices run in turn, so that one computes while the other waits for what it communicates.
-    std::vector<std::pair<ScheduledBlock, ScheduledBlock>> interleaved{};
-    friend bool operator==(const Schedule &, const Schedule &) = default;
-};
 
 /// What a template makes a schedule for.
 struct ScheduleSetting {
@@ -51,8 +23,9 @@ struct ScheduleSetting {
     std::int32_t microBatches = 1;
     bool backward = true; ///< There is a backward pass.
     std::vector<std::int32_t> slices{}; ///< By stage: into how many it is cut; empty where none is.
-    /// By stage: its devices are those of several others. Empty where none is so.
+    /// By stage: it runs on all ranks at once, and `rankOf` it is -1; empty where none does.
     std::vector<bool> wide{};
+    bool isWide(std::int32_t stage) const { return !wide.empty() && wide[static_cast<std::size_t>(stage)]; }
 };
 
 /// A schedule of whole blocks, with their slices in place of those that are sliced: ascending in the forward
@@ -71,7 +44,7 @@ struct ScheduleTemplate {
     Result<Schedule> (*make)(const ScheduleSetting &setting) = nullptr;
 };
 
-/// All templates, in the order of `ScheduleKind`.
+/// All templates, in the order of `kAllSchedules`.
 std::span<const ScheduleTemplate> scheduleTemplates();
 
 /// Megatron-LM's interleaved 1F1B (arXiv:2104.04473, section 2.2). With p ranks and v stages on each, stage s

@@ -210,7 +210,7 @@ Result<std::optional<ExecutionPlan>> sequence(const MaterializedPlan &materializ
     addUpdateOrders(materialized, plan, dependencies);
     TRY(auto order,
         orderBlocks(materialized.blocks, dependencies, plan.microBatches, plan.stageCount, plan.schedule,
-            plan.inFlight, plan.interleaved));
+            plan.inFlight, plan.interleaved, plan.order));
     sliceForReductions(materialized, plan, order);
     TRY(order, orderCommunication(materialized, plan, std::move(order)));
     ExecutionPlan result = materialized.programs;

@@ -85,7 +85,7 @@ void chooseWeightVersions(PlanDraft &draft)
 /// Gives the gradients of weights a pass of their own where rows or the schedule ask for one.
 void splitBackwardPasses(PlanDraft &draft)
 {
-    const bool everywhere = splitsBackward(draft.plan.schedule);
+    const bool everywhere = splitsBackward(draft.plan.schedule) || splitsBackward(draft.plan.order);
     for (std::size_t i = 0; i < draft.plan.decisions.size(); ++i)
         draft.plan.decisions[i].splitBackward = draft.graph().operators[i].direction == Direction::Forward
             && draft.plan.decisions[i].coshardRegion < 0 // whose parts go through in one pass
@@ -227,6 +227,7 @@ PlanDraft draftOf(
     draft.plan.wholeBatches = said.wholeBatches;
     draft.plan.updates = said.updates;
     draft.plan.schedule = said.schedule;
+    draft.plan.order = said.order;
     draft.plan.overlap = said.overlap;
     draft.domainNumber(everywhere(said.mesh, deviceCount));
     return draft;

@@ -132,6 +132,7 @@ struct Plan {
     std::int32_t updates = 1;
     std::int32_t stageCount = 1;
     ScheduleKind schedule = ScheduleKind::Sequential;
+    Schedule order{}; ///< Of a schedule that is listed; empty for others.
     CollectiveOverlap overlap = CollectiveOverlap::None;
     std::vector<OperatorDecision> decisions{}; ///< By operator index. Backward ones mirror their forwards.
     std::vector<OrderConstraint> orders{};

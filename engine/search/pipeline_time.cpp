@@ -1,5 +1,7 @@
 #include "engine/search/pipeline_time.h"
 
+#include "engine/lowering/schedule_templates.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -8,39 +10,14 @@ namespace {
 
 using Order = std::vector<std::vector<ScheduledBlock>>;
 
-ScheduledBlock blockOf(std::int32_t stage, Pass pass, std::int32_t microBatch)
-{
-    return {{StageId{stage}, pass}, microBatch};
-}
-
-/// Forward blocks first, as many as `ahead` says for each rank, then one of each in turn, then the rest.
-Order inTurn(std::int32_t ranks, std::int32_t microBatches, bool backward, bool allForwardFirst)
-{
-    Order order(static_cast<std::size_t>(ranks));
-    for (std::int32_t r = 0; r < ranks; ++r) {
-        auto &own = order[static_cast<std::size_t>(r)];
-        const std::int32_t ahead =
-            !backward || allForwardFirst ? microBatches : std::min(ranks - r, microBatches);
-        std::int32_t next = 0;
-        for (; next < ahead; ++next)
-            own.push_back(blockOf(r, Pass::Forward, next));
-        for (std::int32_t done = 0; backward && done < microBatches; ++done) {
-            own.push_back(blockOf(r, Pass::Backward, done));
-            if (next < microBatches)
-                own.push_back(blockOf(r, Pass::Forward, next++));
-        }
-    }
-    return order;
-}
-
 /// One device: a micro-batch forward and backward, then the next.
 Order oneByOne(std::int32_t microBatches, bool backward)
 {
     Order order(1);
     for (std::int32_t m = 0; m < microBatches; ++m) {
-        order.front().push_back(blockOf(0, Pass::Forward, m));
+        order.front().push_back({{StageId{0}, Pass::Forward}, m});
         if (backward)
-            order.front().push_back(blockOf(0, Pass::Backward, m));
+            order.front().push_back({{StageId{0}, Pass::Backward}, m});
     }
     return order;
 }
@@ -50,25 +27,11 @@ Result<Order> orderOf(
 {
     if (stages == 1)
         return oneByOne(microBatches, backward);
-    switch (schedule) {
-    case ScheduleKind::GPipe:
-        return inTurn(ranks, microBatches, backward, true);
-    case ScheduleKind::OneFOneB:
-        return inTurn(ranks, microBatches, backward, false);
-    default:
-        break;
-    }
     ScheduleSetting setting{.rankCount = ranks, .microBatches = microBatches, .backward = backward};
     for (std::int32_t s = 0; s < stages; ++s)
         setting.rankOf.push_back(s % ranks);
-    for (const ScheduleTemplate &each : scheduleTemplates())
-        if (each.kind == schedule && each.make) {
-            TRY(Schedule made, each.make(setting));
-            return std::move(made.ranks);
-        }
-    return Error{ErrorCode::InvalidInput,
-        std::string("the search knows no order of blocks of schedule ") + nameOf(schedule),
-        "choose another schedule", "schedule"};
+    TRY(Schedule made, makeSchedule(schedule, setting));
+    return std::move(made.ranks);
 }
 
 } // namespace

@@ -59,6 +59,11 @@ protected:
         return outcome;
     }
 
+    std::string textOf(const std::string &name) const
+    {
+        std::ifstream stream(m_folder / name, std::ios::binary);
+        return {std::istreambuf_iterator<char>(stream), {}};
+    }
     std::string path(const std::string &name) const { return "'" + (m_folder / name).string() + "'"; }
 
     std::filesystem::path m_folder{};
@@ -287,6 +292,47 @@ TEST_F(Cli, BadUsageAndBadInputAreStatusTwo)
     std::ofstream(m_folder / "rows.txt") << "split all : nowhere by\n";
     EXPECT_EQ(run(std::string("solve ") + kModel + " --table " + path("rows.txt")).status, 2);
     EXPECT_EQ(run("verify " + path("broken.onnx")).status, 2);
+}
+
+/// Two stages on two devices: 1F1B is the best there is, and nothing fits no memory.
+TEST_F(Cli, SchedulesPlacements)
+{
+    std::ofstream(m_folder / "placement.json") << R"({"devices": 2, "memory_limit": 2, "blocks": [
+        {"id": 0, "kind": "forward", "devices": [0], "time": 1, "memory": 1},
+        {"id": 1, "kind": "forward", "devices": [1], "time": 1, "memory": 1},
+        {"id": 2, "kind": "backward", "devices": [1], "time": 2, "memory": -1},
+        {"id": 3, "kind": "backward", "devices": [0], "time": 2, "memory": -1}],
+        "edges": [[0, 1], [1, 2], [2, 3]]})";
+    const std::string words = "schedule " + path("placement.json") + " --json";
+    const Outcome four = run(words + " --micro-batches 4 --picture " + path("four.svg"));
+    EXPECT_EQ(four.status, 0);
+    EXPECT_EQ(four.json()["status"], "optimal");
+    EXPECT_EQ(four.json()["period"], 3);
+    EXPECT_EQ(four.json()["makespan"]["4"], 15);
+    EXPECT_EQ(four.json()["makespan_bound"]["4"], 15);
+    EXPECT_EQ(four.json()["blocks"].size(), 16U);
+    EXPECT_TRUE(std::filesystem::exists(m_folder / "four.svg"));
+    EXPECT_EQ(run(words + " --memory 1").json()["period"], 6);
+    const Outcome none = run(words + " --memory 0");
+    EXPECT_EQ(none.status, 1);
+    EXPECT_EQ(none.json()["status"], "infeasible");
+    const Outcome gpipe = run(words + " --micro-batches 2 --template gpipe --csv " + path("gpipe.csv"));
+    EXPECT_EQ(gpipe.status, 0);
+    EXPECT_EQ(gpipe.json()["makespan"]["2"], 9);
+    const Outcome back = run("schedule " + path("gpipe.csv") + " --json --csv " + path("again.csv"));
+    EXPECT_EQ(back.json()["makespan"]["2"], 9);
+    EXPECT_EQ(textOf("again.csv"), textOf("gpipe.csv"));
+    EXPECT_EQ(textOf("gpipe.csv"), "0F0,0F1,0B0,0B1\r\n1F0,1F1,1B0,1B1\r\n");
+    EXPECT_EQ(run(words + " --micro-batches 4 --template gpipe").status, 2); // holds 4 of 2
+    EXPECT_EQ(run(words + " --template waltz").status, 2);
+    std::ofstream(m_folder / "stuck.csv") << "0F0,0B0\n1B0,1F0\n";
+    EXPECT_EQ(run("schedule " + path("stuck.csv")).status, 2);
+    std::ofstream(m_folder / "beyond.csv") << "0F0,0B9\n1F0,1B0\n";
+    EXPECT_EQ(run("schedule " + path("beyond.csv")).status, 2);
+    EXPECT_EQ(run(words + " --micro-batches 0").status, 2);
+    EXPECT_EQ(run(words + " --time-limit 0").status, 2);
+    std::ofstream(m_folder / "broken.json") << R"({"devices": 0})";
+    EXPECT_EQ(run("schedule " + path("broken.json")).status, 2);
 }
 
 TEST_F(Cli, AFileOfAnotherKindIsNamedForWhatItIs)

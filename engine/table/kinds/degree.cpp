@@ -110,7 +110,8 @@ Result<DegreeRule> RuleTraits<DegreeRule>::read(const nlohmann::json &json, cons
         std::find_if(kDegrees.begin(), kDegrees.end(), [&](Degree d) { return name == nameOf(d); });
     if (degree == kDegrees.end())
         return wrong(where + "/degree", "expected data, tensor, pipeline, stages or micro-batches");
-    if (std::count_if(kKinds.begin(), kKinds.end(), [&](auto kind) { return json.contains(keyOf(kind)); }) != 1)
+    if (std::count_if(kKinds.begin(), kKinds.end(), [&](auto kind) { return json.contains(keyOf(kind)); })
+        != 1)
         return wrong(where, "expected one of at_most, at_least and one_of");
     DegreeRule rule{.degree = *degree};
     rule.kind =

@@ -18,7 +18,8 @@ enum class Degree : std::uint8_t {
 
 const char *nameOf(Degree degree); ///< "data", "tensor", "pipeline", "stages", "micro-batches"
 
-/// Bounds what the search may choose of a degree (engine/search); rows that give it themselves must keep to it.
+/// Bounds what the search may choose of a degree (engine/search); rows that give it themselves must keep to
+/// it.
 struct DegreeRule {
     enum class Kind : std::uint8_t { AtMost, AtLeast, OneOf };
     Degree degree = Degree::Tensor;

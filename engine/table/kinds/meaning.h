@@ -103,6 +103,7 @@ struct PlanMeaning {
     std::int32_t updates = 1; ///< Of the weights, in a step.
     RowId microBatchesRow{};
     ScheduleKind schedule = ScheduleKind::Sequential;
+    Schedule order{}; ///< Of a schedule that is listed.
     RowId scheduleRow{};
     CollectiveOverlap overlap = CollectiveOverlap::None;
     RowId overlapRow{};

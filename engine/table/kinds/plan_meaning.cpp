@@ -146,6 +146,7 @@ Result<void> RuleMeaning<ScheduleRule>::apply(
         return invalidRule("the schedule is given already, by " + rowWords(plan.scheduleRow.index));
     plan.scheduleRow = row;
     plan.schedule = rule.kind;
+    plan.order = rule.order;
     return {};
 }
 

@@ -24,13 +24,57 @@ const char *nameOf(ScheduleKind kind)
         return "zb-h1";
     case ScheduleKind::Chimera:
         return "chimera";
+    case ScheduleKind::Eager1F1B:
+        return "eager-1f1b";
+    case ScheduleKind::BreadthFirst:
+        return "breadth-first";
+    case ScheduleKind::OneFOneBPlus:
+        return "1f1b-plus";
+    case ScheduleKind::Recycling:
+        return "3f1b";
+    case ScheduleKind::Hanayo:
+        return "hanayo";
+    case ScheduleKind::ZeroBubbleH2:
+        return "zb-h2";
+    case ScheduleKind::ZeroBubbleV:
+        return "zb-v";
+    case ScheduleKind::VHalf:
+        return "v-half";
+    case ScheduleKind::VMin:
+        return "v-min";
+    case ScheduleKind::DualPipe:
+        return "dualpipe";
+    case ScheduleKind::DualPipeV:
+        return "dualpipev";
+    case ScheduleKind::Listed:
+        return "order";
     }
     return "";
 }
 
 bool splitsBackward(ScheduleKind kind)
 {
-    return kind == ScheduleKind::ZeroBubbleH1;
+    switch (kind) {
+    case ScheduleKind::ZeroBubbleH1:
+    case ScheduleKind::ZeroBubbleH2:
+    case ScheduleKind::ZeroBubbleV:
+    case ScheduleKind::VHalf:
+    case ScheduleKind::VMin:
+    case ScheduleKind::DualPipe:
+    case ScheduleKind::DualPipeV:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool splitsBackward(const Schedule &listed)
+{
+    for (const auto &rank : listed.ranks)
+        for (const ScheduledBlock &block : rank)
+            if (block.block.pass == Pass::WeightGradient)
+                return true;
+    return false;
 }
 
 std::optional<ScheduleKind> scheduleNamed(std::string_view name)
@@ -58,26 +102,47 @@ Result<ScheduleRule> RuleTraits<ScheduleRule>::parse(TextCursor &cursor, std::st
         if (cursor.takeWord(nameOf(kind)))
             return ScheduleRule{kind};
     }
-    return cursor.expected(scheduleNames());
+    if (!cursor.takeWord(nameOf(ScheduleKind::Listed)))
+        return cursor.expected(scheduleNames() + ", or order \"0F0 0B0 / 1F0 1B0\"");
+    cursor.atEnd(); // spaces
+    const std::size_t place = cursor.position();
+    TRY(const std::string text, cursor.word("the blocks of each rank in quotes"));
+    auto order = scheduleFromText(text);
+    if (!order)
+        return cursor.at(place, order.error().message, order.error().advice);
+    return ScheduleRule{ScheduleKind::Listed, *std::move(order)};
 }
 
 std::string RuleTraits<ScheduleRule>::print(const ScheduleRule &rule)
 {
+    if (rule.kind == ScheduleKind::Listed)
+        return std::string(nameOf(rule.kind)) + " \"" + toString(rule.order) + "\"";
     return nameOf(rule.kind);
 }
 
 void RuleTraits<ScheduleRule>::write(const ScheduleRule &rule, nlohmann::json &json)
 {
     json["schedule"] = nameOf(rule.kind);
+    if (rule.kind == ScheduleKind::Listed)
+        json["order"] = toString(rule.order);
 }
 
 Result<ScheduleRule> RuleTraits<ScheduleRule>::read(const nlohmann::json &json, const std::string &where)
 {
-    TRY_VOID(requireMembers(json, {"type", "schedule"}, where));
+    TRY_VOID(requireMembers(json, {"type", "schedule", "order"}, where));
     TRY(const std::string name, textAt(json, "schedule", where));
+    const bool listed = name == nameOf(ScheduleKind::Listed);
+    if (!listed && json.contains("order"))
+        return wrong(where + "/order", "expected no order beside a schedule that has a name");
     if (const auto kind = scheduleNamed(name))
         return ScheduleRule{*kind};
-    return wrong(where + "/schedule", "expected " + scheduleNames());
+    if (!listed)
+        return wrong(where + "/schedule", "expected " + scheduleNames() + ", or order");
+    TRY(const std::string text, textAt(json, "order", where));
+    auto order = scheduleFromText(text);
+    if (!order)
+        return wrong(where + "/order", order.error().message);
+    return ScheduleRule{ScheduleKind::Listed, *std::move(order)};
 }
 
 } // namespace planloom

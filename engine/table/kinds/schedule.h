@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/table/kinds/block_order.h"
 #include "engine/table/kinds/rule_traits.h"
 
 #include <array>
@@ -20,22 +21,42 @@ enum class ScheduleKind : std::uint8_t {
     CombinedOneFOneB, ///< 1F1B whose forward and backward blocks run side by side, in slices.
     ZeroBubbleH1, ///< 1F1B with weight gradients where ranks would wait (arXiv:2401.10241, section 2.1).
     Chimera, ///< Two pipelines in opposite directions, with a copy of the weights each (arXiv:2107.06925).
+    Eager1F1B, ///< 1F1B with twice the forward blocks ahead, so that what is sent has time
+               ///< (arXiv:2211.05322).
+    BreadthFirst, ///< All micro-batches through each stage of a rank in turn (arXiv:2211.05953).
+    OneFOneBPlus, ///< 1F1B with stages on all ranks in between (arXiv:2301.08984).
+    Recycling, ///< Several forward passes and one backward pass: 3F1B (nnScaler, OSDI '24).
+    Hanayo, ///< Waves of stages down the ranks and up again (arXiv:2308.15762).
+    ZeroBubbleH2, ///< No idle time for twice the memory of 1F1B (arXiv:2401.10241, section 2.2).
+    ZeroBubbleV, ///< No idle time for the memory of 1F1B, over one wave (arXiv:2401.10241, section 6).
+    VHalf, ///< Half the memory of 1F1B, over one wave (arXiv:2405.15362).
+    VMin, ///< A third of the memory of 1F1B, over one wave (arXiv:2405.15362).
+    DualPipe, ///< Chimera's directions, forward beside backward (arXiv:2412.19437, section 3.2.1).
+    DualPipeV, ///< DualPipe folded into one wave.
+    Listed, ///< None that has a name: its blocks are listed.
 };
+/// Those with a name.
 inline constexpr std::array kAllSchedules{ScheduleKind::Sequential, ScheduleKind::GPipe,
     ScheduleKind::OneFOneB, ScheduleKind::Interleaved, ScheduleKind::CombinedOneFOneB,
-    ScheduleKind::ZeroBubbleH1, ScheduleKind::Chimera};
+    ScheduleKind::ZeroBubbleH1, ScheduleKind::Chimera, ScheduleKind::Eager1F1B, ScheduleKind::BreadthFirst,
+    ScheduleKind::OneFOneBPlus, ScheduleKind::Recycling, ScheduleKind::Hanayo, ScheduleKind::ZeroBubbleH2,
+    ScheduleKind::ZeroBubbleV, ScheduleKind::VHalf, ScheduleKind::VMin, ScheduleKind::DualPipe,
+    ScheduleKind::DualPipeV};
 
-const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", "sequential", "interleaved", ...
+const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", "sequential", ...; "order" where they are listed.
 /// Gradients of weights have a pass of their own in this schedule, whatever rows say.
 bool splitsBackward(ScheduleKind kind);
+bool splitsBackward(const Schedule &listed);
 /// The schedule of this name, if there is one.
 std::optional<ScheduleKind> scheduleNamed(std::string_view name);
-/// "sequential, gpipe, 1f1b, interleaved, combined-1f1b, zb-h1 or chimera"
+/// "sequential, gpipe, 1f1b, interleaved, ... or dualpipev"
 std::string scheduleNames();
 
 /// The order in which the pipeline runs its blocks.
 struct ScheduleRule {
     ScheduleKind kind = ScheduleKind::Sequential;
+    /// Of Listed: the order of each rank's blocks; what it does not name runs where it can.
+    Schedule order{};
     friend bool operator==(const ScheduleRule &, const ScheduleRule &) = default;
 };
 

@@ -144,7 +144,22 @@ template<> struct RandomRule<CommunicateRule> {
 template<> struct RandomRule<ScheduleRule> {
     static ScheduleRule make(RandomValues &random)
     {
-        return {static_cast<ScheduleKind>(random.number(0, 6))};
+        const auto kind = static_cast<std::size_t>(random.number(0, static_cast<int>(kAllSchedules.size())));
+        if (kind < kAllSchedules.size())
+            return {kAllSchedules[kind]};
+        ScheduleRule rule{ScheduleKind::Listed, {.ranks = {{}}}};
+        for (int i = random.number(1, 6); i > 0; --i) {
+            rule.order.ranks.back().push_back(
+                {{StageId{random.number(0, 3)}, static_cast<Pass>(random.number(0, 3)), random.number(0, 1),
+                     random.number(0, 1)},
+                    i});
+            if (random.number(0, 3) == 0)
+                rule.order.ranks.emplace_back();
+        }
+        const auto &first = rule.order.ranks.front();
+        if (first.size() > 1)
+            rule.order.interleaved.emplace_back(first[0], first[1]);
+        return rule;
     }
 };
 

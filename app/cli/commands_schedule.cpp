@@ -1,0 +1,215 @@
+#include "app/cli/commands.h"
+
+#include "engine/base/files.h"
+#include "engine/base/words.h"
+#include "engine/interop/torch_schedule.h"
+#include "engine/search/schedule/find_schedule.h"
+#include "engine/search/schedule/placement_json.h"
+#include "engine/search/schedule/placement_stages.h"
+#include "engine/search/schedule/schedule_picture.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+
+namespace planloom::cli {
+
+namespace {
+
+void printSchedule(const std::string &name, const Placement &placement, const ScheduleAnswer &answer)
+{
+    std::printf("%s: %s, %s\n", name.c_str(),
+        counted(static_cast<std::int64_t>(placement.blocks.size()), "block").c_str(),
+        counted(placement.devices, "device").c_str());
+    const PeriodAnswer &period = answer.period;
+    if (period.none)
+        std::printf("  period         none: no steady state keeps the memory limit\n");
+    else if (!period.schedule)
+        std::printf("  period         none is below %lld\n", static_cast<long long>(period.bound));
+    else if (period.proven())
+        std::printf("  period         %lld, the shortest there is\n",
+            static_cast<long long>(period.schedule->period));
+    else
+        std::printf("  period         %lld; none is below %lld\n",
+            static_cast<long long>(period.schedule->period), static_cast<long long>(period.bound));
+    const std::string batches = counted(answer.microBatches, "micro-batch");
+    const MakespanAnswer &makespan = answer.makespan;
+    if (makespan.starts.empty()) {
+        std::printf("  %s: %s\n", batches.c_str(),
+            makespan.none ? "no schedule keeps the memory limit" : "no schedule found in time");
+    } else {
+        std::printf("  %s take %lld%s\n", batches.c_str(), static_cast<long long>(makespan.makespan),
+            makespan.proven() ? ", the shortest there is"
+                              : ("; nothing is below " + std::to_string(makespan.bound)).c_str());
+        std::printf("  in flight      %d\n", answer.figures.inFlight);
+        for (std::size_t d = 0; d < answer.figures.busy.size(); ++d)
+            std::printf("  device %-7zu peak memory %lld, idle %.1f%%\n", d,
+                static_cast<long long>(answer.figures.peakMemory[d]),
+                100
+                    - 100.0 * static_cast<double>(answer.figures.busy[d])
+                        / static_cast<double>(makespan.makespan));
+    }
+    if (answer.seconds > 0)
+        std::printf("  searched in    %s\n", formatSeconds(answer.seconds).c_str());
+}
+
+} // namespace
+
+namespace {
+
+/// A schedule that is given rather than searched for.
+struct GivenSchedule {
+    StagePlacement stages{};
+    std::int32_t microBatches = 1;
+    std::vector<BlockStart> starts{};
+};
+
+/// What a search would say of it: figures, and bounds that hold for every schedule.
+ScheduleAnswer answerOf(const Placement &placement, GivenSchedule given)
+{
+    ScheduleAnswer answer{.microBatches = given.microBatches};
+    answer.period.bound = busiestQueue(placement);
+    answer.figures = figuresOf(placement, given.starts);
+    answer.makespan.makespan = answer.figures.makespan;
+    answer.makespan.bound = makespanBound(placement, given.microBatches);
+    answer.makespan.starts = std::move(given.starts);
+    answer.status = answer.makespan.proven() ? ScheduleStatus::Optimal : ScheduleStatus::Feasible;
+    return answer;
+}
+
+/// A file of torch.distributed.pipelining: forward blocks and both halves of backward blocks take one step
+/// each.
+Result<GivenSchedule> readCsv(const std::string &path)
+{
+    TRY(const std::string text, readFile(path));
+    const auto inFile = [&](Error error) {
+        error.where = path + ":" + error.where;
+        return error;
+    };
+    const auto torch = readTorchSchedule(text);
+    if (!torch)
+        return inFile(torch.error());
+    const auto computed = computedSchedule(*torch);
+    if (!computed)
+        return inFile(computed.error());
+    const ScheduleSetting &setting = computed->setting;
+    bool splits = false;
+    for (const auto &rank : computed->schedule.ranks)
+        for (const ScheduledBlock &block : rank)
+            splits = splits || block.block.pass == Pass::WeightGradient;
+    GivenSchedule given{
+        .stages = placementOf(setting, std::vector<StageBlocks>(setting.rankOf.size()), splits),
+        .microBatches = setting.microBatches};
+    auto starts = playSchedule(given.stages, computed->schedule, setting.microBatches);
+    if (!starts)
+        return inFile(starts.error());
+    given.starts = *std::move(starts);
+    return given;
+}
+
+Result<GivenSchedule> fromTemplate(
+    const std::string &name, const Placement &placement, std::int32_t microBatches)
+{
+    const auto kind = scheduleNamed(name);
+    if (!kind)
+        return Error{ErrorCode::InvalidInput, "there is no schedule \"" + name.substr(0, 40) + "\"",
+            "known: " + scheduleNames(), "--template"};
+    GivenSchedule given{.microBatches = microBatches};
+    given.stages.placement = placement;
+    TRY(given.starts, templateStarts(placement, *kind, microBatches));
+    const auto violations = violationsOf(placement, microBatches, given.starts);
+    if (!violations.empty())
+        return Error{ErrorCode::ResourceLimit, violations.front().text,
+            "raise the memory limit, take fewer micro-batches, or let the search find a schedule",
+            "--template"};
+    return given;
+}
+
+Result<void> writeOut(const std::string &path, const std::string &text)
+{
+    std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+    if (!stream || !(stream << text) || !stream.flush())
+        return Error{
+            ErrorCode::Io, "the file cannot be written", "check that the folder exists and has room", path};
+    return {};
+}
+
+/// The order of a schedule for PyTorch.
+Result<void> writeCsv(const Arguments &arguments, const Placement &placement, const ScheduleAnswer &answer)
+{
+    const std::string format = arguments.text("csv-format", "compute_only");
+    if (format != "compute_only" && format != "compute_comms")
+        return Error{ErrorCode::InvalidInput, "\"" + format + "\" is no format of PyTorch's schedules",
+            "known: compute_only, compute_comms", "--csv-format"};
+    TRY(const PipelineOfPlacement pipeline, pipelineOf(placement, answer.microBatches));
+    TRY(TorchSchedule torch, torchSchedule(scheduleOf(pipeline.stages, answer.makespan.starts)));
+    if (format == "compute_comms") {
+        TRY(torch, withCommunication(torch));
+    }
+    return writeOut(arguments.text("csv"), writeTorchSchedule(torch));
+}
+
+Result<Placement> readPlacement(const Arguments &arguments, const std::string &path)
+{
+    TRY(const std::string text, readFile(path));
+    auto read = placementFromJson(text);
+    if (!read) {
+        Error error = std::move(read).error();
+        error.where = path + ": " + error.where;
+        return error;
+    }
+    if (arguments.has("memory")) {
+        TRY(const auto limit, arguments.integer("memory", 0, 0, kMostPlacementTime));
+        read->memoryLimit.assign(static_cast<std::size_t>(read->devices), limit);
+    }
+    return read;
+}
+
+} // namespace
+
+Result<int> runSchedule(const Arguments &arguments)
+{
+    const std::string &path = arguments.positional();
+    Placement placement;
+    ScheduleAnswer answer;
+    if (path.ends_with(".csv")) {
+        for (const char *option : {"micro-batches", "memory", "template", "time-limit"})
+            if (arguments.has(option))
+                return Error{ErrorCode::InvalidInput, "a CSV file is a schedule already", {},
+                    std::string("--") + option};
+        TRY(GivenSchedule given, readCsv(path));
+        placement = given.stages.placement;
+        answer = answerOf(placement, std::move(given));
+    } else {
+        TRY(placement, readPlacement(arguments, path));
+        ScheduleRequest request;
+        if (arguments.has("micro-batches")) {
+            TRY(const auto count, arguments.integer("micro-batches", 1, 1, 1 << 20));
+            request.microBatches = static_cast<std::int32_t>(count);
+        }
+        TRY(request.seconds, arguments.real("time-limit", request.seconds));
+        if (request.seconds <= 0)
+            return Error{ErrorCode::InvalidInput, "expected a number of seconds above 0", {}, "--time-limit"};
+        if (arguments.has("template")) {
+            TRY(GivenSchedule given,
+                fromTemplate(arguments.text("template"), placement,
+                    request.microBatches.value_or(2 * placement.devices)));
+            answer = answerOf(placement, std::move(given));
+        } else {
+            TRY(answer, findSchedule(placement, request));
+        }
+    }
+    if (arguments.has("picture"))
+        TRY_VOID(writeOut(arguments.text("picture"), scheduleToSvg(placement, answer.makespan.starts)));
+    if (arguments.has("csv"))
+        TRY_VOID(writeCsv(arguments, placement, answer));
+    if (arguments.has("json"))
+        std::cout << toJson(placement, answer).dump() << "\n";
+    else
+        printSchedule(path, placement, answer);
+    return answer.status == ScheduleStatus::Infeasible || answer.status == ScheduleStatus::Unknown ? 1 : 0;
+}
+
+} // namespace planloom::cli

@@ -1,0 +1,418 @@
+#include "engine/design/schedule_choice.h"
+
+#include "engine/lowering/in_flight.h"
+#include "engine/simulate/simulate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::int32_t kTransfers =
+    1; ///< Queue of sends and receives, as devices have it (QueueKind::Pipeline).
+
+Pass passOf(SegmentKind kind)
+{
+    switch (kind) {
+    case SegmentKind::Backward:
+        return Pass::Backward;
+    case SegmentKind::InputGradient:
+        return Pass::InputGradient;
+    case SegmentKind::WeightGradient:
+        return Pass::WeightGradient;
+    default:
+        return Pass::Forward;
+    }
+}
+
+std::int64_t nanosecondsOf(double seconds)
+{
+    return std::max<std::int64_t>(std::llround(seconds * 1e9), 1);
+}
+
+/// Devices that run the same blocks are one: what a placement calls a device.
+std::map<DeviceId, std::int32_t> groupsOf(const std::vector<BlockInfo> &blocks)
+{
+    std::map<DeviceId, std::vector<std::size_t>> signatures;
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+        if (isPass(blocks[b].kind))
+            for (const DeviceId device : blocks[b].devices)
+                signatures[device].push_back(b);
+    std::map<std::vector<std::size_t>, std::int32_t> numbers;
+    std::map<DeviceId, std::int32_t> groups;
+    for (const auto &[device, signature] : signatures)
+        groups[device] =
+            numbers.try_emplace(signature, static_cast<std::int32_t>(numbers.size())).first->second;
+    return groups;
+}
+
+} // namespace
+
+StagePlacement placementOfBlocks(const std::vector<BlockInfo> &blocks,
+    const std::vector<BlockDependency> &dataFlow, const std::vector<std::int64_t> &held,
+    const std::vector<std::int64_t> &limit)
+{
+    const auto groups = groupsOf(blocks);
+    StagePlacement built;
+    Placement &placement = built.placement;
+    placement.devices = 1;
+    for (const auto &[device, group] : groups)
+        placement.devices = std::max(placement.devices, group + 1);
+    // By group: what its stages hold; the least room of its devices.
+    std::vector<std::int64_t> most(at(placement.devices), 0);
+    std::vector<std::set<std::pair<StageId, std::int32_t>>> stagesOf(at(placement.devices));
+    if (!held.empty())
+        placement.memoryLimit.assign(at(placement.devices), kMostPlacementTime);
+    for (const auto &[device, group] : groups)
+        if (at(device) < held.size()) {
+            most[at(group)] = std::max(most[at(group)], held[at(device)]);
+            placement.memoryLimit[at(group)] =
+                std::clamp<std::int64_t>(limit[at(device)], 0, placement.memoryLimit[at(group)]);
+        }
+    std::map<std::tuple<StageId, std::int32_t, std::int32_t>, bool> splits; // by stage, lane, slice
+    for (const BlockInfo &block : blocks) {
+        splits[{block.stage, block.lane, block.slice}] |= block.kind == SegmentKind::WeightGradient;
+        if (block.kind == SegmentKind::Forward)
+            for (const DeviceId device : block.devices)
+                stagesOf[at(groups.at(device))].insert({block.stage, block.lane});
+    }
+    std::vector<std::int32_t> indexOf(blocks.size(), -1);
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+        const BlockInfo &block = blocks[b];
+        const bool transfer = block.kind == SegmentKind::Transfer;
+        std::set<std::int32_t> devices;
+        for (const DeviceId device : block.devices)
+            if (const auto found = groups.find(device); found != groups.end())
+                devices.insert(found->second);
+        if ((!isPass(block.kind) && !transfer) || devices.empty() || (transfer && block.seconds <= 0))
+            continue;
+        indexOf[b] = static_cast<std::int32_t>(placement.blocks.size());
+        PlacementBlock own{.id = indexOf[b],
+            .kind = nameOf(block.kind),
+            .devices = {devices.begin(), devices.end()},
+            .time = nanosecondsOf(block.seconds)};
+        if (transfer) {
+            own.queue = kTransfers;
+            placement.blocks.push_back(std::move(own));
+            built.keys.emplace_back();
+            continue;
+        }
+        const std::int32_t group = *devices.begin();
+        const auto share = static_cast<std::int64_t>(
+            std::max<std::size_t>(stagesOf[at(group)].size(), 1) * static_cast<std::size_t>(block.slices));
+        const bool last = splits[{block.stage, block.lane, block.slice}]
+            ? block.kind == SegmentKind::WeightGradient
+            : block.kind != SegmentKind::Forward;
+        own.memory = most[at(group)] / share * (block.kind == SegmentKind::Forward ? 1 : last ? -1 : 0);
+        placement.blocks.push_back(std::move(own));
+        built.keys.push_back(BlockKey{block.stage, passOf(block.kind), block.slice, block.lane});
+    }
+    std::set<PlacementEdge> edges;
+    const auto link = [&](std::int32_t earlier, std::int32_t later, std::int32_t distance) {
+        // What comes without time is there with its source.
+        while (earlier >= 0 && indexOf[at(earlier)] < 0)
+            earlier = blocks[at(earlier)].kind == SegmentKind::Transfer ? blocks[at(earlier)].source : -1;
+        if (earlier < 0 || later < 0 || indexOf[at(later)] < 0 || distance < 0
+            || (earlier == later && distance == 0))
+            return;
+        edges.insert({indexOf[at(earlier)], indexOf[at(later)], distance});
+    };
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+        if (blocks[b].kind == SegmentKind::Transfer) {
+            link(blocks[b].source, static_cast<std::int32_t>(b), 0);
+            link(static_cast<std::int32_t>(b), blocks[b].target, 0);
+        }
+    for (const BlockDependency &dependency : dataFlow)
+        if (dependency.groupSize == 0 && dependency.microBatch < 0)
+            link(dependency.earlier, dependency.later, dependency.offset);
+    placement.edges.assign(edges.begin(), edges.end());
+    return built;
+}
+
+namespace {
+
+Result<void> dropScheduleRows(TableDocument &document)
+{
+    std::vector<std::int32_t> lines;
+    const ConstraintTable table = document.table();
+    const auto rowLines = document.rowLines();
+    for (std::size_t r = 0; r < table.rows.size(); ++r)
+        if (table.rows[r].enabled && std::holds_alternative<ScheduleRule>(table.rows[r].rule))
+            lines.push_back(rowLines[r]);
+    return document.apply(removeLines(document, lines));
+}
+
+Result<void> appendSchedule(TableDocument &document, const ScheduleRule &rule)
+{
+    Row row;
+    row.rule = rule;
+    return document.apply(appendRows(document, {row}));
+}
+
+/// When a block of one micro-batch ran on a device.
+struct BlockExtent {
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    std::int64_t computed = 0; ///< End of its last computation.
+    std::int64_t last = 0; ///< End of all that it does.
+};
+
+/// The extents of all blocks on one device, by block and micro-batch; none for blocks that it does not run.
+std::vector<std::vector<BlockExtent>> extentsOn(
+    std::size_t device, const PlanAnswer &answer, const Timeline &timeline)
+{
+    const auto &segmentOf = answer.materialized->segmentOf[device];
+    std::vector<std::int32_t> blockOf(answer.execution->devices[device].segments.size(), -1);
+    for (std::size_t b = 0; b < segmentOf.size(); ++b)
+        if (segmentOf[b] >= 0)
+            blockOf[at(segmentOf[b])] = static_cast<std::int32_t>(b);
+    std::vector<std::vector<BlockExtent>> extents(answer.materialized->blocks.size());
+    const SpanColumns &spans = timeline.spans;
+    for (std::size_t row = timeline.deviceBegin[device]; row < timeline.deviceBegin[device + 1]; ++row) {
+        const std::int32_t block = blockOf[at(spans.segment[row])];
+        const std::int32_t microBatch = spans.microBatch[row];
+        if (block < 0 || microBatch < 0 || microBatch >= answer.execution->microBatches)
+            continue;
+        const bool transfer = answer.materialized->blocks[at(block)].kind == SegmentKind::Transfer;
+        auto &own = extents[at(block)];
+        own.resize(at(answer.execution->microBatches));
+        BlockExtent &extent = own[at(microBatch)];
+        const std::int64_t end = spans.start[row] + spans.duration[row];
+        extent.last = std::max(extent.last, end);
+        if (!transfer && spans.queue[row] != QueueKind::Compute)
+            continue;
+        extent.first = std::min(extent.first, spans.start[row]);
+        extent.computed = std::max(extent.computed, end);
+    }
+    return extents;
+}
+
+/// The blocks of a plan with the durations that its simulation shows: from a block's first computation to the
+/// end of its last, the median of its micro-batches and the longest of its devices. What it communicates
+/// behind that runs beside the next block and makes what is sent late. Transfers may wait for their other
+/// end: the shortest counts.
+std::vector<BlockInfo> simulatedBlocks(const PlanAnswer &answer, const Timeline &timeline)
+{
+    std::vector<BlockInfo> blocks = answer.materialized->blocks;
+    std::vector<double> late(blocks.size(), 0);
+    for (BlockInfo &block : blocks)
+        block.seconds = 0;
+    std::set<std::int32_t> seen; // classes of devices that do the same
+    for (std::size_t d = 0; d + 1 < timeline.deviceBegin.size(); ++d) {
+        if (d < timeline.symmetryClass.size() && !seen.insert(timeline.symmetryClass[d]).second)
+            continue;
+        const auto extents = extentsOn(d, answer, timeline);
+        for (std::size_t b = 0; b < blocks.size(); ++b) {
+            std::vector<std::pair<std::int64_t, std::int64_t>> durations; // and how late what is sent is
+            for (const BlockExtent &extent : extents[b])
+                if (extent.computed > 0)
+                    durations.emplace_back(extent.computed - extent.first, extent.last - extent.computed);
+            if (durations.empty())
+                continue;
+            std::sort(durations.begin(), durations.end());
+            const auto [nanoseconds, behind] =
+                durations[blocks[b].kind == SegmentKind::Transfer ? 0 : durations.size() / 2];
+            blocks[b].seconds = std::max(blocks[b].seconds, static_cast<double>(nanoseconds) / 1e9);
+            late[b] = std::max(late[b], static_cast<double>(behind) / 1e9);
+        }
+    }
+    for (BlockInfo &block : blocks)
+        if (block.kind == SegmentKind::Transfer && block.seconds > 0)
+            block.seconds += late[at(block.source)];
+    return blocks;
+}
+
+class ScheduleChooser
+{
+public:
+    ScheduleChooser(const PlanRequest &request, double seconds, const std::stop_token &stop)
+        : m_request(request)
+        , m_seconds(seconds)
+        , m_stop(stop)
+    {
+        m_request.upTo = PlanGrade::Timed;
+    }
+
+    Result<ScheduleChoice> choose()
+    {
+        // Rows of the gallery and of the search become rows of the table, of which the schedule is one.
+        TRY(const PlanAnswerSnapshot base, answerOf(m_request, m_stop));
+        if (!base->plan && base->table.rowLines().empty())
+            return *base->firstError();
+        m_request.gallery.clear();
+        m_request.search = false;
+        m_request.table = base->table;
+        TRY_VOID(dropScheduleRows(m_request.table));
+        for (const ScheduleKind kind : kAllSchedules)
+            TRY_VOID(attempt(nameOf(kind), {kind, {}}));
+        for (const bool split : {false, true})
+            TRY_VOID(search(split));
+        if (!m_choice.best) {
+            for (const TriedSchedule &each : m_choice.tried)
+                if (each.problem && each.name == nameOf(ScheduleKind::OneFOneB))
+                    return *each.problem;
+            return m_choice.tried.front().problem.value_or(
+                Error{ErrorCode::Internal, "no schedule was tried", {}, "schedule"});
+        }
+        std::stable_sort(
+            m_choice.tried.begin(), m_choice.tried.end(), [](const TriedSchedule &a, const TriedSchedule &b) {
+                return std::tuple(a.problem.has_value(), !a.fits, a.stepSeconds)
+                    < std::tuple(b.problem.has_value(), !b.fits, b.stepSeconds);
+            });
+        return std::move(m_choice);
+    }
+
+private:
+    /// Plans with a schedule; what fails is noted.
+    Result<void> attempt(const std::string &name, const ScheduleRule &rule)
+    {
+        PlanRequest request = m_request;
+        request.last = m_last;
+        TRY_VOID(appendSchedule(request.table, rule));
+        TRY(const PlanAnswerSnapshot answer, answerOf(request, m_stop));
+        TriedSchedule &tried = m_choice.tried.emplace_back(TriedSchedule{.name = name});
+        if (!answer->isTimed()) {
+            tried.problem = answer->firstError().value_or(Error{ErrorCode::Internal, "there is no plan"});
+            return {};
+        }
+        m_last = answer;
+        tried.stepSeconds = answer->summary.stepSeconds;
+        tried.bubble = answer->summary.bubble;
+        tried.peak = answer->summary.largestPeak;
+        tried.fits = fits(*answer) && !answer->firstError();
+        const std::pair worth{!tried.fits, tried.stepSeconds};
+        if (!m_choice.best || worth < m_worth) {
+            m_choice.best = answer;
+            m_worth = worth;
+        }
+        const bool split =
+            std::any_of(answer->materialized->blocks.begin(), answer->materialized->blocks.end(),
+                [](const BlockInfo &block) { return block.kind == SegmentKind::WeightGradient; });
+        m_seen[split ? 1 : 0].push_back(answer);
+        return {};
+    }
+
+    static bool fits(const PlanAnswer &answer)
+    {
+        for (std::size_t d = 0; d < answer.summary.devices.size(); ++d) {
+            const double room =
+                memoryOf(answer.cluster, answer.execution->units, static_cast<std::int32_t>(d));
+            if (room > 0 && static_cast<double>(answer.summary.devices[d].peak.count) > room)
+                return false;
+        }
+        return true;
+    }
+
+    /// Micro-batches that each device holds at most, over its stages.
+    static std::vector<std::int64_t> heldBy(const PlanAnswer &answer)
+    {
+        const auto stages = mostInFlight(*answer.execution);
+        std::vector<std::int64_t> held(answer.summary.devices.size(), 0);
+        std::set<std::tuple<DeviceId, StageId>> seen;
+        for (const BlockInfo &block : answer.materialized->blocks)
+            if (block.kind == SegmentKind::Forward)
+                for (const DeviceId device : block.devices)
+                    if (at(device) < held.size() && seen.insert({device, block.stage}).second)
+                        held[at(device)] += stages[at(block.stage)];
+        return held;
+    }
+
+    /// The best schedule for the blocks of the plans that were made so: with what a micro-batch takes of a
+    /// device worked out from the two that hold the most and the least.
+    Result<void> search(bool split)
+    {
+        const auto &answers = m_seen[split ? 1 : 0];
+        if (answers.empty())
+            return {};
+        const PlanAnswer &plan = *answers.front();
+        std::vector<std::int64_t> held(plan.summary.devices.size(), 0);
+        std::vector<std::int64_t> limit(held.size(), kMostPlacementTime);
+        for (std::size_t d = 0; d < held.size(); ++d) {
+            std::pair<std::int64_t, std::int64_t> least{std::numeric_limits<std::int64_t>::max(), 0};
+            std::pair<std::int64_t, std::int64_t> most{-1, 0};
+            for (const PlanAnswerSnapshot &each : answers) {
+                const std::pair own{heldBy(*each)[d], each->summary.devices[d].peak.count};
+                least = std::min(least, own);
+                most = std::max(most, own);
+            }
+            const double room = memoryOf(plan.cluster, plan.execution->units, static_cast<std::int32_t>(d));
+            if (most.first <= least.first || most.second <= least.second || room <= 0)
+                continue; // as far as can be told, it holds nothing
+            const std::int64_t stages = countStages(*plan.materialized, d);
+            const std::int64_t each = (most.second - least.second) / (most.first - least.first);
+            held[d] = each * stages;
+            limit[d] = static_cast<std::int64_t>(room) - (least.second - each * least.first);
+        }
+        SimulateOptions options;
+        options.spans = true;
+        TRY(const Timeline timeline,
+            simulate(*plan.execution, plan.cluster, costModelOf(plan.cluster), options, m_stop));
+        const StagePlacement stages =
+            placementOfBlocks(simulatedBlocks(plan, timeline), plan.materialized->dataFlow, held, limit);
+        const auto found = findSchedule(stages.placement,
+            {.microBatches = plan.execution->microBatches, .seconds = m_seconds, .stop = m_stop});
+        if (!found) {
+            if (found.error().code == ErrorCode::Cancelled)
+                return found.error();
+            m_choice.tried.push_back({.name = "best", .problem = found.error()});
+            return {};
+        }
+        m_choice.searches.push_back(*found);
+        if (found->makespan.starts.empty())
+            return {};
+        m_last = answers.front();
+        return attempt("best", {ScheduleKind::Listed, scheduleOf(stages, found->makespan.starts)});
+    }
+
+    static std::int64_t countStages(const MaterializedPlan &materialized, std::size_t device)
+    {
+        std::set<std::pair<StageId, std::int32_t>> stages;
+        for (const BlockInfo &block : materialized.blocks)
+            if (block.kind == SegmentKind::Forward
+                && std::find(block.devices.begin(), block.devices.end(),
+                       DeviceId{static_cast<std::int32_t>(device)})
+                    != block.devices.end())
+                stages.insert({block.stage, block.lane});
+        return static_cast<std::int64_t>(std::max<std::size_t>(stages.size(), 1));
+    }
+
+    PlanRequest m_request{};
+    double m_seconds = 1;
+    std::stop_token m_stop{};
+    std::shared_ptr<const PlanAnswer> m_last{};
+    std::array<std::vector<PlanAnswerSnapshot>, 2> m_seen{}; ///< Timed answers, with whole and split passes.
+    std::pair<bool, double> m_worth{};
+    ScheduleChoice m_choice{};
+};
+
+} // namespace
+
+Result<PlanRequest> withSchedule(PlanRequest request, const ScheduleRule &rule, const std::stop_token &stop)
+{
+    if (!request.gallery.empty()) {
+        PlanRequest rows = request;
+        rows.search = false;
+        rows.upTo = PlanGrade::Checked;
+        TRY(const PlanAnswerSnapshot checked, answerOf(rows, stop));
+        if (checked->error)
+            return *checked->error;
+        request.table = checked->table;
+        request.gallery.clear();
+    }
+    TRY_VOID(dropScheduleRows(request.table));
+    TRY_VOID(appendSchedule(request.table, rule));
+    return request;
+}
+
+Result<ScheduleChoice> chooseSchedule(const PlanRequest &request, double seconds, const std::stop_token &stop)
+{
+    return ScheduleChooser(request, seconds, stop).choose();
+}
+
+} // namespace planloom

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/lowering/schedule.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace planloom {
+
+// Schedules of torch.distributed.pipelining as the CSV files of PyTorch's `_load_csv` and `_dump_csv`: a line
+// for each rank, an action in each field, empty where a rank idles a step. "compute_only" files have
+// computation alone, "compute_comms" what they communicate too.
+
+/// What a rank does.
+enum class TorchActionKind : std::uint8_t {
+    Forward, ///< F
+    InputGradient, ///< I
+    WeightGradient, ///< W
+    Backward, ///< B
+    Unshard, ///< UNSHARD, without a micro-batch, as the next three.
+    Reshard,
+    ReduceGradients, ///< REDUCE_GRAD
+    WaitReduceGradients,
+    SendForward, ///< SEND_F
+    ReceiveForward,
+    SendBackward,
+    ReceiveBackward,
+    WaitSendForward,
+    WaitSendBackward,
+    Overlap, ///< (0F1;3B0)OVERLAP_F_B: its parts side by side.
+};
+
+/// "2F0": a stage, what it does, and of which micro-batch.
+struct TorchAction {
+    std::int32_t stage = -1; ///< -1 for Overlap.
+    TorchActionKind kind = TorchActionKind::Forward;
+    std::int32_t microBatch = -1; ///< -1 where there is none.
+    std::vector<TorchAction> parts{}; ///< Of Overlap.
+    friend bool operator==(const TorchAction &, const TorchAction &) = default;
+};
+
+std::string toString(const TorchAction &action);
+
+struct TorchSchedule {
+    std::vector<std::vector<std::optional<TorchAction>>> ranks{}; ///< Nothing where a rank idles.
+    std::string lineEnd = "\r\n"; ///< Of its file; Python's csv writes this one.
+    friend bool operator==(const TorchSchedule &, const TorchSchedule &) = default;
+};
+
+/// @return InvalidInput naming line and field ("line:2:5")
+Result<TorchSchedule> readTorchSchedule(std::string_view text);
+/// A file that PyTorch reads; what was read from one of its files, unchanged.
+std::string writeTorchSchedule(const TorchSchedule &schedule);
+
+/// The order of computation, and how stages lie. Communication is left out: it follows from that order.
+struct ComputedSchedule {
+    Schedule schedule{};
+    ScheduleSetting setting{};
+};
+/// @return InvalidInput if a stage is computed on two ranks or missing, or its micro-batches are not all
+/// there
+Result<ComputedSchedule> computedSchedule(const TorchSchedule &schedule);
+
+/// A schedule in PyTorch's terms, compute-only. Gradients of inputs with those of weights right behind them
+/// are whole backward blocks (`_merge_bw`), also where they run beside a forward block.
+/// @return NotSupported for lanes, slices and stages on several ranks, which PyTorch has not got
+Result<TorchSchedule> torchSchedule(const Schedule &schedule);
+
+/// With what has to be communicated, as PyTorch adds it to a compute-only schedule: `_add_unshard_reshard`
+/// with `max_active_stages` of 3, `_add_reduce_grad`, `_add_send_recv` and `_add_wait_send`.
+/// @return InvalidInput where ranks wait for one another, or if there is communication already
+Result<TorchSchedule> withCommunication(const TorchSchedule &computeOnly);
+
+} // namespace planloom

@@ -1,0 +1,170 @@
+#include "engine/search/schedule/find_schedule.h"
+
+#include "engine/lowering/schedule_templates.h"
+#include "engine/search/schedule/placement_stages.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::int64_t kShortSearch = 1000; ///< Nodes of a search for something that is only nice to have.
+constexpr std::int32_t kMostRounds = 8; ///< Of searches for schedules that hold less.
+constexpr std::int32_t kMostMicroBatches = 1 << 20;
+constexpr std::int64_t kMostStarts = 1 << 22;
+constexpr std::int64_t kMostTemplateStarts = 1 << 16;
+
+std::int64_t spanOf(const Placement &placement, const std::vector<std::int64_t> &starts)
+{
+    std::int64_t span = 0;
+    for (std::size_t b = 0; b < starts.size(); ++b)
+        span = std::max(span, starts[b] + placement.blocks[b].time);
+    return span;
+}
+
+/// A steady state of the same period whose micro-batches end sooner, which makes ramps shorter.
+PeriodicSchedule withShorterSpan(
+    const StartProblem &problem, PeriodicSchedule best, const ScheduleLimits &limits)
+{
+    const Placement &placement = problem.placement();
+    const ChainLengths chains = chainLengths(placement);
+    std::int64_t least = *std::max_element(chains.from.begin(), chains.from.end());
+    std::int64_t most = spanOf(placement, best.start);
+    while (least < most && !limits.areOver()) {
+        const std::int64_t middle = least + (most - least) / 2;
+        StartSearch search = problem.periodic(best.period);
+        for (std::size_t b = 0; b < placement.blocks.size(); ++b)
+            search.require(static_cast<std::int32_t>(b), search.origin(), placement.blocks[b].time - middle);
+        if (search.find(limits, kShortSearch) == SearchOutcome::Found) {
+            best.start = search.starts();
+            most = spanOf(placement, best.start);
+        } else {
+            least = middle + 1;
+        }
+    }
+    return best;
+}
+
+/// The same for less memory: as long as a short search finds schedules that are no longer.
+void holdLess(const Placement &placement, const ScheduleLimits &limits, ScheduleAnswer &answer)
+{
+    for (std::int32_t round = 0; round < kMostRounds && !limits.areOver(); ++round) {
+        Placement tighter = placement;
+        tighter.memoryLimit.resize(static_cast<std::size_t>(placement.devices));
+        const auto &peaks = answer.figures.peakMemory;
+        const std::int64_t peak = *std::max_element(peaks.begin(), peaks.end());
+        if (peak <= 0)
+            return;
+        for (std::size_t d = 0; d < tighter.memoryLimit.size(); ++d)
+            tighter.memoryLimit[d] =
+                placement.memoryLimit.empty() ? peak - 1 : std::min(placement.memoryLimit[d], peak - 1);
+        const StartProblem problem(tighter);
+        if (problem.fillsUp())
+            return;
+        StartSearch search = problem.periodic(answer.period.schedule->period);
+        if (search.find(limits, kShortSearch) != SearchOutcome::Found)
+            return;
+        const PeriodicSchedule steady{answer.period.schedule->period, search.starts()};
+        const MakespanAnswer less =
+            makespanOf(problem, {steady, withShorterSpan(problem, steady, limits)}, answer.microBatches);
+        if (less.starts.empty() || less.makespan > answer.makespan.makespan)
+            return; // no template is tried: those that hold less were
+        answer.period.schedule = steady;
+        answer.makespan.starts = less.starts;
+        answer.makespan.makespan = less.makespan;
+        answer.figures = figuresOf(placement, less.starts);
+    }
+}
+
+/// Templates are schedules too: of a pipeline, one of them may have the shorter ramps.
+void takeTemplates(const Placement &placement, std::int32_t microBatches, MakespanAnswer &best)
+{
+    const auto pipeline = pipelineOf(placement, microBatches);
+    if (!pipeline)
+        return;
+    for (const ScheduleKind kind : kAllSchedules)
+        if (const auto schedule = makeSchedule(kind, pipeline->setting))
+            if (auto starts = playSchedule(pipeline->stages, *schedule, microBatches))
+                takeBetter(placement, microBatches, *std::move(starts), best);
+}
+
+ScheduleStatus statusOf(bool found, bool proven, bool none)
+{
+    if (none)
+        return ScheduleStatus::Infeasible;
+    return proven ? ScheduleStatus::Optimal : found ? ScheduleStatus::Feasible : ScheduleStatus::Unknown;
+}
+
+} // namespace
+
+const char *nameOf(ScheduleStatus status)
+{
+    switch (status) {
+    case ScheduleStatus::Optimal:
+        return "optimal";
+    case ScheduleStatus::Feasible:
+        return "feasible";
+    case ScheduleStatus::Infeasible:
+        return "infeasible";
+    case ScheduleStatus::Unknown:
+        return "unknown";
+    }
+    return "";
+}
+
+Result<ScheduleAnswer> findSchedule(const Placement &placement, const ScheduleRequest &request)
+{
+    TRY_VOID(validate(placement));
+    const auto blocks = static_cast<std::int64_t>(placement.blocks.size());
+    if (request.microBatches
+        && (*request.microBatches < 1 || *request.microBatches > kMostMicroBatches
+            || *request.microBatches * blocks > kMostStarts))
+        return Error{ErrorCode::InvalidInput,
+            "expected from 1 micro-batch to as many as have " + std::to_string(kMostStarts)
+                + " blocks, found " + std::to_string(*request.microBatches),
+            {}, "micro-batches"};
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    const auto since = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+    const ScheduleLimits limits{
+        begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(request.seconds)),
+        request.stop};
+    ScheduleAnswer answer;
+    const StartProblem problem(placement);
+    answer.period = findPeriod(problem, limits);
+    answer.periodSeconds = since();
+    if (request.stop.stop_requested())
+        return cancelled();
+    std::vector<PeriodicSchedule> steady;
+    std::int64_t inSteadyState = 1;
+    if (answer.period.schedule) {
+        steady.push_back(*answer.period.schedule);
+        steady.push_back(withShorterSpan(problem, steady.front(), limits));
+        answer.period.schedule = steady.back();
+        const std::int64_t period = steady.back().period;
+        inSteadyState = (spanOf(placement, steady.back().start) + period - 1) / period;
+    }
+    answer.microBatches = request.microBatches.value_or(
+        static_cast<std::int32_t>(std::min<std::int64_t>(2 * inSteadyState, kMostStarts / blocks)));
+    answer.makespan = makespanOf(problem, steady, answer.microBatches);
+    if (answer.microBatches * blocks <= kMostTemplateStarts)
+        takeTemplates(placement, answer.microBatches, answer.makespan);
+    if (request.microBatches || steady.empty())
+        searchMakespan(problem, answer.microBatches, limits, answer.makespan);
+    if (request.stop.stop_requested())
+        return cancelled();
+    if (!answer.makespan.starts.empty()) {
+        answer.figures = figuresOf(placement, answer.makespan.starts);
+        if (!steady.empty())
+            holdLess(placement, limits, answer);
+    }
+    answer.status = answer.period.schedule
+        ? statusOf(true, answer.period.proven(), false)
+        : statusOf(!answer.makespan.starts.empty(), answer.makespan.proven(), answer.makespan.none);
+    answer.seconds = since();
+    return answer;
+}
+
+} // namespace planloom

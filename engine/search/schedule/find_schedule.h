@@ -1,0 +1,48 @@
+#pragma once
+
+#include "engine/search/schedule/makespan_search.h"
+#include "engine/search/schedule/period_search.h"
+#include "engine/search/schedule/placement.h"
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+namespace planloom {
+
+/// How good a schedule is known to be.
+enum class ScheduleStatus : std::uint8_t {
+    Optimal, ///< Proven to be the best.
+    Feasible, ///< Valid; a better one may exist, within the bound.
+    Infeasible, ///< Proven that there is none.
+    Unknown, ///< The time was over before there was one.
+};
+const char *nameOf(ScheduleStatus status); ///< "optimal", "feasible", "infeasible", "unknown"
+
+struct ScheduleRequest {
+    /// How many are to be scheduled; nothing leaves it to the steady state: twice as many as it holds at
+    /// once, so that it is seen, and without a search for the best schedule of so many.
+    std::optional<std::int32_t> microBatches{};
+    double seconds = 5; ///< For all of it.
+    std::stop_token stop{};
+};
+
+struct ScheduleAnswer {
+    /// Of the period; of the makespan where there is no steady state.
+    ScheduleStatus status = ScheduleStatus::Unknown;
+    PeriodAnswer period{};
+    std::int32_t microBatches = 0;
+    MakespanAnswer makespan{}; ///< Of so many.
+    ScheduleFigures figures{}; ///< Of its schedule, where there is one.
+    double periodSeconds = 0; ///< Until the period was found, and proven where it is.
+    double seconds = 0; ///< In all.
+};
+
+/// The best schedule of a placement: the shortest period first, which decides the makespan of many
+/// micro-batches; then the shortest makespan of the micro-batches asked for; then the least peak memory over
+/// all devices, then the fewest micro-batches in flight, as far as a short search finds them.
+/// @return InvalidInput for a placement that `validate` refuses, or no micro-batches; Cancelled
+Result<ScheduleAnswer> findSchedule(const Placement &placement, const ScheduleRequest &request);
+
+} // namespace planloom

@@ -1,0 +1,274 @@
+#include "engine/search/schedule/makespan_search.h"
+
+#include "engine/base/ids.h"
+#include "engine/search/schedule/least_value.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <queue>
+#include <set>
+#include <tuple>
+
+namespace planloom {
+
+namespace {
+
+using Queue = std::pair<std::int32_t, std::int32_t>; ///< Device and queue.
+
+void sortByStart(std::vector<BlockStart> &starts)
+{
+    std::sort(starts.begin(), starts.end(), [](const BlockStart &a, const BlockStart &b) {
+        return std::tie(a.start, a.block, a.microBatch) < std::tie(b.start, b.block, b.microBatch);
+    });
+}
+
+/// Dispatches blocks in time, the first of an order first.
+class Dispatcher
+{
+public:
+    Dispatcher(const Placement &placement, const std::vector<BlockStart> &like)
+        : m_placement(placement)
+        , m_order(like)
+        , m_held(at(placement.devices), 0)
+    {
+        sortByStart(m_order);
+        std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> place;
+        for (std::size_t i = 0; i < m_order.size(); ++i)
+            place[{m_order[i].block, m_order[i].microBatch}] = i;
+        m_next.resize(m_order.size());
+        m_waiting.assign(m_order.size(), 0);
+        m_readyAt.assign(m_order.size(), 0);
+        for (const PlacementEdge &edge : placement.edges)
+            for (std::size_t i = 0; i < m_order.size(); ++i)
+                if (m_order[i].block == edge.before)
+                    if (const auto found = place.find({edge.after, m_order[i].microBatch + edge.distance});
+                        found != place.end()) {
+                        m_next[i].push_back(found->second);
+                        ++m_waiting[found->second];
+                    }
+        for (std::size_t i = 0; i < m_order.size(); ++i)
+            if (m_waiting[i] == 0)
+                m_ready.insert(i);
+    }
+
+    /// @return nothing where blocks that hold memory wait for others that find none
+    std::vector<BlockStart> dispatch()
+    {
+        std::vector<BlockStart> starts;
+        std::int64_t now = 0;
+        while (starts.size() < m_order.size()) {
+            giveBack(now);
+            std::int64_t next = m_gives.empty() ? kNever : m_gives.top().first;
+            for (auto it = m_ready.begin(); it != m_ready.end();) {
+                const std::size_t i = *it;
+                const std::int64_t from = std::max(m_readyAt[i], freeAt(i));
+                if (from > now || !fits(i)) {
+                    next = from > now ? std::min(next, from) : next;
+                    ++it;
+                    continue;
+                }
+                it = m_ready.erase(it);
+                starts.push_back({m_order[i].block, m_order[i].microBatch, now});
+                start(i, now);
+                it = m_ready.begin(); // what it gave back may let others start
+                next = m_gives.empty() ? kNever : m_gives.top().first;
+            }
+            if (next == kNever)
+                break;
+            now = std::max(next, now);
+        }
+        return starts.size() < m_order.size() ? std::vector<BlockStart>{} : starts;
+    }
+
+private:
+    static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+    const PlacementBlock &blockOf(std::size_t i) const { return m_placement.blocks[at(m_order[i].block)]; }
+
+    std::int64_t freeAt(std::size_t i) const
+    {
+        std::int64_t free = 0;
+        for (const std::int32_t device : blockOf(i).devices)
+            if (const auto found = m_freeAt.find({device, blockOf(i).queue}); found != m_freeAt.end())
+                free = std::max(free, found->second);
+        return free;
+    }
+
+    bool fits(std::size_t i) const
+    {
+        const PlacementBlock &block = blockOf(i);
+        return block.memory <= 0 || m_placement.memoryLimit.empty()
+            || std::all_of(block.devices.begin(), block.devices.end(), [&](std::int32_t device) {
+                   return m_held[at(device)] + block.memory <= m_placement.memoryLimit[at(device)];
+               });
+    }
+
+    void start(std::size_t i, std::int64_t now)
+    {
+        const PlacementBlock &block = blockOf(i);
+        const bool late = block.memory < 0 && block.givesBackAtEnd;
+        for (const std::int32_t device : block.devices) {
+            m_freeAt[{device, block.queue}] = now + block.time;
+            if (!late)
+                m_held[at(device)] += block.memory;
+        }
+        if (late)
+            m_gives.emplace(now + block.time, i);
+        for (const std::size_t each : m_next[i]) {
+            m_readyAt[each] = std::max(m_readyAt[each], now + block.time);
+            if (--m_waiting[each] == 0)
+                m_ready.insert(each);
+        }
+    }
+
+    void giveBack(std::int64_t now)
+    {
+        for (; !m_gives.empty() && m_gives.top().first <= now; m_gives.pop())
+            for (const std::int32_t device : blockOf(m_gives.top().second).devices)
+                m_held[at(device)] += blockOf(m_gives.top().second).memory;
+    }
+
+    const Placement &m_placement;
+    std::vector<BlockStart> m_order{};
+    std::vector<std::vector<std::size_t>> m_next{};
+    std::vector<std::int32_t> m_waiting{};
+    std::vector<std::int64_t> m_readyAt{};
+    std::set<std::size_t> m_ready{};
+    std::map<Queue, std::int64_t> m_freeAt{};
+    std::vector<std::int64_t> m_held{};
+    using Give = std::pair<std::int64_t, std::size_t>;
+    std::priority_queue<Give, std::vector<Give>, std::greater<>> m_gives{};
+};
+
+} // namespace
+
+// The steady state of a device that gives back before it takes can stand on gives that no warm-up has: its
+// schedule is not valid.
+void takeBetter(const Placement &placement, std::int32_t microBatches, std::vector<BlockStart> starts,
+    MakespanAnswer &best)
+{
+    if (starts.empty() || !violationsOf(placement, microBatches, starts).empty())
+        return;
+    const auto measure = [&](const std::vector<BlockStart> &each) {
+        const ScheduleFigures figures = figuresOf(placement, each);
+        return std::tuple(figures.makespan,
+            *std::max_element(figures.peakMemory.begin(), figures.peakMemory.end()), figures.inFlight);
+    };
+    const auto its = measure(starts);
+    if (!best.starts.empty() && measure(best.starts) <= its)
+        return;
+    sortByStart(starts);
+    best.starts = std::move(starts);
+    best.makespan = std::get<0>(its);
+}
+
+std::int64_t makespanBound(const Placement &placement, std::int32_t microBatches)
+{
+    struct Load {
+        std::int64_t head = std::numeric_limits<std::int64_t>::max();
+        std::int64_t work = 0;
+        std::int64_t tail = std::numeric_limits<std::int64_t>::max();
+    };
+    std::map<Queue, Load> loads;
+    const ChainLengths chains = chainLengths(placement);
+    std::int64_t bound = 0;
+    for (std::size_t b = 0; b < placement.blocks.size(); ++b) {
+        const PlacementBlock &block = placement.blocks[b];
+        bound = std::max(bound, chains.from[b]);
+        for (const std::int32_t device : block.devices) {
+            Load &load = loads[{device, block.queue}];
+            load.head = std::min(load.head, chains.upTo[b] - block.time);
+            load.tail = std::min(load.tail, chains.from[b] - block.time);
+            load.work += block.time;
+        }
+    }
+    for (const auto &[queue, load] : loads)
+        bound = std::max(bound, load.head + microBatches * load.work + load.tail);
+    return bound;
+}
+
+namespace {
+
+/// Orders in which blocks may go first that need no steady state: the oldest micro-batch, or what the longest
+/// chain hangs on; and both with what nobody waits for (gradients of weights) only where nothing else can
+/// run.
+std::vector<std::vector<BlockStart>> priorities(const Placement &placement, std::int32_t microBatches)
+{
+    const ChainLengths chains = chainLengths(placement);
+    const std::int64_t longest = *std::max_element(chains.from.begin(), chains.from.end());
+    std::vector<bool> isLast(placement.blocks.size(), true);
+    for (const PlacementEdge &edge : placement.edges)
+        isLast[at(edge.before)] = false;
+    std::vector<std::vector<BlockStart>> orders;
+    for (const bool lastApart : {false, true})
+        for (const bool oldestFirst : {false, true}) {
+            auto &order = orders.emplace_back();
+            const std::int64_t weight = oldestFirst ? longest + 1 : busiestQueue(placement);
+            for (std::size_t b = 0; b < placement.blocks.size(); ++b)
+                for (std::int32_t m = 0; m < microBatches; ++m)
+                    order.push_back({static_cast<std::int32_t>(b), m,
+                        m * weight + longest - chains.from[b]
+                            + (lastApart && isLast[b] ? (microBatches + 1) * (longest + weight) : 0)});
+        }
+    return orders;
+}
+
+} // namespace
+
+MakespanAnswer makespanOf(
+    const StartProblem &problem, const std::vector<PeriodicSchedule> &steady, std::int32_t microBatches)
+{
+    const Placement &placement = problem.placement();
+    MakespanAnswer best;
+    best.bound = makespanBound(placement, microBatches);
+    for (const PeriodicSchedule &each : steady) {
+        const std::vector<BlockStart> ordered = asEarlyAsOrdered(placement, unroll(each, microBatches));
+        takeBetter(placement, microBatches, ordered, best);
+        takeBetter(placement, microBatches,
+            asEarlyAsOrdered(placement, Dispatcher(placement, ordered).dispatch()), best);
+    }
+    for (const auto &order : priorities(placement, microBatches))
+        takeBetter(placement, microBatches,
+            asEarlyAsOrdered(placement, Dispatcher(placement, order).dispatch()), best);
+    return best;
+}
+
+void searchMakespan(const StartProblem &problem, std::int32_t microBatches, const ScheduleLimits &limits,
+    MakespanAnswer &best)
+{
+    const Placement &placement = problem.placement();
+    const std::int64_t count = static_cast<std::int64_t>(placement.blocks.size()) * microBatches;
+    if (best.proven() || count > kMostSearchedStarts)
+        return;
+    // Without a steady state: everything one after another, if memory lets that be.
+    std::int64_t most = 0;
+    for (const PlacementBlock &block : placement.blocks)
+        most += block.time * microBatches;
+    if (!best.starts.empty())
+        most = best.makespan - 1;
+    const auto holds = [&](std::int64_t makespan) {
+        return problem.unrolled(microBatches, makespan).propagate();
+    };
+    const auto attempt = [&](std::int64_t makespan, std::int64_t nodes) {
+        StartSearch search = problem.unrolled(microBatches, makespan);
+        ValueAttempt found{search.find(limits, nodes), makespan};
+        if (found.outcome == SearchOutcome::Found) {
+            std::vector<BlockStart> starts;
+            for (std::size_t i = 0; i < search.starts().size(); ++i)
+                starts.push_back({static_cast<std::int32_t>(i) / microBatches,
+                    static_cast<std::int32_t>(i) % microBatches, search.starts()[i]});
+            starts = asEarlyAsOrdered(placement, std::move(starts));
+            found.achieved = figuresOf(placement, starts).makespan;
+            takeBetter(placement, microBatches, std::move(starts), best);
+        }
+        return found;
+    };
+    const LeastValue least = leastValue(best.bound, most, limits, holds, attempt);
+    if (least.none && best.starts.empty())
+        best.none = true;
+    best.bound =
+        best.starts.empty() ? least.bound : std::min(best.makespan, least.none ? best.makespan : least.bound);
+}
+
+} // namespace planloom

@@ -1,0 +1,74 @@
+#pragma once
+
+#include "engine/base/result.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// A block of one micro-batch, as the search for schedules sees it: computation, or communication on a queue
+/// of its own.
+struct PlacementBlock {
+    std::int64_t id = 0; ///< Unique; for people and files. The engine counts blocks by their index.
+    std::string kind{}; ///< "forward", "backward", "send", ...: for people alone.
+    std::vector<std::int32_t> devices{}; ///< That it keeps busy; ascending, at least one.
+    /// Of each of its devices. Blocks of one queue run one at a time, those of different queues beside one
+    /// another; 0 computes.
+    std::int32_t queue = 0;
+    std::int64_t time = 1; ///< At least 1, in steps or nanoseconds: whatever all blocks are measured in.
+    /// Taken on each of its devices when it starts; below 0 it is given back.
+    std::int64_t memory = 0;
+    bool givesBackAtEnd = false; ///< What it gives back, it gives back when it ends, not when it starts.
+    friend bool operator==(const PlacementBlock &, const PlacementBlock &) = default;
+};
+
+/// `after` of micro-batch i + `distance` starts once `before` of micro-batch i has ended.
+struct PlacementEdge {
+    std::int32_t before = 0; ///< Index of a block.
+    std::int32_t after = 0;
+    std::int32_t distance = 0;
+    friend auto operator<=>(const PlacementEdge &, const PlacementEdge &) = default;
+};
+
+/// Where the blocks of a micro-batch lie and what they wait for: Tessel's placement (HPCA '24), which knows
+/// whole steps, one queue and memory that is given back at starts.
+struct Placement {
+    std::int32_t devices = 1;
+    /// By device: the most its blocks may hold at once. Empty: no limit.
+    std::vector<std::int64_t> memoryLimit{};
+    std::vector<PlacementBlock> blocks{};
+    std::vector<PlacementEdge> edges{}; ///< Those of distance 0 form no cycle.
+    friend bool operator==(const Placement &, const Placement &) = default;
+};
+
+/// What `validate` takes as the most of anything, so that sums stay exact.
+constexpr std::int64_t kMostPlacementTime = std::int64_t{1} << 50;
+constexpr std::int32_t kMostPlacementBlocks = 4096;
+
+/// @return InvalidInput naming the block ("block:ID") or edge ("edge:INDEX") that breaks what is said above
+Result<void> validate(const Placement &placement);
+
+/// Indices of the blocks, each behind those it waits for in its own micro-batch. Of a valid placement.
+std::vector<std::int32_t> topologicalOrder(const Placement &placement);
+
+/// How long the longest chain of dependencies of one micro-batch takes that ends with each block (itself
+/// included), and that begins with it. Of a valid placement.
+struct ChainLengths {
+    std::vector<std::int64_t> upTo{};
+    std::vector<std::int64_t> from{};
+};
+ChainLengths chainLengths(const Placement &placement);
+
+/// Time that each (device, queue) is busy for one micro-batch, the largest of them: no period is shorter
+/// (ResMII, B. R. Rau, Iterative Modulo Scheduling, MICRO 1994, section 2).
+std::int64_t busiestQueue(const Placement &placement);
+
+/// Two blocks share a queue of a device, so that they cannot overlap.
+bool shareQueue(const PlacementBlock &a, const PlacementBlock &b);
+
+/// "forward block 3"
+std::string wordsOf(const PlacementBlock &block);
+
+} // namespace planloom
