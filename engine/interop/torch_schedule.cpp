@@ -1,6 +1,7 @@
 #include "engine/interop/torch_schedule.h"
 
 #include "engine/base/ids.h"
+#include "engine/base/text.h"
 
 #include <algorithm>
 #include <array>
@@ -33,15 +34,6 @@ Error badField(std::size_t line, std::size_t field, std::string_view text)
     return {ErrorCode::InvalidInput, "expected an action, found \"" + std::string(text.substr(0, 40)) + "\"",
         "actions are like 2F0 (stage, kind, micro-batch), 1UNSHARD or (0F1;3B0)OVERLAP_F_B",
         "line:" + std::to_string(line) + ":" + std::to_string(field)};
-}
-
-std::string_view trimmed(std::string_view text)
-{
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
-        text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-        text.remove_suffix(1);
-    return text;
 }
 
 /// Takes digits off the front; nothing if there are none, or too many.
