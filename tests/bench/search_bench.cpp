@@ -86,8 +86,8 @@ void edit(benchmark::State &state, const char *spec, const char *cluster)
                 row = "recompute " + selector;
             else
                 row = random() % 2 == 0 ? "micro-batches 2" : "zero1 all";
-            if (auto parsed = parseTable(row))
-                table = *std::move(parsed);
+            if (auto parsed = parseRow(row))
+                table = ConstraintTable{{*std::move(parsed)}, {}};
         }
         const auto begin = std::chrono::steady_clock::now();
         const auto passed = [&] {

@@ -34,8 +34,8 @@ Result<void> keepsTo(const DegreeRule &rule, RowId row, const PlanMeaning &plan)
     if (!given || rule.allows(*given))
         return {};
     const RowId by = rule.degree == Degree::MicroBatches ? plan.microBatchesRow : plan.meshRow;
-    return invalidRule("the degree '" + RuleTraits<DegreeRule>::print(rule) + "' (" + rowWords(row.index)
-            + ") does not hold with the " + std::to_string(*given) + " of " + rowWords(by.index),
+    return invalidRule("'" + RuleTraits<DegreeRule>::print(rule) + "' of " + rowWords(row.index)
+            + " does not hold: " + rowWords(by.index) + " makes it " + std::to_string(*given),
         "change one of the two rows, or switch it off");
 }
 
