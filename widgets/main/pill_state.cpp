@@ -153,8 +153,11 @@ QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusP
     case kGapPart: {
         if (!good || !facts.bound || workspace.isStale() || good->summary.stepSeconds <= 0)
             return {};
-        return StatusTexts::tr("gap ≤ %1%")
-            .arg(100 * (1 - *facts.bound / good->summary.stepSeconds), 0, 'f', 0);
+        // The least that the work takes, or what a search has proven, if that is nearer.
+        double gap = 1 - *facts.bound / good->summary.stepSeconds;
+        if (good->search)
+            gap = std::min(gap, good->search->gap());
+        return StatusTexts::tr("gap ≤ %1%").arg(std::ceil(100 * gap), 0, 'f', 0);
     }
     case kZoomPart:
         return facts.zoom > 0 ? StatusTexts::tr("%1%").arg(100 * facts.zoom, 0, 'f', facts.zoom < 0.1 ? 1 : 0)
