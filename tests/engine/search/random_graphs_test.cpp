@@ -236,8 +236,9 @@ TEST_F(RandomGraphs, FeasibilityCostAndBoundAgreeWithBruteForce)
             EXPECT_GT(peak, static_cast<double>(space->memoryLimit));
         } else {
             EXPECT_LE(result->bound, best * (1 + 1e-9));
-            if (all && result->best.peakBytes <= space->memoryLimit)
+            if (all && result->best.peakBytes <= space->memoryLimit) {
                 EXPECT_GE(result->best.seconds, best * (1 - 1e-9));
+            }
             proven += result->gap() < 1e-9 ? 1 : 0;
         }
         ConstraintTable whole = *rows;
