@@ -216,8 +216,9 @@ void DockBoard::arrange()
     for (const Place &place : m_places) {
         if (place.area == Qt::LeftDockWidgetArea && (place.below || place.dock == first[0])) {
             left.append(place.dock);
+            // The gallery's form needs more room than a tree that folds.
             heights.append(
-                place.dock == first[0] ? m_window->height() * 5 / 10 : m_window->height() * 3 / 10);
+                place.dock == first[0] ? m_window->height() * 3 / 10 : m_window->height() * 6 / 10);
         }
     }
     m_window->resizeDocks(left, heights, Qt::Vertical);
