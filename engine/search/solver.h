@@ -77,8 +77,9 @@ struct SearchOptions {
 /// The best plan of `model` within `rows`, which have no errors and leave something to decide
 /// (`nothingToSearch`).
 ///
-/// 1. Every configuration that rows, devices and batch allow is priced (step_estimate.h) unless its bound is
-///    above the best price: partitions by elimination, exactly where tables stay small; stages balanced by
+/// 1. Every configuration that rows, devices and batch allow, and that may fit, is priced (step_estimate.h)
+///    unless its likely bound is above the best price (the bound that is reported is the proven one of all of
+///    them): partitions by elimination, exactly where tables stay small; stages balanced by
 ///    what their operators take then; blocks of the schedule played one by one.
 /// 2. The cheapest that fit are completed, lowered and simulated, the most promising first: by how much the
 ///    model was wrong is learned for those alike. It ends where none may be faster than the best simulated
