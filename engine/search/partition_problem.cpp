@@ -1,6 +1,7 @@
 #include "engine/search/partition_problem.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/search/meeting_tables.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -10,13 +11,6 @@
 #include <set>
 
 namespace planloom {
-
-namespace {
-
-/// Entries of one tensor's table. Above, its readers are priced one by one, as if they shared nothing.
-constexpr double kMostEntries = 1 << 14;
-
-} // namespace
 
 PartitionProblem::PartitionProblem(const AxisSetting &setting, GroupShape group)
     : m_setting(setting)
@@ -34,6 +28,8 @@ PartitionProblem::PartitionProblem(const AxisSetting &setting, GroupShape group)
     findWeights();
     findMeetings();
 }
+
+PartitionProblem::~PartitionProblem() = default;
 
 std::int64_t PartitionProblem::bytesOf(TensorId tensor, DataType type) const
 {
@@ -125,6 +121,14 @@ void PartitionProblem::findWeights()
         }
         m_updates[static_cast<std::size_t>(weight.index)] = seconds->second;
     }
+}
+
+double PartitionProblem::weightGradientSeconds(std::size_t op, const OperatorChoice &choice) const
+{
+    const Operator &own = m_graph.operators[op];
+    const bool weights = std::any_of(own.inputs.begin(), own.inputs.end(),
+        [&](TensorId input) { return input && m_graph.at(input).role == TensorRole::Weight; });
+    return weights && categoryOf(own) == OperatorCategory::Product ? choice.backward / 2 : 0;
 }
 
 std::optional<PartitionProblem::Accumulation> PartitionProblem::accumulationOf(
@@ -284,7 +288,7 @@ double PartitionProblem::backwardSeconds(
 }
 
 double PartitionProblem::meetingSeconds(const Meeting &meeting,
-    const std::vector<const OperatorChoice *> &readers, const OperatorChoice *producer) const
+    const std::vector<const OperatorChoice *> &readers, const OperatorChoice *producer, Passes passes) const
 {
     std::vector<AxisLayout> read;
     std::vector<AxisLayout> gradients;
@@ -293,8 +297,11 @@ double PartitionProblem::meetingSeconds(const Meeting &meeting,
         gradients.push_back(readers[r]->inputGradients[meeting.readers[r].second]);
     }
     if (producer)
-        return forwardSeconds(meeting, producer->outputs[meeting.output], read)
-            + backwardSeconds(meeting, gradients, producer->outputGradients[meeting.output]);
+        return (passes == Passes::Backward ? 0
+                                           : forwardSeconds(meeting, producer->outputs[meeting.output], read))
+            + (passes == Passes::Forward
+                    ? 0
+                    : backwardSeconds(meeting, gradients, producer->outputGradients[meeting.output]));
     // A weight lies as its readers want it, all of them alike, and so do its gradients: else it would be held
     // twice, and summands of whole and of cut boxes added up piece by piece.
     std::set<AxisLayout> forms(gradients.begin(), gradients.end());
@@ -302,6 +309,47 @@ double PartitionProblem::meetingSeconds(const Meeting &meeting,
     const bool alike =
         std::all_of(read.begin(), read.end(), [&](AxisLayout each) { return each == read.front(); });
     return alike && forms.size() < 2 ? 0 : std::numeric_limits<double>::infinity();
+}
+
+double PartitionProblem::shareSeconds(const Meeting &meeting, std::size_t reader,
+    const OperatorChoice &choice, const OperatorChoice *producer, Passes passes) const
+{
+    const std::size_t slot = meeting.readers[reader].second;
+    const AxisLayout read = choice.inputs[slot];
+    const AxisLayout gradient = choice.inputGradients[slot];
+    double seconds = 0;
+    if (!producer)
+        return 0;
+    if (passes != Passes::Backward && read != kAbsent) {
+        const AxisLayout made = producer->outputs[meeting.output];
+        const auto move = [&](AxisLayout from, AxisLayout to) {
+            return moveSeconds(from, to, meeting.bytes, meeting.combination);
+        };
+        double least = move(made, read);
+        for (const auto &[other, otherSlot] : meeting.readers)
+            for (const OperatorChoice &each : m_choices[static_cast<std::size_t>(other)]->choices)
+                if (const AxisLayout on = each.inputs[otherSlot]; on != kAbsent)
+                    least = std::min(least, move(made, on) + move(on, read));
+        seconds += least;
+    }
+    if (passes != Passes::Forward && gradient != kAbsent) {
+        seconds += backwardSeconds(meeting, {gradient}, producer->outputGradients[meeting.output]);
+        if (meeting.gradientBytes > 0 && producer->outputGradients[meeting.output] != kAbsent) {
+            // As if all others were added up in the same form.
+            const auto terms = static_cast<std::int64_t>(
+                std::count_if(meeting.readers.begin(), meeting.readers.end(), [&](const auto &each) {
+                    const auto &choices = m_choices[static_cast<std::size_t>(each.first)]->choices;
+                    return std::all_of(choices.begin(), choices.end(), [&](const OperatorChoice &own) {
+                        return own.inputGradients[each.second] != kAbsent;
+                    });
+                }));
+            const std::int64_t bytes =
+                gradient >= cutAlong(0) ? meeting.gradientBytes / m_setting.parts : meeting.gradientBytes;
+            if (terms > 1)
+                seconds += m_setting.costs->copy(Bytes{bytes * (terms + 1) / 2}, m_setting.deviceClass);
+        }
+    }
+    return seconds / static_cast<double>(meeting.readers.size());
 }
 
 double PartitionProblem::heldBytes(
@@ -324,7 +372,6 @@ double PartitionProblem::heldBytes(
     return bytes;
 }
 
-/// What an operator costs itself, its weights included.
 std::optional<std::vector<std::int32_t>> PartitionProblem::choiceFor(const std::vector<Split> &splits) const
 {
     std::vector<std::int32_t> choice;
@@ -346,6 +393,18 @@ bool PartitionProblem::isDecided() const
 {
     return std::all_of(m_choices.begin(), m_choices.end(),
         [](const OperatorChoices *each) { return each->choices.size() == 1; });
+}
+
+double PartitionProblem::widestWeight() const
+{
+    double widest = 1;
+    for (std::size_t t = 0; t < m_weightBytes.size(); ++t)
+        if (m_weightBytes[t].model > 0 && m_gradientOf[t])
+            widest = std::max(widest,
+                static_cast<double>(m_weightBytes[t].model)
+                    / static_cast<double>(elementCount(m_graph.tensors[t].type.shape)
+                        * sizeOf(m_setting.types->reduced(m_gradientOf[t]))));
+    return widest;
 }
 
 WeightBytes PartitionProblem::leastWeightBytes() const
@@ -380,10 +439,10 @@ WeightBytes PartitionProblem::leastWeightBytes() const
     return least;
 }
 
-double PartitionProblem::leastKeptBytes(const std::vector<bool> &recomputed) const
+std::vector<double> PartitionProblem::leastKeptBytes(const std::vector<bool> &recomputed) const
 {
     const auto &producers = m_setting.model->index->uses().producers;
-    double bytes = 0;
+    std::vector<double> bytes;
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
         const Operator &op = m_graph.operators[i];
         double least = std::numeric_limits<double>::infinity();
@@ -402,7 +461,7 @@ double PartitionProblem::leastKeptBytes(const std::vector<bool> &recomputed) con
             }
             least = std::min(least, own);
         }
-        bytes += std::isfinite(least) ? least : 0;
+        bytes.push_back(std::isfinite(least) ? least : 0);
     }
     return bytes;
 }
@@ -450,10 +509,30 @@ double PartitionProblem::updateSeconds() const
     return seconds;
 }
 
+double PartitionProblem::costOf(
+    const PartitionPricing &pricing, const std::vector<std::int32_t> &choice) const
+{
+    double seconds = 0;
+    for (std::size_t i = 0; i < m_choices.size(); ++i)
+        seconds += ownSeconds(i, choiceOf(i, choice[i]), pricing);
+    for (const Meeting &meeting : m_meetings) {
+        std::vector<const OperatorChoice *> readers;
+        for (const auto &[reader, slot] : meeting.readers)
+            readers.push_back(
+                &choiceOf(static_cast<std::size_t>(reader), choice[static_cast<std::size_t>(reader)]));
+        const auto p = static_cast<std::size_t>(std::max(meeting.producer, 0));
+        seconds += meetingSeconds(meeting, readers, meeting.producer < 0 ? nullptr : &choiceOf(p, choice[p]));
+    }
+    return seconds;
+}
+
+/// What an operator costs itself, its weights included.
 double PartitionProblem::ownSeconds(
     std::size_t op, const OperatorChoice &choice, const PartitionPricing &pricing) const
 {
     const Operator &own = m_graph.operators[op];
+    if (pricing.withoutWeights)
+        return choice.forward + choice.backward - weightGradientSeconds(op, choice);
     const double once = 1.0 / std::max(1, m_setting.plan->microBatches);
     const double reduced = pricing.reductions * (pricing.everyMicroBatch ? 1 : once);
     const double hidden = pricing.everyMicroBatch ? 1 : std::min(1.0, once * pricing.hiddenBehind);
@@ -488,94 +567,6 @@ double PartitionProblem::ownSeconds(
     if (pricing.secondsPerByte > 0)
         seconds += pricing.secondsPerByte * heldBytes(op, choice, pricing.keptMicroBatches);
     return seconds;
-}
-
-CostNetwork PartitionProblem::network(const PartitionPricing &pricing) const
-{
-    CostNetwork network;
-    std::map<std::vector<std::int64_t>, CostTable> known; // equal tables are one
-    std::map<std::pair<std::int32_t, std::vector<double>>, CostTable> ownTables; // by kind
-    for (std::size_t i = 0; i < m_choices.size(); ++i) {
-        const OperatorChoices &choices = *m_choices[i];
-        network.domains.push_back(static_cast<std::int32_t>(choices.choices.size()));
-        std::vector<double> costs;
-        for (const OperatorChoice &choice : choices.choices)
-            costs.push_back(ownSeconds(i, choice, pricing));
-        CostTable &table = ownTables[{choices.kind, costs}];
-        if (!table)
-            table = std::make_shared<const std::vector<double>>(std::move(costs));
-        network.factors.push_back({{static_cast<std::int32_t>(i)}, table});
-    }
-    for (const Meeting &meeting : m_meetings) {
-        std::vector<std::int32_t> variables;
-        for (const auto &[reader, slot] : meeting.readers)
-            variables.push_back(reader);
-        if (meeting.producer >= 0)
-            variables.push_back(meeting.producer);
-        std::sort(variables.begin(), variables.end());
-        variables.erase(std::unique(variables.begin(), variables.end()), variables.end());
-        double entries = 1;
-        for (const std::int32_t v : variables)
-            entries *= network.domains[static_cast<std::size_t>(v)];
-        std::vector<Meeting> pieces{meeting};
-        if (entries > kMostEntries) {
-            pieces.clear();
-            for (const auto &reader : meeting.readers) {
-                pieces.push_back(meeting);
-                pieces.back().readers = {reader};
-            }
-        }
-        for (const Meeting &piece : pieces) {
-            std::vector<std::int32_t> scope;
-            for (const auto &[reader, slot] : piece.readers)
-                scope.push_back(reader);
-            if (piece.producer >= 0)
-                scope.push_back(piece.producer);
-            std::sort(scope.begin(), scope.end());
-            scope.erase(std::unique(scope.begin(), scope.end()), scope.end());
-            const auto placeOf = [&](std::int32_t v) {
-                return static_cast<std::size_t>(
-                    std::lower_bound(scope.begin(), scope.end(), v) - scope.begin());
-            };
-            std::vector<std::int64_t> key{
-                piece.bytes, piece.gradientBytes, static_cast<std::int64_t>(piece.combination)};
-            for (const std::int32_t v : scope)
-                key.push_back(m_choices[static_cast<std::size_t>(v)]->kind);
-            key.push_back(piece.producer >= 0 ? static_cast<std::int64_t>(placeOf(piece.producer)) : -1);
-            key.push_back(static_cast<std::int64_t>(piece.output));
-            for (const auto &[reader, slot] : piece.readers) {
-                key.push_back(static_cast<std::int64_t>(placeOf(reader)));
-                key.push_back(static_cast<std::int64_t>(slot));
-            }
-            CostTable &table = known[std::move(key)];
-            if (!table) {
-                std::vector<std::int32_t> at(scope.size(), 0);
-                std::vector<double> costs;
-                const auto chosen = [&](std::int32_t v) {
-                    return &m_choices[static_cast<std::size_t>(v)]
-                                ->choices[static_cast<std::size_t>(at[placeOf(v)])];
-                };
-                bool more = true;
-                while (more) {
-                    std::vector<const OperatorChoice *> readers;
-                    for (const auto &[reader, slot] : piece.readers)
-                        readers.push_back(chosen(reader));
-                    costs.push_back(meetingSeconds(
-                        piece, readers, piece.producer >= 0 ? chosen(piece.producer) : nullptr));
-                    more = false;
-                    for (std::size_t i = scope.size(); i-- > 0 && !more;) {
-                        more = ++at[i] < network.domains[static_cast<std::size_t>(scope[i])];
-                        if (!more)
-                            at[i] = 0;
-                    }
-                }
-                table = std::make_shared<const std::vector<double>>(std::move(costs));
-            }
-            if (std::any_of(table->begin(), table->end(), [](double cost) { return cost > 0; }))
-                network.factors.push_back({std::move(scope), table});
-        }
-    }
-    return network;
 }
 
 std::vector<double> PartitionProblem::sharesOf(const std::vector<std::int32_t> &choice) const

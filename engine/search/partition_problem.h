@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct PartitionPricing {
     bool accumulates = true; ///< Gradients of weights are added up over micro-batches.
     double updates = 1; ///< How much of the optimizer's work a device does for the weights that it has.
     double updatesOverAll = 1; ///< Likewise, where the axis' devices sum gradients up.
+    /// Gradients of weights, what adds them up and updates do not count: what is left no split of the
+    /// backward pass takes off the way of a micro-batch.
+    bool withoutWeights = false;
     /// Of the time in which gradients of weights are reduced how much counts (0 to 1); as much of the
     /// backward pass, behind which it may be hidden, is taken off: the dual of max(0, reductions - backward).
     double reductions = 0;
@@ -60,16 +64,19 @@ struct WeightBytes {
     std::int64_t all() const { return model + state + gradient; }
 };
 
+class MeetingTables;
+
 /// How every forward operator is to be partitioned over one mesh axis, as a network of costs (seconds of a
 /// micro-batch on one device, and bytes at a price): a variable for each operator, a table for what it costs
 /// itself, and one for each tensor that is made in one way and read in others, or whose gradients come in
 /// several forms. Consumers of one tensor are taken together: what one of them has gathered the others have,
-/// and their gradients are added up before they are reduced.
+/// and their gradients are added up before they are reduced. For one thread.
 class PartitionProblem
 {
 public:
     /// @param group  the axis' devices
     PartitionProblem(const AxisSetting &setting, GroupShape group);
+    ~PartitionProblem();
 
     /// Some operator has no choice that its rows allow.
     OperatorId impossible() const { return m_impossible; }
@@ -82,10 +89,16 @@ public:
 
     /// Seconds of a step that communicating takes for all weights, and updating them, both of whole ones.
     double trafficSeconds(const WeightTraffic &traffic) const;
+    /// Likewise of one of `readers` readers of a weight, for a part of it; 0 if it is not trained.
+    double secondsOf(TensorId weight, const WeightTraffic &traffic, double share, double readers) const;
     double updateSeconds() const;
 
-    /// Costs are seconds of one micro-batch; those of a whole step count by their share.
+    /// Costs are seconds of one micro-batch; those of a whole step count by their share. Where very many
+    /// operators read one tensor, each of them has its part of what would be if all read it alike: the
+    /// cheapest choice then costs no less than the network's bound, but perhaps more than its cost.
     CostNetwork network(const PartitionPricing &pricing) const;
+    /// What a choice costs, without such approximation; infinite where it cannot be.
+    double costOf(const PartitionPricing &pricing, const std::vector<std::int32_t> &choice) const;
 
     /// Seconds in which the gradients that one micro-batch gives of a weight are put where they add up.
     struct Accumulation {
@@ -97,18 +110,22 @@ public:
     /// Of the gradient that operator `op` makes of its input `slot`; nothing if it makes none.
     std::optional<Accumulation> accumulationOf(
         std::size_t op, std::size_t slot, const OperatorChoice &choice) const;
+    /// Of an operator's backward pass, what makes gradients of its weights: about half of a product's.
+    double weightGradientSeconds(std::size_t op, const OperatorChoice &choice) const;
     /// Seconds of the optimizer for all of a weight on one device, with casting it for the model.
     double updateSeconds(TensorId weight) const { return m_updates[static_cast<std::size_t>(weight.index)]; }
     const WeightBytes &bytesOf(TensorId weight) const
     {
         return m_weightBytes[static_cast<std::size_t>(weight.index)];
     }
+    /// The most bytes of a trained weight, as the model reads it, for a byte of its gradient as it is sent.
+    double widestWeight() const;
     /// What no choice goes below on one device: weights at the smallest shares that operators can read,
     /// states at any.
     WeightBytes leastWeightBytes() const;
-    /// Likewise of what one micro-batch keeps for its backward pass.
+    /// Likewise of what one micro-batch keeps for its backward pass, by forward operator.
     /// @param recomputed  by forward operator: what they make is not kept
-    double leastKeptBytes(const std::vector<bool> &recomputed) const;
+    std::vector<double> leastKeptBytes(const std::vector<bool> &recomputed) const;
     /// Seconds of the kernels of some forward operators at their cheapest.
     double leastForwardSeconds(const std::vector<bool> &operators) const;
     /// The tensor in whose memory a forward one lies: what a view shows, itself for others.
@@ -150,6 +167,23 @@ public:
         Combination combination = Combination::Sum;
     };
     const std::vector<Meeting> &meetings() const { return m_meetings; }
+    /// What tensors communicate, as tables: the same at all prices.
+    MeetingTables &tables() const;
+    /// The operators that meet there, ascending.
+    static std::vector<std::int32_t> scopeOf(const Meeting &meeting);
+
+    enum class Passes : std::uint8_t { Both, Forward, Backward };
+    /// Seconds of communication for a tensor; infinite where its readers cannot be together.
+    /// @param readers  as in `meeting`; @param producer  null for weights
+    double meetingSeconds(const Meeting &meeting, const std::vector<const OperatorChoice *> &readers,
+        const OperatorChoice *producer, Passes passes = Passes::Both) const;
+    /// One reader's part of them if all read it alike. The parts of all are no more than `meetingSeconds`.
+    double shareSeconds(const Meeting &meeting, std::size_t reader, const OperatorChoice &choice,
+        const OperatorChoice *producer, Passes passes = Passes::Both) const;
+    /// What operator `op` costs itself, its weights included.
+    double ownSeconds(std::size_t op, const OperatorChoice &choice, const PartitionPricing &pricing) const;
+    /// Number of what is alike: equal for operators that share their choices.
+    std::int32_t kindOf(std::size_t op) const { return m_choices[op]->kind; }
 
 private:
     void findMeetings();
@@ -157,12 +191,7 @@ private:
     double forwardSeconds(const Meeting &meeting, AxisLayout made, const std::vector<AxisLayout> &read) const;
     double backwardSeconds(
         const Meeting &meeting, const std::vector<AxisLayout> &made, AxisLayout read) const;
-    /// Of one of `readers` readers of a weight, a part of it that is trained.
-    double secondsOf(TensorId weight, const WeightTraffic &traffic, double share, double readers) const;
     double heldBytes(std::size_t op, const OperatorChoice &choice, double keptMicroBatches) const;
-    double meetingSeconds(const Meeting &meeting, const std::vector<const OperatorChoice *> &readers,
-        const OperatorChoice *producer) const;
-    double ownSeconds(std::size_t op, const OperatorChoice &choice, const PartitionPricing &pricing) const;
     void findWeights();
 
     const AxisSetting m_setting;
@@ -179,6 +208,7 @@ private:
     std::vector<WeightBytes> m_weightBytes{}; ///< By tensor.
     std::vector<std::int32_t> m_keepers{}; ///< By tensor: backward operators that read what lies there again.
     OperatorId m_impossible{};
+    mutable std::unique_ptr<MeetingTables> m_tables{}; ///< Made when they are first asked for.
 };
 
 } // namespace planloom

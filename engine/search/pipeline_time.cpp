@@ -3,6 +3,7 @@
 #include "engine/lowering/schedule_templates.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace planloom {
 
@@ -36,8 +37,29 @@ Result<Order> orderOf(
 
 } // namespace
 
+std::vector<StageVisits> longestWay(
+    const std::vector<PlayedBlock> &blocks, std::int32_t to, bool including, std::size_t stages)
+{
+    std::vector<StageVisits> visits(stages);
+    for (std::int32_t at = to; at >= 0; at = blocks[static_cast<std::size_t>(at)].before) {
+        const PlayedBlock &own = blocks[static_cast<std::size_t>(at)];
+        const Pass pass = own.block.block.pass;
+        StageVisits &stage = visits[static_cast<std::size_t>(own.block.block.stage.index)];
+        if (at != to || including)
+            ++(pass == Pass::Forward               ? stage.forward
+                    : pass == Pass::WeightGradient ? stage.weights
+                                                   : stage.backward);
+        if (own.received) {
+            const PlayedBlock &sender = blocks[static_cast<std::size_t>(own.before)];
+            StageVisits &from = visits[static_cast<std::size_t>(sender.block.block.stage.index)];
+            ++(pass == Pass::Forward ? from.sendForward : from.sendBackward);
+        }
+    }
+    return visits;
+}
+
 Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<StageTime> &stages,
-    std::int32_t ranks, std::int32_t microBatches, bool backward)
+    std::int32_t ranks, std::int32_t microBatches, bool backward, std::vector<PlayedBlock> *blocks)
 {
     const auto stageCount = static_cast<std::int32_t>(stages.size());
     TRY(const Order order, orderOf(schedule, stageCount, ranks, microBatches, backward));
@@ -54,9 +76,13 @@ Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<Stage
     };
     PipelineTime time;
     time.lastBackward.assign(stages.size(), 0);
+    time.begin.assign(stages.size(), std::numeric_limits<double>::infinity());
+    time.lastInput.assign(stages.size(), 0);
     time.end.assign(stages.size(), 0);
     time.inFlight.assign(stages.size(), 0);
     std::vector<std::int32_t> held(stages.size(), 0);
+    std::vector<std::int32_t> numbers(blocks ? 2 * slots : 0, -1); // of forward, then of backward blocks
+    std::vector<std::int32_t> lastOf(order.size(), -1);
     std::vector<std::size_t> at(order.size(), 0);
     std::vector<double> clock(order.size(), 0);
     bool moved = true;
@@ -70,6 +96,7 @@ Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<Stage
                 const StageTime &own = stages[static_cast<std::size_t>(s)];
                 double ready = 0;
                 double duration = 0;
+                std::size_t from = 2 * slots; // whence it receives
                 if (next.block.pass == Pass::Forward) {
                     duration = own.forward;
                     if (s > 0) {
@@ -78,6 +105,7 @@ Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<Stage
                             break;
                         ready =
                             before + (ranks > 1 ? stages[static_cast<std::size_t>(s) - 1].sendForward : 0);
+                        from = slot(s - 1, m);
                     }
                 } else if (next.block.pass == Pass::WeightGradient) {
                     duration = own.weights;
@@ -93,19 +121,31 @@ Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<Stage
                             break;
                         ready =
                             after + (ranks > 1 ? stages[static_cast<std::size_t>(s) + 1].sendBackward : 0);
+                        from = slots + slot(s + 1, m);
                     }
                 }
                 const double start = std::max(clock[r], ready);
+                if (blocks) {
+                    const bool waited = from < numbers.size() && ready > clock[r];
+                    const auto number = static_cast<std::int32_t>(blocks->size());
+                    blocks->push_back({next, start, waited ? numbers[from] : lastOf[r], waited});
+                    lastOf[r] = number;
+                    if (next.block.pass != Pass::WeightGradient)
+                        numbers[(next.block.pass == Pass::Forward ? 0 : slots) + slot(s, m)] = number;
+                }
                 clock[r] = start + duration;
                 const auto stage = static_cast<std::size_t>(s);
+                time.begin[stage] = std::min(time.begin[stage], start);
                 time.end[stage] = clock[r];
                 if (next.block.pass == Pass::Forward) {
                     forward[slot(s, m)] = clock[r];
                     time.inFlight[stage] = std::max(time.inFlight[stage], ++held[stage]);
                 } else {
                     time.lastBackward[stage] = start;
-                    if (next.block.pass != Pass::WeightGradient)
+                    if (next.block.pass != Pass::WeightGradient) {
                         back[slot(s, m)] = clock[r];
+                        time.lastInput[stage] = start;
+                    }
                     if (!splits || next.block.pass == Pass::WeightGradient)
                         --held[stage];
                 }

@@ -21,15 +21,39 @@ struct StageTime {
 struct PipelineTime {
     double makespan = 0; ///< From the first block to the end of the last.
     std::vector<double> lastBackward{}; ///< By stage: when its last backward block begins.
+    std::vector<double> begin{}; ///< By stage: when its first block begins.
+    std::vector<double> lastInput{}; ///< By stage: when its last block that gives gradients of inputs begins.
     std::vector<double> end{}; ///< By stage: when its last block is over.
     std::vector<std::int32_t> inFlight{}; ///< By stage: the most micro-batches held at once.
 };
 
+/// A block as it was played, and for which other it waited.
+struct PlayedBlock {
+    ScheduledBlock block{};
+    double start = 0;
+    std::int32_t before = -1; ///< That ended last before it began, by number; -1: it waited for none.
+    bool received = false; ///< From there something was sent.
+};
+
+/// How often the longest way to a block goes through blocks and sends of each stage.
+struct StageVisits {
+    double forward = 0;
+    double backward = 0; ///< Of those that are split, gradients of inputs.
+    double weights = 0;
+    double sendForward = 0;
+    double sendBackward = 0;
+};
+/// @param to  by number; @param including  that block itself, too
+/// O(blocks on the way).
+std::vector<StageVisits> longestWay(
+    const std::vector<PlayedBlock> &blocks, std::int32_t to, bool including, std::size_t stages);
+
 /// Plays a schedule of whole blocks: each rank in its order, each block when what it reads is there.
 /// Stage s runs on rank s mod `ranks`.
+/// @param blocks  filled, in an order in which they can run, where it is not null
 /// @return InvalidInput where the schedule cannot be made for the setting
 /// O(stages x micro-batches).
 Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<StageTime> &stages,
-    std::int32_t ranks, std::int32_t microBatches, bool backward);
+    std::int32_t ranks, std::int32_t microBatches, bool backward, std::vector<PlayedBlock> *blocks = nullptr);
 
 } // namespace planloom

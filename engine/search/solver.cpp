@@ -42,14 +42,48 @@ constexpr std::size_t kTriedWithoutHope = 12;
 
 /// A bound so near to the best price is not made tighter.
 constexpr double kCloseEnough = 0.002;
-/// Prices of reductions nearer to each other are not told apart.
-constexpr double kFinestPrice = 0.04;
+/// Partitions of a configuration that are looked at while its bound does not grow.
+constexpr int kMostIdlePaths = 8;
 /// How much of the time for simulations tightening may take first.
-constexpr double kTighteningShare = 0.3;
+constexpr double kTighteningShare = 0.5;
 
 /// Estimators that are kept: of so many different sets of rows about operators.
 constexpr std::size_t kMostEstimators = 8;
 constexpr std::size_t kMostOutcomes = 4096;
+constexpr std::size_t kMostKnownBounds = 32;
+
+/// What was found of the configurations of one table.
+struct KnownBounds {
+    std::vector<std::string> rows{}; ///< As text, sorted.
+    struct Of {
+        double proven = 0; ///< Seconds.
+        double likely = 0;
+        bool fits = true; ///< False: it is proven that none of its partitions does.
+    };
+    std::map<Configuration, Of> bounds{};
+};
+
+/// What a row that is added does to what was found without it.
+enum class Addition : std::uint8_t {
+    Restricts, ///< What is left was there before, and takes what it took.
+    TakesLonger, ///< What is left takes no less time, but perhaps less memory.
+    Changes,
+};
+Addition additionOf(const Row &row)
+{
+    return std::visit(
+        []<typename R>(const R &) {
+            if constexpr (std::is_same_v<R, RecomputeRule>)
+                return Addition::TakesLonger;
+            else if constexpr (
+                std::is_same_v<R,
+                    OpTransRule> || std::is_same_v<R, MeshRule> || std::is_same_v<R, MicroBatchesRule> || std::is_same_v<R, DegreeRule> || std::is_same_v<R, ScheduleRule> || std::is_same_v<R, OptimizerShardingRule> || std::is_same_v<R, LimitRule>)
+                return Addition::Restricts;
+            else
+                return Addition::Changes;
+        },
+        row.rule);
+}
 
 struct TimedStep {
     double seconds = 0;
@@ -98,6 +132,7 @@ struct SearchMemory::Kept {
     PrecisionPreset precision{};
     std::deque<std::pair<std::string, std::unique_ptr<StepEstimator>>> estimators{}; ///< By rows.
     std::map<std::string, TimedStep> outcomes{}; ///< By all rows of a plan.
+    std::deque<KnownBounds> bounds{}; ///< The newest first.
 };
 
 SearchMemory::SearchMemory()
@@ -129,15 +164,20 @@ public:
         m_result.configurations = static_cast<std::int64_t>(m_space.configurations.size());
         m_result.memoryLimit = m_space.memoryLimit;
         TRY_VOID(findEstimator());
+        takeOverBounds();
+        const bool tookOver = !m_known.empty();
         leaveOutWhatCannotFit();
-        for (const double price : kMemoryPrices) {
-            for (const double reductions : {0.0, 1.0})
-                TRY_VOID(priceAll({price, reductions}));
-            if (std::any_of(m_priced.begin(), m_priced.end(),
-                    [this](const StepEstimate &each) { return fits(each); }))
-                break;
+        TRY_VOID(priceUntilOneFits());
+        if (tookOver && !anyFits()) { // whether none can is to be proven: from the beginning
+            m_known.clear();
+            m_open.clear();
+            m_priced.clear();
+            m_bounds.clear();
+            leaveOutWhatCannotFit();
+            TRY_VOID(priceUntilOneFits());
         }
         TRY_VOID(tighten());
+        rememberBounds();
         if (m_priced.empty())
             return m_problem
                 ? *std::move(m_problem)
@@ -171,6 +211,7 @@ private:
                 || kept.deviceCount != m_deviceCount || kept.precision != m_options.precision) {
                 kept.estimators.clear();
                 kept.outcomes.clear();
+                kept.bounds.clear();
                 kept.graph = m_model.graph;
                 kept.cluster = m_cluster;
                 kept.deviceCount = m_deviceCount;
@@ -196,10 +237,88 @@ private:
         return {};
     }
 
+    /// At higher and higher prices of memory.
+    Result<void> priceUntilOneFits()
+    {
+        for (const double price : kMemoryPrices) {
+            for (const double reductions : {0.0, 1.0})
+                TRY_VOID(priceAll({price, reductions}));
+            if (anyFits())
+                break;
+        }
+        return {};
+    }
+
+    bool anyFits() const
+    {
+        return std::any_of(
+            m_priced.begin(), m_priced.end(), [this](const StepEstimate &each) { return fits(each); });
+    }
+
     bool fits(const StepEstimate &estimate) const { return estimate.peakBytes <= m_space.memoryLimit; }
     double now() const
     {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
+    }
+
+    std::vector<std::string> enabledRows() const
+    {
+        std::vector<std::string> rows;
+        for (const Row &row : m_rows.rows)
+            if (row.enabled)
+                rows.push_back(print(row));
+        std::sort(rows.begin(), rows.end());
+        return rows;
+    }
+
+    /// Bounds that were found for some of the rows hold for all of them: an edit then looks at little more
+    /// than what was nearly best before it.
+    void takeOverBounds()
+    {
+        if (!m_memory)
+            return;
+        const std::vector<std::string> rows = enabledRows();
+        for (const KnownBounds &known : m_memory->bounds) {
+            if (!std::includes(rows.begin(), rows.end(), known.rows.begin(), known.rows.end()))
+                continue;
+            bool restricts = true;
+            bool same = true;
+            for (const Row &row : m_rows.rows) {
+                if (!row.enabled || std::binary_search(known.rows.begin(), known.rows.end(), print(row)))
+                    continue;
+                restricts = restricts && additionOf(row) == Addition::Restricts;
+                same = same && additionOf(row) != Addition::Changes;
+            }
+            if (!same)
+                continue;
+            for (const Configuration &each : m_space.configurations) {
+                const auto found = known.bounds.find(each);
+                if (found == known.bounds.end() || (!found->second.fits && !restricts))
+                    continue;
+                KnownBounds::Of &own = m_known[each];
+                own.proven = std::max(own.proven, found->second.proven);
+                own.likely = std::max(own.likely, found->second.likely);
+                own.fits = own.fits && found->second.fits;
+            }
+        }
+    }
+
+    void rememberBounds()
+    {
+        if (!m_memory)
+            return;
+        KnownBounds known{enabledRows(), m_known};
+        for (const auto &[configuration, bound] : m_bounds) {
+            KnownBounds::Of &own = known.bounds[configuration];
+            if (std::isfinite(bound))
+                own.proven = std::max(own.proven, bound);
+            else
+                own.fits = false;
+        }
+        std::erase_if(m_memory->bounds, [&](const KnownBounds &each) { return each.rows == known.rows; });
+        m_memory->bounds.push_front(std::move(known));
+        if (m_memory->bounds.size() > kMostKnownBounds)
+            m_memory->bounds.pop_back();
     }
 
     /// Configurations that need more memory than there is, whatever else is decided. Where that is all of
@@ -207,7 +326,15 @@ private:
     void leaveOutWhatCannotFit()
     {
         std::vector<std::pair<std::int64_t, const Configuration *>> tooLarge;
+        std::size_t hopeless = 0;
         for (const Configuration &each : m_space.configurations) {
+            if (const auto known = m_known.find(each); known != m_known.end()) {
+                if (known->second.fits)
+                    m_open.push_back(&each);
+                else
+                    ++hopeless;
+                continue;
+            }
             const auto least = m_estimator->leastPeakOf(each);
             if (!least) {
                 if (!m_problem)
@@ -223,6 +350,12 @@ private:
         }
         if (!m_open.empty())
             return;
+        if (hopeless > 0) { // all need to be looked at after all: those that need least are shown
+            m_known.clear();
+            tooLarge.clear();
+            leaveOutWhatCannotFit();
+            return;
+        }
         std::stable_sort(
             tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
         tooLarge.resize(std::min(tooLarge.size(), kTriedWithoutHope));
@@ -233,28 +366,32 @@ private:
     /// Prices every configuration whose bound leaves it a chance.
     Result<void> priceAll(SearchPrices prices)
     {
-        std::vector<std::pair<double, const Configuration *>> order;
-        for (const Configuration *each : m_open) {
-            auto bound = m_estimator->likelyBoundOf(*each, m_stop);
-            if (!bound) {
-                if (bound.error().code == ErrorCode::Cancelled)
-                    return bound.error();
-                if (!m_problem)
-                    m_problem = std::move(bound).error();
-                continue;
-            }
-            order.emplace_back(*bound, each);
-            if (const auto proven = m_estimator->boundOf(*each, m_stop))
-                m_bounds.try_emplace(*each, *proven);
-        }
-        std::stable_sort(
-            order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
         double best = std::numeric_limits<double>::infinity();
         for (const StepEstimate &each : m_priced)
             if (fits(each))
                 best = std::min(best, each.seconds);
-        for (const auto &[bound, configuration] : order) {
-            if (bound > best * (1 + kTrust))
+        const auto hasNoChance = [&](double bound) { return bound > best * (1 + kTrust); };
+        std::vector<std::pair<double, const Configuration *>> order;
+        for (const Configuration *each : m_open)
+            order.emplace_back(m_known.contains(*each) ? m_known[*each].likely : 0, each);
+        const auto sort = [&] {
+            std::stable_sort(
+                order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+        };
+        // Those of which nothing is known are bounded first, so that the most promising one is priced first.
+        for (auto &[likely, each] : order)
+            if (likely == 0) {
+                TRY(likely, boundsOf(*each));
+            }
+        sort();
+        for (const auto &[known, configuration] : order) {
+            if (hasNoChance(known)) {
+                if (const auto found = m_known.find(*configuration); found != m_known.end())
+                    m_bounds.try_emplace(*configuration, found->second.proven);
+                continue;
+            }
+            TRY(const double bound, boundsOf(*configuration));
+            if (hasNoChance(bound))
                 continue;
             auto estimate = m_estimator->estimate(*configuration, prices, m_stop);
             if (!estimate) {
@@ -277,6 +414,26 @@ private:
         return {};
     }
 
+    /// Takes down what is proven of a configuration.
+    /// @return what no partition of it is likely to be below; infinite where it cannot be planned
+    Result<double> boundsOf(const Configuration &configuration)
+    {
+        auto likely = m_estimator->likelyBoundOf(configuration, m_stop);
+        const auto proven = m_estimator->boundOf(configuration, m_stop);
+        if (!likely || !proven) {
+            if (!likely && likely.error().code == ErrorCode::Cancelled)
+                return likely;
+            if (!likely && !m_problem)
+                m_problem = std::move(likely).error();
+            return std::numeric_limits<double>::infinity();
+        }
+        KnownBounds::Of &known = m_known[configuration];
+        known.likely = std::max(known.likely, *likely);
+        known.proven = std::max(known.proven, *proven);
+        m_bounds.try_emplace(configuration, known.proven);
+        return known.likely;
+    }
+
     void keep(StepEstimate estimate)
     {
         double &bound = m_bounds[estimate.configuration];
@@ -286,53 +443,51 @@ private:
         m_priced.push_back(std::move(estimate));
     }
 
-    /// Looks at the configuration of the lowest bound again, at the price of reductions where its bound may
-    /// be highest (it is concave in it), until the bound of all is near the best price.
+    /// Looks at the configuration of the lowest bound again, by the least times of its stages and then along
+    /// its longest ways, until the bound of all is near the best price. What is looked at is priced on the
+    /// way.
     Result<void> tighten()
     {
-        std::map<Configuration, std::map<double, double>> known; // bounds by price of reductions
+        std::set<Configuration> staged;
+        std::map<Configuration, int> idlePaths; // that were looked at since its bound grew
         const auto start = now();
-        for (const StepEstimate &each : m_priced)
-            known[each.configuration];
         std::set<std::pair<double, Configuration>> lowest;
         double best = std::numeric_limits<double>::infinity();
         for (const StepEstimate &each : m_priced)
             if (fits(each))
                 best = std::min(best, each.seconds);
         for (const auto &[configuration, bound] : m_bounds)
-            if (known.contains(configuration) && !m_estimator->problemOf(configuration).isDecided())
-                lowest.emplace(bound, configuration);
+            lowest.emplace(bound, configuration);
         while (!lowest.empty() && lowest.begin()->first < best * (1 - kCloseEnough)
             && now() - start < m_options.mostSeconds * kTighteningShare) {
             const Configuration configuration = lowest.begin()->second;
             lowest.erase(lowest.begin());
-            std::map<double, double> &bounds = known[configuration];
-            double price = 0;
-            if (bounds.size() < 2) {
-                price = static_cast<double>(bounds.size());
-            } else {
-                const auto top = std::max_element(bounds.begin(), bounds.end(),
-                    [](const auto &a, const auto &b) { return a.second < b.second; });
-                const double below = top == bounds.begin() ? 0 : top->first - std::prev(top)->first;
-                const double above = std::next(top) == bounds.end() ? 0 : std::next(top)->first - top->first;
-                if (std::max(below, above) < kFinestPrice)
-                    continue;
-                price = below > above ? top->first - below / 2 : top->first + above / 2;
+            double &proven = m_bounds[configuration];
+            if (staged.insert(configuration).second) {
+                const auto bound = m_estimator->stagedBoundOf(configuration, m_stop);
+                if (!bound && bound.error().code == ErrorCode::Cancelled)
+                    return bound.error();
+                if (bound && bound->peakBytes > m_space.memoryLimit)
+                    proven = std::numeric_limits<double>::infinity(); // none of its partitions fits
+                else if (bound)
+                    proven = std::max(proven, bound->seconds);
+                lowest.emplace(proven, configuration);
+                continue;
             }
-            auto estimate = m_estimator->estimate(configuration, {0, price}, m_stop);
+            const double before = proven;
+            auto estimate = m_estimator->estimateAlongPaths(configuration, m_stop);
             if (!estimate) {
                 if (estimate.error().code == ErrorCode::Cancelled)
                     return estimate.error();
                 continue;
             }
-            const bool helps =
-                bounds.size() < 2 || estimate->bound > m_bounds[configuration] * (1 + kCloseEnough);
-            bounds[price] = estimate->bound;
             if (fits(*estimate))
                 best = std::min(best, estimate->seconds);
             keep(*std::move(estimate));
-            if (helps)
-                lowest.emplace(m_bounds[configuration], configuration);
+            int &idle = idlePaths[configuration];
+            idle = proven > before * (1 + kCloseEnough) ? 0 : idle + 1;
+            if (idle < kMostIdlePaths && !m_estimator->problemOf(configuration).isDecided())
+                lowest.emplace(proven, configuration);
         }
         return {};
     }
@@ -511,6 +666,7 @@ private:
     SearchMemory::Kept *m_memory = nullptr; ///< While it is this search's.
     std::unique_ptr<StepEstimator> m_own{}; ///< Where nothing is remembered.
     StepEstimator *m_estimator = nullptr;
+    std::map<Configuration, KnownBounds::Of> m_known{}; ///< From searches before, and from this one.
     std::vector<const Configuration *> m_open{}; ///< That may fit.
     std::vector<StepEstimate> m_priced{};
     std::map<Configuration, double> m_bounds{}; ///< Of all configurations that hold.

@@ -49,15 +49,9 @@ private:
             StageTime &time = stageOf(i).time;
             time.forward += m_times.forward[i];
             time.backward += m_times.backward[i] + (isRecomputed(i) ? m_times.forward[i] : 0);
-            // About half of a product's backward pass is the gradient of its weights.
-            const Operator &op = m_graph.operators[i];
-            const bool weights = std::any_of(op.inputs.begin(), op.inputs.end(),
-                [&](TensorId input) { return input && m_graph.at(input).role == TensorRole::Weight; });
-            if (weights && categoryOf(op) == OperatorCategory::Product) {
-                const double half = choiceOf(i).backward / 2;
-                time.weights += half;
-                time.backward -= half;
-            }
+            const double weights = m_problem.weightGradientSeconds(i, choiceOf(i));
+            time.weights += weights;
+            time.backward -= weights;
         }
     }
 

@@ -5,6 +5,7 @@
 #include "engine/gallery/usual_rows.h"
 #include "engine/graph/catalogue.h"
 #include "engine/plan/complete.h"
+#include "engine/search/reductions.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/selector_index.h"
 #include "engine/table/table_text.h"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace planloom {
 
@@ -29,228 +31,6 @@ ConstraintTable aboutKernels(const ConstraintTable &rows)
             kept.rows.push_back(row);
     return kept;
 }
-
-/// Half of the backward pass of a product by a weight: the other half is for the stage before.
-double weightGradientSeconds(const PartitionProblem &problem, std::size_t op, std::int32_t choice)
-{
-    const Graph &graph = *problem.setting().model->graph;
-    const Operator &own = graph.operators[op];
-    const bool weights = std::any_of(own.inputs.begin(), own.inputs.end(),
-        [&](TensorId input) { return input && graph.at(input).role == TensorRole::Weight; });
-    return weights && categoryOf(own) == OperatorCategory::Product ? problem.choiceOf(op, choice).backward / 2
-                                                                   : 0;
-}
-
-/// How a rank's step ends: reductions beside its last backward block, updates, gathering of what was updated.
-struct Ending {
-    double begin = std::numeric_limits<double>::infinity(); ///< Of reductions.
-    double computed = 0; ///< The last block is over.
-    double reduction = 0; ///< Seconds of all of them, one after the other.
-    double update = 0;
-    double gather = 0;
-    double buckets = 1;
-
-    double seconds() const
-    {
-        const double reduced =
-            reduction > 0 ? std::max(begin + reduction, computed + reduction / buckets) : computed;
-        const double updated = std::max(computed + update, reduced + update / buckets);
-        return gather > 0 ? std::max(updated + gather / buckets, reduced + update / buckets + gather)
-                          : updated;
-    }
-};
-
-std::vector<DeviceId> devicesApart(std::int32_t count, std::int32_t stride)
-{
-    std::vector<DeviceId> devices;
-    for (std::int32_t i = 0; i < count; ++i)
-        devices.push_back({i * stride});
-    return devices;
-}
-
-/// What replicas, and shards that sum gradients up, communicate for the weights.
-class Reductions
-{
-public:
-    Reductions(const Configuration &configuration, const CostModel &costs, const Cluster &cluster)
-        : m_configuration(configuration)
-        , m_costs(costs)
-    {
-        std::vector<DeviceId> replicas;
-        std::vector<DeviceId> all;
-        for (std::int32_t r = 0; r < configuration.replicas; ++r) {
-            replicas.push_back({r * configuration.ranks * configuration.shards});
-            for (std::int32_t s = 0; s < configuration.shards; ++s)
-                all.push_back({r * configuration.ranks * configuration.shards + s});
-        }
-        m_replicas = groupShape(cluster, replicas);
-        m_all = groupShape(cluster, all);
-        // Replicas that are scale units share out what each of them has added up by itself.
-        if (configuration.replicas > 1
-            && configuration.replicas * configuration.ranks * configuration.shards > kMostExplicitDevices) {
-            m_all = m_replicas;
-            m_inUnit = groupShape(cluster, devicesApart(configuration.shards, 1));
-        }
-    }
-
-    /// What it takes of every micro-batch.
-    void addTo(const StageFigures &stage, StageTime &time) const
-    {
-        const double microBatches = m_configuration.microBatches;
-        if (m_configuration.zero < 2) {
-            time.weights +=
-                (stage.firstAccumulation + stage.accumulation * (microBatches - 1)) / microBatches;
-            return;
-        }
-        // One by one, as they are made, beside what is computed.
-        double reduce = 0;
-        double gather = 0;
-        for (const WeightPiece &piece : stage.weights) {
-            reduce +=
-                piece.count * reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.overShards);
-            if (m_configuration.zero == 3)
-                gather += piece.count * seconds(CollectiveKind::AllGather, piece.modelBytes, m_replicas);
-        }
-        // Shards are added up at the end of each layer, where computation waits for the last of them.
-        double shards = 0;
-        for (const WeightPiece &piece : stage.weights)
-            if (piece.reducedBytes > 0)
-                shards += piece.count
-                    * m_costs.copy(Bytes{piece.reducedBytes / std::max(1, shape(piece).ranks)}, 0);
-        double last = 0;
-        for (const WeightPiece &piece : stage.largest)
-            last += reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.overShards);
-        time.weights += stage.castGradients + shards + last;
-        const double backward = time.backward + time.weights;
-        time.backward = std::max(backward, reduce + gather) - time.weights;
-        time.forward = std::max(time.forward, gather);
-    }
-
-    void addTo(const StageFigures &stage, double lastBackward, double end, Ending &ending) const
-    {
-        ending.begin = std::min(ending.begin, lastBackward);
-        ending.computed = std::max(ending.computed, end);
-        for (const WeightPiece &piece : stage.weights)
-            ending.update += piece.count * piece.update / updaters(piece);
-        if (m_configuration.zero >= 2) {
-            if (m_configuration.zero == 2)
-                ending.gather += inBuckets(stage, CollectiveKind::AllGather, false, ending);
-            return;
-        }
-        const CollectiveKind kind =
-            m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
-        ending.reduction += inBuckets(stage, kind, false, ending) + inBuckets(stage, kind, true, ending);
-        if (m_configuration.zero == 1)
-            ending.gather += inBuckets(stage, CollectiveKind::AllGather, false, ending)
-                + inBuckets(stage, CollectiveKind::AllGather, true, ending);
-    }
-
-    /// Devices that share what is kept and done for the optimizer alone.
-    std::int32_t updaters(const WeightPiece &piece) const
-    {
-        return m_configuration.zero >= 1 ? shape(piece).ranks : 1;
-    }
-
-    /// What no weight's reduction takes less than, with gathering it again for every micro-batch.
-    WeightTraffic leastReduction(bool overShards) const
-    {
-        WeightTraffic traffic;
-        add(m_configuration.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
-            overShards ? m_all : m_replicas, traffic);
-        if (overShards)
-            add(CollectiveKind::AllReduce, m_inUnit, traffic);
-        if (m_configuration.zero == 3)
-            add(CollectiveKind::AllGather, m_replicas, traffic);
-        return traffic;
-    }
-
-    /// Likewise of the reduction that computation waits for at the end of a layer (ZeRO-2 and 3).
-    WeightTraffic leastShardSum(bool overShards) const
-    {
-        WeightTraffic traffic;
-        add(CollectiveKind::ReduceScatter, overShards ? m_all : m_replicas, traffic);
-        if (overShards)
-            add(CollectiveKind::AllReduce, m_inUnit, traffic);
-        return traffic;
-    }
-
-    /// Likewise of gathering it when it was updated.
-    WeightTraffic leastGathering(bool overShards) const
-    {
-        WeightTraffic traffic;
-        if (m_configuration.zero == 1 || (m_configuration.zero == 2 && !overShards)) {
-            add(CollectiveKind::AllGather, overShards ? m_all : m_replicas, traffic);
-            traffic.fixed = 0;
-        }
-        return traffic;
-    }
-
-private:
-    /// Time is at least that of large messages, and begins with that of the smallest; in buckets those of a
-    /// bucket do so together.
-    void add(CollectiveKind kind, GroupShape over, WeightTraffic &traffic) const
-    {
-        constexpr std::int64_t kLarge = std::int64_t{1} << 30;
-        const double first = seconds(kind, 1, over);
-        if (m_configuration.zero >= 2)
-            traffic.fixed += first;
-        else if (over.ranks > 1)
-            traffic.perReducedByte += first / static_cast<double>(bucketBytes(over, kLarge));
-        (kind == CollectiveKind::AllGather ? traffic.perModelByte : traffic.perReducedByte) +=
-            std::max(0.0, seconds(kind, kLarge, over) - first) / static_cast<double>(kLarge);
-    }
-
-    GroupShape shape(const WeightPiece &piece) const { return piece.overShards ? m_all : m_replicas; }
-    double reduction(CollectiveKind kind, std::int64_t bytes, bool overShards) const
-    {
-        return seconds(kind, bytes, overShards ? m_all : m_replicas)
-            + (overShards ? seconds(CollectiveKind::AllReduce, bytes, m_inUnit) : 0);
-    }
-    double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const
-    {
-        return shape.ranks < 2 || bytes == 0 ? 0 : m_costs.collective(kind, Bytes{bytes}, shape);
-    }
-
-    /// Gradients are reduced in buckets whose latency is a tenth of their time
-    /// (lowering/lower_gradients.cpp).
-    std::int64_t bucketBytes(GroupShape group, std::int64_t all) const
-    {
-        constexpr double kLatencyShare = 0.1;
-        const double latency = m_costs.collective(CollectiveKind::AllReduce, Bytes{1}, group);
-        std::int64_t bucket = 1 << 16;
-        while (bucket < all
-            && m_costs.collective(CollectiveKind::AllReduce, Bytes{bucket}, group) * kLatencyShare < latency)
-            bucket *= 2;
-        return bucket;
-    }
-    double inBuckets(const StageFigures &stage, CollectiveKind kind, bool overShards, Ending &ending) const
-    {
-        std::int64_t bytes = 0;
-        std::int64_t reduced = 0;
-        for (const WeightPiece &piece : stage.weights)
-            if (piece.overShards == overShards && piece.reducedBytes > 0) {
-                bytes +=
-                    piece.count * (kind == CollectiveKind::AllGather ? piece.modelBytes : piece.reducedBytes);
-                reduced += piece.count * piece.reducedBytes;
-            }
-        const GroupShape group = overShards ? m_all : m_replicas;
-        if (bytes == 0 || (group.ranks < 2 && !(overShards && m_inUnit.ranks > 1)))
-            return 0;
-        const double buckets = std::max(
-            1.0, std::ceil(static_cast<double>(reduced) / static_cast<double>(bucketBytes(group, reduced))));
-        ending.buckets = std::max(ending.buckets, buckets);
-        const auto each = static_cast<std::int64_t>(static_cast<double>(bytes) / buckets);
-        return buckets
-            * (kind == CollectiveKind::AllGather ? seconds(kind, each, group)
-                                                 : reduction(kind, each, overShards));
-    }
-
-    const Configuration &m_configuration;
-    const CostModel &m_costs;
-    GroupShape m_replicas{};
-    GroupShape m_all{};
-    GroupShape m_inUnit{}; ///< Of one rank where there are no units.
-};
 
 } // namespace
 
@@ -373,11 +153,10 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Prob
                 + std::to_string(configuration.shards) + " devices",
             "allow it to be replicated, or use another mesh", "search"};
     own.leastWeights = own.network->leastWeightBytes();
-    own.leastWaits = replicaTimes(
-        configuration, std::vector<double>(m_model.graph->tensors.size(), 1.0 / configuration.shards))
-                         .communication;
+    own.leastWaits = leastWaits(configuration).communication;
     for (const auto &[word, plan] : m_recomputed) {
-        own.leastKept[word] = own.network->leastKeptBytes(plan.recomputed);
+        const std::vector<double> kept = own.network->leastKeptBytes(plan.recomputed);
+        own.leastKept[word] = std::accumulate(kept.begin(), kept.end(), 0.0);
         own.leastAgain[word] = own.network->leastForwardSeconds(plan.recomputed);
     }
     return {};
@@ -395,7 +174,7 @@ PartitionPricing StepEstimator::pricingOf(
     pricing.updatesOverAll =
         configuration.zero >= 1 ? 1.0 / configuration.replicas / configuration.shards : 1;
     pricing.reductions = prices.reductions;
-    const Reductions reductions(configuration, m_costs, m_cluster);
+    const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration).widestWeight());
     if (prices.reductions > 0) {
         pricing.everyMicroBatch = configuration.zero >= 2;
         pricing.hiddenBehind = configuration.stagesPerRank > 1 ? configuration.ranks : 1;
@@ -441,7 +220,6 @@ std::shared_ptr<PartitionAnswer> StepEstimator::answerOf(
     found->choice = std::move(choice);
     for (std::size_t i = 0; i < found->times.forward.size(); ++i) {
         found->seconds += found->times.forward[i] + found->times.backward[i];
-        found->weightGradients += weightGradientSeconds(problem, i, found->choice[i]);
     }
     return found;
 }
@@ -495,8 +273,9 @@ OperatorTimes StepEstimator::replicaTimes(
 }
 
 Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
-    const Configuration &configuration, const std::shared_ptr<const PartitionAnswer> &answer)
+    const Configuration &configuration, const std::stop_token &stop)
 {
+    TRY(const auto answer, partition(configuration, {}, stop));
     auto &known = m_stages[{answer, configuration.stages(), configuration.recompute}];
     if (known)
         return known;
@@ -517,8 +296,148 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
     return known;
 }
 
+Result<const std::vector<LeastStage> *> StepEstimator::least(
+    const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(const auto plan, stages(configuration, stop));
+    const bool splits = splitsBackward(configuration.schedule);
+    auto &known = m_least[{plan, splits, configuration.zero < 2}];
+    if (known.empty()) {
+        TRY(known,
+            leastStages(problemOf(configuration), *plan,
+                groupShape(m_cluster, devicesApart(2, configuration.shards)), splits, configuration.zero < 2,
+                stop));
+    }
+    return &known;
+}
+
+OperatorTimes StepEstimator::leastWaits(const Configuration &configuration)
+{
+    return replicaTimes(
+        configuration, std::vector<double>(m_model.graph->tensors.size(), 1.0 / configuration.shards));
+}
+
+Result<StepEstimator::Paths *> StepEstimator::pathsOf(
+    const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(const auto *least, this->least(configuration, stop));
+    Paths &paths = m_paths[configuration];
+    if (paths.bound)
+        return &paths;
+    paths.configuration = configuration;
+    TRY(paths.plan, stages(configuration, stop));
+    TRY(paths.next, partition(configuration, {}, stop));
+    paths.waits = leastWaits(configuration);
+    paths.reductions = std::make_unique<Reductions>(
+        paths.configuration, m_costs, m_cluster, problemOf(configuration).widestWeight());
+    paths.bound = std::make_unique<PathBound>(paths.configuration, problemOf(configuration), *paths.plan,
+        *paths.reductions, *least, paths.waits, m_trains);
+    return &paths;
+}
+
+Result<StepEstimate> StepEstimator::estimateAlongPaths(
+    const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(Paths * paths, pathsOf(configuration, stop));
+    TRY(StepEstimate result, assess(configuration, paths->next));
+    if (problemOf(configuration).isDecided()) {
+        result.bound = result.seconds;
+        return result;
+    }
+    TRY_VOID(paths->bound->add(m_figures.at({result.partition, result.stages})));
+    TRY(PathBound::Answer answer, paths->bound->solve(stop));
+    result.bound = std::min(answer.bound, result.seconds);
+    paths->next = answerOf(configuration, std::move(answer.choice), problemOf(configuration));
+    return result;
+}
+
+Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
+    const Configuration &configuration, const std::stop_token &stop)
+{
+    StagedBound result;
+    TRY(result.seconds, boundOf(configuration, stop));
+    TRY(result.peakBytes, leastPeakOf(configuration));
+    if (configuration.ranks == 1)
+        return result;
+    TRY(const auto plan, stages(configuration, stop));
+    TRY(const auto *least, this->least(configuration, stop));
+    const PartitionProblem &problem = problemOf(configuration);
+    const bool splits = splitsBackward(configuration.schedule);
+    const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration).widestWeight());
+    const OperatorTimes waits = leastWaits(configuration);
+    std::vector<StageTime> times;
+    std::vector<Reductions::Least> weights;
+    for (const LeastStage &stage : *least) {
+        times.push_back(stage.time);
+        weights.push_back(reductions.leastOf(problem, stage));
+    }
+    for (std::size_t i = 0; i < waits.forward.size(); ++i) {
+        StageTime &time = times[static_cast<std::size_t>(plan->stageOf[i])];
+        time.forward += waits.forward[i];
+        time.backward += waits.backward[i] + (plan->recomputed[i] ? waits.forward[i] : 0);
+    }
+    std::vector<double> both(times.size(), 0); // parts of a backward pass that is split
+    for (std::size_t s = 0; s < times.size() && configuration.zero >= 2; ++s) {
+        // Of every micro-batch, beside what is computed; `Reductions::leastReduction` has the gathering.
+        if (splits)
+            both[s] = std::max(times[s].backward + times[s].weights, weights[s].reduction);
+        else
+            times[s].backward = std::max(times[s].backward, weights[s].reduction);
+        weights[s].reduction = 0;
+        weights[s].gather = configuration.zero == 2 ? weights[s].gather : 0;
+    }
+    TRY(const PipelineTime played,
+        playPipeline(
+            configuration.schedule, times, configuration.ranks, configuration.microBatches, m_trains));
+    double &seconds = result.seconds;
+    seconds = std::max(seconds, played.makespan);
+    for (std::size_t s = 0; s < times.size(); ++s)
+        if (both[s] > 0)
+            seconds = std::max({seconds, played.lastInput[s] + both[s],
+                played.begin[s] + configuration.microBatches * (times[s].forward + both[s])});
+    const auto ranks = static_cast<std::size_t>(configuration.ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        double begin = std::numeric_limits<double>::infinity();
+        double computed = 0;
+        double bytes = 0;
+        Reductions::Least all;
+        for (std::size_t s = rank; s < times.size(); s += ranks) {
+            begin = std::min(begin, played.lastBackward[s]);
+            computed = std::max(computed, played.end[s]);
+            all.reduction += weights[s].reduction;
+            all.update += weights[s].update;
+            all.gather += weights[s].gather;
+            all.reducedBytes += weights[s].reducedBytes;
+            all.maySum = all.maySum || weights[s].maySum;
+            const LeastStage &stage = (*least)[s];
+            bytes += heldBytes(configuration, stage.modelBytes, stage.stateBytes, stage.gradientBytes,
+                stage.keptBytes * std::max(1, played.inFlight[s]));
+        }
+        result.peakBytes = std::max(result.peakBytes, static_cast<std::int64_t>(bytes));
+        if (!m_trains)
+            continue;
+        const double reduced = std::max(
+            begin + all.reduction, computed + reductions.leastLastBucket(all.reducedBytes, all.maySum));
+        seconds = std::max({seconds, computed + all.update, reduced + all.gather});
+    }
+    return result;
+}
+
+Result<void> StepEstimator::findLeastWay(const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(Problem * own, problem(configuration));
+    if (own->leastWay > 0 || !splitsBackward(configuration.schedule))
+        return {};
+    PartitionPricing pricing;
+    pricing.withoutWeights = true;
+    TRY(const NetworkAnswer answer, cheapestChoice(own->network->network(pricing), {}, stop));
+    own->leastWay = std::min(answer.bound, answer.cost);
+    return {};
+}
+
 Result<double> StepEstimator::boundOf(const Configuration &configuration, const std::stop_token &stop)
 {
+    TRY_VOID(findLeastWay(configuration, stop));
     TRY(const auto answer, partition(configuration, {}, stop));
     return boundOf(configuration, *answer, *answer);
 }
@@ -529,8 +448,9 @@ Result<double> StepEstimator::likelyBoundOf(const Configuration &configuration, 
     TRY(const auto answer, partition(configuration, {}, stop));
     const Problem &own = m_problems.at(keyOf(configuration));
     const double again = own.leastWaits + own.leastAgain.at(configuration.recompute);
-    const double chain = std::min(answer->seconds, answer->bound) + again
-        - (splitsBackward(configuration.schedule) ? answer->weightGradients : 0);
+    const double chain =
+        (splitsBackward(configuration.schedule) ? own.leastWay : std::min(answer->seconds, answer->bound))
+        + again;
     const double ramp = (configuration.ranks - 1.0) / configuration.stagesPerRank;
     return std::max(
         bound, ((answer->bound + again) * configuration.microBatches + chain * ramp) / configuration.ranks);
@@ -544,8 +464,9 @@ double StepEstimator::boundOf(
     const double microBatches = configuration.microBatches;
     const double all = (answer.bound + again) * microBatches;
     // A micro-batch goes through all stages one after the other.
-    const double chain = std::min(fastest.seconds, fastest.bound) + again
-        - (splitsBackward(configuration.schedule) ? fastest.weightGradients : 0);
+    const double chain =
+        (splitsBackward(configuration.schedule) ? own.leastWay : std::min(fastest.seconds, fastest.bound))
+        + again;
     if (configuration.ranks == 1)
         return std::max(chain, all);
     // The ranks have all work between them. Rank r begins when the first micro-batch has come through the
@@ -562,20 +483,29 @@ double StepEstimator::boundOf(
 Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configuration)
 {
     TRY(const Problem *own, problem(configuration));
-    const auto share = [&](std::int64_t bytes, int from) {
-        return static_cast<double>(bytes) / (configuration.zero >= from ? configuration.replicas : 1);
-    };
-    const double weights = share(own->leastWeights.model, 3) + share(own->leastWeights.state, 1);
     // Of as many micro-batches as are surely held at once.
     const bool holdsAll = configuration.ranks > 1 && configuration.schedule == ScheduleKind::GPipe;
-    const double kept = !m_trains
-        ? 0
-        : own->leastKept.at(configuration.recompute) * (holdsAll ? configuration.microBatches : 1);
-    // As `estimate` counts: gradients grow as what one micro-batch keeps shrinks.
-    const double passing = configuration.microBatches == 1
-        ? std::max(kept, share(own->leastWeights.gradient, 1))
-        : kept + share(own->leastWeights.gradient, 2);
-    return static_cast<std::int64_t>((weights + passing) / configuration.ranks);
+    const double kept =
+        own->leastKept.at(configuration.recompute) * (holdsAll ? configuration.microBatches : 1);
+    const WeightBytes &weights = own->leastWeights;
+    return static_cast<std::int64_t>(
+        heldBytes(configuration, static_cast<double>(weights.model), static_cast<double>(weights.state),
+            static_cast<double>(weights.gradient), kept)
+        / configuration.ranks);
+}
+
+double StepEstimator::heldBytes(
+    const Configuration &configuration, double model, double state, double gradient, double kept) const
+{
+    const auto share = [&](double bytes, int from) {
+        return bytes / (configuration.zero >= from ? configuration.replicas : 1);
+    };
+    const double weights = share(model, 3) + share(state, 1);
+    if (!m_trains)
+        return weights;
+    // As `assess` counts: gradients grow as what one micro-batch keeps shrinks.
+    return weights
+        + (configuration.microBatches == 1 ? std::max(kept, share(gradient, 1)) : kept + share(gradient, 2));
 }
 
 Result<StepEstimate> StepEstimator::estimate(
@@ -584,7 +514,7 @@ Result<StepEstimate> StepEstimator::estimate(
     TRY(const auto answer, partition(configuration, prices, stop));
     TRY(StepEstimate result, assess(configuration, answer));
     TRY(const auto fastest, partition(configuration, {}, stop));
-    result.bound = boundOf(configuration, *fastest, *fastest);
+    TRY(result.bound, boundOf(configuration, stop));
     if (problemOf(configuration).isDecided())
         result.bound = result.seconds;
     else if (prices.memory == 0)
@@ -604,7 +534,7 @@ Result<std::vector<StepEstimate>> StepEstimator::estimateUsual(
             partitions->second = usualPartitions(m_model, m_space.shardAxis, configuration.shards);
         for (const UsualPartition &partition : partitions->second)
             if (auto choice = own->network->choiceFor(partition);
-                choice && std::isfinite(costOf(own->network->network({}), *choice)))
+                choice && std::isfinite(own->network->costOf({}, *choice)))
                 own->usual->push_back(answerOf(configuration, *std::move(choice), *own->network));
     }
     std::vector<StepEstimate> estimates;
@@ -628,13 +558,13 @@ Result<StepEstimate> StepEstimator::assess(
 {
     StepEstimate result{.configuration = configuration};
     result.partition = std::move(partition);
-    TRY(result.stages, stages(configuration, result.partition));
+    TRY(result.stages, stages(configuration, {}));
     auto &figures = m_figures[{result.partition, result.stages}];
     if (figures.empty())
         figures = stageFigures(problemOf(configuration), result.partition->choice, result.partition->times,
             *result.stages, groupShape(m_cluster, devicesApart(2, configuration.shards)));
 
-    const Reductions reductions(configuration, m_costs, m_cluster);
+    const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration).widestWeight());
     std::vector<StageTime> times;
     for (const StageFigures &stage : figures) {
         times.push_back(stage.time);
@@ -657,7 +587,7 @@ Result<StepEstimate> StepEstimator::assess(
             };
             bytes[rank] += share(stage.modelBytes, 3);
             for (const WeightPiece &piece : stage.weights)
-                bytes[rank] += piece.count * piece.stateBytes / reductions.updaters(piece);
+                bytes[rank] += piece.count * piece.stateBytes / reductions.updaters(piece.overShards);
             const std::int64_t kept = stage.keptBytes * std::max(1, played.inFlight[s]);
             // In a single micro-batch gradients grow as what is kept shrinks, and are cut as they are
             // reduced.

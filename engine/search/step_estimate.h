@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/search/path_bound.h"
 #include "engine/search/search_space.h"
 #include "engine/search/stage_figures.h"
 #include "engine/search/usual_partitions.h"
@@ -20,7 +21,6 @@ struct PartitionAnswer {
     std::vector<std::int32_t> choice{}; ///< By forward operator.
     OperatorTimes times{};
     double seconds = 0; ///< Of a micro-batch, all operators, both passes.
-    double weightGradients = 0; ///< Of those, what makes gradients of weights, at most.
     /// No partition costs less: seconds of a micro-batch with its part of what the weights take in a step, at
     /// the prices of the search but for memory's; 0 where memory had one.
     double bound = 0;
@@ -45,7 +45,7 @@ struct StepEstimate {
 };
 
 /// Prices configurations. Partitions are found once for every number of shards and of pieces of the batch,
-/// stages once for every number of them.
+/// stages once for every number of them: where they balance the fastest partition.
 class StepEstimator
 {
 public:
@@ -67,6 +67,20 @@ public:
     Result<StepEstimate> estimateWith(const Configuration &configuration, std::vector<std::int32_t> choice);
     /// What no plan of the configuration is below; cheap.
     Result<double> boundOf(const Configuration &configuration, const std::stop_token &stop);
+
+    /// What no partition of a configuration goes below.
+    struct StagedBound {
+        double seconds = 0;
+        std::int64_t peakBytes = 0; ///< Of the fullest device.
+    };
+    /// No less than `boundOf` and `leastPeakOf`, of the stages that the configuration's partitions share:
+    /// their least times played (least_stages.h). Worth its time where those are not enough.
+    Result<StagedBound> stagedBoundOf(const Configuration &configuration, const std::stop_token &stop);
+
+    /// Looks at one more partition of a configuration for the sake of its bound (path_bound.h): first at the
+    /// fastest, then at the one that is cheapest for what was looked at. The estimate is that of the
+    /// partition, its bound that of all.
+    Result<StepEstimate> estimateAlongPaths(const Configuration &configuration, const std::stop_token &stop);
 
     /// No less than `boundOf`: that of stages that take equally long, which few partitions get below.
     Result<double> likelyBoundOf(const Configuration &configuration, const std::stop_token &stop);
@@ -91,10 +105,28 @@ private:
         std::map<RecomputeWord, double> leastKept{}; ///< Bytes of a micro-batch.
         std::map<RecomputeWord, double> leastAgain{}; ///< Seconds of what a micro-batch computes again.
         double leastWaits = 0; ///< Seconds that a micro-batch waits for other replicas.
+        double leastWay = 0; ///< Of a micro-batch without gradients of weights; where it is asked for.
     };
     using ProblemKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>; ///< See `keyOf`.
 
+    struct Paths { ///< What a `PathBound` is of.
+        Configuration configuration{};
+        std::shared_ptr<const StagePlan> plan{};
+        OperatorTimes waits{};
+        std::unique_ptr<Reductions> reductions{};
+        std::unique_ptr<PathBound> bound{};
+        std::shared_ptr<const PartitionAnswer> next{}; ///< The partition to look at.
+    };
+
     StepEstimator() = default;
+    Result<const std::vector<LeastStage> *> least(
+        const Configuration &configuration, const std::stop_token &stop);
+    Result<Paths *> pathsOf(const Configuration &configuration, const std::stop_token &stop);
+    Result<void> findLeastWay(const Configuration &configuration, const std::stop_token &stop);
+    /// Of a device, of weights, their states and gradients as one replica has them, and of what is kept.
+    double heldBytes(
+        const Configuration &configuration, double model, double state, double gradient, double kept) const;
+    OperatorTimes leastWaits(const Configuration &configuration);
     ProblemKey keyOf(const Configuration &configuration) const;
     /// @return InvalidInput where rows leave no partition
     Result<Problem *> problem(const Configuration &configuration);
@@ -110,8 +142,9 @@ private:
     /// without any.
     /// @param shares  by tensor: how much of it a device has
     OperatorTimes replicaTimes(const Configuration &configuration, const std::vector<double> &shares);
+    /// Balanced by what the partition that is fastest at no price takes: the same for all partitions.
     Result<std::shared_ptr<const StagePlan>> stages(
-        const Configuration &configuration, const std::shared_ptr<const PartitionAnswer> &answer);
+        const Configuration &configuration, const std::stop_token &stop);
     /// @param answer  at a price of reductions, of nothing else; @param fastest  at none
     double boundOf(const Configuration &configuration, const PartitionAnswer &answer,
         const PartitionAnswer &fastest) const;
@@ -136,7 +169,11 @@ private:
         m_replicas{}; ///< Over the replicas' axis, by replicas and micro-batches.
     using Answer = std::shared_ptr<const PartitionAnswer>;
     std::map<std::tuple<Answer, std::int32_t, RecomputeWord>, std::shared_ptr<const StagePlan>> m_stages{};
-    std::map<std::pair<Answer, std::shared_ptr<const StagePlan>>, std::vector<StageFigures>> m_figures{};
+    using Stages = std::shared_ptr<const StagePlan>;
+    std::map<std::pair<Answer, Stages>, std::vector<StageFigures>> m_figures{};
+    std::map<std::tuple<Stages, bool, bool>, std::vector<LeastStage>>
+        m_least{}; ///< By whether the backward pass is split, and whether gradients add up.
+    std::map<Configuration, Paths> m_paths{};
     std::map<RecomputeWord, StagePlan> m_recomputed{}; ///< Without stages.
 };
 

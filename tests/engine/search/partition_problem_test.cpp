@@ -66,6 +66,7 @@ TEST(PartitionProblem, ItsNetworkCostsWhatOperatorsAndTheirCommunicationTake)
         for (const std::int32_t domain : network.domains)
             choice.push_back(std::uniform_int_distribution<std::int32_t>(0, domain - 1)(random));
         EXPECT_NEAR(costOf(network, choice), asked.seconds(choice), 1e-9);
+        EXPECT_NEAR(asked.problem->costOf({}, choice), asked.seconds(choice), 1e-9);
     }
 }
 

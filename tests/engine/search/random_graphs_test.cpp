@@ -148,12 +148,11 @@ protected:
             partitions *= static_cast<double>(problem.choiceCount(i));
         if (partitions > kMostPartitions)
             return std::nullopt;
-        const CostNetwork network = problem.network({});
         Cheapest cheapest;
         std::vector<std::int32_t> choice(problem.operatorCount(), 0);
         do {
             const auto estimate = estimator.estimateWith(configuration, choice);
-            if (!estimate || costOf(network, choice) == kNever)
+            if (!estimate || problem.costOf({}, choice) == kNever)
                 continue;
             ++m_partitions;
             cheapest.any = std::min(cheapest.any, estimate->seconds);
@@ -216,6 +215,14 @@ TEST_F(RandomGraphs, FeasibilityCostAndBoundAgreeWithBruteForce)
             SCOPED_TRACE(toString(configuration));
             EXPECT_LE(static_cast<double>(*(*estimator)->leastPeakOf(configuration)), cheapest->peak);
             EXPECT_LE(*(*estimator)->boundOf(configuration, {}), cheapest->any * (1 + 1e-9));
+            const auto staged = (*estimator)->stagedBoundOf(configuration, {});
+            EXPECT_LE(staged->seconds, cheapest->any * (1 + 1e-9));
+            EXPECT_LE(static_cast<double>(staged->peakBytes), cheapest->peak);
+            for (int path = 0; configuration.ranks > 1 && path < 3; ++path)
+                if (const auto estimate = (*estimator)->estimateAlongPaths(configuration, {})) {
+                    EXPECT_LE(estimate->bound, cheapest->any * (1 + 1e-9)) << path;
+                    EXPECT_GE(estimate->seconds, cheapest->any * (1 - 1e-9)) << path;
+                }
             for (const double price : {0.25, 0.6, 1.0})
                 if (const auto estimate = (*estimator)->estimate(configuration, {0, price}, {})) {
                     EXPECT_LE(estimate->bound, cheapest->any * (1 + 1e-9)) << price;

@@ -1,0 +1,279 @@
+#include "engine/search/least_stages.h"
+
+#include "engine/search/meeting_tables.h"
+#include "engine/table/selector_index.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace planloom {
+
+namespace {
+
+using Passes = PartitionProblem::Passes;
+using Meeting = PartitionProblem::Meeting;
+
+/// Costs of some operators by themselves, and of what they communicate.
+class StageNetworks
+{
+public:
+    StageNetworks(const PartitionProblem &problem, const StagePlan &plan)
+        : m_problem(problem)
+        , m_plan(plan)
+        , m_tables(problem.tables())
+        , m_operators(static_cast<std::size_t>(plan.stages))
+        , m_inside(problem.operatorCount(), false)
+    {
+        for (std::size_t i = 0; i < problem.operatorCount(); ++i)
+            m_operators[stageOf(i)].push_back(static_cast<std::int32_t>(i));
+        const std::vector<Meeting> &meetings = problem.meetings();
+        m_charged.resize(meetings.size());
+        for (std::size_t m = 0; m < meetings.size(); ++m) {
+            std::int32_t first = meetings[m].readers.front().first;
+            for (const auto &[reader, slot] : meetings[m].readers)
+                first = std::min(first, reader);
+            m_charged[m] = static_cast<std::size_t>(first);
+        }
+    }
+
+    /// @param own  seconds of an operator's choice
+    /// @param repeated  with the forward communication of what is computed again
+    template<typename Own>
+    Result<std::vector<double>> least(
+        Passes passes, bool repeated, const Own &own, const std::stop_token &stop)
+    {
+        std::vector<std::vector<CostFactor>> factors(m_operators.size());
+        const std::vector<Meeting> &meetings = m_problem.meetings();
+        for (std::size_t m = 0; m < meetings.size(); ++m) {
+            const Meeting &meeting = meetings[m];
+            if (meeting.producer < 0) {
+                std::vector<std::size_t> stages;
+                for (const auto &[reader, slot] : meeting.readers)
+                    if (const std::size_t s = stageOf(static_cast<std::size_t>(reader));
+                        std::find(stages.begin(), stages.end(), s) == stages.end())
+                        stages.push_back(s);
+                for (const std::size_t s : stages)
+                    add(m, Passes::Both, factors[s]);
+                continue;
+            }
+            if (passes == Passes::Forward || (repeated && m_plan.recomputed[m_charged[m]]))
+                add(m, Passes::Forward, factors[stageOf(m_charged[m])]);
+            if (passes == Passes::Backward)
+                add(m, Passes::Backward, factors[stageOf(static_cast<std::size_t>(meeting.producer))]);
+        }
+        std::vector<double> seconds;
+        for (std::size_t s = 0; s < m_operators.size(); ++s) {
+            TRY(seconds.emplace_back(), leastOf(s, factors[s], own, stop));
+        }
+        return seconds;
+    }
+
+    const std::vector<std::int32_t> &operatorsOf(std::size_t stage) const { return m_operators[stage]; }
+
+private:
+    std::size_t stageOf(std::size_t op) const { return static_cast<std::size_t>(m_plan.stageOf[op]); }
+
+    void add(std::size_t meeting, Passes passes, std::vector<CostFactor> &factors)
+    {
+        const std::vector<CostFactor> &own = m_tables.of(meeting, passes);
+        factors.insert(factors.end(), own.begin(), own.end());
+    }
+
+    template<typename Own>
+    Result<double> leastOf(
+        std::size_t stage, const std::vector<CostFactor> &factors, const Own &own, const std::stop_token &stop)
+    {
+        CostNetwork network;
+        std::vector<std::int64_t> key;
+        std::vector<std::int32_t> place(m_problem.operatorCount(), -1);
+        for (const std::int32_t op : m_operators[stage]) {
+            const auto i = static_cast<std::size_t>(op);
+            m_inside[i] = true;
+            place[i] = static_cast<std::int32_t>(network.domains.size());
+            network.domains.push_back(static_cast<std::int32_t>(m_problem.choiceCount(i)));
+            std::vector<double> costs;
+            for (std::int32_t c = 0; c < network.domains.back(); ++c)
+                costs.push_back(own(i, m_problem.choiceOf(i, c)));
+            CostTable &table = m_own[{m_problem.kindOf(i), costs}];
+            if (!table)
+                table = std::make_shared<const std::vector<double>>(std::move(costs));
+            network.factors.push_back({{place[i]}, table});
+            key.push_back(reinterpret_cast<std::intptr_t>(table.get()));
+        }
+        double constant = 0;
+        for (const CostFactor &factor : factors) {
+            CostFactor least = m_tables.leastOver(factor, m_inside);
+            if (least.variables.empty()) {
+                constant += least.costs->front();
+                continue;
+            }
+            if (std::none_of(least.costs->begin(), least.costs->end(), [](double cost) { return cost > 0; }))
+                continue;
+            key.push_back(-1);
+            for (std::int32_t &variable : least.variables) {
+                variable = place[static_cast<std::size_t>(variable)];
+                key.push_back(variable);
+            }
+            key.push_back(reinterpret_cast<std::intptr_t>(least.costs.get()));
+            network.factors.push_back(std::move(least));
+        }
+        for (const std::int32_t op : m_operators[stage])
+            m_inside[static_cast<std::size_t>(op)] = false;
+        const auto [known, fresh] = m_known.try_emplace(std::move(key), 0.0);
+        if (fresh) {
+            TRY(const NetworkAnswer answer, cheapestChoice(network, {}, stop));
+            known->second = std::min(answer.bound, answer.cost);
+        }
+        return constant + known->second;
+    }
+
+    const PartitionProblem &m_problem;
+    const StagePlan &m_plan;
+    MeetingTables &m_tables;
+    std::vector<std::vector<std::int32_t>> m_operators;
+    std::vector<bool> m_inside;
+    std::vector<std::size_t> m_charged{}; ///< By meeting: the reader that waits for it.
+    std::map<std::pair<std::int32_t, std::vector<double>>, CostTable> m_own{};
+    std::map<std::vector<std::int64_t>, double> m_known{}; ///< Least costs of equal networks.
+};
+
+} // namespace
+
+double accumulationSeconds(
+    const PartitionProblem &problem, std::size_t op, const OperatorChoice &choice, bool accumulates)
+{
+    const double once = 1.0 / std::max(1, problem.setting().plan->microBatches);
+    const Operator &own = problem.setting().model->graph->operators[op];
+    double seconds = 0;
+    for (std::size_t slot = 0; slot < own.inputs.size(); ++slot)
+        if (const auto adds = problem.accumulationOf(op, slot, choice))
+            seconds += accumulates ? std::min(adds->first, adds->more) * once + adds->more * (1 - once) : adds->cast;
+    return seconds;
+}
+
+namespace {
+
+/// The least that passes from stage to stage.
+void addSends(const PartitionProblem &problem, const StagePlan &plan, GroupShape between,
+    std::vector<LeastStage> &stages)
+{
+    std::vector<std::int64_t> forward(stages.size(), 0);
+    std::vector<std::int64_t> backward(stages.size(), 0);
+    for (const Meeting &meeting : problem.meetings()) {
+        if (meeting.producer < 0)
+            continue;
+        const auto p = static_cast<std::size_t>(meeting.producer);
+        const std::int32_t from = plan.stageOf[p];
+        std::int32_t to = from;
+        for (const auto &[reader, slot] : meeting.readers)
+            to = std::max(to, plan.stageOf[static_cast<std::size_t>(reader)]);
+        bool whole = true; // in every choice
+        for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(p)); ++c)
+            whole = whole && problem.choiceOf(p, c).outputs[meeting.output] == kWhole;
+        const std::int64_t share = whole ? 1 : problem.setting().parts;
+        for (std::int32_t s = from; s < to; ++s) {
+            forward[static_cast<std::size_t>(s)] += meeting.bytes / share;
+            backward[static_cast<std::size_t>(s) + 1] += meeting.gradientBytes / share;
+        }
+    }
+    const auto seconds = [&](std::int64_t bytes) {
+        return bytes == 0
+            ? 0
+            : problem.setting().costs->collective(CollectiveKind::SendRecv, Bytes{bytes}, between);
+    };
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+        stages[s].time.sendForward = seconds(forward[s]);
+        stages[s].time.sendBackward = seconds(backward[s]);
+    }
+}
+
+void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vector<LeastStage> &stages)
+{
+    const Graph &graph = *problem.setting().model->graph;
+    const Uses &uses = problem.setting().model->index->uses();
+    const double parts = problem.setting().parts;
+    for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
+        LeastWeight least{.weight = {static_cast<std::int32_t>(t)}, .share = 0};
+        const WeightBytes &bytes = problem.bytesOf(least.weight);
+        if (bytes.all() == 0)
+            continue;
+        std::set<std::size_t> readBy; // stages
+        for (const OperatorId reader : uses.consumers[t]) {
+            const auto r = static_cast<std::size_t>(reader.index);
+            if (r >= problem.operatorCount())
+                continue;
+            readBy.insert(static_cast<std::size_t>(plan.stageOf[r]));
+            for (std::size_t slot = 0; slot < graph.operators[r].inputs.size(); ++slot) {
+                if (graph.operators[r].inputs[slot] != least.weight)
+                    continue;
+                double share = 1;
+                bool always = true;
+                for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(r)); ++c) {
+                    const OperatorChoice &choice = problem.choiceOf(r, c);
+                    if (choice.inputs[slot] >= cutAlong(0))
+                        share = 1 / parts;
+                    const auto adds = problem.accumulationOf(r, slot, choice);
+                    least.maySum = least.maySum || (adds && adds->overShards);
+                    always = always && adds && adds->overShards;
+                }
+                least.alwaysSums = least.alwaysSums || always;
+                // All readers have it alike: as large as the one that can cut it least.
+                least.share = std::max(least.share, share);
+            }
+        }
+        for (const std::size_t s : readBy) {
+            stages[s].modelBytes += static_cast<double>(bytes.model) * least.share;
+            stages[s].stateBytes +=
+                static_cast<double>(bytes.state) * (least.maySum ? 1 / parts : least.share);
+            stages[s].gradientBytes += static_cast<double>(bytes.gradient) * least.share;
+            if (graph.tensors[t].role == TensorRole::Weight && problem.gradientOf(least.weight))
+                stages[s].weights.push_back(least);
+        }
+    }
+}
+
+} // namespace
+
+Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, const StagePlan &plan,
+    GroupShape between, bool splitsBackward, bool accumulates, const std::stop_token &stop)
+{
+    std::vector<LeastStage> stages(static_cast<std::size_t>(plan.stages));
+    StageNetworks networks(problem, plan);
+    TRY(const auto forward,
+        networks.least(
+            Passes::Forward, false, [](std::size_t, const OperatorChoice &choice) { return choice.forward; },
+            stop));
+    const auto weights = [&](std::size_t op, const OperatorChoice &choice) {
+        return problem.weightGradientSeconds(op, choice) + accumulationSeconds(problem, op, choice, accumulates);
+    };
+    TRY(const auto backward,
+        networks.least(
+            Passes::Backward, true,
+            [&](std::size_t op, const OperatorChoice &choice) {
+                return choice.backward + (plan.recomputed[op] ? choice.forward : 0)
+                    + (splitsBackward ? -problem.weightGradientSeconds(op, choice)
+                                      : accumulationSeconds(problem, op, choice, accumulates));
+            },
+            stop));
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+        stages[s].time.forward = forward[s];
+        stages[s].time.backward = backward[s];
+        for (const std::int32_t op : splitsBackward ? networks.operatorsOf(s) : std::vector<std::int32_t>{}) {
+            const auto i = static_cast<std::size_t>(op);
+            double least = std::numeric_limits<double>::infinity();
+            for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(i)); ++c)
+                least = std::min(least, weights(i, problem.choiceOf(i, c)));
+            stages[s].time.weights += least;
+        }
+    }
+    const std::vector<double> kept = problem.leastKeptBytes(plan.recomputed);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+        stages[static_cast<std::size_t>(plan.stageOf[i])].keptBytes += kept[i];
+    addSends(problem, plan, between, stages);
+    addWeights(problem, plan, stages);
+    return stages;
+}
+
+} // namespace planloom

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/search/stage_figures.h"
+
+#include <stop_token>
+#include <vector>
+
+namespace planloom {
+
+/// A weight, and how its devices may hold it.
+struct LeastWeight {
+    TensorId weight{};
+    double share = 1; ///< The least part of it that a device has.
+    bool maySum = false; ///< The axis' devices may make a summand of its gradient each.
+    bool alwaysSums = false; ///< They do, in every choice.
+};
+
+/// What no partition makes a stage's devices take less than.
+struct LeastStage {
+    StageTime time{}; ///< Of one micro-batch, without what replicas wait for each other.
+    std::vector<LeastWeight> weights{}; ///< That are trained.
+    double modelBytes = 0; ///< Weights as the model reads them.
+    double stateBytes = 0; ///< What the optimizer alone keeps, shared by the axis' devices.
+    double gradientBytes = 0;
+    double keptBytes = 0; ///< Of one micro-batch, from its forward to its backward pass.
+};
+
+/// Least times of the stages of `plan`, each for itself: of its operators alone the cheapest choice, with what is
+/// communicated between them, as if what lies outside came in the form that is best for it (and another form
+/// for every pass).
+///
+/// Since a schedule of given orders takes no less where its blocks take more, playing these is a bound of all
+/// partitions with these stages.
+/// @param splitsBackward  gradients of weights are a pass of their own
+/// @param accumulates  they are added up over micro-batches
+/// @return Cancelled if stopped
+/// Three eliminations of the operators (cost_network.h), fewer where stages are equal.
+Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, const StagePlan &plan,
+    GroupShape between, bool splitsBackward, bool accumulates, const std::stop_token &stop = {});
+
+/// Seconds, of one micro-batch, of putting an operator's gradients of weights where they add up or are sent.
+double accumulationSeconds(
+    const PartitionProblem &problem, std::size_t op, const OperatorChoice &choice, bool accumulates);
+
+} // namespace planloom
