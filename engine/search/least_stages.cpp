@@ -82,8 +82,8 @@ private:
     }
 
     template<typename Own>
-    Result<double> leastOf(
-        std::size_t stage, const std::vector<CostFactor> &factors, const Own &own, const std::stop_token &stop)
+    Result<double> leastOf(std::size_t stage, const std::vector<CostFactor> &factors, const Own &own,
+        const std::stop_token &stop)
     {
         CostNetwork network;
         std::vector<std::int64_t> key;
@@ -149,7 +149,8 @@ double accumulationSeconds(
     double seconds = 0;
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot)
         if (const auto adds = problem.accumulationOf(op, slot, choice))
-            seconds += accumulates ? std::min(adds->first, adds->more) * once + adds->more * (1 - once) : adds->cast;
+            seconds +=
+                accumulates ? std::min(adds->first, adds->more) * once + adds->more * (1 - once) : adds->cast;
     return seconds;
 }
 
@@ -246,7 +247,8 @@ Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, con
             Passes::Forward, false, [](std::size_t, const OperatorChoice &choice) { return choice.forward; },
             stop));
     const auto weights = [&](std::size_t op, const OperatorChoice &choice) {
-        return problem.weightGradientSeconds(op, choice) + accumulationSeconds(problem, op, choice, accumulates);
+        return problem.weightGradientSeconds(op, choice)
+            + accumulationSeconds(problem, op, choice, accumulates);
     };
     TRY(const auto backward,
         networks.least(

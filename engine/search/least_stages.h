@@ -26,9 +26,9 @@ struct LeastStage {
     double keptBytes = 0; ///< Of one micro-batch, from its forward to its backward pass.
 };
 
-/// Least times of the stages of `plan`, each for itself: of its operators alone the cheapest choice, with what is
-/// communicated between them, as if what lies outside came in the form that is best for it (and another form
-/// for every pass).
+/// Least times of the stages of `plan`, each for itself: of its operators alone the cheapest choice, with
+/// what is communicated between them, as if what lies outside came in the form that is best for it (and
+/// another form for every pass).
 ///
 /// Since a schedule of given orders takes no less where its blocks take more, playing these is a bound of all
 /// partitions with these stages.

@@ -10,8 +10,8 @@
 
 namespace planloom {
 
-/// Costs of what tensors communicate, by the choices of the operators that meet there; one table for those that
-/// are alike.
+/// Costs of what tensors communicate, by the choices of the operators that meet there; one table for those
+/// that are alike.
 class MeetingTables
 {
 public:
@@ -27,13 +27,13 @@ public:
 
 private:
     using Entry = std::vector<const OperatorChoice *>; ///< By operator of the scope.
-    std::vector<CostFactor> make(
-        const PartitionProblem::Meeting &meeting, PartitionProblem::Passes passes);
+    std::vector<CostFactor> make(const PartitionProblem::Meeting &meeting, PartitionProblem::Passes passes);
     template<typename Cost>
     CostTable table(std::vector<std::int64_t> key, const std::vector<std::int32_t> &scope, const Cost &cost);
 
     const PartitionProblem &m_problem;
-    std::vector<std::array<std::optional<std::vector<CostFactor>>, 3>> m_factors{}; ///< By meeting and passes.
+    std::vector<std::array<std::optional<std::vector<CostFactor>>, 3>>
+        m_factors{}; ///< By meeting and passes.
     std::map<std::vector<std::int64_t>, CostTable> m_known{};
     std::map<std::pair<CostTable, double>, CostTable> m_scaled{};
     std::map<std::pair<const void *, std::vector<std::int64_t>>, CostTable> m_least{};

@@ -10,11 +10,12 @@
 namespace planloom {
 
 const std::array<double PathBound::Weights::*, 10> PathBound::kParts{&Weights::forward, &Weights::backward,
-    &Weights::weights, &Weights::sendForward, &Weights::sendBackward, &Weights::gathering,
-    &Weights::reducing, &Weights::reduction, &Weights::update, &Weights::gather};
+    &Weights::weights, &Weights::sendForward, &Weights::sendBackward, &Weights::gathering, &Weights::reducing,
+    &Weights::reduction, &Weights::update, &Weights::gather};
 
-PathBound::PathBound(const Configuration &configuration, const PartitionProblem &problem, const StagePlan &plan,
-    const Reductions &reductions, const std::vector<LeastStage> &least, const OperatorTimes &waits, bool trains)
+PathBound::PathBound(const Configuration &configuration, const PartitionProblem &problem,
+    const StagePlan &plan, const Reductions &reductions, const std::vector<LeastStage> &least,
+    const OperatorTimes &waits, bool trains)
     : m_configuration(configuration)
     , m_problem(problem)
     , m_plan(plan)
@@ -158,7 +159,8 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
         seconds += traffic(weights.gathering, m_reductions.leastGatheringAgain())
             + traffic(weights.reducing + weights.reduction, m_reductions.leastReduction(adds->overShards))
             + traffic(weights.gather, m_reductions.leastGathering(adds->overShards))
-            + weights.update * m_problem.updateSeconds(weight) * share / m_reductions.updaters(adds->overShards);
+            + weights.update * m_problem.updateSeconds(weight) * share
+                / m_reductions.updaters(adds->overShards);
     }
     return seconds;
 }
@@ -205,7 +207,8 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop) const
         const std::size_t reader = m_charged[m];
         add(m, PartitionProblem::Passes::Forward,
             of(reader).forward + (m_plan.recomputed[reader] ? of(reader).backward : 0));
-        add(m, PartitionProblem::Passes::Backward, of(static_cast<std::size_t>(meetings[m].producer)).backward);
+        add(m, PartitionProblem::Passes::Backward,
+            of(static_cast<std::size_t>(meetings[m].producer)).backward);
     }
     TRY(NetworkAnswer answer, cheapestChoice(network, {}, stop));
     return Answer{constant + std::min(answer.bound, answer.cost), std::move(answer.choice)};

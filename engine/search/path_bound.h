@@ -9,16 +9,16 @@
 
 namespace planloom {
 
-/// A bound of all partitions of a pipeline's stages: no step is shorter than any one way through its blocks, so
-/// none is shorter than what the mean of some ways takes under the partition that is cheapest for it.
+/// A bound of all partitions of a pipeline's stages: no step is shorter than any one way through its blocks,
+/// so none is shorter than what the mean of some ways takes under the partition that is cheapest for it.
 ///
-/// Ways are added that are longest for one partition after the other (the cheapest for the ways so far), as in
-/// fictitious play between who chooses the way and who chooses the partition (Brown, 1951).
+/// Ways are added that are longest for one partition after the other (the cheapest for the ways so far), as
+/// in fictitious play between who chooses the way and who chooses the partition (Brown, 1951).
 class PathBound
 {
 public:
-    /// @param least  of the same stages; @param waits  per operator, for other replicas, at least; may be empty
-    /// All must outlive it.
+    /// @param least  of the same stages; @param waits  per operator, for other replicas, at least; may be
+    /// empty All must outlive it.
     PathBound(const Configuration &configuration, const PartitionProblem &problem, const StagePlan &plan,
         const Reductions &reductions, const std::vector<LeastStage> &least, const OperatorTimes &waits,
         bool trains);

@@ -27,8 +27,7 @@ double Ending::seconds() const
     const double reduced =
         reduction > 0 ? std::max(begin + reduction, computed + reduction / buckets) : computed;
     const double updated = std::max(computed + update, reduced + update / buckets);
-    return gather > 0 ? std::max(updated + gather / buckets, reduced + update / buckets + gather)
-                      : updated;
+    return gather > 0 ? std::max(updated + gather / buckets, reduced + update / buckets + gather) : updated;
 }
 
 Reductions::Reductions(
@@ -58,8 +57,7 @@ void Reductions::addTo(const StageFigures &stage, StageTime &time) const
 {
     const double microBatches = m_configuration.microBatches;
     if (m_configuration.zero < 2) {
-        time.weights +=
-            (stage.firstAccumulation + stage.accumulation * (microBatches - 1)) / microBatches;
+        time.weights += (stage.firstAccumulation + stage.accumulation * (microBatches - 1)) / microBatches;
         return;
     }
     // One by one, as they are made, beside what is computed.
@@ -123,8 +121,7 @@ Reductions::Least Reductions::leastOf(const PartitionProblem &problem, const Lea
         };
         least.reduction += cheapest([&](bool sums) { return traffic(leastReduction(sums)); });
         least.gather += cheapest([&](bool sums) { return traffic(leastGathering(sums)); });
-        least.update += problem.updateSeconds(weight.weight) * weight.share
-            / updaters(weight.maySum);
+        least.update += problem.updateSeconds(weight.weight) * weight.share / updaters(weight.maySum);
         least.reducedBytes += problem.secondsOf(weight.weight, {.perReducedByte = 1}, weight.share, 1);
         least.maySum = least.maySum || weight.maySum;
     }
@@ -141,16 +138,15 @@ double Reductions::leastLastBucket(double bytes, bool maySum) const
     for (const bool sums : {false, true}) {
         if (sums && !maySum)
             continue;
-        // Several buckets are each at least half as large as the largest may be. Two of different groups take no
-        // less than one of the cheaper.
+        // Several buckets are each at least half as large as the largest may be. Two of different groups take
+        // no less than one of the cheaper.
         const double half = static_cast<double>(bucketBytes(shape(sums), kLargeBytes)) / 2;
         least = std::min(least, reduction(kind, static_cast<std::int64_t>(std::min(bytes, half)), sums));
     }
     return least;
 }
 
-template<typename Make>
-WeightTraffic Reductions::once(int which, bool overShards, const Make &make) const
+template<typename Make> WeightTraffic Reductions::once(int which, bool overShards, const Make &make) const
 {
     const auto [known, fresh] = m_traffic.try_emplace({which, overShards});
     if (fresh)
@@ -198,8 +194,7 @@ WeightTraffic Reductions::leastGathering(bool overShards) const
 }
 
 /// A byte takes no less than in a larger message, of which a bucket is the largest.
-void Reductions::add(
-    CollectiveKind kind, GroupShape over, GroupShape buckets, WeightTraffic &traffic) const
+void Reductions::add(CollectiveKind kind, GroupShape over, GroupShape buckets, WeightTraffic &traffic) const
 {
     if (over.ranks < 2)
         return;

@@ -34,21 +34,23 @@ class Reductions
 {
 public:
     /// What it is made of must outlive it.
-    /// @param widest  the most bytes of a weight, as the model reads it, for a byte of its gradient as it is sent
+    /// @param widest  the most bytes of a weight, as the model reads it, for a byte of its gradient as it is
+    /// sent
     Reductions(
         const Configuration &configuration, const CostModel &costs, const Cluster &cluster, double widest);
 
     /// What it takes of every micro-batch.
     void addTo(const StageFigures &stage, StageTime &time) const;
     /// What it takes at the end of a step.
-    /// @param lastBackward  when the stage's last backward block begins; @param end  when its last block is over
+    /// @param lastBackward  when the stage's last backward block begins; @param end  when its last block is
+    /// over
     void addTo(const StageFigures &stage, double lastBackward, double end, Ending &ending) const;
 
     /// Devices that share what is kept and done for the optimizer alone.
     std::int32_t updaters(bool overShards) const;
 
-    /// What a stage's weights take at least, whatever the partition: of every micro-batch with ZeRO-2 and 3, else
-    /// once.
+    /// What a stage's weights take at least, whatever the partition: of every micro-batch with ZeRO-2 and 3,
+    /// else once.
     struct Least {
         double reduction = 0; ///< With gathering again.
         double update = 0;

@@ -2,6 +2,7 @@
 
 #include "engine/base/background_disposal.h"
 #include "engine/lowering/lower.h"
+#include "engine/search/search_memory.h"
 #include "engine/search/search_rows.h"
 #include "engine/search/step_estimate.h"
 #include "engine/simulate/simulate.h"
@@ -26,10 +27,6 @@ namespace {
 constexpr std::array kMemoryPrices{0.0, 0.3, 1.0, 4.0};
 /// The model may be wrong by so much, before anything was simulated.
 constexpr double kTrust = 0.1;
-/// How near plans of one configuration are to what the model is wrong by for another of its partitions; and
-/// plans that differ from it in what they compute again, or in what replicas share, as well.
-constexpr double kAlike = 0.015;
-constexpr double kNearlyAlike = 0.025;
 /// Partitions of one configuration whose prices are as near differ in what does not matter.
 constexpr double kSame = 2e-4;
 
@@ -47,99 +44,7 @@ constexpr int kMostIdlePaths = 8;
 /// How much of the time for simulations tightening may take first.
 constexpr double kTighteningShare = 0.5;
 
-/// Estimators that are kept: of so many different sets of rows about operators.
-constexpr std::size_t kMostEstimators = 8;
-constexpr std::size_t kMostOutcomes = 4096;
-constexpr std::size_t kMostKnownBounds = 32;
-
-/// What was found of the configurations of one table.
-struct KnownBounds {
-    std::vector<std::string> rows{}; ///< As text, sorted.
-    struct Of {
-        double proven = 0; ///< Seconds.
-        double likely = 0;
-        bool fits = true; ///< False: it is proven that none of its partitions does.
-    };
-    std::map<Configuration, Of> bounds{};
-};
-
-/// What a row that is added does to what was found without it.
-enum class Addition : std::uint8_t {
-    Restricts, ///< What is left was there before, and takes what it took.
-    TakesLonger, ///< What is left takes no less time, but perhaps less memory.
-    Changes,
-};
-Addition additionOf(const Row &row)
-{
-    return std::visit(
-        []<typename R>(const R &) {
-            if constexpr (std::is_same_v<R, RecomputeRule>)
-                return Addition::TakesLonger;
-            else if constexpr (
-                std::is_same_v<R,
-                    OpTransRule> || std::is_same_v<R, MeshRule> || std::is_same_v<R, MicroBatchesRule> || std::is_same_v<R, DegreeRule> || std::is_same_v<R, ScheduleRule> || std::is_same_v<R, OptimizerShardingRule> || std::is_same_v<R, LimitRule>)
-                return Addition::Restricts;
-            else
-                return Addition::Changes;
-        },
-        row.rule);
-}
-
-struct TimedStep {
-    double seconds = 0;
-    std::int64_t peak = 0;
-};
-
-/// By what the model's seconds are to be multiplied to be those simulated, as far as simulations have shown.
-class Correction
-{
-public:
-    struct Range {
-        double least = 1;
-        double likely = 1;
-    };
-    void learn(const Configuration &configuration, double modelled, double simulated)
-    {
-        m_same[configuration] = m_alike[kindOf(configuration)] = simulated / modelled;
-    }
-    Range of(const Configuration &configuration, double trust) const
-    {
-        if (const auto same = m_same.find(configuration); same != m_same.end())
-            return {same->second * (1 - kAlike), same->second};
-        if (const auto alike = m_alike.find(kindOf(configuration)); alike != m_alike.end())
-            return {alike->second * (1 - kNearlyAlike), alike->second};
-        return {1 - trust, 1};
-    }
-
-private:
-    static Configuration kindOf(Configuration configuration)
-    {
-        configuration.recompute = RecomputeWord::None;
-        configuration.zero = std::min(configuration.zero, 1);
-        return configuration;
-    }
-    std::map<Configuration, double> m_same{};
-    std::map<Configuration, double> m_alike{};
-};
-
 } // namespace
-
-struct SearchMemory::Kept {
-    std::mutex inUse{};
-    GraphSnapshot graph{};
-    Cluster cluster{};
-    std::int32_t deviceCount = 0;
-    PrecisionPreset precision{};
-    std::deque<std::pair<std::string, std::unique_ptr<StepEstimator>>> estimators{}; ///< By rows.
-    std::map<std::string, TimedStep> outcomes{}; ///< By all rows of a plan.
-    std::deque<KnownBounds> bounds{}; ///< The newest first.
-};
-
-SearchMemory::SearchMemory()
-    : m_kept(std::make_unique<Kept>())
-{
-}
-SearchMemory::~SearchMemory() = default;
 
 /// One search.
 class PlanSearch
@@ -164,6 +69,13 @@ public:
         m_result.configurations = static_cast<std::int64_t>(m_space.configurations.size());
         m_result.memoryLimit = m_space.memoryLimit;
         TRY_VOID(findEstimator());
+        if (const SearchResult *known = m_memory ? m_memory->resultOf(m_rows) : nullptr) {
+            m_result = *known;
+            m_result.searchSeconds = now();
+            if (m_options.onBetter)
+                m_options.onBetter(m_result);
+            return std::move(m_result);
+        }
         takeOverBounds();
         const bool tookOver = !m_known.empty();
         leaveOutWhatCannotFit();
@@ -177,15 +89,20 @@ public:
             TRY_VOID(priceUntilOneFits());
         }
         TRY_VOID(tighten());
-        rememberBounds();
+        if (m_memory)
+            m_memory->remember(m_rows, m_known, m_bounds);
         if (m_priced.empty())
             return m_problem
                 ? *std::move(m_problem)
                 : Error{ErrorCode::InvalidInput, "no configuration holds with the rows", {}, "search"};
         simulateBest();
+        if (m_memory)
+            m_memory->correctionFor(m_rows) = m_correction;
         if (!m_found)
             return m_problem && !m_stop.stop_requested() ? *std::move(m_problem) : cancelled();
         finish();
+        if (m_memory && !m_stop.stop_requested())
+            m_memory->remember(m_rows, m_result);
         return std::move(m_result);
     }
 
@@ -206,34 +123,19 @@ private:
                 && !std::holds_alternative<OptimizerShardingRule>(row.rule))
                 key += "\n" + print(row);
         if (m_memory) {
-            SearchMemory::Kept &kept = *m_memory;
-            if (kept.graph != m_model.graph || !(kept.cluster == m_cluster)
-                || kept.deviceCount != m_deviceCount || kept.precision != m_options.precision) {
-                kept.estimators.clear();
-                kept.outcomes.clear();
-                kept.bounds.clear();
-                kept.graph = m_model.graph;
-                kept.cluster = m_cluster;
-                kept.deviceCount = m_deviceCount;
-                kept.precision = m_options.precision;
-            }
-            for (auto &[rows, estimator] : kept.estimators)
-                if (rows == key) {
-                    m_estimator = estimator.get();
-                    return {};
-                }
+            m_memory->use(m_model.graph, m_cluster, m_deviceCount, m_options.precision);
+            m_estimator = m_memory->estimatorOf(key);
+            if (m_estimator)
+                return {};
         }
         TRY(auto made,
             StepEstimator::make(
                 m_model, m_cluster, m_deviceCount, m_rows, m_space, m_costs, m_options.precision));
         m_estimator = made.get();
-        if (m_memory) {
-            m_memory->estimators.emplace_front(std::move(key), std::move(made));
-            if (m_memory->estimators.size() > kMostEstimators)
-                m_memory->estimators.pop_back();
-        } else {
+        if (m_memory)
+            m_memory->remember(std::move(key), std::move(made));
+        else
             m_own = std::move(made);
-        }
         return {};
     }
 
@@ -261,64 +163,14 @@ private:
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
     }
 
-    std::vector<std::string> enabledRows() const
-    {
-        std::vector<std::string> rows;
-        for (const Row &row : m_rows.rows)
-            if (row.enabled)
-                rows.push_back(print(row));
-        std::sort(rows.begin(), rows.end());
-        return rows;
-    }
-
     /// Bounds that were found for some of the rows hold for all of them: an edit then looks at little more
     /// than what was nearly best before it.
     void takeOverBounds()
     {
         if (!m_memory)
             return;
-        const std::vector<std::string> rows = enabledRows();
-        for (const KnownBounds &known : m_memory->bounds) {
-            if (!std::includes(rows.begin(), rows.end(), known.rows.begin(), known.rows.end()))
-                continue;
-            bool restricts = true;
-            bool same = true;
-            for (const Row &row : m_rows.rows) {
-                if (!row.enabled || std::binary_search(known.rows.begin(), known.rows.end(), print(row)))
-                    continue;
-                restricts = restricts && additionOf(row) == Addition::Restricts;
-                same = same && additionOf(row) != Addition::Changes;
-            }
-            if (!same)
-                continue;
-            for (const Configuration &each : m_space.configurations) {
-                const auto found = known.bounds.find(each);
-                if (found == known.bounds.end() || (!found->second.fits && !restricts))
-                    continue;
-                KnownBounds::Of &own = m_known[each];
-                own.proven = std::max(own.proven, found->second.proven);
-                own.likely = std::max(own.likely, found->second.likely);
-                own.fits = own.fits && found->second.fits;
-            }
-        }
-    }
-
-    void rememberBounds()
-    {
-        if (!m_memory)
-            return;
-        KnownBounds known{enabledRows(), m_known};
-        for (const auto &[configuration, bound] : m_bounds) {
-            KnownBounds::Of &own = known.bounds[configuration];
-            if (std::isfinite(bound))
-                own.proven = std::max(own.proven, bound);
-            else
-                own.fits = false;
-        }
-        std::erase_if(m_memory->bounds, [&](const KnownBounds &each) { return each.rows == known.rows; });
-        m_memory->bounds.push_front(std::move(known));
-        if (m_memory->bounds.size() > kMostKnownBounds)
-            m_memory->bounds.pop_back();
+        m_known = m_memory->boundsFor(m_rows, m_space.configurations);
+        m_correction = m_memory->correctionFor(m_rows);
     }
 
     /// Configurations that need more memory than there is, whatever else is decided. Where that is all of
@@ -427,7 +279,7 @@ private:
                 m_problem = std::move(likely).error();
             return std::numeric_limits<double>::infinity();
         }
-        KnownBounds::Of &known = m_known[configuration];
+        KnownBound &known = m_known[configuration];
         known.likely = std::max(known.likely, *likely);
         known.proven = std::max(known.proven, *proven);
         m_bounds.try_emplace(configuration, known.proven);
@@ -591,12 +443,10 @@ private:
             if (row.enabled)
                 key += print(row) + "\n";
         key += print(rows);
-        if (const auto known = m_memory->outcomes.find(key); known != m_memory->outcomes.end())
-            return Timed{.step = known->second};
+        if (const TimedStep *known = m_memory->outcomeOf(key))
+            return Timed{.step = *known};
         TRY(Timed outcome, timed(rows));
-        if (m_memory->outcomes.size() >= kMostOutcomes)
-            m_memory->outcomes.clear();
-        m_memory->outcomes.emplace(std::move(key), outcome.step);
+        m_memory->remember(std::move(key), outcome.step);
         return outcome;
     }
 
@@ -666,7 +516,7 @@ private:
     SearchMemory::Kept *m_memory = nullptr; ///< While it is this search's.
     std::unique_ptr<StepEstimator> m_own{}; ///< Where nothing is remembered.
     StepEstimator *m_estimator = nullptr;
-    std::map<Configuration, KnownBounds::Of> m_known{}; ///< From searches before, and from this one.
+    KnownBounds m_known{}; ///< From searches before, and from this one.
     std::vector<const Configuration *> m_open{}; ///< That may fit.
     std::vector<StepEstimate> m_priced{};
     std::map<Configuration, double> m_bounds{}; ///< Of all configurations that hold.

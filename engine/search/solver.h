@@ -78,13 +78,17 @@ struct SearchOptions {
 /// (`nothingToSearch`).
 ///
 /// 1. Every configuration that rows, devices and batch allow, and that may fit, is priced (step_estimate.h)
-///    unless its likely bound is above the best price (the bound that is reported is the proven one of all of
-///    them): partitions by elimination, exactly where tables stay small; stages balanced by
-///    what their operators take then; blocks of the schedule played one by one.
-/// 2. The cheapest that fit are completed, lowered and simulated, the most promising first: by how much the
+///    unless its likely bound is above the best price: partitions by elimination, exactly where tables stay
+///    small; stages where they balance the configuration's fastest partition; blocks of the schedule played
+///    one by one.
+/// 2. Bounds are made tighter where they are lowest (`StepEstimator::stagedBoundOf`, path_bound.h) until all
+/// are
+///    near the best price. What is reported is the lowest of all configurations': of all their partitions,
+///    with these stages.
+/// 3. The cheapest that fit are completed, lowered and simulated, the most promising first: by how much the
 ///    model was wrong is learned for those alike. It ends where none may be faster than the best simulated
 ///    step. The fastest that fits in simulation is the answer.
-/// 3. Where nothing fits, partitions are searched again at higher and higher prices of memory.
+/// 4. Where nothing fits, partitions are searched again at higher and higher prices of memory.
 /// @return InvalidInput where the rows leave nothing; Cancelled if stopped before a plan was found
 Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
     const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options = {},

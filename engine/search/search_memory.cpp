@@ -1,0 +1,200 @@
+#include "engine/search/search_memory.h"
+
+#include "engine/table/table_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace planloom {
+
+namespace {
+
+/// How near plans of one configuration are to what the model is wrong by for another of its partitions; and
+/// plans that differ from it in what they compute again, or in what replicas share, as well.
+constexpr double kAlike = 0.015;
+constexpr double kNearlyAlike = 0.025;
+
+/// Estimators that are kept: of so many different sets of rows about operators.
+constexpr std::size_t kMostEstimators = 8;
+constexpr std::size_t kMostOutcomes = 4096;
+constexpr std::size_t kMostTables = 32; ///< Whose bounds and results are kept.
+
+/// What a row that is added does to what was found without it.
+enum class Addition : std::uint8_t {
+    Restricts, ///< What is left was there before, and takes what it took.
+    TakesLonger, ///< What is left takes no less time, but perhaps less memory.
+    Changes,
+};
+
+template<typename Rule, typename... Rules> constexpr bool kIsOneOf = (std::is_same_v<Rule, Rules> || ...);
+
+Addition additionOf(const Row &row)
+{
+    return std::visit(
+        []<typename R>(const R &) {
+            if (kIsOneOf<R, RecomputeRule>)
+                return Addition::TakesLonger;
+            return kIsOneOf<R, OpTransRule, MeshRule, MicroBatchesRule, DegreeRule, ScheduleRule,
+                       OptimizerShardingRule, LimitRule>
+                ? Addition::Restricts
+                : Addition::Changes;
+        },
+        row.rule);
+}
+
+/// What plans have in common that the model is wrong about in the same way.
+Configuration kindOf(Configuration configuration)
+{
+    configuration.recompute = RecomputeWord::None;
+    configuration.zero = std::min(configuration.zero, 1);
+    return configuration;
+}
+
+} // namespace
+
+void Correction::learn(const Configuration &configuration, double modelled, double simulated)
+{
+    m_same[configuration] = m_alike[kindOf(configuration)] = simulated / modelled;
+}
+
+Correction::Range Correction::of(const Configuration &configuration, double trust) const
+{
+    if (const auto same = m_same.find(configuration); same != m_same.end())
+        return {same->second * (1 - kAlike), same->second};
+    if (const auto alike = m_alike.find(kindOf(configuration)); alike != m_alike.end())
+        return {alike->second * (1 - kNearlyAlike), alike->second};
+    return {1 - trust, 1};
+}
+
+SearchMemory::SearchMemory()
+    : m_kept(std::make_unique<Kept>())
+{
+}
+SearchMemory::~SearchMemory() = default;
+
+void SearchMemory::Kept::use(
+    const GraphSnapshot &graph, const Cluster &cluster, std::int32_t deviceCount, PrecisionPreset precision)
+{
+    if (m_graph == graph && m_cluster == cluster && m_deviceCount == deviceCount && m_precision == precision)
+        return;
+    m_graph = graph;
+    m_cluster = cluster;
+    m_deviceCount = deviceCount;
+    m_precision = precision;
+    m_estimators.clear();
+    m_outcomes.clear();
+    m_bounds.clear();
+    m_results.clear();
+    m_corrections.clear();
+}
+
+StepEstimator *SearchMemory::Kept::estimatorOf(const std::string &rows)
+{
+    const auto found = std::find_if(
+        m_estimators.begin(), m_estimators.end(), [&](const auto &each) { return each.first == rows; });
+    return found == m_estimators.end() ? nullptr : found->second.get();
+}
+
+void SearchMemory::Kept::remember(std::string rows, std::unique_ptr<StepEstimator> estimator)
+{
+    m_estimators.emplace_front(std::move(rows), std::move(estimator));
+    if (m_estimators.size() > kMostEstimators)
+        m_estimators.pop_back();
+}
+
+const TimedStep *SearchMemory::Kept::outcomeOf(const std::string &rows) const
+{
+    const auto found = m_outcomes.find(rows);
+    return found == m_outcomes.end() ? nullptr : &found->second;
+}
+
+void SearchMemory::Kept::remember(std::string rows, TimedStep outcome)
+{
+    if (m_outcomes.size() >= kMostOutcomes)
+        m_outcomes.clear();
+    m_outcomes.emplace(std::move(rows), outcome);
+}
+
+SearchMemory::Kept::Rows SearchMemory::Kept::enabled(const ConstraintTable &rows)
+{
+    Rows texts;
+    for (const Row &row : rows.rows)
+        if (row.enabled)
+            texts.push_back(print(row));
+    std::sort(texts.begin(), texts.end());
+    return texts;
+}
+
+const SearchResult *SearchMemory::Kept::resultOf(const ConstraintTable &rows) const
+{
+    const Rows texts = enabled(rows);
+    const auto found = std::find_if(
+        m_results.begin(), m_results.end(), [&](const auto &each) { return each.first == texts; });
+    return found == m_results.end() ? nullptr : &found->second;
+}
+
+void SearchMemory::Kept::remember(const ConstraintTable &rows, SearchResult result)
+{
+    result.plan = nullptr;
+    result.materialized = nullptr;
+    m_results.emplace_front(enabled(rows), std::move(result));
+    if (m_results.size() > kMostTables)
+        m_results.pop_back();
+}
+
+KnownBounds SearchMemory::Kept::boundsFor(
+    const ConstraintTable &rows, const std::vector<Configuration> &configurations) const
+{
+    KnownBounds bounds;
+    const Rows texts = enabled(rows);
+    for (const auto &[known, found] : m_bounds) {
+        if (!std::includes(texts.begin(), texts.end(), known.begin(), known.end()))
+            continue;
+        bool restricts = true;
+        bool holds = true;
+        for (const Row &row : rows.rows) {
+            if (!row.enabled || std::binary_search(known.begin(), known.end(), print(row)))
+                continue;
+            restricts = restricts && additionOf(row) == Addition::Restricts;
+            holds = holds && additionOf(row) != Addition::Changes;
+        }
+        for (const Configuration &each : configurations) {
+            const auto before = found.find(each);
+            if (!holds || before == found.end() || (!before->second.fits && !restricts))
+                continue;
+            KnownBound &own = bounds[each];
+            own.proven = std::max(own.proven, before->second.proven);
+            own.likely = std::max(own.likely, before->second.likely);
+            own.fits = own.fits && before->second.fits;
+        }
+    }
+    return bounds;
+}
+
+void SearchMemory::Kept::remember(
+    const ConstraintTable &rows, KnownBounds known, const std::map<Configuration, double> &found)
+{
+    for (const auto &[configuration, bound] : found) {
+        KnownBound &own = known[configuration];
+        if (std::isfinite(bound))
+            own.proven = std::max(own.proven, bound);
+        else
+            own.fits = false;
+    }
+    const Rows texts = enabled(rows);
+    std::erase_if(m_bounds, [&](const auto &each) { return each.first == texts; });
+    m_bounds.emplace_front(texts, std::move(known));
+    if (m_bounds.size() > kMostTables)
+        m_bounds.pop_back();
+}
+
+Correction &SearchMemory::Kept::correctionFor(const ConstraintTable &rows)
+{
+    std::string changes;
+    for (const Row &row : rows.rows)
+        if (row.enabled && additionOf(row) != Addition::Restricts)
+            changes += print(row) + "\n";
+    return m_corrections[std::move(changes)];
+}
+
+} // namespace planloom

@@ -1,0 +1,91 @@
+#pragma once
+
+#include "engine/search/solver.h"
+#include "engine/search/step_estimate.h"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+
+struct TimedStep {
+    double seconds = 0;
+    std::int64_t peak = 0;
+};
+
+/// By what the model's seconds are to be multiplied to be those simulated, as far as simulations have shown.
+class Correction
+{
+public:
+    struct Range {
+        double least = 1;
+        double likely = 1;
+    };
+    void learn(const Configuration &configuration, double modelled, double simulated);
+    /// @param trust  how far the model may be off where nothing was simulated
+    Range of(const Configuration &configuration, double trust) const;
+
+private:
+    std::map<Configuration, double> m_same{};
+    std::map<Configuration, double> m_alike{};
+};
+
+/// What was found of a configuration.
+struct KnownBound {
+    double proven = 0; ///< Seconds that no partition is below.
+    double likely = 0; ///< As `StepEstimator::likelyBoundOf`.
+    bool fits = true; ///< False: it is proven that none of its partitions does.
+};
+using KnownBounds = std::map<Configuration, KnownBound>;
+
+/// What searches of one model remember. One search uses it at a time.
+struct SearchMemory::Kept {
+    std::mutex inUse{};
+
+    /// Forgets all if it is of something else.
+    void use(const GraphSnapshot &graph, const Cluster &cluster, std::int32_t deviceCount,
+        PrecisionPreset precision);
+
+    StepEstimator *estimatorOf(const std::string &rows);
+    void remember(std::string rows, std::unique_ptr<StepEstimator> estimator);
+
+    /// By all rows of a plan.
+    const TimedStep *outcomeOf(const std::string &rows) const;
+    void remember(std::string rows, TimedStep outcome);
+
+    /// What the same rows led to, without its plan: an edit that is undone brings the plan back that was there.
+    const SearchResult *resultOf(const ConstraintTable &rows) const;
+    void remember(const ConstraintTable &rows, SearchResult result);
+
+    /// What was found for some of the rows, and holds for all of them.
+    KnownBounds boundsFor(
+        const ConstraintTable &rows, const std::vector<Configuration> &configurations) const;
+    /// @param known  before the search; @param found  proven by it; infinite: no partition fits
+    void remember(
+        const ConstraintTable &rows, KnownBounds known, const std::map<Configuration, double> &found);
+
+    /// For tables that differ in rows that only restrict plans.
+    Correction &correctionFor(const ConstraintTable &rows);
+
+private:
+    using Rows = std::vector<std::string>; ///< Enabled ones as text, sorted.
+    static Rows enabled(const ConstraintTable &rows);
+
+    GraphSnapshot m_graph{};
+    Cluster m_cluster{};
+    std::int32_t m_deviceCount = 0;
+    PrecisionPreset m_precision{};
+    std::deque<std::pair<std::string, std::unique_ptr<StepEstimator>>> m_estimators{}; ///< By rows.
+    std::map<std::string, TimedStep> m_outcomes{};
+    std::deque<std::pair<Rows, KnownBounds>> m_bounds{}; ///< The newest first, as the next.
+    std::deque<std::pair<Rows, SearchResult>> m_results{};
+    std::map<std::string, Correction> m_corrections{}; ///< By rows that change what plans are.
+};
+
+} // namespace planloom

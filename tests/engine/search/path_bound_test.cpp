@@ -1,0 +1,133 @@
+#include "engine/search/path_bound.h"
+
+#include "engine/search/step_estimate.h"
+#include "tests/engine/table/models.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace planloom {
+namespace {
+
+StageTime stageOf(double forward, double backward, double weights, double send)
+{
+    return {.forward = forward, .backward = backward, .weights = weights, .sendForward = send, .sendBackward = send};
+}
+
+double takes(const std::vector<StageVisits> &visits, const std::vector<StageTime> &stages, bool splits)
+{
+    double seconds = 0;
+    for (std::size_t s = 0; s < stages.size(); ++s)
+        seconds += visits[s].forward * stages[s].forward
+            + visits[s].backward * (stages[s].backward + (splits ? 0 : stages[s].weights))
+            + visits[s].weights * stages[s].weights + visits[s].sendForward * stages[s].sendForward
+            + visits[s].sendBackward * stages[s].sendBackward;
+    return seconds;
+}
+
+/// What lies on the longest way to the last block is all of the time.
+TEST(PathBound, TheLongestWayTakesAsLongAsThePipeline)
+{
+    std::mt19937 random(3);
+    std::uniform_real_distribution<double> any(0.1, 2);
+    for (const auto &[schedule, perRank] : {std::pair{ScheduleKind::OneFOneB, 1}, {ScheduleKind::GPipe, 1},
+             {ScheduleKind::Interleaved, 2}, {ScheduleKind::ZeroBubbleH1, 1}})
+        for (int times = 0; times < 20; ++times) {
+            std::vector<StageTime> stages;
+            for (int s = 0; s < 4 * perRank; ++s)
+                stages.push_back(stageOf(any(random), any(random), any(random), any(random) / 4));
+            std::vector<PlayedBlock> blocks;
+            const auto played = playPipeline(schedule, stages, 4, 8, true, &blocks);
+            ASSERT_TRUE(played);
+            double longest = 0;
+            for (std::size_t b = 0; b < blocks.size(); ++b) {
+                const auto to = static_cast<std::int32_t>(b);
+                const bool splits = schedule == ScheduleKind::ZeroBubbleH1;
+                EXPECT_NEAR(
+                    takes(longestWay(blocks, to, false, stages.size()), stages, splits), blocks[b].start, 1e-9);
+                longest =
+                    std::max(longest, takes(longestWay(blocks, to, true, stages.size()), stages, splits));
+            }
+            EXPECT_NEAR(longest, played->makespan, 1e-9);
+        }
+}
+
+/// No partition, however it was come by, takes less than the bounds say.
+void expectBelowRandomPartitions(const GraphSnapshot &graph)
+{
+    const Model model(graph);
+    const Cluster cluster = *clusterNamed("dgx2-v100:8");
+    const CostModel costs = costModelOf(cluster);
+    const auto space = searchSpaceOf(model, cluster, 8, {});
+    ASSERT_TRUE(space);
+    auto estimator = StepEstimator::make(model, cluster, 8, {}, *space, costs, PrecisionPreset::Float32);
+    ASSERT_TRUE(estimator);
+    std::mt19937 random(5);
+    int tried = 0;
+    int tight = 0;
+    for (std::size_t c = 0; c < space->configurations.size(); c += 7) {
+        const Configuration &configuration = space->configurations[c];
+        const auto bound = (*estimator)->stagedBoundOf(configuration, {});
+        if (!bound)
+            continue;
+        SCOPED_TRACE(toString(configuration));
+        double most = bound->seconds;
+        double least = std::numeric_limits<double>::infinity();
+        for (int path = 0; path < 6; ++path) {
+            const auto along = (*estimator)->estimateAlongPaths(configuration, {});
+            ASSERT_TRUE(along);
+            most = std::max(most, along->bound);
+            least = std::min(least, along->seconds);
+        }
+        tight += most > 0.95 * least ? 1 : 0;
+        const PartitionProblem &problem = (*estimator)->problemOf(configuration);
+        for (int times = 0; times < 20; ++times) {
+            std::vector<std::int32_t> choice;
+            for (std::size_t i = 0; i < problem.operatorCount(); ++i)
+                choice.push_back(static_cast<std::int32_t>(random() % problem.choiceCount(i)));
+            if (!std::isfinite(problem.costOf({}, choice)))
+                continue;
+            const auto estimate = (*estimator)->estimateWith(configuration, choice);
+            ASSERT_TRUE(estimate);
+            EXPECT_LE(most, estimate->seconds * (1 + 1e-9));
+            EXPECT_LE(bound->peakBytes, estimate->peakBytes);
+        }
+        EXPECT_LE(most, least * (1 + 1e-9));
+        ++tried;
+    }
+    EXPECT_GT(tried, 30);
+    EXPECT_GT(tight, tried / 2);
+}
+
+TEST(PathBound, NoPartitionOfATransformerIsBelow)
+{
+    expectBelowRandomPartitions(tinyGpt(8));
+}
+
+/// Operators that read one tensor, so many that no table holds all their choices.
+TEST(PathBound, NoPartitionOfManyReadersIsBelow)
+{
+    GraphBuilder builder("readers");
+    const TensorId x = builder.input("x", {DataType::Float32, {8, 64}});
+    const TensorId shared =
+        builder.one(OperatorKind::Linear, {x, builder.weight("w", {64, 64}), {}}, {}, "shared");
+    TensorId sum = shared;
+    for (int i = 0; i < 10; ++i) {
+        const std::string name = std::to_string(i);
+        const TensorId read = builder.one(
+            OperatorKind::Linear, {shared, builder.weight("w" + name, {64, 64}), {}}, {}, "read" + name);
+        sum = builder.one(OperatorKind::Add, {sum, read}, {}, "sum" + name);
+    }
+    const TensorId loss = builder.one(OperatorKind::ReduceSum, {sum},
+        attributesOf({{"axes", std::vector<std::int64_t>{0, 1}}, {"keepdims", std::int64_t{0}}}), "loss");
+    auto forward = builder.finish({}, loss);
+    ASSERT_TRUE(forward) << describe(forward.error());
+    auto graph = buildTrainingStep(*forward, {});
+    ASSERT_TRUE(graph) << describe(graph.error());
+    expectBelowRandomPartitions(planloom::shared(*std::move(graph)));
+}
+
+} // namespace
+} // namespace planloom
