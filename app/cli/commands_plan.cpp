@@ -1,4 +1,5 @@
 #include "app/cli/commands.h"
+#include "app/cli/commands_watch.h"
 #include "app/cli/conflicts.h"
 #include "app/cli/model.h"
 
@@ -302,6 +303,13 @@ void printTried(const ScheduleChoice &choice)
 
 Result<int> runSolve(const Arguments &arguments)
 {
+    if (arguments.has("watch")) {
+        for (const char *other : {"table", "schedule", "balance", "out"})
+            if (arguments.has(other))
+                return Error{ErrorCode::InvalidInput, std::string("--watch goes without --") + other,
+                    "leave one of them out", "--watch"};
+        return watchTable(arguments);
+    }
     TRY(auto request, planRequest(arguments, arguments.positional()));
     request.upTo = PlanGrade::Timed;
     request.search = !arguments.has("no-search") && !arguments.has("gallery");

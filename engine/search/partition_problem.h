@@ -153,6 +153,7 @@ public:
 
 private:
     void findMeetings();
+    void addTies(CostNetwork &network) const;
     std::int64_t bytesOf(TensorId tensor, DataType type) const;
     double forwardSeconds(const Meeting &meeting, AxisLayout made, const std::vector<AxisLayout> &read) const;
     double backwardSeconds(

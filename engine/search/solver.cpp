@@ -54,6 +54,7 @@ constexpr std::size_t kMostOutcomes = 4096;
 struct TimedStep {
     double seconds = 0;
     std::int64_t peak = 0;
+    std::int64_t sent = 0; ///< By the device that sends most.
 };
 
 /// By what the model's seconds are to be multiplied to be those simulated, as far as simulations have shown.
@@ -162,7 +163,9 @@ private:
             + (m_space.ownMesh ? "m" : "") + m_space.replicaAxis + "/" + m_space.rankAxis + "/"
             + m_space.shardAxis;
         for (const Row &row : m_rows.rows)
-            if (row.enabled && (hasSelector(row.rule) || std::holds_alternative<MeshRule>(row.rule))
+            if (row.enabled
+                && (hasSelector(row.rule) || std::holds_alternative<MeshRule>(row.rule)
+                    || std::holds_alternative<DegreeRule>(row.rule))
                 && !std::holds_alternative<OptimizerShardingRule>(row.rule))
                 key += "\n" + print(row);
         if (m_memory) {
@@ -400,7 +403,8 @@ private:
         tried.simulatedPeak = outcome->step.peak;
         tried.at = now();
         m_simulated.push_back(tried);
-        const bool fits = tried.simulatedPeak <= m_space.memoryLimit;
+        const bool fits = tried.simulatedPeak <= m_space.memoryLimit
+            && (m_space.trafficLimit == 0 || outcome->step.sent <= m_space.trafficLimit);
         const bool better = !m_found || (fits && !m_result.fits)
             || (fits == m_result.fits
                 && (fits ? tried.simulatedSeconds < m_result.best.simulatedSeconds
@@ -468,6 +472,8 @@ private:
         TRY(const Timeline timeline, simulate(*execution, m_cluster, m_costs, options, m_stop));
         const TimelineSummary summary = summaryOf(timeline);
         outcome.step = {summary.stepSeconds, summary.largestPeak.count};
+        for (const DeviceSummary &device : summary.devices)
+            outcome.step.sent = std::max(outcome.step.sent, device.sent.count);
         outcome.plan = sharedInBackground(std::move(completed.plan));
         outcome.materialized = sharedInBackground(std::move(materialized));
         return outcome;

@@ -2,6 +2,7 @@
 
 #include "engine/search/search_space.h"
 #include "engine/search/stage_figures.h"
+#include "engine/search/stage_rows.h"
 #include "engine/search/usual_partitions.h"
 
 #include <cstdint>
@@ -135,9 +136,12 @@ private:
     std::map<std::pair<std::int32_t, std::int32_t>, std::unique_ptr<PartitionProblem>>
         m_replicas{}; ///< Over the replicas' axis, by replicas and micro-batches.
     using Answer = std::shared_ptr<const PartitionAnswer>;
-    std::map<std::tuple<Answer, std::int32_t, RecomputeWord>, std::shared_ptr<const StagePlan>> m_stages{};
+    /// By stages and, where rows speak of devices, ranks.
+    std::map<std::tuple<Answer, std::int32_t, std::int32_t, RecomputeWord>, std::shared_ptr<const StagePlan>>
+        m_stages{};
     std::map<std::pair<Answer, std::shared_ptr<const StagePlan>>, std::vector<StageFigures>> m_figures{};
     std::map<RecomputeWord, StagePlan> m_recomputed{}; ///< Without stages.
+    StageRows m_stageRows{};
 };
 
 } // namespace planloom
