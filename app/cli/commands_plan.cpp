@@ -1,3 +1,4 @@
+#include "app/cli/advice.h"
 #include "app/cli/commands.h"
 #include "app/cli/commands_watch.h"
 #include "app/cli/conflicts.h"
@@ -356,7 +357,8 @@ Result<int> runSolve(const Arguments &arguments)
             {"precision", precisionSummary(*solved->plan)}, {"conflict", json::array()},
             {"rows", solved->rows.size()}, {"warnings", warnings},
             {"schedule", nameOf(solved->plan->schedule)}, {"schedules", triedToJson(choice)},
-            {"schedule_searches", searchesToJson(choice)}});
+            {"schedule_searches", searchesToJson(choice)}, {"free_decisions", freeDecisionsToJson(*solved)},
+            {"suggestions", arguments.has("suggest") ? suggestionsToJson(request, *solved) : json(nullptr)}});
         return 0;
     }
     std::printf("%s on %s\n", arguments.positional().c_str(), solved->cluster.name.c_str());

@@ -74,8 +74,8 @@ json toJson(const LiveReport &report)
     }
     line["conflicts"] = std::move(conflicts);
     if (answer->search)
-        line.update({{"plan", toString(answer->search->best.configuration)},
-            {"gap", answer->search->gap()}, {"fits", answer->search->fits}});
+        line.update({{"plan", toString(answer->search->best.configuration)}, {"gap", answer->search->gap()},
+            {"fits", answer->search->fits}});
     if (answer->isTimed())
         line.update({{"step_seconds", answer->summary.stepSeconds},
             {"bound_seconds", stepBound(*answer->execution, costModelOf(answer->cluster))},

@@ -94,7 +94,8 @@ std::optional<Split> splitAlike(const Graph &graph, OperatorId from, OperatorId 
     Split mine = split;
     if (from == to || split.kind != SplitKind::Dimension)
         return mine;
-    const Dimension &dimension = graph.at(from).annotation.dimensions[static_cast<std::size_t>(split.dimension)];
+    const Dimension &dimension =
+        graph.at(from).annotation.dimensions[static_cast<std::size_t>(split.dimension)];
     const auto found = findDimension(graph.at(to).annotation, dimension.name);
     if (!found)
         return std::nullopt;

@@ -28,12 +28,13 @@ struct LiveReport {
     const SearchResult *better = nullptr; ///< Of Better.
 };
 
-/// Solves tables as they change, on a thread of its own: the newest wins, what runs for others is stopped. What
-/// was worked out is remembered from one to the next.
+/// Solves tables as they change, on a thread of its own: the newest wins, what runs for others is stopped.
+/// What was worked out is remembered from one to the next.
 class LiveSolver
 {
 public:
-    /// @param report  called on the solver's thread, one at a time; what it is given lives as long as the call
+    /// @param report  called on the solver's thread, one at a time; what it is given lives as long as the
+    /// call
     explicit LiveSolver(std::function<void(const LiveReport &)> report);
     ~LiveSolver(); ///< Stops what runs, and waits for it.
     LiveSolver(const LiveSolver &) = delete;

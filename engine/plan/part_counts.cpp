@@ -51,8 +51,8 @@ private:
         const Split &byDefault = m_free[axis].byDefault;
         attempt(axis, byDefault, changed);
         if (byDefault.kind != SplitKind::Replicate)
-            attempt(axis,
-                {.kind = SplitKind::Replicate, .parts = byDefault.parts, .axis = byDefault.axis}, changed + 1);
+            attempt(axis, {.kind = SplitKind::Replicate, .parts = byDefault.parts, .axis = byDefault.axis},
+                changed + 1);
         for (const std::int32_t dimension : m_dimensions)
             if (byDefault.kind != SplitKind::Dimension || byDefault.dimension != dimension)
                 attempt(axis,

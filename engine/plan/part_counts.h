@@ -16,8 +16,8 @@ struct FreeAxis {
     const Allowed<Split> *allowed = nullptr; ///< What rows allow; null is anything.
 };
 
-/// Splits over `free`, one each, with which `op` keeps to `bounds`: of its default as many as can be, those of
-/// outer axes first.
+/// Splits over `free`, one each, with which `op` keeps to `bounds`: of its default as many as can be, those
+/// of outer axes first.
 /// @param taken  what is decided already
 /// @param holds  whether all splits together may be; asked with `taken` and then those over `free`
 /// @return nothing if there are none. O((dimensions + 2)^axes).

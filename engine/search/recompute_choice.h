@@ -11,8 +11,8 @@ namespace planloom {
 /// the search.
 bool leavesRecomputation(const ConstraintTable &rows);
 
-/// What the search adds where it chooses `word`: its rows, but for operators that `rows` recompute or keep, and
-/// where rows leave some to the search, for those alone. Empty if nothing is left.
+/// What the search adds where it chooses `word`: its rows, but for operators that `rows` recompute or keep,
+/// and where rows leave some to the search, for those alone. Empty if nothing is left.
 Result<ConstraintTable> recomputeChoice(const Model &model, const ConstraintTable &rows, RecomputeWord word);
 
 } // namespace planloom

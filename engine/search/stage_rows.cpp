@@ -61,7 +61,8 @@ std::optional<std::pair<std::int64_t, std::vector<std::size_t>>> cheapestCuts(co
     return std::pair(most, *latestCuts(chain, most));
 }
 
-using ChainCuts = std::pair<std::int64_t, std::vector<std::size_t>>; ///< Of the most expensive run; beginnings.
+using ChainCuts =
+    std::pair<std::int64_t, std::vector<std::size_t>>; ///< Of the most expensive run; beginnings.
 
 /// Two stretches of a chain with at least one cut between them: before `most`, not before `least`.
 struct CutBetween {
@@ -94,8 +95,7 @@ std::pair<std::size_t, std::size_t> stretchOf(
     const std::vector<std::size_t> &links, const std::vector<OperatorId> &operators)
 {
     const auto placeOf = [&](OperatorId op) {
-        return static_cast<std::size_t>(
-            std::lower_bound(links.begin(), links.end(), at(op)) - links.begin());
+        return static_cast<std::size_t>(std::lower_bound(links.begin(), links.end(), at(op)) - links.begin());
     };
     return {placeOf(operators.front()), placeOf(operators.back()) + 1};
 }
@@ -199,8 +199,8 @@ Result<std::vector<std::int32_t>> stagesWithin(const SelectorIndex &index, std::
     const auto any = cutsBetween(anywhere, between);
     if (!any)
         return none();
-    const auto &begins = layers
-            && static_cast<double>(layers->first) <= kLayerTolerance * static_cast<double>(any->first)
+    const auto &begins =
+        layers && static_cast<double>(layers->first) <= kLayerTolerance * static_cast<double>(any->first)
         ? layers->second
         : any->second;
     std::vector<std::int32_t> stageOf(index.graph().operators.size(), 0);

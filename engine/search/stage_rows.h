@@ -19,10 +19,10 @@ struct StageRows {
 
 StageRows stageRowsOf(const BoundTable &bound);
 
-/// By forward operator: its stage, of `stages` consecutive ones that are not empty, as rows say; the slowest is
-/// as fast as it can be, with cuts between layers unless that costs more than `kLayerTolerance`. Operators
-/// computed from inputs and constants alone go with their consumers. Who is kept apart has a cut between; where
-/// several stages are on a rank, that is not enough: see `brokenSharing`.
+/// By forward operator: its stage, of `stages` consecutive ones that are not empty, as rows say; the slowest
+/// is as fast as it can be, with cuts between layers unless that costs more than `kLayerTolerance`. Operators
+/// computed from inputs and constants alone go with their consumers. Who is kept apart has a cut between;
+/// where several stages are on a rank, that is not enough: see `brokenSharing`.
 /// @param nanoseconds  by operator, both passes
 /// @return InvalidInput if there are none with the rows. O(operators x log of all nanoseconds), as often as
 /// there are cuts to choose from for those kept apart

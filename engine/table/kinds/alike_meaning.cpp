@@ -5,8 +5,8 @@
 
 namespace planloom {
 
-Result<RuleMeaning<AlikeRule>::Sides> RuleMeaning<AlikeRule>::of(const RowSetting &setting,
-    const AlikeRule &rule, const std::vector<OperatorId> &selected, std::int32_t)
+Result<RuleMeaning<AlikeRule>::Sides> RuleMeaning<AlikeRule>::of(
+    const RowSetting &setting, const AlikeRule &rule, const std::vector<OperatorId> &selected, std::int32_t)
 {
     const Graph &graph = setting.graph();
     const std::vector<OperatorId> first = ofOneDirection(graph, selected);
@@ -16,7 +16,8 @@ Result<RuleMeaning<AlikeRule>::Sides> RuleMeaning<AlikeRule>::of(const RowSettin
     for (const auto *side : {&first, &second})
         if (graph.at(side->front()).direction != Direction::Forward)
             return Error{ErrorCode::InvalidInput,
-                "operator '" + graph.at(side->front()).name + "' is cut as its forward operator, or its weight",
+                "operator '" + graph.at(side->front()).name
+                    + "' is cut as its forward operator, or its weight",
                 "select forward operators", ""};
     if (first.size() % second.size() != 0)
         return Error{ErrorCode::InvalidInput,

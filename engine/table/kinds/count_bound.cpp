@@ -14,7 +14,8 @@ namespace planloom {
 
 namespace {
 
-constexpr std::array kBoundKinds{CountBound::Kind::AtMost, CountBound::Kind::AtLeast, CountBound::Kind::OneOf};
+constexpr std::array kBoundKinds{
+    CountBound::Kind::AtMost, CountBound::Kind::AtLeast, CountBound::Kind::OneOf};
 constexpr std::size_t kMostValues = 64;
 
 /// Of JSON.

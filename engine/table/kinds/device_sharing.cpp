@@ -11,8 +11,7 @@ Result<DeviceSharingRule> RuleTraits<DeviceSharingRule>::parse(TextCursor &curso
 {
     const bool apart = word == words[1];
     if (!cursor.takeWord(apart ? "from" : "with"))
-        return cursor.expected(
-            apart ? "'from' and the second selector" : "'with' and the second selector");
+        return cursor.expected(apart ? "'from' and the second selector" : "'with' and the second selector");
     TRY(Selector second, parseSelector(cursor));
     return DeviceSharingRule{apart, std::move(second)};
 }

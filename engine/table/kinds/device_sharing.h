@@ -5,8 +5,8 @@
 
 namespace planloom {
 
-/// op-assign: the row's selection runs on the devices of `second`, or on none of them. Together, selections of
-/// equal size are paired in order, others all with all; apart, always all with all.
+/// op-assign: the row's selection runs on the devices of `second`, or on none of them. Together, selections
+/// of equal size are paired in order, others all with all; apart, always all with all.
 struct DeviceSharingRule {
     bool apart = false;
     Selector second{};

@@ -9,14 +9,14 @@ Result<RuleMeaning<DeviceSharingRule>::Sides> RuleMeaning<DeviceSharingRule>::of
     const DeviceSharingRule &rule, const std::vector<OperatorId> &selected, std::int32_t)
 {
     const Graph &graph = setting.graph();
-    Sides sides{
-        ofOneDirection(graph, selected), ofOneDirection(graph, setting.index().select(rule.second))};
+    Sides sides{ofOneDirection(graph, selected), ofOneDirection(graph, setting.index().select(rule.second))};
     if (sides.first.empty() || sides.second.empty())
         return Sides{};
     for (const auto *side : {&sides.first, &sides.second})
         if (graph.at(side->front()).direction != Direction::Forward)
             return Error{ErrorCode::InvalidInput,
-                "operator '" + graph.at(side->front()).name + "' runs where its forward operator runs, or its weight is",
+                "operator '" + graph.at(side->front()).name
+                    + "' runs where its forward operator runs, or its weight is",
                 "select forward operators", ""};
     std::vector<OperatorId> common;
     std::set_intersection(sides.first.begin(), sides.first.end(), sides.second.begin(), sides.second.end(),

@@ -4,8 +4,8 @@
 
 namespace planloom {
 
-/// op-trans: the selected operators are cut as the producer of their largest input cuts what it makes, so that
-/// nothing is communicated for it; into replicas where they cannot be.
+/// op-trans: the selected operators are cut as the producer of their largest input cuts what it makes, so
+/// that nothing is communicated for it; into replicas where they cannot be.
 struct FollowRule {
     friend bool operator==(const FollowRule &, const FollowRule &) = default;
 };

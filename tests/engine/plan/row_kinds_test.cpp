@@ -69,7 +69,8 @@ TEST_F(RowKinds, PartsKeepDefaultsFromCuttingMore)
     const std::string rows = "mesh dp=2 tp=2\nsplit name:a : n over dp then n over tp\n";
     complete(rows);
     const Annotation &annotation = m_graph->at(operatorNamed(*m_graph, "r")).annotation;
-    const std::string name = annotation.dimensions[static_cast<std::size_t>(of("r").partition.splits[0].dimension)].name;
+    const std::string name =
+        annotation.dimensions[static_cast<std::size_t>(of("r").partition.splits[0].dimension)].name;
     EXPECT_EQ(parts("r", name), 4);
     complete(rows + "parts name:r : " + name + " at most 2\n");
     ASSERT_EQ(error(), "");

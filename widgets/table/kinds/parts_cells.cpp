@@ -6,8 +6,8 @@ namespace {
 
 void suggestParts(const ValueChoices &, std::vector<std::string> &texts)
 {
-    for (const char *text : {"in all at least 2", "batch at most 8", "heads one of 1 2 4", "sequence at most 1",
-             "hidden at most 4", "feed-forward at least 2"})
+    for (const char *text : {"in all at least 2", "batch at most 8", "heads one of 1 2 4",
+             "sequence at most 1", "hidden at most 4", "feed-forward at least 2"})
         texts.emplace_back(text);
 }
 
