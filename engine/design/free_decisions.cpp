@@ -48,21 +48,23 @@ bool isOfSearch(const Row &row)
 
 } // namespace
 
-bool isFree(const OperatorDecision &decision, const ConstraintTable &rows)
+std::vector<bool> leftFree(const Plan &plan, const ConstraintTable &rows)
 {
-    return std::all_of(decision.rows.begin(), decision.rows.end(), [&](RowId row) {
-        return at(row) >= rows.rows.size() || isOfSearch(rows.rows[at(row)]);
-    });
+    const auto holds = [&](RowId row) { return at(row) < rows.rows.size() && !isOfSearch(rows.rows[at(row)]); };
+    std::vector<bool> isFree(plan.decisions.size(), false);
+    for (std::size_t i = 0; i < isFree.size(); ++i)
+        isFree[i] = plan.graph->operators[i].direction == Direction::Forward
+            && std::none_of(plan.decisions[i].rows.begin(), plan.decisions[i].rows.end(), holds);
+    for (const OrderConstraint &order : plan.orders)
+        if (holds(order.row))
+            isFree[at(order.first)] = isFree[at(order.second)] = false;
+    return isFree;
 }
 
 std::int32_t countFree(const Plan &plan, const ConstraintTable &rows)
 {
-    std::int32_t count = 0;
-    for (std::size_t i = 0; i < plan.decisions.size(); ++i)
-        count += plan.graph->operators[i].direction == Direction::Forward && isFree(plan.decisions[i], rows)
-            ? 1
-            : 0;
-    return count;
+    const std::vector<bool> isFree = leftFree(plan, rows);
+    return static_cast<std::int32_t>(std::count(isFree.begin(), isFree.end(), true));
 }
 
 std::vector<FreeDecision> freeDecisionsOf(const Model &model, const Plan &plan, const ConstraintTable &rows)
@@ -70,10 +72,11 @@ std::vector<FreeDecision> freeDecisionsOf(const Model &model, const Plan &plan, 
     const Graph &graph = *plan.graph;
     using Key = std::tuple<std::string, std::string, bool, std::string>; // kind, chosen, by whom, why
     std::map<Key, std::vector<OperatorId>> alike;
+    const std::vector<bool> isFree = leftFree(plan, rows);
     for (std::size_t i = 0; i < plan.decisions.size(); ++i) {
         const Operator &op = graph.operators[i];
         const OperatorDecision &decision = plan.decisions[i];
-        if (op.direction != Direction::Forward || !isFree(decision, rows))
+        if (!isFree[i])
             continue;
         const bool bySearch = !decision.rows.empty();
         // Whom operators follow differs from one to the next.

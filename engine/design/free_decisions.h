@@ -19,11 +19,10 @@ struct FreeDecision {
     std::string why{}; ///< By what default, a sentence; may be empty.
 };
 
-/// Whether no row of `rows` decides it but those that the search chose.
-/// @param rows  those of the decision's plan
-bool isFree(const OperatorDecision &decision, const ConstraintTable &rows);
-
-/// How many forward operators are free.
+/// By operator: a forward one that no row of `rows` decides but those that the search chose. A row that orders
+/// an operator holds it as much as one that places it.
+/// @param rows  those of the plan
+std::vector<bool> leftFree(const Plan &plan, const ConstraintTable &rows);
 std::int32_t countFree(const Plan &plan, const ConstraintTable &rows);
 
 /// All that is free, the most operators first. O(operators x their parts).

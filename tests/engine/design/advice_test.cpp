@@ -84,6 +84,20 @@ TEST_F(Advice, FreeDecisionsAreWhatNoRowSays)
     EXPECT_EQ(countFree(*after->plan, after->table.table()), 0);
 }
 
+TEST_F(Advice, RowsOfAnyKindHoldTheirOperators)
+{
+    const auto left = [&](const char *rows) {
+        const auto known = answer(request(rows, false));
+        return countFree(*known->plan, known->table.table());
+    };
+    const std::int32_t all = left("");
+    EXPECT_EQ(left("place layer:0 : devices 1\n"), left("recompute layer:0\n"));
+    EXPECT_LT(left("place layer:0 : devices 1\n"), all);
+    EXPECT_LT(left("order layer:0 before layer:1\n"), left("place layer:0 : devices 1\n"));
+    EXPECT_EQ(left("place all : devices 0,1  @solver\n"), all);
+    EXPECT_EQ(left("place all : devices 0,1\n"), 0);
+}
+
 TEST_F(Advice, WhatTheSearchChoseIsKeptWholeOrInPart)
 {
     const PlanRequest asked = request("degree tensor at least 2\n", true);
