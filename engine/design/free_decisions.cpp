@@ -50,7 +50,9 @@ bool isOfSearch(const Row &row)
 
 std::vector<bool> leftFree(const Plan &plan, const ConstraintTable &rows)
 {
-    const auto holds = [&](RowId row) { return at(row) < rows.rows.size() && !isOfSearch(rows.rows[at(row)]); };
+    const auto holds = [&](RowId row) {
+        return at(row) < rows.rows.size() && !isOfSearch(rows.rows[at(row)]);
+    };
     std::vector<bool> isFree(plan.decisions.size(), false);
     for (std::size_t i = 0; i < isFree.size(); ++i)
         isFree[i] = plan.graph->operators[i].direction == Direction::Forward
@@ -80,9 +82,8 @@ std::vector<FreeDecision> freeDecisionsOf(const Model &model, const Plan &plan, 
             continue;
         const bool bySearch = !decision.rows.empty();
         // Whom operators follow differs from one to the next.
-        const std::string why = bySearch || decision.why.find("follows '") != std::string::npos
-            ? std::string{}
-            : decision.why;
+        const std::string why =
+            bySearch || decision.why.find("follows '") != std::string::npos ? std::string{} : decision.why;
         alike[{typeNameOf(op), chosenText(op, decision, plan.stageCount), bySearch, why}].push_back(
             {static_cast<std::int32_t>(i)});
     }
@@ -92,11 +93,12 @@ std::vector<FreeDecision> freeDecisionsOf(const Model &model, const Plan &plan, 
         std::string words = wordsFor(*model.index, operators);
         const std::string &reason = plan.decisions[at(operators.front())].why;
         found.push_back({kind, std::move(operators), std::move(words), chosen, bySearch,
-            bySearch ? std::string{} : why.empty() ? (reason.empty() ? reason : "follows its producer") : why});
+            bySearch          ? std::string{}
+                : why.empty() ? (reason.empty() ? reason : "follows its producer")
+                              : why});
     }
-    std::stable_sort(found.begin(), found.end(), [](const FreeDecision &a, const FreeDecision &b) {
-        return a.operators.size() > b.operators.size();
-    });
+    std::stable_sort(found.begin(), found.end(),
+        [](const FreeDecision &a, const FreeDecision &b) { return a.operators.size() > b.operators.size(); });
     return found;
 }
 
@@ -127,6 +129,16 @@ Result<TableEdit> keepDecisions(const GestureContext &context, const std::vector
            });
     for (std::size_t row = 0; meshKept && row < rows.rows.size(); ++row)
         if (isOfSearch(rows.rows[row]) && std::holds_alternative<MeshRule>(rows.rows[row].rule))
+            kept.insert(row);
+    const std::vector<bool> isFree = leftFree(*context.plan, rows);
+    std::vector<bool> isAsked(isFree.size(), false);
+    for (const OperatorId op : operators)
+        isAsked[at(op)] = true;
+    bool all = true; // then nothing is left to the search
+    for (std::size_t i = 0; i < isFree.size(); ++i)
+        all = all && (!isFree[i] || isAsked[i]);
+    for (std::size_t row = 0; all && row < rows.rows.size(); ++row)
+        if (isOfSearch(rows.rows[row]))
             kept.insert(row);
     GestureContext after = context;
     const std::vector<std::int32_t> lines = context.document.rowLines();

@@ -19,8 +19,8 @@ struct FreeDecision {
     std::string why{}; ///< By what default, a sentence; may be empty.
 };
 
-/// By operator: a forward one that no row of `rows` decides but those that the search chose. A row that orders
-/// an operator holds it as much as one that places it.
+/// By operator: a forward one that no row of `rows` decides but those that the search chose. A row that
+/// orders an operator holds it as much as one that places it.
 /// @param rows  those of the plan
 std::vector<bool> leftFree(const Plan &plan, const ConstraintTable &rows);
 std::int32_t countFree(const Plan &plan, const ConstraintTable &rows);
@@ -29,7 +29,8 @@ std::int32_t countFree(const Plan &plan, const ConstraintTable &rows);
 std::vector<FreeDecision> freeDecisionsOf(const Model &model, const Plan &plan, const ConstraintTable &rows);
 
 /// The edit that has rows say what was chosen for these operators: rows of the search become a person's own,
-/// with those about the whole plan that they need, and where the default rule decided, rows are written.
+/// with those about the whole plan that they need (all of them, if nothing else is free), and where the
+/// default rule decided, rows are written.
 /// @param context  with the plan of its document
 /// @return as `proposeHold`; empty where nothing changes
 Result<TableEdit> keepDecisions(const GestureContext &context, const std::vector<OperatorId> &operators);

@@ -96,8 +96,8 @@ std::string wordsOf(const StepLimits &limits)
         + " waiting for communication, " + percent(limits.idle) + " idle otherwise";
 }
 
-Result<std::vector<HelpfulRow>> helpfulRows(const PlanRequest &request, const PlanAnswer &answer,
-    double mostSeconds, const std::stop_token &stop)
+Result<std::vector<HelpfulRow>> helpfulRows(
+    const PlanRequest &request, const PlanAnswer &answer, double mostSeconds, const std::stop_token &stop)
 {
     std::vector<HelpfulRow> found;
     if (!answer.plan || !answer.isTimed())

@@ -22,7 +22,8 @@ struct StepLimits {
 };
 /// @param answer  timed
 StepLimits limitsOf(const PlanAnswer &answer);
-/// "device 3 needs 92.1 GiB of 80.0 GiB" or "61% of the step is computing, 25% waiting for communication, ..."
+/// "device 3 needs 92.1 GiB of 80.0 GiB" or "61% of the step is computing, 25% waiting for communication,
+/// ..."
 std::string wordsOf(const StepLimits &limits);
 
 /// A row that would make a plan faster or smaller, as simulated.
@@ -34,9 +35,10 @@ struct HelpfulRow {
     bool fits = false;
 };
 
-/// Rows of the kinds that no row of a person's decides, each tried beside all others of `answer`: recomputation,
-/// sharding of updates, offloading, micro-batches, schedules, overlap. Those that help, best first: where the
-/// plan does not fit, those that make it fit and then those that need less; else those that are faster and fit.
+/// Rows of the kinds that no row of a person's decides, each tried beside all others of `answer`:
+/// recomputation, sharding of updates, offloading, micro-batches, schedules, overlap. Those that help, best
+/// first: where the plan does not fit, those that make it fit and then those that need less; else those that
+/// are faster and fit.
 /// @param request  of the answer; @param answer  timed
 /// @return Cancelled if stopped
 /// One simulation for each of about a dozen, until `mostSeconds` are over.
@@ -50,8 +52,8 @@ struct ShrinkingRow {
     std::int64_t of = 0;
 };
 
-/// Rows that would leave a search the least, the least first: each keeps what `answer`'s search found, so that
-/// its plan is still there. Empty where nothing was searched. O(configurations x rows).
+/// Rows that would leave a search the least, the least first: each keeps what `answer`'s search found, so
+/// that its plan is still there. Empty where nothing was searched. O(configurations x rows).
 std::vector<ShrinkingRow> shrinkingRows(const PlanAnswer &answer);
 
 } // namespace planloom

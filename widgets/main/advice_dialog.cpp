@@ -44,6 +44,7 @@ QTableWidget *newList(const QString &name, const QStringList &columns, QWidget *
     list->verticalHeader()->hide();
     list->setAlternatingRowColors(true);
     list->setWordWrap(false);
+    list->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     return list;
 }
 
@@ -71,7 +72,7 @@ AdviceDialog::AdviceDialog(QWidget *parent)
     connect(&m_watcher, &QFutureWatcherBase::resultReadyAt, this,
         [this](int result) { present(m_watcher.resultAt(result)); });
     enable();
-    resize(sizeHint().expandedTo({fontMetrics().averageCharWidth() * 120, fontMetrics().height() * 30}));
+    resize(sizeHint().expandedTo({fontMetrics().averageCharWidth() * 160, fontMetrics().height() * 30}));
 }
 
 AdviceDialog::~AdviceDialog()
@@ -86,14 +87,15 @@ QWidget *AdviceDialog::newFreePage()
     m_freeWords = new QLabel(page);
     m_freeWords->setWordWrap(true);
     layout->addWidget(m_freeWords);
-    m_free = newList(QStringLiteral("freeDecisions"),
-        {tr("Kind"), tr("Operators"), tr("Chosen"), tr("By")}, page);
+    m_free =
+        newList(QStringLiteral("freeDecisions"), {tr("Kind"), tr("Operators"), tr("Chosen"), tr("By")}, page);
     m_free->setAccessibleName(tr("What no row decides"));
     layout->addWidget(m_free, 1);
     auto *row = new QHBoxLayout;
     row->addStretch();
     m_keepSelected = new QPushButton(tr("Keep Se&lected"), page);
-    m_keepSelected->setToolTip(tr("Writes rows that say what was chosen for these operators (one undo step)"));
+    m_keepSelected->setToolTip(
+        tr("Writes rows that say what was chosen for these operators (one undo step)"));
     m_keepAll = new QPushButton(tr("Keep &All"), page);
     m_keepAll->setToolTip(tr("Writes rows for all of them: the plan stays as it is shown"));
     row->addWidget(m_keepSelected);
@@ -196,7 +198,7 @@ void AdviceDialog::fillFree()
         addCell(m_free, row, 1, QString::fromStdString(each.words));
         addCell(m_free, row, 2, QString::fromStdString(each.chosen));
         addCell(m_free, row, 3,
-            each.bySearch        ? tr("the search")
+            each.bySearch          ? tr("the search")
                 : each.why.empty() ? tr("default")
                                    : tr("default: %1").arg(QString::fromStdString(each.why)));
     }
@@ -212,9 +214,8 @@ void AdviceDialog::fillSuggestions()
     if (!m_advice->whole)
         words += tr(" Simulating rows that may help …");
     else if (m_advice->helpful.empty())
-        words += m_advice->limits.memory
-            ? tr(" No single row that was tried makes it smaller.")
-            : tr(" No single row that was tried makes it faster and fits.");
+        words += m_advice->limits.memory ? tr(" No single row that was tried makes it smaller.")
+                                         : tr(" No single row that was tried makes it faster and fits.");
     m_limits->setText(words);
     m_rows->setRowCount(static_cast<int>(m_advice->helpful.size() + m_advice->shrinking.size()));
     int row = 0;
@@ -233,7 +234,7 @@ void AdviceDialog::fillSuggestions()
         addCell(m_rows, row, 2, QStringLiteral("–"), true);
         addCell(m_rows, row, 3, QStringLiteral("–"), true);
         addCell(m_rows, row++, 4,
-            tr("keeps what was found, leaves a search %1 of %2 configurations").arg(each.left).arg(each.of));
+            tr("keeps what was found: %1 of %2 configurations left to search").arg(each.left).arg(each.of));
     }
     m_rows->resizeColumnsToContents();
     m_rows->horizontalHeader()->setStretchLastSection(true);
@@ -248,8 +249,8 @@ void AdviceDialog::keep(bool all)
         const bool isSelected = static_cast<int>(i) < m_free->rowCount()
             && m_free->selectionModel()->isRowSelected(static_cast<int>(i), {});
         if (all || isSelected)
-            operators.insert(operators.end(), m_advice->free[i].operators.begin(),
-                m_advice->free[i].operators.end());
+            operators.insert(
+                operators.end(), m_advice->free[i].operators.begin(), m_advice->free[i].operators.end());
     }
     std::sort(operators.begin(), operators.end());
     GestureContext context = gestureContextOf(*m_update->model, m_update->table, m_update->deviceCount);
@@ -257,19 +258,20 @@ void AdviceDialog::keep(bool all)
     context.cluster = m_update->cluster;
     using Kept = Result<TableEdit>;
     auto *watcher = new QFutureWatcher<Kept>(this);
-    connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, table = m_update->table, count = operators.size()] {
-        const Kept edit = watcher->result();
-        watcher->deleteLater();
-        if (!edit)
-            m_freeWords->setText(QString::fromStdString(describe(edit.error())));
-        else
-            Q_EMIT taken(tr("keep what was chosen for %1")
-                             .arg(QString::fromStdString(
-                                 counted(static_cast<std::int64_t>(count), "operator"))),
-                *edit, table);
-    });
-    watcher->setFuture(QtConcurrent::run(
-        [context = std::move(context), operators = std::move(operators)]() -> Kept {
+    connect(watcher, &QFutureWatcherBase::finished, this,
+        [this, watcher, table = m_update->table, count = operators.size()] {
+            const Kept edit = watcher->result();
+            watcher->deleteLater();
+            if (!edit)
+                m_freeWords->setText(QString::fromStdString(describe(edit.error())));
+            else
+                Q_EMIT taken(
+                    tr("keep what was chosen for %1")
+                        .arg(QString::fromStdString(counted(static_cast<std::int64_t>(count), "operator"))),
+                    *edit, table);
+        });
+    watcher->setFuture(
+        QtConcurrent::run([context = std::move(context), operators = std::move(operators)]() -> Kept {
             return keepDecisions(context, operators);
         }));
 }
@@ -295,7 +297,8 @@ void AdviceDialog::take()
 
 void AdviceDialog::enable()
 {
-    m_keepSelected->setEnabled(m_advice && m_free->selectionModel() && m_free->selectionModel()->hasSelection());
+    m_keepSelected->setEnabled(
+        m_advice && m_free->selectionModel() && m_free->selectionModel()->hasSelection());
     m_keepAll->setEnabled(m_advice && !m_advice->free.empty());
     m_take->setEnabled(m_advice && m_rows->currentRow() >= 0);
 }

@@ -19,8 +19,8 @@ class QTableWidget;
 
 namespace planloom {
 
-/// What no row decides and what was chosen there, to be kept as rows; and rows that would help, each with what
-/// it would make of the plan, to be taken. What takes time is found on a worker; the newest plan wins.
+/// What no row decides and what was chosen there, to be kept as rows; and rows that would help, each with
+/// what it would make of the plan, to be taken. What takes time is found on a worker; the newest plan wins.
 class AdviceDialog : public QDialog
 {
     Q_OBJECT

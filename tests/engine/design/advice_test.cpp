@@ -16,7 +16,8 @@ class Advice : public testing::Test
 protected:
     static PlanRequest request(std::string_view rows, bool search, const char *cluster = "dgx-h100:4")
     {
-        const auto model = openModel({.source = "zoo:gpt?layers=2&hidden=64&heads=4&seq=16&vocab=160&batch=8"});
+        const auto model =
+            openModel({.source = "zoo:gpt?layers=2&hidden=64&heads=4&seq=16&vocab=160&batch=8"});
         EXPECT_TRUE(model) << describe(model.error());
         PlanRequest request;
         request.model = *model;
@@ -114,6 +115,8 @@ TEST_F(Advice, WhatTheSearchChoseIsKeptWholeOrInPart)
     const auto whole = kept(asked, *before, all(free));
     EXPECT_EQ(countFree(*whole->plan, whole->table.table()), 0);
     const auto rows = whole->table.table().rows;
+    EXPECT_TRUE(std::none_of(
+        rows.begin(), rows.end(), [](const Row &row) { return row.origin == RowOrigin::Solver; }));
     EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [](const Row &row) {
         return std::holds_alternative<MeshRule>(row.rule) && row.origin == RowOrigin::Text;
     }));
@@ -168,7 +171,8 @@ TEST_F(Advice, TheLiveSolverAnswersTheNewestAlone)
         LiveSolver solver([&](const LiveReport &report) {
             const std::lock_guard lock(mutex);
             told.emplace_back(report.revision, report.grade);
-            EXPECT_TRUE(report.grade == LiveGrade::Better ? report.better != nullptr : report.answer != nullptr);
+            EXPECT_TRUE(
+                report.grade == LiveGrade::Better ? report.better != nullptr : report.answer != nullptr);
             done.notify_all();
         });
         for (int i = 0; i < 5; ++i)
@@ -177,8 +181,8 @@ TEST_F(Advice, TheLiveSolverAnswersTheNewestAlone)
         done.wait(lock, [&] { return last() == newest && told.back().second == LiveGrade::Final; });
     }
     EXPECT_EQ(newest, 5u);
-    EXPECT_TRUE(std::is_sorted(told.begin(), told.end(),
-        [](const auto &a, const auto &b) { return a.first < b.first; }));
+    EXPECT_TRUE(std::is_sorted(
+        told.begin(), told.end(), [](const auto &a, const auto &b) { return a.first < b.first; }));
     std::vector<LiveGrade> grades;
     for (const auto &[revision, grade] : told)
         if (revision == newest)
