@@ -171,6 +171,11 @@ const std::vector<VerbSpec> &verbs()
                      "what rows leave open is decided by the default rule (follow the producer, else "
                      "replicate), "
                      "as with --gallery, not searched for the best"},
+                    {"suggest", "",
+                        "with --json: rows that would make the plan faster or smaller, each simulated"},
+                    {"watch", "FILE",
+                        "solves the table in FILE anew whenever it changes; a line for every grade of every "
+                        "answer, until interrupted"},
                     {"balance", "",
                         "with --gallery: its stages are cut anew by what the plan takes in simulation, as "
                         "long "

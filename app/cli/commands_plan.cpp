@@ -1,4 +1,6 @@
+#include "app/cli/advice.h"
 #include "app/cli/commands.h"
+#include "app/cli/commands_watch.h"
 #include "app/cli/conflicts.h"
 #include "app/cli/model.h"
 
@@ -302,6 +304,13 @@ void printTried(const ScheduleChoice &choice)
 
 Result<int> runSolve(const Arguments &arguments)
 {
+    if (arguments.has("watch")) {
+        for (const char *other : {"table", "schedule", "balance", "out"})
+            if (arguments.has(other))
+                return Error{ErrorCode::InvalidInput, std::string("--watch goes without --") + other,
+                    "leave one of them out", "--watch"};
+        return watchTable(arguments);
+    }
     TRY(auto request, planRequest(arguments, arguments.positional()));
     request.upTo = PlanGrade::Timed;
     request.search = !arguments.has("no-search") && !arguments.has("gallery");
@@ -348,7 +357,8 @@ Result<int> runSolve(const Arguments &arguments)
             {"precision", precisionSummary(*solved->plan)}, {"conflict", json::array()},
             {"rows", solved->rows.size()}, {"warnings", warnings},
             {"schedule", nameOf(solved->plan->schedule)}, {"schedules", triedToJson(choice)},
-            {"schedule_searches", searchesToJson(choice)}});
+            {"schedule_searches", searchesToJson(choice)}, {"free_decisions", freeDecisionsToJson(*solved)},
+            {"suggestions", arguments.has("suggest") ? suggestionsToJson(request, *solved) : json(nullptr)}});
         return 0;
     }
     std::printf("%s on %s\n", arguments.positional().c_str(), solved->cluster.name.c_str());

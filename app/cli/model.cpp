@@ -67,22 +67,32 @@ Result<ModelSnapshot> openToTrain(const ModelSource &source)
     return model;
 }
 
-Result<PlanRequest> planRequest(
-    const Arguments &arguments, const std::string &model, const std::map<std::string, Shape> &shapes)
+Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &model,
+    const std::map<std::string, Shape> &shapes, const ModelSnapshot &known)
 {
     PlanRequest request;
-    const bool isAutodist = isAutodistFile(arguments.text("table"));
-    if (arguments.has("table") && !isAutodist) {
-        TRY(request.table, readTableFile(arguments.text("table")));
+    const std::string table = arguments.text("table", arguments.text("watch"));
+    const bool isAutodist = isAutodistFile(table);
+    if (!table.empty() && !isAutodist) {
+        TRY(request.table, readTableFile(table));
     }
     TRY(ModelSource source, modelSource(arguments, model));
     source.options = withRows(std::move(source.options), request.table);
     if (!shapes.empty()) {
         TRY(source.options, withArrays(source, shapes));
     }
-    TRY(request.model, openModel(source, {}, KeepContent::No));
+    const auto isOpen = [&](const OpenedModel &opened) {
+        ModelSource same = opened.source; // files that it needed stand in its options, too
+        same.options.operatorFiles = source.options.operatorFiles;
+        return same == source;
+    };
+    if (known && isOpen(*known)) {
+        request.model = known;
+    } else {
+        TRY(request.model, openModel(source, {}, KeepContent::No));
+    }
     if (isAutodist) { // read against the model
-        const std::string path = arguments.text("table");
+        const std::string &path = table;
         TRY(const std::string text, readFile(path, {.pipes = true}));
         TRY(const AutodistRows rows,
             readAutodist(text, path, *request.model, arguments.text("axis", kAutodistAxis)));

@@ -20,8 +20,9 @@ Result<ModelSnapshot> openToTrain(const ModelSource &source);
 
 /// What the options ask to be planned, with the model opened. How far is left to the verb.
 /// @param shapes  of arrays that it will be run with, by input: sizes that nothing else says are theirs
-Result<PlanRequest> planRequest(
-    const Arguments &arguments, const std::string &model, const std::map<std::string, Shape> &shapes = {});
+/// @param known  a model that was opened before, which is taken where it is the one asked for; may be null
+Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &model,
+    const std::map<std::string, Shape> &shapes = {}, const ModelSnapshot &known = {});
 
 /// A plan file. @return NotFound, Io, or what is wrong in it with the file's name in `where`
 Result<ExecutionPlan> readPlan(const std::string &path);

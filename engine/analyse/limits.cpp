@@ -2,6 +2,7 @@
 
 #include "engine/base/words.h"
 #include "engine/graph/storage_types.h"
+#include "engine/simulate/summary.h"
 
 namespace planloom {
 
@@ -9,7 +10,7 @@ namespace {
 
 std::string formatLimit(LimitRule::Kind kind, std::int64_t value, int digits)
 {
-    return kind == LimitRule::Kind::Memory ? formatBytes({value}, digits) : formatNanoseconds(value, digits);
+    return kind == LimitRule::Kind::Time ? formatNanoseconds(value, digits) : formatBytes({value}, digits);
 }
 
 /// Both amounts with enough digits to tell them apart.
@@ -32,6 +33,13 @@ Measured measure(LimitRule::Kind kind, const Timeline &timeline)
     if (kind == LimitRule::Kind::Time)
         return {timeline.step.count(), 0};
     Measured most;
+    if (kind == LimitRule::Kind::Traffic) {
+        const TimelineSummary summary = summaryOf(timeline);
+        for (std::size_t d = 0; d < summary.devices.size(); ++d)
+            if (summary.devices[d].sent.count > most.value)
+                most = {summary.devices[d].sent.count, d};
+        return most;
+    }
     for (std::size_t d = 0; d < timeline.memory.size(); ++d)
         if (timeline.memory[d].peak.count > most.value)
             most = {timeline.memory[d].peak.count, d};
@@ -61,6 +69,10 @@ std::vector<std::pair<RowId, Error>> brokenLimits(const ConstraintTable &table, 
             error.message = "device " + std::to_string(measured.device) + " needs " + needs
                 + " at its peak, the row allows " + allows;
             error.advice = "split or recompute more, hold fewer micro-batches in flight, or raise the limit";
+        } else if (limit.kind == LimitRule::Kind::Traffic) {
+            error.message = "device " + std::to_string(measured.device) + " sends " + needs
+                + " in a step, the row allows " + allows;
+            error.advice = "cut what is exchanged less, reduce gradients less often, or raise the limit";
         } else {
             error.message = "the step takes " + needs + ", the row allows " + allows;
             error.advice = "use more devices, balance the stages, or raise the limit";
@@ -78,7 +90,10 @@ std::vector<std::string> limitRemarks(const ConstraintTable &table, const Timeli
         if (measured.value > limit.value)
             return;
         const auto [needs, allows] = apart(limit.kind, measured.value, limit.value);
-        remarks[i] = (limit.kind == LimitRule::Kind::Memory ? "peak " : "step ") + needs + " of " + allows;
+        remarks[i] = (limit.kind == LimitRule::Kind::Memory        ? "peak "
+                             : limit.kind == LimitRule::Kind::Time ? "step "
+                                                                   : "sent ")
+            + needs + " of " + allows;
     });
     return remarks;
 }

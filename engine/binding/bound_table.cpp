@@ -1,6 +1,7 @@
 #include "engine/binding/bound_table.h"
 
 #include "engine/base/words.h"
+#include "engine/binding/alike.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
     case Aspect::Stage:
         return binding.stageRow;
     case Aspect::Recompute:
-        return binding.recomputeRow;
+        return binding.recomputeRow >= 0 ? binding.recomputeRow : binding.keepRow;
     case Aspect::Sharding:
         return binding.shardingRow;
     case Aspect::Precision:
@@ -36,6 +37,11 @@ std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
         return binding.attentionRow;
     case Aspect::WeightVersions:
         return binding.weightVersionsRow;
+    case Aspect::Parts:
+        return !binding.partsRows.empty() ? binding.partsRows.back()
+            : binding.splitRow() >= 0     ? binding.splitRow()
+            : binding.coshardRow >= 0     ? binding.coshardRow
+                                          : binding.sliceRow;
     }
     return -1;
 }
@@ -104,7 +110,12 @@ public:
         for (std::size_t i = 0; i < m_table.rows.size(); ++i) {
             if (hasSelector(m_table.rows[i].rule))
                 bindRow(static_cast<std::int32_t>(i));
+            else if (const auto *degree = std::get_if<DegreeRule>(&m_table.rows[i].rule);
+                     degree && m_table.rows[i].enabled)
+                bindDegree(static_cast<std::int32_t>(i), *degree);
         }
+        if (!m_bound.failed)
+            joinAlikes(m_bound, m_table);
         return std::move(m_bound);
     }
 
@@ -163,6 +174,57 @@ private:
             (void)selected;
             return 0;
         }
+    }
+
+    /// Kinds that look at all that is selected.
+    template<typename RuleType>
+    requires MeansOfSelections<RuleType> std::int32_t bindRule(
+        std::int32_t row, const RuleType &rule, const std::vector<OperatorId> &selected)
+    {
+        using Meaning = RuleMeaning<RuleType>;
+        if (auto check = Meaning::check(m_bound.setting, rule); !check)
+            return refuse(row, std::move(check).error());
+        auto acted = Meaning::actsOn(m_bound.setting, rule, selected);
+        if (!acted)
+            return refuse(row, std::move(acted).error());
+        const std::vector<OperatorMeaning> meanings = Meaning::ofEach(m_bound.setting, rule, *acted);
+        for (std::size_t i = 0; i < acted->size(); ++i)
+            if (!joinRow((*acted)[i], meanings[i], row))
+                return static_cast<std::int32_t>(i) + 1;
+        return static_cast<std::int32_t>(acted->size());
+    }
+
+    /// Of parts along a dimension, whoever has it.
+    void bindDegree(std::int32_t row, const DegreeRule &rule)
+    {
+        if (rule.degree != Degree::Sequence && rule.degree != Degree::Expert)
+            return;
+        const DimensionMeaning meant =
+            rule.degree == Degree::Sequence ? DimensionMeaning::Sequence : DimensionMeaning::Expert;
+        const PartsRule parts{
+            DimensionRef{.kind = DimensionRef::Kind::Meaning, .meaning = meant, .name = {}}, rule.bound};
+        m_bound.reports[static_cast<std::size_t>(row)].bound =
+            bindRule(row, parts, m_bound.setting.index().select(selectDirection(Direction::Forward)));
+    }
+
+    std::int32_t bindRule(std::int32_t row, const AlikeRule &rule, const std::vector<OperatorId> &selected)
+    {
+        return bindPairs(row, rule, selected, m_bound.alikes);
+    }
+
+    std::int32_t bindRule(
+        std::int32_t row, const DeviceSharingRule &rule, const std::vector<OperatorId> &selected)
+    {
+        if (auto check = m_bound.setting.index().check(rule.second); !check)
+            return refuse(row, std::move(check).error());
+        auto sides =
+            RuleMeaning<DeviceSharingRule>::of(m_bound.setting, rule, selected, m_bound.plan.microBatches);
+        if (!sides)
+            return refuse(row, std::move(sides).error());
+        const std::int32_t bound = countOf(*sides);
+        if (bound > 0)
+            m_bound.sharings.push_back({row, rule.apart, *std::move(sides)});
+        return bound;
     }
 
     std::int32_t bindRule(std::int32_t row, const OpOrderRule &rule, const std::vector<OperatorId> &selected)
@@ -253,6 +315,8 @@ const char *clashWords(Aspect aspect)
         return "compute attention differently in";
     case Aspect::WeightVersions:
         return "keep different numbers of weight versions of";
+    case Aspect::Parts:
+        return "ask for different numbers of parts of";
     }
     return "";
 }
@@ -289,6 +353,19 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
     if (!meaning.stage.isAnything()) {
         now.stage = intersection(now.stage, meaning.stage);
         binding.stageRow = row;
+    }
+    for (const PartsMeaning &parts : meaning.parts)
+        if (std::find(now.parts.begin(), now.parts.end(), parts) == now.parts.end()) {
+            now.parts.push_back(parts);
+            binding.partsRows.push_back(row);
+        }
+    if (meaning.follows) {
+        now.follows = true;
+        binding.followRow = row;
+    }
+    if (meaning.keepsOutputs) {
+        now.keepsOutputs = true;
+        binding.keepRow = row;
     }
     if (meaning.recompute) {
         now.recompute = meaning.recompute;
@@ -372,6 +449,11 @@ std::int32_t boundAlone(const RowSetting &setting, std::int32_t microBatches, co
             if constexpr (HasSecondSelector<RuleType>) {
                 const auto sides = RuleMeaning<RuleType>::of(setting, rule, selected, microBatches);
                 return sides ? countOf(*sides) : 0;
+            } else if constexpr (MeansOfSelections<RuleType>) {
+                const auto acted = RuleMeaning<RuleType>::actsOn(setting, rule, selected);
+                return acted && RuleMeaning<RuleType>::check(setting, rule)
+                    ? static_cast<std::int32_t>(acted->size())
+                    : 0;
             } else if constexpr (MeansOfOperators<RuleType>) {
                 using Meaning = RuleMeaning<RuleType>;
                 const auto acted = Meaning::actsOn(setting, rule, selected);

@@ -33,7 +33,10 @@ struct OperatorBinding {
     std::int32_t sliceRow = -1;
     std::int32_t lanesRow = -1;
     std::int32_t stageRow = -1;
+    std::int32_t followRow = -1;
+    std::vector<std::int32_t> partsRows{}; ///< By position in `allowed.parts`.
     std::int32_t recomputeRow = -1;
+    std::int32_t keepRow = -1; ///< Of those that say it is not recomputed.
     std::int32_t shardingRow = -1;
     std::int32_t attentionRow = -1;
     std::int32_t weightVersionsRow = -1;
@@ -82,7 +85,30 @@ struct BoundTable {
         RuleMeaning<CommunicateRule>::Sides sides{};
     };
     std::vector<Communication> communications{};
+    struct Alike {
+        std::int32_t row = -1;
+        RuleMeaning<AlikeRule>::Sides sides{};
+    };
+    std::vector<Alike> alikes{};
+    /// By operator: the first of those that are cut alike with it (in the order of the graph), itself if it
+    /// is that, and the last row that says so; invalid and -1 for others. Empty without such rows.
+    struct AlikeWith {
+        OperatorId leader{};
+        std::int32_t row = -1;
+    };
+    std::vector<AlikeWith> alikeWith{};
+    struct Sharing {
+        std::int32_t row = -1;
+        bool apart = false;
+        RuleMeaning<DeviceSharingRule>::Sides sides{};
+    };
+    std::vector<Sharing> sharings{};
 
+    /// With whom `op` is cut alike; its leader is invalid where no row says so.
+    AlikeWith alikeOf(OperatorId op) const
+    {
+        return alikeWith.empty() ? AlikeWith{} : alikeWith[static_cast<std::size_t>(op.index)];
+    }
     const OperatorBinding &of(OperatorId op) const { return bindings[static_cast<std::size_t>(op.index)]; }
 
     /// Keeps the first error of each row.

@@ -273,11 +273,17 @@ RowConflict brokenLimit(const PlanAnswer &answer, RowId row, const Error &error)
                 + " does: weights and optimizer states alone are " + formatBytes(least) + " each";
     }
     // Rounded up to what is written in few digits.
-    const std::int64_t needed = limit.kind == LimitRule::Kind::Memory
-        ? answer.summary.largestPeak.count
-        : static_cast<std::int64_t>(answer.summary.stepSeconds * 1e9) + 1;
-    std::int64_t unit = limit.kind == LimitRule::Kind::Memory ? 1024 : 1;
-    const std::int64_t step = limit.kind == LimitRule::Kind::Memory ? 1024 : 1000;
+    std::int64_t needed = 0;
+    if (limit.kind == LimitRule::Kind::Memory)
+        needed = answer.summary.largestPeak.count;
+    else if (limit.kind == LimitRule::Kind::Time)
+        needed = static_cast<std::int64_t>(answer.summary.stepSeconds * 1e9) + 1;
+    else
+        for (const DeviceSummary &device : answer.summary.devices)
+            needed = std::max(needed, device.sent.count);
+    const bool isTime = limit.kind == LimitRule::Kind::Time;
+    std::int64_t unit = isTime ? 1 : 1024;
+    const std::int64_t step = isTime ? 1000 : 1024;
     while (needed / unit >= step * 4)
         unit *= step;
     limit.value = (needed + unit - 1) / unit * unit;

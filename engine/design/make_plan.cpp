@@ -163,6 +163,7 @@ private:
         SearchOptions options;
         options.precision = usualPrecision(m_answer.cluster);
         options.memory = m_request.memory;
+        options.onBetter = m_request.onBetter;
         // Plans of many devices take longer to simulate.
         options.mostSeconds = m_answer.deviceCount > 8 ? kSecondsForMany : kSecondsForFew;
         auto found = searchPlan(

@@ -51,6 +51,7 @@ struct PlanRequest {
     /// that the search decides (`nothingToSearch`); else the default rule decides it.
     bool search = false;
     std::shared_ptr<SearchMemory> memory{}; ///< Of earlier searches of the model; may be null.
+    std::function<void(const SearchResult &)> onBetter{}; ///< As `SearchOptions::onBetter`; may be empty.
     PlanGrade upTo =
         PlanGrade::Verified; ///< The last grade: previews need no proof, the command line no spans.
     /// Rows that cannot hold together are looked into (explain.h), for seconds if need be: minimal sets of

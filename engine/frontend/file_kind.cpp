@@ -56,7 +56,8 @@ bool isRow(std::string_view line)
     static constexpr std::string_view kRules[] = {"mesh", "micro-batches", "split", "replicate", "coshard",
         "place", "order", "schedule", "stage", "recompute", "zero1", "zero2", "zero3", "offload", "ring",
         "split-backward", "weight-versions", "communicate", "slice", "lanes", "interleave", "in-flight",
-        "limit", "precision", "overlap", "attention", "dim", "capacity", "unroll", "degree"};
+        "limit", "precision", "overlap", "attention", "dim", "capacity", "unroll", "degree", "parts", "alike",
+        "follow", "spread", "together", "apart", "zero0"};
     std::string_view word = takeWord(line);
     if (word == "off")
         word = takeWord(line);

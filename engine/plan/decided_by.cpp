@@ -62,12 +62,4 @@ std::vector<DecidedBy> decidedBy(const Plan &plan)
     return result;
 }
 
-std::int32_t freeDecisions(const Graph &graph, const std::vector<DecidedBy> &decidedBy)
-{
-    std::int32_t count = 0;
-    for (std::size_t i = 0; i < graph.operators.size() && i < decidedBy.size(); ++i)
-        count += graph.operators[i].direction == Direction::Forward && decidedBy[i] != DecidedBy::Row ? 1 : 0;
-    return count;
-}
-
 } // namespace planloom

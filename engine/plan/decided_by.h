@@ -19,8 +19,4 @@ enum class DecidedBy : std::uint8_t {
 /// @param plan  complete
 std::vector<DecidedBy> decidedBy(const Plan &plan);
 
-/// How many forward operators no row of their own holds: what is left to a solver.
-/// @param decidedBy  by operator of `graph`
-std::int32_t freeDecisions(const Graph &graph, const std::vector<DecidedBy> &decidedBy);
-
 } // namespace planloom

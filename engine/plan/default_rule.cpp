@@ -2,10 +2,13 @@
 
 #include "engine/base/words.h"
 #include "engine/binding/followers.h"
+#include "engine/plan/default_rule_steps.h"
 #include "engine/plan/followed_split.h"
 #include "engine/plan/open_sums.h"
+#include "engine/plan/sharing_rule.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 namespace planloom {
@@ -18,63 +21,18 @@ std::int32_t coshardParts(const OperatorBinding &binding)
     return coshard ? coshard->parts : 1;
 }
 
-/// The splits of `partition` but for those over lanes and slices.
-std::vector<Split> insideBlocks(const Partition &partition)
-{
-    return {partition.splits.begin() + static_cast<std::ptrdiff_t>(blockSplits(partition)),
-        partition.splits.end()};
-}
-
 std::string partsText(std::int64_t parts, std::size_t devices)
 {
     return counted(parts, "part") + " on " + counted(static_cast<std::int64_t>(devices), "device");
 }
 
-/// Decides operators one after the other, producers first.
-class DefaultRule
+} // namespace
+
+std::vector<Split> insideBlocks(const Partition &partition)
 {
-public:
-    explicit DefaultRule(PlanDraft &draft, bool follow)
-        : m_draft(draft)
-        , m_graph(draft.graph())
-        , m_follow(follow)
-    {
-        if (follow)
-            m_domainOf.assign(m_graph.operators.size(), -1);
-    }
-
-    void decideAll();
-    void decide(OperatorId op, std::int32_t domain);
-
-private:
-    using LaneDomains = std::vector<Domain>; ///< By lane: what it has of an operator's place.
-    void chooseDomains();
-    void onMesh(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices);
-    void onList(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices);
-    bool followList(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices);
-    void dealOut(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices);
-    Split byDefault(OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken, std::string &why);
-    std::optional<Split> leadersSplit(OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken);
-    std::optional<Split> batchSplit(OperatorId op, const MeshAxis &axis, const std::vector<Split> &taken);
-    void addCoshard(OperatorId op, std::vector<DeviceId> &devices);
-    void addSlices(OperatorId op, std::vector<DeviceId> &devices);
-    std::optional<LaneDomains> lanesOf(OperatorId op, const Domain &domain);
-    std::optional<Split> laneSplit(OperatorId op, const std::string &axis);
-    void addLanes(OperatorId op, const LaneDomains &lanes, std::vector<DeviceId> &devices);
-    void checkResult(OperatorId op);
-    void explain(std::string &why, const std::string &part);
-
-    PlanDraft &m_draft;
-    const Graph &m_graph;
-    bool m_follow = true;
-    std::vector<std::int32_t> m_domainOf{};
-    std::int32_t m_domain = -1; ///< Of the operator at hand.
-    Leader m_leader{}; ///< Of the operator at hand.
-    std::vector<ChosenSplit> m_chosen{}; ///< What rows decide for the operator at hand.
-    std::vector<Split> m_splits{}; ///< Of the operator at hand.
-    std::int32_t m_lanes = 1; ///< Of the operator at hand: as rows ask for.
-    std::optional<Split> m_inLanes{}; ///< Of the operator at hand: nothing where it runs in one of them.
-};
+    return {partition.splits.begin() + static_cast<std::ptrdiff_t>(blockSplits(partition)),
+        partition.splits.end()};
+}
 
 void DefaultRule::chooseDomains()
 {
@@ -94,7 +52,7 @@ void DefaultRule::chooseDomains()
             m_domainOf[i] = numbers[static_cast<std::size_t>(found - known.begin())];
         }
     }
-    followPlaces(m_draft.index(), m_domainOf);
+    followPlacesTogether(m_draft, m_domainOf);
     for (std::size_t i = 0; i < m_domainOf.size(); ++i) {
         const OperatorBinding &binding = m_draft.bound.bindings[i];
         if (m_domainOf[i] < 0 || !binding.allowed.place
@@ -149,11 +107,25 @@ Split DefaultRule::byDefault(
     const auto said = std::find_if(binding.allowed.axes.begin(), binding.allowed.axes.end(),
         [&](const AxisMeaning &each) { return each.axis == axis.name; });
     const auto isAllowed = [&](const Split &split) {
-        return said == binding.allowed.axes.end() || said->allowed.contains(split);
+        if (said != binding.allowed.axes.end() && !said->allowed.contains(split))
+            return false;
+        if (!m_draft.bound.alikeOf(op).leader || split.kind == SplitKind::Replicate)
+            return true;
+        std::vector<Split> all = taken;
+        all.push_back(split);
+        return mayBe(op, all);
     };
+    if (Split mine; asItsLeader(op, axis, mine)) {
+        explain(why, "cut alike over " + axis.name);
+        return mine;
+    }
     if (auto mine = leadersSplit(op, axis, taken); mine && isAllowed(*mine)) {
         explain(why, "follows '" + m_graph.at(m_leader.op).name + "' over " + axis.name);
         return *std::move(mine);
+    }
+    if (binding.allowed.follows && m_leader.op.valid()) {
+        explain(why, "replicated over " + axis.name + ": it cannot follow its producer there");
+        return whole;
     }
     const Split byValue{.kind = SplitKind::Value, .parts = axis.size, .axis = axis.name};
     if (isAllowed(byValue) && addsOpenSums(m_draft, op, axis)) {
@@ -203,17 +175,22 @@ void DefaultRule::onMesh(OperatorId op, const Domain &domain, std::vector<Device
             [&](const ChosenSplit &s) { return s.split.axis == axis.name; });
         if (step != m_chosen.end()) {
             m_splits.push_back(step->split);
+            m_isFree.push_back(false);
         } else {
+            m_isFree.push_back(true);
             m_splits.push_back(byDefault(op, axis, taken, decision.why));
             taken.push_back(m_splits.back());
         }
     }
+    std::vector<Split> within;
     for (const ChosenSplit &step : m_chosen) {
         if (step.split.axis.empty()) {
-            m_splits.push_back(step.split);
+            within.push_back(step.split);
             inner *= step.split.parts;
         }
     }
+    keepToParts(op, domain, within);
+    m_splits.insert(m_splits.end(), within.begin(), within.end());
     devices = repeated(domain.devices, inner);
 }
 
@@ -282,9 +259,18 @@ void DefaultRule::onList(OperatorId op, const Domain &domain, std::vector<Device
 {
     if (!m_chosen.empty())
         return dealOut(op, domain, devices);
-    if (followList(op, domain, devices))
-        return;
+    const bool isBound =
+        !m_draft.bindingOf(op).allowed.parts.empty() || m_draft.bound.alikeOf(op).leader.valid();
+    if (followList(op, domain, devices)) {
+        if (!isBound
+            || (m_draft.bound.alikeOf(op).leader == op && mayBe(op, m_splits)
+                && keepTo(m_draft.bindingOf(op).allowed.parts, m_splits)))
+            return;
+        m_splits.clear();
+    }
     devices = distinct(domain.devices);
+    if (isBound)
+        return keepToParts(op, domain, {});
     if (devices.size() > 1) {
         m_splits.push_back(
             {.kind = SplitKind::Replicate, .parts = static_cast<std::int32_t>(devices.size())});
@@ -407,11 +393,15 @@ void DefaultRule::checkResult(OperatorId op)
 {
     const OperatorBinding &binding = m_draft.bindingOf(op);
     const Operator &itself = m_graph.at(op);
-    const std::int32_t row = binding.coshardRow >= 0 ? binding.coshardRow
-        : binding.sliceRow >= 0                      ? binding.sliceRow
-        : binding.lanesRow >= 0                      ? binding.lanesRow
-        : binding.splitRow() >= 0                    ? binding.splitRow()
-                                                     : binding.placeRow;
+    checkParts(op);
+    checkFollowing(op);
+    const BoundTable::AlikeWith alike = m_draft.bound.alikeOf(op);
+    const std::int32_t row = alike.row >= 0 ? alike.row
+        : binding.coshardRow >= 0           ? binding.coshardRow
+        : binding.sliceRow >= 0             ? binding.sliceRow
+        : binding.lanesRow >= 0             ? binding.lanesRow
+        : binding.splitRow() >= 0           ? binding.splitRow()
+                                            : binding.placeRow;
     if (row < 0)
         return;
     if (const auto legal = checkPartition(itself, {m_splits}); !legal)
@@ -445,6 +435,7 @@ void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)
     const Domain &all = m_draft.domains[static_cast<std::size_t>(domainNumber)];
     OperatorDecision &decision = m_draft.decisionOf(op);
     m_splits.clear();
+    m_isFree.clear();
     m_domain = domainNumber;
     m_chosen = chosenSplits(m_graph.at(op), binding);
     m_leader = m_follow ? leaderOf(m_draft.index(), op) : Leader{};
@@ -471,7 +462,10 @@ void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)
     };
     for (const std::int32_t row : {binding.placeRow, binding.coshardRow, binding.sliceRow, binding.lanesRow,
              binding.ringRow, binding.stageRow, binding.recomputeRow, binding.attentionRow,
-             binding.weightVersionsRow, binding.splitBackwardRow, binding.withinRow})
+             binding.weightVersionsRow, binding.splitBackwardRow, binding.withinRow, binding.followRow,
+             binding.keepRow, m_draft.bound.alikeOf(op).row})
+        follow(row);
+    for (const std::int32_t row : binding.partsRows)
         follow(row);
     for (const std::int32_t row : binding.axisRows)
         follow(row);
@@ -489,7 +483,11 @@ void DefaultRule::decideAll()
         if (m_graph.operators[i].direction == Direction::Forward)
             decide({static_cast<std::int32_t>(i)}, m_domainOf[i]);
     }
+    if (!m_draft.failed())
+        checkSharing(m_draft);
 }
+
+namespace {
 
 class FollowingDecider : public Decider
 {

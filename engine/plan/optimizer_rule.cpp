@@ -255,15 +255,16 @@ void decideOne(PlanDraft &draft, OperatorId id)
     if (binding.shardingRow >= 0) {
         decision.rows.push_back({binding.shardingRow});
         const OptimizerShardingRule &rule = *binding.allowed.sharding;
-        Sharding sharding = shardingOf(draft, rule, cells);
-        const auto split = sharding.parts > 1 ? shardSplit(step, shape, cuts, sharding.parts, rule.axis)
-                                              : std::optional<Split>{};
+        Sharding sharding = rule.stage > 0 ? shardingOf(draft, rule, cells) : Sharding{};
+        const auto split = rule.stage > 0 && sharding.parts > 1
+            ? shardSplit(step, shape, cuts, sharding.parts, rule.axis)
+            : std::optional<Split>{};
         if (split) {
             splits.push_back(*split);
             replicas /= sharding.parts;
             decision.sharding = {rule.stage, rule.keep, rule.prefetch};
             ordered = std::move(sharding.cells);
-        } else {
+        } else if (rule.stage > 0) {
             decision.why += "; not sharded: no replicas to share the work, or the weight is too small";
         }
     }

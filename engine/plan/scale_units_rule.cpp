@@ -52,6 +52,8 @@ private:
     }
     bool isAlike(const Row &row, const OptimizerShardingRule &rule, std::int32_t index)
     {
+        if (rule.stage == 0)
+            return row.preference == 0;
         if (rule.axis.empty() && rule.parts > 0) // of all replicas, whatever they are
             return false;
         if (!rule.axis.empty() && rule.axis != m_axis)
@@ -65,6 +67,13 @@ private:
             && std::none_of(rule.coordinates.begin(), rule.coordinates.end(),
                 [this](const AxisCoordinate &at) { return at.axis == m_axis; });
     }
+    bool isAlike(const Row &, const PartsRule &rule, std::int32_t)
+    {
+        // Parts of the batch count over all axes.
+        return rule.dimension && rule.dimension->kind == DimensionRef::Kind::Meaning
+            && rule.dimension->meaning != DimensionMeaning::Batch;
+    }
+    bool isAlike(const Row &, const SpreadRule &rule, std::int32_t) { return rule.axis != m_axis; }
     bool isAlike(const Row &, const MicroBatchesRule &rule, std::int32_t) { return !rule.whole; }
     bool isAlike(const Row &, const LanesRule &rule, std::int32_t) { return rule.axis != m_axis; }
 

@@ -60,6 +60,30 @@ void byPlacement(PlanDraft &draft)
     }
 }
 
+/// Rows that say of how many stages theirs is one.
+void checkStageCounts(PlanDraft &draft)
+{
+    std::int32_t before = -1;
+    for (std::size_t i = 0; i < draft.table.rows.size(); ++i) {
+        const auto *rule = std::get_if<StageRule>(&draft.table.rows[i].rule);
+        if (!rule || !draft.table.rows[i].enabled || rule->count == 0)
+            continue;
+        const auto row = static_cast<std::int32_t>(i);
+        if (before >= 0
+            && std::get<StageRule>(draft.table.rows[static_cast<std::size_t>(before)].rule).count
+                != rule->count)
+            return draft.bound.failBoth(draft.table, row, before, "count different numbers of stages",
+                "switch one of the rows off, or give them the same number");
+        before = row;
+        if (rule->count != draft.plan.stageCount)
+            draft.fail(row,
+                "the plan has " + std::to_string(draft.plan.stageCount)
+                    + (draft.plan.stageCount == 1 ? " stage" : " stages") + ", and the row says "
+                    + std::to_string(rule->count),
+                "give operators to the other stages, or solve: the search finds them");
+    }
+}
+
 } // namespace
 
 void assignStages(PlanDraft &draft)
@@ -81,6 +105,7 @@ void assignStages(PlanDraft &draft)
         if (draft.graph().operators[i].direction == Direction::Forward)
             draft.plan.stageCount = std::max(draft.plan.stageCount, draft.plan.decisions[i].stage.index + 1);
     }
+    checkStageCounts(draft);
 }
 
 void assignRecomputeGroups(PlanDraft &draft)
@@ -96,6 +121,7 @@ void assignRecomputeGroups(PlanDraft &draft)
         // Parts that take turns run again, unless their row keeps what they make; what goes round in a ring
         // keeps its outputs, though its parts take turns.
         std::int32_t row = binding.recomputeRow >= 0                       ? binding.recomputeRow
+            : binding.keepRow >= 0                                         ? -1
             : binding.ringRow >= 0 || binding.allowed.coshardKeeps == true ? -1
                                                                            : binding.coshardRow;
         if (row < 0 || graph.operators[i].direction != Direction::Forward)

@@ -205,6 +205,7 @@ CostNetwork PartitionProblem::network(const PartitionPricing &pricing) const
         const std::vector<CostFactor> &factors = tables().of(m, Passes::Both);
         network.factors.insert(network.factors.end(), factors.begin(), factors.end());
     }
+    network.factors.insert(network.factors.end(), m_ties.begin(), m_ties.end());
     return network;
 }
 

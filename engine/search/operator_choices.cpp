@@ -1,6 +1,7 @@
 #include "engine/search/operator_choices.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/plan/plan_draft.h"
 
 #include <algorithm>
 #include <sstream>
@@ -193,6 +194,29 @@ bool ChoiceFinder::add(OperatorId forward, const Split &split, OperatorChoices &
     return true;
 }
 
+/// Splits of an operator apart from those over the axis.
+std::vector<Split> ChoiceFinder::otherSplits(OperatorId forward) const
+{
+    std::vector<Split> splits;
+    const OperatorBinding &binding = m_setting.bound->of(forward);
+    bool overReplicas = false;
+    for (const ChosenSplit &each : chosenSplits(m_graph.at(forward), binding)) {
+        if (each.split.axis == m_setting.axis && !m_setting.axis.empty())
+            continue;
+        overReplicas = overReplicas || each.split.axis == m_setting.replicaAxis;
+        splits.push_back(each.split);
+    }
+    if (const Split *coshard = binding.allowed.coshard.preferred())
+        splits.push_back(*coshard);
+    const std::int32_t batch = m_setting.model->batch->operatorDimension[at(forward)];
+    if (!overReplicas && m_setting.replicas > 1 && batch >= 0)
+        splits.push_back({.kind = SplitKind::Dimension,
+            .dimension = batch,
+            .parts = m_setting.replicas,
+            .axis = m_setting.replicaAxis});
+    return splits;
+}
+
 OperatorChoices ChoiceFinder::find(OperatorId forward) const
 {
     const Operator &op = m_graph.at(forward);
@@ -217,8 +241,20 @@ OperatorChoices ChoiceFinder::find(OperatorId forward) const
                 found);
         return found;
     }
+    static const std::vector<PartsMeaning> kAnyParts;
+    const auto &parts = m_setting.bound ? m_setting.bound->of(forward).allowed.parts : kAnyParts;
+    std::vector<Split> others;
+    if (!parts.empty())
+        others = otherSplits(forward);
+    const auto keeps = [&](const Split &split) {
+        if (parts.empty())
+            return true;
+        std::vector<Split> all = others;
+        all.push_back(split);
+        return keepTo(parts, all);
+    };
     const auto consider = [&](const Split &split) {
-        if (!allowed || allowed->contains(split))
+        if ((!allowed || allowed->contains(split)) && keeps(split))
             add(forward, split, found);
     };
     consider({.kind = SplitKind::Replicate, .parts = m_setting.parts, .axis = m_setting.axis});
@@ -231,7 +267,8 @@ OperatorChoices ChoiceFinder::find(OperatorId forward) const
     // What rows say in more detail: parts that are not alike.
     if (allowed && allowed->isListed())
         for (const Split &split : allowed->members())
-            if (std::none_of(found.choices.begin(), found.choices.end(),
+            if (keeps(split)
+                && std::none_of(found.choices.begin(), found.choices.end(),
                     [&](const OperatorChoice &known) { return known.split == split; }))
                 add(forward, split, found);
     return found;
@@ -284,6 +321,13 @@ ChoiceFinder::Key ChoiceFinder::keyOf(OperatorId id) const
             if (binding.allowed.axes[a].axis == m_setting.axis
                 && !binding.allowed.axes[a].allowed.isAnything())
                 key.second.push_back(binding.axisRows[a]);
+        if (!binding.partsRows.empty()) {
+            key.second.push_back(-1); // what is cut otherwise counts, too
+            key.second.insert(key.second.end(), binding.partsRows.begin(), binding.partsRows.end());
+            key.second.insert(key.second.end(), binding.axisRows.begin(), binding.axisRows.end());
+            key.second.push_back(binding.withinRow);
+            key.second.push_back(binding.coshardRow);
+        }
     }
     return key;
 }

@@ -37,6 +37,8 @@ struct AxisSetting {
     std::string axis{};
     std::int32_t parts = 1; ///< Devices of the axis.
     std::int32_t batchCuts = 1; ///< Into how many pieces replicas and micro-batches cut the batch.
+    std::string replicaAxis{}; ///< Over which replicas cut the batch; counts where rows bound parts.
+    std::int32_t replicas = 1;
     std::int32_t deviceClass = 0;
     /// By operator: a number that forward operators share which cost the same and are cut alike where rows
     /// say the same of them; `alikeOperators`.
@@ -91,6 +93,8 @@ public:
     explicit ChoiceFinder(const AxisSetting &setting);
 
     const OperatorChoices &of(OperatorId forward);
+    /// How an operator is cut apart from the axis: as rows say, and its batch by replicas. Needs the rows.
+    std::vector<Split> otherSplits(OperatorId forward) const;
 
 private:
     using Key = std::pair<std::int32_t, std::vector<std::int32_t>>; ///< Of those alike; rows.

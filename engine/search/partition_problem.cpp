@@ -1,6 +1,9 @@
 #include "engine/search/partition_problem.h"
 
+#include "engine/binding/alike.h"
 #include "engine/graph/catalogue.h"
+#include "engine/plan/followed_split.h"
+#include "engine/plan/part_counts.h"
 #include "engine/search/meeting_tables.h"
 #include "engine/table/selector_index.h"
 
@@ -27,6 +30,8 @@ PartitionProblem::PartitionProblem(const AxisSetting &setting, GroupShape group)
     }
     findWeights();
     findMeetings();
+    if (!m_impossible)
+        m_ties = findTies();
 }
 
 PartitionProblem::~PartitionProblem() = default;
@@ -567,6 +572,57 @@ double PartitionProblem::ownSeconds(
     if (pricing.secondsPerByte > 0)
         seconds += pricing.secondsPerByte * heldBytes(op, choice, pricing.keptMicroBatches);
     return seconds;
+}
+
+/// Operators that rows have cut alike, or follow their producers: whatever else is free.
+std::vector<CostFactor> PartitionProblem::findTies() const
+{
+    std::vector<CostFactor> ties;
+    if (!m_setting.bound)
+        return ties;
+    const auto sameCut = [](const Split &a, const Split &b) {
+        return a.kind == b.kind
+            && (a.kind != SplitKind::Dimension || (a.dimension == b.dimension && a.sizes == b.sizes));
+    };
+    std::map<std::vector<std::int64_t>, CostTable> known; // of operators that are alike
+    const auto tie = [&](OperatorId first, OperatorId second, std::vector<std::int64_t> key, auto holds) {
+        key.push_back(m_choices[at(first)]->kind);
+        key.push_back(m_choices[at(second)]->kind);
+        CostTable &table = known[std::move(key)];
+        if (!table) {
+            std::vector<double> costs;
+            for (const OperatorChoice &one : m_choices[at(first)]->choices)
+                for (const OperatorChoice &other : m_choices[at(second)]->choices)
+                    costs.push_back(
+                        holds(one.split, other.split) ? 0 : std::numeric_limits<double>::infinity());
+            table = std::make_shared<const std::vector<double>>(std::move(costs));
+        }
+        ties.push_back({{first.index, second.index}, table});
+    };
+    for (std::size_t i = 0; i < m_choices.size(); ++i) {
+        const OperatorId op{static_cast<std::int32_t>(i)};
+        if (const OperatorId first = m_setting.bound->alikeOf(op).leader; first && first != op)
+            tie(first, op, {-1}, [&](const Split &one, const Split &other) {
+                const auto mine = splitAlike(m_graph, first, op, one);
+                return mine && sameCut(*mine, other);
+            });
+        if (!m_setting.bound->of(op).allowed.follows)
+            continue;
+        const Leader leader = leaderOf(*m_setting.model->index, op);
+        if (leader.op && leader.op < op)
+            tie(leader.op, op,
+                {static_cast<std::int64_t>(leader.output), static_cast<std::int64_t>(leader.input)},
+                [&](const Split &one, const Split &other) {
+                    std::vector<Split> all = m_finder.otherSplits(op);
+                    const auto mine = followed(m_graph, leader, m_graph.at(op), one, all);
+                    all.push_back(mine.value_or(other));
+                    const bool can = mine && checkPartition(m_graph.at(op), {all})
+                        && leavesBatchWhole(m_graph.at(op), m_setting.model->batch->operatorDimension[i],
+                            m_setting.batchCuts / m_setting.replicas, all);
+                    return can ? sameCut(*mine, other) : other.kind == SplitKind::Replicate;
+                });
+    }
+    return ties;
 }
 
 std::vector<double> PartitionProblem::sharesOf(const std::vector<std::int32_t> &choice) const

@@ -167,6 +167,8 @@ public:
         Combination combination = Combination::Sum;
     };
     const std::vector<Meeting> &meetings() const { return m_meetings; }
+    /// Of operators that rows have cut alike, or follow their producers: infinite where they do not.
+    const std::vector<CostFactor> &ties() const { return m_ties; }
     /// What tensors communicate, as tables: the same at all prices.
     MeetingTables &tables() const;
     /// The operators that meet there, ascending.
@@ -187,6 +189,7 @@ public:
 
 private:
     void findMeetings();
+    std::vector<CostFactor> findTies() const;
     std::int64_t bytesOf(TensorId tensor, DataType type) const;
     double forwardSeconds(const Meeting &meeting, AxisLayout made, const std::vector<AxisLayout> &read) const;
     double backwardSeconds(
@@ -208,6 +211,7 @@ private:
     std::vector<WeightBytes> m_weightBytes{}; ///< By tensor.
     std::vector<std::int32_t> m_keepers{}; ///< By tensor: backward operators that read what lies there again.
     OperatorId m_impossible{};
+    std::vector<CostFactor> m_ties{};
     mutable std::unique_ptr<MeetingTables> m_tables{}; ///< Made when they are first asked for.
 };
 

@@ -210,6 +210,7 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop) const
         add(m, PartitionProblem::Passes::Backward,
             of(static_cast<std::size_t>(meetings[m].producer)).backward);
     }
+    network.factors.insert(network.factors.end(), m_problem.ties().begin(), m_problem.ties().end());
     TRY(NetworkAnswer answer, cheapestChoice(network, {}, stop));
     return Answer{constant + std::min(answer.bound, answer.cost), std::move(answer.choice)};
 }

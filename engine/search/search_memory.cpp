@@ -31,13 +31,14 @@ template<typename Rule, typename... Rules> constexpr bool kIsOneOf = (std::is_sa
 Addition additionOf(const Row &row)
 {
     return std::visit(
-        []<typename R>(const R &) {
-            if (kIsOneOf<R, RecomputeRule>)
-                return Addition::TakesLonger;
-            return kIsOneOf<R, OpTransRule, MeshRule, MicroBatchesRule, DegreeRule, ScheduleRule,
-                       OptimizerShardingRule, LimitRule>
-                ? Addition::Restricts
-                : Addition::Changes;
+        []<typename R>(const R &rule) {
+            if constexpr (std::is_same_v<R, RecomputeRule>)
+                return rule.when == Switched::Always ? Addition::TakesLonger : Addition::Changes;
+            else
+                return kIsOneOf<R, OpTransRule, PartsRule, AlikeRule, FollowRule, MeshRule, MicroBatchesRule,
+                           DegreeRule, ScheduleRule, OptimizerShardingRule, LimitRule>
+                    ? Addition::Restricts
+                    : Addition::Changes;
         },
         row.rule);
 }

@@ -17,6 +17,7 @@ namespace planloom {
 struct TimedStep {
     double seconds = 0;
     std::int64_t peak = 0;
+    std::int64_t sent = 0; ///< Bytes, by the device that sends most.
 };
 
 /// By what the model's seconds are to be multiplied to be those simulated, as far as simulations have shown.
@@ -59,7 +60,8 @@ struct SearchMemory::Kept {
     const TimedStep *outcomeOf(const std::string &rows) const;
     void remember(std::string rows, TimedStep outcome);
 
-    /// What the same rows led to, without its plan: an edit that is undone brings the plan back that was there.
+    /// What the same rows led to, without its plan: an edit that is undone brings the plan back that was
+    /// there.
     const SearchResult *resultOf(const ConstraintTable &rows) const;
     void remember(const ConstraintTable &rows, SearchResult result);
 

@@ -2,10 +2,9 @@
 
 #include "engine/binding/followers.h"
 #include "engine/gallery/gallery_rows.h"
-#include "engine/gallery/usual_rows.h"
 #include "engine/plan/followed_split.h"
+#include "engine/search/recompute_choice.h"
 #include "engine/table/selector_index.h"
-#include "engine/table/table_text.h"
 
 #include <algorithm>
 #include <map>
@@ -45,7 +44,10 @@ std::map<std::string, std::vector<OperatorId>> toBeSaid(
             if (auto mine = followed(graph, leader, op, theirs, {}))
                 byDefault = *std::move(mine);
         }
-        if (sameCut(wanted, byDefault))
+        // Numbers of parts, and being cut alike, have the default rule choose otherwise.
+        const bool isBound = setting.bound
+            && (!setting.bound->of(id).allowed.parts.empty() || setting.bound->alikeOf(id).leader);
+        if (sameCut(wanted, byDefault) && !isBound)
             continue;
         const std::string name = wanted.kind == SplitKind::Dimension
             ? op.annotation.dimensions[static_cast<std::size_t>(wanted.dimension)].name
@@ -139,9 +141,8 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
             OptimizerShardingRule{.stage = chosen.zero,
                 .axis = addsUpOverShards(problem, estimate.partition->choice) ? "" : space.replicaAxis});
     if (!space.ownRecompute && chosen.recompute != RecomputeWord::None) {
-        TRY(const std::string row, recomputeRow(model, nameOf(chosen.recompute)));
-        TRY(ConstraintTable parsed, parseTable(row));
-        for (Row &each : parsed.rows) {
+        TRY(ConstraintTable rows, recomputeChoice(model, asked, chosen.recompute));
+        for (Row &each : rows.rows) {
             each.origin = RowOrigin::Solver;
             table.rows.push_back(std::move(each));
         }

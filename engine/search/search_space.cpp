@@ -1,7 +1,7 @@
 #include "engine/search/search_space.h"
 
 #include "engine/base/words.h"
-#include "engine/gallery/usual_rows.h"
+#include "engine/search/recompute_choice.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/mesh_axes.h"
 #include "engine/table/selector_index.h"
@@ -64,17 +64,31 @@ bool keepsTo(const std::vector<std::pair<RowId, DegreeRule>> &degrees, const Con
     return std::all_of(degrees.begin(), degrees.end(), [&](const auto &row) {
         switch (row.second.degree) {
         case Degree::Data:
-            return row.second.allows(configuration.replicas);
+            return row.second.bound.allows(configuration.replicas);
         case Degree::Tensor:
-            return row.second.allows(configuration.shards);
+            return row.second.bound.allows(configuration.shards);
         case Degree::Pipeline:
-            return row.second.allows(configuration.ranks);
+            return row.second.bound.allows(configuration.ranks);
         case Degree::Stages:
-            return row.second.allows(configuration.stages());
+            return row.second.bound.allows(configuration.stages());
         case Degree::MicroBatches:
-            break;
+            return row.second.bound.allows(configuration.microBatches);
+        case Degree::Sequence:
+        case Degree::Expert:
+            break; // of operators: see ChoiceFinder
         }
-        return row.second.allows(configuration.microBatches);
+        return true;
+    });
+}
+
+/// Rows that name stages, or their number.
+bool keepsToStages(const ConstraintTable &rows, const Configuration &configuration)
+{
+    return std::all_of(rows.rows.begin(), rows.rows.end(), [&](const Row &row) {
+        const auto *rule = std::get_if<StageRule>(&row.rule);
+        return !rule || !row.enabled || row.preference > 0
+            || (rule->index < configuration.stages()
+                && (rule->count == 0 || rule->count == configuration.stages()));
     });
 }
 
@@ -111,8 +125,8 @@ std::optional<std::string> nothingToSearch(const Model &model, const ConstraintT
 {
     if (!model)
         return "there is no model";
-    if (hasRow<OpAssignRule>(rows) || hasRow<StageRule>(rows))
-        return "rows place operators, or give them stages";
+    if (hasRow<OpAssignRule>(rows) || hasRow<SpreadRule>(rows))
+        return "rows place operators";
     if (hasRow<LanesRule>(rows) || hasRow<SliceRule>(rows) || hasRow<WeightVersionsRule>(rows))
         return "rows ask for lanes, slices or older weights, which the search does not price";
     if (const MeshRule *mesh = meshOf(rows)) {
@@ -131,12 +145,16 @@ Result<SearchSpace> searchSpaceOf(
     space.ownMicroBatches = hasRow<MicroBatchesRule>(rows);
     space.ownSchedule = hasRow<ScheduleRule>(rows);
     space.ownSharding = hasRow<OptimizerShardingRule>(rows);
-    space.ownRecompute = hasRow<RecomputeRule>(rows) || hasRow<CoshardRule>(rows);
+    space.ownRecompute = !leavesRecomputation(rows);
     space.memoryLimit = static_cast<std::int64_t>(leastMemory(cluster));
     for (const Row &row : rows.rows)
-        if (const auto *limit = std::get_if<LimitRule>(&row.rule);
-            limit && row.enabled && limit->kind == LimitRule::Kind::Memory)
-            space.memoryLimit = std::min(space.memoryLimit, limit->value);
+        if (const auto *limit = std::get_if<LimitRule>(&row.rule); limit && row.enabled) {
+            if (limit->kind == LimitRule::Kind::Memory)
+                space.memoryLimit = std::min(space.memoryLimit, limit->value);
+            if (limit->kind == LimitRule::Kind::Traffic)
+                space.trafficLimit =
+                    space.trafficLimit == 0 ? limit->value : std::min(space.trafficLimit, limit->value);
+        }
 
     std::int32_t ownZero = 0; // the furthest of several rows
     for (const Row &row : rows.rows)
@@ -169,7 +187,7 @@ Result<SearchSpace> searchSpaceOf(
     std::vector<RecomputeWord> words{RecomputeWord::None};
     if (!space.ownRecompute && trains)
         for (const RecomputeWord word : {RecomputeWord::Selective, RecomputeWord::Full})
-            if (const auto row = recomputeRow(model, nameOf(word)); row && !row->empty())
+            if (const auto chosen = recomputeChoice(model, rows, word); chosen && !chosen->rows.empty())
                 words.push_back(word);
     for (const auto &[replicas, ranks, shards] : meshes)
         for (const std::int32_t microBatches : counts) {
@@ -198,7 +216,7 @@ Result<SearchSpace> searchSpaceOf(
                     for (const RecomputeWord word : words)
                         if (const Configuration each{
                                 replicas, ranks, shards, chunks, microBatches, schedule, zero, word};
-                            keepsTo(said.degrees, each))
+                            keepsTo(said.degrees, each) && keepsToStages(rows, each))
                             space.configurations.push_back(each);
         }
     if (space.configurations.empty())

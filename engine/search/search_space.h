@@ -49,6 +49,7 @@ struct SearchSpace {
     bool ownSchedule = false;
     bool ownSharding = false;
     bool ownRecompute = false;
+    std::int64_t trafficLimit = 0; ///< Bytes that a device may send in a step; 0: any number.
     std::int64_t memoryLimit = 0; ///< Bytes of each device: its own, or less where a row says.
 };
 

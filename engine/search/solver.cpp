@@ -119,7 +119,9 @@ private:
             + (m_space.ownMesh ? "m" : "") + m_space.replicaAxis + "/" + m_space.rankAxis + "/"
             + m_space.shardAxis;
         for (const Row &row : m_rows.rows)
-            if (row.enabled && (hasSelector(row.rule) || std::holds_alternative<MeshRule>(row.rule))
+            if (row.enabled
+                && (hasSelector(row.rule) || std::holds_alternative<MeshRule>(row.rule)
+                    || std::holds_alternative<DegreeRule>(row.rule))
                 && !std::holds_alternative<OptimizerShardingRule>(row.rule))
                 key += "\n" + print(row);
         if (m_memory) {
@@ -331,6 +333,7 @@ private:
             if (!estimate) {
                 if (estimate.error().code == ErrorCode::Cancelled)
                     return estimate.error();
+                m_bounds.erase(configuration); // its stages cannot be as rows say
                 continue;
             }
             if (fits(*estimate))
@@ -407,7 +410,8 @@ private:
         tried.simulatedPeak = outcome->step.peak;
         tried.at = now();
         m_simulated.push_back(tried);
-        const bool fits = tried.simulatedPeak <= m_space.memoryLimit;
+        const bool fits = tried.simulatedPeak <= m_space.memoryLimit
+            && (m_space.trafficLimit == 0 || outcome->step.sent <= m_space.trafficLimit);
         const bool better = !m_found || (fits && !m_result.fits)
             || (fits == m_result.fits
                 && (fits ? tried.simulatedSeconds < m_result.best.simulatedSeconds
@@ -473,6 +477,8 @@ private:
         TRY(const Timeline timeline, simulate(*execution, m_cluster, m_costs, options, m_stop));
         const TimelineSummary summary = summaryOf(timeline);
         outcome.step = {summary.stepSeconds, summary.largestPeak.count};
+        for (const DeviceSummary &device : summary.devices)
+            outcome.step.sent = std::max(outcome.step.sent, device.sent.count);
         outcome.plan = sharedInBackground(std::move(completed.plan));
         outcome.materialized = sharedInBackground(std::move(materialized));
         return outcome;

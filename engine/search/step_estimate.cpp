@@ -2,9 +2,9 @@
 
 #include "engine/gallery/gallery_pipeline.h"
 #include "engine/gallery/gallery_rows.h"
-#include "engine/gallery/usual_rows.h"
 #include "engine/graph/catalogue.h"
 #include "engine/plan/complete.h"
+#include "engine/search/recompute_choice.h"
 #include "engine/search/reductions.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/selector_index.h"
@@ -59,19 +59,19 @@ Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, c
         alikeOperators(model, made->m_plan, *made->m_types));
     made->m_trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
         [](const Operator &op) { return op.direction == Direction::Backward; });
+    made->m_stageRows = stageRowsOf(bindTable(model, deviceCount, rows));
     for (const RecomputeWord word : {RecomputeWord::None, RecomputeWord::Selective, RecomputeWord::Full}) {
         StagePlan &plan = made->m_recomputed[word];
         plan.recomputed.assign(model.index->forwardCount(), false);
         plan.recomputedWith.assign(model.index->forwardCount(), -1);
-        ConstraintTable table;
-        if (space.ownRecompute) {
-            table = rows;
-        } else if (auto row = recomputeRow(model, nameOf(word)); row && !row->empty()) {
-            TRY(table, parseTable(*row));
+        ConstraintTable table = rows;
+        if (!space.ownRecompute) {
+            TRY(const ConstraintTable chosen, recomputeChoice(model, rows, word));
+            table.rows.insert(table.rows.end(), chosen.rows.begin(), chosen.rows.end());
         }
         for (const Row &row : table.rows) {
             const auto *rule = std::get_if<RecomputeRule>(&row.rule);
-            if (!rule || !row.enabled || !made->m_trains)
+            if (!rule || !row.enabled || rule->when != Switched::Always || !made->m_trains)
                 continue;
             for (const OperatorId op : model.index->select(row.selector)) {
                 const auto o = static_cast<std::size_t>(op.index);
@@ -88,8 +88,12 @@ Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, c
 StepEstimator::ProblemKey StepEstimator::keyOf(const Configuration &configuration) const
 {
     // Rows are read with a mesh; without rows about operators all meshes are alike.
-    const bool meshMatters = std::any_of(m_rows.rows.begin(), m_rows.rows.end(),
-        [](const Row &row) { return row.enabled && std::holds_alternative<OpTransRule>(row.rule); });
+    const bool meshMatters = std::any_of(m_rows.rows.begin(), m_rows.rows.end(), [](const Row &row) {
+        return row.enabled
+            && (std::holds_alternative<OpTransRule>(row.rule) || std::holds_alternative<PartsRule>(row.rule)
+                || std::holds_alternative<AlikeRule>(row.rule) || std::holds_alternative<FollowRule>(row.rule)
+                || std::holds_alternative<DegreeRule>(row.rule));
+    });
     return {configuration.shards, configuration.replicas, configuration.microBatches,
         meshMatters ? configuration.ranks : 0};
 }
@@ -145,6 +149,8 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Prob
         .axis = m_space.shardAxis,
         .parts = configuration.shards,
         .batchCuts = configuration.batchCuts(),
+        .replicaAxis = m_space.replicaAxis,
+        .replicas = configuration.replicas,
         .alike = m_alike};
     own.network = std::make_unique<PartitionProblem>(setting, shardGroup(configuration));
     if (const OperatorId op = own.network->impossible())
@@ -276,7 +282,8 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
     const Configuration &configuration, const std::stop_token &stop)
 {
     TRY(const auto answer, partition(configuration, {}, stop));
-    auto &known = m_stages[{answer, configuration.stages(), configuration.recompute}];
+    auto &known = m_stages[{answer, configuration.stages(), m_stageRows.isEmpty() ? 0 : configuration.ranks,
+        configuration.recompute}];
     if (known)
         return known;
     StagePlan plan = m_recomputed.at(configuration.recompute);
@@ -287,10 +294,15 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
         for (std::size_t i = 0; i < answer->times.forward.size(); ++i)
             nanoseconds[i] = std::llround(
                 1e9 * (answer->times.backward[i] + answer->times.forward[i] * (plan.recomputed[i] ? 2 : 1)));
-        TRY(const auto found, pipelineStages(*m_model.index, plan.stages, nanoseconds));
-        for (std::size_t s = 0; s < found.size(); ++s)
-            for (const OperatorId op : found[s])
-                plan.stageOf[static_cast<std::size_t>(op.index)] = static_cast<std::int32_t>(s);
+        if (!m_stageRows.isEmpty()) {
+            TRY(plan.stageOf,
+                stagesWithin(*m_model.index, plan.stages, configuration.ranks, nanoseconds, m_stageRows));
+        } else {
+            TRY(const auto found, pipelineStages(*m_model.index, plan.stages, nanoseconds));
+            for (std::size_t s = 0; s < found.size(); ++s)
+                for (const OperatorId op : found[s])
+                    plan.stageOf[static_cast<std::size_t>(op.index)] = static_cast<std::int32_t>(s);
+        }
     }
     known = std::make_shared<const StagePlan>(std::move(plan));
     return known;
@@ -559,6 +571,9 @@ Result<StepEstimate> StepEstimator::assess(
     StepEstimate result{.configuration = configuration};
     result.partition = std::move(partition);
     TRY(result.stages, stages(configuration, {}));
+    if (auto broken =
+            brokenSharing(*m_model.graph, m_stageRows.sharings, result.stages->stageOf, configuration.ranks))
+        return *std::move(broken);
     auto &figures = m_figures[{result.partition, result.stages}];
     if (figures.empty())
         figures = stageFigures(problemOf(configuration), result.partition->choice, result.partition->times,

@@ -3,6 +3,7 @@
 #include "engine/search/path_bound.h"
 #include "engine/search/search_space.h"
 #include "engine/search/stage_figures.h"
+#include "engine/search/stage_rows.h"
 #include "engine/search/usual_partitions.h"
 
 #include <cstdint>
@@ -168,13 +169,15 @@ private:
     std::map<std::pair<std::int32_t, std::int32_t>, std::unique_ptr<PartitionProblem>>
         m_replicas{}; ///< Over the replicas' axis, by replicas and micro-batches.
     using Answer = std::shared_ptr<const PartitionAnswer>;
-    std::map<std::tuple<Answer, std::int32_t, RecomputeWord>, std::shared_ptr<const StagePlan>> m_stages{};
     using Stages = std::shared_ptr<const StagePlan>;
+    /// By stages and, where rows speak of devices, ranks.
+    std::map<std::tuple<Answer, std::int32_t, std::int32_t, RecomputeWord>, Stages> m_stages{};
     std::map<std::pair<Answer, Stages>, std::vector<StageFigures>> m_figures{};
     std::map<std::tuple<Stages, bool, bool>, std::vector<LeastStage>>
         m_least{}; ///< By whether the backward pass is split, and whether gradients add up.
     std::map<Configuration, Paths> m_paths{};
     std::map<RecomputeWord, StagePlan> m_recomputed{}; ///< Without stages.
+    StageRows m_stageRows{};
 };
 
 } // namespace planloom

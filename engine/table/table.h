@@ -2,12 +2,15 @@
 
 #include "engine/base/ids.h"
 #include "engine/graph/partition.h"
+#include "engine/table/kinds/alike.h"
 #include "engine/table/kinds/attention.h"
 #include "engine/table/kinds/capacity_row.h"
 #include "engine/table/kinds/communicate.h"
 #include "engine/table/kinds/coshard.h"
 #include "engine/table/kinds/degree.h"
+#include "engine/table/kinds/device_sharing.h"
 #include "engine/table/kinds/dimension_size.h"
+#include "engine/table/kinds/follow.h"
 #include "engine/table/kinds/in_flight.h"
 #include "engine/table/kinds/interleave.h"
 #include "engine/table/kinds/lanes.h"
@@ -17,6 +20,7 @@
 #include "engine/table/kinds/offload.h"
 #include "engine/table/kinds/order.h"
 #include "engine/table/kinds/overlap.h"
+#include "engine/table/kinds/parts.h"
 #include "engine/table/kinds/place.h"
 #include "engine/table/kinds/precision.h"
 #include "engine/table/kinds/recompute.h"
@@ -25,6 +29,7 @@
 #include "engine/table/kinds/slice.h"
 #include "engine/table/kinds/split.h"
 #include "engine/table/kinds/split_backward.h"
+#include "engine/table/kinds/spread.h"
 #include "engine/table/kinds/stage.h"
 #include "engine/table/kinds/unroll.h"
 #include "engine/table/kinds/weight_versions.h"
@@ -47,7 +52,8 @@ using RowId = Id<struct RowTag>; ///< Index into `ConstraintTable::rows`.
 using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, OpAssignRule, OpOrderRule,
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
     OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule, RingRule, WeightVersionsRule,
-    SliceRule, InterleaveRule, LanesRule, DimensionSizeRule, CapacityRule, UnrollRule, DegreeRule>;
+    SliceRule, InterleaveRule, LanesRule, DimensionSizeRule, CapacityRule, UnrollRule, DegreeRule, PartsRule,
+    AlikeRule, FollowRule, SpreadRule, DeviceSharingRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t {

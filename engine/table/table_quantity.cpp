@@ -23,7 +23,7 @@ constexpr std::size_t kMostDecimals = 6; ///< So that decimals times the largest
 
 std::pair<const Unit *, const Unit *> unitsOf(LimitRule::Kind kind)
 {
-    if (kind == LimitRule::Kind::Memory)
+    if (kind != LimitRule::Kind::Time)
         return {kMemoryUnits.data(), kMemoryUnits.data() + kMemoryUnits.size()};
     return {kTimeUnits.data(), kTimeUnits.data() + kTimeUnits.size()};
 }
@@ -48,7 +48,7 @@ std::string foundAt(std::string_view text)
 Error invalidQuantity(LimitRule::Kind kind, const std::string &message)
 {
     return {ErrorCode::InvalidInput, message,
-        kind == LimitRule::Kind::Memory
+        kind != LimitRule::Kind::Time
             ? "write it as 40GiB; units are B, KiB, MiB, GiB, TiB, KB, MB, GB and TB"
             : "write it as 50ms; units are ns, us, ms and s"};
 }
@@ -57,12 +57,14 @@ Error invalidQuantity(LimitRule::Kind kind, const std::string &message)
 
 Result<Quantity> readQuantity(LimitRule::Kind kind, std::string_view text)
 {
-    const char *what = kind == LimitRule::Kind::Memory ? "an amount of memory as 40GiB" : "a time as 50ms";
+    const char *what = kind == LimitRule::Kind::Memory ? "an amount of memory as 40GiB"
+        : kind == LimitRule::Kind::Traffic             ? "an amount of traffic as 2GiB"
+                                                       : "a time as 50ms";
     const auto expected = [&] {
         return invalidQuantity(kind, std::string("expected ") + what + ", found " + foundAt(text));
     };
-    const std::string tooLarge = kind == LimitRule::Kind::Memory ? "expected at most 1024TiB, found "
-                                                                 : "expected at most 13 days, found ";
+    const std::string tooLarge = kind != LimitRule::Kind::Time ? "expected at most 1024TiB, found "
+                                                               : "expected at most 13 days, found ";
     std::size_t i = 0;
     std::int64_t whole = 0;
     for (; i < text.size() && isDigit(text[i]); ++i) {
@@ -107,7 +109,7 @@ Result<Quantity> readQuantity(LimitRule::Kind kind, std::string_view text)
     if (decimals * unit->size % scale != 0)
         return invalidQuantity(kind,
             std::string("expected a whole number of ")
-                + (kind == LimitRule::Kind::Memory ? "bytes" : "nanoseconds") + ", found " + foundAt(text));
+                + (kind != LimitRule::Kind::Time ? "bytes" : "nanoseconds") + ", found " + foundAt(text));
     const std::int64_t value = whole * unit->size + decimals * unit->size / scale;
     if (value > kMostQuantity)
         return invalidQuantity(kind, tooLarge + foundAt(text));

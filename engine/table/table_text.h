@@ -19,16 +19,24 @@ namespace planloom {
 //     split name:*.attn.c_attn : out0.-1 by 2 over tp
 //     split all : heads over tp                           # by meaning: what heads are, see
 //     dimension_classes.h split set{x} : m into 3,5 then value by 2 replicate kind:LayerNorm : by 2 over tp
+//     parts kind:Linear : n at most 4                     # all axes together; at least 2, one of 1 2 4
+//     parts kind:Linear : in all at least 2               # along all dimensions together
+//     alike layer:1-11 as layer:0                         # cut as those are
+//     follow kind:Gelu                                    # cut as its producer is
 //     coshard in:h.0.mlp : n by 4
 //     slice layer:* : sequence by 4                       # one behind another through the stages
 //     lanes layer:* : 2                                   # copies of a pipeline; or: over an axis
 //     place layer:0-5 : pp=0                              # or: devices 0,1,1,2; or: mesh
+//     spread layer:* : over pp by memory                  # consecutive runs, balanced; or by time, count
+//     together name:a with name:b                         # on the same devices; or: apart name:a from name:b
 //     order name:a before name:b at +1
 //     order name:a before name:b at +1 of 3               # only for name:a of micro-batch 3
 //     communicate layer:2 sends after layer:2 at +1        # or gathers, reductions; or before
 //     schedule 1f1b                                       # or gpipe, interleaved, zb-h1, ...
-//     stage layer:0-5 : 0
+//     stage layer:0-5 : 0                                 # or: 0 of 4, where the plan has four
 //     recompute layer:* per layer                         # or per operator; default: per selection
+//     recompute kind:Softmax never                        # or solver: as the search finds best
+//     zero0 weight:*                                      # every replica updates all of its weights
 //     zero1 weight:* over dp                              # or by 4; default: all replicas
 //     zero2 weight:* over dp                              # gradients too
 //     zero3 weight:* over dp keep prefetch 2              # weights too; gathered ahead of their use
@@ -41,10 +49,11 @@ namespace planloom {
 //     attention layer:0-5 : plain                         # probabilities in memory; default: fused
 //     ring kind:Attention : over cp                       # keys and values go round the devices of cp
 //     offload all : states                                # or activations: wait in host memory
-//     degree tensor at most 4                             # data, tensor, pipeline, stages, micro-batches
+//     degree tensor at most 4                             # data, pipeline, stages, sequence, expert, ...
 //     degree stages one of 2 4                            # at most, at least, one of
 //     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB
 //     limit time 50ms                                     # ns, us, ms, s
+//     limit traffic 2GiB                                  # that each device sends in a step
 //     prefer 2 split kind:Linear : k by 4                 # held if it can be; without a number: of weight 1
 //     off split all : batch by 2  @gesture                # switched off, with an origin other than text
 //

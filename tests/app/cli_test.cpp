@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -68,6 +69,54 @@ protected:
 
     std::filesystem::path m_folder{};
 };
+
+/// A file that changes is solved anew, line by line; an interrupt ends it.
+TEST_F(Cli, WatchSolvesATableAsItChanges)
+{
+    const std::string file = (m_folder / "rows.txt").string();
+    const auto write = [&](const char *rows) { std::ofstream(file, std::ios::trunc) << rows; };
+    write("mesh dp=2\nsplit all : batch over dp\n");
+    FILE *pipe =
+        popen(("echo $$; exec '" PLANLOOM_BINARY_DIR "/bin/planloom-cli' solve " + std::string(kModel)
+                  + " --cluster cpu:2 --json --watch '" + file + "' 2>/dev/null")
+                  .c_str(),
+            "r");
+    ASSERT_TRUE(pipe);
+    std::array<char, 1 << 16> line{};
+    ASSERT_TRUE(fgets(line.data(), line.size(), pipe));
+    const auto process = static_cast<pid_t>(std::stol(line.data()));
+    const auto next = [&](const char *grade) {
+        while (fgets(line.data(), line.size(), pipe)) {
+            auto json = nlohmann::json::parse(line.data(), nullptr, false);
+            EXPECT_TRUE(json.is_object()) << line.data();
+            if (json.value("grade", "") == grade)
+                return json;
+        }
+        return nlohmann::json{};
+    };
+    EXPECT_EQ(next("checked").value("rows", 0), 2);
+    const auto first = next("final");
+    EXPECT_EQ(first.value("revision", 0), 1);
+    EXPECT_EQ(first.at("errors").size(), 0u);
+    EXPECT_GT(first.value("step_seconds", 0.0), 0);
+    write("mesh dp=2\nsplit all : batch over dp\nmesh tp=2\n");
+    const auto second = next("final");
+    EXPECT_EQ(second.value("revision", 0), 2);
+    EXPECT_EQ(second.at("errors").at(0).value("row", -1), 2);
+    EXPECT_FALSE(second.at("conflicts").empty());
+    write("mesh dp=2\nsplit everything\n");
+    EXPECT_EQ(next("unreadable").at("errors").size(), 1u);
+    write("degree data at most 1\n");
+    const auto last = next("final");
+    EXPECT_EQ(last.value("revision", 0), 3);
+    EXPECT_EQ(last.at("errors").size(), 0u);
+    EXPECT_FALSE(last.value("plan", "").empty());
+    ASSERT_EQ(kill(process, SIGINT), 0);
+    const int status = pclose(pipe);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(run("solve " + std::string(kModel) + " --cluster cpu:2 --watch x --table y").status, 2);
+}
 
 /// Rows that cannot hold together: the minimal set of them, and ways out with what they would give, each an
 /// edit that solves.

@@ -19,6 +19,7 @@
 #include "widgets/common/format.h"
 #include "widgets/compare/compare_choice.h"
 #include "widgets/compare/compare_view.h"
+#include "widgets/main/advice_dialog.h"
 #include "widgets/main/cluster_chooser.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
@@ -239,6 +240,11 @@ void MainWindow::buildStatusBar()
         label->setContentsMargins(6, 1, 10, 1);
         label->setMinimumWidth(
             1); // what has no room is hidden (fitStatusBar): words keep no window from being narrow
+        if (part == kFreePart) { // opens the list of them
+            label->setTextFormat(Qt::RichText);
+            label->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+            connect(label, &QLabel::linkActivated, this, [this] { showAdvice(AdviceDialog::FreePage); });
+        }
         m_status.push_back(label);
         if (part == kSavePart || part == kZoomPart)
             statusBar()->addPermanentWidget(label);

@@ -33,6 +33,7 @@ class QToolButton;
 namespace planloom {
 
 class ClusterChooser;
+class AdviceDialog;
 class CommandRegistry;
 class CompareChoice;
 class CompareView;
@@ -267,6 +268,8 @@ private:
     void keepSearched();
     void onSearched();
     void showSearched();
+    void showAdvice(int page); ///< An `AdviceDialog::Page`.
+    void updateAdvice();
 
     WindowServices m_services;
     Workspace m_workspace;
@@ -308,6 +311,7 @@ private:
     Locator *m_locator = nullptr;
     ShortcutSheet *m_sheet = nullptr;
     QPointer<PreferencesDialog> m_preferences;
+    QPointer<AdviceDialog> m_advice; ///< While it is open.
     QAction *m_undo = nullptr;
     QAction *m_redo = nullptr;
     QAction *m_live = nullptr;

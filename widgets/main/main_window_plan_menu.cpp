@@ -5,6 +5,7 @@
 #include <QtWidgets/QMenuBar>
 #include <QtWidgets/QSpinBox>
 
+#include "widgets/main/advice_dialog.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/problems_panel.h"
@@ -87,6 +88,12 @@ void MainWindow::buildSolveMenu()
     add(
         "solve.keepSearched", tr("&Keep What Was Searched"), {}, [this] { keepSearched(); },
         [this] { return !m_workspace.isReadOnly() && m_workspace.hasSolverRows(); });
+    const auto planned = [this] { return m_workspace.lastGood() != nullptr; };
+    add(
+        "solve.free", tr("&Free Decisions…"), {}, [this] { showAdvice(AdviceDialog::FreePage); }, planned);
+    add(
+        "solve.suggest", tr("S&uggestions…"), {}, [this] { showAdvice(AdviceDialog::SuggestionPage); },
+        planned);
     add(
         "solve.stop", tr("&Stop"), {QKeySequence(Qt::SHIFT | Qt::Key_F5)},
         [this] { m_workspace.stopPlanning(); }, [this] { return m_workspace.isPlanning(); });

@@ -2,6 +2,7 @@
 
 #include "widgets/main/main_window.h"
 
+#include "widgets/main/advice_dialog.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/search_report.h"
@@ -36,6 +37,38 @@ void MainWindow::onSearched()
             {{tr("Show What Was Searched"), [this] { showSearched(); }, true},
                 {tr("Keep These Rows"), [this] { keepSearched(); }}},
             true});
+}
+
+/// What no row decides, and rows that would help; they follow the plan while they are shown.
+void MainWindow::showAdvice(int page)
+{
+    if (!m_advice) {
+        m_advice = new AdviceDialog(this);
+        connect(m_advice, &AdviceDialog::taken, this,
+            [this](const QString &words, const TableEdit &edit, const TableDocument &table) {
+                if (!(m_workspace.table() == table))
+                    return say(tr("The rows have changed meanwhile: nothing was taken"));
+                if (!edit.empty())
+                    m_workspace.editTable(words, edit);
+            });
+    }
+    updateAdvice();
+    m_advice->showPage(static_cast<AdviceDialog::Page>(page));
+    m_advice->show();
+    m_advice->raise();
+    m_advice->activateWindow();
+}
+
+void MainWindow::updateAdvice()
+{
+    const PlanUpdateSnapshot &good = m_workspace.lastGood();
+    if (!m_advice || !good || !good->plan || !good->isTimed())
+        return;
+    PlanRequest request;
+    request.model = good->model;
+    request.table = good->table;
+    request.target = {m_workspace.cluster(), m_workspace.clusterJson(), m_workspace.deviceCount()};
+    m_advice->setPlan(good, std::move(request));
 }
 
 void MainWindow::showSearched()

@@ -15,6 +15,7 @@
 
 #include "engine/analyse/bound.h"
 #include "engine/base/place.h"
+#include "engine/design/free_decisions.h"
 #include "widgets/common/format.h"
 #include "widgets/design/row_sentences.h"
 #include "widgets/inspector/sharding_view.h"
@@ -348,7 +349,9 @@ void MainWindow::refreshStatusBar()
     for (int part = 0; part < kStatusParts; ++part) {
         QLabel *label = m_status[static_cast<std::size_t>(part)];
         const QString text = statusText(m_workspace, m_facts, static_cast<StatusPart>(part));
-        label->setText(text);
+        label->setText(part == kFreePart && !text.isEmpty()
+                ? QStringLiteral("<a href=\"#\">%1</a>").arg(text.toHtmlEscaped())
+                : text);
         label->setToolTip(statusTipOf(m_workspace, static_cast<StatusPart>(part)));
     }
     fitStatusBar();
@@ -399,7 +402,9 @@ void MainWindow::findBound()
     m_facts.freeDecisions.reset();
     if (!good || !good->scene || !good->scene->plan)
         return;
-    m_facts.freeDecisions = freeDecisions(good->scene->graph(), good->scene->decidedBy);
+    if (good->plan)
+        m_facts.freeDecisions = countFree(*good->plan, good->table.table());
+    updateAdvice();
     if (m_boundWatcher.isRunning())
         return; // it is asked for again when that one is known
     m_boundWatcher.setFuture(QtConcurrent::run(

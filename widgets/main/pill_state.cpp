@@ -214,8 +214,9 @@ QString statusTipOf(const Workspace &workspace, StatusPart part)
     if (part == kPeakPart)
         return StatusTexts::tr("Largest memory of any device, and what a device has");
     if (part == kFreePart)
-        return StatusTexts::tr(
-            "Operators that no row decides: the engine's defaults do; Hold (P) turns them into rows");
+        return StatusTexts::tr("Operators that no row of yours decides: the search does, or the engine's "
+                               "defaults; a click lists "
+                               "them, to be kept as rows");
     if (part == kGapPart)
         return StatusTexts::tr(
             "No plan of this step on these devices can be shorter than by this share: they can't "

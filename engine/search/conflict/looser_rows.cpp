@@ -214,8 +214,50 @@ private:
 
     void loosen(const StageRule &rule)
     {
-        numbers(rule.index, 0, std::max(m_stageCount, rule.index + 1),
-            [](std::int32_t stage) { return Rule(StageRule{stage}); });
+        numbers(rule.index, 0, std::max(m_stageCount, rule.index + 1), [&](std::int32_t stage) {
+            return Rule(StageRule{stage, std::max(rule.count, stage + 1) * (rule.count > 0 ? 1 : 0)});
+        });
+        if (rule.count > 0)
+            add(holding({with(StageRule{rule.index, 0})}));
+    }
+
+    /// A bound that allows more: by one step of doubling or halving, or the numbers beside it.
+    void loosen(const PartsRule &rule)
+    {
+        loosenBound(rule.bound, [&](CountBound bound) { return Rule(PartsRule{rule.dimension, bound}); });
+    }
+    void loosen(const DegreeRule &rule)
+    {
+        loosenBound(rule.bound, [&](CountBound bound) { return Rule(DegreeRule{rule.degree, bound}); });
+    }
+    void loosenBound(const CountBound &bound, const std::function<Rule(CountBound)> &rule)
+    {
+        std::vector<Row> rows;
+        if (bound.kind == CountBound::Kind::OneOf) {
+            CountBound less = bound; // with half and double of what it has
+            CountBound more = bound;
+            less.values.insert(less.values.begin(), std::max(bound.values.front() / 2, 1));
+            more.values.push_back(bound.values.back() * 2);
+            less.values.erase(std::unique(less.values.begin(), less.values.end()), less.values.end());
+            for (CountBound &each : std::vector<CountBound>{less, more})
+                if (each != bound)
+                    rows.push_back(with(rule(std::move(each))));
+        } else {
+            for (std::size_t i = 0; i < kMostOfDirection; ++i) {
+                CountBound other = bound;
+                std::int32_t &value = other.values.front();
+                value = bound.kind == CountBound::Kind::AtMost ? value << (i + 1) : value >> (i + 1);
+                if (value < 1)
+                    break;
+                rows.push_back(with(rule(std::move(other))));
+            }
+        }
+        add(holding(std::move(rows)));
+    }
+
+    void loosen(const SpreadRule &rule)
+    {
+        axes(rule.axis, {}, [&](const std::string &axis) { return Rule(SpreadRule{axis, rule.by}); });
     }
 
     void loosen(const OpAssignRule &rule)

@@ -1,6 +1,7 @@
 #include "engine/search/conflict/row_facts.h"
 
 #include "engine/plan/followed_split.h"
+#include "engine/plan/part_counts.h"
 #include "engine/plan/plan_draft.h"
 
 #include <algorithm>
@@ -54,7 +55,9 @@ std::string keyOf(const OperatorMeaning &meaning)
     append(key, meaning.coshard);
     append(key, meaning.slices);
     append(key, meaning.attention ? static_cast<std::int64_t>(*meaning.attention) : -1);
-    key += meaning.ring;
+    key += meaning.ring + "|";
+    for (const PartsMeaning &parts : meaning.parts)
+        key += std::to_string(parts.dimension) + " " + print(parts.bound) + ";";
     return key;
 }
 
@@ -131,6 +134,35 @@ private:
         const RowSetting &setting = m_facts.setting;
         if constexpr (std::is_same_v<RuleType, OpOrderRule>) {
             readOrder(row, rule, selected);
+        } else if constexpr (std::is_same_v<RuleType,
+                                 AlikeRule> || std::is_same_v<RuleType, DeviceSharingRule>) {
+            if (auto check = setting.index().check(rule.second); !check)
+                return refuse(row, std::move(check).error());
+            auto sides = RuleMeaning<RuleType>::of(setting, rule, selected, m_facts.plan.microBatches);
+            if (!sides)
+                return refuse(row, std::move(sides).error());
+            std::vector<OperatorId> both = sides->first;
+            both.insert(both.end(), sides->second.begin(), sides->second.end());
+            std::sort(both.begin(), both.end());
+            both.erase(std::unique(both.begin(), both.end()), both.end());
+            m_facts.operators[at(row)] = std::move(both);
+        } else if constexpr (MeansOfSelections<RuleType>) {
+            using Meaning = RuleMeaning<RuleType>;
+            if (auto check = Meaning::check(setting, rule); !check)
+                return refuse(row, std::move(check).error());
+            auto acted = Meaning::actsOn(setting, rule, selected);
+            if (!acted)
+                return refuse(row, std::move(acted).error());
+            m_facts.operators[at(row)] = *acted;
+            const std::vector<OperatorMeaning> meanings = Meaning::ofEach(setting, rule, *acted);
+            std::map<AllowedPlaceSnapshot, std::pair<std::size_t, std::shared_ptr<const OperatorMeaning>>>
+                known;
+            for (std::size_t i = 0; i < acted->size(); ++i) {
+                const auto [found, isNew] = known.try_emplace(meanings[i].place, known.size(), nullptr);
+                if (isNew)
+                    found->second.second = std::make_shared<const OperatorMeaning>(meanings[i]);
+                m_said[at((*acted)[i])].push_back({{row, found->second.second}, found->second.first});
+            }
         } else if constexpr (MeansOfOperators<RuleType>) {
             using Meaning = RuleMeaning<RuleType>;
             if (auto check = Meaning::check(setting, rule); !check)
@@ -239,6 +271,68 @@ bool fits(const OperatorBinding &binding, const std::vector<ChosenSplit> &chosen
     return canDealOut(parts, static_cast<std::int64_t>(domain->devices.size()));
 }
 
+constexpr std::int32_t kMostListed = 64; ///< Devices that a place is tried with.
+
+/// Splits over what rows leave free with which an operator keeps to the numbers of parts that they allow;
+/// nothing if there are none.
+std::optional<std::vector<Split>> partsThatHold(const RowSetting &setting, OperatorId op,
+    const OperatorBinding &binding, const std::vector<ChosenSplit> &chosen, std::int32_t microBatches)
+{
+    if (binding.allowed.parts.empty() || binding.allowed.lanes)
+        return std::vector<Split>{};
+    std::vector<Split> taken;
+    for (const ChosenSplit &step : chosen)
+        taken.push_back(step.split);
+    for (const Allowed<Split> *each : {&binding.allowed.coshard, &binding.allowed.slices})
+        if (const Split *split = each->preferred(); split && split->parts > 1)
+            taken.push_back(*split);
+    const Operator &itself = setting.graph().at(op);
+    const bool once = setting.batch().oncePerStep[at(op)];
+    const auto found = [&](const std::vector<FreeAxis> &free) {
+        return splitsKeepingTo(
+            itself, binding.allowed.parts, taken, free, [&](const std::vector<Split> &splits) {
+                return checkPartition(itself, {splits})
+                    && leavesBatchWhole(itself, once ? -1 : setting.batchOf(op), microBatches, splits);
+            });
+    };
+    const Domain *placed = binding.allowed.place ? binding.allowed.place->preferred() : nullptr;
+    const Domain domain = placed ? *placed : everywhere(setting.mesh, setting.deviceCount);
+    const auto isOverAxis = [](const ChosenSplit &step) { return !step.split.axis.empty(); };
+    std::vector<FreeAxis> free;
+    if (domain.onMesh && (chosen.empty() || std::any_of(chosen.begin(), chosen.end(), isOverAxis))) {
+        for (const MeshAxis &axis : domain.axes)
+            if (std::none_of(chosen.begin(), chosen.end(),
+                    [&](const ChosenSplit &step) { return step.split.axis == axis.name; })) {
+                const auto said = std::find_if(binding.allowed.axes.begin(), binding.allowed.axes.end(),
+                    [&](const AxisMeaning &each) { return each.axis == axis.name; });
+                free.push_back({{.kind = SplitKind::Replicate, .parts = axis.size, .axis = axis.name},
+                    said == binding.allowed.axes.end() ? nullptr : &said->allowed});
+            }
+    } else if (chosen.empty()) {
+        free = axesOfList(static_cast<std::int64_t>(distinct(domain.devices).size()));
+    }
+    auto splits = found(free);
+    // What no row places may run where its producer does, on any number of devices.
+    for (std::int64_t devices = 2;
+         !splits && !placed && chosen.empty() && devices <= std::min(setting.deviceCount, kMostListed);
+         ++devices)
+        splits = found(axesOfList(devices));
+    return splits;
+}
+
+/// Whether a row that is not among `which` may have an operator cut in ways that it is not cut by itself.
+bool mayBeHelped(const OperatorClass &operators, const std::vector<std::size_t> &which)
+{
+    for (std::size_t i = 0; i < operators.said.size(); ++i) {
+        const OperatorMeaning &meaning = *operators.said[i].meaning;
+        const bool helps = meaning.place || meaning.splits() || !meaning.coshard.isAnything()
+            || !meaning.slices.isAnything() || meaning.lanes;
+        if (helps && std::find(which.begin(), which.end(), i) == which.end())
+            return true;
+    }
+    return false;
+}
+
 } // namespace
 
 RowFacts factsOf(const Model &model, std::int32_t deviceCount, const ConstraintTable &table)
@@ -257,7 +351,12 @@ bool needsMesh(const Rule &rule)
         return !lanes->axis.empty();
     if (const auto *sharding = std::get_if<OptimizerShardingRule>(&rule))
         return !sharding->axis.empty();
-    return std::holds_alternative<RingRule>(rule);
+    return std::holds_alternative<RingRule>(rule) || std::holds_alternative<SpreadRule>(rule);
+}
+
+bool dependsOnMesh(const Rule &rule)
+{
+    return needsMesh(rule) || std::holds_alternative<PartsRule>(rule);
 }
 
 bool needsMicroBatches(const Rule &rule)
@@ -292,10 +391,16 @@ bool canHold(const RowSetting &setting, const OperatorClass &operators, const st
     if (!fits(binding, chosen))
         return false;
     Partition cut;
+    const auto asBound = mayBeHelped(operators, which)
+        ? std::optional<std::vector<Split>>(std::in_place)
+        : partsThatHold(setting, operators.op, binding, chosen, microBatches);
+    if (!asBound)
+        return false;
     if (const Split *slices = binding.allowed.slices.preferred(); slices && slices->parts > 1)
         cut.splits.push_back(*slices);
     for (const ChosenSplit &step : chosen)
         cut.splits.push_back(step.split);
+    cut.splits.insert(cut.splits.end(), asBound->begin(), asBound->end());
     if (const Split *coshard = binding.allowed.coshard.preferred(); coshard && coshard->parts > 1)
         cut.splits.push_back(*coshard);
     if (!checkPartition(op, cut))

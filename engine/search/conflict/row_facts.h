@@ -48,8 +48,10 @@ struct RowFacts {
 /// Preferences are passed by: they give way by themselves. O(rows x operators) at most.
 RowFacts factsOf(const Model &model, std::int32_t deviceCount, const ConstraintTable &table);
 
-/// Whether what a row says depends on the mesh, or on how many micro-batches there are.
+/// Whether a row names axes of the mesh, or what it says depends on how many micro-batches there are.
 bool needsMesh(const Rule &rule);
+/// Whether a row may hold in one mesh and not in another, or without: it names axes, or counts parts.
+bool dependsOnMesh(const Rule &rule);
 bool needsMicroBatches(const Rule &rule);
 /// Whether it names a stage, of those that stage and place rows make.
 bool namesStage(const Rule &rule);

@@ -66,13 +66,14 @@ private:
     const Rule &ruleOf(std::int32_t row) const { return m_table.rows[at(row)].rule; }
 
     /// @param withMicroBatches  what is said of them depends on their number
-    void forbid(RowSet rows, bool withMicroBatches)
+    /// @param withClasses  it was found with what the mesh has
+    void forbid(RowSet rows, bool withMicroBatches, bool withClasses = false)
     {
         const auto any = [&](const auto &needs) {
             return std::any_of(
                 rows.begin(), rows.end(), [&](std::int32_t row) { return needs(ruleOf(row)); });
         };
-        if (m_facts.plan.meshRow.valid() && any(needsMesh))
+        if (m_facts.plan.meshRow.valid() && any(rows.size() > 1 || withClasses ? dependsOnMesh : needsMesh))
             rows.push_back(m_facts.plan.meshRow.index);
         if (m_facts.plan.microBatchesRow.valid() && (withMicroBatches || any(needsMicroBatches)))
             rows.push_back(m_facts.plan.microBatchesRow.index);
@@ -142,7 +143,7 @@ private:
                 RowSet rows;
                 for (const std::size_t i : least)
                     rows.push_back(operators.said[i].row);
-                forbid(std::move(rows), cuts > 1 && canHold(m_facts.setting, operators, least, 0));
+                forbid(std::move(rows), cuts > 1 && canHold(m_facts.setting, operators, least, 0), true);
                 if (least.empty())
                     break;
                 std::erase(which, least.back());

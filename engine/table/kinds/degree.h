@@ -1,9 +1,9 @@
 #pragma once
 
+#include "engine/table/kinds/count_bound.h"
 #include "engine/table/kinds/rule_traits.h"
 
 #include <cstdint>
-#include <vector>
 
 namespace planloom {
 
@@ -14,19 +14,16 @@ enum class Degree : std::uint8_t {
     Pipeline, ///< Ranks of the pipeline: the mesh's pipeline axes.
     Stages, ///< Of the pipeline, all ranks together.
     MicroBatches,
+    Sequence, ///< Parts of the sequence, of every operator that has one to cut.
+    Expert, ///< Likewise of the experts.
 };
 
-const char *nameOf(Degree degree); ///< "data", "tensor", "pipeline", "stages", "micro-batches"
+const char *nameOf(Degree degree); ///< "data", "tensor", "pipeline", "stages", "micro-batches", ...
 
-/// Bounds what the search may choose of a degree (engine/search); rows that give it themselves must keep to
-/// it.
+/// Bounds what may be chosen of a degree (engine/search); rows that give it themselves must keep to it.
 struct DegreeRule {
-    enum class Kind : std::uint8_t { AtMost, AtLeast, OneOf };
     Degree degree = Degree::Tensor;
-    Kind kind = Kind::AtMost;
-    std::vector<std::int32_t> values{1}; ///< One, or of OneOf at least one; ascending and distinct.
-
-    bool allows(std::int64_t value) const;
+    CountBound bound{};
     friend bool operator==(const DegreeRule &, const DegreeRule &) = default;
 };
 

@@ -8,9 +8,21 @@
 
 namespace planloom {
 
+namespace {
+
+/// Of JSON.
+const char *keyOf(LimitRule::Kind kind)
+{
+    constexpr std::array kKeys{"bytes", "nanoseconds", "sent_bytes"};
+    return kKeys[static_cast<std::size_t>(kind)];
+}
+
+} // namespace
+
 const char *nameOf(LimitRule::Kind kind)
 {
-    return kind == LimitRule::Kind::Memory ? "memory" : "time";
+    constexpr std::array kNames{"memory", "time", "traffic"};
+    return kNames[static_cast<std::size_t>(kind)];
 }
 
 Result<LimitRule> RuleTraits<LimitRule>::parse(TextCursor &cursor, std::string_view)
@@ -18,8 +30,10 @@ Result<LimitRule> RuleTraits<LimitRule>::parse(TextCursor &cursor, std::string_v
     LimitRule rule;
     if (cursor.takeWord("time"))
         rule.kind = LimitRule::Kind::Time;
+    else if (cursor.takeWord("traffic"))
+        rule.kind = LimitRule::Kind::Traffic;
     else if (!cursor.takeWord("memory"))
-        return cursor.expected("'memory' or 'time', as in limit memory 40GiB or limit time 50ms");
+        return cursor.expected("'memory', 'time' or 'traffic', as in limit memory 40GiB or limit time 50ms");
     cursor.skipSpaces();
     const auto quantity = readQuantity(rule.kind, cursor.rest());
     if (!quantity)
@@ -36,17 +50,22 @@ std::string RuleTraits<LimitRule>::print(const LimitRule &rule)
 
 void RuleTraits<LimitRule>::write(const LimitRule &rule, nlohmann::json &json)
 {
-    json[rule.kind == LimitRule::Kind::Memory ? "bytes" : "nanoseconds"] = rule.value;
+    json[keyOf(rule.kind)] = rule.value;
 }
 
 Result<LimitRule> RuleTraits<LimitRule>::read(const nlohmann::json &json, const std::string &where)
 {
-    TRY_VOID(requireMembers(json, {"type", "bytes", "nanoseconds"}, where));
-    const bool time = json.contains("nanoseconds");
-    if (time && json.contains("bytes"))
-        return wrong(where, "expected bytes or nanoseconds, not both");
-    LimitRule rule{.kind = time ? LimitRule::Kind::Time : LimitRule::Kind::Memory};
-    TRY(rule.value, integerAt(json, time ? "nanoseconds" : "bytes", where, 1, kMostQuantity));
+    TRY_VOID(requireMembers(json, {"type", "bytes", "nanoseconds", "sent_bytes"}, where));
+    LimitRule rule;
+    int kinds = 0;
+    for (const auto kind : {LimitRule::Kind::Memory, LimitRule::Kind::Time, LimitRule::Kind::Traffic})
+        if (json.contains(keyOf(kind))) {
+            rule.kind = kind;
+            ++kinds;
+        }
+    if (kinds > 1)
+        return wrong(where, "expected one of bytes, nanoseconds and sent_bytes");
+    TRY(rule.value, integerAt(json, keyOf(rule.kind), where, 1, kMostQuantity));
     return rule;
 }
 

@@ -9,13 +9,14 @@ struct LimitRule {
     enum class Kind : std::uint8_t {
         Memory, ///< Bytes of each device at its peak.
         Time, ///< Nanoseconds of one step.
+        Traffic, ///< Bytes that each device sends over its links in one step.
     };
     Kind kind = Kind::Memory;
-    std::int64_t value = 1; ///< Bytes or nanoseconds.
+    std::int64_t value = 1; ///< Bytes, or nanoseconds of Time.
     friend bool operator==(const LimitRule &, const LimitRule &) = default;
 };
 
-const char *nameOf(LimitRule::Kind kind); ///< "memory", "time"
+const char *nameOf(LimitRule::Kind kind); ///< "memory", "time", "traffic"
 
 template<> struct RuleTraits<LimitRule> {
     static constexpr std::array words{"limit"};

@@ -54,10 +54,73 @@ AllowedPlaceSnapshot intersection(const AllowedPlaceSnapshot &a, const AllowedPl
         onMesh(b) && !onMesh(a) ? intersection(*b, *a) : intersection(*a, *b));
 }
 
+std::int64_t partsOf(const std::vector<Split> &splits, std::int32_t dimension)
+{
+    std::int64_t parts = 1;
+    for (const Split &split : splits)
+        if (split.kind == SplitKind::Dimension && (dimension < 0 || split.dimension == dimension))
+            parts = std::min<std::int64_t>(parts * split.parts, kMostCount);
+    return parts;
+}
+
+bool keepTo(const std::vector<PartsMeaning> &bounds, const std::vector<Split> &splits)
+{
+    return std::all_of(bounds.begin(), bounds.end(),
+        [&](const PartsMeaning &each) { return each.bound.allows(partsOf(splits, each.dimension)); });
+}
+
+namespace {
+
+/// What rows decide of how an operator is cut, alone.
+std::vector<Split> exactSplits(const OperatorMeaning &meaning)
+{
+    std::vector<Split> splits;
+    for (const AxisMeaning &axis : meaning.axes)
+        if (const Split *exact = axis.allowed.exact())
+            splits.push_back(*exact);
+    if (const std::vector<Split> *within = meaning.within.exact())
+        splits.insert(splits.end(), within->begin(), within->end());
+    for (const Allowed<Split> *each : {&meaning.coshard, &meaning.slices})
+        if (const Split *exact = each->exact())
+            splits.push_back(*exact);
+    return splits;
+}
+
+/// Whether some number of parts that two meanings decide together can still grow into one that both allow.
+bool partsCanHold(const OperatorMeaning &a, const OperatorMeaning &b)
+{
+    if (a.parts.empty() && b.parts.empty())
+        return true;
+    std::vector<PartsMeaning> all = a.parts;
+    all.insert(all.end(), b.parts.begin(), b.parts.end());
+    std::vector<Split> splits = exactSplits(a);
+    for (Split &split : exactSplits(b))
+        if (std::find(splits.begin(), splits.end(), split) == splits.end())
+            splits.push_back(std::move(split));
+    for (const PartsMeaning &one : all) {
+        std::vector<CountBound> bounds;
+        for (const PartsMeaning &other : all)
+            if (other.dimension == one.dimension)
+                bounds.push_back(other.bound);
+        const std::int64_t least = partsOf(splits, one.dimension);
+        const bool grows = one.bound.kind == CountBound::Kind::OneOf
+            ? std::any_of(one.bound.values.begin(), one.bound.values.end(),
+                [&](std::int32_t value) { return value % least == 0; })
+            : one.bound.kind == CountBound::Kind::AtLeast || least <= one.bound.values.front();
+        if (!grows || !canAgree(bounds))
+            return false;
+    }
+    return true;
+}
+
+} // namespace
+
 std::optional<Aspect> clashOf(const OperatorMeaning &a, const OperatorMeaning &b)
 {
     if (!composedSplits(a, b, {}))
         return Aspect::Split;
+    if (!partsCanHold(a, b))
+        return Aspect::Parts;
     if (const auto both = intersection(a.place, b.place); both && both->isEmpty())
         return Aspect::Place;
     if (intersection(a.coshard, b.coshard).isEmpty()
@@ -71,7 +134,7 @@ std::optional<Aspect> clashOf(const OperatorMeaning &a, const OperatorMeaning &b
     if (intersection(a.stage, b.stage).isEmpty())
         return Aspect::Stage;
     // What is recomputed together is a group; an operator is in one.
-    if (a.recompute && b.recompute)
+    if ((a.recompute && b.recompute) || (a.recompute && b.keepsOutputs) || (a.keepsOutputs && b.recompute))
         return Aspect::Recompute;
     if (a.sharding && b.sharding && *a.sharding != *b.sharding)
         return Aspect::Sharding;
@@ -101,7 +164,7 @@ Result<std::vector<OperatorId>> actsOn(
 {
     return std::visit(
         [&]<typename RuleType>(const RuleType &own) -> Result<std::vector<OperatorId>> {
-            if constexpr (MeansOfOperators<RuleType>)
+            if constexpr (MeansOfOperators<RuleType> || MeansOfSelections<RuleType>)
                 return RuleMeaning<RuleType>::actsOn(setting, own, selected);
             else
                 return std::vector<OperatorId>{};

@@ -26,6 +26,8 @@ namespace planloom {
 //     sameForAll              if that is the same for every operator, so that it is worked out once
 // kinds about the whole plan
 //     apply(model, deviceCount, rule, row, plan)    adds to what they say together
+// kinds that say of each operator what depends on the others that the row selects, instead of `of`
+//     ofEach(setting, rule, acted)    what it says of each of those it acts on, in their order
 // A new kind adds its file with one of the two, and nobody else changes.
 
 /// Two places that are the same devices in the same order, whether a row lists them or names a part of the
@@ -48,7 +50,8 @@ enum class Aspect : std::uint8_t {
     Attention,
     WeightVersions,
     Slices,
-    Lanes
+    Lanes,
+    Parts
 };
 
 /// The splits allowed along one axis of the mesh.
@@ -57,6 +60,18 @@ struct AxisMeaning {
     Allowed<Split> allowed{};
     friend bool operator==(const AxisMeaning &, const AxisMeaning &) = default;
 };
+
+/// Into how many parts an operator may be cut; see `PartsRule`.
+struct PartsMeaning {
+    std::int32_t dimension = -1; ///< Identifier of its annotation; -1: along all of them together.
+    CountBound bound{};
+    friend bool operator==(const PartsMeaning &, const PartsMeaning &) = default;
+};
+
+/// Into how many parts `splits` cut an operator along `dimension`, as `PartsRule` counts.
+std::int64_t partsOf(const std::vector<Split> &splits, std::int32_t dimension);
+/// Whether what `splits` cut keeps to all of `bounds`.
+bool keepTo(const std::vector<PartsMeaning> &bounds, const std::vector<Split> &splits);
 
 /// What a row says of one operator: for each aspect the set of what it allows. What it does not speak of
 /// stays free.
@@ -71,7 +86,10 @@ struct OperatorMeaning {
     Allowed<Split> slices{}; ///< Of its stage: see plan/block_places.h.
     std::optional<LanesRule> lanes{}; ///< Of its stage: see plan/block_places.h.
     Allowed<std::int32_t> stage{};
+    std::vector<PartsMeaning> parts{}; ///< All of them hold.
+    bool follows = false; ///< It is cut as its producer is; rows that ask for it cannot disagree.
     std::optional<RecomputePer> recompute{};
+    bool keepsOutputs = false; ///< It is not recomputed.
     std::optional<OptimizerShardingRule> sharding{};
     std::optional<PrecisionRule> precision{};
     std::optional<AttentionMode> attention{};
@@ -174,6 +192,24 @@ template<> struct RuleMeaning<OpTransRule> {
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const OpTransRule &rule, OperatorId op);
 };
+template<> struct RuleMeaning<PartsRule> {
+    static constexpr bool sameForAll = false;
+    static Result<void> check(const RowSetting &setting, const PartsRule &rule);
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const PartsRule &rule, const std::vector<OperatorId> &selected);
+    /// Passes by what has no such dimension. @return InvalidInput if the bound allows no number of parts that
+    /// the operator can be cut into
+    static Result<std::optional<OperatorMeaning>> of(
+        const RowSetting &setting, const PartsRule &rule, OperatorId op);
+};
+template<> struct RuleMeaning<FollowRule> {
+    static constexpr bool sameForAll = true;
+    static Result<void> check(const RowSetting &setting, const FollowRule &rule);
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const FollowRule &rule, const std::vector<OperatorId> &selected);
+    static Result<std::optional<OperatorMeaning>> of(
+        const RowSetting &setting, const FollowRule &rule, OperatorId op);
+};
 template<> struct RuleMeaning<CoshardRule> {
     static constexpr bool sameForAll = false;
     static Result<void> check(const RowSetting &setting, const CoshardRule &rule);
@@ -209,6 +245,14 @@ template<> struct RuleMeaning<OpAssignRule> {
         const RowSetting &setting, const OpAssignRule &rule, OperatorId op);
     /// The devices meant. @return as `check`
     static Result<Domain> domainOf(const RowSetting &setting, const OpAssignRule &rule);
+};
+template<> struct RuleMeaning<SpreadRule> {
+    static Result<void> check(const RowSetting &setting, const SpreadRule &rule);
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const SpreadRule &rule, const std::vector<OperatorId> &selected);
+    /// O(operators x log of their sum).
+    static std::vector<OperatorMeaning> ofEach(
+        const RowSetting &setting, const SpreadRule &rule, const std::vector<OperatorId> &acted);
 };
 template<> struct RuleMeaning<StageRule> {
     static constexpr bool sameForAll = true;
@@ -312,6 +356,37 @@ template<> struct RuleMeaning<CommunicateRule> {
     /// @return InvalidInput if what they communicate cannot be ordered so, or there is no such micro-batch
     static Result<Sides> of(const RowSetting &setting, const CommunicateRule &rule,
         const std::vector<OperatorId> &selected, std::int32_t microBatches);
+};
+
+/// Alike rows are about pairs of operators.
+template<> struct RuleMeaning<AlikeRule> {
+    struct Sides {
+        std::vector<OperatorId> first{}; ///< Of one direction, ascending.
+        std::vector<OperatorId> second{}; ///< As long; see `AlikeRule` for who is paired with whom.
+    };
+    /// @return InvalidInput if they cannot be paired, or have no partition of their own
+    static Result<Sides> of(const RowSetting &setting, const AlikeRule &rule,
+        const std::vector<OperatorId> &selected, std::int32_t microBatches);
+};
+
+/// Rows about sharing devices are about pairs, or about all of two selections.
+template<> struct RuleMeaning<DeviceSharingRule> {
+    struct Sides {
+        std::vector<OperatorId> first{}; ///< Of one direction, ascending, as `second`.
+        std::vector<OperatorId> second{};
+        bool paired() const { return first.size() == second.size(); }
+    };
+    /// @return InvalidInput if an operator would be apart from itself, or has no place of its own
+    static Result<Sides> of(const RowSetting &setting, const DeviceSharingRule &rule,
+        const std::vector<OperatorId> &selected, std::int32_t microBatches);
+};
+
+/// True for kinds that say of each operator what depends on the others.
+template<typename RuleType>
+concept MeansOfSelections = requires(
+    const RowSetting &setting, const RuleType &rule, const std::vector<OperatorId> &acted)
+{
+    RuleMeaning<RuleType>::ofEach(setting, rule, acted);
 };
 
 /// True for kinds that say something of single operators.

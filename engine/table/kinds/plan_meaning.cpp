@@ -20,7 +20,7 @@ std::optional<std::int64_t> givenOf(Degree degree, const PlanMeaning &plan)
 {
     if (degree == Degree::MicroBatches)
         return plan.microBatchesRow.valid() ? std::optional<std::int64_t>(plan.microBatches) : std::nullopt;
-    if (plan.mesh.empty() || degree == Degree::Stages)
+    if (plan.mesh.empty() || degree > Degree::Pipeline)
         return std::nullopt;
     return sizeOfRole(plan.mesh,
         degree == Degree::Data           ? AxisRole::Replicas
@@ -31,7 +31,7 @@ std::optional<std::int64_t> givenOf(Degree degree, const PlanMeaning &plan)
 Result<void> keepsTo(const DegreeRule &rule, RowId row, const PlanMeaning &plan)
 {
     const auto given = givenOf(rule.degree, plan);
-    if (!given || rule.allows(*given))
+    if (!given || rule.bound.allows(*given))
         return {};
     const RowId by = rule.degree == Degree::MicroBatches ? plan.microBatchesRow : plan.meshRow;
     return invalidRule("'" + RuleTraits<DegreeRule>::print(rule) + "' of " + rowWords(row.index)
@@ -53,18 +53,11 @@ Result<void> RuleMeaning<DegreeRule>::apply(
     const Model &, std::int32_t, const DegreeRule &rule, RowId row, PlanMeaning &plan)
 {
     TRY_VOID(keepsTo(rule, row, plan));
-    // Some number that this row and all before allow: the ends of their ranges, or one they name.
-    std::vector<std::int32_t> candidates = rule.values;
+    std::vector<CountBound> bounds{rule.bound};
     for (const auto &[other, before] : plan.degrees)
         if (before.degree == rule.degree)
-            candidates.insert(candidates.end(), before.values.begin(), before.values.end());
-    const auto fits = [&](std::int32_t value) {
-        return rule.allows(value)
-            && std::all_of(plan.degrees.begin(), plan.degrees.end(), [&](const auto &before) {
-                   return before.second.degree != rule.degree || before.second.allows(value);
-               });
-    };
-    if (std::none_of(candidates.begin(), candidates.end(), fits)) {
+            bounds.push_back(before.bound);
+    if (!canAgree(bounds)) {
         const auto other = std::find_if(plan.degrees.begin(), plan.degrees.end(),
             [&](const auto &before) { return before.second.degree == rule.degree; });
         return invalidRule("no number of " + std::string(nameOf(rule.degree)) + " keeps to this row and to "

@@ -9,9 +9,18 @@ enum class RecomputePer : std::uint8_t { Selection, Layer, Operator };
 
 const char *nameOf(RecomputePer per); ///< "selection", "layer", "operator"
 
-/// Drops the outputs of the selected operators and computes them again before their backward pass.
+/// Whether something is done.
+enum class Switched : std::uint8_t {
+    Always,
+    Never,
+    Chosen, ///< As the search finds best; not, where nothing is searched.
+};
+
+/// Drops the outputs of the selected operators and computes them again before their backward pass; or keeps
+/// them; or leaves that to the search, which then chooses among such operators alone.
 struct RecomputeRule {
-    RecomputePer per = RecomputePer::Selection;
+    RecomputePer per = RecomputePer::Selection; ///< Of Always.
+    Switched when = Switched::Always;
     friend bool operator==(const RecomputeRule &, const RecomputeRule &) = default;
 };
 

@@ -19,7 +19,9 @@ Result<std::optional<OperatorMeaning>> RuleMeaning<RecomputeRule>::of(
     const RowSetting &, const RecomputeRule &rule, OperatorId)
 {
     OperatorMeaning meaning;
-    meaning.recompute = rule.per;
+    if (rule.when == Switched::Always)
+        meaning.recompute = rule.per;
+    meaning.keepsOutputs = rule.when == Switched::Never;
     return std::optional(std::move(meaning));
 }
 

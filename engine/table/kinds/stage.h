@@ -7,6 +7,7 @@ namespace planloom {
 /// The pipeline stage of the selected operators.
 struct StageRule {
     std::int32_t index = 0;
+    std::int32_t count = 0; ///< Of how many the plan has; 0 leaves it open.
     friend bool operator==(const StageRule &, const StageRule &) = default;
 };
 

@@ -17,7 +17,7 @@ constexpr std::int32_t kMostAhead = 64; ///< Layers: more than that is all of th
 
 const char *RuleTraits<OptimizerShardingRule>::wordOf(const OptimizerShardingRule &rule)
 {
-    return words[static_cast<std::size_t>(std::clamp(rule.stage, 1, 3)) - 1];
+    return rule.stage == 0 ? words.back() : words[static_cast<std::size_t>(std::clamp(rule.stage, 1, 3)) - 1];
 }
 
 Result<OptimizerShardingRule> RuleTraits<OptimizerShardingRule>::parse(
@@ -25,6 +25,8 @@ Result<OptimizerShardingRule> RuleTraits<OptimizerShardingRule>::parse(
 {
     OptimizerShardingRule rule;
     rule.stage = word.back() - '0';
+    if (rule.stage == 0)
+        return rule;
     if (cursor.takeWord("over")) {
         TRY(rule.axis, cursor.word("the name of a mesh axis"));
     }
@@ -78,14 +80,15 @@ Result<OptimizerShardingRule> RuleTraits<OptimizerShardingRule>::read(
     OptimizerShardingRule rule;
     TRY(rule.axis, textAt(json, "axis", where, ""));
     TRY(rule.parts, countAt(json, "parts", where, 1, 0));
-    TRY(rule.stage, countAt(json, "stage", where, 1, 1));
+    TRY(rule.stage, countAt(json, "stage", where, 0, 1));
     TRY(rule.keep, flagAt(json, "keep", where, false));
     TRY(rule.prefetch, countAt(json, "prefetch", where, 0, rule.prefetch));
     if (rule.stage > 3 || rule.prefetch > kMostAhead
-        || (rule.stage < 3 && (rule.keep || json.contains("prefetch"))))
+        || (rule.stage < 3 && (rule.keep || json.contains("prefetch")))
+        || (rule.stage == 0 && (!rule.axis.empty() || rule.parts > 0)))
         return Error{ErrorCode::InvalidInput,
-            "expected a stage from 1 to 3, and keep and prefetch (0 to " + std::to_string(kMostAhead)
-                + ") only with stage 3",
+            "expected a stage from 0 to 3, axis and parts only above 0, and keep and prefetch (0 to "
+                + std::to_string(kMostAhead) + ") only with stage 3",
             {}, where};
     return rule;
 }

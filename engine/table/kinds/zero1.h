@@ -4,11 +4,12 @@
 
 namespace planloom {
 
-/// Cuts the optimizer step and state of the selected operators' weights over replicas: ZeRO
-/// (arXiv:1910.02054). Stage 2 cuts their gradients too: each micro-batch's are reduced to shards as they are
-/// made. Stage 3 cuts the weights too: they are gathered before their use in every pass of every micro-batch.
+/// Stage 0: every replica keeps and updates all of its weights. Else: cuts the optimizer step and state of
+/// the selected operators' weights over replicas: ZeRO (arXiv:1910.02054). Stage 2 cuts their gradients too:
+/// each micro-batch's are reduced to shards as they are made. Stage 3 cuts the weights too: they are gathered
+/// before their use in every pass of every micro-batch.
 struct OptimizerShardingRule {
-    std::int32_t stage = 1; ///< 1 to 3.
+    std::int32_t stage = 1; ///< 0 to 3.
     std::string axis{}; ///< The replicas along this mesh axis; empty takes all of them, or, where whole
                         ///< replicas are scale units, these.
     std::int32_t parts = 0; ///< Without an axis: into how many; 0 is the number of replicas.
@@ -18,7 +19,7 @@ struct OptimizerShardingRule {
 };
 
 template<> struct RuleTraits<OptimizerShardingRule> {
-    static constexpr std::array words{"zero1", "zero2", "zero3"};
+    static constexpr std::array words{"zero1", "zero2", "zero3", "zero0"};
     static const char *wordOf(const OptimizerShardingRule &rule);
     static constexpr RuleShape shape = RuleShape::Open;
     static constexpr std::int32_t mostRows = 0;

@@ -46,20 +46,6 @@ TEST(DecidedBy, AnotherPlaceIsImpliedToo)
     EXPECT_EQ(ofOperator(twice, "r"), DecidedBy::Implied);
 }
 
-TEST(DecidedBy, FreeDecisionsAreForwardOperatorsWithoutARowOfTheirOwn)
-{
-    const auto graph = tinyMlp();
-    const auto forward = static_cast<std::int32_t>(std::count_if(graph->operators.begin(),
-        graph->operators.end(), [](const Operator &op) { return op.direction == Direction::Forward; }));
-    const auto left = [&](const char *rows) {
-        return freeDecisions(*graph, decidedBy(planOf(graph, 2, rows)));
-    };
-    EXPECT_EQ(left(""), forward);
-    EXPECT_EQ(left("place name:a : devices 1"), forward - 1); // the implied ones are still to be decided
-    EXPECT_EQ(left("order name:r before name:b"), forward - 2);
-    EXPECT_EQ(left("place all : devices 0,1"), 0);
-}
-
 TEST(DecidedBy, AnOrderHoldsBothOfItsOperators)
 {
     const auto graph = tinyMlp();

@@ -13,7 +13,11 @@ namespace {
 
 StageTime stageOf(double forward, double backward, double weights, double send)
 {
-    return {.forward = forward, .backward = backward, .weights = weights, .sendForward = send, .sendBackward = send};
+    return {.forward = forward,
+        .backward = backward,
+        .weights = weights,
+        .sendForward = send,
+        .sendBackward = send};
 }
 
 double takes(const std::vector<StageVisits> &visits, const std::vector<StageTime> &stages, bool splits)
@@ -45,8 +49,8 @@ TEST(PathBound, TheLongestWayTakesAsLongAsThePipeline)
             for (std::size_t b = 0; b < blocks.size(); ++b) {
                 const auto to = static_cast<std::int32_t>(b);
                 const bool splits = schedule == ScheduleKind::ZeroBubbleH1;
-                EXPECT_NEAR(
-                    takes(longestWay(blocks, to, false, stages.size()), stages, splits), blocks[b].start, 1e-9);
+                EXPECT_NEAR(takes(longestWay(blocks, to, false, stages.size()), stages, splits),
+                    blocks[b].start, 1e-9);
                 longest =
                     std::max(longest, takes(longestWay(blocks, to, true, stages.size()), stages, splits));
             }

@@ -105,8 +105,31 @@ std::string randomRows(Dice &dice, const Graph &graph, std::int32_t devices, boo
         else
             add("replicate " + dice.of(forward) + " : over tp");
     if (dice.hits(0.2))
-        add("degree " + dice.of<std::string>({"data", "tensor", "pipeline", "stages", "micro-batches"})
+        add("degree "
+            + dice.of<std::string>({"data", "tensor", "pipeline", "stages", "micro-batches", "sequence"})
             + dice.of<std::string>({" at most 2", " at least 2", " one of 1 4"}));
+    const auto bound = [&] {
+        return dice.of<std::string>({" at most 1", " at most 2", " at least 2", " one of 1 4", " exactly 2"});
+    };
+    if (dice.hits(0.2))
+        add("parts " + (dice.hits(0.5) ? dice.of(forward) : std::string("all")) + " : "
+            + dice.of<std::string>({"m", "n", "k", "d0", "d1", "batch", "in all"}) + bound());
+    if (dice.hits(0.15))
+        add("alike " + dice.of(forward) + " as " + dice.of(forward));
+    if (dice.hits(0.15))
+        add("follow " + dice.of(forward));
+    if (dice.hits(0.1))
+        add(dice.hits(0.5) ? "together " + dice.of(forward) + " with " + dice.of(forward)
+                           : "apart " + dice.of(forward) + " from " + dice.of(forward));
+    if (dice.hits(0.1))
+        add("stage " + dice.of(forward) + " : "
+            + dice.of<std::string>({"0", "1", "0 of 2", "1 of 2", "1 of 4"}));
+    if (dice.hits(0.15))
+        add("recompute " + dice.of(forward) + dice.of<std::string>({" never", " solver"}));
+    if (dice.hits(0.05))
+        add("zero0 all");
+    if (dice.hits(0.05))
+        add("limit traffic " + dice.of<std::string>({"1KiB", "1MiB", "1GiB"}));
     if (dice.hits(0.25))
         add("limit memory "
             + (large ? dice.of<std::string>({"64MiB", "512MiB", "4GiB"})
@@ -233,6 +256,11 @@ TEST_F(RandomGraphs, FeasibilityCostAndBoundAgreeWithBruteForce)
             ++refused;
             bool contradict = false; // the rows about the whole plan, by themselves
             planMeaning(model, devices, *rows, [&](RowId, Error) { contradict = true; });
+            // And those about operators, whatever the mesh.
+            ConstraintTable anyMesh = *rows;
+            for (Row &row : anyMesh.rows)
+                row.enabled = row.enabled && !std::holds_alternative<OpTransRule>(row.rule);
+            contradict = contradict || bindTable(model, devices, anyMesh).failed;
             EXPECT_TRUE(contradict || !(any && all)) << describe(result.error());
             continue;
         }
@@ -272,11 +300,11 @@ TEST_F(RandomGraphs, FeasibilityCostAndBoundAgreeWithBruteForce)
     std::printf("%d found, %d refused, %d too large, %d proven optimal, %d run, %d partitions\n", found,
         refused, tooLarge, proven, ran, m_partitions);
     if (end - first >= 100) {
-        EXPECT_GT(found, 60);
+        EXPECT_GT(found, 50);
         EXPECT_GT(refused, 0);
         EXPECT_GT(tooLarge, 0);
         EXPECT_GT(proven, 10);
-        EXPECT_GT(ran, 4);
+        EXPECT_GT(ran, 3);
     }
 }
 

@@ -164,6 +164,56 @@ TEST(Solver, KeepsToDegrees)
     EXPECT_FALSE(site.search("degree data one of 3\n"));
 }
 
+/// Of every operator of the plan that `rows` come to.
+TEST(Solver, KeepsToRowsOfEveryKind)
+{
+    const Site site(tinyGpt(8), 4);
+    const Graph &graph = *site.model.graph;
+    const auto planOf = [&](const char *rows) {
+        SCOPED_TRACE(rows);
+        const auto found = site.search(rows);
+        EXPECT_TRUE(found) << describe(found.error());
+        if (!found)
+            return Plan{};
+        site.expectHolds(rows, *found);
+        ConstraintTable all = *parseTable(rows);
+        all.rows.insert(all.rows.end(), found->rows.rows.begin(), found->rows.rows.end());
+        return completePlan(site.model, site.devices, all)->plan;
+    };
+    const auto select = [&](const char *selector) {
+        auto operators = site.model.index->select(*parseSelector(selector));
+        std::erase_if(operators, [&](OperatorId op) { return graph.at(op).direction != Direction::Forward; });
+        return operators;
+    };
+    Plan plan =
+        planOf("degree data at most 2\ndegree pipeline at most 1\nparts kind:Linear : in all at most 2\n");
+    for (const OperatorId op : select("kind:Linear"))
+        EXPECT_LE(partsOf(plan.decisions[at(op)].partition.splits, -1), 2);
+    plan = planOf("degree tensor at least 2\nalike layer:1 as layer:0\n");
+    const auto first = select("layer:0");
+    const auto second = select("layer:1");
+    for (std::size_t i = 0; i < first.size(); ++i)
+        EXPECT_EQ(plan.decisions[at(first[i])].partition, plan.decisions[at(second[i])].partition);
+    plan = planOf("stage layer:0 : 0 of 2\nstage layer:1 : 1\n");
+    EXPECT_EQ(plan.stageCount, 2);
+    for (const OperatorId op : first)
+        EXPECT_EQ(plan.decisions[at(op)].stage.index, 0);
+    plan = planOf("apart layer:0 from layer:1\n");
+    for (const DeviceId device : plan.decisions[at(first.front())].devices)
+        for (const OperatorId op : second)
+            EXPECT_EQ(std::count(plan.decisions[at(op)].devices.begin(), plan.decisions[at(op)].devices.end(),
+                          device),
+                0);
+    plan = planOf("limit memory 1KiB\nrecompute layer:0 never\n"); // nothing fits: it saves what it can
+    for (const OperatorId op : first)
+        EXPECT_LT(plan.decisions[at(op)].recomputeGroup, 0);
+    plan = planOf("limit memory 1KiB\nrecompute layer:0 solver\n");
+    for (const OperatorId op : second)
+        EXPECT_LT(plan.decisions[at(op)].recomputeGroup, 0);
+    EXPECT_FALSE(site.search("stage layer:0 : 1 of 2\nstage layer:1 : 0\n"));
+    EXPECT_FALSE(site.search("parts layer:0 & kind:Linear : in all at least 64\n"));
+}
+
 TEST(Solver, FitsALimitThatTheFastestPlanBreaks)
 {
     const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"), 4);
@@ -194,7 +244,8 @@ TEST(Solver, SaysWhyThereIsNothingToSearch)
     EXPECT_FALSE(nothingToSearch(model, {}));
     EXPECT_FALSE(nothingToSearch(model, *parseTable("mesh dp=2 pp=2 tp=2\n")));
     EXPECT_TRUE(nothingToSearch(model, *parseTable("place all : devices 0\n")));
-    EXPECT_TRUE(nothingToSearch(model, *parseTable("stage layer:0 : 0\n")));
+    EXPECT_TRUE(nothingToSearch(model, *parseTable("mesh pp=2\nspread all : over pp\n")));
+    EXPECT_FALSE(nothingToSearch(model, *parseTable("stage layer:0 : 0 of 2\n")));
     EXPECT_TRUE(nothingToSearch(model, *parseTable("mesh a=2 b=2\n")));
 }
 

@@ -171,12 +171,20 @@ template<> struct RandomRule<OverlapRule> {
 };
 
 template<> struct RandomRule<StageRule> {
-    static StageRule make(RandomValues &random) { return {random.number(0, 8)}; }
+    static StageRule make(RandomValues &random)
+    {
+        StageRule rule{random.number(0, 8)};
+        if (random.chance(30))
+            rule.count = rule.index + random.number(1, 8);
+        return rule;
+    }
 };
 
 template<> struct RandomRule<RecomputeRule> {
     static RecomputeRule make(RandomValues &random)
     {
+        if (random.chance(30))
+            return {.when = random.chance(50) ? Switched::Never : Switched::Chosen};
         return {static_cast<RecomputePer>(random.number(0, 2))};
     }
 };
@@ -224,6 +232,8 @@ template<> struct RandomRule<OffloadRule> {
 template<> struct RandomRule<OptimizerShardingRule> {
     static OptimizerShardingRule make(RandomValues &random)
     {
+        if (random.chance(20))
+            return {.stage = 0};
         OptimizerShardingRule rule{.stage = random.number(1, 3),
             .axis = random.chance(50) ? random.text() : "",
             .parts = random.chance(50) ? 0 : random.number(1, 8)};
@@ -279,7 +289,7 @@ template<> struct RandomRule<LimitRule> {
     /// Round amounts, decimal and binary, and any others up to the most.
     static LimitRule make(RandomValues &random)
     {
-        LimitRule limit{.kind = random.chance(50) ? LimitRule::Kind::Memory : LimitRule::Kind::Time};
+        LimitRule limit{.kind = static_cast<LimitRule::Kind>(random.number(0, 2))};
         limit.value = random.number(1, 999);
         for (int n = random.number(0, 4); n > 0; --n)
             limit.value *= random.chance(50) ? 1024 : 1000;
@@ -289,16 +299,49 @@ template<> struct RandomRule<LimitRule> {
     }
 };
 
+inline CountBound randomBound(RandomValues &random)
+{
+    CountBound bound{
+        .kind = static_cast<CountBound::Kind>(random.number(0, 2)), .values = {random.number(1, 64)}};
+    for (int n = random.number(0, 3); n > 0 && bound.kind == CountBound::Kind::OneOf; --n)
+        bound.values.push_back(bound.values.back() + random.number(1, 64));
+    return bound;
+}
+
 template<> struct RandomRule<DegreeRule> {
     static DegreeRule make(RandomValues &random)
     {
-        DegreeRule rule{.degree = static_cast<Degree>(random.number(0, 4)),
-            .kind = static_cast<DegreeRule::Kind>(random.number(0, 2)),
-            .values = {random.number(1, 64)}};
-        for (int n = random.number(0, 3); n > 0 && rule.kind == DegreeRule::Kind::OneOf; --n)
-            rule.values.push_back(rule.values.back() + random.number(1, 64));
+        return {static_cast<Degree>(random.number(0, 6)), randomBound(random)};
+    }
+};
+
+template<> struct RandomRule<PartsRule> {
+    static PartsRule make(RandomValues &random)
+    {
+        PartsRule rule{{}, randomBound(random)};
+        if (random.chance(80))
+            rule.dimension = randomDimension(random);
         return rule;
     }
+};
+
+template<> struct RandomRule<AlikeRule> {
+    static AlikeRule make(RandomValues &random) { return {random.selector()}; }
+};
+
+template<> struct RandomRule<FollowRule> {
+    static FollowRule make(RandomValues &) { return {}; }
+};
+
+template<> struct RandomRule<SpreadRule> {
+    static SpreadRule make(RandomValues &random)
+    {
+        return {random.text(), static_cast<SpreadBy>(random.number(0, 2))};
+    }
+};
+
+template<> struct RandomRule<DeviceSharingRule> {
+    static DeviceSharingRule make(RandomValues &random) { return {random.chance(50), random.selector()}; }
 };
 
 } // namespace planloom

@@ -16,7 +16,7 @@ bool LimitCellEditor::canShow(const std::string &text)
         return false;
     // Three decimals must be enough.
     const LimitRule limit = std::get<LimitRule>(*rule);
-    return limit.value * 8 % (limit.kind == LimitRule::Kind::Memory ? 1 << 20 : 1000) == 0;
+    return limit.value * 8 % (limit.kind == LimitRule::Kind::Time ? 1000 : 1 << 20) == 0;
 }
 
 LimitCellEditor::LimitCellEditor(QWidget *parent)
@@ -27,6 +27,7 @@ LimitCellEditor::LimitCellEditor(QWidget *parent)
 {
     m_kind->addItem(tr("memory"), QStringLiteral("memory"));
     m_kind->addItem(tr("time"), QStringLiteral("time"));
+    m_kind->addItem(tr("traffic"), QStringLiteral("traffic"));
     m_kind->setAccessibleName(tr("What is limited"));
     m_amount->setRange(0.001, 1e9);
     m_amount->setDecimals(3);
@@ -49,7 +50,7 @@ void LimitCellEditor::fillUnits()
 {
     const QSignalBlocker blocker(m_unit);
     m_unit->clear();
-    const bool memory = m_kind->currentIndex() == 0;
+    const bool memory = m_kind->currentIndex() != 1;
     m_unit->addItems(memory ? QStringList{QStringLiteral("MiB"), QStringLiteral("GiB"), QStringLiteral("TiB")}
                             : QStringList{QStringLiteral("us"), QStringLiteral("ms"), QStringLiteral("s")});
     m_unit->setCurrentIndex(1);
@@ -70,10 +71,10 @@ void LimitCellEditor::setText(const QString &text)
     const auto rule = ruleOf("limit", text.toStdString());
     const LimitRule limit =
         rule ? std::get<LimitRule>(*rule) : LimitRule{LimitRule::Kind::Memory, std::int64_t{80} << 30};
-    m_kind->setCurrentIndex(limit.kind == LimitRule::Kind::Memory ? 0 : 1);
+    m_kind->setCurrentIndex(static_cast<int>(limit.kind));
     fillUnits();
     // The largest unit in which the amount is written exactly.
-    const std::vector<std::int64_t> units = limit.kind == LimitRule::Kind::Memory
+    const std::vector<std::int64_t> units = limit.kind != LimitRule::Kind::Time
         ? std::vector<std::int64_t>{std::int64_t{1} << 20, std::int64_t{1} << 30, std::int64_t{1} << 40}
         : std::vector<std::int64_t>{1000, 1'000'000, 1'000'000'000};
     int unit = 0;
@@ -97,8 +98,8 @@ CellEditor *newLimitEditor(const std::string &value, const SelectorCompletionsSn
 
 void suggestLimit(const ValueChoices &, std::vector<std::string> &texts)
 {
-    for (const char *limit :
-        {"memory 16GiB", "memory 24GiB", "memory 40GiB", "memory 80GiB", "time 50ms", "time 100ms"})
+    for (const char *limit : {"memory 16GiB", "memory 24GiB", "memory 40GiB", "memory 80GiB", "time 50ms",
+             "time 100ms", "traffic 1GiB", "traffic 10GiB"})
         texts.emplace_back(limit);
 }
 
@@ -106,7 +107,8 @@ void suggestLimit(const ValueChoices &, std::vector<std::string> &texts)
 
 constinit const RuleCells kLimitCells{
     .word = {.word = "limit", .shape = RuleTraits<LimitRule>::shape, .value = "memory 80GiB"},
-    .meaning = QT_TRANSLATE_NOOP("planloom::ConstraintTable", "the most memory or time there is"),
+    .meaning =
+        QT_TRANSLATE_NOOP("planloom::ConstraintTable", "the most memory, time or traffic there may be"),
     .newEditor = newLimitEditor,
     .suggest = suggestLimit,
 };

@@ -1,23 +1,14 @@
-#include "widgets/table/cell_editors.h"
 #include "widgets/table/kinds/rule_cells.h"
+#include "widgets/table/kinds/second_selector_editor.h"
 
 namespace planloom {
 
 namespace {
 
-/// As text; what comes before which is completed as selectors are.
 CellEditor *newOrderEditor(
     const std::string &, const SelectorCompletionsSnapshot &completions, QWidget *parent)
 {
-    auto *editor = new TextCellEditor(parent);
-    editor->setSuggest(
-        [completions](const std::string &typed) {
-            return typed == "b" || typed == "be" ? std::vector<std::string>{"before"}
-                : completions                    ? completions->find(typed, kMostCompletions)
-                                                 : std::vector<std::string>{};
-        },
-        true);
-    return editor;
+    return newSecondSelectorEditor("before", completions, parent);
 }
 
 } // namespace

@@ -34,7 +34,13 @@ struct RuleCells {
 
 extern const RuleCells kSplitCells;
 extern const RuleCells kReplicateCells;
+extern const RuleCells kPartsCells;
+extern const RuleCells kAlikeCells;
+extern const RuleCells kFollowCells;
 extern const RuleCells kPlaceCells;
+extern const RuleCells kSpreadCells;
+extern const RuleCells kTogetherCells;
+extern const RuleCells kApartCells;
 extern const RuleCells kOrderCells;
 extern const RuleCells kStageCells;
 extern const RuleCells kRecomputeCells;
@@ -42,6 +48,7 @@ extern const RuleCells kCoshardCells;
 extern const RuleCells kSliceCells;
 extern const RuleCells kLanesCells;
 extern const RuleCells kInterleaveCells;
+extern const RuleCells kZero0Cells;
 extern const RuleCells kZero1Cells;
 extern const RuleCells kZero2Cells;
 extern const RuleCells kZero3Cells;
@@ -64,9 +71,10 @@ extern const RuleCells kCommunicateCells;
 extern const RuleCells kRingCells;
 
 /// All of them, in the order people meet them.
-inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPlaceCells, &kOrderCells,
-    &kStageCells, &kRecomputeCells, &kCoshardCells, &kSliceCells, &kLanesCells, &kZero1Cells, &kZero2Cells,
-    &kZero3Cells, &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kOverlapCells,
+inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPartsCells, &kAlikeCells,
+    &kFollowCells, &kPlaceCells, &kSpreadCells, &kTogetherCells, &kApartCells, &kOrderCells, &kStageCells,
+    &kRecomputeCells, &kCoshardCells, &kSliceCells, &kLanesCells, &kZero1Cells, &kZero2Cells, &kZero3Cells,
+    &kZero0Cells, &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kOverlapCells,
     &kInFlightCells, &kInterleaveCells, &kLimitCells, &kDegreeCells, &kAttentionCells, &kRingCells,
     &kOffloadCells, &kSplitBackwardCells, &kWeightVersionsCells, &kCommunicateCells, &kDimensionSizeCells,
     &kCapacityCells, &kUnrollCells};

@@ -9,7 +9,8 @@ namespace {
 
 CellEditor *newStageEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
 {
-    if (!value.empty() && !ruleOf("stage", value))
+    const auto rule = ruleOf("stage", value);
+    if (!value.empty() && (!rule || std::get<StageRule>(*rule).count > 0)) // "1 of 4" is text
         return nullptr;
     return new CountCellEditor(0, RuleTexts::tr("Number of the stage"), parent);
 }

@@ -34,4 +34,13 @@ constinit const RuleCells kZero3Cells{
     .suggest = suggestReplicas,
 };
 
+constinit const RuleCells kZero0Cells{
+    .word = {.word = "zero0",
+        .shape = RuleTraits<OptimizerShardingRule>::shape,
+        .needsValue = false,
+        .value = ""},
+    .meaning =
+        QT_TRANSLATE_NOOP("planloom::ConstraintTable", "every replica keeps all of the optimizer's state"),
+};
+
 } // namespace planloom

@@ -61,10 +61,30 @@ private:
         return "name:" + of.name + " : " + dimension + " by " + std::to_string(number(2, 4));
     }
 
+    /// An operator's dimension, as rows about parts begin.
+    std::string part()
+    {
+        const Operator &of = op();
+        const auto &dimensions = of.annotation.dimensions;
+        return "name:" + of.name + " : "
+            + (dimensions.empty() ? "in all" : "\"" + dimensions[m_random() % dimensions.size()].name + "\"");
+    }
+    std::string bound()
+    {
+        switch (number(0, 2)) {
+        case 0:
+            return " at most " + std::to_string(number(1, 3));
+        case 1:
+            return " at least " + std::to_string(number(2, 4));
+        default:
+            return " one of " + std::to_string(number(1, 2)) + " " + std::to_string(number(3, 4));
+        }
+    }
+
     std::string row()
     {
         const std::string axis = number(0, 1) == 0 ? "dp" : "tp";
-        switch (number(0, 24)) {
+        switch (number(0, 32)) {
         case 0:
         case 1:
             return "split " + cut();
@@ -110,8 +130,25 @@ private:
             return m_hasMesh
                 ? "split " + name() + " : batch by " + std::to_string(number(2, 3)) + " over " + axis
                 : "order " + name() + " before " + name();
+        case 24:
+        case 25:
+            return "parts " + part() + bound();
+        case 26:
+            return "parts " + some() + " : " + (number(0, 1) == 0 ? "batch" : "in all") + bound();
+        case 27:
+            return "alike " + name() + " as " + name();
+        case 28:
+            return "follow " + some();
+        case 29:
+            return (number(0, 1) == 0 ? "together " + name() + " with " : "apart " + name() + " from ")
+                + name();
+        case 30:
+            return m_hasMesh ? "spread " + some() + " : over " + axis + (number(0, 1) == 0 ? " by count" : "")
+                             : "follow " + name();
+        case 31:
+            return "recompute " + some() + (number(0, 1) == 0 ? " never" : " solver");
         default:
-            return "limit memory 1GiB";
+            return number(0, 1) == 0 ? "zero0 all" : "limit memory 1GiB";
         }
     }
 

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "app/cli/arguments.h"
+
+namespace planloom::cli {
+
+/// `solve --watch FILE`: solves the table of a file anew whenever it changes, and prints a line for every
+/// grade of every answer. Ends with an interrupt.
+Result<int> watchTable(const Arguments &arguments);
+
+} // namespace planloom::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "engine/gesture/gesture.h"
+#include "engine/plan/plan.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// What no row of a person's decides, of forward operators of one kind for which the same was chosen.
+struct FreeDecision {
+    std::string kind{}; ///< "Linear"
+    std::vector<OperatorId> operators{}; ///< Ascending.
+    std::string words{}; ///< "h.*.attn.c_attn (12 operators)"
+    std::string chosen{}; ///< "n:2 over tp; devices 0-3; stage 1; computed again"
+    bool bySearch = false; ///< Rows of the search say so; else the default rule decided.
+    std::string why{}; ///< By what default, a sentence; may be empty.
+};
+
+/// By operator: a forward one that no row of `rows` decides but those that the search chose. A row that
+/// orders an operator holds it as much as one that places it.
+/// @param rows  those of the plan
+std::vector<bool> leftFree(const Plan &plan, const ConstraintTable &rows);
+std::int32_t countFree(const Plan &plan, const ConstraintTable &rows);
+
+/// All that is free, the most operators first. O(operators x their parts).
+std::vector<FreeDecision> freeDecisionsOf(const Model &model, const Plan &plan, const ConstraintTable &rows);
+
+/// The edit that has rows say what was chosen for these operators: rows of the search become a person's own,
+/// with those about the whole plan that they need (all of them, if nothing else is free), and where the
+/// default rule decided, rows are written.
+/// @param context  with the plan of its document
+/// @return as `proposeHold`; empty where nothing changes
+Result<TableEdit> keepDecisions(const GestureContext &context, const std::vector<OperatorId> &operators);
+
+} // namespace planloom

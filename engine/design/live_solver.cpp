@@ -1,0 +1,92 @@
+#include "engine/design/live_solver.h"
+
+#include <array>
+#include <utility>
+
+namespace planloom {
+
+const char *nameOf(LiveGrade grade)
+{
+    constexpr std::array kNames{"checked", "better", "planned", "final"};
+    return kNames[static_cast<std::size_t>(grade)];
+}
+
+LiveSolver::LiveSolver(std::function<void(const LiveReport &)> report)
+    : m_report(std::move(report))
+    , m_thread([this](const std::stop_token &end) { work(end); })
+{
+}
+
+LiveSolver::~LiveSolver()
+{
+    m_thread.request_stop();
+    stop();
+}
+
+std::uint64_t LiveSolver::solve(PlanRequest request)
+{
+    const std::lock_guard lock(m_mutex);
+    m_stop.request_stop();
+    m_stop = {};
+    request.revision = ++m_revision;
+    if (!request.memory)
+        request.memory = m_memory;
+    m_waiting = std::move(request);
+    m_changed.notify_all();
+    return m_revision;
+}
+
+void LiveSolver::stop()
+{
+    const std::lock_guard lock(m_mutex);
+    m_waiting.reset();
+    m_stop.request_stop();
+}
+
+bool LiveSolver::isSolving() const
+{
+    const std::lock_guard lock(m_mutex);
+    return m_waiting || m_solving;
+}
+
+void LiveSolver::work(const std::stop_token &end)
+{
+    std::unique_lock lock(m_mutex);
+    while (m_changed.wait(lock, end, [this] { return m_waiting.has_value(); })) {
+        PlanRequest request = *std::exchange(m_waiting, std::nullopt);
+        const std::stop_token stop = m_stop.get_token();
+        m_solving = true;
+        lock.unlock();
+        carryOut(std::move(request), stop);
+        lock.lock();
+        m_solving = false;
+    }
+}
+
+void LiveSolver::carryOut(PlanRequest request, const std::stop_token &stop)
+{
+    const std::uint64_t revision = request.revision;
+    const auto tell = [&](LiveReport report) {
+        report.revision = revision;
+        if (!stop.stop_requested())
+            m_report(report);
+    };
+    // What the rows bind to is known long before the search is over.
+    PlanRequest check = request;
+    check.search = false;
+    check.explains = false;
+    check.upTo = PlanGrade::Checked;
+    bool checked = false;
+    makePlan(check, stop, [&](const PlanAnswer &answer) {
+        if (!std::exchange(checked, true))
+            tell({.grade = LiveGrade::Checked, .answer = &answer});
+    });
+    request.onBetter = [&](const SearchResult &better) {
+        tell({.grade = LiveGrade::Better, .better = &better});
+    };
+    makePlan(request, stop, [&](const PlanAnswer &answer) {
+        tell({.grade = answer.final ? LiveGrade::Final : LiveGrade::Planned, .answer = &answer});
+    });
+}
+
+} // namespace planloom

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "engine/design/make_plan.h"
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+
+namespace planloom {
+
+/// What is known of the rows at hand, each replacing the one before.
+enum class LiveGrade : std::uint8_t {
+    Checked, ///< Rows are read, and bound to operators.
+    Better, ///< The search has a plan, or a better one: `better`.
+    Planned, ///< A plan with all that was asked for, or why there is none: `answer`, at any of its grades.
+    Final, ///< The last of its revision; optimal where the gap is 0.
+};
+const char *nameOf(LiveGrade grade); ///< "checked", "better", "planned", "final"
+
+struct LiveReport {
+    std::uint64_t revision = 0;
+    LiveGrade grade = LiveGrade::Checked;
+    const PlanAnswer *answer = nullptr; ///< Of Checked, Planned and Final.
+    const SearchResult *better = nullptr; ///< Of Better.
+};
+
+/// Solves tables as they change, on a thread of its own: the newest wins, what runs for others is stopped.
+/// What was worked out is remembered from one to the next.
+class LiveSolver
+{
+public:
+    /// @param report  called on the solver's thread, one at a time; what it is given lives as long as the
+    /// call
+    explicit LiveSolver(std::function<void(const LiveReport &)> report);
+    ~LiveSolver(); ///< Stops what runs, and waits for it.
+    LiveSolver(const LiveSolver &) = delete;
+    LiveSolver &operator=(const LiveSolver &) = delete;
+
+    /// Replaces the request before it, whose reports end. Does not wait. @return its revision, from 1
+    std::uint64_t solve(PlanRequest request);
+    /// Ends what runs, and does not wait for it.
+    void stop();
+    bool isSolving() const;
+
+private:
+    void work(const std::stop_token &end);
+    void carryOut(PlanRequest request, const std::stop_token &stop);
+
+    const std::function<void(const LiveReport &)> m_report;
+    mutable std::mutex m_mutex{}; ///< Of those below.
+    std::condition_variable_any m_changed{};
+    std::optional<PlanRequest> m_waiting{};
+    std::stop_source m_stop{};
+    std::uint64_t m_revision = 0;
+    bool m_solving = false;
+    std::shared_ptr<SearchMemory> m_memory = std::make_shared<SearchMemory>();
+    std::jthread m_thread{}; ///< The last member: ends first.
+};
+
+} // namespace planloom

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/search/search_space.h"
+#include "engine/table/model.h"
+#include "engine/table/table.h"
+
+namespace planloom {
+
+/// Whether rows leave it to the search what is recomputed: none says so of an operator, or some leave it to
+/// the search.
+bool leavesRecomputation(const ConstraintTable &rows);
+
+/// What the search adds where it chooses `word`: its rows, but for operators that `rows` recompute or keep,
+/// and where rows leave some to the search, for those alone. Empty if nothing is left.
+Result<ConstraintTable> recomputeChoice(const Model &model, const ConstraintTable &rows, RecomputeWord word);
+
+} // namespace planloom

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/binding/bound_table.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace planloom {
+
+/// What rows say of the stages that the search makes.
+struct StageRows {
+    std::vector<std::int32_t> byRow{}; ///< By forward operator: its stage, or -1; empty without such rows.
+    std::vector<BoundTable::Sharing> sharings{};
+
+    bool isEmpty() const { return byRow.empty() && sharings.empty(); }
+};
+
+StageRows stageRowsOf(const BoundTable &bound);
+
+/// By forward operator: its stage, of `stages` consecutive ones that are not empty, as rows say; the slowest
+/// is as fast as it can be, with cuts between layers unless that costs more than `kLayerTolerance`. Operators
+/// computed from inputs and constants alone go with their consumers. Who is kept apart has a cut between;
+/// where several stages are on a rank, that is not enough: see `brokenSharing`.
+/// @param nanoseconds  by operator, both passes
+/// @return InvalidInput if there are none with the rows. O(operators x log of all nanoseconds), as often as
+/// there are cuts to choose from for those kept apart
+Result<std::vector<std::int32_t>> stagesWithin(const SelectorIndex &index, std::int32_t stages,
+    std::int32_t ranks, const std::vector<std::int64_t> &nanoseconds, const StageRows &rows);
+
+/// Why rows that keep operators together or apart do not hold with these stages, which go round the ranks;
+/// nothing if they do.
+std::optional<Error> brokenSharing(const Graph &graph, const std::vector<BoundTable::Sharing> &sharings,
+    const std::vector<std::int32_t> &stageOf, std::int32_t ranks);
+
+} // namespace planloom

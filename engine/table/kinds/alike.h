@@ -1,0 +1,27 @@
+#pragma once
+
+#include "engine/table/kinds/rule_traits.h"
+#include "engine/table/selector.h"
+
+namespace planloom {
+
+/// op-trans: the row's selection is cut as `second` is: over every axis that both have, along identifiers of
+/// the same name, or both into replicas. Selections of equal size are paired in order; a selection of several
+/// times the size of `second` (further layers) as often.
+struct AlikeRule {
+    Selector second{};
+    friend bool operator==(const AlikeRule &, const AlikeRule &) = default;
+};
+
+template<> struct RuleTraits<AlikeRule> {
+    static constexpr std::array words{"alike"};
+    static constexpr RuleShape shape = RuleShape::Open;
+    static constexpr std::int32_t mostRows = 0;
+    static constexpr const char *verb = "cut alike";
+    static Result<AlikeRule> parse(TextCursor &cursor, std::string_view word);
+    static std::string print(const AlikeRule &rule);
+    static void write(const AlikeRule &rule, nlohmann::json &json);
+    static Result<AlikeRule> read(const nlohmann::json &json, const std::string &where);
+};
+
+} // namespace planloom
