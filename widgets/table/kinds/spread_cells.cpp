@@ -1,5 +1,7 @@
 #include "widgets/table/kinds/rule_cells.h"
 
+#include "engine/table/text_cursor.h"
+
 namespace planloom {
 
 namespace {
@@ -8,7 +10,7 @@ void suggestSpread(const ValueChoices &choices, std::vector<std::string> &texts)
 {
     for (const MeshAxis &axis : choices.mesh)
         for (const char *by : {"", " by memory", " by count"})
-            texts.push_back("over " + axis.name + by);
+            texts.push_back("over " + asWord(axis.name) + by);
 }
 
 } // namespace

@@ -34,6 +34,18 @@ constinit const RuleCells kZero3Cells{
     .suggest = suggestReplicas,
 };
 
+namespace {
+
+/// Such a row says all by its word: there is one value.
+CellEditor *newZero0Editor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
+{
+    if (!value.empty())
+        return nullptr;
+    return newChoiceEditor(parent, {{"", RuleTexts::tr("nothing is cut over replicas")}});
+}
+
+} // namespace
+
 constinit const RuleCells kZero0Cells{
     .word = {.word = "zero0",
         .shape = RuleTraits<OptimizerShardingRule>::shape,
@@ -41,6 +53,7 @@ constinit const RuleCells kZero0Cells{
         .value = ""},
     .meaning =
         QT_TRANSLATE_NOOP("planloom::ConstraintTable", "every replica keeps all of the optimizer's state"),
+    .newEditor = newZero0Editor,
 };
 
 } // namespace planloom
