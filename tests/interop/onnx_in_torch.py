@@ -94,11 +94,14 @@ class OnnxModule(nn.Module):
         setattr(self, f"parameter_{number}", nn.Parameter(value.clone()))
 
     def tie_copies(self, held, listed):
-        """Makes what the file holds once more, transposed, and Planloom stores once, the parameter that it is."""
-        for name in [name for name, value in held.items() if name not in listed and value.dim() == 2]:
+        """Makes what the file holds several times, perhaps transposed, and Planloom stores once, the parameter it is."""
+        for name in [name for name, value in held.items() if name not in listed and value.dim() > 0]:
             for number in range(len(self.names)):
                 value = getattr(self, f"parameter_{number}")
-                if not hasattr(self, f"places_{number}") and torch.equal(value, held[name].T):
+                if torch.equal(value, held[name]):
+                    self.restored[name] = (number, held.pop(name).shape, None, None)
+                    break
+                if held[name].dim() == 2 and not hasattr(self, f"places_{number}") and torch.equal(value, held[name].T):
                     self.restored[name] = (number, value.shape, 0, held.pop(name).shape)
                     self.register_buffer(f"places_{number}", torch.arange(len(value)))
                     break
