@@ -110,10 +110,10 @@ std::optional<std::string> ExpressionFitter::fitOne(
             far = i;
     if (far == 0)
         return std::nullopt;
-    const double factor = snapped(withTerm
-            ? (values[far] - values[0]) / (monomial.values[far] - monomial.values[0])
-            : values[0] / monomial.values[0],
-        tolerance);
+    const double factor =
+        snapped(withTerm ? (values[far] - values[0]) / (monomial.values[far] - monomial.values[0])
+                         : values[0] / monomial.values[0],
+            tolerance);
     const double term = withTerm ? snapped(values[0] - factor * monomial.values[0], tolerance) : 0;
     if (!std::isfinite(factor) || factor == 0 || !fits(values, tolerance, {factor, term}, {&monomial}))
         return std::nullopt;
@@ -138,10 +138,8 @@ std::optional<std::string> ExpressionFitter::fitTwo(const std::vector<double> &v
             const double determinant = (a[1] - a[0]) * (b[2] - b[0]) - (a[2] - a[0]) * (b[1] - b[0]);
             if (determinant == 0)
                 continue;
-            const double c =
-                snapped((v1 * (b[2] - b[0]) - v2 * (b[1] - b[0])) / determinant, tolerance);
-            const double d =
-                snapped(((a[1] - a[0]) * v2 - (a[2] - a[0]) * v1) / determinant, tolerance);
+            const double c = snapped((v1 * (b[2] - b[0]) - v2 * (b[1] - b[0])) / determinant, tolerance);
+            const double d = snapped(((a[1] - a[0]) * v2 - (a[2] - a[0]) * v1) / determinant, tolerance);
             const double k = snapped(values[0] - c * a[0] - d * b[0], tolerance);
             if (c != 0 && d != 0 && fits(values, tolerance, {c, d, k}, {products[i], products[j]}))
                 return textOf(c, *products[i]) + (d < 0 ? " - " : " + ") + textOf(std::fabs(d), *products[j])
@@ -174,8 +172,7 @@ std::string ExpressionFitter::textOf(double factor, const Monomial &monomial)
     return divides ? text + " / " + textOfNumber(inverse) : text;
 }
 
-std::optional<std::string> ExpressionFitter::textOf(
-    const std::vector<double> &values, double tolerance) const
+std::optional<std::string> ExpressionFitter::textOf(const std::vector<double> &values, double tolerance) const
 {
     if (std::equal(values.begin() + 1, values.end(), values.begin()))
         return textOfNumber(values.front());
@@ -186,8 +183,7 @@ std::optional<std::string> ExpressionFitter::textOf(
     return fitTwo(values, tolerance);
 }
 
-std::optional<SizeExpression> ExpressionFitter::fit(
-    const std::vector<double> &values, double tolerance) const
+std::optional<SizeExpression> ExpressionFitter::fit(const std::vector<double> &values, double tolerance) const
 {
     if (values.size() != m_samples.size()
         || !std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); }))

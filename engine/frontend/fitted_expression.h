@@ -21,9 +21,9 @@ public:
     explicit ExpressionFitter(std::vector<NumberSample> samples);
 
     /// The simplest expression that came out as these values, one of each sample: c, c * m, c * m + k or
-    /// c * m + d * n + k, where m is a product of at most three names or their reciprocals (two where there are
-    /// more than 16 names), or the square root of one of at most two, and n a product of names. What three
-    /// samples give is tried on all others, so an expression is as certain as there are more of them.
+    /// c * m + d * n + k, where m is a product of at most three names or their reciprocals (two where there
+    /// are more than 16 names), or the square root of one of at most two, and n a product of names. What
+    /// three samples give is tried on all others, so an expression is as certain as there are more of them.
     /// @param tolerance  of values, relative
     /// @return nothing if none of these fits. O(samples x names^4) at worst.
     std::optional<SizeExpression> fit(const std::vector<double> &values, double tolerance) const;

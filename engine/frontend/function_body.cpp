@@ -126,12 +126,15 @@ private:
                 found.push_back(&function);
         }
         if (found.size() != 1) {
-            const std::string advice = "name one behind the file, as in: body \"swish.onnx\" my.functions::Swish";
+            const std::string advice =
+                "name one behind the file, as in: body \"swish.onnx\" my.functions::Swish";
             if (wanted.type.empty())
-                return wrongBody("the file has " + std::to_string(m_model.functions.size()) + " functions: " + names,
+                return wrongBody(
+                    "the file has " + std::to_string(m_model.functions.size()) + " functions: " + names,
                     advice);
-            return wrongBody(std::string("the file has ") + (found.empty() ? "no function " : "several functions ")
-                    + toString(wanted) + (names.empty() ? std::string() : ", but " + names),
+            return wrongBody(std::string("the file has ")
+                    + (found.empty() ? "no function " : "several functions ") + toString(wanted)
+                    + (names.empty() ? std::string() : ", but " + names),
                 advice);
         }
         m_function = found.front();
@@ -223,8 +226,8 @@ private:
         for (const auto &[name, size] : named)
             sample.numbers[name] = static_cast<double>(size);
         TRY(const auto shapes,
-            annotatedInputs(m_definition.annotation, m_definition.inputs.size(), m_definition.resultCount(),
-                named, {}));
+            annotatedInputs(
+                m_definition.annotation, m_definition.inputs.size(), m_definition.resultCount(), named, {}));
         for (std::size_t slot = 0; slot < shapes.size(); ++slot) {
             const DefinedTensor &input = m_definition.inputs[slot];
             if (!shapes[slot])
@@ -291,7 +294,8 @@ private:
             if (m_samples.size() == kSamples)
                 return {};
         }
-        failure->message = "the function does not hold for sizes and attributes as the operator file has them: "
+        failure->message =
+            "the function does not hold for sizes and attributes as the operator file has them: "
             + failure->message;
         return *std::move(failure);
     }
@@ -341,7 +345,8 @@ private:
         }
         if (auto expression = m_fitter->fit(values, tolerance))
             return *std::move(expression);
-        return differs(op, "has " + what + " for which no expression of sizes and attributes was found: " + text);
+        return differs(
+            op, "has " + what + " for which no expression of sizes and attributes was found: " + text);
     }
 
     Result<std::vector<SizeExpression>> shapeOf(const Operator &op, TensorId id) const
@@ -413,12 +418,14 @@ private:
     static std::optional<double> uniformValue(const Tensor &tensor)
     {
         const std::vector<double> values = realsOf(*tensor.data);
-        if (values.empty() || std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end())
+        if (values.empty()
+            || std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end())
             return std::nullopt;
         return values.front();
     }
 
-    /// The number that stands for a constant among a step's inputs: such a one has the type of the first value.
+    /// The number that stands for a constant among a step's inputs: such a one has the type of the first
+    /// value.
     std::optional<double> literalOf(const Operator &reader, TensorId id) const
     {
         const auto isValue = [this](TensorId input) { return input && !first().at(input).data; };

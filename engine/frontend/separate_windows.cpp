@@ -95,8 +95,8 @@ std::optional<Attributes> separatedAttributes(const Operator &op)
 class WindowRegion
 {
 public:
-    WindowRegion(const Graph &graph, const Uses &uses, const std::vector<bool> &isOutput, std::int64_t samples,
-        std::int64_t counted)
+    WindowRegion(const Graph &graph, const Uses &uses, const std::vector<bool> &isOutput,
+        std::int64_t samples, std::int64_t counted)
         : m_graph(graph)
         , m_uses(uses)
         , m_isOutput(isOutput)
@@ -186,8 +186,8 @@ private:
         const Shape &shape = m_graph.at(id).type.shape;
         return !shape.empty() && shape.front() == m_counted;
     }
-    /// Whether windows have a dimension of their own there, beside heads and places, as masks that differ from
-    /// window to window need it.
+    /// Whether windows have a dimension of their own there, beside heads and places, as masks that differ
+    /// from window to window need it.
     bool hasWindows(TensorId id) const
     {
         const Shape &shape = m_graph.at(id).type.shape;

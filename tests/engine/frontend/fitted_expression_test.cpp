@@ -13,8 +13,8 @@ namespace {
 std::vector<NumberSample> samples()
 {
     std::vector<NumberSample> made;
-    const std::vector<double> primes{11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83,
-        89, 97};
+    const std::vector<double> primes{
+        11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97};
     for (std::size_t i = 0; i < 7; ++i)
         made.push_back({{"b", primes[3 * i]}, {"s", primes[3 * i + 1]}, {"h", primes[3 * i + 2]}});
     return made;
@@ -27,8 +27,8 @@ std::vector<double> valuesOf(const std::string &text, const std::vector<NumberSa
     EXPECT_TRUE(expression) << text;
     std::vector<double> values;
     for (const NumberSample &sample : given)
-        values.push_back(*evaluate(*expression,
-            [&](const std::string &name, bool) { return std::optional(sample.at(name)); }));
+        values.push_back(*evaluate(
+            *expression, [&](const std::string &name, bool) { return std::optional(sample.at(name)); }));
     return values;
 }
 
@@ -41,8 +41,9 @@ std::string fittedTo(const std::string &text)
 
 TEST(FittedExpression, IsTheOneThatTheValuesCameFrom)
 {
-    for (const char *text : {"7", "-3", "h", "4 * h", "h / 8", "b * s", "b * h * s", "h * s / b", "h + 1", "2 * h - 5",
-             "1 / sqrt(h)", "sqrt(h)", "1 / h", "b + s", "h + 3 * b * s - 2", "h * h", "h / (b * s)"})
+    for (const char *text :
+        {"7", "-3", "h", "4 * h", "h / 8", "b * s", "b * h * s", "h * s / b", "h + 1", "2 * h - 5",
+            "1 / sqrt(h)", "sqrt(h)", "1 / h", "b + s", "h + 3 * b * s - 2", "h * h", "h / (b * s)"})
         EXPECT_EQ(fittedTo(text), text);
     EXPECT_EQ(fittedTo("(h + h) / 4"), "h / 2");
 }

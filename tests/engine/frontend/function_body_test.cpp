@@ -18,8 +18,8 @@ using testing_support::OnnxFile;
 using Nodes = std::vector<std::vector<std::string>>;
 
 /// Adds a function: of each node its type, output, and inputs.
-onnx::FunctionProto &addFunction(OnnxFile &file, const std::string &name, const std::vector<std::string> &inputs,
-    const std::vector<std::string> &outputs, const Nodes &nodes)
+onnx::FunctionProto &addFunction(OnnxFile &file, const std::string &name,
+    const std::vector<std::string> &inputs, const std::vector<std::string> &outputs, const Nodes &nodes)
 {
     auto &function = *file.model.add_functions();
     function.set_domain("f");
@@ -42,7 +42,8 @@ onnx::FunctionProto &addFunction(OnnxFile &file, const std::string &name, const 
     return function;
 }
 
-void addAttribute(onnx::FunctionProto &function, int node, const std::string &name, const std::string &refersTo)
+void addAttribute(
+    onnx::FunctionProto &function, int node, const std::string &name, const std::string &refersTo)
 {
     auto &attribute = *function.mutable_node(node)->add_attribute();
     attribute.set_name(name);
@@ -50,7 +51,8 @@ void addAttribute(onnx::FunctionProto &function, int node, const std::string &na
     attribute.set_ref_attr_name(refersTo);
 }
 
-onnx::NodeProto &constant(onnx::FunctionProto &function, const std::string &name, const onnx::TensorProto &value)
+onnx::NodeProto &constant(
+    onnx::FunctionProto &function, const std::string &name, const onnx::TensorProto &value)
 {
     auto &node = *function.add_node();
     node.set_op_type("Constant");
@@ -75,7 +77,8 @@ Result<std::vector<std::shared_ptr<const OperatorDefinition>>> withBody(
 }
 
 /// The steps as an operator file has them, one a line.
-std::string stepsOf(const OnnxFile &file, const std::string &lines, const std::string &body = "body \"b.onnx\"")
+std::string stepsOf(
+    const OnnxFile &file, const std::string &lines, const std::string &body = "body \"b.onnx\"")
 {
     const auto read = withBody(file, lines, body);
     if (!read)
@@ -96,7 +99,8 @@ TEST(FunctionBody, IsTheStepsOfTheFunction)
     addFunction(file, "Gate", {"p", "q"}, {"r"}, {{"Sigmoid", "a", "q"}, {"Mul", "r", "p", "a"}});
     EXPECT_EQ(stepsOf(file, "inputs x, gate\noutputs y\nannotation b h, b h -> b h"),
         "    v1 = Sigmoid(gate)\n    y = Mul(x, v1)\n");
-    EXPECT_EQ(stepsOf(file, "inputs v1, gate\noutputs y\nannotation b h, b h -> b h", "body \"b.onnx\" f::Gate"),
+    EXPECT_EQ(
+        stepsOf(file, "inputs v1, gate\noutputs y\nannotation b h, b h -> b h", "body \"b.onnx\" f::Gate"),
         "    v2 = Sigmoid(gate)\n    y = Mul(v1, v2)\n"); // names of the operator go before
 }
 
@@ -125,10 +129,12 @@ TEST(FunctionBody, ReadsAttributesAndTheirUsualValues)
     OnnxFile file;
     auto &function = addFunction(file, "Leak", {"x"}, {"y"}, {{"LeakyRelu", "y", "x"}});
     addAttribute(function, 0, "alpha", "slope");
-    EXPECT_EQ(stepsOf(file, std::string(kRows) + "\nattribute slope = 0.2"), "    y = LeakyRelu(x, alpha=slope)\n");
+    EXPECT_EQ(
+        stepsOf(file, std::string(kRows) + "\nattribute slope = 0.2"), "    y = LeakyRelu(x, alpha=slope)\n");
     const std::string refused = stepsOf(file, kRows);
     EXPECT_NE(refused.find("t.ops:6:1 "), std::string::npos) << refused;
-    EXPECT_NE(refused.find("has an attribute 'slope', of which the operator file says nothing"), std::string::npos);
+    EXPECT_NE(
+        refused.find("has an attribute 'slope', of which the operator file says nothing"), std::string::npos);
 }
 
 TEST(FunctionBody, IsTheFilesGraphWhereItHasNoFunction)
@@ -146,7 +152,8 @@ TEST(FunctionBody, InlinesFunctionsThatItCalls)
     addFunction(file, "Outer", {"x"}, {"y"}, {{"Inner", "a", "x"}, {"Neg", "y", "a"}});
     EXPECT_EQ(stepsOf(file, kRows, "body \"b.onnx\" f::Outer"), "    v1 = Exp(x)\n    y = Neg(v1)\n");
     EXPECT_NE(stepsOf(file, kRows).find("the file has 2 functions: f::Inner, f::Outer"), std::string::npos);
-    EXPECT_NE(stepsOf(file, kRows, "body \"b.onnx\" f::None").find("no function f::None, but"), std::string::npos);
+    EXPECT_NE(
+        stepsOf(file, kRows, "body \"b.onnx\" f::None").find("no function f::None, but"), std::string::npos);
 }
 
 TEST(FunctionBody, ComputesWhatTheFunctionDoesForAllParts)
@@ -154,8 +161,8 @@ TEST(FunctionBody, ComputesWhatTheFunctionDoesForAllParts)
     OnnxFile file;
     auto &function = addFunction(file, "Norm", {"x", "w"}, {"y"}, {{"Mul", "q", "x", "x"}});
     constant(function, "axes", OnnxFile::integers("", {1}, {-1}));
-    for (const auto &written : Nodes{{"ReduceSum", "m", "q", "axes"}, {"Sqrt", "r", "m"}, {"Div", "n", "x", "r"},
-             {"Mul", "y", "n", "w"}}) {
+    for (const auto &written : Nodes{{"ReduceSum", "m", "q", "axes"}, {"Sqrt", "r", "m"},
+             {"Div", "n", "x", "r"}, {"Mul", "y", "n", "w"}}) {
         auto &node = *function.add_node();
         node.set_op_type(written[0]);
         node.add_output(written[1]);
@@ -208,26 +215,29 @@ TEST(FunctionBody, RefusesWhatABodyCannotSay)
         node.add_input("c");
         node.add_output("y");
     };
-    EXPECT_NE(refusal(table, "inputs x\noutputs y\nannotation b 2 -> b 2").find("a constant of several numbers"),
+    EXPECT_NE(
+        refusal(table, "inputs x\noutputs y\nannotation b 2 -> b 2").find("a constant of several numbers"),
         std::string::npos);
 }
 
 TEST(FunctionBody, RefusesBytesThatAreNoModel)
 {
-    const auto read = readOperatorFile(std::string("planloom-operators 1\noperator t::A\n") + kRows + "\nbody \"b.onnx\"\n",
-        "t.ops", {}, [](const OperatorDefinition &definition, const BodySource &source) {
-            return functionBody(definition, "PK no model", source.path, {});
-        });
+    const auto read =
+        readOperatorFile(std::string("planloom-operators 1\noperator t::A\n") + kRows + "\nbody \"b.onnx\"\n",
+            "t.ops", {}, [](const OperatorDefinition &definition, const BodySource &source) {
+                return functionBody(definition, "PK no model", source.path, {});
+            });
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().where, "t.ops:6:1");
     EXPECT_NE(read.error().message.find("b.onnx: "), std::string::npos) << read.error().message;
     const auto nowhere = readOperatorFile(
-        std::string("planloom-operators 1\noperator t::A\n") + kRows + "\nbody \"/no/such/file.onnx\"\n", "t.ops", {},
-        readFunctionBody);
+        std::string("planloom-operators 1\noperator t::A\n") + kRows + "\nbody \"/no/such/file.onnx\"\n",
+        "t.ops", {}, readFunctionBody);
     ASSERT_FALSE(nowhere);
     EXPECT_EQ(nowhere.error().where, "t.ops:6:1");
-    EXPECT_FALSE(readOperatorFile(std::string("planloom-operators 1\noperator t::A\n") + kRows + "\nbody \"b.onnx\"\n",
-        "t.ops")); // nobody reads other files there
+    EXPECT_FALSE(
+        readOperatorFile(std::string("planloom-operators 1\noperator t::A\n") + kRows + "\nbody \"b.onnx\"\n",
+            "t.ops")); // nobody reads other files there
 }
 
 TEST(Functions, HaveUsualValuesOfTheirAttributes)

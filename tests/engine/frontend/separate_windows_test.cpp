@@ -37,9 +37,9 @@ Graph windowed(const Shape &mask = {}, const char *outside = "")
         inputs.push_back(b.constant(
             "mask", floatData(mask, std::vector<float>(static_cast<std::size_t>(elementCount(mask)), 1))));
     const TensorId context = b.add(OperatorKind::Attention, inputs, {}, "attention").front();
-    TensorId joined = b.reshape(b.one(OperatorKind::Transpose, {context},
-                                    attributesOf({{"permutation", std::vector<std::int64_t>{0, 2, 1, 3}}}),
-                                    "transpose_back"),
+    TensorId joined = b.reshape(
+        b.one(OperatorKind::Transpose, {context},
+            attributesOf({{"permutation", std::vector<std::int64_t>{0, 2, 1, 3}}}), "transpose_back"),
         {12, 4, 6}, "joined");
     if (std::string(outside) == "across windows")
         joined = b.one(OperatorKind::CumSum, {joined}, attributesOf({{"axis", 0}}), "across");
@@ -54,8 +54,8 @@ Graph windowed(const Shape &mask = {}, const char *outside = "")
 
 const Operator &named(const Graph &graph, const std::string &name)
 {
-    const auto found = std::find_if(graph.operators.begin(), graph.operators.end(),
-        [&](const Operator &op) { return op.name == name; });
+    const auto found = std::find_if(
+        graph.operators.begin(), graph.operators.end(), [&](const Operator &op) { return op.name == name; });
     EXPECT_NE(found, graph.operators.end()) << name;
     return *found;
 }
