@@ -2,6 +2,7 @@
 
 #include "engine/base/files.h"
 #include "engine/design/user_folder.h"
+#include "engine/frontend/function_body.h"
 #include "engine/graph/operator_file.h"
 
 #include <algorithm>
@@ -76,7 +77,7 @@ Result<DefinitionList> readOperatorFileAt(const fs::path &path)
     const fs::path absolute = absoluteOf(path);
     TRY(const std::string text,
         readFile(absolute, {.what = "operator file", .mostBytes = kMostOperatorFileBytes}));
-    return readOperatorFile(text, absolute.string(), absolute.parent_path().string());
+    return readOperatorFile(text, absolute.string(), absolute.parent_path().string(), readFunctionBody);
 }
 
 OperatorFileOrigin originOfOperatorFile(

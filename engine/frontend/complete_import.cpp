@@ -9,6 +9,7 @@
 #include "engine/frontend/rooms.h"
 #include "engine/frontend/route_experts.h"
 #include "engine/frontend/scopes.h"
+#include "engine/frontend/separate_windows.h"
 #include "engine/frontend/unroll_recurrence.h"
 #include "engine/frontend/unsort_rows.h"
 
@@ -54,6 +55,7 @@ Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool may
     if (options.fuse) {
         graph = fuseOperators(std::move(graph));
         partProjections(graph);
+        separateWindows(graph);
     }
     if (options.stop.stop_requested())
         return Error{ErrorCode::Cancelled, "the import was cancelled", "", graph.name};

@@ -370,14 +370,16 @@ Result<bool> Importer::importCall(const OnnxNode &node, const std::vector<Tensor
         inner.name = node.name + "/" + (inner.name.empty() ? inner.type : inner.name);
         for (auto attribute = inner.attributes.begin(); attribute != inner.attributes.end();) {
             const auto *reference = std::get_if<OnnxReference>(&attribute->second);
-            const auto given =
-                reference == nullptr ? node.attributes.end() : node.attributes.find(reference->attribute);
             if (reference == nullptr) {
                 ++attribute;
-            } else if (given == node.attributes.end()) {
+                continue;
+            }
+            const auto given = node.attributes.find(reference->attribute);
+            const auto fallback = function.defaults.find(reference->attribute);
+            if (given == node.attributes.end() && fallback == function.defaults.end()) {
                 attribute = inner.attributes.erase(attribute); // the inner operator's own default
             } else {
-                attribute->second = given->second;
+                attribute->second = given == node.attributes.end() ? fallback->second : given->second;
                 ++attribute;
             }
         }
@@ -603,7 +605,7 @@ Result<Graph> importNamed(std::string_view bytes, const std::filesystem::path &f
                 + std::to_string(options.mostFileBytes) + " that are allowed",
             "store the weights as external data", place};
     TRY(OnnxModel model, readOnnx(bytes, folder, place));
-    TRY(Graph graph, Importer(std::move(model), options, place).run());
+    TRY(Graph graph, importOnnxModel(std::move(model), options, place));
     if (!name.empty())
         graph.name = name;
     return completeImport(std::move(graph), options, true);
@@ -630,6 +632,11 @@ std::filesystem::path folderOf(const std::filesystem::path &path)
 }
 
 } // namespace
+
+Result<Graph> importOnnxModel(OnnxModel model, const ImportOptions &options, const std::string &place)
+{
+    return Importer(std::move(model), options, place).run();
+}
 
 Result<std::vector<InputDimension>> onnxDimensions(std::string_view bytes,
     const std::filesystem::path &folder, const ImportOptions &options, const std::string &name)

@@ -20,6 +20,8 @@
 
 namespace planloom {
 
+struct OnnxModel;
+
 /// How a model file is read. The defaults suit files a user opens; fuzzing sets tighter limits.
 struct ImportOptions {
     /// Sizes of open dimensions by name (`--dim batch=8`), or by place: `<input>.<axis>`, as in "image.0",
@@ -104,6 +106,11 @@ Result<Graph> importOnnxFile(const std::filesystem::path &path, const ImportOpti
 /// @param name  of the file they came from, which errors give as their place
 Result<Graph> importOnnxBytes(std::string_view bytes, const std::filesystem::path &folder,
     const ImportOptions &options = {}, const std::string &name = "model.onnx");
+
+/// The operators of a model that is read already, as they come: none removed, fused or annotated.
+/// @param place  what errors give as their place
+/// @return as `importOnnxFile`
+Result<Graph> importOnnxModel(OnnxModel model, const ImportOptions &options, const std::string &place);
 
 /// The sizes that the file's inputs leave open; those that `options.dimensions` does not give are 0.
 /// @return as `importOnnxFile`, of what is wrong with the file as such or with the sizes

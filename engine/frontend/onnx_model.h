@@ -95,6 +95,8 @@ struct OnnxFunction {
     std::string name{};
     std::string domain{};
     OnnxGraph graph{}; ///< Its inputs and outputs have names alone.
+    /// Of its attributes: what nodes that call it without them mean.
+    std::map<std::string, OnnxAttribute, std::less<>> defaults{};
 };
 
 struct OnnxModel {

@@ -14,7 +14,7 @@ namespace planloom {
 namespace {
 
 constexpr const char *kDescribeIt =
-    "an operator file can describe it: MODEL.ops beside the model, see Help > "
+    "an operator file can describe it: MODEL.ops beside the model, see File > "
     "Operator Files or resources/operators.md";
 
 /// "/transformer/h.3/attn/Gemm" -> "transformer.h.3.attn.Gemm".

@@ -137,6 +137,30 @@ void forEachEntry(const Message &message, int number, const Visit &visit)
     }
 }
 
+/// The attributes of a function that have values where nodes do not give them: its field `attribute_proto`,
+/// which older versions of onnx.proto do not know.
+template<typename Message> std::vector<onnx::AttributeProto> defaultsOf(const Message &function)
+{
+    std::vector<onnx::AttributeProto> defaults;
+    if constexpr (requires { function.attribute_proto(); }) {
+        defaults.assign(function.attribute_proto().begin(), function.attribute_proto().end());
+    } else {
+        constexpr int kAttributeProto = 11;
+        constexpr std::size_t kMostBytes = std::size_t{1} << 16; // numbers and names
+        const auto &unknown = function.unknown_fields();
+        onnx::AttributeProto attribute;
+        for (int i = 0; i < unknown.field_count(); ++i) {
+            const auto &field = unknown.field(i);
+            if (field.number() == kAttributeProto
+                && field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED
+                && field.length_delimited().size() <= kMostBytes
+                && attribute.ParseFromString(field.length_delimited()))
+                defaults.push_back(attribute);
+        }
+    }
+    return defaults;
+}
+
 // Numbers of the fields `metadata_props` in onnx.proto.
 constexpr int kNodeMetadata = 9;
 constexpr int kValueMetadata = 4;
@@ -469,6 +493,10 @@ Result<OnnxModel> Reader::model(onnx::ModelProto &proto)
         for (auto &nodeProto : *functionProto.mutable_node()) {
             TRY(OnnxNode value, node(nodeProto));
             function.graph.nodes.push_back(std::move(value));
+        }
+        for (onnx::AttributeProto &attributeProto : defaultsOf(functionProto)) {
+            TRY(OnnxAttribute value, attribute(attributeProto, function.name));
+            function.defaults.insert_or_assign(attributeProto.name(), std::move(value));
         }
         model.functions.push_back(std::move(function));
     }

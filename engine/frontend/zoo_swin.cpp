@@ -1,4 +1,7 @@
 // Swin Transformer (arXiv:2103.14030, as in microsoft/Swin-Transformer).
+#include "engine/frontend/fuse.h"
+#include "engine/frontend/scopes.h"
+#include "engine/frontend/separate_windows.h"
 #include "engine/frontend/zoo_parts.h"
 
 #include <algorithm>
@@ -224,7 +227,12 @@ Result<Graph> buildSwin(const ZooValues &values)
     x = b.one(OperatorKind::ReduceMean, {x},
         attributesOf({{"axes", Integers{1}}, {"keepdims", 0}, {"count", tokens}}), "avgpool");
     const TensorId loss = b.meanLoss(b.linear(x, values.integer("classes"), "head"), labels);
-    return b.finish({loss}, loss);
+    TRY(Graph graph, b.finish({loss}, loss));
+    if (separateWindows(graph) > 0) {
+        annotateOperators(graph);
+        findCopies(graph);
+    }
+    return graph;
 }
 
 } // namespace planloom

@@ -267,7 +267,7 @@ private:
         auto declared = declaredOf(step, inputs);
         if (!declared)
             return wrong(step, declared.error());
-        if (declared->empty() && needsDeclared(step.kind))
+        if (declared->empty() && needsDeclaredType(step.kind))
             return wrong(step, std::string(nameOf(step.kind)) + " does not say what it makes",
                 step.kind == OperatorKind::Cast ? "add the type, as in: y = Cast(x) : float32"
                                                 : "add the shape, as in: y = Reshape(x) : [b * s, h]");
@@ -304,14 +304,6 @@ private:
         return {};
     }
 
-    /// Kinds whose types the catalogue is told (`inferTypes`).
-    static bool needsDeclared(OperatorKind kind)
-    {
-        using enum OperatorKind;
-        return kind == Reshape || kind == Expand || kind == Resize || kind == Fill || kind == Range
-            || kind == Slice || kind == Cast || kind == EyeLike;
-    }
-
     const OperatorDefinition &m_definition;
     const Attributes &m_attributes;
     DefinedSizes m_part;
@@ -321,6 +313,13 @@ private:
 };
 
 } // namespace
+
+bool needsDeclaredType(OperatorKind kind)
+{
+    using enum OperatorKind;
+    return kind == Reshape || kind == Expand || kind == Resize || kind == Fill || kind == Range
+        || kind == Slice || kind == Cast || kind == EyeLike;
+}
 
 Result<Graph> bodyOf(const OperatorDefinition &definition, const Attributes &attributes,
     const std::vector<TensorType> &inputs, const std::vector<bool> &present, const DefinedSizes *whole)

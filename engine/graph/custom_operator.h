@@ -59,6 +59,9 @@ Result<std::int64_t> workspaceBytes(const OperatorDefinition &definition, const 
 std::int64_t workspaceOf(
     const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs);
 
+/// Kinds whose types the catalogue is told (`inferTypes`), so that a step of a body has to say them.
+bool needsDeclaredType(OperatorKind kind);
+
 /// A definition's body as a graph of known operators, for inputs of these types: of a whole operator, or of a
 /// part.
 ///

@@ -390,6 +390,11 @@ Result<void> OperatorFileReader::readUnits()
     return {};
 }
 
+std::string OperatorFileReader::inFolder(const std::string &path) const
+{
+    return m_folder.empty() ? path : (std::filesystem::path(m_folder) / path).lexically_normal().string();
+}
+
 Result<void> OperatorFileReader::readLibrary()
 {
     const OperatorTextPlace place = m_text.place();
@@ -398,22 +403,21 @@ Result<void> OperatorFileReader::readLibrary()
     if (library.path.empty() || library.path.find('\0') != std::string::npos)
         return m_text.fail(
             place, "expected the path of a shared library", "as in: library \"libmyops.so\" my_function");
-    if (!m_folder.empty())
-        library.path = (std::filesystem::path(m_folder) / library.path).lexically_normal().string();
+    library.path = inFolder(library.path);
     TRY(library.function, m_text.takeName("the name of a function in it"));
     m_definition->library = std::move(library);
     return {};
 }
 
 Result<std::vector<std::shared_ptr<const OperatorDefinition>>> readOperatorFile(
-    std::string_view text, const std::string &name, const std::string &folder)
+    std::string_view text, const std::string &name, const std::string &folder, const BodyReader &bodies)
 {
     if (text.size() > kMostOperatorFileBytes)
         return Error{ErrorCode::ResourceLimit,
             "the operator file has " + std::to_string(text.size()) + " bytes, more than the "
                 + std::to_string(kMostOperatorFileBytes) + " that are read",
             "make several files", name};
-    return OperatorFileReader(text, name, folder).read();
+    return OperatorFileReader(text, name, folder, bodies).read();
 }
 
 } // namespace planloom

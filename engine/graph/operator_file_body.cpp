@@ -6,11 +6,6 @@
 
 namespace planloom {
 
-namespace {
-
-constexpr std::size_t kMostBodySteps = 1'000;
-
-/// What a body may not have, and why; null for all other kinds.
 const char *whyNotInBody(OperatorKind kind)
 {
     switch (kind) {
@@ -26,8 +21,6 @@ const char *whyNotInBody(OperatorKind kind)
         return nullptr;
     }
 }
-
-} // namespace
 
 Result<void> OperatorFileReader::readDerivative()
 {
@@ -82,8 +75,47 @@ Result<void> OperatorFileReader::readDerivativeValues(std::vector<DerivativeValu
     return {};
 }
 
+Result<void> OperatorFileReader::readBodySource()
+{
+    const OperatorTextPlace place = m_text.place();
+    BodySource source;
+    TRY(source.path, m_text.takeQuoted());
+    if (source.path.empty() || source.path.find('\0') != std::string::npos)
+        return m_text.fail(place, "expected the path of an ONNX file that has the body as a function",
+            "as in: body \"swish.onnx\" my.functions::Swish");
+    source.path = inFolder(source.path);
+    if (m_text.peek() != '\0') {
+        TRY(source.function, readDefinedName());
+    }
+    m_bodySource = std::move(source);
+    return {};
+}
+
+Result<void> OperatorFileReader::takeBodySource()
+{
+    if (!m_bodySource)
+        return {};
+    const OperatorTextPlace place = placeOf("body");
+    if (!m_bodies)
+        return m_text.fail(
+            place, "bodies are not read from other files here", "write the body out, down to 'end'");
+    auto steps = m_bodies(*m_definition, *std::exchange(m_bodySource, {}));
+    if (!steps)
+        return m_text.fail(place, steps.error().message, steps.error().advice);
+    m_definition->body = std::move(*steps);
+    for (BodyStep &step : m_definition->body)
+        step.line = static_cast<std::int32_t>(place.line);
+    for (const DefinedTensor &result : m_definition->outputs)
+        m_made.insert(result.name);
+    for (const DefinedTensor &result : m_definition->saved)
+        m_made.insert(result.name);
+    return {};
+}
+
 Result<void> OperatorFileReader::readBody()
 {
+    if (m_text.peek() == '"')
+        return readBodySource();
     TRY_VOID(m_text.expectEnd());
     const OperatorTextPlace begin = m_text.place();
     while (true) {
@@ -242,6 +274,7 @@ Result<void> OperatorFileReader::finishOperator()
     m_made.clear();
     for (const Check &check : m_checks)
         TRY_VOID(check());
+    TRY_VOID(takeBodySource());
     if (!definition.body.empty()) {
         for (std::size_t slot = 0; slot < definition.resultCount(); ++slot)
             if (m_made.count(definition.result(slot).name) == 0)

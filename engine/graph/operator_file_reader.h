@@ -23,10 +23,12 @@ class OperatorFileReader
 public:
     using Definition = OperatorDefinition;
 
-    OperatorFileReader(std::string_view text, const std::string &name, const std::string &folder)
+    OperatorFileReader(
+        std::string_view text, const std::string &name, const std::string &folder, const BodyReader &bodies)
         : m_text(text, name)
         , m_name(name)
         , m_folder(folder)
+        , m_bodies(bodies)
     {
     }
 
@@ -77,10 +79,15 @@ private:
     Result<void> readBackwardFlops();
     Result<void> readWorkspace();
     Result<void> readUnits();
+    std::string inFolder(const std::string &path) const;
     Result<void> readLibrary();
     Result<void> readDerivative();
     Result<void> readDerivativeValues(std::vector<DerivativeValue> &values, bool made);
     Result<void> readBody();
+    /// What stands behind the word where the body is in another file.
+    Result<void> readBodySource();
+    /// Reads that body, once all other lines of the operator are known.
+    Result<void> takeBodySource();
     Result<void> readStep();
     Result<void> readArguments(BodyStep &step);
     Result<void> readStepAttribute(BodyStep &step, const std::string &name, OperatorTextPlace place);
@@ -95,6 +102,8 @@ private:
     OperatorText m_text;
     std::string m_name;
     std::string m_folder;
+    const BodyReader &m_bodies;
+    std::optional<BodySource> m_bodySource; ///< Of this operator.
     std::unique_ptr<Definition> m_definition;
     OperatorTextPlace m_operatorPlace{};
     OperatorTextPlace m_annotationPlace{};

@@ -13,13 +13,11 @@ namespace {
 
 Result<void> copyAll(const KernelCall &call, const Buffer *from, const Buffer *to)
 {
-    if (to == nullptr || elementCount(*to) == 0)
+    return moveElements(call, from, to, [](const Buffer &x, const Buffer &y) -> Result<void> {
+        if (x.data != y.data)
+            std::memmove(y.data, x.data, byteCount(y));
         return {};
-    if (from == nullptr)
-        return missingSlot(call, "what it copies");
-    if (from->data != to->data)
-        std::memmove(to->data, from->data, byteCount(*to));
-    return {};
+    });
 }
 
 Result<void> reshapeForward(const KernelCall &call)
@@ -33,24 +31,26 @@ Result<void> reshapeBackward(const KernelCall &call)
     return copyAll(call, back.gradient(), back.wanted(0));
 }
 
-Result<void> transpose(const KernelCall &call, const Buffer *x, const Buffer *y, bool inverse)
+Result<void> permute(const KernelCall &call, const Buffer &x, const Buffer &y, bool inverse)
 {
-    if (y == nullptr || elementCount(*y) == 0)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "what it transposes");
     const auto permutation = call.op->attributes.integers("permutation");
-    const Shape dense = denseStrides(x->shape);
+    const Shape dense = denseStrides(x.shape);
     Shape strides(dense.size());
     for (std::size_t d = 0; d < strides.size(); ++d) {
         const auto axis = static_cast<std::size_t>(permutation[d]);
         (inverse ? strides[axis] : strides[d]) = dense[inverse ? d : axis];
     }
-    return withElement(x->dataType, [&](auto zero) -> Result<void> {
+    return withElement(x.dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        copyTransposed(y->shape, elements<const T>(*x), strides, elements<T>(*y));
+        copyTransposed(y.shape, elements<const T>(x), strides, elements<T>(y));
         return {};
     });
+}
+
+Result<void> transpose(const KernelCall &call, const Buffer *from, const Buffer *to, bool inverse)
+{
+    return moveElements(
+        call, from, to, [&](const Buffer &x, const Buffer &y) { return permute(call, x, y, inverse); });
 }
 
 Result<void> transposeForward(const KernelCall &call)
@@ -94,38 +94,22 @@ ReadPlan planTile(const Shape &x, const Shape &y)
 
 template<ReadPlan (*plan)(const Shape &, const Shape &)> Result<void> readForward(const KernelCall &call)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr || elementCount(*y) == 0)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    const ReadPlan read = plan(x->shape, y->shape);
-    return withElement(x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        copyStrided(
-            read.extents, elements<const T>(*x), read.strides, elements<T>(*y), denseStrides(read.extents));
-        return {};
+    return moveElements(call, findInput(call, 0), findOutput(call, 0), [](const Buffer &x, const Buffer &y) {
+        const ReadPlan read = plan(x.shape, y.shape);
+        return withElement(x.dataType, [&](auto zero) -> Result<void> {
+            using T = decltype(zero);
+            copyStrided(
+                read.extents, elements<const T>(x), read.strides, elements<T>(y), denseStrides(read.extents));
+            return {};
+        });
     });
 }
 
 template<ReadPlan (*plan)(const Shape &, const Shape &)> Result<void> readBackward(const KernelCall &call)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return {};
-    if (dy == nullptr)
-        return missingSlot(call, "a gradient");
-    const ReadPlan read = plan(dx->shape, dy->shape);
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);
-        addStrided(
-            read.extents, elements<const T>(*dy), denseStrides(read.extents), sums.data(), read.strides);
-        storeSums<T>(sums, *dx);
-        return {};
+    return addUpGradient(call, [](const auto *from, double *sums, const Buffer &dx, const Buffer &dy) {
+        const ReadPlan read = plan(dx.shape, dy.shape);
+        addStrided(read.extents, from, denseStrides(read.extents), sums, read.strides);
     });
 }
 
@@ -134,14 +118,10 @@ template<ReadPlan (*plan)(const Shape &, const Shape &)> Result<void> readBackwa
 
 /// Both read "wide" [n c (h b) (w b)] as [n c h b w b]; "deep" holds the same with the blocks (b b) among its
 /// channels. Copies from one to the other.
-Result<void> copyBlocks(const KernelCall &call, const Buffer *from, const Buffer *to, bool toWide)
+Result<void> rearrange(const KernelCall &call, const Buffer &from, const Buffer &to, bool toWide)
 {
-    if (to == nullptr || elementCount(*to) == 0)
-        return {};
-    if (from == nullptr)
-        return missingSlot(call, "what it rearranges");
     const std::int64_t block = call.op->attributes.integer("blocksize", 1);
-    const Buffer &wide = toWide ? *to : *from;
+    const Buffer &wide = toWide ? to : from;
     const std::int64_t n = wide.shape[0];
     const std::int64_t c = wide.shape[1];
     const std::int64_t h = wide.shape[2] / block;
@@ -158,10 +138,16 @@ Result<void> copyBlocks(const KernelCall &call, const Buffer *from, const Buffer
     }
     return withElement(wide.dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        copyStrided(extents, elements<const T>(*from), toWide ? deepStrides : wideStrides, elements<T>(*to),
+        copyStrided(extents, elements<const T>(from), toWide ? deepStrides : wideStrides, elements<T>(to),
             toWide ? wideStrides : deepStrides);
         return {};
     });
+}
+
+Result<void> copyBlocks(const KernelCall &call, const Buffer *from, const Buffer *to, bool toWide)
+{
+    return moveElements(
+        call, from, to, [&](const Buffer &x, const Buffer &y) { return rearrange(call, x, y, toWide); });
 }
 
 Result<void> blocksForward(const KernelCall &call)

@@ -88,4 +88,35 @@ template<typename T> void storeSums(const std::vector<double> &sums, const Buffe
         elements<T>(to)[i] = static_cast<T>(sums[i]);
 }
 
+/// Runs move(from, to), which returns a Result<void>, if there is something to make.
+template<typename Move>
+Result<void> moveElements(const KernelCall &call, const Buffer *from, const Buffer *to, Move &&move)
+{
+    if (to == nullptr || elementCount(*to) == 0)
+        return {};
+    if (from == nullptr)
+        return missingSlot(call, "what it moves");
+    return move(*from, *to);
+}
+
+/// Makes the gradient of an operator's only input, whose elements may have gone to several places, if it is
+/// wanted: addUp(dy's elements, sums in double by element of dx, dx, dy).
+template<typename AddUp> Result<void> addUpGradient(const KernelCall &call, AddUp &&addUp)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (dy == nullptr)
+        return missingSlot(call, "a gradient");
+    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);
+        addUp(elements<const T>(*dy), sums.data(), *dx, *dy);
+        storeSums<T>(sums, *dx);
+        return {};
+    });
+}
+
 } // namespace planloom

@@ -60,13 +60,8 @@ Result<void> copySlice(const KernelCall &call, const Buffer &whole, const Buffer
 
 Result<void> sliceForward(const KernelCall &call)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr || elementCount(*y) == 0)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    return copySlice(call, *x, *y, false);
+    return moveElements(call, findInput(call, 0), findOutput(call, 0),
+        [&](const Buffer &x, const Buffer &y) { return copySlice(call, x, y, false); });
 }
 
 Result<void> sliceBackward(const KernelCall &call)
@@ -104,6 +99,22 @@ void copyAlong(const Buffer &wide, std::int64_t wideAt, const Buffer &narrow, st
 void copyPart(const Buffer &whole, const Buffer &part, std::int64_t axis, std::int64_t offset, bool intoWhole)
 {
     copyAlong(whole, offset, part, 0, axis, part.shape[static_cast<std::size_t>(axis)], intoWhole);
+}
+
+/// Calls visit(part, offset along the split dimension) for every part of a Split that is there.
+/// @param partAt  gives the part with a number, or null
+template<typename PartAt, typename Visit>
+void forEachPart(const KernelCall &call, std::size_t count, PartAt &&partAt, Visit &&visit)
+{
+    const auto axis = static_cast<std::size_t>(call.op->attributes.integer("axis"));
+    const auto sizes = call.op->attributes.integers("sizes");
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const Buffer *part = partAt(i);
+        if (part != nullptr)
+            visit(*part, offset);
+        offset += i < sizes.size() ? sizes[i] : part != nullptr ? part->shape[axis] : 0;
+    }
 }
 
 /// True if parts have shares of a tensor along `axis`, rather than all of it.
@@ -192,14 +203,9 @@ Result<void> splitForward(const KernelCall &call)
     if (x == nullptr)
         return missingSlot(call, "its input");
     const std::int64_t axis = call.op->attributes.integer("axis");
-    const auto sizes = call.op->attributes.integers("sizes");
-    std::int64_t offset = 0;
-    for (std::size_t i = 0; i < call.outputs.size(); ++i) {
-        const Buffer *y = findOutput(call, i);
-        if (y != nullptr)
-            copyPart(*x, *y, axis, offset, false);
-        offset += i < sizes.size() ? sizes[i] : y != nullptr ? y->shape[static_cast<std::size_t>(axis)] : 0;
-    }
+    forEachPart(
+        call, call.outputs.size(), [&](std::size_t i) { return findOutput(call, i); },
+        [&](const Buffer &y, std::int64_t offset) { copyPart(*x, y, axis, offset, false); });
     return {};
 }
 
@@ -210,15 +216,10 @@ Result<void> splitBackward(const KernelCall &call)
     if (dx == nullptr)
         return {};
     const std::int64_t axis = call.op->attributes.integer("axis");
-    const auto sizes = call.op->attributes.integers("sizes");
-    std::int64_t offset = 0;
     fillZero(*dx); // Outputs on which nothing depends have no gradient.
-    for (std::size_t i = 0; i < back.forwardOutputs(); ++i) {
-        const Buffer *dy = back.gradient(i);
-        if (dy != nullptr)
-            copyPart(*dx, *dy, axis, offset, true);
-        offset += i < sizes.size() ? sizes[i] : dy != nullptr ? dy->shape[static_cast<std::size_t>(axis)] : 0;
-    }
+    forEachPart(
+        call, back.forwardOutputs(), [&](std::size_t i) { return back.gradient(i); },
+        [&](const Buffer &dy, std::int64_t offset) { copyPart(*dx, dy, axis, offset, true); });
     return {};
 }
 
@@ -313,24 +314,11 @@ Result<void> padForward(const KernelCall &call)
 
 Result<void> padBackward(const KernelCall &call)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return {};
-    if (dy == nullptr)
-        return missingSlot(call, "a gradient");
-    const auto maps = padMaps(call, *dx, *dy);
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);
-        const T *from = elements<const T>(*dy);
-        forEachMapped(maps, dx->shape, dy->shape, [&](std::int64_t at, std::int64_t target) {
+    return addUpGradient(call, [&](const auto *from, double *sums, const Buffer &dx, const Buffer &dy) {
+        forEachMapped(padMaps(call, dx, dy), dx.shape, dy.shape, [&](std::int64_t at, std::int64_t target) {
             if (target >= 0)
-                sums[static_cast<std::size_t>(target)] += static_cast<double>(from[at]);
+                sums[target] += static_cast<double>(from[at]);
         });
-        storeSums<T>(sums, *dx);
-        return {};
     });
 }
 

@@ -3,6 +3,7 @@
 
     tests/interop/architectures.py --environment FOLDER [--cli build/bin/planloom-cli] [--only NAME ...]
         [--forms FORM ... | --all-forms | --turn NUMBER] [--beginning WORD] [--keep FOLDER [--only-write]] [--json FILE]
+        [--by-file]
 
 Of transformers, timm, torchvision and diffusers (small configurations, random weights) and of hand-made networks, with
 their losses. Forms are torch.onnx.export's default exporter with operator sets 17 to 23, with and without its optimizer,
@@ -10,7 +11,9 @@ with fixed and open batch; its TorchScript exporter; torch.export.save before an
 --all-forms asks for every one, each architecture is exported in four that change from one to the next.
 
 Compared are the loss, every gradient and the losses of eight AdamW steps. A table says what is equal, what differs and
-what is refused with which words. The environment is made in FOLDER if it is not there: gigabytes and minutes; not part of
+what is refused with which words. A file that holds another network than the module (its exporter's optimizer worked
+parameters into others) is held against PyTorch's training of the network in the file, which onnx_in_torch.py evaluates;
+--by-file does so for every ONNX file that it can read. The environment is made in FOLDER if it is not there: gigabytes and minutes; not part of
 the test suite. Exit status 1 if anything is wrong.
 """
 
@@ -54,13 +57,9 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 import model_cases  # noqa: E402
-from model_cases import STOPS_GRADIENTS, ImageModel, image, language, masked, reference, vision  # noqa: E402
-
-STEPS = 8
-LEARNING_RATE = 0.003
-TOLERANCE = 4e-4  # of a gradient's largest element, or a thousandth of the model's
-LOSSES = 2e-4
-SECONDS = 300
+import onnx_in_torch  # noqa: E402
+from model_cases import STOPS_GRADIENTS, image, language, masked, vision  # noqa: E402
+from training_comparison import SECONDS, Expected, Found, gradient_difference, loss_difference, step_difference  # noqa: E402
 
 
 class Denoiser(nn.Module):
@@ -330,80 +329,6 @@ def quiet():
         os.close(nowhere)
 
 
-def losses_of(module, inputs):
-    module = copy.deepcopy(module)
-    optimizer = torch.optim.AdamW(module.parameters(), lr=LEARNING_RATE, weight_decay=0.0)
-    losses = []
-    for _ in range(STEPS):
-        optimizer.zero_grad()
-        loss = module(*inputs)
-        loss.backward()
-        losses.append(loss.item())
-        optimizer.step()
-    return losses
-
-
-def nearby_losses(module, inputs, count=2):
-    """Of models whose weights differ by rounding: where AdamW makes whole steps of it, nothing else can be compared."""
-    several = []
-    for seed in range(count):
-        near = copy.deepcopy(module)
-        generator = torch.Generator().manual_seed(seed)
-        with torch.no_grad():
-            for parameter in near.parameters():
-                if parameter.is_floating_point():
-                    parameter.mul_(1 + 3e-7 * torch.randn(parameter.shape, generator=generator))
-        several.append(losses_of(near, inputs))
-    return several
-
-
-def in_double(module, inputs):
-    return (copy.deepcopy(module).double(),
-            [value.double() if value.is_floating_point() else value for value in inputs])
-
-
-def found_gradients(folder, expected):
-    """The dumped gradients by PyTorch's names: by name, else (the exporter folds and renames) by shape and nearness."""
-    dumped = {str(file.relative_to(folder))[:-4]: np.load(file) for file in sorted(folder.rglob("*.npy"))}
-    found = {}
-    for name in expected:
-        for own in (name, name.removeprefix("model."), "model." + name):
-            if own in dumped and dumped[own].shape == expected[name].shape:
-                one = dumped.pop(own)
-                found[name] = min(readings(one, expected[name]), key=lambda each: np.abs(each - expected[name]).max())
-                break
-    pairs = []
-    for name, value in expected.items():
-        if name not in found:
-            pairs += [(np.abs(one - value).max() / max(np.abs(value).max(), 1e-30), name, own, one)
-                      for own, array in dumped.items() for one in readings(array, value)]
-    for _, name, own, one in sorted(pairs, key=lambda pair: pair[:3]):  # the nearest first
-        if name not in found and own in dumped:
-            found[name] = one
-            del dumped[own]
-    return found
-
-
-def readings(array, value):
-    """What an array may be, seen as a gradient of the shape of `value`."""
-    if array.size == value.size:
-        yield array.reshape(value.shape)
-        if array.ndim == 2 and array.shape == value.shape[::-1]:
-            yield array.T
-    if value.ndim == 2 and value.any() and array.size % value.shape[1] == 0:
-        # A table that is read in part, where the exporter folded the reading: its rows are in their order, or in that of
-        # the places that read them.
-        rows = array.reshape(-1, value.shape[1])
-        used = np.flatnonzero(value.any(1))
-        if len(rows) == len(used):
-            nearest = [int(np.abs(value[used] - row).max(1).argmin()) for row in rows]
-            for order in (range(len(used)), nearest):
-                if len(set(order)) == len(used):
-                    whole = np.zeros_like(value)
-                    whole[used[list(order)]] = rows
-                    yield whole
-
-
 def written(module, inputs, form, folder):
     """Exports the module and stores PyTorch's results beside the file; what is there already is not made again.
 
@@ -423,21 +348,11 @@ def written(module, inputs, form, folder):
         except Exception as error:  # noqa: BLE001  what exporters throw is of every kind
             failure = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
     if not failure:
-        loss, gradients = reference(module, inputs)
-        losses = losses_of(module, inputs)
-        try:
-            wide, doubled = in_double(module, inputs)
-            _, exact = reference(wide, doubled)
-            exact_losses = losses_of(wide, doubled)
-        except RuntimeError:  # numbers of float32 in the module's code
-            exact, exact_losses = gradients, losses
+        expected = Expected.of(module, inputs)
         untrained = [name for name, each in module.named_parameters() if not each.requires_grad]
         untrained += [name for name, each in module.named_buffers() if each.is_floating_point()]
         np.savez(folder / "io.npz", **{"in." + name: value.numpy() for name, value in zip(names, inputs)})
-        np.savez(folder / "pytorch.npz", loss=loss, losses=losses,
-                 nearby=[exact_losses, *nearby_losses(module, inputs)],
-                 **{"grad." + name: value for name, value in gradients.items()},
-                 **{"exact." + name: value for name, value in exact.items()})
+        expected.store(folder / "pytorch.npz")
     told = {"failure": failure}
     if not failure:
         told.update(file=path.name, untrained=untrained)
@@ -457,9 +372,12 @@ def by_onnx_runtime(path, inputs):
         return None
 
 
-def compare(cli, folder, form):
+def compare(cli, folder, form, by_file=False):
     """@return (verdict, words): as `compare_once`; "by hand" if an ONNX file does not say that something is frozen or a
-    buffer, and all is equal once a person does; "broken" if ONNX Runtime does not take the file either"""
+    buffer, and all is equal once a person does; "broken" if ONNX Runtime does not take the file either; "as the file" if
+    the file holds another network than the module, which Planloom trains as PyTorch does
+
+    @param by_file  whether an equal file is also held against PyTorch's training of the network in it"""
     verdict, words = compare_once(cli, folder, form)
     told = json.loads((folder / "made.json").read_text())
     if verdict == "refused" and not form.startswith("pt2"):
@@ -473,7 +391,32 @@ def compare(cli, folder, form):
         again = compare_once(cli, folder, form, names)[0] if names else verdict
         if again == "equal":
             return "by hand", "--constant " + " --constant ".join(names)
+    if verdict in ("folded", "another loss") or by_file and verdict == "equal" and not form.startswith("pt2"):
+        try:
+            difference = difference_to_file(cli, folder, form)
+        except onnx_in_torch.Unknown as unknown:
+            return verdict, f"{words}; the file is not evaluated: {unknown}".removeprefix("; ")
+        if difference:
+            return "wrong", "of the network in the file: " + difference
+        verdict = "equal" if verdict == "equal" else "as the file"
+        words = words or "by the file, too"
     return verdict, words
+
+
+def difference_to_file(cli, folder, form):
+    """How Planloom's training differs from PyTorch's of the network that is in an ONNX file; empty if it does not.
+
+    @throw onnx_in_torch.Unknown  if the evaluator does not know what the file has"""
+    path = folder / json.loads((folder / "made.json").read_text())["file"]
+    module = onnx_in_torch.OnnxModule(path, stored_by(cli, path, form, folder))
+    given = {name[3:]: torch.from_numpy(value) for name, value in np.load(folder / "io.npz").items()}
+    inputs = [given[name] for name in module.inputs]
+    expected = Expected.of(module, inputs)
+    expected.gradients = module.named_gradients(expected.gradients)
+    expected.exact = module.named_gradients(expected.exact)
+    found = Found.by(cli, path, folder)
+    return (found.failure or loss_difference(found, expected) or gradient_difference(found, expected)
+            or step_difference(found, expected))
 
 
 def stored_by(cli, path, form, folder):
@@ -488,62 +431,27 @@ def compare_once(cli, folder, form, constants=()):
     """@return (verdict, words): equal, wrong or refused; "folded" if the exporter's optimizer worked parameters into
     others, Planloom named each of them, and all others are equal; "another loss" if the file computes another one than the
     module, by ONNX Runtime, too"""
-    stored = np.load(folder / "pytorch.npz")
     path = folder / json.loads((folder / "made.json").read_text())["file"]
-    loss, losses, nearby = float(stored["loss"]), list(stored["losses"]), stored["nearby"]
-    gradients = {name[5:]: stored[name] for name in stored.files if name.startswith("grad.")}
-    exact = {name[6:]: stored[name] for name in stored.files if name.startswith("exact.")}
-
-    def run(*words):
-        return subprocess.run([cli, *map(str, words)], capture_output=True, text=True, timeout=SECONDS, check=False)
-
-    by_hand = [word for name in constants for word in ("--constant", name)]
-    common = ("run", path, *by_hand, "--cluster", "cpu:1", "--inputs", folder / "io.npz", "--json")
-    with tempfile.TemporaryDirectory() as dump:
-        try:
-            once = run(*common, "--dump", dump)
-            several = run(*common, "--steps", STEPS, "--learning-rate", LEARNING_RATE)
-        except subprocess.TimeoutExpired:
-            return "refused", f"not done after {SECONDS} s"
-        if once.returncode != 0:
-            return "refused", once.stderr.strip().replace("\n", " ")[:400]
-        made = found_gradients(pathlib.Path(dump) / "grad", gradients)
-    found = json.loads(once.stdout)["losses"][0]
-    if not abs(found - loss) <= 1e-4 * max(1.0, abs(loss)):
+    expected = Expected.stored(folder / "pytorch.npz")
+    found = Found.by(cli, path, folder, constants)
+    if found.failure:
+        return "refused", found.failure
+    if difference := loss_difference(found, expected):
         inputs = {name[3:]: value for name, value in np.load(folder / "io.npz").items()}
         third = by_onnx_runtime(path, inputs) if path.suffix == ".onnx" else None
-        if third is not None and abs(found - third) <= 1e-4 * max(1.0, abs(third)):
-            return "another loss", f"{found:.6g} by ONNX Runtime, too; PyTorch has {loss:.6g}"
-        return "wrong", f"loss {found:.6g}, PyTorch has {loss:.6g}"
+        if third is not None and abs(found.loss - third) <= 1e-4 * max(1.0, abs(third)):
+            return "another loss", f"{found.loss:.6g} by ONNX Runtime, too; PyTorch has {expected.loss:.6g}"
+        return "wrong", difference
     lost = set()
     if form.startswith("dynamo") and "unoptimized" not in form:
         for each in stored_by(cli, path, form, folder):
             lost.update(each.get("instead_of", []))
-    least = 1e-3 * max(np.abs(expected).max() for expected in gradients.values())
-    for name, expected in gradients.items():
-        if name in lost:
-            continue
-        if name not in made:
-            if np.abs(expected).max() > least:
-                return "wrong", f"no gradient of {name}"
-            continue
-        noise = np.abs(expected - exact[name]).max()
-        scale = max(np.abs(expected).max(), least)
-        error = np.abs(made[name] - expected).max()
-        if not error <= TOLERANCE * scale + 2 * noise:
-            return "wrong", f"gradient of {name} differs by {error / scale:.1e}"
-    own = json.loads(several.stdout)["losses"] if several.returncode == 0 else []
-    if len(own) != STEPS:
-        return "wrong", "several steps: " + several.stderr.strip()[:200]
+    if difference := gradient_difference(found, expected, lost):
+        return "wrong", difference
     if lost:  # later losses cannot be equal
-        return "folded", f"{len(lost)} of {len(gradients)} parameters, such as " + sorted(lost)[0]
-    for step, (mine, theirs) in enumerate(zip(own, losses)):
-        allowed = LOSSES * max(1.0, abs(theirs)) * (1 + step)
-        # A few times as far as float64, and models that differ by rounding, have come by this step.
-        spread = max(abs(losses[s] - other[s]) for other in nearby for s in range(step + 1))
-        if not abs(mine - theirs) <= allowed + 4 * spread:
-            return "wrong", f"loss of step {step + 1} is {mine:.6g}, PyTorch has {theirs:.6g}"
-    return "equal", ""
+        return "folded", f"{len(lost)} of {len(expected.gradients)} parameters, such as " + sorted(lost)[0]
+    difference = step_difference(found, expected)
+    return ("wrong", difference) if difference else ("equal", "")
 
 
 def main():
@@ -560,6 +468,8 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="where files stay; what is there is not made again")
     parser.add_argument("--only-write", action="store_true", help="the files and PyTorch's results, for another time")
     parser.add_argument("--json", type=pathlib.Path, help="the table as a file")
+    parser.add_argument("--by-file", action="store_true",
+                        help="equal ONNX files are also held against PyTorch's training of the network in them")
     options = parser.parse_args()
     rows = []
 
@@ -596,13 +506,13 @@ def main():
                 if failure:
                     add(name, form, "not exported", failure)
                 elif not options.only_write:
-                    add(name, form, *compare(options.cli, folder, form))
+                    add(name, form, *compare(options.cli, folder, form, options.by_file))
     return 0 if options.only_write else summed_up(rows)
 
 
 def summed_up(rows):
     """Prints how many files of each kind of form are what. @return the exit status"""
-    verdicts = ["equal", "by hand", "folded", "another loss", "broken", "wrong", "refused", "not exported"]
+    verdicts = ["equal", "as the file", "by hand", "folded", "another loss", "broken", "wrong", "refused", "not exported"]
     kinds = ["pt2", "pt2-core", "torchscript", "dynamo", "dynamo-unoptimized"]
 
     def kind_of(form):
@@ -622,9 +532,10 @@ def summed_up(rows):
         return f"{count} ({100 * count / max(files, 1):.1f}%)"
 
     print(f"{files} files of {models} architectures: {share(counts['equal'])} equal PyTorch, "
+          f"{share(counts['as the file'])} hold another network than the module and train as that one does in PyTorch, "
           f"{share(counts['by hand'])} do once a person says what is no parameter, "
-          f"{share(counts['folded'])} without parameters that Planloom names, all others equal, "
-          f"{counts['another loss']} with another loss than the module, {counts['broken']} that nobody can run, "
+          f"{share(counts['folded'])} more lack parameters that Planloom names, all others equal, "
+          f"{counts['another loss']} more with another loss than the module, {counts['broken']} that nobody can run, "
           f"{counts['wrong']} wrong, "
           f"{counts['refused']} refused; {len(rows) - files} were not made or exported")
     return 1 if counts["wrong"] else 0

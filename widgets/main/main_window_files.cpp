@@ -6,6 +6,7 @@
 #include <QtCore/QFileInfo>
 #include <QtCore/QFutureWatcher>
 #include <QtCore/QMimeData>
+#include <QtCore/QPointer>
 #include <QtCore/QSaveFile>
 #include <QtGui/QDropEvent>
 #include <QtWidgets/QApplication>
@@ -114,9 +115,11 @@ void MainWindow::operatorFileDialog()
         files.insert(asked.begin(), asked.end());
         dialog->setFiles({files.begin(), files.end()}, m_workspace.model()->source.source);
     };
-    const auto change = [this](const QString &path, bool isAdded) {
+    const auto change = [this, window = QPointer(dialog)](const QString &path, bool isAdded) {
         ModelOptions options = m_workspace.modelOptions();
         const std::string file = QFileInfo(path).absoluteFilePath().toStdString();
+        if (window)
+            window->setProblem({});
         if (isAdded)
             options.operatorFiles.insert(file);
         else
@@ -127,6 +130,8 @@ void MainWindow::operatorFileDialog()
         askFile(tr("Take what operators are from a file"), tr("Operator files (*.ops);;All files (*)"), {},
             false, [change](const QString &path) { change(path, true); });
     });
+    connect(&m_workspace, &Workspace::problem, dialog,
+        [dialog](const Error &error) { dialog->setProblem(QString::fromStdString(describe(error))); });
     connect(dialog, &OperatorFilesDialog::removeAsked, this,
         [change](const QString &path) { change(path, false); });
     connect(dialog, &OperatorFilesDialog::helpAsked, this, &MainWindow::operatorFileHelp);

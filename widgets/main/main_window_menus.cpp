@@ -217,8 +217,6 @@ void MainWindow::buildHelpMenu()
     }
     menu->addAction(m_commands->add(
         "help.pytorch", tr("Model from &PyTorch"), {}, nullptr, this, [this] { exportHelp(); }));
-    menu->addAction(m_commands->add(
-        "help.operatorFiles", tr("&Operator Files"), {}, nullptr, this, [this] { operatorFileHelp(); }));
     menu->addAction(
         m_commands->add("help.about", tr("&About Planloom"), {}, "info", this, [this] { about(); }));
 }

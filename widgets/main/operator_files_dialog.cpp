@@ -35,6 +35,7 @@ QString wordsOf(OperatorFileOrigin origin)
 OperatorFilesDialog::OperatorFilesDialog(QWidget *parent)
     : QDialog(parent)
     , m_list(new QTreeWidget(this))
+    , m_problem(new QLabel(this))
     , m_remove(new QPushButton(tr("&Remove"), this))
 {
     setWindowTitle(tr("Operator Files"));
@@ -53,6 +54,11 @@ OperatorFilesDialog::OperatorFilesDialog(QWidget *parent)
     m_list->header()->setSectionResizeMode(File, QHeaderView::ResizeToContents);
     m_list->header()->setSectionResizeMode(Folder, QHeaderView::Stretch);
     m_list->header()->setSectionResizeMode(Origin, QHeaderView::ResizeToContents);
+    m_problem->setObjectName(QStringLiteral("problem"));
+    m_problem->setWordWrap(true);
+    m_problem->setTextFormat(Qt::PlainText);
+    m_problem->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_problem->hide();
     auto *buttons = new QDialogButtonBox(QDialogButtonBox::Close | QDialogButtonBox::Help, this);
     QPushButton *add = buttons->addButton(tr("&Add…"), QDialogButtonBox::ActionRole);
     buttons->addButton(m_remove, QDialogButtonBox::ActionRole);
@@ -67,6 +73,7 @@ OperatorFilesDialog::OperatorFilesDialog(QWidget *parent)
     auto *layout = new QVBoxLayout(this);
     layout->addWidget(about);
     layout->addWidget(m_list);
+    layout->addWidget(m_problem);
     layout->addWidget(buttons);
     resize(700, 320);
     refresh();
@@ -91,6 +98,12 @@ void OperatorFilesDialog::setFiles(const std::vector<std::string> &files, const 
     if (m_list->currentItem() == nullptr && m_list->topLevelItemCount() > 0)
         m_list->setCurrentItem(m_list->topLevelItem(0));
     refresh();
+}
+
+void OperatorFilesDialog::setProblem(const QString &text)
+{
+    m_problem->setText(text.isEmpty() ? QString() : tr("The model stays as it was: %1").arg(text));
+    m_problem->setVisible(!text.isEmpty());
 }
 
 void OperatorFilesDialog::refresh()

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+class QLabel;
 class QPushButton;
 class QTreeWidget;
 
@@ -23,6 +24,8 @@ public:
     /// @param files  absolute, in order
     /// @param model  beside which one of them may stand
     void setFiles(const std::vector<std::string> &files, const std::string &model);
+    /// Why the model could not be opened with these files; empty if it could.
+    void setProblem(const QString &text);
 
 Q_SIGNALS:
     void addAsked();
@@ -33,6 +36,7 @@ private:
     void refresh();
 
     QTreeWidget *m_list;
+    QLabel *m_problem;
     QPushButton *m_remove;
 };
 

@@ -171,6 +171,77 @@ TEST_F(OperatorFiles, TrainLikeTheSameModelOfKnownOperators)
     }
 }
 
+/// x [4 2 6] through a product, the example's operator and a loss.
+std::string modelWithGatedNorm(const OnnxFile &start, bool calls)
+{
+    OnnxFile file = start;
+    file.input("x", {4, 2, 6})
+        .weight("fc.weight", {6, 8})
+        .weight("gate.weight", {6, 8})
+        .weight("norm.scale", {8});
+    file.node("MatMul", {"x", "fc.weight"}, {"a"}, "/fc/MatMul");
+    file.node("MatMul", {"x", "gate.weight"}, {"g"}, "/gate/MatMul");
+    if (calls) {
+        file.node("GatedNorm", {"a", "g", "norm.scale"}, {"n"}, "/norm/GatedNorm")
+            .proto->set_domain("example.ops");
+    } else { // the function's nodes, by ONNX's own operators
+        file.node("Mul", {"a", "a"}, {"squares"});
+        file.node("ReduceMean", {"squares"}, {"mean"}).set("axes", std::vector<std::int64_t>{-1});
+        file.node("Constant", {}, {"small"}).set("value", OnnxFile::floats("", {}, {1e-5F}));
+        file.node("Add", {"mean", "small"}, {"shifted"});
+        file.node("Sqrt", {"shifted"}, {"root"});
+        file.node("Div", {"a", "root"}, {"normal"});
+        file.node("Mul", {"normal", "norm.scale"}, {"scaled"});
+        file.node("Sigmoid", {"g"}, {"open"});
+        file.node("Mul", {"g", "open"}, {"wide"});
+        file.node("Mul", {"scaled", "wide"}, {"n"});
+    }
+    file.node("Mul", {"n", "n"}, {"q"}, "/square/Mul");
+    file.node("ReduceMean", {"q"}, {"loss"}, "/loss/Mean").set("keepdims", 0);
+    file.output("loss");
+    return file.bytes();
+}
+
+TEST_F(OperatorFiles, HaveBodiesInOnnxFiles)
+{
+    for (const char *name : {"gated_norm.ops", "gated_norm.onnx"})
+        fs::copy_file(fs::path(PLANLOOM_SOURCE_DIR) / "resources" / "operators" / name, m_folder / name);
+    write("calls.onnx", modelWithGatedNorm(OnnxFile(), true));
+    write("known.onnx", modelWithGatedNorm(OnnxFile(), false));
+    ModelOptions options;
+    options.operatorFiles = {(m_folder / "gated_norm.ops").string()};
+    std::vector<std::vector<double>> losses;
+    for (const char *name : {"calls.onnx", "known.onnx"}) {
+        const auto model = open(name, name == std::string("calls.onnx") ? options : ModelOptions{});
+        ASSERT_TRUE(model) << describe(model.error());
+        ASSERT_FALSE((*model)->trainingProblem) << describe(*(*model)->trainingProblem);
+        const auto plan = loweredRows((*model)->graph, {}, 1);
+        ASSERT_TRUE(plan) << describe(plan.error());
+        RunOptions run;
+        run.steps = 5;
+        const auto outcome = runOnCpu(*plan, run);
+        ASSERT_TRUE(outcome) << describe(outcome.error());
+        losses.push_back(outcome->losses);
+    }
+    EXPECT_NE(losses[0].front(), losses[0].back());
+    for (std::size_t step = 0; step < 5; ++step) // so gradients are equal, too
+        EXPECT_NEAR(losses[0][step], losses[1][step], 1e-5 * losses[1][step]);
+
+    const auto model = open("calls.onnx", options);
+    ASSERT_TRUE(model);
+    EXPECT_EQ(typeNameOf(swishOf(*(*model)->graph)), "example.ops::GatedNorm");
+    for (const char *rows : {"split all : batch by 2\nplace all : devices 0,1",
+             "split name:norm : s by 2\nplace name:norm : devices 1,2",
+             "micro-batches 2\nsplit name:norm : b by 2\nplace name:norm : devices 0,1"})
+        expectRunsLikeTheModel((*model)->graph, rows, 4);
+
+    fs::remove(m_folder / "gated_norm.onnx");
+    const auto without = open("calls.onnx", options);
+    ASSERT_FALSE(without);
+    EXPECT_NE(without.error().where.find("gated_norm.ops:10:1"), std::string::npos) << without.error().where;
+    EXPECT_NE(without.error().message.find("gated_norm.onnx"), std::string::npos) << without.error().message;
+}
+
 TEST_F(OperatorFiles, AreFoundBesideTheModelInTheUsersFolderAndByName)
 {
     write("model.onnx", modelWith("ScaledSwish"));

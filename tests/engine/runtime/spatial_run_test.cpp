@@ -17,6 +17,10 @@ constexpr const char *kResNet = "zoo:resnet?depth=18&width=2&image=64&classes=5&
 constexpr const char *kBottlenecks = "zoo:resnet?depth=50&width=2&image=64&classes=5&batch=2";
 constexpr const char *kSwin =
     "zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=1";
+constexpr const char *kSwinOfTwo =
+    "zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=2";
+constexpr const char *kSwinOfFour =
+    "zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=4";
 
 struct SpatialRun {
     const char *model;
@@ -48,6 +52,19 @@ int cutAlongWindows(const ExecutionPlan &plan, OperatorKind kind)
     return count;
 }
 
+/// Forward attentions that every device has whole.
+int wholeAttentions(const ExecutionPlan &plan)
+{
+    int count = 0;
+    for (std::size_t i = 0; i < plan.partitions.size(); ++i) {
+        const Operator &op = plan.graph->operators[i];
+        count += op.kind == OperatorKind::Attention && op.direction == Direction::Forward
+            && std::none_of(plan.partitions[i].splits.begin(), plan.partitions[i].splits.end(),
+                [](const Split &split) { return split.kind == SplitKind::Dimension; });
+    }
+    return count;
+}
+
 class SpatialRuns : public testing::TestWithParam<SpatialRun>
 {
 };
@@ -64,6 +81,9 @@ TEST_P(SpatialRuns, AreLikeTheModelOnOneDevice)
     ASSERT_TRUE(plan) << describe(plan.error());
     const bool rolls = std::string(given.model).find("swin") != std::string::npos;
     EXPECT_GT(cutAlongWindows(*plan, rolls ? OperatorKind::Concat : OperatorKind::Conv), 0);
+    if (given.gallery == std::string("spatial") && given.devices == 2 && rolls) {
+        EXPECT_LE(wholeAttentions(*plan), 2); // the last stage has one window
+    }
     expectLikeTheModel(
         graph, *plan, plan->microBatches > 1 ? "micro-batches " + std::to_string(plan->microBatches) : "");
 }
@@ -74,7 +94,10 @@ const SpatialRun kSpatialRuns[] = {{kUnet, "spatial", 2}, {kUnet, "spatial", 4},
     {kCosmoFlow, "spatial", 2}, {kCosmoFlow, "spatial", 4}, {kCosmoFlow, "spatial:dp=2,height=2", 4},
     {kResNet, "spatial", 2}, {kResNet, "spatial", 4}, {kResNet, "spatial:height=2,width=2", 4},
     {kBottlenecks, "spatial", 2}, {kBottlenecks, "spatial:dp=2", 4}, {kSwin, "spatial", 2},
-    {kSwin, "spatial", 4}, {kSwin, "spatial:height=2,width=2", 4}};
+    {kSwin, "spatial", 4}, {kSwin, "spatial:height=2,width=2", 4}, {kSwinOfTwo, "spatial", 2},
+    {kSwinOfTwo, "spatial", 4}, {kSwinOfTwo, "spatial:height=2,width=2", 4}, {kSwinOfTwo, "spatial:dp=2", 4},
+    {kSwinOfFour, "spatial", 2}, {kSwinOfFour, "spatial", 4}, {kSwinOfFour, "spatial:dp=2", 4},
+    {kSwinOfFour, "spatial:micro-batches=2", 2}};
 
 INSTANTIATE_TEST_SUITE_P(Gallery, SpatialRuns, testing::ValuesIn(kSpatialRuns));
 

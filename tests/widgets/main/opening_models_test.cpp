@@ -5,6 +5,7 @@
 #include <QtTest/QTest>
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QFileDialog>
+#include <QtWidgets/QLabel>
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QSpinBox>
 #include <QtWidgets/QTreeWidget>
@@ -14,6 +15,7 @@
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dimensions_dialog.h"
+#include "widgets/main/export_help.h"
 #include "widgets/main/main_window.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/operator_files_dialog.h"
@@ -160,6 +162,59 @@ private Q_SLOTS:
         QTRY_COMPARE(list->topLevelItemCount(), 0);
         m_window->workspace().undo(); // a step of the design like others
         QTRY_COMPARE_WITH_TIMEOUT(obstacles(), std::size_t{1}, kLong);
+    }
+
+    /// With the mouse: a file that cannot be read is said to be such where it was added, and removed again.
+    void aWrongOperatorFileIsNamedWhereItWasAdded()
+    {
+        const QString path = m_folder->filePath(QStringLiteral("wrong.ops"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("planloom-operators 1\n\noperator my.vendor::Router\ninputs x\noutputs y\nbody\n    y = "
+                   "Frob(x)\nend\n");
+        file.close();
+        m_window->openHere(QStringLiteral(PLANLOOM_SOURCE_DIR "/tests/widgets/main/unread.onnx"));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->workspace().model() && !m_window->workspace().isOpening(), kLong);
+        m_window->commands().find(QStringLiteral("file.operatorFile"))->trigger();
+        auto *files = m_window->findChild<OperatorFilesDialog *>();
+        QVERIFY(files);
+        const auto *list = files->findChild<QTreeWidget *>();
+        const auto *problem = files->findChild<QLabel *>(QStringLiteral("problem"));
+        QVERIFY(list && problem && !problem->isVisible());
+        const auto press = [&](const QString &text) {
+            for (QPushButton *button : files->findChildren<QPushButton *>())
+                if (QString(button->text()).remove(QLatin1Char('&')) == text)
+                    QTest::mouseClick(button, Qt::LeftButton);
+        };
+        press(QStringLiteral("Add…"));
+        auto *chooser = m_window->findChild<QFileDialog *>();
+        QVERIFY(chooser);
+        Q_EMIT chooser->fileSelected(path);
+        chooser->reject();
+        QTRY_VERIFY_WITH_TIMEOUT(problem->isVisible(), kLong);
+        QVERIFY2(problem->text().contains(QLatin1String("wrong.ops:7:9")), qPrintable(problem->text()));
+        QVERIFY(problem->text().contains(QLatin1String("'Frob' is no operator")));
+        QTRY_COMPARE(list->topLevelItemCount(), 1);
+        QCOMPARE(list->currentItem()->text(0), QStringLiteral("wrong.ops"));
+        press(QStringLiteral("Remove"));
+        QTRY_COMPARE(list->topLevelItemCount(), 0);
+        QVERIFY(!problem->isVisible());
+        QTRY_VERIFY_WITH_TIMEOUT(!m_window->workspace().isOpening(), kLong);
+        QCOMPARE(m_window->workspace().model()->graph->obstacles.size(), std::size_t{2}); // as it was
+    }
+
+    void helpOnOperatorFilesIsInOnePlace()
+    {
+        QVERIFY(!m_window->commands().find(QStringLiteral("help.operatorFiles")));
+        m_window->openHere(QStringLiteral("zoo:mlp?layers=2&hidden=32&batch=8"));
+        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
+        m_window->commands().find(QStringLiteral("file.operatorFile"))->trigger();
+        auto *files = m_window->findChild<OperatorFilesDialog *>();
+        QVERIFY(files);
+        for (QPushButton *button : files->findChildren<QPushButton *>())
+            if (QString(button->text()).remove(QLatin1Char('&')) == QLatin1String("Help"))
+                QTest::mouseClick(button, Qt::LeftButton);
+        QVERIFY(m_window->findChild<OperatorFileHelp *>());
     }
 
 private:
