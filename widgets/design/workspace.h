@@ -120,6 +120,8 @@ public:
     void setSizes(const std::map<std::string, std::int64_t> &sizes);
     /// Replaces the rows by those of a gallery plan; the engine writes them, then it is a step.
     void applyGallery(const std::string &spec);
+    /// What the design as it is asks of the engine; nothing without a model that can be planned.
+    std::optional<PlanRequest> planRequest() const;
     /// What to plan to see what a gallery plan would do; nothing without a model.
     std::optional<PlanRequest> galleryRequest(const std::string &spec) const;
 

@@ -139,13 +139,20 @@ void Workspace::setLive(bool live)
     Q_EMIT stateChanged();
 }
 
-std::optional<PlanRequest> Workspace::galleryRequest(const std::string &spec) const
+std::optional<PlanRequest> Workspace::planRequest() const
 {
     if (!m_model || m_model->planProblem)
         return std::nullopt;
-    PlanRequest wanted = requestFor(m_history.state());
-    wanted.gallery = spec;
-    wanted.table = modelRows(table()); // its rows take the place of all others
+    return requestFor(m_history.state());
+}
+
+std::optional<PlanRequest> Workspace::galleryRequest(const std::string &spec) const
+{
+    auto wanted = planRequest();
+    if (wanted) {
+        wanted->gallery = spec;
+        wanted->table = modelRows(table()); // its rows take the place of all others
+    }
     return wanted;
 }
 

@@ -17,6 +17,7 @@
 #include "widgets/main/dock_board.h"
 #include "widgets/main/status_pill.h"
 #include "widgets/main/tool_keys.h"
+#include "widgets/schedule/schedule_chooser.h"
 
 #include <algorithm>
 
@@ -227,6 +228,7 @@ void MainWindow::fillToolBar()
     m_toolBar->addSeparator();
     labelled(tr("&Devices"), m_devices);
     labelled(tr("C&luster"), m_cluster);
+    labelled(tr("Sched&ule"), m_schedules);
     labelled(tr("Colour &by"), m_colour);
     labelled(tr("Follo&wers"), followersChoice());
     m_toolBar->addSeparator();
