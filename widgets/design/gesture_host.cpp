@@ -89,6 +89,12 @@ QString tagOf(const Preview &preview)
     parts << GestureHost::tr("step %1").arg(
         arrow(base ? formatSeconds(base->summary.stepSeconds) : std::string{},
             formatSeconds(update->summary.stepSeconds)));
+    const auto percent = [](double share) {
+        return QString::number(100 * share, 'f', 1).toStdString() + "%";
+    };
+    if (const std::string before = base ? percent(base->summary.bubble) : std::string{};
+        base && before != percent(update->summary.bubble))
+        parts << GestureHost::tr("bubble %1").arg(arrow(before, percent(update->summary.bubble)));
     parts << GestureHost::tr("peak %1").arg(
         arrow(base ? formatBytes(base->summary.largestPeak) : std::string{},
             formatBytes(update->summary.largestPeak)));
