@@ -17,8 +17,8 @@ namespace {
 
 BlockRef refOf(const Segment &segment, std::int32_t microBatch)
 {
-    BlockRef block{segment.stage, isBackward(segment.kind) ? Direction::Backward : Direction::Forward,
-        microBatch, {}};
+    BlockRef block{
+        segment.stage, isBackward(segment.kind) ? Direction::Backward : Direction::Forward, microBatch, {}};
     return block;
 }
 
@@ -76,8 +76,8 @@ std::pair<std::optional<BlockRef>, std::optional<BlockRef>> blocksAround(
     const ExecutionPlan &plan, StageId stage, std::int32_t count)
 {
     for (const DeviceProgram &program : plan.devices) {
-        const bool split = std::any_of(
-            program.segments.begin(), program.segments.end(), [stage](const Segment &segment) {
+        const bool split =
+            std::any_of(program.segments.begin(), program.segments.end(), [stage](const Segment &segment) {
                 return segment.stage == stage && segment.kind == SegmentKind::WeightGradient;
             });
         std::int32_t held = 0;
@@ -142,7 +142,8 @@ template<typename Allowed> std::optional<Overfull> overfull(const PlanAnswer &an
         const double room = allowed(d);
         const std::int64_t peak = answer.summary.devices[d].peak.count;
         if (room > 0 && static_cast<double>(peak) > room
-            && (!worst || static_cast<double>(peak) - room > static_cast<double>(worst->peak) - worst->allowed))
+            && (!worst
+                || static_cast<double>(peak) - room > static_cast<double>(worst->peak) - worst->allowed))
             worst = Overfull{d, room, peak};
     }
     return worst;
@@ -175,7 +176,8 @@ std::optional<Error> limitBrokenBy(const PlanAnswer &after, const PlanAnswer *be
     if (before && !before->isTimed())
         before = nullptr;
     if (const auto full = overTheDevices(after); full && !(before && overTheDevices(*before)))
-        return memoryError(after, *full, " and has ", "let backward blocks run first, or recompute", "memory");
+        return memoryError(
+            after, *full, " and has ", "let backward blocks run first, or recompute", "memory");
     std::set<std::string> known; // limits that were broken before
     if (before)
         for (const RowLine &row : before->rows)
@@ -223,6 +225,12 @@ Proposal proposeUnitMove(const GestureContext &context, const ExecutionPlan &exe
     const std::int32_t unit = std::max(move.unit, 1);
     std::int32_t moved = 0;
     for (auto &rank : schedule.ranks) {
+        const auto runs = [&](const BlockRef &ref) {
+            return std::any_of(
+                rank.begin(), rank.end(), [&](const ScheduledBlock &block) { return matches(block, ref); });
+        };
+        if (!runs(move.first) || !runs(move.second))
+            continue;
         for (std::int32_t k = -execution.microBatches; k <= execution.microBatches; ++k) {
             BlockRef first = move.first;
             BlockRef second = move.second;

@@ -1,5 +1,5 @@
-// A schedule in the hands of a person: from a template over blocks that are dragged to the best there is, held
-// against where it began, and back.
+// A schedule in the hands of a person: from a template over blocks that are dragged to the best there is,
+// held against where it began, and back.
 
 #include <QtCore/QObject>
 #include <QtGui/QAction>
@@ -48,9 +48,8 @@ private:
     QRect block(SegmentKind kind, std::int32_t microBatch)
     {
         const auto &blocks = view()->scene()->lanes[0].blocks;
-        const auto found = std::find_if(blocks.begin(), blocks.end(), [=](const TimelineBlock &each) {
-            return each.kind == kind && each.microBatch == microBatch;
-        });
+        const auto found = std::find_if(blocks.begin(), blocks.end(),
+            [=](const TimelineBlock &each) { return each.kind == kind && each.microBatch == microBatch; });
         const auto rect = found == blocks.end()
             ? std::nullopt
             : view()->rectOfBlock(0, static_cast<std::size_t>(found - blocks.begin()));
@@ -75,6 +74,8 @@ private:
     WindowForTests m_at;
 
 private Q_SLOTS:
+    void init() { m_at.open(); } // each in a window of its own
+
     void fromATemplateToTheBestAndBack()
     {
         workspace().openWith(
@@ -115,10 +116,11 @@ private Q_SLOTS:
         releaseAt(view()->viewport(), to);
         QCOMPARE(refused.size(), 1);
         const QString why = refused.front().front().toString();
-        QVERIFY2(why.contains(QStringLiteral("F4 of stage 0 can't run before B0 of stage 0: GPU 0 would hold")),
+        QVERIFY2(
+            why.contains(QStringLiteral("F4 of stage 0 can't run before B0 of stage 0: GPU 0 would hold")),
             qPrintable(why));
-        QVERIFY2(why.contains(QStringLiteral("allows %1").arg(
-                     QString::fromStdString(formatBytes(Bytes{kibibytes * 1024})))),
+        QVERIFY2(why.contains(QStringLiteral("allows %1")
+                                  .arg(QString::fromStdString(formatBytes(Bytes{kibibytes * 1024})))),
             qPrintable(why));
         QCOMPARE(workspace().tableText(), text);
 
@@ -150,8 +152,8 @@ private Q_SLOTS:
         for (int line = 0; line < list->rowCount(); ++line)
             if (const TriedSchedule *tried = board->triedAt(line);
                 tried && (tried->name == "gpipe" || tried->name == "1f1b"))
-                list->selectionModel()->select(list->model()->index(line, 0),
-                    QItemSelectionModel::Select | QItemSelectionModel::Rows);
+                list->selectionModel()->select(
+                    list->model()->index(line, 0), QItemSelectionModel::Select | QItemSelectionModel::Rows);
         QPushButton *compare = buttonIn(*board, QStringLiteral("&Compare"));
         QVERIFY(compare && compare->isEnabled());
         QTest::mouseClick(compare, Qt::LeftButton);
@@ -171,6 +173,38 @@ private Q_SLOTS:
             workspace().undo();
         QCOMPARE(workspace().tableText(), atFirst);
         settle();
+    }
+
+    /// A key acts at once: what comes of it is said when it is known.
+    void aKeyThatBreaksALimitSaysSo()
+    {
+        workspace().openWith(
+            {kScheduled, {}, {}}, "dgx-h100", 4, "pipeline:stages=4,micro-batches=8,schedule=1f1b");
+        QTRY_VERIFY_WITH_TIMEOUT(workspace().model() != nullptr, kPatience);
+        settle();
+        std::string text = workspace().tableText();
+        text += (text.ends_with('\n') ? "" : "\n") + std::string("in-flight 4 stage 0\n");
+        workspace().setTableText(text);
+        settle();
+        view()->expandAll(true);
+        view()->fitAll();
+        m_at.window->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(m_at.window.get()));
+        view()->setFocus();
+        QSignalSpy broken(&workspace(), &Workspace::limitBroken);
+        QTest::mouseClick(view()->viewport(), Qt::LeftButton, {}, block(SegmentKind::Forward, 4).center());
+        QTRY_VERIFY2(view()->focusText().startsWith(QStringLiteral("forward of micro-batch 4")),
+            qPrintable(view()->focusText()));
+        QTest::keyClick(view(), Qt::Key_Left, Qt::ShiftModifier);
+        QVERIFY2(workspace().tableText() != text, qPrintable(view()->focusText()));
+        QTRY_COMPARE_WITH_TIMEOUT(broken.size(), 1, kPatience);
+        const auto error = broken.front().front().value<Error>();
+        QVERIFY2(error.message.starts_with("F4 of stage 0 can't run before B0 of stage 0: row "),
+            error.message.c_str());
+        workspace().undo();
+        QCOMPARE(workspace().tableText(), text);
+        settle();
+        QCOMPARE(broken.size(), 1);
     }
 
     /// Every template is a command, those that do not fit are not to be had.

@@ -1,6 +1,8 @@
 #include "widgets/design/gesture_host.h"
 
+#include "engine/analyse/limits.h"
 #include "engine/gesture/blocking.h"
+#include "engine/hardware/device_word.h"
 #include "widgets/common/format.h"
 
 #include <QtCore/QCoreApplication>
@@ -118,7 +120,16 @@ QString tagOf(const Preview &preview)
             return parts.join(QStringLiteral(" · "));
         }
     }
-    parts << GestureHost::tr("feasible");
+    const auto use = [](const PlanUpdate &plan) {
+        return plan.execution ? memoryUse(plan.summary, plan.cluster, plan.execution->units) : MemoryUse{};
+    };
+    if (const MemoryUse would = use(*update); would.over > 0 && !(base && use(*base).over > 0))
+        parts << GestureHost::tr("does not fit: %1 %2 has %3")
+                     .arg(QString::fromStdString(deviceWord(update->cluster)))
+                     .arg(would.device)
+                     .arg(QString::fromStdString(formatBytes(would.memory)));
+    else
+        parts << GestureHost::tr("feasible");
     return parts.join(QStringLiteral(" · "));
 }
 

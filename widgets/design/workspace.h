@@ -225,6 +225,9 @@ Q_SIGNALS:
     void runTimelineLoaded(std::int64_t run, QByteArray timeline);
     void copySaved(QString path);
     void problem(planloom::Error error);
+    /// Blocks were moved in time before it was known what comes of it, and a limit is broken now that was
+    /// kept.
+    void limitBroken(planloom::Error error);
     /// What failed without any work being lost: for the log.
     void minorProblem(planloom::Error error);
     /// The model's file on the disk is not the one that is open any more.
@@ -357,6 +360,7 @@ private:
     mutable GestureContextSnapshot m_context; ///< Made when asked for.
     PreviewSnapshot m_preview;
     std::uint64_t m_previewRevision = 0;
+    PlanUpdateSnapshot m_unchecked; ///< The plan before rows that were written before theirs was known.
 
     struct StepRequest {
         StepId step = 0;

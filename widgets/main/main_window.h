@@ -306,7 +306,8 @@ private:
     ToolKeys *m_tools = nullptr;
     QToolBar *m_toolBar = nullptr;
     std::vector<QToolButton *> m_toolButtons; ///< Those of the tools.
-    std::vector<QAction *> m_toolLabels; ///< Words before what is chosen in the tool bar.
+    std::vector<QAction *>
+        m_toolLabels; ///< Words before what is chosen in the tool bar: the first to go first.
     QSpinBox *m_devices = nullptr;
     ClusterChooser *m_cluster = nullptr;
     ScheduleChooser *m_schedules = nullptr;

@@ -34,14 +34,18 @@ void MainWindow::buildScheduleMenu(QMenu *menu)
     }
     own->addSeparator();
     const auto planned = [this] { return isPlannable() && m_workspace.lastGood() != nullptr; };
-    QAction *all = m_commands->add("schedule.all", tr("&All Schedules That Fit…"), {}, nullptr, this,
-        [this] { showSchedules(false); });
+    QAction *all = m_commands->add(
+        "schedule.all", tr("&All Schedules That Fit…"), {}, nullptr, this, [this] { showSchedules(false); });
     m_commands->enableWhile(all, planned);
     own->addAction(all);
     QAction *best = m_commands->add("schedule.best", tr("Find Best Sche&dule…"),
         {QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F5)}, nullptr, this, [this] { showSchedules(true); });
     m_commands->enableWhile(best, [planned, editable] { return planned() && editable(); });
     own->addAction(best);
+    connect(&m_workspace, &Workspace::limitBroken, this, [this](const Error &error) {
+        m_log->model()->add(LogKind::Problem, QString::fromStdString(describe(error)));
+        say(tr("%1. Undo takes it back").arg(QString::fromStdString(error.message)));
+    });
     connect(m_schedules, &ScheduleChooser::chosen, this, &MainWindow::chooseSchedule);
     connect(m_schedules, &ScheduleChooser::allAsked, this, [this] { showSchedules(false); });
     connect(m_schedules, &ScheduleChooser::bestAsked, this, [this] { showSchedules(true); });

@@ -27,7 +27,15 @@ namespace planloom {
 
 namespace {
 
-enum Column : int { NameColumn, StepColumn, ChangeColumn, BubbleColumn, PeakColumn, FlightColumn, PictureColumn };
+enum Column : int {
+    NameColumn,
+    StepColumn,
+    ChangeColumn,
+    BubbleColumn,
+    PeakColumn,
+    FlightColumn,
+    PictureColumn
+};
 
 constexpr QSize kTrialPicture{260, 40};
 constexpr double kSearchSeconds = 1; ///< For each search, at first.
@@ -97,8 +105,9 @@ void ScheduleBoard::build()
     m_seconds->setDecimals(1);
     m_seconds->setValue(kSearchSeconds);
     m_seconds->setSuffix(tr(" s"));
-    m_seconds->setToolTip(tr("How long each of the two searches may take: with whole backward passes, and with "
-                             "those of weights apart"));
+    m_seconds->setToolTip(
+        tr("How long each of the two searches may take: with whole backward passes, and with "
+           "those of weights apart"));
     auto *limit = new QLabel(tr("&Time limit"), this);
     limit->setBuddy(m_seconds);
     m_best = new QPushButton(tr("Find &Best"), this);
@@ -118,8 +127,8 @@ void ScheduleBoard::build()
     m_list->setObjectName(QStringLiteral("triedSchedules"));
     m_list->setAccessibleName(tr("Schedules"));
     m_list->setColumnCount(PictureColumn + 1);
-    m_list->setHorizontalHeaderLabels({tr("Schedule"), tr("Step"), tr("Against now"), tr("Bubble"), tr("Peak"),
-        tr("In flight"), tr("Timeline")});
+    m_list->setHorizontalHeaderLabels({tr("Schedule"), tr("Step"), tr("Against now"), tr("Bubble"),
+        tr("Peak"), tr("In flight"), tr("Timeline")});
     m_list->setEditTriggers(QAbstractItemView::NoEditTriggers);
     m_list->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_list->setSelectionMode(QAbstractItemView::ExtendedSelection);
@@ -242,8 +251,8 @@ void ScheduleBoard::fill()
         const TriedSchedule &tried = m_report->rows[row]->tried;
         return std::tuple(tried.problem.has_value(), !tried.fits, tried.stepSeconds);
     };
-    std::stable_sort(m_order.begin(), m_order.end(),
-        [&](std::size_t a, std::size_t b) { return worth(a) < worth(b); });
+    std::stable_sort(
+        m_order.begin(), m_order.end(), [&](std::size_t a, std::size_t b) { return worth(a) < worth(b); });
     m_list->clearSelection();
     m_list->setRowCount(static_cast<int>(m_order.size()));
     const PlanUpdateSnapshot now = m_workspace->lastGood();
@@ -276,10 +285,10 @@ void ScheduleBoard::fill()
         QString change = QStringLiteral("–");
         if (now && now->isTimed() && now->summary.stepSeconds > 0) {
             const double share = tried.stepSeconds / now->summary.stepSeconds - 1;
-            change = std::abs(share) < 5e-4
-                ? tr("same")
-                : QStringLiteral("%1%2%").arg(share > 0 ? QStringLiteral("+") : QStringLiteral("−"))
-                      .arg(100 * std::abs(share), 0, 'f', 1);
+            change = std::abs(share) < 5e-4 ? tr("same")
+                                            : QStringLiteral("%1%2%")
+                                                  .arg(share > 0 ? QStringLiteral("+") : QStringLiteral("−"))
+                                                  .arg(100 * std::abs(share), 0, 'f', 1);
         }
         put(ChangeColumn, change);
         put(BubbleColumn, QStringLiteral("%1%").arg(100 * tried.bubble, 0, 'f', 1));
@@ -294,8 +303,8 @@ void ScheduleBoard::fill()
         put(PictureColumn, {})->setData(Qt::DecorationRole, row.picture);
         if (std::find(selected.begin(), selected.end(), m_order[static_cast<std::size_t>(line)])
             != selected.end())
-            m_list->selectionModel()->select(m_list->model()->index(line, 0),
-                QItemSelectionModel::Select | QItemSelectionModel::Rows);
+            m_list->selectionModel()->select(
+                m_list->model()->index(line, 0), QItemSelectionModel::Select | QItemSelectionModel::Rows);
     }
 }
 
@@ -315,8 +324,9 @@ void ScheduleBoard::refresh()
     const auto all = chosen();
     m_apply->setEnabled(open && all.size() == 1);
     m_compare->setEnabled(open && (all.size() == 2 || all.size() == 1));
-    m_compare->setToolTip(all.size() == 2 ? tr("Holds the two against each other")
-                                          : tr("Holds it against the plan as it is; choose two for those two"));
+    m_compare->setToolTip(all.size() == 2
+            ? tr("Holds the two against each other")
+            : tr("Holds it against the plan as it is; choose two for those two"));
     m_best->setEnabled(open && !isWorking());
     m_again->setEnabled(open && !isWorking());
     m_stop->setEnabled(isWorking());
@@ -353,10 +363,12 @@ void ScheduleBoard::refresh()
             if (static_cast<std::size_t>(row.index) < lines.size())
                 numbers << QString::number(lines[static_cast<std::size_t>(row.index)] + 1);
         proofs << (numbers.size() == 1
-                ? tr("Row %1 is for one micro-batch or pairs blocks: the search leaves it out, and what it finds "
+                ? tr("Row %1 is for one micro-batch or pairs blocks: the search leaves it out, and what it "
+                     "finds "
                      "is bent to it.")
-                : tr("Rows %1 are for one micro-batch or pair blocks: the search leaves them out, and what it "
-                     "finds is bent to them."))
+                : tr(
+                    "Rows %1 are for one micro-batch or pair blocks: the search leaves them out, and what it "
+                    "finds is bent to them."))
                       .arg(numbers.join(QStringLiteral(", ")));
     }
     m_proof->setText(proofs.join(QLatin1Char('\n')));
@@ -404,7 +416,8 @@ void ScheduleBoard::takeBest()
     const bool changed = applyTried(*first);
     m_list->selectRow(0);
     refresh();
-    QString said = changed ? tr("Best schedule: %1, %2 a step.") : tr("The schedule is the best already: %1, %2 a step.");
+    QString said = changed ? tr("Best schedule: %1, %2 a step.")
+                           : tr("The schedule is the best already: %1, %2 a step.");
     said = said.arg(titleOf(*first), secondsText(first->stepSeconds));
     Q_EMIT found(m_proof->text().isEmpty() ? said : said + QLatin1Char('\n') + m_proof->text());
 }

@@ -21,10 +21,10 @@ namespace planloom {
 class TimelineView;
 class Workspace;
 
-/// All schedules that fit the open plan, side by side: filled as they are simulated, the fastest first. A click
-/// shows one's timeline, *Apply* takes it as one step of the history, two are held against each other in
-/// *Compare*. *Find Best* searches beside those with a name; it shows the best so far and what no schedule is
-/// below, and takes the best in the end.
+/// All schedules that fit the open plan, side by side: filled as they are simulated, the fastest first. A
+/// click shows one's timeline, *Apply* takes it as one step of the history, two are held against each other
+/// in *Compare*. *Find Best* searches beside those with a name; it shows the best so far and what no schedule
+/// is below, and takes the best in the end.
 class ScheduleBoard : public QDialog
 {
     Q_OBJECT
@@ -41,7 +41,8 @@ public:
     QTableWidget *list() const { return m_list; }
     TimelineView *timeline() const { return m_view; }
     QString state() const; ///< What is known so far, in words.
-    QString proof() const; ///< Why nothing is better, or by how much something might be; empty without search.
+    QString
+    proof() const; ///< Why nothing is better, or by how much something might be; empty without search.
     /// What is in a line of the list; null if there is none.
     const TriedSchedule *triedAt(int line) const;
 

@@ -47,8 +47,7 @@ public:
             std::max(kPicture.height(), 2 * metrics.lineSpacing()) + 2 * kMargin};
     }
 
-    void paint(
-        QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const override
+    void paint(QPainter *painter, const QStyleOptionViewItem &option, const QModelIndex &index) const override
     {
         const QVariant picture = index.data(PictureRole);
         if (!picture.isValid())
@@ -69,8 +68,7 @@ public:
         const QRect upper(words.left(), words.center().y() - own.fontMetrics.lineSpacing(), words.width(),
             own.fontMetrics.lineSpacing());
         const auto group = enabled ? QPalette::Active : QPalette::Disabled;
-        const QColor strong =
-            own.palette.color(group, selected ? QPalette::HighlightedText : QPalette::Text);
+        const QColor strong = own.palette.color(group, selected ? QPalette::HighlightedText : QPalette::Text);
         QFont bold = own.font;
         bold.setBold(true);
         painter->setFont(bold);
@@ -78,9 +76,9 @@ public:
         painter->drawText(upper, Qt::AlignLeft | Qt::AlignVCenter, own.text);
         painter->setFont(own.font);
         painter->setPen(selected ? strong : own.palette.color(QPalette::PlaceholderText));
-        painter->drawText(upper.translated(0, own.fontMetrics.lineSpacing()), Qt::AlignLeft | Qt::AlignVCenter,
-            own.fontMetrics.elidedText(
-                index.data(DetailRole).toString(), Qt::ElideRight, words.width()));
+        painter->drawText(upper.translated(0, own.fontMetrics.lineSpacing()),
+            Qt::AlignLeft | Qt::AlignVCenter,
+            own.fontMetrics.elidedText(index.data(DetailRole).toString(), Qt::ElideRight, words.width()));
         painter->restore();
     }
 };
@@ -102,8 +100,7 @@ ScheduleChooser::ScheduleChooser(QWidget *parent)
     addItem(tr("All Schedules That Fit…"));
     addItem(tr("Find Best Schedule…"));
     setItemDelegate(new TemplateDelegate(this));
-    view()->setMinimumWidth(
-        kPicture.width() + 4 * kMargin + fontMetrics().averageCharWidth() * kLetters);
+    view()->setMinimumWidth(kPicture.width() + 4 * kMargin + fontMetrics().averageCharWidth() * kLetters);
     setMaxVisibleItems(count());
     paintPictures();
     refreshItems();
@@ -161,9 +158,8 @@ QString ScheduleChooser::reason(ScheduleKind kind) const
     const std::size_t index = indexOf(kind);
     if (!m_plan)
         return tr("there is no plan yet");
-    return index < m_refused.size() && m_refused[index]
-        ? QString::fromStdString(m_refused[index]->message)
-        : QString();
+    return index < m_refused.size() && m_refused[index] ? QString::fromStdString(m_refused[index]->message)
+                                                        : QString();
 }
 
 void ScheduleChooser::refreshItems()
@@ -175,8 +171,8 @@ void ScheduleChooser::refreshItems()
         const QString detail = why.isEmpty() ? meaningOf(kind) : tr("not here: %1").arg(why);
         const auto row = static_cast<int>(i);
         setItemData(row, detail, DetailRole);
-        setItemData(row, QStringLiteral("%1: %2").arg(QLatin1String(nameOf(kind)), detail),
-            Qt::AccessibleTextRole);
+        setItemData(
+            row, QStringLiteral("%1: %2").arg(QLatin1String(nameOf(kind)), detail), Qt::AccessibleTextRole);
         QString tip = tipOf(kind);
         if (!why.isEmpty()) {
             tip += QStringLiteral("<p>%1</p>").arg(tr("Not here: %1").arg(why).toHtmlEscaped());

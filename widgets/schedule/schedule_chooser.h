@@ -12,9 +12,9 @@
 
 namespace planloom {
 
-/// The pipeline's schedule: every template by name, with a picture of it at work, what it is, and the paper it
-/// comes from. Those that are not for the stages of the plan are grey and say why. GUI thread; which fit is
-/// worked out on a worker.
+/// The pipeline's schedule: every template by name, with a picture of it at work, what it is, and the paper
+/// it comes from. Those that are not for the stages of the plan are grey and say why. GUI thread; which fit
+/// is worked out on a worker.
 class ScheduleChooser : public QComboBox
 {
     Q_OBJECT

@@ -60,9 +60,9 @@ std::string periodProof(const Placement &placement, const PeriodAnswer &period,
     if (busiest.time == own)
         return (busiest.computes ? device + " is busy" : "The transfers of " + device + " take")
             + " 100% of the period of " + time(own) + ": no schedule has a shorter one.";
-    return "No schedule has a period below " + time(own)
-        + ": what blocks wait for, or memory, forbids it (" + device + " is busy "
-        + percent(static_cast<double>(busiest.time) / static_cast<double>(own)) + " of it, the most).";
+    return "No schedule has a period below " + time(own) + ": what blocks wait for, or memory, forbids it ("
+        + device + " is busy " + percent(static_cast<double>(busiest.time) / static_cast<double>(own))
+        + " of it, the most).";
 }
 
 } // namespace
@@ -77,8 +77,9 @@ std::string proofOf(const Placement &placement, const ScheduleAnswer &answer,
     text += text.empty() ? "" : " ";
     const std::string batches = counted(answer.microBatches, "micro-batch");
     if (makespan.starts.empty())
-        return text + (makespan.none ? "No schedule of " + batches + " keeps within the memory."
-                                     : "No schedule of " + batches + " is below " + time(makespan.bound) + ".");
+        return text
+            + (makespan.none ? "No schedule of " + batches + " keeps within the memory."
+                             : "No schedule of " + batches + " is below " + time(makespan.bound) + ".");
     text += batches + (answer.microBatches == 1 ? " takes " : " take ") + time(makespan.makespan);
     if (makespan.proven())
         return text + ": no schedule is shorter.";

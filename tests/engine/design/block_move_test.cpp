@@ -115,8 +115,8 @@ TEST(LimitBrokenBy, NamesTheRowForMicroBatchesInFlight)
     const auto broken = limitBrokenBy(*changed, before.get());
     ASSERT_TRUE(broken);
     EXPECT_EQ(broken->message,
-        "F4 of stage 0 can't run before B0 of stage 0: row "
-            + std::to_string(before->rows.back().line + 1) + " allows 4 micro-batches in flight on stage 0");
+        "F4 of stage 0 can't run before B0 of stage 0: row " + std::to_string(before->rows.back().line + 1)
+            + " allows 4 micro-batches in flight on stage 0");
 }
 
 TEST(BlockOrder, ARefusalNamesTheBlocksAndThoseBetween)

@@ -24,9 +24,7 @@ private:
         const auto &blocks = m_scene->lanes[0].blocks;
         return static_cast<std::size_t>(
             std::find_if(blocks.begin(), blocks.end(),
-                [=](const TimelineBlock &each) {
-                    return each.kind == kind && each.microBatch == microBatch;
-                })
+                [=](const TimelineBlock &each) { return each.kind == kind && each.microBatch == microBatch; })
             - blocks.begin());
     }
     /// F2 goes before B0: one micro-batch more is in flight on the first stage.
@@ -60,7 +58,8 @@ private Q_SLOTS:
         const QString said = tag().lines.join(QLatin1Char('\n'));
         QVERIFY2(said.contains(QStringLiteral("F2 of stage 0 can't run before B0 of stage 0: row ")),
             qPrintable(said));
-        QVERIFY2(said.contains(QStringLiteral("allows 2 micro-batches in flight on stage 0")), qPrintable(said));
+        QVERIFY2(
+            said.contains(QStringLiteral("allows 2 micro-batches in flight on stage 0")), qPrintable(said));
         release(m_to);
         QVERIFY(m_host->commits.empty());
         QCOMPARE(m_host->text(), before);

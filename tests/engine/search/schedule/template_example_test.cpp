@@ -17,8 +17,8 @@ TEST(TemplateExample, EveryTemplateHasOneThatIsValidAndItsOwn)
         SCOPED_TRACE(nameOf(kind));
         const auto example = exampleOf(kind);
         ASSERT_TRUE(example) << describe(example.error());
-        EXPECT_EQ(textOf(violationsOf(
-                      example->stages.placement, example->setting.microBatches, example->starts)),
+        EXPECT_EQ(
+            textOf(violationsOf(example->stages.placement, example->setting.microBatches, example->starts)),
             "");
         EXPECT_TRUE(seen.insert(example->starts).second) << "another template looks the same";
     }
@@ -62,7 +62,8 @@ TEST(ScheduleProof, SaysHowMuchIsOpen)
     answer.makespan.makespan = 50;
     answer.makespan.bound = 49;
     EXPECT_EQ(proofOf(placement, answer, {"GPU 0", "GPU 1", "GPU 2", "GPU 3"}, steps),
-        "The period is 5 steps; none is below 4 steps: at most 20% less. 10 micro-batches take 50 steps; none "
+        "The period is 5 steps; none is below 4 steps: at most 20% less. 10 micro-batches take 50 steps; "
+        "none "
         "is below 49 steps: at most 2.0% less.");
     answer.period.bound = 5; // proven, though no queue is always busy
     EXPECT_EQ(proofOf(placement, answer, {"GPU 0", "GPU 1", "GPU 2", "GPU 3"}, steps)
