@@ -11,7 +11,8 @@ class EngineServiceTest : public QObject
     Q_OBJECT
 
 private Q_SLOTS:
-    /// Answers are held back so that bursts don't drown the views, but nobody waits for a timeline that is there.
+    /// Answers are held back so that bursts don't drown the views, but nobody waits for a timeline that is
+    /// there.
     void theFirstTimelineIsNotHeldBack()
     {
         constexpr int kNever = 600'000; // ms between two answers
