@@ -244,7 +244,7 @@ Result<ScheduleChoice> answerWithSchedule(const Arguments &arguments, PlanReques
     const std::string name = arguments.text("schedule");
     if (arguments.has("schedule") && name == "best") {
         request.explains = false; // rows that no schedule can carry out are an error as for each
-        return chooseSchedule(request, kSearchSeconds);
+        return chooseSchedule(request, {.seconds = kSearchSeconds});
     }
     if (arguments.has("schedule")) {
         if (!scheduleNamed(name))
@@ -276,12 +276,12 @@ json searchesToJson(const ScheduleChoice &choice)
 {
     constexpr double kSecond = 1e9;
     json searches = json::array();
-    for (const ScheduleAnswer &each : choice.searches) {
+    for (const ScheduleSearch &each : choice.searches) {
         json one{{"status", nameOf(each.status)}, {"makespan_seconds", nullptr},
             {"makespan_bound_seconds", static_cast<double>(each.makespan.bound) / kSecond},
             {"period_seconds", nullptr},
             {"period_bound_seconds", static_cast<double>(each.period.bound) / kSecond},
-            {"seconds", each.seconds}};
+            {"seconds", each.seconds}, {"proof", each.proof}};
         if (!each.makespan.starts.empty())
             one["makespan_seconds"] = static_cast<double>(each.makespan.makespan) / kSecond;
         if (each.period.schedule)

@@ -1,6 +1,12 @@
 #include "engine/design/schedule_choice.h"
 
+#include "engine/base/words.h"
+#include "engine/hardware/device_word.h"
+#include "engine/lowering/block_setting.h"
 #include "engine/lowering/in_flight.h"
+#include "engine/lowering/listed_schedule.h"
+#include "engine/lowering/order_rows.h"
+#include "engine/search/schedule/schedule_proof.h"
 #include "engine/simulate/simulate.h"
 
 #include <algorithm>
@@ -17,20 +23,6 @@ namespace {
 
 constexpr std::int32_t kTransfers =
     1; ///< Queue of sends and receives, as devices have it (QueueKind::Pipeline).
-
-Pass passOf(SegmentKind kind)
-{
-    switch (kind) {
-    case SegmentKind::Backward:
-        return Pass::Backward;
-    case SegmentKind::InputGradient:
-        return Pass::InputGradient;
-    case SegmentKind::WeightGradient:
-        return Pass::WeightGradient;
-    default:
-        return Pass::Forward;
-    }
-}
 
 std::int64_t nanosecondsOf(double seconds)
 {
@@ -228,15 +220,55 @@ std::vector<BlockInfo> simulatedBlocks(const PlanAnswer &answer, const Timeline 
     return blocks;
 }
 
+/// What rows want of a plan's blocks, as dependencies that hold for every micro-batch, and the rows that say
+/// something else.
+struct RowDependencies {
+    std::vector<BlockDependency> kept{};
+    std::set<RowId> others{};
+};
+
+Result<RowDependencies> rowDependencies(const Plan &plan, const MaterializedPlan &materialized)
+{
+    RowDependencies found;
+    TRY(const SortedOrders orders, sortOrders(plan, materialized.blocks, materialized.blocksOf));
+    for (const BlockDependency &order : orders.between) {
+        if (order.offset >= 0 && order.microBatch < 0)
+            found.kept.push_back(order);
+        else
+            found.others.insert(order.row);
+    }
+    for (const InterleavedBlocks &pair : plan.interleaved)
+        found.others.insert(pair.row);
+    // No more than n micro-batches are held: a forward block waits for the last backward block of the one n
+    // before it.
+    std::map<std::tuple<StageId, std::int32_t>, std::pair<std::int32_t, std::int32_t>> ends; // by lane
+    for (std::size_t b = 0; b < materialized.blocks.size(); ++b) {
+        const BlockInfo &block = materialized.blocks[b];
+        if (!isPass(block.kind) || block.devices.empty() || block.slice != 0)
+            continue;
+        auto &[first, last] = ends.try_emplace({block.stage, block.lane}, -1, -1).first->second;
+        if (block.kind == SegmentKind::Forward)
+            first = static_cast<std::int32_t>(b);
+        else if (last < 0 || block.kind == SegmentKind::WeightGradient)
+            last = static_cast<std::int32_t>(b);
+    }
+    for (const auto &[stage, block] : ends) {
+        const auto s = at(std::get<0>(stage));
+        if (block.first >= 0 && block.second >= 0 && s < plan.inFlight.size() && plan.inFlight[s] > 0)
+            found.kept.push_back({block.second, block.first, plan.inFlight[s]});
+    }
+    return found;
+}
+
 class ScheduleChooser
 {
 public:
-    ScheduleChooser(const PlanRequest &request, double seconds, const std::stop_token &stop)
+    ScheduleChooser(const PlanRequest &request, const ScheduleTrial &trial, const std::stop_token &stop)
         : m_request(request)
-        , m_seconds(seconds)
+        , m_trial(trial)
         , m_stop(stop)
     {
-        m_request.upTo = PlanGrade::Timed;
+        m_request.upTo = trial.spans ? PlanGrade::Simulated : PlanGrade::Timed;
     }
 
     Result<ScheduleChoice> choose()
@@ -248,11 +280,13 @@ public:
         m_request.gallery.clear();
         m_request.search = false;
         m_request.table = base->table;
+        noteRows(m_request.table);
         TRY_VOID(dropScheduleRows(m_request.table));
         for (const ScheduleKind kind : kAllSchedules)
             TRY_VOID(attempt(nameOf(kind), {kind, {}}));
         for (const bool split : {false, true})
-            TRY_VOID(search(split));
+            if (m_trial.seconds > 0)
+                TRY_VOID(search(split));
         if (!m_choice.best) {
             for (const TriedSchedule &each : m_choice.tried)
                 if (each.problem && each.name == nameOf(ScheduleKind::OneFOneB))
@@ -276,26 +310,46 @@ private:
         request.last = m_last;
         TRY_VOID(appendSchedule(request.table, rule));
         TRY(const PlanAnswerSnapshot answer, answerOf(request, m_stop));
-        TriedSchedule &tried = m_choice.tried.emplace_back(TriedSchedule{.name = name});
+        TriedSchedule &tried = m_choice.tried.emplace_back(TriedSchedule{.name = name, .rule = rule});
         if (!answer->isTimed()) {
             tried.problem = answer->firstError().value_or(Error{ErrorCode::Internal, "there is no plan"});
+            report(answer);
             return {};
         }
         m_last = answer;
         tried.stepSeconds = answer->summary.stepSeconds;
         tried.bubble = answer->summary.bubble;
         tried.peak = answer->summary.largestPeak;
+        for (const std::int32_t held : mostInFlight(*answer->execution))
+            tried.inFlight = std::max(tried.inFlight, held);
         tried.fits = fits(*answer) && !answer->firstError();
         const std::pair worth{!tried.fits, tried.stepSeconds};
         if (!m_choice.best || worth < m_worth) {
             m_choice.best = answer;
+            m_choice.bestName = name;
             m_worth = worth;
         }
         const bool split =
             std::any_of(answer->materialized->blocks.begin(), answer->materialized->blocks.end(),
                 [](const BlockInfo &block) { return block.kind == SegmentKind::WeightGradient; });
         m_seen[split ? 1 : 0].push_back(answer);
+        report(answer);
         return {};
+    }
+
+    void report(const PlanAnswerSnapshot &answer) const
+    {
+        if (m_trial.report)
+            m_trial.report(m_choice, answer);
+    }
+
+    /// Rows of the table as it was, by row of the table without its schedule rows.
+    void noteRows(const TableDocument &document)
+    {
+        const ConstraintTable table = document.table();
+        for (std::size_t r = 0; r < table.rows.size(); ++r)
+            if (!table.rows[r].enabled || !std::holds_alternative<ScheduleRule>(table.rows[r].rule))
+                m_rowOf.push_back({static_cast<std::int32_t>(r)});
     }
 
     static bool fits(const PlanAnswer &answer)
@@ -353,21 +407,56 @@ private:
         options.spans = true;
         TRY(const Timeline timeline,
             simulate(*plan.execution, plan.cluster, costModelOf(plan.cluster), options, m_stop));
+        TRY(const RowDependencies rows, rowDependencies(*plan.plan, *plan.materialized));
+        for (const RowId row : rows.others)
+            if (row.valid() && at(row) < m_rowOf.size()
+                && std::find(m_choice.bentTo.begin(), m_choice.bentTo.end(), m_rowOf[at(row)])
+                    == m_choice.bentTo.end())
+                m_choice.bentTo.push_back(m_rowOf[at(row)]);
+        std::vector<BlockDependency> dependencies = plan.materialized->dataFlow;
+        dependencies.insert(dependencies.end(), rows.kept.begin(), rows.kept.end());
         const StagePlacement stages =
-            placementOfBlocks(simulatedBlocks(plan, timeline), plan.materialized->dataFlow, held, limit);
+            placementOfBlocks(simulatedBlocks(plan, timeline), dependencies, held, limit);
+        const std::vector<std::string> names = placementDevices(plan, stages.placement.devices);
+        const std::size_t own = m_choice.searches.size();
+        const auto note = [&](const ScheduleAnswer &answer) {
+            m_choice.searches.resize(own);
+            ScheduleSearch &known = m_choice.searches.emplace_back();
+            static_cast<ScheduleAnswer &>(known) = answer;
+            known.splits = split;
+            known.proof = proofOf(stages.placement, answer, names,
+                [](std::int64_t time) { return formatSeconds(static_cast<double>(time) / 1e9); });
+        };
         const auto found = findSchedule(stages.placement,
-            {.microBatches = plan.execution->microBatches, .seconds = m_seconds, .stop = m_stop});
+            {.microBatches = plan.execution->microBatches,
+                .seconds = m_trial.seconds,
+                .stop = m_stop,
+                .report = [&](const ScheduleAnswer &answer) {
+                    note(answer);
+                    report(nullptr);
+                }});
         if (!found) {
             if (found.error().code == ErrorCode::Cancelled)
                 return found.error();
             m_choice.tried.push_back({.name = "best", .problem = found.error()});
+            report(nullptr);
             return {};
         }
-        m_choice.searches.push_back(*found);
+        note(*found);
         if (found->makespan.starts.empty())
             return {};
         m_last = answers.front();
         return attempt("best", {ScheduleKind::Listed, scheduleOf(stages, found->makespan.starts)});
+    }
+
+    /// What the devices of a plan's placement are called.
+    static std::vector<std::string> placementDevices(const PlanAnswer &plan, std::int32_t count)
+    {
+        std::vector<std::string> names(at(count));
+        for (const auto &[device, group] : groupsOf(plan.materialized->blocks))
+            if (names[at(group)].empty())
+                names[at(group)] = deviceWord(plan.cluster) + " " + std::to_string(device.index);
+        return names;
     }
 
     static std::int64_t countStages(const MaterializedPlan &materialized, std::size_t device)
@@ -383,8 +472,9 @@ private:
     }
 
     PlanRequest m_request{};
-    double m_seconds = 1;
+    ScheduleTrial m_trial{};
     std::stop_token m_stop{};
+    std::vector<RowId> m_rowOf{}; ///< See `noteRows`.
     std::shared_ptr<const PlanAnswer> m_last{};
     std::array<std::vector<PlanAnswerSnapshot>, 2> m_seen{}; ///< Timed answers, with whole and split passes.
     std::pair<bool, double> m_worth{};
@@ -410,9 +500,25 @@ Result<PlanRequest> withSchedule(PlanRequest request, const ScheduleRule &rule, 
     return request;
 }
 
-Result<ScheduleChoice> chooseSchedule(const PlanRequest &request, double seconds, const std::stop_token &stop)
+std::vector<std::optional<Error>> refusedTemplates(const PlanAnswer &answer)
 {
-    return ScheduleChooser(request, seconds, stop).choose();
+    const auto templates = scheduleTemplates();
+    std::vector<std::optional<Error>> refused(templates.size());
+    if (!answer.materialized || !answer.execution)
+        return refused;
+    const ScheduleSetting setting =
+        settingOf(answer.materialized->blocks, answer.execution->microBatches, answer.execution->stageCount);
+    for (std::size_t i = 0; i < templates.size(); ++i)
+        if (templates[i].make)
+            if (auto made = templates[i].make(setting); !made)
+                refused[i] = std::move(made).error();
+    return refused;
+}
+
+Result<ScheduleChoice> chooseSchedule(
+    const PlanRequest &request, const ScheduleTrial &trial, const std::stop_token &stop)
+{
+    return ScheduleChooser(request, trial, stop).choose();
 }
 
 } // namespace planloom

@@ -5,6 +5,7 @@
 #include "engine/search/schedule/stage_blocks.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,29 +28,56 @@ StagePlacement placementOfBlocks(const std::vector<BlockInfo> &blocks,
 Result<PlanRequest> withSchedule(
     PlanRequest request, const ScheduleRule &rule, const std::stop_token &stop = {});
 
+/// By template, in the order of `scheduleTemplates`: why it is not for the stages of an answer's plan;
+/// nothing where it is, or where the plan's blocks are not known. Rows may still keep a template that is from
+/// being carried out. O(templates x blocks x micro-batches).
+std::vector<std::optional<Error>> refusedTemplates(const PlanAnswer &answer);
+
 /// A schedule that was tried on a plan.
 struct TriedSchedule {
     std::string name{}; ///< "1f1b", or "best" for one that was searched.
+    ScheduleRule rule{};
     double stepSeconds = 0; ///< Simulated; 0 where there is no plan.
     double bubble = 0;
     Bytes peak{}; ///< Of one device.
+    std::int32_t inFlight = 0; ///< The most micro-batches that a stage holds on a device.
     bool fits = false; ///< Into the devices' memory, and into the limits of rows.
     std::optional<Error> problem{}; ///< Why there is no plan.
 };
 
+/// A search for the best schedule of a plan's blocks, as they take in its simulation.
+struct ScheduleSearch : ScheduleAnswer {
+    bool splits = false; ///< Gradients of weights are blocks of their own.
+    std::string proof{}; ///< See `proofOf`.
+};
+
 struct ScheduleChoice {
     PlanAnswerSnapshot
-        best{}; ///< The shortest simulated step that fits, or of all where none does; never null.
+        best{}; ///< The shortest simulated step that fits, or of all where none does; never null at the end.
+    std::string bestName{}; ///< As in `tried`.
     std::vector<TriedSchedule> tried{}; ///< By step, those that fit first, those without a plan last.
-    std::vector<ScheduleAnswer> searches{}; ///< With whole backward passes, then with split ones.
+    std::vector<ScheduleSearch> searches{}; ///< With whole backward passes, then with split ones.
+    /// Rows of the request's table, that of its gallery plan before it, that the searches did not look at:
+    /// they hold for a single micro-batch, or pair blocks. Schedules are bent to them afterwards.
+    std::vector<RowId> bentTo{};
+};
+
+/// How schedules are tried.
+struct ScheduleTrial {
+    double seconds = 1; ///< For each search; 0 tries those with a name alone.
+    bool spans = false; ///< Answers have timelines.
+    /// Called on the calling thread whenever more is known: with the answer for the schedule that was tried
+    /// last, at the end of `tried`, or with null while one is searched. May be empty.
+    std::function<void(const ScheduleChoice &, const PlanAnswerSnapshot &)> report{};
 };
 
 /// Plans with every named schedule that fits the stages, and with the best schedules that a search finds for
 /// their blocks' durations and memory: the one with the shortest simulated step. All else is as the request
-/// has it; schedule rows of its table give way to the chosen one, which is a row of its own in `best`.
-/// @param seconds  for each search
+/// has it; schedule rows of its table give way to the chosen one, which is a row of its own in `best`. Rows
+/// that order blocks or limit what is in flight are kept by all of them, those for all micro-batches as
+/// dependencies of the searches.
 /// @return what keeps the request from being planned with any schedule; Cancelled if stopped
 Result<ScheduleChoice> chooseSchedule(
-    const PlanRequest &request, double seconds, const std::stop_token &stop = {});
+    const PlanRequest &request, const ScheduleTrial &trial, const std::stop_token &stop = {});
 
 } // namespace planloom

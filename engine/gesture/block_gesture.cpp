@@ -37,14 +37,42 @@ std::vector<OperatorId> operatorsOfBlock(const GestureContext &context, const Bl
     return found;
 }
 
-/// "F2 of stage 1".
+/// Why a block can't run before another: by which blocks in between it waits for it.
+/// @param cycle  from the first block's operators, over the second's, back to it
+std::string waitingWords(const GestureContext &context, const BlockRef &first, const BlockRef &second,
+    const std::vector<OperatorId> &cycle)
+{
+    constexpr std::size_t kMostNamed = 3;
+    std::vector<std::string> between; // blocks on the way, each once
+    const auto kindOf = [](Direction direction, StageId stage) {
+        return std::string(direction == Direction::Backward ? "B" : "F") + " of stage "
+            + std::to_string(stage.index);
+    };
+    for (const OperatorId op : cycle) {
+        const Operator &own = context.graph().at(op);
+        const OperatorId forward = own.direction == Direction::Backward ? own.mirror : op;
+        if (!forward.valid() || own.direction == Direction::Optimizer)
+            continue;
+        const StageId stage = context.plan->decisions[static_cast<std::size_t>(forward.index)].stage;
+        const bool end = (stage == first.stage && own.direction == first.direction)
+            || (stage == second.stage && own.direction == second.direction);
+        const std::string words = kindOf(own.direction, stage);
+        if (!end && (between.empty() || between.back() != words))
+            between.push_back(words);
+    }
+    std::string sentence = wordsOf(first) + " can't run before " + wordsOf(second) + ": it waits for it";
+    for (std::size_t i = 0; i < between.size() && i < kMostNamed; ++i)
+        sentence += (i == 0 ? ", over " : " and ") + between[i];
+    return sentence + (between.size() > kMostNamed ? " and others" : "");
+}
+
+} // namespace
+
 std::string wordsOf(const BlockRef &block)
 {
     return std::string(block.direction == Direction::Backward ? "B" : "F") + std::to_string(block.microBatch)
         + " of stage " + std::to_string(block.stage.index) + toString(block.part);
 }
-
-} // namespace
 
 std::vector<OperatorId> operatorsOfStage(const GestureContext &context, StageId stage)
 {
@@ -90,10 +118,13 @@ Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockR
         return refuse("there is no " + wordsOf(first.empty() ? moved : before) + " in this plan");
     if (onlyThis)
         proposal.words += ", only this once";
-    return proposeOrderOf(context,
+    proposal = proposeOrderOf(context,
         {first, second, before.microBatch - moved.microBatch, onlyThis ? moved.microBatch : -1, moved.part,
             before.part},
         proposal.words, true);
+    if (proposal.refusal && !proposal.cycle.empty())
+        proposal.refusal->message = waitingWords(context, moved, before, proposal.cycle);
+    return proposal;
 }
 
 Proposal proposeInFlight(const GestureContext &context, StageId stage, std::int32_t count)

@@ -134,11 +134,15 @@ struct BlockRef {
     BlockPart part{};
     friend bool operator==(const BlockRef &, const BlockRef &) = default;
 };
+std::string wordsOf(const BlockRef &block); ///< "F2 of stage 1"
 /// Moves a block of the timeline before another one on its device: the pattern (stage, direction, lane,
 /// slice, micro-batch offset) for all micro-batches, or with `onlyThis` this one. Needs a plan.
 Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockRef before, bool onlyThis);
 /// The warm-up bracket: at most `count` micro-batches in flight on the stage.
 Proposal proposeInFlight(const GestureContext &context, StageId stage, std::int32_t count);
+/// Gives the pipeline this schedule: in the place of the row that gives one, or behind the last row. `words`
+/// is what it is called; empty for a schedule with a name.
+Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule, std::string words = {});
 /// All forward operators of a stage in the context's plan.
 std::vector<OperatorId> operatorsOfStage(const GestureContext &context, StageId stage);
 

@@ -66,9 +66,11 @@ bool waitUntil(const std::function<bool()> &done, const char *what)
 class Drags
 {
 public:
-    explicit Drags(MainWindow &window)
+    /// @param ordersOnly  blocks are dragged in time, and nothing else is
+    Drags(MainWindow &window, bool ordersOnly)
         : m_window(window)
         , m_workspace(window.workspace())
+        , m_ordersOnly(ordersOnly)
     {
     }
 
@@ -76,7 +78,7 @@ public:
     {
         for (int gesture = 0; gesture < gestureCount(); ++gesture) {
             const StepId before = m_workspace.history().current();
-            m_random() % 2 == 0 ? dragOnDag() : dragOnTimeline();
+            !m_ordersOnly &&m_random() % 2 == 0 ? dragOnDag() : dragOnTimeline();
             while (m_workspace.history().current() != before && m_workspace.canUndo())
                 m_workspace.undo();
             waitUntil(
@@ -206,7 +208,7 @@ private:
         const Candidate from = candidates[m_random() % candidates.size()];
         const Candidate to = candidates[m_random() % candidates.size()];
         const QPointF begin = from.rect.center();
-        const QPointF end = m_random() % 2 == 0
+        const QPointF end = !m_ordersOnly && m_random() % 2 == 0
             ? QPointF(begin.x(), to.rect.center().y()) // another lane
             : QPointF(to.rect.left() + 1, begin.y()); // another place in the order
         drag(timeline->viewport(), begin, [end] { return end; });
@@ -214,10 +216,12 @@ private:
 
     MainWindow &m_window;
     Workspace &m_workspace;
+    bool m_ordersOnly;
     std::mt19937 m_random{20240229};
 };
 
-void shape(benchmark::State &state, const std::string &model, int devices, const std::string &gallery)
+void shape(benchmark::State &state, const std::string &model, int devices, const std::string &gallery,
+    bool ordersOnly = false)
 {
     for (auto _ : state) {
         MainWindow window;
@@ -236,7 +240,7 @@ void shape(benchmark::State &state, const std::string &model, int devices, const
         auto *watchdog = qobject_cast<GuiWatchdog *>(QCoreApplication::instance());
         watchdog->clear();
         watchdog->watch(true);
-        Drags drags(window);
+        Drags drags(window, ordersOnly);
         drags.run();
         watchdog->watch(false);
         state.counters["frame_p50"] = percentile(drags.frames, 0.5);
@@ -269,6 +273,14 @@ void gpt2OnEightDevices(benchmark::State &state)
         "3d:dp=2,tp=2,pp=2,schedule=1f1b,micro-batches=8");
 }
 BENCHMARK(gpt2OnEightDevices)->Iterations(1)->Unit(benchmark::kSecond);
+
+/// Blocks in time: 32 blocks of each of 64 micro-batches on 16 devices.
+void blocksOnSixteenDevices(benchmark::State &state)
+{
+    shape(state, "zoo:gpt?layers=24&hidden=1024&heads=16&seq=1024&batch=64&vocab=50257", 16,
+        "pipeline:stages=16,micro-batches=64,schedule=1f1b", true);
+}
+BENCHMARK(blocksOnSixteenDevices)->Iterations(1)->Unit(benchmark::kSecond);
 
 void gpt3OnSixtyFourDevices(benchmark::State &state)
 {

@@ -1,6 +1,8 @@
 #include "widgets/design/gesture_host.h"
 
+#include "engine/analyse/limits.h"
 #include "engine/gesture/blocking.h"
+#include "engine/hardware/device_word.h"
 #include "widgets/common/format.h"
 
 #include <QtCore/QCoreApplication>
@@ -89,6 +91,12 @@ QString tagOf(const Preview &preview)
     parts << GestureHost::tr("step %1").arg(
         arrow(base ? formatSeconds(base->summary.stepSeconds) : std::string{},
             formatSeconds(update->summary.stepSeconds)));
+    const auto percent = [](double share) {
+        return QString::number(100 * share, 'f', 1).toStdString() + "%";
+    };
+    if (const std::string before = base ? percent(base->summary.bubble) : std::string{};
+        base && before != percent(update->summary.bubble))
+        parts << GestureHost::tr("bubble %1").arg(arrow(before, percent(update->summary.bubble)));
     parts << GestureHost::tr("peak %1").arg(
         arrow(base ? formatBytes(base->summary.largestPeak) : std::string{},
             formatBytes(update->summary.largestPeak)));
@@ -112,7 +120,16 @@ QString tagOf(const Preview &preview)
             return parts.join(QStringLiteral(" · "));
         }
     }
-    parts << GestureHost::tr("feasible");
+    const auto use = [](const PlanUpdate &plan) {
+        return plan.execution ? memoryUse(plan.summary, plan.cluster, plan.execution->units) : MemoryUse{};
+    };
+    if (const MemoryUse would = use(*update); would.over > 0 && !(base && use(*base).over > 0))
+        parts << GestureHost::tr("does not fit: %1 %2 has %3")
+                     .arg(QString::fromStdString(deviceWord(update->cluster)))
+                     .arg(would.device)
+                     .arg(QString::fromStdString(formatBytes(would.memory)));
+    else
+        parts << GestureHost::tr("feasible");
     return parts.join(QStringLiteral(" · "));
 }
 

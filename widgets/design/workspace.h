@@ -120,6 +120,8 @@ public:
     void setSizes(const std::map<std::string, std::int64_t> &sizes);
     /// Replaces the rows by those of a gallery plan; the engine writes them, then it is a step.
     void applyGallery(const std::string &spec);
+    /// What the design as it is asks of the engine; nothing without a model that can be planned.
+    std::optional<PlanRequest> planRequest() const;
     /// What to plan to see what a gallery plan would do; nothing without a model.
     std::optional<PlanRequest> galleryRequest(const std::string &spec) const;
 
@@ -223,6 +225,9 @@ Q_SIGNALS:
     void runTimelineLoaded(std::int64_t run, QByteArray timeline);
     void copySaved(QString path);
     void problem(planloom::Error error);
+    /// Blocks were moved in time before it was known what comes of it, and a limit is broken now that was
+    /// kept.
+    void limitBroken(planloom::Error error);
     /// What failed without any work being lost: for the log.
     void minorProblem(planloom::Error error);
     /// The model's file on the disk is not the one that is open any more.
@@ -355,6 +360,7 @@ private:
     mutable GestureContextSnapshot m_context; ///< Made when asked for.
     PreviewSnapshot m_preview;
     std::uint64_t m_previewRevision = 0;
+    PlanUpdateSnapshot m_unchecked; ///< The plan before rows that were written before theirs was known.
 
     struct StepRequest {
         StepId step = 0;

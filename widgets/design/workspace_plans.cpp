@@ -1,5 +1,6 @@
 // Plans of the rows as they are, as they would be, and as they were.
 
+#include "engine/design/block_move.h"
 #include "engine/design/model_rows.h"
 #include "widgets/design/model_values.h"
 #include "widgets/design/workspace.h"
@@ -139,13 +140,20 @@ void Workspace::setLive(bool live)
     Q_EMIT stateChanged();
 }
 
-std::optional<PlanRequest> Workspace::galleryRequest(const std::string &spec) const
+std::optional<PlanRequest> Workspace::planRequest() const
 {
     if (!m_model || m_model->planProblem)
         return std::nullopt;
-    PlanRequest wanted = requestFor(m_history.state());
-    wanted.gallery = spec;
-    wanted.table = modelRows(table()); // its rows take the place of all others
+    return requestFor(m_history.state());
+}
+
+std::optional<PlanRequest> Workspace::galleryRequest(const std::string &spec) const
+{
+    auto wanted = planRequest();
+    if (wanted) {
+        wanted->gallery = spec;
+        wanted->table = modelRows(table()); // its rows take the place of all others
+    }
     return wanted;
 }
 
@@ -243,6 +251,11 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
     if (update->scene)
         Q_EMIT contextChanged();
     if (update->final) {
+        if (const PlanUpdateSnapshot before = std::exchange(m_unchecked, nullptr); before && before->plan
+            && update->plan && before->model == update->model
+            && isSameButForOrder(*before->plan, *update->plan))
+            if (auto broken = limitBrokenBy(*update, before.get()))
+                Q_EMIT limitBroken(*broken);
         Q_EMIT stateChanged();
         if (std::exchange(m_searchNext, false) && hasSolverRows())
             searchBest();
@@ -399,6 +412,7 @@ bool Workspace::commit(const Proposal &proposal, const QString &mergeKey)
     endPreview();
     if (!proposal.accepted())
         return false;
+    m_unchecked = begin || !m_goodIsCurrent ? nullptr : m_lastGood;
     return record(
         QString::fromStdString(proposal.words), {proposal.edit, {}}, mergeKey, false, std::move(begin));
 }

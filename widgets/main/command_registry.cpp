@@ -62,7 +62,9 @@ QString categoryName(const QString &id)
     static const std::pair<const char *, const char *> kNames[] = {
         {"file", QT_TRANSLATE_NOOP("Commands", "File")}, {"edit", QT_TRANSLATE_NOOP("Commands", "Edit")},
         {"view", QT_TRANSLATE_NOOP("Commands", "View")}, {"select", QT_TRANSLATE_NOOP("Commands", "Select")},
-        {"plan", QT_TRANSLATE_NOOP("Commands", "Plan")}, {"solve", QT_TRANSLATE_NOOP("Commands", "Solve")},
+        {"plan", QT_TRANSLATE_NOOP("Commands", "Plan")},
+        {"schedule", QT_TRANSLATE_NOOP("Commands", "Schedule")},
+        {"solve", QT_TRANSLATE_NOOP("Commands", "Solve")},
         {"compare", QT_TRANSLATE_NOOP("Commands", "Compare")}, {"run", QT_TRANSLATE_NOOP("Commands", "Run")},
         {"help", QT_TRANSLATE_NOOP("Commands", "Help")}, {"dag", QT_TRANSLATE_NOOP("Commands", "DAG")},
         {"timeline", QT_TRANSLATE_NOOP("Commands", "Timeline")},

@@ -35,6 +35,7 @@
 #include "widgets/main/status_pill.h"
 #include "widgets/main/tool_keys.h"
 #include "widgets/main/window_place.h"
+#include "widgets/schedule/schedule_board.h"
 
 #include <algorithm>
 #include <utility>
@@ -138,6 +139,7 @@ MainWindow::~MainWindow()
     QObject::disconnect(qApp, nullptr, this, nullptr);
     m_dag->setGestureHost(nullptr);
     m_timeline->setGestureHost(nullptr);
+    delete std::exchange(m_board, nullptr); // it looks at the workspace and the selection
     delete std::exchange(m_compare, nullptr); // it listens to the choice of plans
     m_workspace.disconnect(this); // what it still says while it ends is for nobody
 }

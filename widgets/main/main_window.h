@@ -52,6 +52,8 @@ struct PictureChoice;
 struct PictureSource;
 class RecentList;
 class RunPanel;
+class ScheduleBoard;
+class ScheduleChooser;
 struct RunOverlay;
 class Settings;
 class ShardingView;
@@ -106,6 +108,8 @@ public:
     RunPanel *run() const { return m_run; }
     CompareView *compare() const { return m_compare; }
     MemoryPanel *memory() const { return m_memory; }
+    ScheduleChooser *schedules() const { return m_schedules; }
+    ScheduleBoard *scheduleBoard() const { return m_board; } ///< Null until it is asked for.
     StatusPill *pill() const { return m_pill; }
     Locator *locator() const { return m_locator; }
     ShortcutSheet *shortcutSheet() const { return m_sheet; }
@@ -204,6 +208,10 @@ private:
     void buildSolveMenu();
     void buildCompareMenu();
     void buildRunMenu();
+    // main_window_schedules.cpp: schedules by name, side by side, found
+    void buildScheduleMenu(QMenu *menu);
+    void chooseSchedule(ScheduleKind kind);
+    void showSchedules(bool search);
     void showProblem(int step);
     /// False for a model that is open to be looked at alone, and without one.
     bool isPlannable() const { return m_workspace.model() && !m_workspace.model()->planProblem; }
@@ -301,9 +309,12 @@ private:
     ToolKeys *m_tools = nullptr;
     QToolBar *m_toolBar = nullptr;
     std::vector<QToolButton *> m_toolButtons; ///< Those of the tools.
-    std::vector<QAction *> m_toolLabels; ///< Words before what is chosen in the tool bar.
+    std::vector<QAction *>
+        m_toolLabels; ///< Words before what is chosen in the tool bar: the first to go first.
     QSpinBox *m_devices = nullptr;
     ClusterChooser *m_cluster = nullptr;
+    ScheduleChooser *m_schedules = nullptr;
+    ScheduleBoard *m_board = nullptr; ///< Made when it is asked for.
     QComboBox *m_colour = nullptr;
     QActionGroup *m_colourActions = nullptr;
     QActionGroup *m_modeActions = nullptr;

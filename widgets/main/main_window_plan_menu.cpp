@@ -25,12 +25,13 @@ void MainWindow::buildPlanMenu()
     canvasDelegate(menu, "plan.replicate", tr("&Replicate…"), "replicate");
     canvasDelegate(menu, "plan.place", tr("&Place…"), "place");
     canvasDelegate(menu, "plan.order", tr("&Order…"), "order");
-    addCommands(menu, {QStringLiteral("timeline.keepOrder")});
+    addCommands(menu, {QStringLiteral("timeline.keepOrder"), QStringLiteral("timeline.pinUnit")});
     canvasDelegate(menu, "plan.recompute", tr("Re&compute On/Off"), "recompute");
     canvasDelegate(menu, "plan.hold", tr("&Hold Solver's Decision"), "hold");
     canvasDelegate(menu, "plan.free", tr("&Free Selection"), "free");
     canvasDelegate(menu, "plan.stage", tr("Group as S&tage…"), "stage");
     menu->addSeparator();
+    buildScheduleMenu(menu);
     const auto editable = [this] { return isPlannable() && !m_workspace.isReadOnly(); };
     QMenu *limits = menu->addMenu(tr("Add &Limit"));
     const auto limit = [&](const char *id, const QString &text, const QString &row, int from, int length) {

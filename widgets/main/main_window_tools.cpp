@@ -17,6 +17,7 @@
 #include "widgets/main/dock_board.h"
 #include "widgets/main/status_pill.h"
 #include "widgets/main/tool_keys.h"
+#include "widgets/schedule/schedule_chooser.h"
 
 #include <algorithm>
 
@@ -104,6 +105,7 @@ void MainWindow::shareCanvasKeys()
     };
     share(m_dag, QStringLiteral("timeline.communication"));
     share(m_dag, QStringLiteral("timeline.criticalPath"));
+    share(m_dag, QStringLiteral("timeline.pinUnit"));
     for (const char *id : {"dag.back", "dag.forward", "dag.bookmark", "dag.stage"})
         share(m_timeline, QLatin1String(id));
     for (int number = 1; number <= 9; ++number)
@@ -227,8 +229,11 @@ void MainWindow::fillToolBar()
     m_toolBar->addSeparator();
     labelled(tr("&Devices"), m_devices);
     labelled(tr("C&luster"), m_cluster);
+    labelled(tr("Sched&ule"), m_schedules);
     labelled(tr("Colour &by"), m_colour);
     labelled(tr("Follo&wers"), followersChoice());
+    // A number says the least of what it is: its words go last.
+    std::rotate(m_toolLabels.begin(), m_toolLabels.begin() + 1, m_toolLabels.end());
     m_toolBar->addSeparator();
     m_toolBar->addAction(m_live);
     if (QAction *best = m_commands->find(QStringLiteral("solve.best")))
@@ -247,19 +252,22 @@ void MainWindow::fitToolBar()
 {
     if (m_toolButtons.empty())
         return;
-    const auto need = [this](Qt::ToolButtonStyle style, bool labels) {
+    const auto need = [this](Qt::ToolButtonStyle style, std::size_t without) {
         for (QToolButton *button : m_toolButtons)
             button->setToolButtonStyle(style);
-        for (QAction *label : m_toolLabels)
-            label->setVisible(labels);
+        for (std::size_t label = 0; label < m_toolLabels.size(); ++label)
+            m_toolLabels[label]->setVisible(label >= without);
         m_toolBar->layout()->invalidate();
         // The state's words come and go: the others do not step aside for each of them.
         const int state = m_pill->sizeHint().width();
         return m_toolBar->sizeHint().width() - state
             + std::max(state, m_pill->fontMetrics().averageCharWidth() * kStateLetters);
     };
-    if (need(Qt::ToolButtonTextBesideIcon, true) > width() && need(Qt::ToolButtonIconOnly, true) > width())
-        need(Qt::ToolButtonIconOnly, false);
+    if (need(Qt::ToolButtonTextBesideIcon, 0) <= width())
+        return;
+    for (std::size_t without = 0; without <= m_toolLabels.size(); ++without)
+        if (need(Qt::ToolButtonIconOnly, without) <= width())
+            return;
 }
 
 } // namespace planloom

@@ -32,6 +32,7 @@
 #include "widgets/main/recent_list.h"
 #include "widgets/main/start_page.h"
 #include "widgets/main/status_pill.h"
+#include "widgets/schedule/schedule_chooser.h"
 
 #include <algorithm>
 #include <array>
@@ -53,6 +54,7 @@ void MainWindow::onModelChanged()
     m_problems->clearProblems();
     m_notices->dismiss(QStringLiteral("model"));
     m_shownScene.reset();
+    m_schedules->setPlan(nullptr);
     for (const char *piece : {"dag", "bound", "inspector", "sharding"})
         m_chores.drop(piece); // of the model before
     m_sharding->setPlan(nullptr);
@@ -189,6 +191,7 @@ void MainWindow::onPlanChanged()
         logPlan();
         if (latest->scene)
             m_thumbnailTimer.start();
+        m_schedules->setPlan(good);
     }
     onState();
 }

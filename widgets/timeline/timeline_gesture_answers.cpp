@@ -3,6 +3,8 @@
 
 #include "widgets/timeline/timeline_gestures.h"
 
+#include "engine/design/block_move.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -39,6 +41,27 @@ void TimelineGestures::answered()
         return;
     if (m_way.learn(*context, *preview) || keepOrder(*context, *preview))
         previewWay();
+    else
+        refuseBroken(*preview);
+}
+
+/// An order that the devices or the rows have no room for is none to let go: what a hand would not see until
+/// it is done. O takes a row out of the way, and then there may be room.
+void TimelineGestures::refuseBroken(const Preview &preview)
+{
+    if (m_ghost.drag != TimelineDrag::Order || m_proposal->refusal || !preview.update
+        || preview.proposal.edit != m_proposal->edit)
+        return;
+    if (auto broken = limitBrokenBy(*preview.update, preview.baseline.get()))
+        m_proposal->refusal = std::move(broken);
+}
+
+void TimelineGestures::setPinnedUnit(std::int32_t microBatches)
+{
+    if (m_unit == microBatches)
+        return;
+    m_unit = microBatches;
+    m_key.reset(); // a drag proposes anew with its next step
 }
 
 void TimelineGestures::setFollowersPolicy(FollowersPolicy policy)

@@ -1,5 +1,6 @@
 #include "widgets/timeline/timeline_gestures.h"
 
+#include "engine/design/block_move.h"
 #include "widgets/timeline/timeline_holds.h"
 
 #include <algorithm>
@@ -105,12 +106,16 @@ bool TimelineGestures::moveBlock(const TimelineCanvas &canvas, std::int32_t lane
     if (slots == 0 || (slots < 0) != (by < 0))
         passed = static_cast<std::size_t>(static_cast<std::int64_t>(block) + moved);
     const BlockRef neighbour = refOf(of.blocks[std::min(passed, of.blocks.size() - 1)]);
-    Proposal proposal = by < 0 ? proposeBlockOrder(*context, own, neighbour, onlyThis)
-                               : proposeBlockOrder(*context, neighbour, own, onlyThis);
-    if (held && slots != 0)
+    const bool pinned = m_unit > 0 && !onlyThis;
+    const BlockRef &first = by < 0 ? own : neighbour;
+    const BlockRef &second = by < 0 ? neighbour : own;
+    Proposal proposal = pinned ? proposeUnitMove(*context, *canvas.scene->plan,
+                            {.first = first, .second = second, .movesSecond = by > 0, .unit = m_unit})
+                               : proposeBlockOrder(*context, first, second, onlyThis);
+    if (held && slots != 0 && !pinned)
         proposal = holdingBlock(*context, of, block, slots < 0 ? other : other + 1, onlyThis, proposal);
     const QString key = QStringLiteral("timeline.block:%1:%2").arg(lane).arg(static_cast<qulonglong>(block));
-    const bool keeps = m_policy == FollowersPolicy::KeepOrder && slots != 0;
+    const bool keeps = m_policy == FollowersPolicy::KeepOrder && slots != 0 && !pinned;
     const std::size_t neighbouring = std::min(passed, of.blocks.size() - 1);
     if (!commit(proposal, key,
             keeps ? followersOfBlock(of, block, slots < 0 ? other : other + 1, by < 0 ? block : neighbouring,

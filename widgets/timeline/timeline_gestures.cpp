@@ -1,5 +1,6 @@
 #include "widgets/timeline/timeline_gestures.h"
 
+#include "engine/design/block_move.h"
 #include "widgets/timeline/timeline_holds.h"
 
 #include <algorithm>
@@ -231,9 +232,15 @@ Proposal TimelineGestures::orderProposal(
     const BlockMove move = blockMoveTo(lane, own, caret);
     if (!move.changes())
         return {};
-    const Proposal proposal =
-        proposeBlockOrder(*m_context, refOf(lane.blocks[static_cast<std::size_t>(move.first)]),
-            refOf(lane.blocks[static_cast<std::size_t>(move.second)]), modifiers.alt);
+    const BlockRef first = refOf(lane.blocks[static_cast<std::size_t>(move.first)]);
+    const BlockRef second = refOf(lane.blocks[static_cast<std::size_t>(move.second)]);
+    if (m_unit > 0 && !modifiers.alt)
+        return proposeUnitMove(*m_context, *canvas.scene->plan,
+            {.first = first,
+                .second = second,
+                .movesSecond = static_cast<std::size_t>(move.second) == own,
+                .unit = m_unit});
+    const Proposal proposal = proposeBlockOrder(*m_context, first, second, modifiers.alt);
     return modifiers.control ? holdingBlock(*m_context, lane, own, caret, modifiers.alt, proposal) : proposal;
 }
 
@@ -299,7 +306,10 @@ void TimelineGestures::orderTo(const TimelineCanvas &canvas, double x, GestureMo
         showHome(key);
         return;
     }
-    m_followers = m_policy == FollowersPolicy::KeepOrder ? followersAt(canvas, own, modifiers) : Followers{};
+    // A listed order keeps what follows by itself.
+    m_followers = m_policy == FollowersPolicy::KeepOrder && (m_unit == 0 || amongSpans)
+        ? followersAt(canvas, own, modifiers)
+        : Followers{};
     Proposal proposal = orderProposal(canvas, m_ghost.caret->before, modifiers);
     const bool refused = proposal.refusal.has_value();
     show(key, std::move(proposal));

@@ -77,6 +77,9 @@ public:
     /// What happens to those that follow something that is moved in time.
     void setFollowersPolicy(FollowersPolicy policy);
     FollowersPolicy followersPolicy() const { return m_policy; }
+    /// Blocks are moved in every unit of so many micro-batches: the repeating unit is pinned. 0 lets it go.
+    void setPinnedUnit(std::int32_t microBatches);
+    std::int32_t pinnedUnit() const { return m_unit; }
 
     /// The pointer was pressed on `hit`. @return true if a drag may follow
     bool press(const TimelineCanvas &canvas, const TimelineHit &hit, double x, int y,
@@ -155,6 +158,7 @@ private:
     void bracketTo(const TimelineCanvas &canvas, double x);
     Followers followersAt(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers) const;
     Proposal orderProposal(const TimelineCanvas &canvas, std::size_t caret, GestureModifiers modifiers) const;
+    void refuseBroken(const Preview &preview);
     void beginProbe(const DeviceLane &lane, std::size_t own, GestureModifiers modifiers);
     void beginRefused(const TimelineCanvas &canvas, GestureModifiers modifiers);
     void showRefused(const TimelineCanvas &canvas);
@@ -178,6 +182,7 @@ private:
     RowsInTheWay m_way;
     FollowersPolicy m_policy = FollowersPolicy::CloseGaps;
     Followers m_followers; ///< Of the drag.
+    std::int32_t m_unit = 0; ///< See `setPinnedUnit`.
     std::int32_t m_rounds = 0; ///< In which rows were added for them.
     /// An order that was written before its timeline was known.
     struct Written {

@@ -144,8 +144,8 @@ public:
         m_painter.drawLine(strip.bottomLeft(), strip.bottomRight());
         m_painter.setFont(m_small);
         m_painter.setPen(m_palette.textMuted);
-        m_painter.drawText(
-            strip.adjusted(10, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft, translated("Phases"));
+        m_painter.drawText(strip.adjusted(10, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft,
+            m_picture.unitPinned ? translated("Phases, unit pinned") : translated("Phases"));
         if (!steady)
             return;
         m_painter.save();
@@ -189,10 +189,11 @@ public:
         if (steady.microBatchesPerPeriod > 1)
             text += translated(" (%1 micro-batches)").arg(steady.microBatchesPerPeriod);
         const int y = strip.top() + 2;
-        m_painter.setPen(QPen(m_palette.text, 1.5));
+        m_painter.setPen(m_picture.unitPinned ? QPen(m_palette.accent, 3) : QPen(m_palette.text, 1.5));
         m_painter.drawLine(QPointF(left, y), QPointF(right, y));
         m_painter.drawLine(QPointF(left, y), QPointF(left, strip.bottom() - 2));
         m_painter.drawLine(QPointF(right, y), QPointF(right, strip.bottom() - 2));
+        m_painter.setPen(m_palette.text);
         // In it, behind it or before it, where there is room among what repeats.
         const double width = QFontMetrics(m_small).horizontalAdvance(text) + 8;
         const double first = std::max(x(static_cast<double>(steady.steadyBegin)), double(m_canvas.left()));

@@ -68,6 +68,7 @@ struct TimelinePicture {
         nullptr; ///< What the ghost's rows would lead to, whose memory is shown; may be null.
     int phases =
         0; ///< Height of the strip below the ruler that says how a pipeline is filled; 0 without one.
+    bool unitPinned = false; ///< Blocks are moved in every unit that repeats.
     const std::vector<std::int32_t> *rowOfDevice =
         nullptr; ///< Index of the row that shows a device, -1 for none; may be null.
     QString filter{}; ///< Which lanes are shown; empty for all.

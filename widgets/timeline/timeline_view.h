@@ -295,6 +295,10 @@ private:
     void askWhatIf();
     void takeWhatIf();
 
+    // timeline_view_unit.cpp
+    std::int32_t unitOfScene() const;
+    void pinUnit(bool pinned);
+
     // timeline_view_under.cpp
     void listUnder(QPoint position);
     void listFocus();

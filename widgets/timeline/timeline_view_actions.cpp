@@ -123,6 +123,12 @@ void TimelineView::makeActions()
     connect(keep, &QAction::toggled, this, [this](bool on) {
         setFollowersPolicy(on ? FollowersPolicy::KeepOrder : FollowersPolicy::CloseGaps);
     });
+    QAction *unit = addViewAction("timeline.pinUnit", tr("Pin Repeating Unit"), Qt::Key_U, [] {});
+    unit->setCheckable(true);
+    unit->setToolTip(
+        tr("Blocks that are moved go along in every unit of the schedule that repeats: the whole "
+           "order becomes a row. With Alt one moves alone"));
+    connect(unit, &QAction::toggled, this, &TimelineView::pinUnit);
     addViewAction(
         "timeline.whyIdle", tr("Why Is This Idle?"), Qt::CTRL | Qt::Key_E, [this] { explainIdle(); });
     addViewAction("timeline.whatIf", tr("What If This Took No Time?"), Qt::Key_0, [this] { askWhatIf(); });
@@ -187,6 +193,7 @@ void TimelineView::updateActions()
         m_actions.at(name)->setEnabled(m_scene && m_focus.valid());
     m_actions.at("timeline.whyIdle")
         ->setEnabled(m_scene && m_focus.valid() && m_focus.part == LanePart::Idle);
+    m_actions.at("timeline.pinUnit")->setEnabled(host && (m_gestures.pinnedUnit() > 0 || unitOfScene() > 0));
     m_actions.at("timeline.whatIf")->setEnabled(canAskWhatIf());
     m_actions.at("timeline.listUnder")->setEnabled(m_scene && m_focus.valid());
     m_actions.at("timeline.copy")->setEnabled(m_panel->isVisible());

@@ -180,6 +180,7 @@ void TimelineView::onAnalysed()
         askWhatIf();
     if (m_hover.hit.span >= 0)
         m_hover.facts = factsOf(m_hover.hit);
+    updateActions();
     viewport()->update();
 }
 

@@ -40,6 +40,7 @@ TimelinePicture TimelineView::picture() const
     picture.stale = m_stale;
     picture.conflicts = &m_conflicts;
     picture.phases = phasesHeight();
+    picture.unitPinned = m_gestures.pinnedUnit() > 0;
     picture.rowOfDevice = &m_rowOfDevice;
     picture.filter = QString::fromStdString(m_arrangement.filter);
     return picture;

@@ -148,9 +148,17 @@ Result<ScheduleAnswer> findSchedule(const Placement &placement, const ScheduleRe
     }
     answer.microBatches = request.microBatches.value_or(
         static_cast<std::int32_t>(std::min<std::int64_t>(2 * inSteadyState, kMostStarts / blocks)));
+    const auto report = [&] {
+        answer.seconds = since();
+        if (request.report)
+            request.report(answer);
+    };
+    answer.makespan.bound = makespanBound(placement, answer.microBatches);
+    report();
     answer.makespan = makespanOf(problem, steady, answer.microBatches);
     if (answer.microBatches * blocks <= kMostTemplateStarts)
         takeTemplates(placement, answer.microBatches, answer.makespan);
+    report();
     if (request.microBatches || steady.empty())
         searchMakespan(problem, answer.microBatches, limits, answer.makespan);
     if (request.stop.stop_requested())

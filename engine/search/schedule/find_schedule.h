@@ -5,6 +5,7 @@
 #include "engine/search/schedule/placement.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <vector>
@@ -20,12 +21,16 @@ enum class ScheduleStatus : std::uint8_t {
 };
 const char *nameOf(ScheduleStatus status); ///< "optimal", "feasible", "infeasible", "unknown"
 
+struct ScheduleAnswer;
+
 struct ScheduleRequest {
     /// How many are to be scheduled; nothing leaves it to the steady state: twice as many as it holds at
     /// once, so that it is seen, and without a search for the best schedule of so many.
     std::optional<std::int32_t> microBatches{};
     double seconds = 5; ///< For all of it.
     std::stop_token stop{};
+    /// Called on the calling thread whenever more is known, before the answer is there; may be empty.
+    std::function<void(const ScheduleAnswer &)> report{};
 };
 
 struct ScheduleAnswer {

@@ -25,7 +25,7 @@ PlanRequest pipelineRequest()
 /// The chosen schedule is the shortest of all that fit, is a row of the table, and is proven.
 TEST(ChooseSchedule, IsNoLongerThanAnyTemplate)
 {
-    const auto choice = chooseSchedule(pipelineRequest(), 10);
+    const auto choice = chooseSchedule(pipelineRequest(), {.seconds = 10});
     ASSERT_TRUE(choice) << describe(choice.error());
     ASSERT_TRUE(choice->best->isTimed());
     std::size_t searched = 0;
@@ -92,9 +92,123 @@ TEST(ChooseSchedule, StopsWhenAskedTo)
 {
     std::stop_source stop;
     stop.request_stop();
-    const auto choice = chooseSchedule(pipelineRequest(), 10, stop.get_token());
+    const auto choice = chooseSchedule(pipelineRequest(), {.seconds = 10}, stop.get_token());
     ASSERT_FALSE(choice);
     EXPECT_EQ(choice.error().code, ErrorCode::Cancelled);
+}
+
+/// What is reported on the way: every schedule once, with its answer, and bounds before the searches end.
+TEST(ChooseSchedule, ReportsAsItGoes)
+{
+    std::size_t reported = 0;
+    std::size_t withSpans = 0;
+    const auto choice = chooseSchedule(pipelineRequest(),
+        {.spans = true, .report = [&](const ScheduleChoice &known, const PlanAnswerSnapshot &answer) {
+             ASSERT_LE(reported, known.tried.size());
+             ASSERT_LE(known.tried.size(), reported + 1);
+             reported = known.tried.size();
+             withSpans += answer && answer->timeline ? 1 : 0;
+             for (const ScheduleSearch &search : known.searches) {
+                 EXPECT_FALSE(search.proof.empty());
+                 EXPECT_GT(search.makespan.bound, 0);
+             }
+         }});
+    ASSERT_TRUE(choice) << describe(choice.error());
+    EXPECT_EQ(reported, choice->tried.size());
+    const auto planned = std::count_if(
+        choice->tried.begin(), choice->tried.end(), [](const TriedSchedule &each) { return !each.problem; });
+    EXPECT_EQ(withSpans, static_cast<std::size_t>(planned));
+    EXPECT_EQ(choice->tried.front().name, choice->bestName);
+    for (const ScheduleSearch &search : choice->searches)
+        EXPECT_NE(search.proof.find("GPU "), std::string::npos) << search.proof;
+}
+
+TEST(ChooseSchedule, WithoutASearchTriesThoseWithAName)
+{
+    const auto choice = chooseSchedule(pipelineRequest(), {.seconds = 0});
+    ASSERT_TRUE(choice) << describe(choice.error());
+    EXPECT_EQ(choice->tried.size(), kAllSchedules.size());
+    EXPECT_TRUE(choice->searches.empty());
+    for (const TriedSchedule &each : choice->tried) {
+        if (each.name == "gpipe") {
+            EXPECT_EQ(each.inFlight, 8);
+        }
+        if (each.name == "1f1b") {
+            EXPECT_EQ(each.inFlight, 4);
+        }
+    }
+}
+
+/// Templates that are refused are those that no plan has.
+TEST(ChooseSchedule, RefusedTemplatesHaveNoPlan)
+{
+    const auto base = answerOf(pipelineRequest());
+    ASSERT_TRUE(base);
+    const auto refused = refusedTemplates(**base);
+    ASSERT_EQ(refused.size(), kAllSchedules.size());
+    const auto choice = chooseSchedule(pipelineRequest(), {.seconds = 0});
+    ASSERT_TRUE(choice);
+    for (std::size_t i = 0; i < refused.size(); ++i)
+        for (const TriedSchedule &each : choice->tried)
+            if (each.name == nameOf(kAllSchedules[i])) {
+                EXPECT_EQ(refused[i].has_value(), each.problem.has_value()) << each.name;
+            }
+}
+
+/// Rows for all micro-batches are dependencies of the search; others are named, and kept all the same.
+TEST(ChooseSchedule, KeepsTheRowsOfAPerson)
+{
+    PlanRequest request = pipelineRequest();
+    const auto rows = answerOf(request);
+    ASSERT_TRUE(rows);
+    request.gallery.clear();
+    request.table = (*rows)->table;
+    const auto write = [&](const auto &propose) {
+        GestureContext context = gestureContextOf(*request.model, request.table, 4);
+        context.plan = (*rows)->plan;
+        context.cluster = (*rows)->cluster;
+        const Proposal proposal = propose(context);
+        ASSERT_TRUE(proposal.accepted()) << (proposal.refusal ? describe(*proposal.refusal) : "");
+        ASSERT_TRUE(request.table.apply(proposal.edit));
+    };
+    write([](const GestureContext &context) { return proposeInFlight(context, StageId{0}, 2); });
+    const auto block = [](std::int32_t stage, Direction direction, std::int32_t microBatch) {
+        return BlockRef{StageId{stage}, direction, microBatch};
+    };
+    write([&](const GestureContext &context) {
+        return proposeBlockOrder(
+            context, block(1, Direction::Backward, 0), block(1, Direction::Forward, 2), false);
+    });
+    write([&](const GestureContext &context) {
+        return proposeBlockOrder(
+            context, block(2, Direction::Backward, 1), block(2, Direction::Forward, 4), true);
+    });
+    const auto choice = chooseSchedule(request, {.seconds = 5});
+    ASSERT_TRUE(choice) << describe(choice.error());
+    ASSERT_EQ(choice->bentTo.size(), 1U);
+    const ConstraintTable table = request.table.table();
+    EXPECT_EQ(choice->bentTo.front().index, static_cast<std::int32_t>(table.rows.size()) - 1);
+    std::size_t best = 0;
+    for (const TriedSchedule &each : choice->tried)
+        if (each.name == "best" && !each.problem) {
+            ++best;
+            for (const auto &rank : each.rule.order.ranks) {
+                std::int32_t held = 0; // of stage 0
+                std::int32_t ahead = 0; // of stage 1
+                for (const ScheduledBlock &block : rank) {
+                    const bool backward = block.block.pass != Pass::Forward;
+                    if (block.block.stage.index == 0
+                        && (!backward || block.block.pass == Pass::Backward
+                            || block.block.pass == Pass::WeightGradient))
+                        held += backward ? -1 : 1;
+                    EXPECT_LE(held, 2);
+                    if (block.block.stage.index == 1 && block.block.pass != Pass::WeightGradient)
+                        ahead += backward ? -1 : 1;
+                    EXPECT_LE(ahead, 2); // the third forward block comes behind the first backward block
+                }
+            }
+        }
+    EXPECT_GT(best, 0U);
 }
 
 } // namespace

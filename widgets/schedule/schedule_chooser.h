@@ -1,0 +1,65 @@
+#pragma once
+
+#include <QtCore/QFutureWatcher>
+#include <QtWidgets/QComboBox>
+
+#include "engine/table/kinds/schedule.h"
+#include "widgets/design/plan_update.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+
+/// The pipeline's schedule: every template by name, with a picture of it at work, what it is, and the paper
+/// it comes from. Those that are not for the stages of the plan are grey and say why. GUI thread; which fit
+/// is worked out on a worker.
+class ScheduleChooser : public QComboBox
+{
+    Q_OBJECT
+public:
+    explicit ScheduleChooser(QWidget *parent = nullptr);
+    ~ScheduleChooser() override;
+
+    /// Shows the schedule of this plan, null for none. Says nothing.
+    void setPlan(const PlanUpdateSnapshot &plan);
+    /// Whether a template is for the plan's stages, as far as is known; never without a plan.
+    bool isPossible(ScheduleKind kind) const;
+    /// Why it is not; empty if it is.
+    QString reason(ScheduleKind kind) const;
+    /// "forward and backward blocks in turn": a template's line.
+    static QString meaningOf(ScheduleKind kind);
+    /// Its meaning and its paper; rich text.
+    static QString tipOf(ScheduleKind kind);
+
+Q_SIGNALS:
+    /// A person chose it.
+    void chosen(planloom::ScheduleKind kind);
+    /// All that fit are to be shown, side by side.
+    void allAsked();
+    /// The best one is to be searched for.
+    void bestAsked();
+    /// What is possible is another.
+    void possibleChanged();
+
+protected:
+    void wheelEvent(QWheelEvent *event) override; ///< Rolling by doesn't plan anew.
+    void changeEvent(QEvent *event) override;
+
+private:
+    using Refused = std::vector<std::optional<Error>>;
+    using Answer = std::pair<PlanUpdateSnapshot, Refused>;
+
+    void onActivated(int index);
+    void showShown();
+    void ask();
+    void paintPictures();
+    void refreshItems();
+
+    PlanUpdateSnapshot m_plan;
+    Refused m_refused; ///< By template; of the plan, or of the one before until it is known.
+    QFutureWatcher<Answer> m_watcher{this};
+};
+
+} // namespace planloom
