@@ -1,5 +1,6 @@
 #include "widgets/scene/timeline_scene.h"
 
+#include "engine/analyse/block_label.h"
 #include "engine/analyse/statistics.h"
 #include "engine/base/background_disposal.h"
 #include "engine/base/in_parallel.h"
@@ -8,7 +9,6 @@
 #include <array>
 #include <functional>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace planloom {
@@ -51,25 +51,6 @@ private:
     std::map<std::int32_t, DecidedBy> m_known; ///< By segment.
 };
 
-/// The stages whose passes are several blocks.
-struct StagesInParts {
-    std::set<StageId> sliced{};
-    std::set<StageId> inLanes{}; ///< A device has one lane of a stage, mostly.
-};
-
-StagesInParts stagesInParts(const ExecutionPlan &plan)
-{
-    StagesInParts stages;
-    for (const DeviceProgram &device : plan.devices)
-        for (const Segment &segment : device.segments) {
-            if (segment.slice > 0)
-                stages.sliced.insert(segment.stage);
-            if (segment.lane > 0)
-                stages.inLanes.insert(segment.stage);
-        }
-    return stages;
-}
-
 /// Cuts the compute spans of a lane where they change from one block to another, and puts the pieces of each
 /// block together: a step runs a segment once for each micro-batch, so they are one run of it.
 ///
@@ -94,11 +75,10 @@ void cutIntoBlocks(const TimelineScene &scene, const StagesInParts &stages, Devi
                 TimelineBlock block{spans.start[row], end, found ? found->kind : SegmentKind::Forward,
                     found ? found->stage : StageId{}, spans.microBatch[row], {row, row + 1}};
                 block.segment = spans.segment[row];
-                if (found && isPass(found->kind))
-                    block.part = {stages.inLanes.contains(found->stage) ? found->lane : -1,
-                        stages.sliced.contains(found->stage) ? found->slice : -1};
-                if (found)
+                if (found) {
+                    block.part = stages.partOf(*found);
                     block.decidedBy = least.of(block.segment, *found);
+                }
                 lane.blocks.push_back(block);
             } else {
                 lane.blocks[static_cast<std::size_t>(place->second)].interrupted = true;

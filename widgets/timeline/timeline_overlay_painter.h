@@ -15,6 +15,11 @@ void paintPhases(
 void paintCriticalPath(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
     const TimelineAnalysis &analysis);
 
+/// A pause and what it waits for: each link a thick line through what ran, numbered as in the table.
+/// O(links in sight)
+void paintIdleChain(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const IdleChain &chain);
+
 /// Arrows from what a span needs (solid) and to what it unblocks (dashed).
 void paintArrows(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
     const TimelineAnalysis &analysis, std::size_t span);

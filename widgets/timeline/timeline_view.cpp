@@ -124,7 +124,7 @@ void TimelineView::takeScene(TimelineSceneSnapshot scene)
         m_measured.reset(); // of another plan
     m_hover = {};
     m_focus = {};
-    m_explains = m_asksWhatIf = false;
+    m_explains = m_asksWhatIf = m_wantsIdleTable = false;
     m_wouldEnd.reset();
     m_whatIfStop.request_stop();
     hidePanel();
@@ -134,7 +134,7 @@ void TimelineView::takeScene(TimelineSceneSnapshot scene)
         m_focus = refocused(*shownBefore, focusBefore);
     m_analyst->setScene(shown());
     if (m_criticalPath)
-        m_analyst->needDeep();
+        needAnalysis();
     const double after = extent();
     if (m_shownTime && static_cast<double>(m_shownTime->count()) > after)
         m_shownTime.reset();
@@ -210,7 +210,7 @@ void TimelineView::setMeasured(TimelineSceneSnapshot measured)
     m_hover = {};
     m_analyst->setScene(shown());
     if (m_criticalPath)
-        m_analyst->needDeep();
+        needAnalysis();
     if (m_fitted)
         fitAll();
     if (!asBefore) {

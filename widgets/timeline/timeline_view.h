@@ -13,6 +13,7 @@
 #include "widgets/timeline/timeline_gestures.h"
 #include "widgets/timeline/timeline_lane_cache.h"
 #include "widgets/timeline/timeline_painter.h"
+#include "widgets/timeline/timeline_picture.h"
 
 #include <cstdint>
 #include <functional>
@@ -287,8 +288,13 @@ private:
     void showPanel(PanelTable table);
     void placePanel();
     void copyPanel();
-    void explainIdle();
     void onAnalysed();
+
+    // timeline_view_idle.cpp
+    void needAnalysis();
+    void explainIdle();
+    void showIdleTimes();
+    std::vector<FactLine> factsOfPause(const TimelineHit &hit) const;
 
     // timeline_view_what_if.cpp
     bool canAskWhatIf() const;
@@ -362,6 +368,8 @@ private:
     double m_idleTime =
         -1; ///< Nanoseconds: where the pause was clicked that has the focus; negative if by key.
     bool m_explains = false; ///< A bubble waits for the analysis.
+    bool m_wantsIdleTable = false; ///< So does the table of all of them.
+    IdleChain m_chain{}; ///< Of the bubble that the panel explains; empty without one.
     std::vector<std::int32_t> m_rowOfDevice; ///< Index into m_rows; -1 for none.
     std::map<std::string, QAction *> m_actions;
 };

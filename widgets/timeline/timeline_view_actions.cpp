@@ -125,6 +125,8 @@ void TimelineView::makeActions()
     });
     addViewAction(
         "timeline.whyIdle", tr("Why Is This Idle?"), Qt::CTRL | Qt::Key_E, [this] { explainIdle(); });
+    addViewAction("timeline.idleTimes", tr("Where the Idle Time Goes"), Qt::CTRL | Qt::ALT | Qt::Key_I,
+        [this] { showIdleTimes(); });
     addViewAction("timeline.whatIf", tr("What If This Took No Time?"), Qt::Key_0, [this] { askWhatIf(); });
     addViewAction("timeline.listUnder", tr("List What Is Here"), Qt::Key_L, [this] { listFocus(); });
     addViewAction("timeline.copy", tr("Copy Figures as Text"), QKeySequence::Copy, [this] { copyPanel(); });
@@ -191,8 +193,8 @@ void TimelineView::updateActions()
     m_actions.at("timeline.listUnder")->setEnabled(m_scene && m_focus.valid());
     m_actions.at("timeline.copy")->setEnabled(m_panel->isVisible());
     for (const char *name :
-        {"timeline.filter", "timeline.showAllLanes", "timeline.groupAutomatic", "timeline.groupByStage",
-            "timeline.groupByHost", "timeline.groupByReplica", "timeline.groupNone"})
+        {"timeline.idleTimes", "timeline.filter", "timeline.showAllLanes", "timeline.groupAutomatic",
+            "timeline.groupByStage", "timeline.groupByHost", "timeline.groupByReplica", "timeline.groupNone"})
         m_actions.at(name)->setEnabled(m_scene != nullptr);
 }
 

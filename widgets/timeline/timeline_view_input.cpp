@@ -68,7 +68,7 @@ std::vector<FactLine> TimelineView::factsOf(const TimelineHit &hit) const
     case HitPart::Block:
         return factsOfBlock(*shown(), lane, static_cast<std::size_t>(hit.block));
     case HitPart::Idle:
-        return factsOfBubble(*shown(), hit.idleBegin, hit.idleEnd);
+        return factsOfPause(hit);
     case HitPart::Bracket:
     case HitPart::BracketEnd:
         return factsOfWarmUp(lane.warmUp, m_gestures.host() != nullptr);
@@ -145,8 +145,8 @@ void TimelineView::hover(QPoint position)
 {
     m_pointer = position;
     m_hover.hit = hitTest(position);
-    if (m_hover.hit.span >= 0)
-        m_analyst->needDeep(); // for its arrows and slack
+    if (m_hover.hit.span >= 0 || m_hover.hit.part == HitPart::Idle)
+        needAnalysis(); // for its arrows and slack, and what it waits for
     m_hover.facts = factsOf(m_hover.hit);
     m_selection->setHovered(m_hover.hit.span >= 0
             ? shown()->operatorOf(static_cast<std::size_t>(m_hover.hit.span))
