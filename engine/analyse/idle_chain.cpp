@@ -48,8 +48,7 @@ bool sameCommunication(const ExecutionPlan &plan, const Timeline &timeline, std:
 
 } // namespace
 
-std::vector<WaitLink> blocksBehind(
-    const ExecutionPlan &plan, const Timeline &timeline, const Bubble &bubble)
+std::vector<WaitLink> blocksBehind(const ExecutionPlan &plan, const Timeline &timeline, const Bubble &bubble)
 {
     const SpanColumns &spans = timeline.spans;
     const auto startOf = [&](std::int32_t span) { return spans.start[static_cast<std::size_t>(span)]; };
@@ -70,8 +69,7 @@ std::vector<WaitLink> blocksBehind(
     const auto take = [&](std::int32_t span, std::int32_t wait, WaitKind kind, DeviceId last, RowId row) {
         const bool inside = isCompute(timeline, span)
             || (isPass(segmentOfSpan(plan, timeline, span).kind)
-                && spans.queue[static_cast<std::size_t>(span)] == QueueKind::Tensor
-                && !isAround(span));
+                && spans.queue[static_cast<std::size_t>(span)] == QueueKind::Tensor && !isAround(span));
         const std::int64_t begin = std::clamp(startOf(span), bubble.begin, bubble.end);
         if (!links.empty()) {
             WaitLink &nearer = links.back();
@@ -184,7 +182,7 @@ std::string sentenceOf(const ExecutionPlan &plan, const Cluster &cluster, const 
                 on = link.last;
                 const InstructionKind kind = instructionOfSpan(plan, timeline, nearer).kind;
                 sentence += " " + named(on)
-                    + (kind == InstructionKind::Recv       ? " sends only after "
+                    + (kind == InstructionKind::Recv        ? " sends only after "
                             : kind == InstructionKind::Send ? " takes only after "
                                                             : " joins only after ");
             } else if (link.kind == WaitKind::Data) {
@@ -204,7 +202,8 @@ std::string sentenceOf(const ExecutionPlan &plan, const Cluster &cluster, const 
     if (links.size() > kMostLinks) {
         const auto longest = std::max_element(links.begin(), links.end(),
             [](const WaitLink &a, const WaitLink &b) { return a.end - a.begin < b.end - b.begin; });
-        sentence += ", and so on through " + std::to_string(links.size() - kMostLinks) + " more; the longest is "
+        sentence += ", and so on through " + std::to_string(links.size() - kMostLinks)
+            + " more; the longest is "
             + blockWords(plan, stages, word, timeline, longest->span, {}, longest->communicates) + ", "
             + formatNanoseconds(longest->end - longest->begin);
     }

@@ -33,8 +33,7 @@ struct WaitLink {
 /// The chain of `bubble` by blocks, the nearest first: times follow one another without gaps (in predicted
 /// timelines) from the bubble's end back to its begin. Empty for a step without spans.
 /// O(chain).
-std::vector<WaitLink> blocksBehind(
-    const ExecutionPlan &plan, const Timeline &timeline, const Bubble &bubble);
+std::vector<WaitLink> blocksBehind(const ExecutionPlan &plan, const Timeline &timeline, const Bubble &bubble);
 
 /// What a span is called among blocks: "F3", "B0 on GPU 2", "the send of F2 to GPU 1", "the all-reduce of
 /// gradients".
@@ -42,8 +41,9 @@ std::vector<WaitLink> blocksBehind(
 std::string blockWords(const ExecutionPlan &plan, const StagesInParts &stages, const std::string &deviceWord,
     const Timeline &timeline, std::int32_t span, DeviceId on, bool communicates);
 
-/// Why a device waits, in one sentence: "GPU 0 waits 5.96 ms: its B0 needs the receive of B0 from GPU 1, which
-/// GPU 1 sends only after B0, which needs ..." As many links as are read in one breath, then how many more.
+/// Why a device waits, in one sentence: "GPU 0 waits 5.96 ms: its B0 needs the receive of B0 from GPU 1,
+/// which GPU 1 sends only after B0, which needs ..." As many links as are read in one breath, then how many
+/// more.
 std::string sentenceOf(const ExecutionPlan &plan, const Cluster &cluster, const Timeline &timeline,
     const Bubble &bubble, const std::vector<WaitLink> &links);
 

@@ -90,8 +90,8 @@ private:
             if (m_spans.duration[row] > 0)
                 m_firstPass = std::min(m_firstPass, m_spans.start[row]);
             if (segment.kind == SegmentKind::Forward && m_plan) {
-                const auto [found, isNew] = blocks.try_emplace(
-                    {m_spans.segment[row], m_spans.microBatch[row]}, m_forward.size());
+                const auto [found, isNew] =
+                    blocks.try_emplace({m_spans.segment[row], m_spans.microBatch[row]}, m_forward.size());
                 if (isNew)
                     m_forward.push_back({m_spans.start[row], 0, segment.stage});
                 ForwardBlock &block = m_forward[found->second];
@@ -158,8 +158,8 @@ private:
             partOf(gap.parts, IdleReason::Memory) = end - begin;
             return gap;
         }
-        const std::vector<Wait> waits = waitsBehind(m_timeline, m_dependencies,
-            behind < m_end ? static_cast<std::int32_t>(behind) : m_last, begin);
+        const std::vector<Wait> waits = waitsBehind(
+            m_timeline, m_dependencies, behind < m_end ? static_cast<std::int32_t>(behind) : m_last, begin);
         std::int64_t left = end; // of the bubble, from its begin: without a reason yet
         if (behind >= m_end && m_last >= 0)
             take(gap, left, static_cast<std::size_t>(m_last), false);
@@ -172,7 +172,8 @@ private:
         return gap;
     }
 
-    /// `row` of the chain runs from its start up to its end; what lies between its end and `left` is nobody's.
+    /// `row` of the chain runs from its start up to its end; what lies between its end and `left` is
+    /// nobody's.
     void take(IdleGap &gap, std::int64_t &left, std::size_t row, bool reuse)
     {
         const std::int64_t end = std::clamp(endOf(row), gap.begin, left);
@@ -199,7 +200,7 @@ private:
                 length -= excess;
             }
             partOf(gap.parts,
-                gap.end <= m_fillEnd           ? IdleReason::Fill
+                gap.end <= m_fillEnd            ? IdleReason::Fill
                     : gap.begin >= m_drainBegin ? IdleReason::Drain
                                                 : IdleReason::Dependency) += length;
         }
@@ -310,9 +311,9 @@ std::optional<IdleTimes> idleTimes(const ExecutionPlan &execution, const Plan *p
                 continue;
             }
         }
-        times.gaps[d] = DeviceIdle(
-            execution, plan, timeline, dependencies, steady ? &*steady : nullptr, last, d)
-                            .gaps(stop);
+        times.gaps[d] =
+            DeviceIdle(execution, plan, timeline, dependencies, steady ? &*steady : nullptr, last, d)
+                .gaps(stop);
         if (stop.stop_requested())
             return std::nullopt;
         for (const IdleGap &gap : times.gaps[d])

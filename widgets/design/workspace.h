@@ -120,6 +120,8 @@ public:
     void setSizes(const std::map<std::string, std::int64_t> &sizes);
     /// Replaces the rows by those of a gallery plan; the engine writes them, then it is a step.
     void applyGallery(const std::string &spec);
+    /// What to plan for the rows as they are; nothing without a model that can be planned.
+    std::optional<PlanRequest> presentRequest() const;
     /// What to plan to see what a gallery plan would do; nothing without a model.
     std::optional<PlanRequest> galleryRequest(const std::string &spec) const;
 

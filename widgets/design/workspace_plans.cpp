@@ -139,6 +139,13 @@ void Workspace::setLive(bool live)
     Q_EMIT stateChanged();
 }
 
+std::optional<PlanRequest> Workspace::presentRequest() const
+{
+    if (!m_model || m_model->planProblem)
+        return std::nullopt;
+    return requestFor(m_history.state());
+}
+
 std::optional<PlanRequest> Workspace::galleryRequest(const std::string &spec) const
 {
     if (!m_model || m_model->planProblem)

@@ -15,9 +15,9 @@ struct RunningSpan {
     friend bool operator==(const RunningSpan &, const RunningSpan &) = default;
 };
 
-/// All that runs at `nanoseconds`: by device, and by queue of each. A span runs from its start until just before
-/// its end; one that takes no time never does.
-/// O(devices x queues x log spans), whatever the number of spans.
+/// All that runs at `nanoseconds`: by device, and by queue of each. A span runs from its start until just
+/// before its end; one that takes no time never does. O(devices x queues x log spans), whatever the number of
+/// spans.
 std::vector<RunningSpan> runningAt(const TimelineScene &scene, double nanoseconds);
 
 /// The moments at which a step is read block by block: when some device begins a block, ascending, each once,

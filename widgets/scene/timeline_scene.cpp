@@ -9,6 +9,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace planloom {
@@ -464,10 +465,17 @@ TimelineSceneSnapshot makeTimelineScene(TimelineSnapshot timeline, std::shared_p
     scene.cluster = std::move(cluster);
     scene.decidedBy = std::move(decidedBy);
     // Each writes members of its own.
-    const std::array<std::function<void()>, 3> parts{
+    const std::array<std::function<void()>, 4> parts{
         [&scene] { sumUpBusyTime(scene); },
         [&scene] { makeLanes(scene); },
         [&scene] { indexOperators(scene); },
+        [&scene] {
+            scene.communication = communicationOnEdges(*scene.plan);
+            std::set<InstructionKind> kinds;
+            for (const EdgeCommunication &edge : scene.communication)
+                kinds.insert(edge.kind);
+            scene.communicationKinds.assign(kinds.begin(), kinds.end());
+        },
     };
     const std::size_t least = scene.timeline->spans.size() < kFewRows ? parts.size() : 1;
     inParallel(parts.size(), least, [&parts](std::size_t begin, std::size_t end) {
@@ -506,6 +514,32 @@ std::vector<std::size_t> rowsOf(const TimelineScene &scene, const std::vector<Op
     }
     if (operators.size() > 1)
         std::sort(rows.begin(), rows.end());
+    return rows;
+}
+
+std::vector<OperatorId> servedBy(const std::vector<EdgeCommunication> &edges)
+{
+    std::vector<OperatorId> operators;
+    for (const EdgeCommunication &edge : edges)
+        operators.push_back(edge.op);
+    std::sort(operators.begin(), operators.end());
+    operators.erase(std::unique(operators.begin(), operators.end()), operators.end());
+    return operators;
+}
+
+std::vector<std::size_t> communicationRows(
+    const TimelineScene &scene, const std::vector<EdgeCommunication> &edges)
+{
+    std::set<std::pair<OperatorId, TensorId>> wanted;
+    for (const EdgeCommunication &edge : edges)
+        wanted.emplace(edge.op, edge.tensor);
+    std::vector<std::size_t> rows = rowsOf(scene, servedBy(edges));
+    std::erase_if(rows, [&](std::size_t row) {
+        const Instruction *instruction = scene.findInstruction(row);
+        const auto device = static_cast<std::size_t>(scene.timeline->spans.device[row]);
+        return !instruction || !isCommunication(instruction->kind) || isHostCopy(instruction->kind)
+            || !wanted.contains({instruction->op, tensorOf(scene.plan->devices[device], *instruction)});
+    });
     return rows;
 }
 

@@ -104,8 +104,8 @@ PanelTable bubbleTable(const TimelineScene &scene, const Bubble &bubble, const s
             if (gap->parts[r] > 0)
                 table.lines.push_back({0,
                     {std::string("Reason: ") + nameOf(reason),
-                        formatNanoseconds(gap->parts[r]) + " (" + shareOf(gap->parts[r], gap->end - gap->begin)
-                            + ")"}});
+                        formatNanoseconds(gap->parts[r]) + " ("
+                            + shareOf(gap->parts[r], gap->end - gap->begin) + ")"}});
         }
     }
     return table;
@@ -123,9 +123,8 @@ PanelTable idleTable(const TimelineScene &scene, const IdleTimes &idle)
     }
     const std::int64_t step = scene.timeline->step.count();
     const auto devices = static_cast<std::int64_t>(idle.devices.size());
-    table.title = "Where the idle time goes: " + formatNanoseconds(all) + " on "
-        + formatCount(devices) + (devices == 1 ? " device, " : " devices, ") + shareOf(all, step * devices)
-        + " of their time";
+    table.title = "Where the idle time goes: " + formatNanoseconds(all) + " on " + formatCount(devices)
+        + (devices == 1 ? " device, " : " devices, ") + shareOf(all, step * devices) + " of their time";
     table.columns = {"", "Idle", "Share"};
     for (const std::size_t r : reasons) {
         std::string name = nameOf(static_cast<IdleReason>(r));
@@ -152,8 +151,8 @@ PanelTable idleTable(const TimelineScene &scene, const IdleTimes &idle)
     return table;
 }
 
-std::vector<FactLine> factsOfIdle(const TimelineScene &scene, const Bubble &bubble,
-    const std::vector<WaitLink> &links, const IdleGap &gap)
+std::vector<FactLine> factsOfIdle(
+    const TimelineScene &scene, const Bubble &bubble, const std::vector<WaitLink> &links, const IdleGap &gap)
 {
     constexpr std::size_t kMostWaits = 3; // a tooltip is for a glance
     std::vector<FactLine> facts = factsOfBubble(scene, bubble.begin, bubble.end);

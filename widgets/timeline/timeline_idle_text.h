@@ -22,7 +22,7 @@ PanelTable bubbleTable(const TimelineScene &scene, const Bubble &bubble, const s
 PanelTable idleTable(const TimelineScene &scene, const IdleTimes &idle);
 
 /// What a pause is, why, and what is waited for.
-std::vector<FactLine> factsOfIdle(const TimelineScene &scene, const Bubble &bubble,
-    const std::vector<WaitLink> &links, const IdleGap &gap);
+std::vector<FactLine> factsOfIdle(
+    const TimelineScene &scene, const Bubble &bubble, const std::vector<WaitLink> &links, const IdleGap &gap);
 
 } // namespace planloom

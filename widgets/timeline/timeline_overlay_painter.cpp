@@ -381,6 +381,15 @@ void paintIdleChain(
     OverlayPainter(painter, palette, picture).idleChain(chain);
 }
 
+void paintToCome(QPainter &painter, const Palette &palette, const TimelinePicture &picture)
+{
+    const QRect canvas = picture.canvas();
+    const double from = std::max(canvas.left() + picture.axis.xOf(picture.marked), double(canvas.left()));
+    QColor veil = palette.canvas;
+    veil.setAlpha(170);
+    painter.fillRect(QRectF(from, canvas.top(), canvas.right() + 1 - from, canvas.height()), veil);
+}
+
 void paintArrows(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
     const TimelineAnalysis &analysis, std::size_t span)
 {

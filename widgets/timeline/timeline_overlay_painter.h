@@ -20,6 +20,9 @@ void paintCriticalPath(QPainter &painter, const Palette &palette, const Timeline
 void paintIdleChain(
     QPainter &painter, const Palette &palette, const TimelinePicture &picture, const IdleChain &chain);
 
+/// Makes pale what is behind the marked time: blocks that have not run, memory that is not filled.
+void paintToCome(QPainter &painter, const Palette &palette, const TimelinePicture &picture);
+
 /// Arrows from what a span needs (solid) and to what it unblocks (dashed).
 void paintArrows(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
     const TimelineAnalysis &analysis, std::size_t span);

@@ -58,8 +58,8 @@ void TimelineView::explainIdle()
         return;
     m_wouldEnd.reset();
     const auto links = blocksBehind(*shown()->plan, *shown()->timeline, *bubble);
-    showPanel(bubbleTable(
-        *shown(), *bubble, links, analysis->idle.gapAt(lane.device, time), [&context](RowId row) {
+    showPanel(
+        bubbleTable(*shown(), *bubble, links, analysis->idle.gapAt(lane.device, time), [&context](RowId row) {
             // Few rows are asked for, of the many that there may be.
             const std::vector<std::int32_t> lines =
                 context ? context->document.rowLines() : std::vector<std::int32_t>{};

@@ -159,6 +159,8 @@ void TimelineView::paintEvent(QPaintEvent *)
             paintLanes(lanes, palette, shownPicture);
             paintWouldLanes(lanes, palette, shownPicture, m_gestures.ghost());
         });
+    if (m_plays && m_shownTime)
+        paintToCome(painter, palette, shownPicture);
     // What is selected has its outline already.
     if (m_hover.hit.span >= 0 && m_hand == Hand::None
         && !std::binary_search(

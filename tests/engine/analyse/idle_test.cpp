@@ -77,7 +77,8 @@ TEST(IdleTimes, AddUpToTheIdleTimeOfEveryDeviceExactly)
                 EXPECT_GE(gap.begin, before);
                 EXPECT_GT(gap.end, gap.begin);
                 before = gap.end;
-                EXPECT_EQ(idle->gapAt(DeviceId{static_cast<std::int32_t>(d)}, (gap.begin + gap.end) / 2), &gap);
+                EXPECT_EQ(
+                    idle->gapAt(DeviceId{static_cast<std::int32_t>(d)}, (gap.begin + gap.end) / 2), &gap);
             }
             // Predicted steps leave nothing unexplained.
             EXPECT_EQ(idlePart(idle->devices[d], IdleReason::Other), 0) << "device " << d;
@@ -105,11 +106,11 @@ TEST(IdleTimes, OfAPipelineOfEqualStagesAreFillAndDrainAlone)
         for (const std::int32_t m : {1, 4, 16})
             for (const bool gpipe : {true, false}) {
                 SCOPED_TRACE(testing::Message() << p << " stages, " << m << (gpipe ? " GPipe" : " 1F1B"));
-                const Analysed step = analysed(
-                    test::pipelinePlan({.stages = p,
-                        .microBatches = m,
-                        .order = gpipe ? test::Order::GPipe : test::Order::OneFOneB}),
-                    test::unitCosts());
+                const Analysed step =
+                    analysed(test::pipelinePlan({.stages = p,
+                                 .microBatches = m,
+                                 .order = gpipe ? test::Order::GPipe : test::Order::OneFOneB}),
+                        test::unitCosts());
                 for (const IdleParts &parts : step.idle.devices)
                     EXPECT_EQ(idlePart(parts, IdleReason::Fill) + idlePart(parts, IdleReason::Drain),
                         (p - 1) * (kIdleForward + kIdleBackward));
@@ -126,14 +127,16 @@ TEST(IdleTimes, OfASlowStageAreImbalanceByAsMuchAsItIsSlower)
         return unit(query) * (query.op.name.substr(1, 1) == "0" ? 2 : 1);
     };
     constexpr std::int32_t m = 8;
-    const Analysed step = analysed(
-        test::pipelinePlan({.stages = 2, .microBatches = m, .order = test::Order::OneFOneB}), costs);
+    const Analysed step =
+        analysed(test::pipelinePlan({.stages = 2, .microBatches = m, .order = test::Order::OneFOneB}), costs);
     EXPECT_EQ(idlePart(step.idle.devices[0], IdleReason::Imbalance), 0);
     // Before its first block and behind its last one it fills and drains all the same.
     EXPECT_EQ(idlePart(step.idle.devices[1], IdleReason::Imbalance)
-            + idlePart(step.idle.devices[1], IdleReason::Fill) + idlePart(step.idle.devices[1], IdleReason::Drain),
+            + idlePart(step.idle.devices[1], IdleReason::Fill)
+            + idlePart(step.idle.devices[1], IdleReason::Drain),
         idleSum(step.idle.devices[1]));
-    EXPECT_GE(idlePart(step.idle.devices[1], IdleReason::Imbalance), (m - 2) * (kIdleForward + kIdleBackward));
+    EXPECT_GE(
+        idlePart(step.idle.devices[1], IdleReason::Imbalance), (m - 2) * (kIdleForward + kIdleBackward));
     EXPECT_LE(idlePart(step.idle.devices[1], IdleReason::Imbalance), m * (kIdleForward + kIdleBackward));
 }
 
@@ -141,8 +144,8 @@ TEST(IdleTimes, OfReplicasAreCommunication)
 {
     CostModel costs = test::unitCosts();
     costs.collective = [](CollectiveKind, Bytes, GroupShape) { return 700e-9; };
-    const Analysed step =
-        analysed(test::pipelinePlan({.stages = 1, .microBatches = 2, .replicas = 4, .optimizer = true}), costs);
+    const Analysed step = analysed(
+        test::pipelinePlan({.stages = 1, .microBatches = 2, .replicas = 4, .optimizer = true}), costs);
     for (const IdleParts &parts : step.idle.devices) {
         EXPECT_EQ(idlePart(parts, IdleReason::Communication), 700);
         EXPECT_EQ(idleSum(parts), 700);
@@ -189,8 +192,8 @@ TEST(IdleTimes, StopWhenAsked)
     const SimulatedPlan &plan = allPlans().front();
     std::stop_source source;
     source.request_stop();
-    EXPECT_FALSE(idleTimes(plan.plan, nullptr, plan.timeline, *dependenciesOf(plan.plan, plan.timeline),
-        source.get_token()));
+    EXPECT_FALSE(idleTimes(
+        plan.plan, nullptr, plan.timeline, *dependenciesOf(plan.plan, plan.timeline), source.get_token()));
     EXPECT_FALSE(idleTimes(plan.plan, nullptr, plan.timeline, TimelineDependencies{}));
 }
 
@@ -206,8 +209,8 @@ TEST(BlocksBehind, CoverTheBubbleFromItsEndBackToItsBegin)
         for (std::size_t d = 0; d < idle->gaps.size(); ++d)
             for (const IdleGap &gap : idle->gaps[d]) {
                 const DeviceId device{static_cast<std::int32_t>(d)};
-                const auto bubble = whyIdle(
-                    plan.plan, nullptr, plan.timeline, *dependencies, device, Nanoseconds{gap.begin});
+                const auto bubble =
+                    whyIdle(plan.plan, nullptr, plan.timeline, *dependencies, device, Nanoseconds{gap.begin});
                 ASSERT_TRUE(bubble);
                 EXPECT_EQ(bubble->begin, gap.begin);
                 EXPECT_EQ(bubble->end, gap.end);
