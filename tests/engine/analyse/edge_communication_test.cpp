@@ -3,6 +3,7 @@
 #include "engine/analyse/communication.h"
 
 #include "tests/engine/simulate/gallery_plans.h"
+#include "tests/engine/simulate/plans_for_tests.h"
 
 #include <algorithm>
 #include <map>
@@ -53,6 +54,33 @@ TEST(EdgeCommunications, EndAtTheOperatorThatTheyServe)
         }
         EXPECT_EQ(findEdge(edges, OperatorId{1 << 30}, TensorId{0}), nullptr);
     }
+}
+
+/// Gradients of one device are summed over four units that do the same.
+TEST(EdgeCommunications, AcrossUnitsAreTheDevicesOwn)
+{
+    constexpr std::int32_t kUnits = 4;
+    constexpr std::int32_t kSum = 6; // buffer
+    ExecutionPlan plan = test::pipelinePlan({.stages = 1, .microBatches = 2, .optimizer = true});
+    plan.units.count = kUnits;
+    for (Segment &segment : plan.devices[0].segments.edit())
+        if (segment.kind == SegmentKind::Reduce)
+            segment.instructions.push_back({.kind = InstructionKind::AllReduce,
+                .acrossUnits = true,
+                .inputs = {kSum},
+                .outputs = {kSum}});
+    const Cluster cluster = *clusterNamed("dgx-a100:4");
+    const auto timeline = simulate(plan, cluster);
+    ASSERT_TRUE(timeline) << describe(timeline.error());
+    const auto matrix = communicationMatrix(plan, *timeline, cluster);
+    ASSERT_TRUE(matrix);
+    ASSERT_EQ(matrix->flows.size(), 1u);
+    EXPECT_EQ(matrix->flows[0].from, DeviceId{0});
+    EXPECT_EQ(matrix->flows[0].to, DeviceId{0});
+    const auto edges = communicationOnEdges(plan);
+    ASSERT_EQ(edges.size(), 1u);
+    EXPECT_EQ(edges[0].bytes, matrix->flows[0].bytes);
+    EXPECT_EQ(edges[0].bytes.count, 256 * 4 * 2 * (kUnits - 1) / kUnits); // a ring
 }
 
 TEST(EdgeCommunications, OfOneDeviceAreNone)
