@@ -2,6 +2,8 @@
 
 #include "engine/base/words.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <numeric>

@@ -2,7 +2,7 @@
 
 #include "engine/analyse/idle_times.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace planloom::cli {
 

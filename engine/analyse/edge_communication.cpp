@@ -36,8 +36,8 @@ std::vector<std::vector<std::int64_t>> runsOf(const DeviceProgram &program)
 }
 
 /// What a device sends when it runs `instruction` once.
-std::int64_t sentOnce(const ExecutionPlan &plan, DeviceId device, const DeviceProgram &program,
-    const Instruction &instruction)
+std::int64_t sentOnce(
+    const ExecutionPlan &plan, DeviceId device, const DeviceProgram &program, const Instruction &instruction)
 {
     const auto kind = collectiveOf(instruction.kind);
     if (!kind || instruction.kind == InstructionKind::Recv)
@@ -117,8 +117,7 @@ std::vector<EdgeCommunication> communicationOnEdges(const ExecutionPlan &plan, s
     return found;
 }
 
-const EdgeCommunication *findEdge(
-    const std::vector<EdgeCommunication> &edges, OperatorId op, TensorId tensor)
+const EdgeCommunication *findEdge(const std::vector<EdgeCommunication> &edges, OperatorId op, TensorId tensor)
 {
     const auto found = std::lower_bound(edges.begin(), edges.end(), EdgeKey{op, tensor, InstructionKind{}},
         [](const EdgeCommunication &edge, const EdgeKey &key) { return keyOf(edge) < key; });

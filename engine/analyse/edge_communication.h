@@ -29,8 +29,8 @@ std::vector<EdgeCommunication> communicationOnEdges(const ExecutionPlan &plan, s
 /// it does neither.
 TensorId tensorOf(const DeviceProgram &program, const Instruction &instruction);
 
-/// The one of `edges` that serves `op` with `tensor`, by whatever kind: the first; null if there is none. O(log
-/// edges)
+/// The one of `edges` that serves `op` with `tensor`, by whatever kind: the first; null if there is none.
+/// O(log edges)
 const EdgeCommunication *findEdge(
     const std::vector<EdgeCommunication> &edges, OperatorId op, TensorId tensor);
 

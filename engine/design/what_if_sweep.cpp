@@ -39,8 +39,8 @@ std::vector<SweepChoice> sweepChoices(const PlanAnswer &answer)
     for (const std::int32_t count : counts)
         choices.push_back({SweepAxis::MicroBatches, count, count == plan.microBatches, {}});
     const std::vector<MeshAxis> mesh = meshOf(answer.table.table());
-    const auto shards = static_cast<std::int32_t>(
-        std::max<std::int64_t>(sizeOfRole(mesh, AxisRole::Shards), 1));
+    const auto shards =
+        static_cast<std::int32_t>(std::max<std::int64_t>(sizeOfRole(mesh, AxisRole::Shards), 1));
     if (shards > answer.deviceCount || answer.deviceCount % shards != 0)
         return choices;
     const std::int32_t ranks = answer.deviceCount / shards;
@@ -93,8 +93,7 @@ Result<PlanRequest> requestOf(PlanRequest request, const SweepChoice &choice)
     return request;
 }
 
-Result<SweepPoint> sweep(
-    const PlanRequest &request, const SweepChoice &choice, const std::stop_token &stop)
+Result<SweepPoint> sweep(const PlanRequest &request, const SweepChoice &choice, const std::stop_token &stop)
 {
     SweepPoint point{.choice = choice};
     auto wanted = requestOf(request, choice);

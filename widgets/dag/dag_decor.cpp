@@ -115,7 +115,7 @@ DagDecorSnapshot decorate(const DagDecorRequest &request)
         decor.operatorsOnDevice = operatorsOnDevices(*plan);
     }
     decor.scene = request.scene;
-    if (request.scene && request.scene->plan->graph == picture.outline->graph)
+    if (request.scene && request.scene->plan && request.scene->plan->graph == picture.outline->graph)
         decor.traffic = trafficBadges(picture, request.scene->communication);
     tellLargeBoxes(decor, *request.facts);
     return sharedInBackground(std::move(decor));

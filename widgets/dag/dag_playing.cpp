@@ -27,7 +27,8 @@ std::int32_t playedBox(const DagPicture &picture, OperatorId op)
 QRectF viewRectOf(const DagPicture &picture, const DagCamera &camera, std::int32_t box)
 {
     const SceneRect &rect = picture.scene.rects[at(box)];
-    return {camera.viewX(rect.x), camera.viewY(rect.y), rect.width * camera.scale, rect.height * camera.scale};
+    return {
+        camera.viewX(rect.x), camera.viewY(rect.y), rect.width * camera.scale, rect.height * camera.scale};
 }
 
 /// What runs in one box: the names of its blocks, each once, and the colour of the first.
@@ -64,12 +65,10 @@ std::vector<QPointF> routeBetween(const DagPicture &picture, std::int32_t from, 
         }
     }
     const auto depth = [&](std::int32_t box) { return visible.at(box).depth; };
-    std::sort(out.begin(), out.end(), [&](const ScenePath *a, const ScenePath *b) {
-        return depth(a->frame) > depth(b->frame);
-    });
-    std::sort(in.begin(), in.end(), [&](const ScenePath *a, const ScenePath *b) {
-        return depth(a->target) < depth(b->target);
-    });
+    std::sort(out.begin(), out.end(),
+        [&](const ScenePath *a, const ScenePath *b) { return depth(a->frame) > depth(b->frame); });
+    std::sort(in.begin(), in.end(),
+        [&](const ScenePath *a, const ScenePath *b) { return depth(a->target) < depth(b->target); });
     std::vector<QPointF> route;
     for (const auto *pieces : {&out, &in})
         for (const ScenePath *path : *pieces)
@@ -103,8 +102,8 @@ QPointF pointAlong(const std::vector<QPointF> &route, double share)
     return route.back();
 }
 
-void paintMoment(QPainter &painter, const DagPicture &picture, const DagCamera &camera, const Palette &palette,
-    const DagMoment &moment, const QFont &font)
+void paintMoment(QPainter &painter, const DagPicture &picture, const DagCamera &camera,
+    const Palette &palette, const DagMoment &moment, const QFont &font)
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing, true);
@@ -143,8 +142,7 @@ void paintMoment(QPainter &painter, const DagPicture &picture, const DagCamera &
             const QRectF rect = viewRectOf(picture, camera, box);
             painter.setPen(QPen(palette.surface, 1.5));
             painter.setBrush(move.colour);
-            painter.drawEllipse(
-                QPointF(rect.left() + rect.width() * move.share, rect.bottom()), size, size);
+            painter.drawEllipse(QPointF(rect.left() + rect.width() * move.share, rect.bottom()), size, size);
             continue;
         }
         QPainterPath line;

@@ -38,15 +38,15 @@ struct DagMoment {
 };
 
 /// The way of data from one box to another along the lines that are drawn, in scene coordinates, from the
-/// inside of frames out and in again; a straight line where no line is drawn; empty for one box. O(log paths +
-/// paths of the source)
+/// inside of frames out and in again; a straight line where no line is drawn; empty for one box. O(log paths
+/// + paths of the source)
 std::vector<QPointF> routeBetween(const DagPicture &picture, std::int32_t from, std::int32_t to);
 
 /// The place at `share` of a route's length.
 QPointF pointAlong(const std::vector<QPointF> &route, double share);
 
 /// Lights the boxes of what computes, with the blocks' names above, and lets data move along the lines.
-void paintMoment(QPainter &painter, const DagPicture &picture, const DagCamera &camera, const Palette &palette,
-    const DagMoment &moment, const QFont &font);
+void paintMoment(QPainter &painter, const DagPicture &picture, const DagCamera &camera,
+    const Palette &palette, const DagMoment &moment, const QFont &font);
 
 } // namespace planloom

@@ -44,7 +44,8 @@ public:
     explicit TakenCells(const QRectF &area)
         : m_area(area)
         , m_columns(cellsOf(area.width()))
-        , m_taken(static_cast<std::size_t>(m_columns) * static_cast<std::size_t>(cellsOf(area.height())), false)
+        , m_taken(
+              static_cast<std::size_t>(m_columns) * static_cast<std::size_t>(cellsOf(area.height())), false)
     {
     }
     bool isFree(const QRectF &rect) const
@@ -67,11 +68,12 @@ private:
         const QRectF inside = rect.intersected(m_area).translated(-m_area.topLeft());
         if (inside.isEmpty())
             return;
-        for (int y = static_cast<int>(inside.top() / kCell); y <= static_cast<int>(inside.bottom() / kCell); ++y)
-            for (int x = static_cast<int>(inside.left() / kCell); x <= static_cast<int>(inside.right() / kCell);
-                 ++x)
+        for (int y = static_cast<int>(inside.top() / kCell); y <= static_cast<int>(inside.bottom() / kCell);
+             ++y)
+            for (int x = static_cast<int>(inside.left() / kCell);
+                 x <= static_cast<int>(inside.right() / kCell); ++x)
                 if (const auto cell = static_cast<std::size_t>(y) * static_cast<std::size_t>(m_columns)
-                            + static_cast<std::size_t>(x);
+                        + static_cast<std::size_t>(x);
                     cell < m_taken.size())
                     visit(cell);
     }
@@ -85,7 +87,8 @@ QPointF anchorOf(const DagPicture &picture, const TrafficBadge &badge)
 {
     const DagScene &scene = picture.scene;
     const bool right = scene.flow == DagFlow::Right;
-    const SceneRect &box = scene.rects[at(badge.place == TrafficBadge::Place::Leaving ? badge.from : badge.to)];
+    const SceneRect &box =
+        scene.rects[at(badge.place == TrafficBadge::Place::Leaving ? badge.from : badge.to)];
     switch (badge.place) {
     case TrafficBadge::Place::Line: {
         const QPointF end = lineEnd(scene, badge.from, badge.to)
@@ -125,7 +128,8 @@ std::vector<TrafficBadge> trafficBadges(
             != visible.remote.end();
     };
     std::map<std::tuple<std::int32_t, std::int32_t, TrafficBadge::Place>, TrafficBadge> badges;
-    std::map<std::tuple<std::int32_t, std::int32_t, TrafficBadge::Place>, std::map<InstructionKind, std::int64_t>>
+    std::map<std::tuple<std::int32_t, std::int32_t, TrafficBadge::Place>,
+        std::map<InstructionKind, std::int64_t>>
         bytes;
     for (std::uint32_t e = 0; e < edges.size(); ++e) {
         const EdgeCommunication &edge = edges[e];
@@ -229,8 +233,8 @@ PaintedBadges paintTraffic(QPainter &painter, const DagPicture &picture, const D
             } else if (badge.place == TrafficBadge::Place::Inside) {
                 centre.setY(anchor.y() + metrics.height() * 0.6);
             }
-            rect = QRectF(centre.x() - width / 2, centre.y() - metrics.height() / 2 - 1, width,
-                metrics.height() + 2);
+            rect = QRectF(
+                centre.x() - width / 2, centre.y() - metrics.height() / 2 - 1, width, metrics.height() + 2);
             words = taken.isFree(rect);
             if (words && centre.y() > anchor.y() + metrics.height()) {
                 painter.setPen(QPen(colour, 1, Qt::DotLine));
@@ -238,7 +242,7 @@ PaintedBadges paintTraffic(QPainter &painter, const DagPicture &picture, const D
             }
         }
         if (!words) {
-            const double size = std::clamp(5 * camera.scale, 2.5, 5.0);
+            const double size = std::clamp(6 * camera.scale, 1.2, 5.0);
             rect = QRectF(anchor.x() - size, anchor.y() - size, 2 * size, 2 * size);
             if (!taken.isFree(rect))
                 continue;

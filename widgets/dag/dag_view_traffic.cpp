@@ -26,8 +26,8 @@ const std::vector<TrafficBadge> &DagView::traffic() const
 
 QRectF DagView::trafficRect(std::size_t badge) const
 {
-    const auto found = std::find_if(m_painted.begin(), m_painted.end(),
-        [badge](const auto &painted) { return painted.second == badge; });
+    const auto found = std::find_if(
+        m_painted.begin(), m_painted.end(), [badge](const auto &painted) { return painted.second == badge; });
     return found != m_painted.end() ? found->first : QRectF();
 }
 

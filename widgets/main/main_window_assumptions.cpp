@@ -15,8 +15,7 @@ constexpr const char *kOneQueueSuffix = "-one-queue"; ///< Of the name of a clus
 
 QAction *MainWindow::buildOneQueue()
 {
-    QAction *one =
-        m_commands->add("plan.oneQueue", tr("All Communication in One &Queue"), {}, nullptr);
+    QAction *one = m_commands->add("plan.oneQueue", tr("All Communication in One &Queue"), {}, nullptr);
     one->setCheckable(true);
     one->setToolTip(tr("The simulation lets collectives, gradients and transfers between stages wait in one "
                        "queue, in place of one for each"));

@@ -66,8 +66,8 @@ Player::Player(TimelineView *timeline, DagView *dag, const MakeCommand &makeComm
         return action;
     };
     m_play = add("play.play", tr("&Play"), Qt::SHIFT | Qt::Key_Space, "run", [this] { m_playback.toggle(); });
-    QAction *forward = add("play.forward", tr("Next &Block"), Qt::Key_Period, "play-next",
-        [this] { m_playback.stepForward(); });
+    QAction *forward = add(
+        "play.forward", tr("Next &Block"), Qt::Key_Period, "play-next", [this] { m_playback.stepForward(); });
     QAction *back = add("play.back", tr("P&revious Block"), Qt::Key_Comma, "play-previous",
         [this] { m_playback.stepBack(); });
     add("play.faster", tr("&Faster"), Qt::SHIFT | Qt::Key_Period, nullptr,

@@ -17,15 +17,15 @@ class DagView;
 class MemoryPanel;
 class TimelineView;
 
-/// Plays a step in all views at once: the playhead on the timeline, what computes and what is sent on the graph,
-/// the memory of that moment.
+/// Plays a step in all views at once: the playhead on the timeline, what computes and what is sent on the
+/// graph, the memory of that moment.
 class Player : public QObject
 {
     Q_OBJECT
 public:
     /// Makes a command of the window that acts while a canvas has the keyboard.
-    using MakeCommand = std::function<QAction *(const char *id, const QString &text,
-        const QList<QKeySequence> &keys, std::function<void()> act)>;
+    using MakeCommand = std::function<QAction *(
+        const char *id, const QString &text, const QList<QKeySequence> &keys, std::function<void()> act)>;
 
     /// @param timeline, dag  must outlive this
     Player(TimelineView *timeline, DagView *dag, const MakeCommand &makeCommand, QObject *parent = nullptr);

@@ -95,7 +95,7 @@ void SweepChart::describe()
 {
     setAccessibleDescription(m_choices.empty() ? tr("nothing to compare")
             : m_current >= 0                   ? wordsOf(static_cast<std::size_t>(m_current))
-                                               : tr("%1 plans").arg(static_cast<qsizetype>(m_choices.size())));
+                             : tr("%1 plans").arg(static_cast<qsizetype>(m_choices.size())));
 }
 
 void SweepChart::paintEvent(QPaintEvent *)
@@ -147,8 +147,8 @@ void SweepChart::paintEvent(QPaintEvent *)
             continue;
         }
         const double high = area.height() * static_cast<double>(point->peak.count) / std::max(fullest, 1.0);
-        const QRectF bar(column.center().x() - column.width() * 0.3, area.bottom() - high,
-            column.width() * 0.6, high);
+        const QRectF bar(
+            column.center().x() - column.width() * 0.3, area.bottom() - high, column.width() * 0.6, high);
         painter.fillRect(bar, mixed(palette.surface, point->fits ? memory : palette.error, 0.55));
         const double y = area.bottom() - area.height() * point->stepSeconds / std::max(longest, 1e-12) * 0.92;
         dots.emplace_back(column.center().x(), y);
@@ -174,11 +174,13 @@ void SweepChart::paintEvent(QPaintEvent *)
     }
     painter.setRenderHint(QPainter::Antialiasing, false);
     // What line and bars are.
-    const QString words = tr("● step   ▮ peak memory, up to %1").arg(toQString(formatBytes(
-        Bytes{static_cast<std::int64_t>(fullest / kAboveBars)})));
+    const QString words =
+        tr("● step   ▮ peak memory, up to %1")
+            .arg(toQString(formatBytes(Bytes{static_cast<std::int64_t>(fullest / kAboveBars)})));
     painter.setPen(palette.textMuted);
     const double room = width() - QFontMetricsF(bold).horizontalAdvance(m_title) - metrics.height() * 2;
-    painter.drawText(QRectF(0, metrics.height() * 0.2, width() - metrics.height() * 0.6, metrics.height() * 1.2),
+    painter.drawText(
+        QRectF(0, metrics.height() * 0.2, width() - metrics.height() * 0.6, metrics.height() * 1.2),
         Qt::AlignRight | Qt::AlignVCenter, metrics.elidedText(words, Qt::ElideRight, room));
     if (m_current >= 0 && hasFocus()) {
         painter.setPen(QPen(palette.accent, 2));

@@ -8,8 +8,8 @@
 
 namespace planloom {
 
-/// Time (a line) and memory (bars) of a few plans that differ in one number, side by side. A click, or Enter on
-/// the one that the arrow keys chose, opens a plan.
+/// Time (a line) and memory (bars) of a few plans that differ in one number, side by side. A click, or Enter
+/// on the one that the arrow keys chose, opens a plan.
 class SweepChart : public QWidget
 {
     Q_OBJECT

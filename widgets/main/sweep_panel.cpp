@@ -106,8 +106,8 @@ void SweepPanel::start()
         return;
     m_stopSource = std::stop_source{};
     m_working = true;
-    m_watcher.setFuture(QtConcurrent::run(&m_pool,
-        [request = *request, open, stop = m_stopSource.get_token()](QPromise<SweepPoint> &promise) {
+    m_watcher.setFuture(QtConcurrent::run(
+        &m_pool, [request = *request, open, stop = m_stopSource.get_token()](QPromise<SweepPoint> &promise) {
             for (const SweepChoice &choice : open) {
                 auto point = sweep(request, choice, stop);
                 if (!point)
@@ -154,8 +154,8 @@ void SweepPanel::showPoints()
         m_state->setText(tr("What other numbers of micro-batches and stages would come to appears here."));
         return;
     }
-    const auto best = std::min_element(
-        m_points.begin(), m_points.end(), [](const SweepPoint &a, const SweepPoint &b) {
+    const auto best =
+        std::min_element(m_points.begin(), m_points.end(), [](const SweepPoint &a, const SweepPoint &b) {
             const auto rank = [](const SweepPoint &point) {
                 return std::pair(point.stepSeconds <= 0 || !point.fits, point.stepSeconds);
             };

@@ -5,9 +5,8 @@ namespace planloom {
 QColor communicationColour(const Palette &palette, InstructionKind kind)
 {
     // Pinks, purples and reds: nothing that computes has these.
-    const auto choose = [&palette](QRgb light, QRgb dark) {
-        return QColor::fromRgb(palette.dark ? dark : light);
-    };
+    const auto choose = [&palette](
+                            QRgb light, QRgb dark) { return QColor::fromRgb(palette.dark ? dark : light); };
     switch (kind) {
     case InstructionKind::AllReduce:
         return choose(0xffc2447e, 0xffec84b4);

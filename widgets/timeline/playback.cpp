@@ -18,8 +18,8 @@ Playback::Playback(QObject *parent)
 {
     m_timer.setTimerType(Qt::PreciseTimer);
     m_timer.setInterval(kFrameMilliseconds);
-    connect(&m_timer, &QTimer::timeout, this,
-        [this] { advance(static_cast<double>(m_clock.restart()) * 1e-3); });
+    connect(
+        &m_timer, &QTimer::timeout, this, [this] { advance(static_cast<double>(m_clock.restart()) * 1e-3); });
 }
 
 void Playback::setScene(TimelineSceneSnapshot scene)

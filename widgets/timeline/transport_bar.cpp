@@ -74,8 +74,8 @@ TransportBar::TransportBar(Playback *playback, const Actions &actions, QWidget *
     }
     connect(m_slider, &QSlider::valueChanged, this, [this](int value) {
         if (const auto &scene = m_playback->scene())
-            m_playback->seek(
-                static_cast<double>(scene->timeline->step.count()) * value / static_cast<double>(kSliderSteps));
+            m_playback->seek(static_cast<double>(scene->timeline->step.count()) * value
+                / static_cast<double>(kSliderSteps));
     });
     connect(m_speed, &QComboBox::activated, this,
         [this](int index) { m_playback->setSpeed(m_speed->itemData(index).toDouble()); });
@@ -105,13 +105,14 @@ void TransportBar::showTime()
     if (!time)
         return;
     const std::int64_t step = m_playback->scene()->timeline->step.count();
-    m_time->setText(tr("%1 of %2").arg(toQString(formatNanoseconds(std::llround(*time))),
-        toQString(formatNanoseconds(step))));
+    m_time->setText(
+        tr("%1 of %2")
+            .arg(toQString(formatNanoseconds(std::llround(*time))), toQString(formatNanoseconds(step))));
     if (m_slider->isSliderDown())
         return; // it is what moves the playhead
     const QSignalBlocker blocker(m_slider);
-    m_slider->setValue(step > 0 ? static_cast<int>(std::llround(*time / static_cast<double>(step) * kSliderSteps))
-                                : 0);
+    m_slider->setValue(
+        step > 0 ? static_cast<int>(std::llround(*time / static_cast<double>(step) * kSliderSteps)) : 0);
 }
 
 void TransportBar::showState()

@@ -1,6 +1,5 @@
 #include "engine/design/what_if_sweep.h"
 
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,8 +40,8 @@ TEST(WhatIfSweep, ChoosesPowersOfTwoUpToTheBatchAndStagesThatDivideTheDevices)
     }
     EXPECT_EQ(microBatches, (std::vector<std::int32_t>{1, 2, 4, 8}));
     EXPECT_EQ(stages,
-        (std::vector<std::string>{"3d:dp=2,tp=2,pp=1,micro-batches=4",
-            "3d:dp=1,tp=2,pp=2,micro-batches=4,schedule=1f1b"}));
+        (std::vector<std::string>{
+            "3d:dp=2,tp=2,pp=1,micro-batches=4", "3d:dp=1,tp=2,pp=2,micro-batches=4,schedule=1f1b"}));
     EXPECT_EQ(now, 1);
     EXPECT_TRUE(sweepChoices(PlanAnswer{}).empty());
 }

@@ -28,8 +28,9 @@ private Q_SLOTS:
         m_window->resize(1400, 900);
         m_window->show();
         QVERIFY(QTest::qWaitForWindowExposed(m_window.get()));
-        m_window->workspace().openWith({"zoo:gpt?layers=4&hidden=64&heads=4&seq=32&vocab=100&batch=8", {}, {}},
-            "dgx-a100", 4, "3d:dp=1,tp=2,pp=2,schedule=1f1b,micro-batches=4");
+        m_window->workspace().openWith(
+            {"zoo:gpt?layers=4&hidden=64&heads=4&seq=32&vocab=100&batch=8", {}, {}}, "dgx-a100", 4,
+            "3d:dp=1,tp=2,pp=2,schedule=1f1b,micro-batches=4");
         QTRY_VERIFY_WITH_TIMEOUT(isPlanned(), 20'000);
     }
 
@@ -84,8 +85,8 @@ private Q_SLOTS:
         const double expected = chart.pointOf(two)->stepSeconds;
         const std::string before = m_window->workspace().tableText();
         const_cast<SweepChart &>(chart).grab(); // it paints
-        QTest::mouseClick(const_cast<SweepChart *>(&chart), Qt::LeftButton, {},
-            chart.columnRect(two).center().toPoint());
+        QTest::mouseClick(
+            const_cast<SweepChart *>(&chart), Qt::LeftButton, {}, chart.columnRect(two).center().toPoint());
         QTRY_VERIFY_WITH_TIMEOUT(isPlanned() && good()->plan->microBatches == 2, 20'000);
         QCOMPARE(good()->summary.stepSeconds, expected);
         m_window->workspace().undo(); // one step
