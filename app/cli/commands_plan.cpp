@@ -2,6 +2,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/commands_watch.h"
 #include "app/cli/conflicts.h"
+#include "app/cli/idle_report.h"
 #include "app/cli/model.h"
 
 #include "engine/analyse/bound.h"
@@ -391,20 +392,30 @@ Result<int> runSimulate(const Arguments &arguments)
     TRY(const auto plan, readPlan(arguments.positional()));
     TRY(const auto cluster, clusterOf(arguments, plan));
     SimulateOptions options;
-    options.spans = arguments.has("trace");
+    options.spans = arguments.has("trace") || arguments.has("idle");
     TRY(const auto timeline, simulate(plan, cluster, options));
     const TimelineSummary summary = summaryOf(timeline);
     if (arguments.has("trace"))
         TRY_VOID(writeTrace(arguments.text("trace"), plan, timeline));
+    std::optional<IdleTimes> idle;
+    if (arguments.has("idle")) {
+        TRY(const auto dependencies, dependenciesOf(plan, timeline));
+        idle = idleTimes(plan, nullptr, timeline, dependencies);
+    }
     if (arguments.has("json")) {
-        printJson(
-            {{"step_seconds", summary.stepSeconds}, {"devices", devicesToJson(summary, cluster, plan.units)},
-                {"micro_batches", plan.microBatches}, {"bubble", summary.bubble}, {"cluster", cluster.name}});
+        json object{{"step_seconds", summary.stepSeconds},
+            {"devices", devicesToJson(summary, cluster, plan.units)}, {"micro_batches", plan.microBatches},
+            {"bubble", summary.bubble}, {"cluster", cluster.name}};
+        if (idle)
+            object["idle"] = idleToJson(*idle);
+        printJson(object);
         return 0;
     }
     std::printf("%s on %s: step %s, bubble %.1f%%\n", arguments.positional().c_str(), cluster.name.c_str(),
         secondsText(summary.stepSeconds).c_str(), summary.bubble * 100);
     printDevices(summary, cluster, plan.units);
+    if (idle)
+        printIdle(*idle);
     return 0;
 }
 

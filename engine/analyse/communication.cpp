@@ -74,6 +74,11 @@ private:
             collectiveBytes(m_plan.devices[static_cast<std::size_t>(from.index)], instruction);
         if (instruction.kind == InstructionKind::Send)
             return {shareOf(from, instruction.peer, instruction, bytes.count)};
+        if (instruction.acrossUnits) { // its peers are what it stands for itself, in other units
+            const std::int32_t units = m_plan.units.count;
+            return {shareOf(from, from, instruction,
+                ringBytesSent(*kind, bytes, units, 0).count * timesSent(instruction))};
+        }
         const auto &members = m_plan.groups[static_cast<std::size_t>(instruction.group)];
         const auto position =
             static_cast<std::size_t>(std::find(members.begin(), members.end(), from) - members.begin());

@@ -15,7 +15,7 @@ namespace planloom {
 
 /// What one device sends to another in one step by one kind of instruction. Collectives send to the next
 /// member of their group, as rings do; all-to-all sends to every other member; a broadcast's last member
-/// sends nothing.
+/// sends nothing. What goes to other scale units goes to the device that stands for them: the sender itself.
 struct Flow {
     InstructionKind kind{};
     DeviceId from{};

@@ -51,15 +51,6 @@ Binding bindingOf(const Timeline &timeline, const TimelineDependencies &dependen
     return binding;
 }
 
-std::int32_t lastSpan(const Timeline &timeline)
-{
-    std::int32_t last = -1;
-    for (std::size_t s = 0; s < timeline.spans.size(); ++s)
-        if (last < 0 || endOf(timeline, static_cast<std::int32_t>(s)) > endOf(timeline, last))
-            last = static_cast<std::int32_t>(s);
-    return last;
-}
-
 /// The row of `plan` that puts span `first` before span `second` of the same device.
 RowId rowBehind(const ExecutionPlan &execution, const Plan *plan, const Timeline &timeline,
     std::int32_t first, std::int32_t second)
@@ -103,6 +94,29 @@ RowId rowBehind(const ExecutionPlan &execution, const Plan *plan, const Timeline
 }
 
 } // namespace
+
+std::int32_t lastSpan(const Timeline &timeline)
+{
+    std::int32_t last = -1;
+    for (std::size_t s = 0; s < timeline.spans.size(); ++s)
+        if (last < 0 || endOf(timeline, static_cast<std::int32_t>(s)) > endOf(timeline, last))
+            last = static_cast<std::int32_t>(s);
+    return last;
+}
+
+std::vector<Wait> waitsBehind(
+    const Timeline &timeline, const TimelineDependencies &dependencies, std::int32_t span, std::int64_t begin)
+{
+    std::vector<Wait> waits;
+    while (span >= 0) {
+        const Binding binding = bindingOf(timeline, dependencies, span);
+        waits.push_back({span, binding.on, binding.member, binding.kind, {}});
+        if (binding.on < 0 || startOf(timeline, binding.on) <= begin)
+            break;
+        span = binding.on;
+    }
+    return waits;
+}
 
 CriticalPath criticalPath(
     const Timeline &timeline, const TimelineDependencies &dependencies, std::stop_token stop)
@@ -172,8 +186,8 @@ std::vector<std::int64_t> slackOf(
     return latest;
 }
 
-std::optional<Bubble> whyIdle(const ExecutionPlan &execution, const Plan *plan, const Timeline &timeline,
-    const TimelineDependencies &dependencies, DeviceId device, Nanoseconds time)
+std::optional<Bubble> bubbleAt(
+    const Timeline &timeline, const TimelineDependencies &dependencies, DeviceId device, Nanoseconds time)
 {
     const auto d = static_cast<std::size_t>(device.index);
     const std::int64_t t = time.count();
@@ -192,18 +206,27 @@ std::optional<Bubble> whyIdle(const ExecutionPlan &execution, const Plan *plan, 
     if (bubble.begin > t)
         return std::nullopt;
     bubble.end = behind < computeEnd ? spans.start[behind] : timeline.step.count();
+    bubble.device = device;
+    bubble.behind = behind < computeEnd ? static_cast<std::int32_t>(behind) : -1;
+    bubble.waits = waitsBehind(
+        timeline, dependencies, bubble.behind >= 0 ? bubble.behind : lastSpan(timeline), bubble.begin);
+    return bubble;
+}
 
-    std::int32_t span = behind < computeEnd ? static_cast<std::int32_t>(behind) : lastSpan(timeline);
-    while (span >= 0) {
-        const Binding binding = bindingOf(timeline, dependencies, span);
-        Wait wait{span, binding.on, binding.kind, {}};
-        if (binding.on >= 0 && binding.kind == WaitKind::Order)
-            wait.row = rowBehind(execution, plan, timeline, binding.on, binding.member);
-        bubble.waits.push_back(wait);
-        if (binding.on < 0 || startOf(timeline, binding.on) <= bubble.begin)
-            break;
-        span = binding.on;
-    }
+std::optional<Bubble> whyIdle(const ExecutionPlan &execution, const Plan *plan, const Timeline &timeline,
+    const TimelineDependencies &dependencies, DeviceId device, Nanoseconds time)
+{
+    std::optional<Bubble> found = bubbleAt(timeline, dependencies, device, time);
+    if (!found)
+        return std::nullopt;
+    Bubble &bubble = *found;
+    const SpanColumns &spans = timeline.spans;
+    const std::size_t computeEnd =
+        rowsOf(timeline, static_cast<std::size_t>(device.index), QueueKind::Compute).second;
+    const std::size_t behind = bubble.behind >= 0 ? static_cast<std::size_t>(bubble.behind) : computeEnd;
+    for (Wait &wait : bubble.waits)
+        if (wait.on >= 0 && wait.kind == WaitKind::Order)
+            wait.row = rowBehind(execution, plan, timeline, wait.on, wait.member);
 
     // Whether a later span of the queue could have filled the bubble: one that a row holds back, or else the
     // first.
@@ -237,7 +260,7 @@ std::optional<Bubble> whyIdle(const ExecutionPlan &execution, const Plan *plan, 
             bubble.heldBackRow = row;
         }
     }
-    return bubble;
+    return found;
 }
 
 } // namespace planloom

@@ -39,15 +39,26 @@ std::vector<std::int64_t> slackOf(
 struct Wait {
     std::int32_t span = -1; ///< What runs or waits next.
     std::int32_t on = -1; ///< What it waits for, which ended last; -1 for nothing.
+    std::int32_t member = -1; ///< The end of its communication that waits for it: `span`, or who came last.
     WaitKind kind = WaitKind::Order;
     RowId row{}; ///< The order or in-flight row that puts `on` before `span`; invalid if none does.
     friend bool operator==(const Wait &, const Wait &) = default;
 };
 
+/// What `span` waited for longest, what that waited for, and so on back to something that ran at `begin`, or
+/// waited for nothing. Without rows. O(chain + its needs)
+std::vector<Wait> waitsBehind(const Timeline &timeline, const TimelineDependencies &dependencies,
+    std::int32_t span, std::int64_t begin);
+
+/// The span that ends last; -1 without spans. O(spans)
+std::int32_t lastSpan(const Timeline &timeline);
+
 /// Why a device computes nothing at some time.
 struct Bubble {
     std::int64_t begin = 0; ///< Nanoseconds: the end of the span before, or the step's begin.
     std::int64_t end = 0; ///< The start of the span behind, or the step's end.
+    DeviceId device{};
+    std::int32_t behind = -1; ///< The span of the device behind the bubble; -1 at its end.
     /// From the span behind the bubble (or, at its end, the last of the step) back to one that ran when it
     /// began.
     std::vector<Wait> waits{};
@@ -56,6 +67,12 @@ struct Bubble {
     std::int32_t heldBack = -1;
     RowId heldBackRow{}; ///< The row that holds it back; invalid if the schedule does.
 };
+
+/// The bubble of the compute queue of `device` at `time`, with its chain of waits but without rows and what
+/// is held back: cheap enough for a pointer that moves.
+/// @return as `whyIdle`. O(log spans + chain), at the end of the step O(spans)
+std::optional<Bubble> bubbleAt(
+    const Timeline &timeline, const TimelineDependencies &dependencies, DeviceId device, Nanoseconds time);
 
 /// The bubble of the compute queue of `device` at `time`, and its cause.
 /// @param plan  names the rows; null leaves them out

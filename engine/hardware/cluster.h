@@ -106,6 +106,15 @@ struct DeviceClass {
 };
 constexpr std::size_t kMostDeviceClasses = 8;
 
+/// Where the communication of a device waits for its turn, as it is simulated.
+enum class CommunicationQueues : std::uint8_t {
+    /// Collectives inside blocks, gradients and weights between them, and transfers between stages each have
+    /// a queue (stream) of their own: what is not needed next does not hold up what is.
+    Own,
+    /// All of it waits in one queue, in the order of the program, as with a single communication stream.
+    One,
+};
+
 /// A cluster: device d is on node d / devicesPerNode. Class 0 are the devices of `device` and `links`, which
 /// no other class claims; class c is `otherClasses[c - 1]`.
 struct Cluster {
@@ -116,6 +125,7 @@ struct Cluster {
     /// Devices are numbered as inside one of so many scale units: see `unitOf`.
     ScaleUnits units{};
     std::vector<DeviceClass> otherClasses{};
+    CommunicationQueues communicationQueues = CommunicationQueues::Own;
     friend bool operator==(const Cluster &, const Cluster &) = default;
 
     /// Of unit 0's device, where there are units; so are the others.

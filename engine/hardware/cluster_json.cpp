@@ -399,6 +399,13 @@ Result<Cluster> clusterFromJson(std::string_view text, std::optional<std::int32_
         reader.find("deviceCount");
         cluster.deviceCount = *deviceCount;
     }
+    if (reader.find("communicationQueues")) {
+        TRY(const std::string queues, reader.text("communicationQueues"));
+        if (queues != "own" && queues != "one")
+            return wrong("/communicationQueues",
+                "expected \"own\" or \"one\", found \"" + queues.substr(0, 60) + "\"");
+        cluster.communicationQueues = queues == "one" ? CommunicationQueues::One : CommunicationQueues::Own;
+    }
     TRY(const std::vector<const Json *> classes, reader.list("classes"));
     if (classes.size() >= kMostDeviceClasses)
         return wrong("/classes",
@@ -437,6 +444,8 @@ std::string toJson(const Cluster &cluster)
             {"latency", {{"value", level.latency.value}, {"source", level.latency.source}}}});
     nlohmann::json document{{"format", "planloom-cluster"}, {"version", 1}, {"name", cluster.name},
         {"deviceCount", cluster.deviceCount}, {"device", deviceJson(cluster.device)}, {"links", links}};
+    if (cluster.communicationQueues == CommunicationQueues::One)
+        document["communicationQueues"] = "one";
     for (const DeviceClass &own : cluster.otherClasses) {
         nlohmann::json object{{"device", deviceJson(own.device)}, {"links", linksJson(own.links)}};
         for (const DeviceRange &range : own.where) {

@@ -322,6 +322,19 @@ std::vector<CompiledProgram> compilePrograms(const ExecutionPlan &plan, const Co
     return programs;
 }
 
+/// All communication in one queue: that of collectives inside blocks.
+void shareOneQueue(std::vector<CompiledProgram> &programs)
+{
+    for (CompiledProgram &program : programs) {
+        for (CompiledInstruction &instruction : program.instructions)
+            if (instruction.queue == QueueKind::Data || instruction.queue == QueueKind::Pipeline)
+                instruction.queue = QueueKind::Tensor;
+        for (const QueueKind queue : {QueueKind::Data, QueueKind::Pipeline})
+            program.counts[static_cast<std::size_t>(QueueKind::Tensor)] +=
+                std::exchange(program.counts[static_cast<std::size_t>(queue)], 0);
+    }
+}
+
 } // namespace
 
 Result<Timeline> simulate(
@@ -355,7 +368,9 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     if (stop.stop_requested())
         return cancelled("the simulation was stopped");
     std::vector<CommunicationLoad> loads;
-    const std::vector<CompiledProgram> programs = compilePrograms(plan, costs, symmetry, loads);
+    std::vector<CompiledProgram> programs = compilePrograms(plan, costs, symmetry, loads);
+    if (cluster.communicationQueues == CommunicationQueues::One)
+        shareOneQueue(programs);
     const MeetingPlaces places = meetingPlaces(symmetry, plan.microBatches);
     MeetingDurations durations;
     if (options.sharedLinks && !loads.empty())

@@ -236,6 +236,19 @@ TEST_F(Cli, APlanGoesFromSolveToVerifySimulateExportAndRun)
     EXPECT_EQ(
         run("export " + path("plan.json") + " --format perfetto --out " + path("again.json")).status, 0);
 
+    EXPECT_FALSE(simulated.json().contains("idle"));
+    const Outcome idle = run("simulate --json --idle " + path("plan.json"));
+    EXPECT_EQ(idle.status, 0);
+    const nlohmann::json why = idle.json();
+    for (std::size_t d = 0; d < 8; ++d) { // what is idle is all that is not busy
+        double sum = 0;
+        for (const auto &part : why["idle"]["devices"][d].items())
+            sum += part.value().get<double>();
+        EXPECT_NEAR(
+            sum, why["step_seconds"].get<double>() - why["devices"][d]["busy_seconds"].get<double>(), 1e-9);
+    }
+    EXPECT_GT(why["idle"]["total"]["fill_seconds"].get<double>(), 0);
+
     const Outcome ran = run(
         "run --json --check --random-weights 3 --steps 2 " + path("plan.json") + " --dump " + path("dump"));
     ASSERT_EQ(ran.status, 0) << ran.output;

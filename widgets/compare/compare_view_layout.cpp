@@ -217,6 +217,9 @@ void CompareView::buildTimelines()
     m_pages->addWidget(m_pair);
     m_pages->addWidget(m_compared);
     for (TimelineView *view : {m_timelineA, m_timelineB}) {
+        LaneArrangement all; // two timelines share the room of one: nobody scrolls to compare
+        all.laneHeight = LaneHeight::Fit;
+        view->setArrangement(std::move(all));
         view->viewport()->installEventFilter(this);
         connect(view, &TimelineView::axisChanged, this,
             [this, view](const TimeAxis &axis) { linkAxis(axis, view); });

@@ -24,7 +24,9 @@ namespace planloom {
 namespace {
 
 constexpr double kZoomStep = 1.4;
-constexpr int kLaneAir = 5; ///< Pixels above and below a lane.
+constexpr int kLaneAir = 5; ///< Pixels above and below a lane ...
+constexpr int kTightAir = 1; ///< ... and where there are many.
+constexpr int kLeastHalf = 3; ///< Pixels of a plan's part of a lane.
 constexpr int kMostArrows = 160;
 constexpr std::size_t kMostTried = 20'000; ///< Moves looked at to find those arrows.
 
@@ -54,18 +56,46 @@ int ComparedTimeline::ruler() const
 
 int ComparedTimeline::half() const
 {
-    // Where there is room, lanes grow.
-    const int least = fontMetrics().height() * 5 / 4;
-    const int lanes = std::max(static_cast<int>(m_lanes.size()), 1);
-    const int room = (viewport()->height() - ruler()) / lanes - 2 * kLaneAir;
+    // Where there is room, lanes grow; where there is too little, they shrink until all are in sight.
+    const int least = leastHalf();
+    const int room = roomOfLane() - 2 * air();
+    if (isTight())
+        return std::clamp(room / (m_mode == Mode::Difference ? 3 : 2), kLeastHalf, least);
     const double halves = m_mode == Mode::Difference ? 4 : 3;
     return std::clamp(static_cast<int>(room / halves), least, 3 * least);
 }
 
-int ComparedTimeline::strip() const
+int ComparedTimeline::leastHalf() const
+{
+    return fontMetrics().height() * 5 / 4;
+}
+
+int ComparedTimeline::roomOfLane() const
+{
+    return (viewport()->height() - ruler()) / std::max(static_cast<int>(m_lanes.size()), 1);
+}
+
+bool ComparedTimeline::isTight() const
+{
+    const int strips = std::max(leastHalf() / 2, leastStrip());
+    const int halves = m_mode == Mode::Difference ? 3 : 2;
+    return roomOfLane() < halves * leastHalf() + 2 * strips + 2 * kLaneAir;
+}
+
+int ComparedTimeline::air() const
+{
+    return isTight() ? kTightAir : kLaneAir;
+}
+
+int ComparedTimeline::leastStrip() const
 {
     constexpr int kLeastTrack = 8; // pixels
-    return std::max(half() / 2, m_mostTracks > 1 ? m_mostTracks * kLeastTrack : 0);
+    return m_mostTracks > 1 ? m_mostTracks * kLeastTrack : 0;
+}
+
+int ComparedTimeline::strip() const
+{
+    return isTight() ? 0 : std::max(half() / 2, leastStrip());
 }
 
 TrackPlace ComparedTimeline::placeOf(const ComparedLane &lane, bool ofB, QueueKind queue) const
@@ -79,7 +109,7 @@ TrackPlace ComparedTimeline::placeOf(const ComparedLane &lane, bool ofB, QueueKi
     //     compute|
     //     tensor |  B
     //     data   |
-    const int own = kLaneAir + (ofB ? strip() + half() + gap() : 0);
+    const int own = air() + (ofB ? strip() + half() + gap() : 0);
     if (queue == QueueKind::Compute)
         return {own + (ofB ? 0 : strip()), half()};
     const int top = own + (ofB ? half() : 0);
@@ -93,7 +123,7 @@ int ComparedTimeline::gap() const
 
 int ComparedTimeline::laneHeight() const
 {
-    return 2 * half() + 2 * strip() + gap() + 2 * kLaneAir;
+    return 2 * half() + 2 * strip() + gap() + 2 * air();
 }
 
 int ComparedTimeline::topOf(std::size_t lane) const
@@ -358,21 +388,27 @@ void ComparedTimeline::paintEvent(QPaintEvent *)
 
     painter.setClipping(false);
     painter.fillRect(QRect(0, ruler(), header(), viewport()->height()), palette.surface);
+    int named = 0; // down to here there are names: of lanes that are lower than a line some have none
     for (std::size_t i = 0; i < m_lanes.size(); ++i) {
         const int top = topOf(i);
         if (top + laneHeight() < ruler() || top > viewport()->height())
             continue;
+        if (top < named)
+            continue;
+        named = top + std::min(fontMetrics().height(), 2 * laneHeight());
         painter.setClipRect(QRect(0, ruler(), header(), viewport()->height()));
         painter.setFont(font());
         painter.setPen(palette.text);
         const int letter = fontMetrics().averageCharWidth() * 3;
-        painter.drawText(QRect(8, top, header() - letter - 12, laneHeight()),
+        const int line = std::max(laneHeight(), fontMetrics().height());
+        painter.drawText(QRect(8, top + (laneHeight() - line) / 2, header() - letter - 12, line),
             Qt::AlignVCenter | Qt::AlignLeft,
             fontMetrics().elidedText(toQString(m_lanes[i].title), Qt::ElideRight, header() - letter - 14));
         for (const bool ofB : {false, true}) {
             const TrackPlace place = placeOf(m_lanes[i], ofB, QueueKind::Compute);
-            painter.drawText(QRect(header() - letter, top + place.top, letter, place.height), Qt::AlignCenter,
-                ofB ? QStringLiteral("B") : QStringLiteral("A"));
+            if (place.height * 2 > fontMetrics().height())
+                painter.drawText(QRect(header() - letter, top + place.top, letter, place.height),
+                    Qt::AlignCenter, ofB ? QStringLiteral("B") : QStringLiteral("A"));
         }
         painter.setPen(palette.grid);
         painter.drawLine(0, top + laneHeight() - 1, viewport()->width(), top + laneHeight() - 1);
@@ -411,12 +447,12 @@ std::optional<ComparedTimeline::Found> ComparedTimeline::findAt(QPoint position)
         return {};
     const ComparedLane &compared = m_lanes[index];
     const int within = content % laneHeight();
-    const int middle = kLaneAir + strip() + half();
+    const int middle = air() + strip() + half();
     if (within >= middle && within < middle + gap())
         return {}; // where the arrows are
     const bool ofB = within >= middle;
     const TrackPlace compute = placeOf(compared, ofB, QueueKind::Compute);
-    const int stripTop = ofB ? compute.top + compute.height : kLaneAir;
+    const int stripTop = ofB ? compute.top + compute.height : air();
     const auto queue = within >= compute.top && within < compute.top + compute.height
         ? std::optional(QueueKind::Compute)
         : queueAt(compared.queues, within - stripTop, strip());

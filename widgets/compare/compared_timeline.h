@@ -67,7 +67,12 @@ private:
     int header() const;
     int ruler() const;
     int half() const; ///< Height of one plan's compute part of a lane.
-    int strip() const; ///< Height of one plan's communication part, with its tracks.
+    int leastHalf() const; ///< At which it can be read well.
+    int strip() const; ///< Height of one plan's communication part, with its tracks; 0 where lanes are tight.
+    int leastStrip() const;
+    int roomOfLane() const; ///< If all are in sight.
+    bool isTight() const; ///< There is no room for all lanes as they are read well.
+    int air() const; ///< Above and below a lane.
     int gap() const; ///< Between both parts: room for arrows.
     int laneHeight() const;
     int topOf(std::size_t lane) const; ///< In the viewport.

@@ -114,6 +114,9 @@ DagDecorSnapshot decorate(const DagDecorRequest &request)
         decor.orders = ordersOf(picture, *plan);
         decor.operatorsOnDevice = operatorsOnDevices(*plan);
     }
+    decor.scene = request.scene;
+    if (request.scene && request.scene->plan && request.scene->plan->graph == picture.outline->graph)
+        decor.traffic = trafficBadges(picture, request.scene->communication);
     tellLargeBoxes(decor, *request.facts);
     return sharedInBackground(std::move(decor));
 }
@@ -131,7 +134,8 @@ DagDecorator::DagDecorator(QObject *parent)
 void DagDecorator::request(DagDecorRequest request)
 {
     const auto &picture = *request.picture;
-    if (picture.visible.boxes.size() <= kSmall && picture.outline->units.size() <= kSmall) {
+    const bool fewEdges = !request.scene || request.scene->communication.size() <= kSmall;
+    if (picture.visible.boxes.size() <= kSmall && picture.outline->units.size() <= kSmall && fewEdges) {
         m_busy = false;
         Q_EMIT ready(decorate(request));
         return;

@@ -5,7 +5,9 @@
 
 #include "widgets/dag/dag_colours.h"
 #include "widgets/dag/dag_text.h"
+#include "widgets/dag/dag_traffic.h"
 #include "widgets/dag/layout_service.h"
+#include "widgets/scene/timeline_scene.h"
 
 #include <map>
 #include <memory>
@@ -40,6 +42,8 @@ struct DagDecor {
     DagColours colours{};
     std::vector<OrderArrow> orders{}; ///< Ascending, each pair of boxes once a row; the first `kMostOrders`.
     static constexpr std::size_t kMostOrders = 500;
+    TimelineSceneSnapshot scene{}; ///< The request's.
+    std::vector<TrafficBadge> traffic{}; ///< Of what the scene communicates.
     /// Of boxes that stand for more than `kManyUnits` units, by box; of others, `factsOf` tells at once.
     std::map<std::int32_t, BoxFacts> facts{};
     static constexpr std::int32_t kManyUnits = 64;
@@ -53,6 +57,7 @@ struct DagDecorRequest {
     DagPictureSnapshot picture{};
     std::shared_ptr<const FontTable> font{};
     std::shared_ptr<const OperatorFacts> facts{};
+    TimelineSceneSnapshot scene{}; ///< Of the same plan; null leaves communication out.
     ColourBy colourBy = ColourBy::Kind;
     Palette palette{};
     DagDecorSnapshot last{}; ///< Its labels are taken over where they are of the same picture and font.

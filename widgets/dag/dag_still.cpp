@@ -56,6 +56,9 @@ void DagStill::paintTile(QPainter &painter, const QRectF &tile) const
         };
         for (const auto &order : m_parts.orders ? *m_parts.orders : std::vector<OrderArrow>{})
             paintOrderArrow(painter, mapped(order.from), mapped(order.to), m_parts.palette);
+        if (m_parts.traffic)
+            paintTraffic(painter, *m_parts.picture, m_parts.camera, m_parts.palette, *m_parts.traffic,
+                m_parts.font, size(), m_parts.traffic->size());
     }
     painter.restore();
 }

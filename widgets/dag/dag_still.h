@@ -26,6 +26,7 @@ struct DagStillParts {
     std::shared_ptr<const DagLabels> labels{};
     std::shared_ptr<const OperatorFacts> facts{};
     std::shared_ptr<const std::vector<OrderArrow>> orders{};
+    std::shared_ptr<const std::vector<TrafficBadge>> traffic{}; ///< Null leaves communication out.
     ColourBy colourBy = ColourBy::Kind;
     Palette palette{};
     QFont font{};

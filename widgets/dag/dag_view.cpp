@@ -245,6 +245,7 @@ void DagView::setSelectionModel(SelectionModel *selection)
     m_selection->disconnect(this);
     m_selection = selection != nullptr ? selection : &m_ownSelection;
     connect(m_selection, &SelectionModel::selectionChanged, this, [this] {
+        m_markedCommunication = {};
         if (m_cone)
             closeCone(); // something else is selected
         refreshMarks();
@@ -603,6 +604,8 @@ void DagView::paintEvent(QPaintEvent * /*event*/)
         for (const auto &order : m_decor->orders)
             paintOrderArrow(painter, viewRect(order.from), viewRect(order.to), palette);
     }
+    if (!m_morph.isActive())
+        paintTrafficAndMoment(painter);
     paintOverlays(painter);
     m_gestures->paint(painter);
 }

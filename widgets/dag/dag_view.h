@@ -14,6 +14,7 @@
 #include "widgets/dag/dag_colours.h"
 #include "widgets/dag/dag_decor.h"
 #include "widgets/dag/dag_navigation.h"
+#include "widgets/dag/dag_playing.h"
 #include "widgets/dag/dag_text.h"
 #include "widgets/dag/layout_service.h"
 
@@ -23,6 +24,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -100,6 +102,20 @@ public:
     /// Shared with other views; the view has one of its own until then. Not owned.
     void setSelectionModel(SelectionModel *selection);
     SelectionModel *selectionModel() const { return m_selection; }
+    /// Badges on the lines of what is communicated.
+    void setCommunicationShown(bool shown);
+    bool isCommunicationShown() const { return m_communicationShown; }
+    /// The badges of the present picture.
+    const std::vector<TrafficBadge> &traffic() const;
+    /// Where a badge is, as last painted; empty if it is not.
+    QRectF trafficRect(std::size_t badge) const;
+    /// Marks the badge of what serves `op` with `tensor`, until something else is selected.
+    void markCommunication(OperatorId op, TensorId tensor);
+    /// The badge that is marked; nothing if none is.
+    std::optional<std::size_t> markedCommunication() const;
+    /// Shows a moment of the step: what computes, and what is on its way; an empty one takes it away.
+    void setMoment(DagMoment moment);
+    const DagMoment &moment() const { return m_moment; }
     /// Lets people shape the plan by hand here; null takes that away. Not owned.
     void setGestureHost(GestureHost *host);
     const DagGestureLayer &gestures() const { return *m_gestures; }
@@ -208,6 +224,8 @@ Q_SIGNALS:
     void measured(const QString &words);
     /// A sentence for the status bar: why a gesture was refused.
     void noted(const QString &sentence);
+    /// A badge was clicked: what it stands for.
+    void communicationChosen(const std::vector<planloom::EdgeCommunication> &edges);
 
 protected:
     bool event(QEvent *event) override;
@@ -270,6 +288,11 @@ private:
     void paintLegend(QPainter &painter);
     void paintOverviewMap(QPainter &painter);
     QRectF overviewRect() const;
+
+    // dag_view_traffic.cpp: communication on the lines, the moment that is played
+    void paintTrafficAndMoment(QPainter &painter);
+    std::optional<std::size_t> trafficAt(QPointF view) const;
+    bool clickTraffic(QPointF view);
 
     // dag_view_actions.cpp
     void createActions();
@@ -406,6 +429,11 @@ private:
     int m_match = -1; ///< Index into `m_matches`.
 
     mutable QPixmap m_overview; ///< Painted when needed.
+
+    bool m_communicationShown = true;
+    PaintedBadges m_painted; ///< Of the last frame.
+    std::pair<OperatorId, TensorId> m_markedCommunication; ///< Invalid for none.
+    DagMoment m_moment;
 };
 
 } // namespace planloom

@@ -39,7 +39,10 @@ bool DagView::event(QEvent *event)
             && (!m_picture->visible.at(box).frame
                 || m_camera.sceneY(help->pos().y())
                     < m_picture->scene.rects[at(box)].y + DagMetrics::kFrameHeader);
-        if (onNode)
+        if (const auto badge = trafficAt(help->pos()))
+            QToolTip::showText(help->globalPos(), planloom::tooltipOf(traffic()[*badge]), this,
+                trafficRect(*badge).toAlignedRect());
+        else if (onNode)
             QToolTip::showText(help->globalPos(), tooltipOf(box), this, viewRect(box).toAlignedRect());
         else
             QToolTip::hideText();

@@ -90,6 +90,8 @@ void DagView::click(QPointF view, Qt::KeyboardModifiers modifiers)
 {
     const std::int32_t box = boxAt(view);
     const bool onNode = box > 0 && !m_picture->visible.at(box).frame;
+    if (modifiers == Qt::NoModifier && clickTraffic(view))
+        return;
     if (!onNode && modifiers == Qt::NoModifier
         && (box < 0
             || m_camera.sceneY(view.y()) > m_picture->scene.rects[at(box)].y + DagMetrics::kFrameHeader)

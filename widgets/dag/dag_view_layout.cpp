@@ -88,6 +88,7 @@ void DagView::requestDecor()
         return;
     request.font = m_fontTable;
     request.facts = m_facts;
+    request.scene = m_update ? m_update->scene : nullptr;
     request.colourBy = m_colourBy;
     request.palette = paletteFor(*this);
     request.last = m_decor;

@@ -307,6 +307,8 @@ std::shared_ptr<const DagStill> DagView::still(DagExtent extent, const Palette &
     parts.picture = m_picture;
     parts.labels = {m_decor, &m_decor->labels};
     parts.orders = {m_decor, &m_decor->orders};
+    if (m_communicationShown)
+        parts.traffic = {m_decor, &m_decor->traffic};
     parts.facts = m_facts;
     parts.colourBy = m_colourBy;
     parts.font = font();

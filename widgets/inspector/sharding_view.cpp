@@ -19,6 +19,8 @@ constexpr double kSlabStep = 9; ///< Offset of slabs behind one another.
 constexpr double kCardStep = 5; ///< Offset of summands over one another.
 constexpr double kMostDepth = 0.35; ///< Of the area: what offsets may take together.
 constexpr int kMostPictures = 12;
+constexpr int kMostReplicas = 5; ///< Cards of one stack.
+constexpr double kReplicaStep = 6; ///< Offset of replicas behind one another.
 
 /// Positions of the cuts of dimension `d`, as shares of the whole.
 std::pair<double, double> shareOf(const ShardCell &cell, const Shape &shape, std::int32_t dimension)
@@ -283,19 +285,24 @@ void ShardingView::paintEvent(QPaintEvent *)
             metrics.elidedText(words, Qt::ElideRight, static_cast<int>(room)));
         for (const ShardFace &face : side.faces) {
             const ShardCell &cell = tensor->cells[face.cell];
-            const QRectF box = face.rect;
-            const int count = static_cast<int>(std::min<std::size_t>(cell.devices.size(), 8));
-            for (int i = 0; i < count; ++i) { // replicas: a stripe for each device
-                const QRectF stripe(
-                    box.left() + box.width() * i / count, box.top(), box.width() / count, box.height());
-                painter.fillRect(stripe,
+            // Replicas are cards on a stack, each with all of it: a part that is cut has a place of its own.
+            const int count = static_cast<int>(std::min<std::size_t>(cell.devices.size(), kMostReplicas));
+            const double step = std::min({kReplicaStep, face.rect.width() / 4 / std::max(count - 1, 1),
+                face.rect.height() / 4 / std::max(count - 1, 1)});
+            const QRectF box = face.rect.adjusted(0, step * (count - 1), -step * (count - 1), 0);
+            for (int i = count; i-- > 0;) {
+                const QRectF card = box.translated(step * i, -step * i);
+                painter.fillRect(card,
                     mixed(palette.surface, deviceColour(palette, cell.devices[static_cast<std::size_t>(i)]),
                         0.8));
+                painter.setPen(QPen(i > 0 ? palette.surface : palette.text, 1));
+                painter.setBrush(Qt::NoBrush);
+                painter.drawRect(card);
             }
-            painter.setPen(QPen(palette.text, 1));
-            painter.setBrush(Qt::NoBrush);
-            painter.drawRect(box);
             QString label = QString::fromStdString(rangesOf(cell.devices));
+            if (const QString copies = tr("%1, copies").arg(label);
+                cell.devices.size() > 1 && metrics.horizontalAdvance(copies) + 6 <= box.width())
+                label = copies;
             if (!cell.value.complete())
                 label = tr("Σ %1/%2 · ").arg(cell.value.index + 1).arg(cell.value.count) + label;
             if (cell.value.index > 0 || box.height() < line
@@ -304,12 +311,7 @@ void ShardingView::paintEvent(QPaintEvent *)
                     continue;
                 label = metrics.elidedText(label, Qt::ElideRight, static_cast<int>(box.width() - 4));
             }
-            const QColor under = mixed(palette.surface,
-                deviceColour(palette, cell.devices[static_cast<std::size_t>(count / 2)]), 0.8);
-            const QRectF plate(box.center().x() - metrics.horizontalAdvance(label) / 2.0 - 3,
-                box.center().y() - line / 2, metrics.horizontalAdvance(label) + 6, line);
-            if (count > 1)
-                painter.fillRect(plate, under);
+            const QColor under = mixed(palette.surface, deviceColour(palette, cell.devices.front()), 0.8);
             painter.setPen(readableOn(under));
             painter.drawText(box, Qt::AlignCenter, label);
         }

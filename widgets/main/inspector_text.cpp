@@ -396,6 +396,25 @@ QString severalOperators(const Palette &palette, const OpenedModel &model, const
     return sheet.done();
 }
 
+/// What the simulation takes for granted, and what of it can be changed.
+void assumptions(Sheet &sheet, const Cluster &cluster)
+{
+    sheet.section(tr("Simulated With"));
+    const bool one = cluster.communicationQueues == CommunicationQueues::One;
+    sheet.row(tr("Queues"),
+        one ? tr("compute; one for all communication; copies to and from the host")
+            : tr(
+                "compute; collectives inside blocks; gradients and weights; transfers between stages; copies "
+                "to and from the host"));
+    sheet.row({},
+        QStringLiteral("<a href=\"queues:%1\">%2</a>")
+            .arg(one ? QStringLiteral("own") : QStringLiteral("one"),
+                one ? tr("Give each its own queue") : tr("Let all communication share one queue")));
+    sheet.row(tr("Order"), tr("each queue runs what it is given in order, all side by side"));
+    sheet.row(tr("Transfers"), tr("sends and receives wait for each other, as do members of a collective"));
+    sheet.row(tr("Links"), tr("what is sent at the same time shares their bandwidth"));
+}
+
 QString wholeModel(const Palette &palette, const OpenedModel &model, const PlanUpdate *update)
 {
     const Graph &graph = *model.graph;
@@ -427,6 +446,7 @@ QString wholeModel(const Palette &palette, const OpenedModel &model, const PlanU
         if (const ScaleUnits &units = update->plan->units; !units.isOne())
             sheet.row(tr("Units"),
                 tr("%1 alike, of %2 devices each").arg(units.count).arg(update->plan->deviceCount));
+        assumptions(sheet, update->cluster);
     }
     if (!graph.notes.empty()) {
         sheet.section(tr("Notes of the import"));

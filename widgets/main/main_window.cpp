@@ -27,6 +27,7 @@
 #include "widgets/main/locator.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/pill_state.h"
+#include "widgets/main/player.h"
 #include "widgets/main/preferences_dialog.h"
 #include "widgets/main/recent_list.h"
 #include "widgets/main/settings.h"
@@ -173,6 +174,23 @@ QWidget *MainWindow::titled(const QString &title, QLabel *detail, QWidget *conte
     return frame;
 }
 
+/// The timeline with the bar that plays it below.
+QWidget *MainWindow::withPlayer()
+{
+    m_player = new Player(
+        m_timeline, m_dag,
+        [this](const char *id, const QString &text, const QList<QKeySequence> &keys,
+            std::function<void()> act) { return canvasCommand(id, text, keys, std::move(act)); },
+        this);
+    auto *whole = new QWidget(this);
+    auto *column = new QVBoxLayout(whole);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(m_timeline, 1);
+    column->addWidget(m_player->bar());
+    return whole;
+}
+
 void MainWindow::buildCentre()
 {
     m_dag = new DagView(this);
@@ -189,7 +207,7 @@ void MainWindow::buildCentre()
     m_splitter->setObjectName(QStringLiteral("window.splitter"));
     m_splitter->setChildrenCollapsible(false);
     m_splitter->addWidget(titled(tr("DAG"), m_breadcrumbs, m_dag));
-    m_splitter->addWidget(titled(tr("Timeline"), nullptr, m_timeline));
+    m_splitter->addWidget(titled(tr("Timeline"), nullptr, withPlayer()));
     m_splitter->setStretchFactor(0, 1);
     m_splitter->setStretchFactor(1, 1);
     m_splitter->setSizes({500, 500});

@@ -47,6 +47,7 @@ class MemoryPanel;
 class NoticeBar;
 class OutlinePanel;
 class PlansPanel;
+class Player;
 class ProblemsPanel;
 struct PictureChoice;
 struct PictureSource;
@@ -146,6 +147,7 @@ protected:
 private:
     // main_window.cpp: what is where
     void buildCentre();
+    QWidget *withPlayer();
     void buildStatusBar();
     void connectWorkspace();
     QWidget *besideOnCanvas(const QWidget &hidden) const;
@@ -205,6 +207,10 @@ private:
     void showDagBeside(bool beside);
     // main_window_plan_menu.cpp: Plan, Solve, Compare, Run
     void buildPlanMenu();
+    // main_window_assumptions.cpp: what the simulator takes for granted
+    QAction *buildOneQueue();
+    void setCommunicationQueues(CommunicationQueues queues);
+    // main_window_plan_menu.cpp
     void buildSolveMenu();
     void buildCompareMenu();
     void buildRunMenu();
@@ -292,6 +298,7 @@ private:
     DagView *m_dag = nullptr;
     QLabel *m_breadcrumbs = nullptr;
     TimelineView *m_timeline = nullptr;
+    Player *m_player = nullptr;
     OutlinePanel *m_outline = nullptr;
     InspectorPanel *m_inspector = nullptr;
     ShardingView *m_sharding = nullptr;

@@ -28,7 +28,9 @@
 #include "widgets/main/inspector_panel.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/outline_panel.h"
+#include "widgets/main/player.h"
 #include "widgets/main/problems_panel.h"
+#include "widgets/main/sweep_panel.h"
 #include "widgets/memory/communication_panel.h"
 #include "widgets/memory/memory_panel.h"
 #include "widgets/run/run_panel.h"
@@ -74,6 +76,7 @@ void MainWindow::buildDocks()
     m_docks->add(tr("Problems"), "problems", m_problems, Qt::BottomDockWidgetArea, m_problems->list());
     m_docks->add(tr("Memory"), "memory", m_memory, Qt::BottomDockWidgetArea);
     m_docks->add(tr("Communication"), "communication", communication, Qt::BottomDockWidgetArea);
+    m_docks->add(tr("What If"), "whatif", new SweepPanel(&m_workspace, this), Qt::BottomDockWidgetArea);
     m_docks->add(tr("History"), "history", m_history, Qt::BottomDockWidgetArea, m_history->list());
     m_docks->add(tr("Plans"), "plans", m_plans, Qt::BottomDockWidgetArea, m_plans->list());
     m_docks->add(tr("Run"), "run", m_run, Qt::BottomDockWidgetArea);
@@ -166,6 +169,12 @@ void MainWindow::connectDocks()
     connect(m_run, &RunPanel::runShown, this, [this] { m_docks->reveal(QStringLiteral("run"), false); });
     connect(m_run, &RunPanel::errorsChanged, this,
         [this](std::vector<double> ratios) { m_dag->setValues(ColourBy::Error, std::move(ratios)); });
+    m_player->setMemory(m_memory);
+    connect(m_inspector, &QTextBrowser::anchorClicked, this, [this](const QUrl &link) {
+        if (link.scheme() == QLatin1String("queues"))
+            setCommunicationQueues(
+                link.path() == QLatin1String("one") ? CommunicationQueues::One : CommunicationQueues::Own);
+    });
     // A moment chosen in a memory curve is shown on the timeline too.
     connect(m_memory, &MemoryPanel::timeChosen, this,
         [this](qint64 nanoseconds) { m_timeline->showTime(Nanoseconds(nanoseconds)); });
@@ -178,6 +187,9 @@ void MainWindow::connectDocks()
 void MainWindow::connectCanvases()
 {
     connect(m_dag, &DagView::noted, this, &MainWindow::say);
+    // What is communicated: the badge on the graph, and its spans.
+    connect(m_dag, &DagView::communicationChosen, m_timeline, &TimelineView::selectCommunication);
+    connect(m_timeline, &TimelineView::communicationChosen, m_dag, &DagView::markCommunication);
     connect(m_timeline, &TimelineView::refused, this, &MainWindow::say);
     const auto moved = [this] {
         storeView();

@@ -103,9 +103,9 @@ void MainWindow::shareCanvasKeys()
         if (QAction *action = m_commands->find(id))
             with->addAction(action);
     };
-    share(m_dag, QStringLiteral("timeline.communication"));
-    share(m_dag, QStringLiteral("timeline.criticalPath"));
-    share(m_dag, QStringLiteral("timeline.pinUnit"));
+    for (const char *id : {"timeline.communication", "timeline.criticalPath", "timeline.lanesFit",
+             "timeline.idleTimes", "timeline.pinUnit"})
+        share(m_dag, QLatin1String(id));
     for (const char *id : {"dag.back", "dag.forward", "dag.bookmark", "dag.stage"})
         share(m_timeline, QLatin1String(id));
     for (int number = 1; number <= 9; ++number)

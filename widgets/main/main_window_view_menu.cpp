@@ -14,6 +14,7 @@
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/locator.h"
+#include "widgets/main/player.h"
 
 namespace planloom {
 
@@ -42,14 +43,15 @@ void MainWindow::buildViewMenu()
                                 [this] { m_timeline->setFocus(Qt::ShortcutFocusReason); }),
         hasModel);
     int further = 0;
-    for (const auto &[dock, key] :
-        {std::pair{"constraints", Qt::Key_3}, {"inspector", Qt::Key_4}, {"memory", Qt::Key_5},
-            {"problems", Qt::Key_6}, {"model", Qt::Key_7}, {"plans", Qt::Key_8}, {"run", Qt::Key_9}}) {
+    for (const auto &[dock, key] : {std::pair{"constraints", Qt::Key_3}, {"inspector", Qt::Key_4},
+             {"memory", Qt::Key_5}, {"problems", Qt::Key_6}, {"model", Qt::Key_7}, {"plans", Qt::Key_8},
+             {"run", Qt::Key_9}, {"whatif", Qt::Key_unknown}}) {
         const QDockWidget *found = m_docks->find(QLatin1String(dock));
         if (!found)
             continue;
         ++further;
-        QAction *action = add((std::string("view.") + dock).c_str(), found->windowTitle(), ctrl(key),
+        QAction *action = add((std::string("view.") + dock).c_str(), found->windowTitle(),
+            key == Qt::Key_unknown ? Keys{} : ctrl(key),
             [this, name = QLatin1String(dock)] { m_docks->reveal(name); });
         m_commands->enableWhile(action, hasModel);
         action->setProperty(
@@ -145,6 +147,13 @@ void MainWindow::buildViewMenu()
     addCommands(menu,
         {QStringLiteral("dag.flow"), QStringLiteral("timeline.communication"),
             QStringLiteral("timeline.criticalPath")});
+    connect(m_commands->find(QStringLiteral("timeline.communication")), &QAction::toggled, m_dag,
+        &DagView::setCommunicationShown);
+    m_player->fill(menu->addMenu(tr("Pla&y")));
+    addCommands(menu->addMenu(tr("Lane &Height")),
+        {QStringLiteral("timeline.lanesFull"), QStringLiteral("timeline.lanesCompact"),
+            QStringLiteral("timeline.lanesFit")});
+    addCommands(menu, {QStringLiteral("timeline.idleTimes")});
     QAction *each = add("view.symmetric", tr("Sy&mmetric Devices One by One"), {}, [] {});
     each->setCheckable(true);
     connect(each, &QAction::toggled, m_timeline, &TimelineView::expandAll);

@@ -103,7 +103,8 @@ QRectF MatrixView::plot() const
 {
     const double label = fontMetrics().horizontalAdvance(QStringLiteral("0000"));
     const double line = fontMetrics().height();
-    const QRectF inside = QRectF(rect()).adjusted(label + line * 1.2, line * 2.2, -4, -4);
+    // Below it there is the scale.
+    const QRectF inside = QRectF(rect()).adjusted(label + line * 1.2, line * 2.2, -line, -line * 1.5);
     const double side = std::max(0.0, std::min(inside.width(), inside.height() * 3.0));
     return {inside.left(), inside.top(), side, std::min(inside.height(), side)};
 }
@@ -195,6 +196,47 @@ bool MatrixView::event(QEvent *event)
     return QWidget::event(event);
 }
 
+QColor MatrixView::colourOf(const Palette &palette, double value) const
+{
+    const double share = m_most > 0 ? std::abs(value) / m_most : 0;
+    if (value == 0)
+        return palette.canvas;
+    return m_takenOff
+        ? mixed(palette.surface, value > 0 ? palette.error : palette.success, 0.35 + 0.65 * share)
+        : heatColour(palette, share); // more is worse
+}
+
+/// From the least to the most, or of a difference from less to more.
+void MatrixView::paintScale(QPainter &painter, const Palette &palette) const
+{
+    constexpr int kSteps = 24;
+    if (m_most <= 0)
+        return;
+    const QFontMetrics metrics = fontMetrics();
+    const auto text = [this](double value) {
+        return m_byTime ? QString::fromStdString(formatSeconds(value))
+                        : bytesText({static_cast<std::int64_t>(value)});
+    };
+    const QRectF area = plot();
+    const QString least = m_takenOff ? QChar(0x2212) + text(m_most) : QStringLiteral("0");
+    const QString most = (m_takenOff ? QStringLiteral("+") : QString()) + text(m_most);
+    const double top = area.bottom() + metrics.height() * 0.35;
+    const double left = area.left() + metrics.horizontalAdvance(least) + 6;
+    const double width =
+        std::min(area.right() - metrics.horizontalAdvance(most) - 6 - left, metrics.height() * 12.0);
+    if (width < kSteps)
+        return;
+    painter.setPen(palette.textMuted);
+    painter.drawText(QPointF(area.left(), top + metrics.ascent() - 1), least);
+    for (int i = 0; i < kSteps; ++i) {
+        const double share = (i + 1.0) / kSteps;
+        painter.fillRect(QRectF(left + width * i / kSteps, top, width / kSteps + 0.5, metrics.height() * 0.7),
+            colourOf(palette, m_takenOff ? (2 * share - 1) * m_most : share * m_most));
+    }
+    painter.setPen(palette.textMuted);
+    painter.drawText(QPointF(left + width + 6, top + metrics.ascent() - 1), most);
+}
+
 void MatrixView::paintEvent(QPaintEvent *)
 {
     const Palette &palette = paletteFor(*this);
@@ -240,11 +282,7 @@ void MatrixView::paintEvent(QPaintEvent *)
         for (int to = 0; to < count; ++to) {
             const QRectF cell = cellRect(from, to);
             const double value = valueOf(from, to);
-            const double share = m_most > 0 ? std::abs(value) / m_most : 0;
-            const QColor colour = value == 0 ? palette.canvas
-                : m_takenOff ? mixed(palette.surface, value > 0 ? palette.error : palette.success,
-                      0.35 + 0.65 * share) // more is worse
-                             : heatColour(palette, share);
+            const QColor colour = colourOf(palette, value);
             painter.fillRect(cell.adjusted(0.5, 0.5, -0.5, -0.5), colour);
             if (value == 0 || cell.height() < metrics.height())
                 continue;
@@ -259,6 +297,7 @@ void MatrixView::paintEvent(QPaintEvent *)
             }
         }
     }
+    paintScale(painter, palette);
     if (m_current.first >= 0) {
         painter.setPen(QPen(palette.text, 2));
         painter.drawRect(cellRect(m_current.first, m_current.second).adjusted(1, 1, -1, -1));

@@ -10,7 +10,11 @@
 #include <utility>
 #include <vector>
 
+class QPainter;
+
 namespace planloom {
+
+struct Palette;
 
 /// Device x device as a picture: rows send, columns receive, colour by bytes or time with the number in the
 /// cell where there is room.
@@ -50,6 +54,8 @@ protected:
 
 private:
     QRectF plot() const;
+    QColor colourOf(const Palette &palette, double value) const;
+    void paintScale(QPainter &painter, const Palette &palette) const;
     std::pair<int, int> cellAt(QPointF at) const;
     void choose(std::pair<int, int> cell);
     QString factOf(int from, int to) const;

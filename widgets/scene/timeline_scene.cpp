@@ -1,5 +1,6 @@
 #include "widgets/scene/timeline_scene.h"
 
+#include "engine/analyse/block_label.h"
 #include "engine/analyse/statistics.h"
 #include "engine/base/background_disposal.h"
 #include "engine/base/in_parallel.h"
@@ -51,25 +52,6 @@ private:
     std::map<std::int32_t, DecidedBy> m_known; ///< By segment.
 };
 
-/// The stages whose passes are several blocks.
-struct StagesInParts {
-    std::set<StageId> sliced{};
-    std::set<StageId> inLanes{}; ///< A device has one lane of a stage, mostly.
-};
-
-StagesInParts stagesInParts(const ExecutionPlan &plan)
-{
-    StagesInParts stages;
-    for (const DeviceProgram &device : plan.devices)
-        for (const Segment &segment : device.segments) {
-            if (segment.slice > 0)
-                stages.sliced.insert(segment.stage);
-            if (segment.lane > 0)
-                stages.inLanes.insert(segment.stage);
-        }
-    return stages;
-}
-
 /// Cuts the compute spans of a lane where they change from one block to another, and puts the pieces of each
 /// block together: a step runs a segment once for each micro-batch, so they are one run of it.
 ///
@@ -94,11 +76,10 @@ void cutIntoBlocks(const TimelineScene &scene, const StagesInParts &stages, Devi
                 TimelineBlock block{spans.start[row], end, found ? found->kind : SegmentKind::Forward,
                     found ? found->stage : StageId{}, spans.microBatch[row], {row, row + 1}};
                 block.segment = spans.segment[row];
-                if (found && isPass(found->kind))
-                    block.part = {stages.inLanes.contains(found->stage) ? found->lane : -1,
-                        stages.sliced.contains(found->stage) ? found->slice : -1};
-                if (found)
+                if (found) {
+                    block.part = stages.partOf(*found);
                     block.decidedBy = least.of(block.segment, *found);
+                }
                 lane.blocks.push_back(block);
             } else {
                 lane.blocks[static_cast<std::size_t>(place->second)].interrupted = true;
@@ -484,10 +465,17 @@ TimelineSceneSnapshot makeTimelineScene(TimelineSnapshot timeline, std::shared_p
     scene.cluster = std::move(cluster);
     scene.decidedBy = std::move(decidedBy);
     // Each writes members of its own.
-    const std::array<std::function<void()>, 3> parts{
+    const std::array<std::function<void()>, 4> parts{
         [&scene] { sumUpBusyTime(scene); },
         [&scene] { makeLanes(scene); },
         [&scene] { indexOperators(scene); },
+        [&scene] {
+            scene.communication = communicationOnEdges(*scene.plan);
+            std::set<InstructionKind> kinds;
+            for (const EdgeCommunication &edge : scene.communication)
+                kinds.insert(edge.kind);
+            scene.communicationKinds.assign(kinds.begin(), kinds.end());
+        },
     };
     const std::size_t least = scene.timeline->spans.size() < kFewRows ? parts.size() : 1;
     inParallel(parts.size(), least, [&parts](std::size_t begin, std::size_t end) {
@@ -526,6 +514,32 @@ std::vector<std::size_t> rowsOf(const TimelineScene &scene, const std::vector<Op
     }
     if (operators.size() > 1)
         std::sort(rows.begin(), rows.end());
+    return rows;
+}
+
+std::vector<OperatorId> servedBy(const std::vector<EdgeCommunication> &edges)
+{
+    std::vector<OperatorId> operators;
+    for (const EdgeCommunication &edge : edges)
+        operators.push_back(edge.op);
+    std::sort(operators.begin(), operators.end());
+    operators.erase(std::unique(operators.begin(), operators.end()), operators.end());
+    return operators;
+}
+
+std::vector<std::size_t> communicationRows(
+    const TimelineScene &scene, const std::vector<EdgeCommunication> &edges)
+{
+    std::set<std::pair<OperatorId, TensorId>> wanted;
+    for (const EdgeCommunication &edge : edges)
+        wanted.emplace(edge.op, edge.tensor);
+    std::vector<std::size_t> rows = rowsOf(scene, servedBy(edges));
+    std::erase_if(rows, [&](std::size_t row) {
+        const Instruction *instruction = scene.findInstruction(row);
+        const auto device = static_cast<std::size_t>(scene.timeline->spans.device[row]);
+        return !instruction || !isCommunication(instruction->kind) || isHostCopy(instruction->kind)
+            || !wanted.contains({instruction->op, tensorOf(scene.plan->devices[device], *instruction)});
+    });
     return rows;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/analyse/edge_communication.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/execution_plan.h"
 #include "engine/plan/decided_by.h"
@@ -125,6 +126,8 @@ struct TimelineScene {
     /// 1]`, ascending.
     std::vector<std::uint32_t> operatorBegin{};
     std::vector<std::uint32_t> operatorRows{};
+    std::vector<EdgeCommunication> communication{}; ///< On the graph's edges, by operator and tensor.
+    std::vector<InstructionKind> communicationKinds{}; ///< That appear in it, ascending; Recv is a Send.
     std::vector<DecidedBy> decidedBy{}; ///< By operator; empty where it is not known (measured steps).
 
     const Graph &graph() const { return *plan->graph; }
@@ -156,6 +159,13 @@ std::size_t rowCountOf(const TimelineScene &scene, const std::vector<OperatorId>
 /// Rows, ascending, of all spans that run or serve one of `operators` (ascending, each once).
 /// O(rows found x log): many thousand belong off the GUI thread.
 std::vector<std::size_t> rowsOf(const TimelineScene &scene, const std::vector<OperatorId> &operators);
+
+/// The operators that communications serve, ascending, each once.
+std::vector<OperatorId> servedBy(const std::vector<EdgeCommunication> &edges);
+
+/// Rows, ascending, of both ends of these communications. O(rows that serve their operators x log edges)
+std::vector<std::size_t> communicationRows(
+    const TimelineScene &scene, const std::vector<EdgeCommunication> &edges);
 
 /// The operators of a block's spans, ascending, each once. O(spans of the block)
 std::vector<OperatorId> operatorsOf(const TimelineScene &scene, const TimelineBlock &block);

@@ -19,21 +19,25 @@ LaneRows TimelineAnalysis::pathIn(double begin, double end) const
         static_cast<std::size_t>(last - path.span.begin())};
 }
 
-TimelineAnalysisSnapshot analyse(TimelineSceneSnapshot scene, bool deep, std::stop_token stop)
+TimelineAnalysisSnapshot analyse(
+    TimelineSceneSnapshot scene, bool deep, const std::shared_ptr<const Plan> &plan, std::stop_token stop)
 {
     auto analysis = std::make_shared<TimelineAnalysis>();
     analysis->scene = std::move(scene);
     const Timeline &timeline = *analysis->scene->timeline;
-    const ExecutionPlan &plan = *analysis->scene->plan;
-    if (plan.stageCount > 1 && plan.microBatches > 1)
-        analysis->steady = steadyStateOf(plan, timeline, 0.02);
+    const ExecutionPlan &execution = *analysis->scene->plan;
+    if (execution.stageCount > 1 && execution.microBatches > 1)
+        analysis->steady = steadyStateOf(execution, timeline, 0.02);
     if (deep && !stop.stop_requested()) {
-        auto dependencies = dependenciesOf(plan, timeline, stop);
+        auto dependencies = dependenciesOf(execution, timeline, stop);
         if (dependencies) {
             analysis->dependencies = *std::move(dependencies);
             analysis->path = criticalPath(timeline, analysis->dependencies, stop);
             analysis->slack = slackOf(timeline, analysis->dependencies, stop);
-            analysis->deep = analysis->slack.size() == timeline.spans.size();
+            auto idle = idleTimes(execution, plan.get(), timeline, analysis->dependencies, stop);
+            analysis->deep = idle && analysis->slack.size() == timeline.spans.size();
+            if (idle)
+                analysis->idle = *std::move(idle);
         }
     }
     return stop.stop_requested() ? nullptr : TimelineAnalysisSnapshot(std::move(analysis));
@@ -59,16 +63,18 @@ void TimelineAnalyst::setScene(TimelineSceneSnapshot scene)
     m_stop.request_stop();
     m_scene = std::move(scene);
     m_analysis.reset();
+    m_plan.reset();
     m_asked = false;
     if (m_scene)
         start(false);
 }
 
-void TimelineAnalyst::needDeep()
+void TimelineAnalyst::needDeep(std::shared_ptr<const Plan> plan)
 {
     if (!m_scene || m_asked)
         return;
     m_asked = true;
+    m_plan = std::move(plan);
     m_stop.request_stop();
     start(true);
 }
@@ -76,8 +82,10 @@ void TimelineAnalyst::needDeep()
 void TimelineAnalyst::start(bool deep)
 {
     m_stop = {};
-    m_watcher.setFuture(QtConcurrent::run(
-        &m_pool, [scene = m_scene, deep, stop = m_stop.get_token()] { return analyse(scene, deep, stop); }));
+    m_watcher.setFuture(
+        QtConcurrent::run(&m_pool, [scene = m_scene, plan = m_plan, deep, stop = m_stop.get_token()] {
+            return analyse(scene, deep, plan, stop);
+        }));
 }
 
 void TimelineAnalyst::take()

@@ -126,24 +126,4 @@ QColor blockColour(
     return shaded(palette, passColour(palette, block.kind), block.microBatch);
 }
 
-QColor communicationColour(const Palette &palette, InstructionKind kind)
-{
-    switch (kind) {
-    case InstructionKind::AllReduce:
-        return categoricalColour(palette, 3);
-    case InstructionKind::AllGather:
-        return categoricalColour(palette, 4);
-    case InstructionKind::ReduceScatter:
-        return categoricalColour(palette, 6);
-    case InstructionKind::AllToAll:
-        return categoricalColour(palette, 1);
-    case InstructionKind::Broadcast:
-        return categoricalColour(palette, 2);
-    case InstructionKind::Shift:
-        return categoricalColour(palette, 5);
-    default:
-        return categoricalColour(palette, 7);
-    }
-}
-
 } // namespace planloom

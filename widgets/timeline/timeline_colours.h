@@ -3,6 +3,7 @@
 #include <QtGui/QColor>
 
 #include "widgets/common/palette.h"
+#include "widgets/scene/communication_colour.h"
 #include "widgets/scene/memory_colours.h"
 #include "widgets/scene/timeline_scene.h"
 
@@ -38,7 +39,5 @@ QColor runColour(const Palette &palette, const TimelineScene &scene, TimelineCol
 /// The colour of a block.
 QColor blockColour(
     const Palette &palette, const DeviceLane &lane, TimelineColouring colouring, const TimelineBlock &block);
-
-QColor communicationColour(const Palette &palette, InstructionKind kind);
 
 } // namespace planloom

@@ -1,4 +1,5 @@
 #include "engine/base/words.h"
+#include "engine/hardware/device_word.h"
 #include "widgets/common/qt_text.h"
 #include "widgets/timeline/timeline_painter.h"
 
@@ -98,6 +99,10 @@ private:
         bold.setBold(true);
         m_painter.setFont(bold);
         m_painter.setPen(m_palette.text);
+        if (row.height < 2 * sizes.line + row.padding) {
+            paintLowDevice(row, device, left, right);
+            return;
+        }
         const QRect title(left, m_picture.top(row, row.bracketTop()) - 1, right - left, sizes.line + 1);
         if (row.foldable)
             paintTriangle(QPointF(left - sizes.line / 2.0, title.center().y() + 1), row.expanded);
@@ -122,6 +127,8 @@ private:
         m_painter.drawLine(0, y + row.height - 1, sizes.header, y + row.height - 1);
         if (device >= m_scene.timeline->memory.size())
             return;
+        if (row.memory == 0)
+            return;
         const Bytes peak = m_scene.timeline->memory[device].peak;
         const auto cap = static_cast<std::int64_t>(m_scene.deviceModel(row.devices.front()).memory.value);
         m_painter.setPen(peak.count > cap ? m_palette.error : m_palette.textMuted);
@@ -130,6 +137,46 @@ private:
             peak.count > cap ? translated("memory peak: too much") : translated("memory peak"));
         m_painter.drawText(memory.adjusted(0, QFontMetrics(m_small).height(), 0, 6),
             Qt::AlignLeft | Qt::AlignTop, toQString(formatBytes(peak) + " / " + formatBytes({cap})));
+    }
+
+    /// The name and the figures in one line; of lanes that are lower than a line as many as there is room
+    /// for.
+    void paintLowDevice(const TimelineRow &row, std::size_t device, int left, int right)
+    {
+        QFont bold = m_small;
+        bold.setBold(true);
+        const QFontMetrics metrics(bold);
+        const int y = m_picture.top(row, row.y);
+        const int line = std::max(metrics.height() - 2, row.height);
+        if (isInConflict(row))
+            m_painter.fillRect(QRect(0, y, m_picture.metrics.header, row.height),
+                mixed(m_palette.surface, m_palette.error, 0.35));
+        if (row.y / line == (row.y - row.height) / line && row.y > 0)
+            return; // the lane above has taken the line
+        const QRect place(left, y + (row.height - line) / 2, right - left, line);
+        const QString name = toQString(row.title);
+        m_painter.setFont(bold);
+        m_painter.setPen(m_palette.text);
+        m_painter.drawText(place, Qt::AlignLeft | Qt::AlignVCenter | Qt::TextDontClip, name);
+        m_painter.setFont(m_small);
+        m_painter.setPen(isTooFull(row, device) ? m_palette.error : m_palette.textMuted);
+        QString figures = isTooFull(row, device) ? translated("too much memory") : figuresOf(row, device);
+        const int room = place.width() - metrics.horizontalAdvance(name) - 8;
+        if (QFontMetrics(m_small).horizontalAdvance(figures)
+            > room) // where it belongs, before how busy it is
+            figures = figures.section(QStringLiteral(" · "), 1);
+        const QString shown = QFontMetrics(m_small).elidedText(figures, Qt::ElideLeft, room);
+        m_painter.drawText(place, Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip, shown);
+        if (row.pinned)
+            paintPin(QPointF(right + 4, place.center().y() - 2));
+        if (row.foldable)
+            paintTriangle(QPointF(left - m_picture.metrics.line / 2.0, place.center().y() + 1), row.expanded);
+    }
+
+    bool isTooFull(const TimelineRow &row, std::size_t device) const
+    {
+        const auto cap = static_cast<std::int64_t>(m_scene.deviceModel(row.devices.front()).memory.value);
+        return device < m_scene.timeline->memory.size() && m_scene.timeline->memory[device].peak.count > cap;
     }
 
     bool isInConflict(const TimelineRow &row) const
@@ -336,6 +383,16 @@ private:
                     OperatorCategory::Activation, OperatorCategory::Elementwise, OperatorCategory::Reduction,
                     OperatorCategory::Movement, OperatorCategory::Loss, OperatorCategory::Optimizer})
                 swatch(strip, left, categoryColour(m_palette, category), nameOfCategory(category));
+        } else if (m_picture.colouring == TimelineColouring::MicroBatch) {
+            numbered(strip, left, translated("micro-batch"), m_scene.plan->microBatches,
+                [this](int i) { return microBatchColour(m_palette, i); });
+        } else if (m_picture.colouring == TimelineColouring::Stage) {
+            numbered(strip, left, translated("stage"), m_scene.plan->stageCount,
+                [this](int i) { return stageColour(m_palette, StageId{i}); });
+        } else if (m_picture.colouring == TimelineColouring::Device) {
+            numbered(strip, left, toQString(deviceWord(m_scene.cluster)),
+                static_cast<int>(m_scene.lanes.size()),
+                [this](int i) { return deviceColour(m_palette, DeviceId{i}); });
         } else if (m_picture.colouring == TimelineColouring::Time) {
             swatch(strip, left, heatColour(m_palette, 0), translated("short"));
             swatch(strip, left, heatColour(m_palette, 1),
@@ -347,21 +404,63 @@ private:
         swatch(strip, left, {}, translated("Idle"));
         if (m_picture.outlines)
             paintOutlineSwatch(strip, left);
-        paintMemoryLegend(strip, left + 16);
+        const auto shows = [this](int TimelineRow::*part) {
+            return std::any_of(m_picture.rows->begin(), m_picture.rows->end(),
+                [part](const TimelineRow &row) { return row.*part > 0; });
+        };
+        if (shows(&TimelineRow::communication))
+            paintCommunicationLegend(strip, left);
+        if (shows(&TimelineRow::memory))
+            paintMemoryLegend(strip, left);
+    }
+
+    /// "stage 0", "1", "2" ... as far as there are different colours and room.
+    template<typename Colour>
+    void numbered(const QRect &strip, int &left, const QString &what, int count, const Colour &colourOf)
+    {
+        constexpr int kMostNumbers = 8; // then colours repeat
+        for (int i = 0; i < std::min(count, kMostNumbers); ++i)
+            swatch(strip, left, colourOf(i),
+                i == 0 ? QStringLiteral("%1 0").arg(what)
+                       : QString::number(i)
+                        + (i + 1 == kMostNumbers && count > kMostNumbers ? QStringLiteral(" …") : QString()));
+    }
+
+    /// A heading of a group of swatches.
+    void heading(const QRect &strip, int &left, const QString &title)
+    {
+        left += 10;
+        m_painter.setPen(m_palette.textMuted);
+        const int width = QFontMetrics(m_small).horizontalAdvance(title);
+        m_painter.drawText(
+            QRect(left, strip.top(), width + 4, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, title);
+        left += width + 8;
+    }
+
+    void paintCommunicationLegend(const QRect &strip, int &left)
+    {
+        if (m_scene.communicationKinds.empty())
+            return;
+        heading(strip, left, translated("Communication:"));
+        for (const InstructionKind kind : m_scene.communicationKinds)
+            swatch(strip, left, communicationColour(m_palette, kind), toQString(nameOf(kind)));
     }
 
     void paintMemoryLegend(const QRect &strip, int left)
     {
-        m_painter.setPen(m_palette.textMuted);
-        const QString title = translated("Memory:");
-        m_painter.drawText(
-            QRect(left, strip.top(), 80, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, title);
-        left += QFontMetrics(m_small).horizontalAdvance(title) + 8;
+        heading(strip, left, translated("Memory:"));
         for (int kind = 0; kind < kMemoryKindCount; ++kind) {
             if (m_scene.memoryKinds[static_cast<std::size_t>(kind)])
                 swatch(strip, left, memoryColour(m_palette, static_cast<MemoryKind>(kind)),
                     toQString(nameOf(static_cast<MemoryKind>(kind))));
         }
+        const bool tooMuch =
+            std::any_of(m_picture.rows->begin(), m_picture.rows->end(), [this](const TimelineRow &row) {
+                return row.kind == TimelineRow::Kind::Device
+                    && isTooFull(row, static_cast<std::size_t>(row.lane));
+            });
+        if (tooMuch)
+            swatch(strip, left, m_palette.error, translated("too much"));
     }
 
     void paintOutlineSwatch(const QRect &strip, int &left)

@@ -135,11 +135,84 @@ void stretch(std::vector<TimelineRow> &rows, int height, int most)
         return;
     const int each = std::min(height / devices / 2, most);
     for (TimelineRow &row : rows) {
-        if (row.kind != TimelineRow::Kind::Device)
+        if (row.kind != TimelineRow::Kind::Device || row.isCompact())
             continue;
-        row.operators += each;
-        row.memory += each;
+        row.operators += row.memory > 0 ? each : 2 * each;
+        row.memory += row.memory > 0 ? each : 0;
         row.height += 2 * each;
+    }
+}
+
+void makeCompact(TimelineRow &row, int height, const TimelineMetrics &metrics)
+{
+    row.height = height;
+    row.padding = height * 2 > metrics.compact ? 1 : 0;
+    row.blocks = std::max(height - 2 * row.padding - (height > metrics.least ? 1 : 0), 1);
+    row.bracket = row.operators = row.communication = row.memory = row.gap = 0;
+}
+
+/// Blocks, operators and, if they fit, communication in `height` pixels.
+bool makeLean(TimelineRow &row, int height, bool communication, const TimelineMetrics &metrics)
+{
+    constexpr int kPadding = 2;
+    const int strip = communication && row.communication > 0 ? row.communication + 1 : 0;
+    const int operators = height - 2 * kPadding - row.blocks - strip - 1;
+    if (operators * 2 < metrics.operators)
+        return false;
+    row.height = height;
+    row.padding = kPadding;
+    row.gap = 1;
+    row.bracket = row.memory = 0;
+    row.communication = communication ? row.communication : 0;
+    row.operators = operators;
+    return true;
+}
+
+/// Headers of groups go where every pixel counts: their lanes say where they belong.
+void dropHeaders(std::vector<TimelineRow> &rows)
+{
+    std::string group;
+    for (TimelineRow &row : rows) {
+        if (row.kind == TimelineRow::Kind::Group)
+            group = row.title;
+        else if (row.subtitle.empty())
+            row.subtitle = group;
+    }
+    std::erase_if(
+        rows, [](const TimelineRow &row) { return row.kind == TimelineRow::Kind::Group && row.expanded; });
+}
+
+/// Lanes as low as `wanted` says.
+void lower(std::vector<TimelineRow> &rows, LaneHeight wanted, int height, const TimelineMetrics &metrics)
+{
+    const auto sum = [&rows] {
+        return std::accumulate(
+            rows.begin(), rows.end(), 0, [](int so, const TimelineRow &row) { return so + row.height; });
+    };
+    if (wanted == LaneHeight::Full || (wanted == LaneHeight::Fit && (height <= 0 || sum() <= height)))
+        return;
+    dropHeaders(rows);
+    int devices = 0;
+    for (const TimelineRow &row : rows) {
+        devices += row.kind == TimelineRow::Kind::Device ? 1 : 0;
+        height -= row.kind == TimelineRow::Kind::Device ? 0 : row.height;
+    }
+    const int each = devices > 0 ? std::max(height / devices, metrics.least) : 0;
+    const auto isLean = [&](bool communication) {
+        return wanted == LaneHeight::Fit && std::all_of(rows.begin(), rows.end(), [&](TimelineRow row) {
+            return row.kind == TimelineRow::Kind::Group || makeLean(row, each, communication, metrics);
+        });
+    };
+    const bool communication = isLean(true);
+    const bool lean = communication || isLean(false);
+    const int low = wanted == LaneHeight::Fit ? std::min(each, 2 * metrics.compact) : metrics.compact;
+    for (TimelineRow &row : rows) {
+        if (row.kind == TimelineRow::Kind::Group)
+            continue;
+        if (lean)
+            makeLean(row, each, communication, metrics);
+        else
+            makeCompact(row, low, metrics);
     }
 }
 
@@ -183,7 +256,7 @@ TimelineMetrics TimelineMetrics::forFont(int height)
     TimelineMetrics metrics;
     for (int *size : {&metrics.header, &metrics.ruler, &metrics.legend, &metrics.group, &metrics.line,
              &metrics.bracket, &metrics.blocks, &metrics.operators, &metrics.communication, &metrics.track,
-             &metrics.memory, &metrics.mostStretch, &metrics.gap, &metrics.padding})
+             &metrics.memory, &metrics.mostStretch, &metrics.gap, &metrics.padding, &metrics.compact})
         *size = static_cast<int>(*size * scale + 0.5);
     return metrics;
 }
@@ -259,7 +332,9 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrang
     }
     reorder(pinned, arrangement.order);
     rows.insert(rows.begin(), std::make_move_iterator(pinned.begin()), std::make_move_iterator(pinned.end()));
-    stretch(rows, height, metrics.mostStretch);
+    lower(rows, arrangement.laneHeight, height, metrics);
+    if (arrangement.laneHeight != LaneHeight::Compact)
+        stretch(rows, height, metrics.mostStretch);
     stack(rows);
     return rows;
 }

@@ -26,6 +26,8 @@ struct TimelineMetrics {
     int mostStretch = 44; ///< Pixels that a device's operators and memory may each grow by.
     int gap = 3; ///< Between sub-lanes.
     int padding = 7; ///< Above and below a device.
+    int compact = 14; ///< Height of a lane of one row, with a pixel of air on both sides.
+    int least = 3; ///< Of a lane among so many that no more fits.
 
     /// Height of the communication sub-lane with tracks for these queues.
     int communicationOf(QueueSet queues) const
@@ -52,6 +54,14 @@ enum class LaneGrouping : std::uint8_t {
     None,
 };
 
+/// How high lanes are.
+enum class LaneHeight : std::uint8_t {
+    Full, ///< Bracket, blocks, operators, communication, memory; they grow where there is room.
+    Compact, ///< One row with the blocks.
+    Fit, ///< As much of it as leaves all devices in sight: full, without memory, compact, or lower still.
+};
+constexpr int kLaneHeightCount = 3;
+
 /// How a person arranged the lanes; kept from plan to plan.
 struct LaneArrangement {
     std::set<std::int32_t> expanded{}; ///< Symmetry classes whose devices are shown one by one.
@@ -61,6 +71,7 @@ struct LaneArrangement {
     LaneGrouping grouping = LaneGrouping::Automatic;
     std::string filter{}; ///< Only lanes whose words hold this text, whatever its case.
     bool communication = true; ///< Whether the communication sub-lanes are shown.
+    LaneHeight laneHeight = LaneHeight::Full;
     friend bool operator==(const LaneArrangement &, const LaneArrangement &) = default;
 };
 
@@ -87,6 +98,8 @@ struct TimelineRow {
     int memory = 0; ///< Height of the memory strip.
     int gap = 0;
 
+    /// One row, without operators of their own.
+    bool isCompact() const { return kind == Kind::Device && operators == 0; }
     int bracketTop() const { return y + padding; }
     int computeTop() const { return bracketTop() + bracket; }
     int operatorsTop() const { return computeTop() + blocks; }
@@ -95,8 +108,9 @@ struct TimelineRow {
     /// Where the spans of a queue are; nothing if its track is hidden, or has no place here.
     std::optional<TrackPlace> placeOf(QueueKind queue) const
     {
-        return queue == QueueKind::Compute ? TrackPlace{operatorsTop(), operators}
-                                           : trackIn(queues, queue, communicationTop(), communication);
+        if (queue != QueueKind::Compute)
+            return trackIn(queues, queue, communicationTop(), communication);
+        return isCompact() ? TrackPlace{computeTop(), blocks} : TrackPlace{operatorsTop(), operators};
     }
 };
 

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace planloom {
 
@@ -247,6 +249,78 @@ public:
         m_painter.restore();
     }
 
+    void idleChain(const IdleChain &chain)
+    {
+        if (!m_picture.rowOfDevice || static_cast<std::size_t>(chain.device) >= m_picture.rowOfDevice->size())
+            return;
+        m_painter.save();
+        m_painter.setClipRect(m_canvas);
+        const QColor colour = m_palette.accent;
+        if (const std::int32_t at = (*m_picture.rowOfDevice)[static_cast<std::size_t>(chain.device)];
+            at >= 0) {
+            const TimelineRow &row = (*m_picture.rows)[static_cast<std::size_t>(at)];
+            const auto place = placeOf(row, QueueKind::Compute);
+            const int top = place ? place->top : m_picture.top(row, row.computeTop());
+            const int height = place ? place->height : row.blocks;
+            QColor wash = colour;
+            wash.setAlpha(40);
+            const QRectF pause =
+                boxOfTimes(static_cast<double>(chain.begin), static_cast<double>(chain.end), top, height);
+            m_painter.fillRect(pause, wash);
+            m_painter.setPen(QPen(colour, 1.5, Qt::DashLine));
+            m_painter.drawRect(pause.adjusted(0, 0, -1, -1));
+        }
+        m_painter.setRenderHint(QPainter::Antialiasing, true);
+        double before = 1e9; // pixels: where the nearer link begins
+        double beforeY = 0;
+        bool connected = false;
+        std::vector<std::pair<QPointF, std::int32_t>> numbers;
+        for (const IdleChain::Link &link : chain.links) {
+            const double x0 = x(static_cast<double>(link.begin));
+            const double x1 = x(static_cast<double>(link.end));
+            const auto y = heightOf(static_cast<std::size_t>(link.span));
+            if (!y) {
+                connected = false;
+                continue;
+            }
+            // One mark a pixel, as of the critical path.
+            if (connected && link.number == 0 && x0 > before - 0.5 && *y == beforeY)
+                continue;
+            if (connected && *y != beforeY) {
+                m_painter.setPen(QPen(m_palette.surface, 4));
+                m_painter.drawLine(QPointF(x1, *y), QPointF(x1, beforeY));
+                m_painter.setPen(QPen(colour, 2));
+                m_painter.drawLine(QPointF(x1, *y), QPointF(x1, beforeY));
+            }
+            m_painter.fillRect(QRectF(x0, *y - 3, std::max(x1 - x0, 1.0), 6), m_palette.surface);
+            m_painter.fillRect(QRectF(x0, *y - 2, std::max(x1 - x0, 1.0), 4), colour);
+            if (link.number > 0 && (numbers.empty() || numbers.back().first.x() - x1 > 22 || *y != beforeY))
+                numbers.emplace_back(QPointF(x1, *y), link.number);
+            before = x0;
+            beforeY = *y;
+            connected = true;
+        }
+        chainNumbers(numbers);
+        m_painter.restore();
+    }
+
+    /// At the ends of links, left of where the next one begins.
+    void chainNumbers(const std::vector<std::pair<QPointF, std::int32_t>> &numbers)
+    {
+        m_painter.setFont(m_small);
+        const QFontMetrics metrics(m_small);
+        for (const auto &[at, number] : numbers) {
+            const QString text = QString::number(number);
+            const double width = std::max(metrics.horizontalAdvance(text) + 8, metrics.height());
+            QRectF plate(at.x() - width - 2, at.y() - metrics.height() / 2.0, width, metrics.height());
+            m_painter.setPen(QPen(m_palette.surface, 1.5));
+            m_painter.setBrush(m_palette.accent);
+            m_painter.drawRoundedRect(plate, plate.height() / 2, plate.height() / 2);
+            m_painter.setPen(readableOn(m_palette.accent));
+            m_painter.drawText(plate, Qt::AlignCenter, text);
+        }
+    }
+
     void arrows(const TimelineAnalysis &analysis, std::size_t span)
     {
         constexpr std::size_t kMost = 48; // more would hide what they are about
@@ -300,6 +374,21 @@ void paintCriticalPath(QPainter &painter, const Palette &palette, const Timeline
     const TimelineAnalysis &analysis)
 {
     OverlayPainter(painter, palette, picture).criticalPath(analysis);
+}
+
+void paintIdleChain(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const IdleChain &chain)
+{
+    OverlayPainter(painter, palette, picture).idleChain(chain);
+}
+
+void paintToCome(QPainter &painter, const Palette &palette, const TimelinePicture &picture)
+{
+    const QRect canvas = picture.canvas();
+    const double from = std::max(canvas.left() + picture.axis.xOf(picture.marked), double(canvas.left()));
+    QColor veil = palette.canvas;
+    veil.setAlpha(170);
+    painter.fillRect(QRectF(from, canvas.top(), canvas.right() + 1 - from, canvas.height()), veil);
 }
 
 void paintArrows(QPainter &painter, const Palette &palette, const TimelinePicture &picture,

@@ -15,6 +15,14 @@ void paintPhases(
 void paintCriticalPath(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
     const TimelineAnalysis &analysis);
 
+/// A pause and what it waits for: each link a thick line through what ran, numbered as in the table.
+/// O(links in sight)
+void paintIdleChain(
+    QPainter &painter, const Palette &palette, const TimelinePicture &picture, const IdleChain &chain);
+
+/// Makes pale what is behind the marked time: blocks that have not run, memory that is not filled.
+void paintToCome(QPainter &painter, const Palette &palette, const TimelinePicture &picture);
+
 /// Arrows from what a span needs (solid) and to what it unblocks (dashed).
 void paintArrows(QPainter &painter, const Palette &palette, const TimelinePicture &picture,
     const TimelineAnalysis &analysis, std::size_t span);

@@ -165,7 +165,7 @@ private:
         if (m_picture.would) {
             // The ghost's operators come over it: what is there now is told by its blocks.
             paintBlocks(lane, compute, row.blocks + row.operators);
-        } else if (predicted) {
+        } else if (predicted && !row.isCompact()) {
             paintBlocks(lane, compute, row.blocks);
             // Measured spans leave a rim at which the outlines of the predicted ones can be seen.
             const int rim = std::max(row.operators / 6, 2);
@@ -173,7 +173,8 @@ private:
             paintOutlines(predicted->compute, body, row.operators);
         } else {
             paintBlocks(lane, compute, row.blocks);
-            paintCompute(lane, body, row.operators);
+            if (!row.isCompact())
+                paintCompute(lane, body, row.operators);
         }
         for (const LaneTrack &track : lane.tracks) {
             if (const auto place = trackOf(row, track.queue))

@@ -73,6 +73,7 @@ void TimelinePanel::open(PanelTable table)
     m_title->setText(QString::fromStdString(m_table.title));
     setAccessibleName(m_title->text());
     m_tree->clear();
+    m_tree->setRootIsDecorated(m_table.folded);
     QStringList columns;
     for (const std::string &column : m_table.columns)
         columns << QString::fromStdString(column);
@@ -104,7 +105,8 @@ void TimelinePanel::open(PanelTable table)
             item->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
         item->setToolTip(0, cells.isEmpty() ? QString() : cells.front());
         if (line.depth == 0) {
-            item->setFont(0, bold);
+            if (!m_table.folded)
+                item->setFont(0, bold);
             section = item;
             items << item;
         } else if (section) {
@@ -120,9 +122,10 @@ void TimelinePanel::open(PanelTable table)
         items << more;
     }
     m_tree->addTopLevelItems(items);
-    m_tree->expandAll();
+    if (!m_table.folded)
+        m_tree->expandAll();
     for (QTreeWidgetItem *item : items)
-        item->setFirstColumnSpanned(item->childCount() > 0 || item->text(1).isEmpty());
+        item->setFirstColumnSpanned(item->text(1).isEmpty());
     for (std::size_t column = 1; column < widths.size(); ++column) {
         m_tree->header()->setSectionResizeMode(static_cast<int>(column), QHeaderView::Interactive);
         m_tree->header()->resizeSection(

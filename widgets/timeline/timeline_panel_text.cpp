@@ -36,36 +36,6 @@ PanelLine amountLine(const std::string &name, const SpanAmount &amount, std::int
             formatCount(amount.spans)}};
 }
 
-std::string wordOf(WaitKind kind)
-{
-    switch (kind) {
-    case WaitKind::Data:
-        return "needs the result of";
-    case WaitKind::Order:
-        return "runs behind";
-    case WaitKind::Reuse:
-        return "writes where there is still data of";
-    case WaitKind::Peer:
-        return "meets";
-    }
-    return "waits for";
-}
-
-/// "c_attn (F2 on GPU 1)"
-std::string nameOfSpan(const TimelineScene &scene, std::int64_t row)
-{
-    const auto at = static_cast<std::size_t>(row);
-    const SpanColumns &spans = scene.timeline->spans;
-    std::string name = labelOf(scene, at);
-    if (const Segment *segment = scene.findSegment(at)) {
-        const TimelineBlock block{0, 0, segment->kind, segment->stage, spans.microBatch[at], {}};
-        name += " (" + labelOf(block);
-    } else {
-        name += " (";
-    }
-    return name + " on " + deviceWord(scene.cluster) + " " + std::to_string(spans.device[at]) + ")";
-}
-
 } // namespace
 
 std::string PanelTable::text() const
@@ -144,42 +114,6 @@ PanelTable statisticsTable(const TimelineScene &scene, const BoxStatistics &stat
             amountLine(nameOf(static_cast<InstructionKind>(kind)), amount, statistics.total.communication);
         std::swap(line.cells[1], line.cells[2]);
         table.lines.push_back(std::move(line));
-    }
-    return table;
-}
-
-PanelTable bubbleTable(
-    const TimelineScene &scene, const Bubble &bubble, const std::function<std::string(RowId)> &textOfRow)
-{
-    PanelTable table;
-    table.title = "Why is this idle? " + formatNanoseconds(bubble.end - bubble.begin) + " from "
-        + formatNanoseconds(bubble.begin);
-    table.columns = {"Chain of waits", "Length"};
-    const SpanColumns &spans = scene.timeline->spans;
-    const auto byRow = [&](RowId row) {
-        const std::string text = row.valid() ? textOfRow(row) : std::string{};
-        return text.empty() ? std::string{} : ", by the row \"" + text + "\"";
-    };
-    for (const Wait &wait : bubble.waits) {
-        if (wait.on < 0) {
-            table.lines.push_back(
-                {1, {nameOfSpan(scene, wait.span) + " waits for nothing: it runs here"}, wait.span});
-            continue;
-        }
-        table.lines.push_back({1,
-            {nameOfSpan(scene, wait.span) + " " + wordOf(wait.kind) + " " + nameOfSpan(scene, wait.on)
-                    + byRow(wait.row),
-                formatNanoseconds(spans.duration[static_cast<std::size_t>(wait.on)])},
-            wait.on});
-    }
-    if (table.lines.empty())
-        table.lines.push_back(
-            {1, {bubble.begin == 0 ? "the step begins with it" : "nothing follows on this device"}});
-    if (bubble.heldBack >= 0) {
-        table.lines.push_back({1,
-            {nameOfSpan(scene, bubble.heldBack) + " could run here, but for the order"
-                + (bubble.heldBackRow.valid() ? byRow(bubble.heldBackRow) : std::string(" of the schedule"))},
-            bubble.heldBack});
     }
     return table;
 }

@@ -1,12 +1,10 @@
 #pragma once
 
-#include "engine/analyse/critical_path.h"
 #include "engine/analyse/statistics.h"
 #include "engine/analyse/what_if.h"
 #include "widgets/scene/timeline_scene.h"
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,17 +23,13 @@ struct PanelTable {
     std::string title{};
     std::vector<std::string> columns{};
     std::vector<PanelLine> lines{};
+    bool folded = false; ///< What stands below headings is hidden until they are opened.
     /// Lines as text, cells with tabs between them.
     std::string text() const;
 };
 
 /// Busy, communicating and idle time of a box by device, kind, pass and micro-batch.
 PanelTable statisticsTable(const TimelineScene &scene, const BoxStatistics &statistics);
-
-/// Why a device is idle: from the span behind the pause back to the cause.
-/// @param textOfRow  a row of the table in words; empty where it is unknown
-PanelTable bubbleTable(
-    const TimelineScene &scene, const Bubble &bubble, const std::function<std::string(RowId)> &textOfRow);
 
 /// What if spans took no time; `what` names the spans: "h.0.attn.c_attn".
 PanelTable whatIfTable(const TimelineScene &scene, const WhatIf &answer, const std::string &what);

@@ -35,6 +35,20 @@ struct TimelineFocus {
     friend bool operator==(const TimelineFocus &, const TimelineFocus &) = default;
 };
 
+/// What a pause waits for, as it is drawn: the pause, and what ran meanwhile, the nearest first.
+struct IdleChain {
+    struct Link {
+        std::int32_t span = -1; ///< Row of the spans.
+        std::int64_t begin = 0; ///< Nanoseconds.
+        std::int64_t end = 0;
+        std::int32_t number = 0; ///< From 1, as in the table; 0 for what goes on with the link before.
+    };
+    std::int32_t device = -1; ///< -1 for none.
+    std::int64_t begin = 0; ///< Nanoseconds: of the pause.
+    std::int64_t end = 0;
+    std::vector<Link> links{};
+};
+
 /// A part of a timeline that is a picture of its own: a stretch of time on the lanes of some devices.
 struct TimelinePart {
     double begin = 0; ///< Nanoseconds.

@@ -91,40 +91,9 @@ std::string bucketOf(const DeviceProgram &program, const Segment &segment)
 
 } // namespace
 
-std::string labelOf(const BlockPart &part)
-{
-    constexpr std::int32_t kLetters = 26;
-    std::string label;
-    if (part.lane >= kLetters)
-        label += static_cast<char>('a' + part.lane / kLetters - 1);
-    if (part.lane >= 0)
-        label += static_cast<char>('a' + part.lane % kLetters);
-    if (part.slice >= 0)
-        label += "." + std::to_string(part.slice);
-    return label;
-}
-
 std::string labelOf(const TimelineBlock &block)
 {
-    const std::string number = std::to_string(block.microBatch) + labelOf(block.part);
-    switch (block.kind) {
-    case SegmentKind::Prologue:
-        return "Once";
-    case SegmentKind::Forward:
-        return "F" + number;
-    case SegmentKind::Backward:
-    case SegmentKind::InputGradient:
-        return "B" + number;
-    case SegmentKind::WeightGradient:
-        return "W" + number;
-    case SegmentKind::Transfer:
-        return "T" + std::to_string(block.microBatch);
-    case SegmentKind::Reduce:
-        return "Gradients";
-    case SegmentKind::Optimizer:
-        return "Optimizer";
-    }
-    return {};
+    return blockLabel(block.kind, block.microBatch, block.part);
 }
 
 std::string labelOf(const TimelineScene &scene, std::size_t row)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/analyse/block_label.h"
 #include "widgets/scene/timeline_scene.h"
 
 #include <optional>
@@ -19,9 +20,6 @@ struct FactLine {
 
 /// "F0", "B3", "Optimizer", "Gradients", "Once": what is written on a block.
 std::string labelOf(const TimelineBlock &block);
-/// "a.2": lane 0 and slice 2; what is not said is left out.
-std::string labelOf(const BlockPart &part);
-
 /// "data queue".
 std::string wordsOf(QueueKind queue);
 

@@ -41,7 +41,10 @@ TimelineView::TimelineView(SelectionModel *selection, QWidget *parent)
     m_metrics = TimelineMetrics::forFont(fontMetrics().height());
     m_edgeTimer.setInterval(kEdgeMilliseconds);
     connect(&m_edgeTimer, &QTimer::timeout, this, &TimelineView::scrollAtEdges);
-    connect(m_selection, &SelectionModel::selectionChanged, this, &TimelineView::onSelectionChanged);
+    connect(m_selection, &SelectionModel::selectionChanged, this, [this] {
+        m_edges.clear();
+        onSelectionChanged();
+    });
     connect(&m_selectedWatcher, &QFutureWatcherBase::finished, this, &TimelineView::takeSelected);
     connect(&m_whatIfWatcher, &QFutureWatcherBase::finished, this, &TimelineView::takeWhatIf);
     m_longPress.setSingleShot(true);
@@ -124,7 +127,7 @@ void TimelineView::takeScene(TimelineSceneSnapshot scene)
         m_measured.reset(); // of another plan
     m_hover = {};
     m_focus = {};
-    m_explains = m_asksWhatIf = false;
+    m_explains = m_asksWhatIf = m_wantsIdleTable = false;
     m_wouldEnd.reset();
     m_whatIfStop.request_stop();
     hidePanel();
@@ -134,10 +137,11 @@ void TimelineView::takeScene(TimelineSceneSnapshot scene)
         m_focus = refocused(*shownBefore, focusBefore);
     m_analyst->setScene(shown());
     if (m_criticalPath)
-        m_analyst->needDeep();
+        needAnalysis();
     const double after = extent();
     if (m_shownTime && static_cast<double>(m_shownTime->count()) > after)
         m_shownTime.reset();
+    m_edges.clear();
     relayout();
     if (m_fitted || before <= 0 || after < before * kAlike || after > before / kAlike)
         fitAll();
@@ -147,6 +151,7 @@ void TimelineView::takeScene(TimelineSceneSnapshot scene)
         restoreViewState(std::exchange(m_pendingState, {}));
     onSelectionChanged();
     updateActions();
+    Q_EMIT shownSceneChanged();
     // Later, as it may write rows, which leads to the next plan.
     QMetaObject::invokeMethod(
         this,
@@ -210,7 +215,7 @@ void TimelineView::setMeasured(TimelineSceneSnapshot measured)
     m_hover = {};
     m_analyst->setScene(shown());
     if (m_criticalPath)
-        m_analyst->needDeep();
+        needAnalysis();
     if (m_fitted)
         fitAll();
     if (!asBefore) {
@@ -218,6 +223,7 @@ void TimelineView::setMeasured(TimelineSceneSnapshot measured)
         relayout();
     }
     onSelectionChanged();
+    Q_EMIT shownSceneChanged();
 }
 
 void TimelineView::setBadge(const QString &text)
@@ -300,17 +306,19 @@ void TimelineView::onSelectionChanged()
         m_selected.clear();
         return;
     }
-    const auto &operators = m_selection->selected();
+    const std::vector<OperatorId> operators = m_edges.empty() ? m_selection->selected() : servedBy(m_edges);
+    const auto find = [scene = shown(), operators, edges = m_edges] {
+        return edges.empty() ? rowsOf(*scene, operators) : communicationRows(*scene, edges);
+    };
     if (rowCountOf(*shown(), operators) <= kMostRowsAtOnce) {
         m_selectedWatcher.setFuture({});
-        m_selected = rowsOf(*shown(), operators);
+        m_selected = find();
         return;
     }
     m_selected.clear();
-    m_selectedWatcher.setFuture(
-        QtConcurrent::run([scene = shown(), operators, stop = m_selectedStop.get_token()] {
-            return stop.stop_requested() ? std::vector<std::size_t>{} : rowsOf(*scene, operators);
-        }));
+    m_selectedWatcher.setFuture(QtConcurrent::run([find, stop = m_selectedStop.get_token()] {
+        return stop.stop_requested() ? std::vector<std::size_t>{} : find();
+    }));
 }
 
 void TimelineView::takeSelected()

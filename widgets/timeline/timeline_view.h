@@ -13,6 +13,7 @@
 #include "widgets/timeline/timeline_gestures.h"
 #include "widgets/timeline/timeline_lane_cache.h"
 #include "widgets/timeline/timeline_painter.h"
+#include "widgets/timeline/timeline_picture.h"
 
 #include <cstdint>
 #include <functional>
@@ -120,6 +121,16 @@ public:
     std::optional<Nanoseconds> shownTime() const { return m_shownTime; }
     void clearTime();
 
+    /// Marks a time that goes on by itself: what is behind it is drawn pale. Nothing takes it away.
+    void setPlayhead(std::optional<Nanoseconds> time);
+    bool hasPlayhead() const { return m_plays; }
+
+    /// Outlines the spans of these communications, in place of those of the selected operators, until
+    /// something is selected; the first of them comes into sight.
+    void selectCommunication(std::vector<EdgeCommunication> edges);
+    /// Rows of the spans that are outlined, ascending.
+    const std::vector<std::size_t> &selectedRows() const { return m_selected; }
+
     /// Where a span is drawn, in the viewport's coordinates; nothing if its lane is folded away or it is off
     /// the screen.
     std::optional<QRect> rectOf(std::size_t row) const;
@@ -179,6 +190,15 @@ Q_SIGNALS:
     void followersPolicyChanged(planloom::FollowersPolicy policy);
     /// A key or drop was refused: the sentence, for the status bar.
     void refused(const QString &sentence);
+    /// Another step is shown, predicted or measured.
+    void shownSceneChanged();
+    /// A moment was pointed at on the ruler.
+    void timeAsked(planloom::Nanoseconds time);
+    /// Escape has taken the marked time away.
+    void timeCleared();
+    /// A communication was clicked: the operator that it serves (the selection has changed already), and the
+    /// tensor.
+    void communicationChosen(planloom::OperatorId op, planloom::TensorId tensor);
 
 protected:
     bool event(QEvent *event) override;
@@ -209,7 +229,7 @@ private:
     struct WhatIfAnswer;
 
     /// What a pressed button does when it is none of the plan's business.
-    enum class Hand : std::uint8_t { None, Pressed, Pan, Box, ZoomBox, Measure, Lane };
+    enum class Hand : std::uint8_t { None, Pressed, Pan, Box, ZoomBox, Measure, Lane, Scrub };
 
     struct Hover {
         TimelineHit hit{};
@@ -287,8 +307,13 @@ private:
     void showPanel(PanelTable table);
     void placePanel();
     void copyPanel();
-    void explainIdle();
     void onAnalysed();
+
+    // timeline_view_idle.cpp
+    void needAnalysis();
+    void explainIdle();
+    void showIdleTimes();
+    std::vector<FactLine> factsOfPause(const TimelineHit &hit) const;
 
     // timeline_view_what_if.cpp
     bool canAskWhatIf() const;
@@ -298,6 +323,10 @@ private:
     // timeline_view_unit.cpp
     std::int32_t unitOfScene() const;
     void pinUnit(bool pinned);
+
+    // timeline_view_play.cpp
+    void askTime(QPoint position);
+    void revealRow(std::size_t row);
 
     // timeline_view_under.cpp
     void listUnder(QPoint position);
@@ -355,6 +384,8 @@ private:
     int m_scrollPressed = 0;
     CanvasTool m_tool = CanvasTool::Select;
     std::optional<Nanoseconds> m_shownTime;
+    bool m_plays = false; ///< It is the playhead.
+    std::vector<EdgeCommunication> m_edges; ///< Whose spans are outlined alone.
     bool m_spaceHeld = false;
     bool m_measureHeld = false;
     std::optional<std::pair<double, double>> m_measuredTimes; ///< Of the M drag, kept until the next click.
@@ -366,6 +397,8 @@ private:
     double m_idleTime =
         -1; ///< Nanoseconds: where the pause was clicked that has the focus; negative if by key.
     bool m_explains = false; ///< A bubble waits for the analysis.
+    bool m_wantsIdleTable = false; ///< So does the table of all of them.
+    IdleChain m_chain{}; ///< Of the bubble that the panel explains; empty without one.
     std::vector<std::int32_t> m_rowOfDevice; ///< Index into m_rows; -1 for none.
     std::map<std::string, QAction *> m_actions;
 };

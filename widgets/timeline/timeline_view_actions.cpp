@@ -41,6 +41,7 @@ constexpr ActionKind kActions[] = {
 };
 
 constexpr const char *kGrouping = "timeline.group"; ///< What the names of these actions begin with.
+constexpr const char *kLaneHeights = "timeline.lanes"; ///< Likewise.
 
 } // namespace
 
@@ -131,6 +132,8 @@ void TimelineView::makeActions()
     connect(unit, &QAction::toggled, this, &TimelineView::pinUnit);
     addViewAction(
         "timeline.whyIdle", tr("Why Is This Idle?"), Qt::CTRL | Qt::Key_E, [this] { explainIdle(); });
+    addViewAction("timeline.idleTimes", tr("Where the Idle Time Goes"), Qt::CTRL | Qt::ALT | Qt::Key_I,
+        [this] { showIdleTimes(); });
     addViewAction("timeline.whatIf", tr("What If This Took No Time?"), Qt::Key_0, [this] { askWhatIf(); });
     addViewAction("timeline.listUnder", tr("List What Is Here"), Qt::Key_L, [this] { listFocus(); });
     addViewAction("timeline.copy", tr("Copy Figures as Text"), QKeySequence::Copy, [this] { copyPanel(); });
@@ -154,6 +157,21 @@ void TimelineView::makeActions()
         action->setCheckable(true);
         action->setData(static_cast<int>(grouping));
     }
+    for (const auto &[name, text, key, laneHeight] :
+        {std::tuple{"timeline.lanesFull", tr("Full Lanes"), QKeySequence(), LaneHeight::Full},
+            {"timeline.lanesCompact", tr("Compact Lanes"), QKeySequence(), LaneHeight::Compact},
+            {"timeline.lanesFit", tr("Fit All Devices"), QKeySequence(Qt::SHIFT | Qt::Key_Home),
+                LaneHeight::Fit}}) {
+        QAction *action = addViewAction(name, text, key, [this, wanted = laneHeight] {
+            LaneArrangement arrangement = m_arrangement;
+            // The key takes back what it did.
+            const bool again = wanted == LaneHeight::Fit && arrangement.laneHeight == wanted;
+            arrangement.laneHeight = again ? LaneHeight::Full : wanted;
+            setArrangement(std::move(arrangement));
+        });
+        action->setCheckable(true);
+        action->setData(static_cast<int>(laneHeight));
+    }
     addViewAction("timeline.filter", tr("Filter Lanes…"), Qt::Key_Slash,
         [this] { m_line->openFilter(QString::fromStdString(m_arrangement.filter)); });
     addViewAction("timeline.showAllLanes", tr("Show All Lanes"), {}, [this] {
@@ -172,6 +190,8 @@ void TimelineView::syncActions()
     for (const auto &[name, action] : m_actions) {
         if (name.starts_with(kGrouping))
             action->setChecked(action->data().toInt() == static_cast<int>(m_arrangement.grouping));
+        if (name.starts_with(kLaneHeights))
+            action->setChecked(action->data().toInt() == static_cast<int>(m_arrangement.laneHeight));
     }
     m_actions.at("timeline.keepOrder")->setChecked(followersPolicy() == FollowersPolicy::KeepOrder);
     m_actions.at("timeline.criticalPath")->setChecked(m_criticalPath);
@@ -198,8 +218,9 @@ void TimelineView::updateActions()
     m_actions.at("timeline.listUnder")->setEnabled(m_scene && m_focus.valid());
     m_actions.at("timeline.copy")->setEnabled(m_panel->isVisible());
     for (const char *name :
-        {"timeline.filter", "timeline.showAllLanes", "timeline.groupAutomatic", "timeline.groupByStage",
-            "timeline.groupByHost", "timeline.groupByReplica", "timeline.groupNone"})
+        {"timeline.idleTimes", "timeline.filter", "timeline.showAllLanes", "timeline.groupAutomatic",
+            "timeline.groupByStage", "timeline.groupByHost", "timeline.groupByReplica", "timeline.groupNone",
+            "timeline.lanesFull", "timeline.lanesCompact", "timeline.lanesFit"})
         m_actions.at(name)->setEnabled(m_scene != nullptr);
 }
 
@@ -291,6 +312,7 @@ void TimelineView::contextMenuEvent(QContextMenuEvent *event)
     auto *menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
     QMenu *groups = nullptr;
+    QMenu *heights = nullptr;
     int block = -1;
     // In the order in which they were made: by what they are about, with a line between.
     for (QAction *action : actions()) {
@@ -304,6 +326,12 @@ void TimelineView::contextMenuEvent(QContextMenuEvent *event)
             if (!groups)
                 groups = menu->addMenu(tr("Group Lanes"));
             groups->addAction(action);
+            continue;
+        }
+        if (name.startsWith(QLatin1String(kLaneHeights))) {
+            if (!heights)
+                heights = menu->addMenu(tr("Lane Height"));
+            heights->addAction(action);
             continue;
         }
         if (block >= 0 && group == 2)

@@ -9,7 +9,6 @@
 
 #include "engine/analyse/statistics.h"
 #include "engine/hardware/device_word.h"
-#include "engine/table/table_text.h"
 #include "widgets/common/format.h"
 #include "widgets/timeline/timeline_analysis.h"
 #include "widgets/timeline/timeline_panel.h"
@@ -86,6 +85,7 @@ void TimelineView::takeBox()
 
 void TimelineView::showPanel(PanelTable table)
 {
+    m_chain = {};
     m_panel->open(std::move(table));
     placePanel();
 }
@@ -102,6 +102,7 @@ void TimelineView::placePanel()
 void TimelineView::hidePanel()
 {
     m_wouldEnd.reset();
+    m_chain = {};
     if (m_panel->isHidden())
         return;
     const bool hadFocus = m_panel->isAncestorOf(QApplication::focusWidget());
@@ -125,7 +126,7 @@ void TimelineView::setCriticalPath(bool on)
     m_criticalPath = on;
     syncActions();
     if (on)
-        m_analyst->needDeep();
+        needAnalysis();
     viewport()->update();
 }
 
@@ -134,51 +135,15 @@ bool TimelineView::isAnalysed() const
     return m_analyst->deep() != nullptr;
 }
 
-void TimelineView::explainIdle()
-{
-    if (!m_scene || !m_focus.valid() || m_focus.part != LanePart::Idle)
-        return;
-    const TimelineAnalysis *analysis = m_analyst->deep();
-    m_explains = !analysis;
-    if (!analysis) {
-        m_analyst->needDeep(); // comes back here
-        return;
-    }
-    const DeviceLane &lane = shown()->lanes[static_cast<std::size_t>(m_focus.lane)];
-    const auto block = static_cast<std::size_t>(std::max(m_focus.block, 0));
-    const std::int64_t begin = lane.endBefore(block);
-    const std::int64_t end =
-        block < lane.blocks.size() ? lane.blocks[block].begin : shown()->timeline->step.count();
-    std::int64_t time = (begin + end) / 2;
-    if (m_idleTime >= 0
-        && lane.blockOf(rowsIn(shown()->timeline->spans, lane.compute, m_idleTime, m_idleTime + 1).begin)
-            == m_focus.block)
-        time = static_cast<std::int64_t>(m_idleTime);
-    const auto context = m_gestures.host() ? m_gestures.host()->gestureContext() : nullptr;
-    const auto bubble = whyIdle(*shown()->plan, context ? context->plan.get() : nullptr, *shown()->timeline,
-        analysis->dependencies, lane.device, Nanoseconds{time});
-    if (!bubble)
-        return;
-    m_wouldEnd.reset();
-    showPanel(bubbleTable(*shown(), *bubble, [&context](RowId row) {
-        // Few rows are asked for, of the many that there may be.
-        const std::vector<std::int32_t> lines =
-            context ? context->document.rowLines() : std::vector<std::int32_t>{};
-        const auto index = static_cast<std::size_t>(row.index);
-        if (!row.valid() || index >= lines.size())
-            return std::string{};
-        return print(*context->document.lines()[static_cast<std::size_t>(lines[index])]->row);
-    }));
-    updateActions();
-}
-
 void TimelineView::onAnalysed()
 {
     if (m_explains && m_analyst->deep())
         explainIdle();
+    if (m_wantsIdleTable && m_analyst->deep())
+        showIdleTimes();
     if (m_asksWhatIf && m_analyst->deep())
         askWhatIf();
-    if (m_hover.hit.span >= 0)
+    if (m_hover.hit.span >= 0 || m_hover.hit.part == HitPart::Idle)
         m_hover.facts = factsOf(m_hover.hit);
     updateActions();
     viewport()->update();

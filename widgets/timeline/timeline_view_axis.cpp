@@ -163,8 +163,12 @@ void TimelineView::showTime(Nanoseconds time)
 
 void TimelineView::clearTime()
 {
+    const bool had = m_shownTime.has_value();
     m_shownTime.reset();
+    m_plays = false;
     viewport()->update();
+    if (had)
+        Q_EMIT timeCleared();
 }
 
 void TimelineView::focusSelection()

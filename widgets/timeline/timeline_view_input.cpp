@@ -68,7 +68,7 @@ std::vector<FactLine> TimelineView::factsOf(const TimelineHit &hit) const
     case HitPart::Block:
         return factsOfBlock(*shown(), lane, static_cast<std::size_t>(hit.block));
     case HitPart::Idle:
-        return factsOfBubble(*shown(), hit.idleBegin, hit.idleEnd);
+        return factsOfPause(hit);
     case HitPart::Bracket:
     case HitPart::BracketEnd:
         return factsOfWarmUp(lane.warmUp, m_gestures.host() != nullptr);
@@ -145,8 +145,8 @@ void TimelineView::hover(QPoint position)
 {
     m_pointer = position;
     m_hover.hit = hitTest(position);
-    if (m_hover.hit.span >= 0)
-        m_analyst->needDeep(); // for its arrows and slack
+    if (m_hover.hit.span >= 0 || m_hover.hit.part == HitPart::Idle)
+        needAnalysis(); // for its arrows and slack, and what it waits for
     m_hover.facts = factsOf(m_hover.hit);
     m_selection->setHovered(m_hover.hit.span >= 0
             ? shown()->operatorOf(static_cast<std::size_t>(m_hover.hit.span))
@@ -261,6 +261,11 @@ void TimelineView::mousePressEvent(QMouseEvent *event)
         m_measuredTimes = {m_pressedTime, m_pressedTime};
         return;
     }
+    if (position.y() < m_metrics.ruler && position.x() >= m_metrics.header) {
+        m_hand = Hand::Scrub;
+        askTime(position);
+        return;
+    }
     m_measuredTimes.reset();
     m_longPress.start();
     if (const auto content = contentAt(position))
@@ -285,6 +290,10 @@ void TimelineView::dragTo(QPoint position, Qt::KeyboardModifiers modifiers)
     m_pointer = position;
     if (std::hypot(position.x() - m_pressed.x(), position.y() - m_pressed.y()) >= kDragPixels)
         m_longPress.stop();
+    if (m_hand == Hand::Scrub) {
+        askTime(position);
+        return;
+    }
     if (m_gestures.pressed()) {
         const TimelinePicture shownPicture = picture();
         if (m_gestures.move(canvas(), position.x() - m_metrics.header, shownPicture.contentAt(position.y()),
@@ -437,6 +446,7 @@ void TimelineView::finishHand(QPoint position, Qt::KeyboardModifiers modifiers)
         case Hand::None:
         case Hand::Pan:
         case Hand::Measure:
+        case Hand::Scrub:
             break;
         }
         m_hand = Hand::None;
@@ -498,6 +508,13 @@ void TimelineView::clickOn(const TimelineHit &hit, QPoint, Qt::KeyboardModifiers
     case HitPart::Communication:
         m_focus = {row.lane, LanePart::Communication, -1, hit.span};
         selectSpan(hit.span, modifiers);
+        if (hit.span >= 0) {
+            const auto span = static_cast<std::size_t>(hit.span);
+            const auto device = static_cast<std::size_t>(shown()->timeline->spans.device[span]);
+            if (const Instruction *instruction = shown()->findInstruction(span))
+                Q_EMIT communicationChosen(
+                    instruction->op, tensorOf(shown()->plan->devices[device], *instruction));
+        }
         break;
     case HitPart::Bracket:
     case HitPart::BracketEnd:

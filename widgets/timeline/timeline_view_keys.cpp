@@ -133,9 +133,8 @@ void TimelineView::keyPressEvent(QKeyEvent *event)
     case Qt::Key_Escape:
         if (m_measuredTimes || m_shownTime || m_panel->isVisible()) {
             m_measuredTimes.reset();
-            m_shownTime.reset();
+            clearTime();
             hidePanel();
-            viewport()->update();
             return;
         }
         m_selection->clear();

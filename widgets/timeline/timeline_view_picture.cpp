@@ -160,6 +160,8 @@ void TimelineView::paintEvent(QPaintEvent *)
             paintLanes(lanes, palette, shownPicture);
             paintWouldLanes(lanes, palette, shownPicture, m_gestures.ghost());
         });
+    if (m_plays && m_shownTime)
+        paintToCome(painter, palette, shownPicture);
     // What is selected has its outline already.
     if (m_hover.hit.span >= 0 && m_hand == Hand::None
         && !std::binary_search(
@@ -167,6 +169,8 @@ void TimelineView::paintEvent(QPaintEvent *)
         paintHovered(painter, palette, shownPicture, static_cast<std::size_t>(m_hover.hit.span));
     if (m_criticalPath && m_analyst->deep() && !would)
         paintCriticalPath(painter, palette, shownPicture, *m_analyst->deep());
+    if (m_chain.device >= 0 && !dragging)
+        paintIdleChain(painter, palette, shownPicture, m_chain);
     const std::int64_t explained = m_hover.hit.span >= 0 ? m_hover.hit.span : hasFocus() ? m_focus.span : -1;
     if (m_analyst->deep() && explained >= 0 && !dragging && m_hand == Hand::None)
         paintArrows(painter, palette, shownPicture, *m_analyst->deep(), static_cast<std::size_t>(explained));

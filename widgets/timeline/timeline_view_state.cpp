@@ -47,6 +47,7 @@ std::string TimelineView::viewState() const
     state[QLatin1String("grouping")] = static_cast<int>(m_arrangement.grouping);
     state[QLatin1String("filter")] = QString::fromStdString(m_arrangement.filter);
     state[QLatin1String("communication")] = m_arrangement.communication;
+    state[QLatin1String("laneHeight")] = static_cast<int>(m_arrangement.laneHeight);
     state[QLatin1String("followers")] =
         QLatin1String(followersPolicy() == FollowersPolicy::KeepOrder ? "keep" : "close");
     return QJsonDocument(state).toJson(QJsonDocument::Compact).toStdString();
@@ -76,6 +77,10 @@ void TimelineView::restoreViewState(const std::string &text)
         : LaneGrouping::Automatic;
     m_arrangement.filter = state[QLatin1String("filter")].toString().toStdString();
     m_arrangement.communication = state[QLatin1String("communication")].toBool(true);
+    const int laneHeight = state[QLatin1String("laneHeight")].toInt(0);
+    m_arrangement.laneHeight = laneHeight >= 0 && laneHeight < kLaneHeightCount
+        ? static_cast<LaneHeight>(laneHeight)
+        : LaneHeight::Full;
     setFollowersPolicy(state[QLatin1String("followers")].toString() == QLatin1String("keep")
             ? FollowersPolicy::KeepOrder
             : FollowersPolicy::CloseGaps);

@@ -31,7 +31,7 @@ void TimelineView::askWhatIf()
     const TimelineAnalysisSnapshot &analysis = m_analyst->analysis();
     m_asksWhatIf = !m_analyst->deep();
     if (m_asksWhatIf) {
-        m_analyst->needDeep(); // comes back here
+        needAnalysis(); // comes back here
         return;
     }
     // A communication by itself; else what is selected, in all its micro-batches, on all its devices.

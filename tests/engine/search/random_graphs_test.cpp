@@ -172,10 +172,17 @@ protected:
         if (partitions > kMostPartitions)
             return std::nullopt;
         Cheapest cheapest;
+        const CostNetwork network = problem.network({});
         std::vector<std::int32_t> choice(problem.operatorCount(), 0);
         do {
+            const double cost = problem.costOf({}, choice);
+            const double inNetwork = costOf(network, choice);
+            if (cost == kNever)
+                EXPECT_EQ(inNetwork, kNever);
+            else
+                EXPECT_NEAR(inNetwork, cost, 1e-9 * cost);
             const auto estimate = estimator.estimateWith(configuration, choice);
-            if (!estimate || problem.costOf({}, choice) == kNever)
+            if (!estimate || cost == kNever)
                 continue;
             ++m_partitions;
             cheapest.any = std::min(cheapest.any, estimate->seconds);

@@ -57,6 +57,49 @@ TEST(TimelineLayout, NamesStagesInTheRowsWhereEachHasOne)
     EXPECT_EQ(rows[1].subtitle, "Stage 1");
 }
 
+TEST(TimelineLayout, CompactLanesAreOneRow)
+{
+    const auto scene = sceneForTests({.devices = 3, .symmetric = false});
+    const auto rows = layoutRows(*scene, {.laneHeight = LaneHeight::Compact}, 5000);
+    ASSERT_EQ(rows.size(), 3u);
+    for (const TimelineRow &row : rows) {
+        EXPECT_TRUE(row.isCompact());
+        EXPECT_EQ(row.height, metrics.compact);
+        const auto place = row.placeOf(QueueKind::Compute);
+        ASSERT_TRUE(place);
+        EXPECT_EQ(place->top, row.computeTop());
+        EXPECT_GT(place->height, 8);
+        EXPECT_FALSE(row.placeOf(QueueKind::Pipeline));
+        EXPECT_FALSE(row.subtitle.empty()); // it says where it belongs: there are no headers
+    }
+}
+
+TEST(TimelineLayout, AllDevicesFitInWhateverHeightThereIs)
+{
+    for (const std::int32_t devices : {1, 3, 8, 64})
+        for (const int height : {250, 400, 900, 5000}) {
+            SCOPED_TRACE(testing::Message() << devices << " devices in " << height);
+            const auto scene = sceneForTests({.devices = devices, .symmetric = false});
+            const auto rows = layoutRows(*scene, {.laneHeight = LaneHeight::Fit}, height);
+            EXPECT_LE(heightOf(rows), height);
+            std::int32_t shown = 0;
+            int y = 0;
+            for (const TimelineRow &row : rows) {
+                EXPECT_EQ(row.y, y);
+                y += row.height;
+                EXPECT_GE(row.blocks, row.kind == TimelineRow::Kind::Device ? 1 : 0);
+                EXPECT_LE(row.memoryTop() + row.memory, row.y + row.height);
+                shown += row.kind == TimelineRow::Kind::Device ? 1 : 0;
+            }
+            EXPECT_EQ(shown, devices);
+            // Where there is room, they are as they are without it.
+            if (heightOf(layoutRows(*scene, {})) <= height) {
+                EXPECT_FALSE(rows.back().isCompact());
+                EXPECT_GT(rows.back().memory, 0);
+            }
+        }
+}
+
 TEST(TimelineLayout, RowsFollowOneAnotherAndUseTheRoomThereIs)
 {
     const auto scene = sceneForTests({.devices = 3, .symmetric = false});

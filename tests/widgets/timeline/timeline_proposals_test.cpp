@@ -1,6 +1,7 @@
 #include "widgets/timeline/timeline_proposals.h"
 
 #include "tests/widgets/timeline/gesture_host_for_tests.h"
+#include "widgets/timeline/timeline_idle_text.h"
 #include "widgets/timeline/timeline_panel_text.h"
 
 #include "engine/analyse/statistics.h"
@@ -131,8 +132,10 @@ TEST_F(TimelineProposals, ABubbleIsExplainedInSentences)
     const auto bubble = whyIdle(*scene.plan, s_update->plan.get(), *scene.timeline, *dependencies,
         DeviceId{2}, Nanoseconds{scene.lanes[2].warmUp.begin / 2});
     ASSERT_TRUE(bubble);
-    const PanelTable table = bubbleTable(scene, *bubble, [](RowId) { return std::string{}; });
-    EXPECT_NE(table.title.find("Why is this idle?"), std::string::npos);
+    const PanelTable table = bubbleTable(scene, *bubble, blocksBehind(*scene.plan, *scene.timeline, *bubble),
+        nullptr, [](RowId) { return std::string{}; });
+    EXPECT_TRUE(table.title.starts_with("GPU 2 waits ")) << table.title;
+    EXPECT_TRUE(table.folded);
     ASSERT_FALSE(table.lines.empty());
     EXPECT_NE(table.text().find("GPU 2"), std::string::npos);
 }
