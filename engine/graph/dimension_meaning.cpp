@@ -312,7 +312,9 @@ void DimensionNamer::nameValues()
         attentions.insert({m_unifier.find(scores.key), m_unifier.find(scores.query)});
     for (const OperatorId id : m_forward) {
         const Operator &op = at(id);
-        if (!isProduct(op.kind) || attentions.empty() || isWeight(op.inputs[0]) || isWeight(op.inputs[1]))
+        if (!isProduct(op.kind) || attentions.empty() || op.inputs.size() < 2) // an Einsum may read but one
+            continue;
+        if (isWeight(op.inputs[0]) || isWeight(op.inputs[1]))
             continue;
         const auto made = identifiersOf(op, op.annotation.outputs[0]);
         for (std::size_t side = 0; side < 2; ++side) {

@@ -330,6 +330,17 @@ TEST(Dimensions, OfAttentionsInSeveralOperatorsAreNamedTheSame)
     EXPECT_EQ(at("context", "n"), "head-size");
 }
 
+TEST(Dimensions, AreNamedBesideAnEinsumOfOneValue)
+{
+    GraphBuilder b;
+    const TensorId x = b.input("x", {DataType::Float32, {2, 4, 6, 3}});
+    const TensorId y = b.add(OperatorKind::Attention, {x, x, x}).front();
+    const TensorId turned = b.one(OperatorKind::Einsum, {y}, attributesOf({{"equation", "bhse->bshe"}}));
+    const auto graph = b.finish({turned});
+    ASSERT_TRUE(graph) << describe(graph.error());
+    EXPECT_EQ(extentsOf(analyseDimensions(*graph), {DimensionMeaning::Heads}), "heads 4");
+}
+
 TEST(Dimensions, QueryHeadsThatShareAKeyHeadAreCutWithIt)
 {
     const Graph graph = zoo("zoo:llama?layers=1&hidden=32&heads=8&kv_heads=2&ffn=16&seq=8&batch=2&vocab=24");
