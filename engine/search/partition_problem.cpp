@@ -528,7 +528,11 @@ double PartitionProblem::costOf(
         const auto p = static_cast<std::size_t>(std::max(meeting.producer, 0));
         seconds += meetingSeconds(meeting, readers, meeting.producer < 0 ? nullptr : &choiceOf(p, choice[p]));
     }
-    return seconds;
+    CostNetwork tied;
+    for (const OperatorChoices *each : m_choices)
+        tied.domains.push_back(static_cast<std::int32_t>(each->choices.size()));
+    tied.factors = m_ties;
+    return seconds + planloom::costOf(tied, choice);
 }
 
 /// What an operator costs itself, its weights included.

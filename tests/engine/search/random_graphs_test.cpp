@@ -177,10 +177,11 @@ protected:
         do {
             const double cost = problem.costOf({}, choice);
             const double inNetwork = costOf(network, choice);
-            if (cost == kNever)
+            if (cost == kNever) {
                 EXPECT_EQ(inNetwork, kNever);
-            else
+            } else {
                 EXPECT_NEAR(inNetwork, cost, 1e-9 * cost);
+            }
             const auto estimate = estimator.estimateWith(configuration, choice);
             if (!estimate || cost == kNever)
                 continue;
