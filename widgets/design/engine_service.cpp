@@ -95,7 +95,6 @@ std::uint64_t EngineService::plan(PlanRequest request, PlanUpdateSnapshot begin)
     m_planStop.request_stop();
     m_planStop = std::stop_source{};
     m_waiting.reset();
-    m_drawn = false;
     request.revision = ++m_revision;
     m_planning = true;
     m_planWatcher.setFuture(QtConcurrent::run(&m_pool,
@@ -114,7 +113,9 @@ void EngineService::takePlans(int begin, int end)
         return;
     m_waiting = m_planWatcher.resultAt(end - 1);
     const qint64 since = m_sinceDelivery.isValid() ? m_sinceDelivery.elapsed() : m_leastMilliseconds;
-    if (since >= m_leastMilliseconds || (m_waiting->scene && !m_drawn))
+    const bool isAwaited =
+        m_waiting->scene && (!m_sinceDrawn.isValid() || m_sinceDrawn.elapsed() >= m_leastMilliseconds);
+    if (since >= m_leastMilliseconds || isAwaited)
         deliver();
     else if (!m_timer.isActive())
         m_timer.start(static_cast<int>(m_leastMilliseconds - since));
@@ -128,7 +129,8 @@ void EngineService::deliver()
     m_waiting.reset();
     m_timer.stop();
     m_sinceDelivery.start();
-    m_drawn = m_drawn || update->scene;
+    if (update->scene)
+        m_sinceDrawn.start();
     if (update->final)
         m_planning = false;
     Q_EMIT planUpdated(update);

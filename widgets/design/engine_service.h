@@ -16,9 +16,9 @@ namespace planloom {
 
 /// Runs the engine off the GUI thread: one worker, immutable snapshots in and out, the newest request wins.
 ///
-/// Lives on the GUI thread and never waits there. Answers arrive in grades, at most ten a second, apart from
-/// the first with a timeline, which a hand is waiting for; what is replaced by a newer request is stopped
-/// through its token and never heard of again.
+/// Lives on the GUI thread and never waits there. Answers arrive in grades, at most ten a second; one with a
+/// timeline, which a hand is waiting for, is held back by others with one alone. What is replaced by a newer
+/// request is stopped through its token and never heard of again.
 class EngineService : public QObject
 {
     Q_OBJECT
@@ -72,7 +72,7 @@ private:
     PlanUpdateSnapshot m_waiting; ///< The newest answer the views have not seen.
     QTimer m_timer;
     QElapsedTimer m_sinceDelivery;
-    bool m_drawn = false; ///< An answer of this request with a timeline was delivered.
+    QElapsedTimer m_sinceDrawn; ///< Since one with a timeline was delivered.
     std::uint64_t m_revision = 0;
     int m_leastMilliseconds;
     bool m_opening = false;
