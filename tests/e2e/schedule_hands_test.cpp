@@ -13,6 +13,7 @@
 #include "widgets/common/format.h"
 #include "widgets/compare/compare_view.h"
 #include "widgets/main/command_registry.h"
+#include "widgets/main/player.h"
 #include "widgets/schedule/schedule_board.h"
 #include "widgets/schedule/schedule_chooser.h"
 
@@ -161,10 +162,27 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(m_at.window->compare() && m_at.window->compare()->result(), kPatience);
         QCOMPARE(workspace().tableText(), best);
 
-        // (Playing the step to its end has its place here.)
+        // It is played to its end, faster and faster.
+        m_at.window->docks().apply(QStringLiteral("design"));
+        auto *player = m_at.window->findChild<Player *>();
+        QVERIFY(player);
+        m_at.window->activateWindow(); // a window that closes leaves none active, without a desktop
+        QVERIFY(QTest::qWaitForWindowActive(m_at.window.get()));
+        view()->setFocus();
+        QTRY_VERIFY_WITH_TIMEOUT(view()->isVisible() && view()->hasFocus(), kPatience);
+        QTest::keyClick(view(), Qt::Key_Space, Qt::ShiftModifier);
+        QVERIFY(player->playback().isPlaying());
+        for (int i = 0; i < 4; ++i)
+            QTest::keyClick(view(), Qt::Key_Period, Qt::ShiftModifier);
+        QCOMPARE(player->playback().speed(), 16.0);
+        QTRY_VERIFY_WITH_TIMEOUT(!player->playback().isPlaying(), kPatience);
+        const auto end = player->playback().time();
+        QVERIFY(end);
+        QCOMPARE(*end, static_cast<double>(view()->scene()->timeline->step.count()));
+        QTest::keyClick(view(), Qt::Key_Comma);
+        QVERIFY(*player->playback().time() < *end);
 
         // And back, step by step.
-        m_at.window->docks().apply(QStringLiteral("design"));
         workspace().undo();
         QCOMPARE(workspace().tableText(), dragged);
         workspace().undo();
