@@ -160,33 +160,16 @@ namespace {
 void addSends(const PartitionProblem &problem, const StagePlan &plan, GroupShape between,
     std::vector<LeastStage> &stages)
 {
-    std::vector<std::int64_t> forward(stages.size(), 0);
-    std::vector<std::int64_t> backward(stages.size(), 0);
-    for (const Meeting &meeting : problem.meetings()) {
-        if (meeting.producer < 0)
-            continue;
+    const StageSends sends = stageSends(problem, plan, between, [&](const Meeting &meeting) {
         const auto p = static_cast<std::size_t>(meeting.producer);
-        const std::int32_t from = plan.stageOf[p];
-        std::int32_t to = from;
-        for (const auto &[reader, slot] : meeting.readers)
-            to = std::max(to, plan.stageOf[static_cast<std::size_t>(reader)]);
         bool whole = true; // in every choice
         for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(p)); ++c)
             whole = whole && problem.choiceOf(p, c).outputs[meeting.output] == kWhole;
-        const std::int64_t share = whole ? 1 : problem.setting().parts;
-        for (std::int32_t s = from; s < to; ++s) {
-            forward[static_cast<std::size_t>(s)] += meeting.bytes / share;
-            backward[static_cast<std::size_t>(s) + 1] += meeting.gradientBytes / share;
-        }
-    }
-    const auto seconds = [&](std::int64_t bytes) {
-        return bytes == 0
-            ? 0
-            : problem.setting().costs->collective(CollectiveKind::SendRecv, Bytes{bytes}, between);
-    };
+        return whole;
+    });
     for (std::size_t s = 0; s < stages.size(); ++s) {
-        stages[s].time.sendForward = seconds(forward[s]);
-        stages[s].time.sendBackward = seconds(backward[s]);
+        stages[s].time.sendForward = sends.forward[s];
+        stages[s].time.sendBackward = sends.backward[s];
     }
 }
 

@@ -147,30 +147,13 @@ private:
     {
         if (m_plan.stages < 2)
             return;
-        std::vector<std::int64_t> forward(m_stages.size(), 0);
-        std::vector<std::int64_t> backward(m_stages.size(), 0);
-        for (const PartitionProblem::Meeting &meeting : m_problem.meetings()) {
-            if (meeting.producer < 0)
-                continue;
-            const auto p = static_cast<std::size_t>(meeting.producer);
-            const std::int32_t from = m_plan.stageOf[p];
-            std::int32_t to = from;
-            for (const auto &[reader, slot] : meeting.readers)
-                to = std::max(to, m_plan.stageOf[static_cast<std::size_t>(reader)]);
-            const std::int64_t share = choiceOf(p).outputs[meeting.output] == kWhole ? 1 : m_setting.parts;
-            for (std::int32_t s = from; s < to; ++s) {
-                forward[static_cast<std::size_t>(s)] += meeting.bytes / share;
-                backward[static_cast<std::size_t>(s) + 1] += meeting.gradientBytes / share;
-            }
-        }
-        const auto seconds = [&](std::int64_t bytes) {
-            return bytes == 0
-                ? 0
-                : m_setting.costs->collective(CollectiveKind::SendRecv, Bytes{bytes}, m_between);
-        };
+        const StageSends sends =
+            stageSends(m_problem, m_plan, m_between, [this](const PartitionProblem::Meeting &meeting) {
+                return choiceOf(static_cast<std::size_t>(meeting.producer)).outputs[meeting.output] == kWhole;
+            });
         for (std::size_t s = 0; s < m_stages.size(); ++s) {
-            m_stages[s].time.sendForward = seconds(forward[s]);
-            m_stages[s].time.sendBackward = seconds(backward[s]);
+            m_stages[s].time.sendForward = sends.forward[s];
+            m_stages[s].time.sendBackward = sends.backward[s];
         }
     }
 
@@ -271,6 +254,40 @@ private:
 };
 
 } // namespace
+
+StageSends stageSends(const PartitionProblem &problem, const StagePlan &plan, GroupShape between,
+    const std::function<bool(const PartitionProblem::Meeting &)> &isWhole)
+{
+    const auto stages = static_cast<std::size_t>(plan.stages);
+    std::vector<std::int64_t> forward(stages, 0);
+    std::vector<std::int64_t> backward(stages, 0);
+    for (const PartitionProblem::Meeting &meeting : problem.meetings()) {
+        if (meeting.producer < 0)
+            continue;
+        const std::int32_t from = plan.stageOf[static_cast<std::size_t>(meeting.producer)];
+        std::int32_t to = from;
+        for (const auto &[reader, slot] : meeting.readers)
+            to = std::max(to, plan.stageOf[static_cast<std::size_t>(reader)]);
+        if (to == from)
+            continue;
+        const std::int64_t share = isWhole(meeting) ? 1 : problem.setting().parts;
+        for (std::int32_t s = from; s < to; ++s) {
+            forward[static_cast<std::size_t>(s)] += meeting.bytes / share;
+            backward[static_cast<std::size_t>(s) + 1] += meeting.gradientBytes / share;
+        }
+    }
+    const auto seconds = [&](std::int64_t bytes) {
+        return bytes == 0
+            ? 0
+            : problem.setting().costs->collective(CollectiveKind::SendRecv, Bytes{bytes}, between);
+    };
+    StageSends sends;
+    for (std::size_t s = 0; s < stages; ++s) {
+        sends.forward.push_back(seconds(forward[s]));
+        sends.backward.push_back(seconds(backward[s]));
+    }
+    return sends;
+}
 
 std::vector<StageFigures> stageFigures(const PartitionProblem &problem,
     const std::vector<std::int32_t> &choice, const OperatorTimes &times, const StagePlan &plan,

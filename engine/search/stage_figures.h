@@ -4,6 +4,7 @@
 #include "engine/search/pipeline_time.h"
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace planloom {
@@ -44,6 +45,16 @@ struct StagePlan {
     std::vector<bool> recomputed{};
     std::vector<std::int32_t> recomputedWith{};
 };
+
+/// Seconds, by stage, of sending to the next stage and to the one before.
+struct StageSends {
+    std::vector<double> forward{};
+    std::vector<double> backward{};
+};
+/// @param isWhole  whether each device sends all of a tensor, not its part; @param between  as `stageFigures`
+/// O(tensors x stages).
+StageSends stageSends(const PartitionProblem &problem, const StagePlan &plan, GroupShape between,
+    const std::function<bool(const PartitionProblem::Meeting &)> &isWhole);
 
 /// @param choice  by forward operator
 /// @param times  `problem.timesOf(choice)`
