@@ -559,7 +559,8 @@ double PartitionProblem::ownSeconds(
         if (!accumulation)
             continue;
         if (pricing.accumulates)
-            seconds += accumulation->first * once + accumulation->more * (1 - once);
+            seconds += accumulation->first * once + accumulation->more * (1 - once)
+                - pricing.reductions * hidden * std::max(accumulation->first, accumulation->more);
         else // cast where they are made: a part of the pass that hides reductions
             seconds += accumulation->cast * (1 - pricing.reductions);
         const double readers = std::max(1, m_readers[w]);

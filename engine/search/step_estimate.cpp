@@ -474,7 +474,11 @@ double StepEstimator::boundOf(
     const Problem &own = m_problems.at(keyOf(configuration));
     const double again = own.leastWaits + own.leastAgain.at(configuration.recompute);
     const double microBatches = configuration.microBatches;
-    const double all = (answer.bound + again) * microBatches;
+    // At a price of reductions, what they may be hidden behind is taken off: recomputation and waits, too.
+    const double hidden = configuration.zero >= 2
+        ? 1
+        : std::min(1.0, (configuration.stagesPerRank > 1 ? configuration.ranks : 1) / microBatches);
+    const double all = (answer.bound + again * (&answer == &fastest ? 1 : 1 - hidden)) * microBatches;
     // A micro-batch goes through all stages one after the other.
     const double chain =
         (splitsBackward(configuration.schedule) ? own.leastWay : std::min(fastest.seconds, fastest.bound))
