@@ -156,39 +156,32 @@ double accumulationSeconds(
 
 namespace {
 
-/// The least that passes from stage to stage.
-void addSends(const PartitionProblem &problem, const StagePlan &plan, GroupShape between,
-    std::vector<LeastStage> &stages)
-{
-    const StageSends sends = stageSends(problem, plan, between, [&](const Meeting &meeting) {
-        const auto p = static_cast<std::size_t>(meeting.producer);
-        bool whole = true; // in every choice
-        for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(p)); ++c)
-            whole = whole && problem.choiceOf(p, c).outputs[meeting.output] == kWhole;
-        return whole;
-    });
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-        stages[s].time.sendForward = sends.forward[s];
-        stages[s].time.sendBackward = sends.backward[s];
-    }
-}
-
 void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vector<LeastStage> &stages)
 {
     const Graph &graph = *problem.setting().model->graph;
     const Uses &uses = problem.setting().model->index->uses();
     const double parts = problem.setting().parts;
+    std::vector<std::int32_t> firstOf(stages.size(), -1); // operators that take time, or have a backward one
+    for (std::size_t i = problem.operatorCount(); i-- > 0;) {
+        bool takesTime = graph.operators[i].mirror.valid();
+        for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(i)); ++c)
+            takesTime = takesTime || problem.choiceOf(i, c).forward > 0;
+        if (takesTime)
+            firstOf[static_cast<std::size_t>(plan.stageOf[i])] = static_cast<std::int32_t>(i);
+    }
     for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
         LeastWeight least{.weight = {static_cast<std::int32_t>(t)}, .share = 0};
         const WeightBytes &bytes = problem.bytesOf(least.weight);
         if (bytes.all() == 0)
             continue;
         std::set<std::size_t> readBy; // stages
+        std::int32_t first = -1; // that reads it
         for (const OperatorId reader : uses.consumers[t]) {
             const auto r = static_cast<std::size_t>(reader.index);
             if (r >= problem.operatorCount())
                 continue;
             readBy.insert(static_cast<std::size_t>(plan.stageOf[r]));
+            first = first < 0 ? reader.index : std::min(first, reader.index);
             for (std::size_t slot = 0; slot < graph.operators[r].inputs.size(); ++slot) {
                 if (graph.operators[r].inputs[slot] != least.weight)
                     continue;
@@ -207,7 +200,9 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
                 least.share = std::max(least.share, share);
             }
         }
+        least.stages.assign(readBy.begin(), readBy.end());
         for (const std::size_t s : readBy) {
+            least.isFirst = first == firstOf[s];
             stages[s].modelBytes += static_cast<double>(bytes.model) * least.share;
             stages[s].stateBytes +=
                 static_cast<double>(bytes.state) * (least.maySum ? 1 / parts : least.share);
@@ -220,8 +215,19 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
 
 } // namespace
 
+std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePlan &plan)
+{
+    return stageLinks(problem, plan, [&](const Meeting &meeting) {
+        const auto p = static_cast<std::size_t>(meeting.producer);
+        bool whole = true; // in every choice
+        for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(p)); ++c)
+            whole = whole && problem.choiceOf(p, c).outputs[meeting.output] == kWhole;
+        return whole;
+    });
+}
+
 Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, const StagePlan &plan,
-    GroupShape between, bool splitsBackward, bool accumulates, const std::stop_token &stop)
+    bool splitsBackward, bool accumulates, const std::stop_token &stop)
 {
     std::vector<LeastStage> stages(static_cast<std::size_t>(plan.stages));
     StageNetworks networks(problem, plan);
@@ -256,7 +262,6 @@ Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, con
     const std::vector<double> kept = problem.leastKeptBytes(plan.recomputed);
     for (std::size_t i = 0; i < kept.size(); ++i)
         stages[static_cast<std::size_t>(plan.stageOf[i])].keptBytes += kept[i];
-    addSends(problem, plan, between, stages);
     addWeights(problem, plan, stages);
     return stages;
 }

@@ -14,6 +14,8 @@ struct LeastWeight {
     double share = 1; ///< The least part of it that a device has.
     bool maySum = false; ///< The axis' devices may make a summand of its gradient each.
     bool alwaysSums = false; ///< They do, in every choice.
+    std::vector<std::int32_t> stages{}; ///< That read it, ascending.
+    bool isFirst = false; ///< The first operator of the stage that takes time reads it.
 };
 
 /// What no partition makes a stage's devices take less than.
@@ -37,7 +39,10 @@ struct LeastStage {
 /// @return Cancelled if stopped
 /// Three eliminations of the operators (cost_network.h), fewer where stages are equal.
 Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, const StagePlan &plan,
-    GroupShape between, bool splitsBackward, bool accumulates, const std::stop_token &stop = {});
+    bool splitsBackward, bool accumulates, const std::stop_token &stop = {});
+
+/// The least that passes from stage to stage, whatever the partition.
+std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePlan &plan);
 
 /// Seconds, of one micro-batch, of putting an operator's gradients of weights where they add up or are sent.
 double accumulationSeconds(

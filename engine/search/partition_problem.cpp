@@ -63,6 +63,7 @@ void PartitionProblem::findWeights()
         WeightBytes &own = m_weightBytes[t];
         if (tensor.role == TensorRole::Weight || tensor.role == TensorRole::Buffer) {
             const bool master = types.isMaster(id, carried);
+            m_hasMasters = m_hasMasters || (master && tensor.role == TensorRole::Weight);
             (master ? own.state : own.model) += elements * sizeOf(carried);
             if (master)
                 for (const DataType type : {DataType::BFloat16, DataType::Float16, DataType::Float32})
@@ -402,14 +403,14 @@ bool PartitionProblem::isDecided() const
 
 double PartitionProblem::widestWeight() const
 {
-    double widest = 1;
+    double widest = 0;
     for (std::size_t t = 0; t < m_weightBytes.size(); ++t)
         if (m_weightBytes[t].model > 0 && m_gradientOf[t])
             widest = std::max(widest,
                 static_cast<double>(m_weightBytes[t].model)
                     / static_cast<double>(elementCount(m_graph.tensors[t].type.shape)
                         * sizeOf(m_setting.types->reduced(m_gradientOf[t]))));
-    return widest;
+    return widest > 0 ? widest : 1;
 }
 
 WeightBytes PartitionProblem::leastWeightBytes() const

@@ -114,6 +114,8 @@ public:
     double weightGradientSeconds(std::size_t op, const OperatorChoice &choice) const;
     /// Seconds of the optimizer for all of a weight on one device, with casting it for the model.
     double updateSeconds(TensorId weight) const { return m_updates[static_cast<std::size_t>(weight.index)]; }
+    /// Whether the optimizer updates more precise copies of some weights than the model reads.
+    bool hasMasters() const { return m_hasMasters; }
     const WeightBytes &bytesOf(TensorId weight) const
     {
         return m_weightBytes[static_cast<std::size_t>(weight.index)];
@@ -206,6 +208,7 @@ private:
     std::vector<TensorId> m_gradientOf{}; ///< By tensor, as those below.
     std::vector<TensorId> m_storageOf{};
     std::vector<double> m_updates{}; ///< By tensor.
+    bool m_hasMasters = false;
     std::vector<bool> m_largest{}; ///< By tensor: the weight of its layer whose gradient is largest.
     std::vector<std::int32_t> m_readers{}; ///< By tensor: forward operators.
     std::vector<WeightBytes> m_weightBytes{}; ///< By tensor.

@@ -9,9 +9,9 @@
 
 namespace planloom {
 
-const std::array<double PathBound::Weights::*, 10> PathBound::kParts{&Weights::forward, &Weights::backward,
-    &Weights::weights, &Weights::sendForward, &Weights::sendBackward, &Weights::gathering, &Weights::reducing,
-    &Weights::reduction, &Weights::update, &Weights::gather};
+const std::array<double PathBound::Weights::*, 8> PathBound::kParts{&Weights::forward, &Weights::backward,
+    &Weights::weights, &Weights::gathering, &Weights::reducing, &Weights::reduction, &Weights::update,
+    &Weights::gather};
 
 PathBound::PathBound(const Configuration &configuration, const PartitionProblem &problem,
     const StagePlan &plan, const Reductions &reductions, const std::vector<LeastStage> &least,
@@ -20,12 +20,16 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
     , m_problem(problem)
     , m_plan(plan)
     , m_reductions(reductions)
-    , m_least(least)
     , m_waits(waits)
     , m_trains(trains)
     , m_splits(splitsBackward(configuration.schedule))
     , m_sum(least.size())
-    , m_readers(problem.setting().model->graph->tensors.size(), 0)
+    , m_lastPass(problem.operatorCount(), 0)
+    , m_firstPass(problem.operatorCount(), 0)
+    , m_reduced(problem.setting().model->graph->tensors.size(), 0)
+    , m_gathered(m_reduced.size(), 0)
+    , m_read(least.size())
+    , m_readers(m_reduced.size(), 0)
 {
     for (const PartitionProblem::Meeting &meeting : problem.meetings()) {
         std::int32_t first = meeting.readers.front().first;
@@ -34,20 +38,29 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
         m_charged.push_back(static_cast<std::size_t>(first));
         m_readers[static_cast<std::size_t>(meeting.tensor.index)] =
             static_cast<std::int32_t>(meeting.readers.size());
-    }
-    for (std::size_t rank = 0; rank < static_cast<std::size_t>(configuration.ranks); ++rank) {
-        double bytes = 0;
-        bool maySum = false;
-        for (std::size_t s = rank; s < least.size(); s += static_cast<std::size_t>(configuration.ranks)) {
-            const Reductions::Least weights = reductions.leastOf(problem, least[s]);
-            bytes += weights.reducedBytes;
-            maySum = maySum || weights.maySum;
+        if (meeting.producer >= 0)
+            continue;
+        std::map<std::int32_t, std::int32_t> readBy; // first reader by stage
+        for (const auto &[reader, slot] : meeting.readers) {
+            const auto [own, fresh] =
+                readBy.try_emplace(plan.stageOf[static_cast<std::size_t>(reader)], reader);
+            own->second = std::min(own->second, reader);
         }
-        m_lastBucket.push_back(reductions.leastLastBucket(bytes, maySum));
+        // Where the backward pass is split, products alone make gradients of weights in the last pass.
+        const bool isLast = !m_splits
+            || problem.weightGradientSeconds(
+                   static_cast<std::size_t>(first), problem.choiceOf(static_cast<std::size_t>(first), 0))
+                > 0;
+        for (const auto &[stage, reader] : readBy)
+            m_read[static_cast<std::size_t>(stage)].push_back(
+                {reader, meeting.tensor, isLast && readBy.size() == 1});
     }
+    for (std::size_t rank = 0; rank < static_cast<std::size_t>(configuration.ranks); ++rank)
+        m_leastBehind.push_back(reductions.leastBehind(least, rank));
+    m_leastSends = reductions.sendsOf(leastLinks(problem, plan));
 }
 
-Result<void> PathBound::add(const std::vector<StageFigures> &figures)
+Result<void> PathBound::add(const std::vector<StageFigures> &figures, const std::vector<StageLink> &links)
 {
     std::vector<StageTime> times;
     std::vector<bool> gathers;
@@ -61,15 +74,24 @@ Result<void> PathBound::add(const std::vector<StageFigures> &figures)
     }
     std::vector<PlayedBlock> blocks;
     TRY(const PipelineTime played,
-        playPipeline(m_configuration.schedule, times, m_configuration.ranks, m_configuration.microBatches,
-            m_trains, &blocks));
+        playPipeline(m_configuration.schedule, times, m_reductions.sendsOf(links), m_configuration.ranks,
+            m_configuration.microBatches, m_trains, &blocks));
     Way way = longestWayOf(figures, played, blocks);
     // Later ways count for more: the first ones are those of partitions that are far from the cheapest.
     const double counts = ++m_count;
     m_total += counts;
     m_constant += counts * way.constant;
+    if (way.behind >= 0)
+        addReductions(way.behind, way.behindAll, counts);
+    // Which stages are linked is the same for all partitions: only whole tensors or parts are sent.
+    for (std::size_t i = 0; i < way.sends.size(); ++i)
+        m_constant += counts
+            * (way.sends[i].forward * m_leastSends[i].forward
+                + way.sends[i].backward * m_leastSends[i].backward);
     for (std::size_t s = 0; s < way.stages.size(); ++s) {
         Weights &own = way.stages[s];
+        if (own.ahead > 0)
+            addGathering(m_reductions.aheadOf(figures[s]).reader, counts * own.ahead);
         if (gathers[s])
             own.gathering = std::exchange(own.forward, 0);
         if (reduces[s] && !m_splits)
@@ -85,6 +107,32 @@ Result<void> PathBound::add(const std::vector<StageFigures> &figures)
     return {};
 }
 
+/// Those of a stage's weights that are complete when operator `behind` has made its gradients, or later:
+/// behind what the last backward block does until then, unless that is all of it.
+void PathBound::addReductions(std::int32_t behind, bool isAll, double counts)
+{
+    const std::int32_t stage = m_plan.stageOf[static_cast<std::size_t>(behind)];
+    for (auto i = static_cast<std::size_t>(behind); i < m_problem.operatorCount() && !isAll; ++i)
+        if (m_plan.stageOf[i] == stage)
+            m_lastPass[i] += counts;
+    for (const Read &read : m_read[static_cast<std::size_t>(stage)])
+        if (read.isLast && read.reader <= behind)
+            m_reduced[static_cast<std::size_t>(read.weight.index)] += counts;
+}
+
+/// Those that `reader` and the operators of its stage before it read, and then what it and those behind it
+/// do.
+void PathBound::addGathering(std::int32_t reader, double counts)
+{
+    const std::int32_t stage = m_plan.stageOf[static_cast<std::size_t>(reader)];
+    for (auto i = static_cast<std::size_t>(reader); i < m_problem.operatorCount(); ++i)
+        if (m_plan.stageOf[i] == stage)
+            m_firstPass[i] += counts;
+    for (const Read &read : m_read[static_cast<std::size_t>(stage)])
+        if (read.reader <= reader)
+            m_gathered[static_cast<std::size_t>(read.weight.index)] += counts;
+}
+
 /// The longest way to the end of the step.
 PathBound::Way PathBound::longestWayOf(const std::vector<StageFigures> &figures, const PipelineTime &played,
     const std::vector<PlayedBlock> &blocks) const
@@ -95,9 +143,7 @@ PathBound::Way PathBound::longestWayOf(const std::vector<StageFigures> &figures,
     std::size_t last = 0;
     Ending its;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        Ending ending;
-        for (std::size_t s = rank; s < figures.size(); s += ranks)
-            m_reductions.addTo(figures[s], played.lastBackward[s], played.end[s], ending);
+        const Ending ending = m_reductions.endingOf(rank, figures, played);
         if (ending.seconds() > most) {
             most = ending.seconds();
             last = rank;
@@ -106,32 +152,54 @@ PathBound::Way PathBound::longestWayOf(const std::vector<StageFigures> &figures,
     }
     if (!m_trains)
         its = {.begin = 0, .computed = its.computed};
-    const double lastBucket = m_trains && its.reduction > 0 ? m_lastBucket[last] : 0;
+    const double behind = m_trains && its.reduction > 0 ? m_leastBehind[last] : 0;
     const double updating = its.computed + its.update;
-    const double gathering = its.computed + lastBucket + its.gather;
+    const double gathering = its.computed + behind + its.gather;
     const double reducing = its.reduction > 0 ? its.begin + its.reduction + its.gather : 0;
-    const bool reduces = reducing > std::max(updating, gathering);
-    const bool gathers = !reduces && gathering > updating;
+    const bool isBehind =
+        its.behind >= 0 && its.reduced + its.gather > std::max({updating, gathering, reducing});
+    const bool reduces = !isBehind && reducing > std::max(updating, gathering);
+    const bool gathers = !isBehind && !reduces && gathering > updating;
     std::int32_t to = -1;
     std::size_t first = figures.size(); // the stage whose last backward block begins first
     for (std::size_t s = last; s < figures.size(); s += ranks)
         if (first == figures.size() || played.lastBackward[s] < played.lastBackward[first])
             first = s;
+    if (isBehind)
+        first = static_cast<std::size_t>(m_plan.stageOf[static_cast<std::size_t>(its.behind)]);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
         const auto stage = static_cast<std::size_t>(blocks[b].block.block.stage.index);
-        if (reduces ? stage == first && blocks[b].block.block.pass != Pass::Forward : stage % ranks == last)
+        if (reduces || isBehind ? stage == first && blocks[b].block.block.pass != Pass::Forward
+                                : stage % ranks == last)
             to = static_cast<std::int32_t>(b);
     }
     Way way;
-    for (const StageVisits &visits : longestWay(blocks, to, !reduces, figures.size()))
+    LongestWay longest =
+        longestWay(blocks, to, !reduces && (!isBehind || its.behindAll), figures.size(), m_leastSends.size());
+    for (const StageVisits &visits : longest.stages)
         way.stages.push_back({visits});
-    way.constant = gathers ? lastBucket : 0;
+    way.sends = std::move(longest.sends);
+    way.constant = gathers ? behind : 0;
     for (std::size_t s = last; s < way.stages.size() && m_trains; s += ranks) {
         way.stages[s].reduction = reduces ? 1 : 0;
-        way.stages[s].gather = reduces || gathers ? 1 : 0;
-        way.stages[s].update = !reduces && !gathers ? 1 : 0;
+        way.stages[s].gather = reduces || gathers || isBehind ? 1 : 0;
+        way.stages[s].update = !reduces && !gathers && !isBehind ? 1 : 0;
     }
+    way.behind = isBehind ? its.behind : -1;
+    way.behindAll = its.behindAll;
     return way;
+}
+
+/// Whether some way goes through what a weight that the operator reads makes be sent.
+bool PathBound::hasTraffic(std::size_t op) const
+{
+    const std::vector<TensorId> &inputs = m_problem.setting().model->graph->operators[op].inputs;
+    return std::any_of(inputs.begin(), inputs.end(), [this](TensorId input) {
+        return input
+            && m_reduced[static_cast<std::size_t>(input.index)]
+                + m_gathered[static_cast<std::size_t>(input.index)]
+            > 0;
+    });
 }
 
 double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const Weights &weights) const
@@ -143,7 +211,11 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
     double seconds = weights.forward * choice.forward
         + weights.backward * (choice.backward - half + (m_plan.recomputed[op] ? choice.forward : 0))
         + (m_splits ? weights.weights : weights.backward) * apart;
-    if (weights.gathering + weights.reducing + weights.reduction + weights.update + weights.gather == 0)
+    seconds += m_firstPass[op] / m_total * choice.forward
+        + m_lastPass[op] / m_total
+            * (m_splits ? half : choice.backward + (m_plan.recomputed[op] ? choice.forward : 0));
+    if (weights.gathering + weights.reducing + weights.reduction + weights.update + weights.gather == 0
+        && !hasTraffic(op))
         return seconds;
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
         const TensorId weight = own.inputs[slot];
@@ -157,7 +229,11 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
             return times > 0 ? times * m_problem.secondsOf(weight, each, share, readers) : 0;
         };
         seconds += traffic(weights.gathering, m_reductions.leastGatheringAgain())
-            + traffic(weights.reducing + weights.reduction, m_reductions.leastReduction(adds->overShards))
+            + traffic(weights.reducing + weights.reduction
+                    + m_reduced[static_cast<std::size_t>(weight.index)] / m_total,
+                m_reductions.leastReduction(adds->overShards))
+            + traffic(m_gathered[static_cast<std::size_t>(weight.index)] / m_total,
+                m_reductions.leastGatheringAhead(adds->overShards))
             + traffic(weights.gather, m_reductions.leastGathering(adds->overShards))
             + weights.update * m_problem.updateSeconds(weight) * share
                 / m_reductions.updaters(adds->overShards);
@@ -172,8 +248,6 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop) const
     for (std::size_t s = 0; s < mean.size(); ++s) {
         for (double Weights::*part : kParts)
             mean[s].*part /= m_total;
-        constant += mean[s].sendForward * m_least[s].time.sendForward
-            + mean[s].sendBackward * m_least[s].time.sendBackward;
     }
     const auto of = [&](std::size_t op) -> const Weights & {
         return mean[static_cast<std::size_t>(m_plan.stageOf[op])];
@@ -190,8 +264,9 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop) const
             table = std::make_shared<const std::vector<double>>(std::move(costs));
         network.factors.push_back({{static_cast<std::int32_t>(i)}, table});
         if (i < m_waits.forward.size())
-            constant += of(i).forward * m_waits.forward[i]
-                + of(i).backward * (m_waits.backward[i] + (m_plan.recomputed[i] ? m_waits.forward[i] : 0));
+            constant += (of(i).forward + m_firstPass[i] / m_total) * m_waits.forward[i]
+                + (of(i).backward + (m_splits ? 0 : m_lastPass[i] / m_total))
+                    * (m_waits.backward[i] + (m_plan.recomputed[i] ? m_waits.forward[i] : 0));
     }
     MeetingTables &tables = m_problem.tables();
     const std::vector<PartitionProblem::Meeting> &meetings = m_problem.meetings();
@@ -204,11 +279,14 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop) const
             add(m, PartitionProblem::Passes::Both, 1);
             continue;
         }
+        const auto backward = [&](std::size_t op) {
+            return of(op).backward + (m_splits ? 0 : m_lastPass[op] / m_total);
+        };
         const std::size_t reader = m_charged[m];
         add(m, PartitionProblem::Passes::Forward,
-            of(reader).forward + (m_plan.recomputed[reader] ? of(reader).backward : 0));
-        add(m, PartitionProblem::Passes::Backward,
-            of(static_cast<std::size_t>(meetings[m].producer)).backward);
+            of(reader).forward + m_firstPass[reader] / m_total
+                + (m_plan.recomputed[reader] ? backward(reader) : 0));
+        add(m, PartitionProblem::Passes::Backward, backward(static_cast<std::size_t>(meetings[m].producer)));
     }
     network.factors.insert(network.factors.end(), m_problem.ties().begin(), m_problem.ties().end());
     TRY(NetworkAnswer answer, cheapestChoice(network, {}, stop));

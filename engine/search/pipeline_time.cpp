@@ -37,130 +37,207 @@ Result<Order> orderOf(
 
 } // namespace
 
-std::vector<StageVisits> longestWay(
-    const std::vector<PlayedBlock> &blocks, std::int32_t to, bool including, std::size_t stages)
+LongestWay longestWay(const std::vector<PlayedBlock> &blocks, std::int32_t to, bool including,
+    std::size_t stages, std::size_t sends)
 {
-    std::vector<StageVisits> visits(stages);
+    LongestWay way{std::vector<StageVisits>(stages), std::vector<SendVisits>(sends)};
     for (std::int32_t at = to; at >= 0; at = blocks[static_cast<std::size_t>(at)].before) {
         const PlayedBlock &own = blocks[static_cast<std::size_t>(at)];
         const Pass pass = own.block.block.pass;
-        StageVisits &stage = visits[static_cast<std::size_t>(own.block.block.stage.index)];
-        if (at != to || including)
+        StageVisits &stage = way.stages[static_cast<std::size_t>(own.block.block.stage.index)];
+        if (at != to || including) {
+            if (own.waitedAhead) {
+                ++stage.ahead;
+                break; // nothing before it matters
+            }
             ++(pass == Pass::Forward               ? stage.forward
                     : pass == Pass::WeightGradient ? stage.weights
                                                    : stage.backward);
-        if (own.received) {
-            const PlayedBlock &sender = blocks[static_cast<std::size_t>(own.before)];
-            StageVisits &from = visits[static_cast<std::size_t>(sender.block.block.stage.index)];
-            ++(pass == Pass::Forward ? from.sendForward : from.sendBackward);
+        }
+        if (own.send >= 0) {
+            SendVisits &send = way.sends[static_cast<std::size_t>(own.send)];
+            ++(pass == Pass::Forward ? send.forward : send.backward);
         }
     }
-    return visits;
+    return way;
 }
 
-Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<StageTime> &stages,
-    std::int32_t ranks, std::int32_t microBatches, bool backward, std::vector<PlayedBlock> *blocks)
+namespace {
+
+/// When something is there, and whence.
+struct Arrival {
+    double at = 0;
+    std::size_t from = std::numeric_limits<std::size_t>::max(); ///< Slot of a block.
+    std::int32_t send = -1;
+
+    void take(double time, std::size_t slot, std::int32_t by)
+    {
+        if (time > at)
+            *this = {time, slot, by};
+    }
+};
+
+/// Blocks of all stages, as they run.
+class Play
 {
-    const auto stageCount = static_cast<std::int32_t>(stages.size());
-    TRY(const Order order, orderOf(schedule, stageCount, ranks, microBatches, backward));
+public:
+    Play(const std::vector<StageTime> &stages, const std::vector<StageSend> &sends, std::int32_t ranks,
+        std::int32_t microBatches, bool splits, std::vector<PlayedBlock> *blocks)
+        : m_stages(stages)
+        , m_sends(sends)
+        , m_sendsApart(ranks > 1)
+        , m_microBatches(static_cast<std::size_t>(microBatches))
+        , m_splits(splits)
+        , m_forward(stages.size() * m_microBatches, kNotYet)
+        , m_back(stages.size() * m_microBatches, kNotYet)
+        , m_held(stages.size(), 0)
+        , m_to(stages.size())
+        , m_from(stages.size())
+        , m_clock(static_cast<std::size_t>(ranks), 0)
+        , m_last(static_cast<std::size_t>(ranks), -1)
+        , m_blocks(blocks)
+        , m_numbers(blocks ? 2 * m_forward.size() : 0, -1)
+    {
+        for (std::size_t i = 0; i < sends.size(); ++i) {
+            m_to[static_cast<std::size_t>(sends[i].to)].push_back(static_cast<std::int32_t>(i));
+            m_from[static_cast<std::size_t>(sends[i].from)].push_back(static_cast<std::int32_t>(i));
+        }
+        time.lastBackward.assign(stages.size(), 0);
+        time.begin.assign(stages.size(), std::numeric_limits<double>::infinity());
+        time.lastInput.assign(stages.size(), 0);
+        time.end.assign(stages.size(), 0);
+        time.inFlight.assign(stages.size(), 0);
+    }
+
+    /// @return whether it could run
+    bool run(std::size_t rank, const ScheduledBlock &block)
+    {
+        const auto s = static_cast<std::size_t>(block.block.stage.index);
+        const auto m = static_cast<std::size_t>(block.microBatch);
+        const StageTime &own = m_stages[s];
+        const Pass pass = block.block.pass;
+        const std::size_t place = slot(s, m);
+        const bool isForward = pass == Pass::Forward;
+        if ((pass == Pass::WeightGradient && m_back[place] == kNotYet)
+            || (pass != Pass::WeightGradient && !isForward && m_forward[place] == kNotYet))
+            return false;
+        Arrival input;
+        if (pass != Pass::WeightGradient && !arrived(s, m, isForward, input))
+            return false;
+        const double start = std::max(m_clock[rank], input.at);
+        const double seconds = isForward   ? own.forward
+            : pass == Pass::WeightGradient ? own.weights
+                                           : own.backward + (m_splits ? 0 : own.weights);
+        double end = start + seconds;
+        const bool waitsAhead = isForward && m == 0 && own.ahead > end;
+        if (waitsAhead)
+            end = own.ahead;
+        if (m_blocks) {
+            const bool waited = input.from < m_numbers.size() && input.at > m_clock[rank];
+            const auto number = static_cast<std::int32_t>(m_blocks->size());
+            m_blocks->push_back({block, start, waited ? m_numbers[input.from] : m_last[rank],
+                waited ? input.send : -1, waitsAhead});
+            m_last[rank] = number;
+            if (pass != Pass::WeightGradient)
+                m_numbers[(isForward ? 0 : m_forward.size()) + place] = number;
+        }
+        m_clock[rank] = end;
+        time.makespan = std::max(time.makespan, end);
+        time.begin[s] = std::min(time.begin[s], start);
+        time.end[s] = end;
+        if (isForward) {
+            m_forward[place] = end;
+            time.inFlight[s] = std::max(time.inFlight[s], ++m_held[s]);
+            return true;
+        }
+        time.lastBackward[s] = start;
+        if (pass != Pass::WeightGradient) {
+            m_back[place] = end;
+            time.lastInput[s] = start;
+        }
+        if (!m_splits || pass == Pass::WeightGradient)
+            --m_held[s];
+        return true;
+    }
+
+    PipelineTime time{};
+
+private:
+    static constexpr double kNotYet = -1;
+
+    std::size_t slot(std::size_t stage, std::size_t microBatch) const
+    {
+        return stage * m_microBatches + microBatch;
+    }
+
+    /// What a block of stage `s` reads of others.
+    /// @return whether all of it has been made
+    bool arrived(std::size_t s, std::size_t m, bool isForward, Arrival &input) const
+    {
+        const std::vector<double> &made = isForward ? m_forward : m_back;
+        const std::size_t base = isForward ? 0 : m_forward.size();
+        const auto from = [&](std::size_t stage, double seconds, std::int32_t send) {
+            const double then = made[slot(stage, m)];
+            if (then != kNotYet)
+                input.take(then + (m_sendsApart ? seconds : 0), base + slot(stage, m), send);
+            return then != kNotYet;
+        };
+        if (isForward ? s > 0 && !from(s - 1, 0, -1) : s + 1 < m_stages.size() && !from(s + 1, 0, -1))
+            return false;
+        for (const std::int32_t number : (isForward ? m_to : m_from)[s]) {
+            const StageSend &send = m_sends[static_cast<std::size_t>(number)];
+            if (!from(static_cast<std::size_t>(isForward ? send.from : send.to),
+                    isForward ? send.forward : send.backward, number))
+                return false;
+        }
+        return true;
+    }
+
+    const std::vector<StageTime> &m_stages;
+    const std::vector<StageSend> &m_sends;
+    const bool m_sendsApart; ///< Stages on one device send nothing.
+    const std::size_t m_microBatches;
+    const bool m_splits;
+    std::vector<double> m_forward; ///< When forward blocks end, by slot.
+    std::vector<double> m_back;
+    std::vector<std::int32_t> m_held;
+    std::vector<std::vector<std::int32_t>> m_to; ///< Sends by the stage that receives.
+    std::vector<std::vector<std::int32_t>> m_from; ///< By the stage that sends.
+    std::vector<double> m_clock; ///< By rank.
+    std::vector<std::int32_t> m_last; ///< By rank: its last block, by number.
+    std::vector<PlayedBlock> *m_blocks;
+    std::vector<std::int32_t> m_numbers; ///< Of forward, then of backward blocks.
+};
+
+} // namespace
+
+Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<StageTime> &stages,
+    const std::vector<StageSend> &sends, std::int32_t ranks, std::int32_t microBatches, bool backward,
+    std::vector<PlayedBlock> *blocks)
+{
+    TRY(const Order order,
+        orderOf(schedule, static_cast<std::int32_t>(stages.size()), ranks, microBatches, backward));
     bool splits = false;
     for (const auto &rank : order)
         for (const ScheduledBlock &block : rank)
             splits = splits || block.block.pass == Pass::WeightGradient;
-    constexpr double kNotYet = -1;
-    const auto slots = stages.size() * static_cast<std::size_t>(microBatches);
-    std::vector<double> forward(slots, kNotYet);
-    std::vector<double> back(slots, kNotYet);
-    const auto slot = [&](std::int32_t stage, std::int32_t microBatch) {
-        return static_cast<std::size_t>(stage * microBatches + microBatch);
-    };
-    PipelineTime time;
-    time.lastBackward.assign(stages.size(), 0);
-    time.begin.assign(stages.size(), std::numeric_limits<double>::infinity());
-    time.lastInput.assign(stages.size(), 0);
-    time.end.assign(stages.size(), 0);
-    time.inFlight.assign(stages.size(), 0);
-    std::vector<std::int32_t> held(stages.size(), 0);
-    std::vector<std::int32_t> numbers(blocks ? 2 * slots : 0, -1); // of forward, then of backward blocks
-    std::vector<std::int32_t> lastOf(order.size(), -1);
+    Play play(stages, sends, ranks, microBatches, splits, blocks);
     std::vector<std::size_t> at(order.size(), 0);
-    std::vector<double> clock(order.size(), 0);
     bool moved = true;
     while (moved) {
         moved = false;
-        for (std::size_t r = 0; r < order.size(); ++r) {
-            while (at[r] < order[r].size()) {
-                const ScheduledBlock &next = order[r][at[r]];
-                const std::int32_t s = next.block.stage.index;
-                const std::int32_t m = next.microBatch;
-                const StageTime &own = stages[static_cast<std::size_t>(s)];
-                double ready = 0;
-                double duration = 0;
-                std::size_t from = 2 * slots; // whence it receives
-                if (next.block.pass == Pass::Forward) {
-                    duration = own.forward;
-                    if (s > 0) {
-                        const double before = forward[slot(s - 1, m)];
-                        if (before == kNotYet)
-                            break;
-                        ready =
-                            before + (ranks > 1 ? stages[static_cast<std::size_t>(s) - 1].sendForward : 0);
-                        from = slot(s - 1, m);
-                    }
-                } else if (next.block.pass == Pass::WeightGradient) {
-                    duration = own.weights;
-                    if (back[slot(s, m)] == kNotYet)
-                        break;
-                } else {
-                    duration = own.backward + (splits ? 0 : own.weights);
-                    if (forward[slot(s, m)] == kNotYet)
-                        break;
-                    if (s + 1 < stageCount) {
-                        const double after = back[slot(s + 1, m)];
-                        if (after == kNotYet)
-                            break;
-                        ready =
-                            after + (ranks > 1 ? stages[static_cast<std::size_t>(s) + 1].sendBackward : 0);
-                        from = slots + slot(s + 1, m);
-                    }
-                }
-                const double start = std::max(clock[r], ready);
-                if (blocks) {
-                    const bool waited = from < numbers.size() && ready > clock[r];
-                    const auto number = static_cast<std::int32_t>(blocks->size());
-                    blocks->push_back({next, start, waited ? numbers[from] : lastOf[r], waited});
-                    lastOf[r] = number;
-                    if (next.block.pass != Pass::WeightGradient)
-                        numbers[(next.block.pass == Pass::Forward ? 0 : slots) + slot(s, m)] = number;
-                }
-                clock[r] = start + duration;
-                const auto stage = static_cast<std::size_t>(s);
-                time.begin[stage] = std::min(time.begin[stage], start);
-                time.end[stage] = clock[r];
-                if (next.block.pass == Pass::Forward) {
-                    forward[slot(s, m)] = clock[r];
-                    time.inFlight[stage] = std::max(time.inFlight[stage], ++held[stage]);
-                } else {
-                    time.lastBackward[stage] = start;
-                    if (next.block.pass != Pass::WeightGradient) {
-                        back[slot(s, m)] = clock[r];
-                        time.lastInput[stage] = start;
-                    }
-                    if (!splits || next.block.pass == Pass::WeightGradient)
-                        --held[stage];
-                }
+        for (std::size_t r = 0; r < order.size(); ++r)
+            while (at[r] < order[r].size() && play.run(r, order[r][at[r]])) {
                 ++at[r];
                 moved = true;
             }
-            time.makespan = std::max(time.makespan, clock[r]);
-        }
     }
     for (std::size_t r = 0; r < order.size(); ++r)
         if (at[r] < order[r].size())
             return Error{ErrorCode::InvalidInput,
                 std::string("schedule ") + nameOf(schedule) + " cannot run these stages", "choose another",
                 "schedule"};
-    return time;
+    return std::move(play.time);
 }
 
 } // namespace planloom

@@ -13,8 +13,16 @@ struct StageTime {
     double forward = 0; ///< Seconds.
     double backward = 0; ///< With what is computed again, without `weights`.
     double weights = 0; ///< Gradients of weights, where a schedule makes them in a pass of their own.
-    double sendForward = 0; ///< To the next stage; beside computation.
-    double sendBackward = 0; ///< To the stage before.
+    /// The first forward pass is not over before: what it reads is gathered as the step begins.
+    double ahead = 0;
+};
+
+/// Sending what one stage makes to a later one that reads it, of one micro-batch; beside computation.
+struct StageSend {
+    std::int32_t from = 0;
+    std::int32_t to = 0;
+    double forward = 0; ///< Seconds.
+    double backward = 0; ///< Of the gradients, from `to` to `from`.
 };
 
 /// How a pipeline's blocks run.
@@ -32,28 +40,37 @@ struct PlayedBlock {
     ScheduledBlock block{};
     double start = 0;
     std::int32_t before = -1; ///< That ended last before it began, by number; -1: it waited for none.
-    bool received = false; ///< From there something was sent.
+    std::int32_t send = -1; ///< By which something came from there, by number; -1: by none.
+    bool waitedAhead = false; ///< It ends when what it reads was gathered (`StageTime::ahead`).
 };
 
-/// How often the longest way to a block goes through blocks and sends of each stage.
+/// How often the longest way to a block goes through blocks of each stage, and through sends.
 struct StageVisits {
     double forward = 0;
     double backward = 0; ///< Of those that are split, gradients of inputs.
     double weights = 0;
-    double sendForward = 0;
-    double sendBackward = 0;
+    double ahead = 0; ///< In place of the first forward block.
+};
+struct SendVisits {
+    double forward = 0;
+    double backward = 0;
+};
+struct LongestWay {
+    std::vector<StageVisits> stages{};
+    std::vector<SendVisits> sends{};
 };
 /// @param to  by number; @param including  that block itself, too
 /// O(blocks on the way).
-std::vector<StageVisits> longestWay(
-    const std::vector<PlayedBlock> &blocks, std::int32_t to, bool including, std::size_t stages);
+LongestWay longestWay(const std::vector<PlayedBlock> &blocks, std::int32_t to, bool including,
+    std::size_t stages, std::size_t sends);
 
 /// Plays a schedule of whole blocks: each rank in its order, each block when what it reads is there.
-/// Stage s runs on rank s mod `ranks`.
+/// Stage s runs on rank s mod `ranks`, and no earlier than the stage before it for the same micro-batch.
 /// @param blocks  filled, in an order in which they can run, where it is not null
 /// @return InvalidInput where the schedule cannot be made for the setting
-/// O(stages x micro-batches).
+/// O((stages + sends) x micro-batches).
 Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<StageTime> &stages,
-    std::int32_t ranks, std::int32_t microBatches, bool backward, std::vector<PlayedBlock> *blocks = nullptr);
+    const std::vector<StageSend> &sends, std::int32_t ranks, std::int32_t microBatches, bool backward,
+    std::vector<PlayedBlock> *blocks = nullptr);
 
 } // namespace planloom

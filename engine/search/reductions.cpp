@@ -3,7 +3,9 @@
 #include "engine/plan/complete.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <set>
 
 namespace planloom {
 
@@ -24,17 +26,18 @@ std::vector<DeviceId> devicesApart(std::int32_t count, std::int32_t stride)
 
 double Ending::seconds() const
 {
-    const double reduced =
-        reduction > 0 ? std::max(begin + reduction, computed + reduction / buckets) : computed;
-    const double updated = std::max(computed + update, reduced + update / buckets);
-    return gather > 0 ? std::max(updated + gather / buckets, reduced + update / buckets + gather) : updated;
+    const double after = std::max(computed, reduced);
+    const double updated = std::max(computed + update, after + update / buckets);
+    return gather > 0 ? std::max(updated + gather / buckets, after + update / buckets + gather) : updated;
 }
 
-Reductions::Reductions(
-    const Configuration &configuration, const CostModel &costs, const Cluster &cluster, double widest)
+Reductions::Reductions(const Configuration &configuration, const CostModel &costs, const Cluster &cluster,
+    const PartitionProblem &problem)
     : m_configuration(configuration)
     , m_costs(costs)
-    , m_widest(widest)
+    , m_cluster(cluster)
+    , m_problem(problem)
+    , m_widest(problem.widestWeight())
 {
     std::vector<DeviceId> replicas;
     std::vector<DeviceId> all;
@@ -50,12 +53,15 @@ Reductions::Reductions(
         && configuration.replicas * configuration.ranks * configuration.shards > kMostExplicitDevices) {
         m_all = m_replicas;
         m_inUnit = groupShape(cluster, devicesApart(configuration.shards, 1));
+        // Of masters; what is updated itself is gathered at once (lowering, `gatheredAhead`).
+        m_ahead = (configuration.zero == 1 || configuration.zero == 2) && problem.hasMasters();
     }
 }
 
 void Reductions::addTo(const StageFigures &stage, StageTime &time) const
 {
     const double microBatches = m_configuration.microBatches;
+    time.ahead = aheadOf(stage).seconds;
     if (m_configuration.zero < 2) {
         time.weights += (stage.firstAccumulation + stage.accumulation * (microBatches - 1)) / microBatches;
         return;
@@ -84,23 +90,151 @@ void Reductions::addTo(const StageFigures &stage, StageTime &time) const
     time.forward = std::max(time.forward, gather);
 }
 
-void Reductions::addTo(const StageFigures &stage, double lastBackward, double end, Ending &ending) const
+Reductions::Ahead Reductions::aheadOf(const StageFigures &stage) const
 {
-    ending.begin = std::min(ending.begin, lastBackward);
-    ending.computed = std::max(ending.computed, end);
-    for (const WeightPiece &piece : stage.weights)
-        ending.update += piece.count * piece.update / updaters(piece.overShards);
-    if (m_configuration.zero >= 2) {
-        if (m_configuration.zero == 2)
-            ending.gather += inBuckets(stage, CollectiveKind::AllGather, false, ending);
-        return;
+    Ahead ahead;
+    if (!m_ahead)
+        return ahead;
+    const std::array rates{inBuckets(stage, CollectiveKind::AllGather, false).perByte,
+        inBuckets(stage, CollectiveKind::AllGather, true).perByte};
+    double gathered = 0;
+    for (const StageWeights &weights : stage.inOrder) {
+        for (std::size_t i = 0; i < rates.size(); ++i)
+            gathered += rates[i] * static_cast<double>(weights.modelBytes[i]);
+        if (gathered > 0 && gathered + weights.rest > ahead.seconds)
+            ahead = {gathered + weights.rest, weights.lastReader};
     }
+    return ahead;
+}
+
+Ending Reductions::endingOf(
+    std::size_t rank, const std::vector<StageFigures> &figures, const PipelineTime &played) const
+{
+    Ending ending;
+    struct Complete { // gradients, and when
+        double at = 0;
+        double seconds = 0; // of their reduction
+        std::int32_t reader = -1;
+        bool isLast = false;
+    };
+    std::vector<Complete> complete;
+    double shared = 0; // seconds of what is complete when it is in all stages
     const CollectiveKind kind =
         m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
-    ending.reduction += inBuckets(stage, kind, false, ending) + inBuckets(stage, kind, true, ending);
-    if (m_configuration.zero == 1)
-        ending.gather += inBuckets(stage, CollectiveKind::AllGather, false, ending)
-            + inBuckets(stage, CollectiveKind::AllGather, true, ending);
+    const bool splits = splitsBackward(m_configuration.schedule);
+    for (std::size_t s = rank; s < figures.size(); s += static_cast<std::size_t>(m_configuration.ranks)) {
+        const StageFigures &stage = figures[s];
+        ending.begin = std::min(ending.begin, played.lastBackward[s]);
+        ending.computed = std::max(ending.computed, played.end[s]);
+        for (const WeightPiece &piece : stage.weights)
+            ending.update += piece.count * piece.update / updaters(piece.overShards);
+        if (m_configuration.zero >= 3)
+            continue;
+        std::array<double, 2> rates{};
+        for (const bool overShards : {false, true}) {
+            if (m_configuration.zero < 2) {
+                const InBuckets reduced = inBuckets(stage, kind, overShards);
+                ending.reduction += reduced.seconds;
+                ending.buckets = std::max(ending.buckets, reduced.buckets);
+                rates[overShards ? 1 : 0] = reduced.perByte;
+            }
+            if (m_configuration.zero > 0 && !m_ahead && (m_configuration.zero == 1 || !overShards)) {
+                const InBuckets gathered = inBuckets(stage, CollectiveKind::AllGather, overShards);
+                ending.gather += gathered.seconds;
+                ending.buckets = std::max(ending.buckets, gathered.buckets);
+            }
+        }
+        if (m_configuration.zero >= 2)
+            continue;
+        for (const StageWeights &weights : stage.inOrder) {
+            double seconds = 0;
+            for (std::size_t i = 0; i < rates.size(); ++i)
+                seconds += rates[i] * static_cast<double>(weights.reducedBytes[i]);
+            const double left = splits ? weights.leftApart : weights.left;
+            if (seconds > 0)
+                complete.push_back({played.end[s] - left * (played.end[s] - played.lastBackward[s]), seconds,
+                    left == 0      ? weights.reader
+                        : left < 1 ? weights.lastReader
+                                   : -1,
+                    left == 0});
+        }
+    }
+    if (m_configuration.zero >= 2)
+        return ending;
+    for (const StageFigures &first : figures)
+        for (const SharedWeight &weight : first.shared) {
+            const auto own = std::find_if(weight.stages.begin(), weight.stages.end(),
+                [&](std::int32_t s) { return static_cast<std::size_t>(s % m_configuration.ranks) == rank; });
+            if (own == weight.stages.end())
+                continue;
+            const auto bytes = static_cast<double>(weight.reducedBytes);
+            shared += acrossStages(weight.stages, bytes)
+                + inBuckets(figures[static_cast<std::size_t>(*own)], kind, weight.overShards).perByte * bytes;
+        }
+    std::sort(
+        complete.begin(), complete.end(), [](const Complete &a, const Complete &b) { return a.at < b.at; });
+    for (const Complete &each : complete) {
+        if (each.at >= ending.reduced) {
+            ending.behind = each.reader;
+            ending.behindAll = each.isLast;
+        }
+        ending.reduced = std::max(ending.reduced, each.at) + each.seconds;
+    }
+    // One after the other, the last of them behind the last block.
+    double most = 0;
+    if (ending.reduction > 0)
+        most = std::max(ending.begin + ending.reduction, ending.computed + ending.reduction / ending.buckets);
+    if (shared > 0)
+        most = std::max(most, played.makespan + shared);
+    if (most >= ending.reduced)
+        ending.behind = -1;
+    ending.reduced = std::max(ending.reduced, most);
+    return ending;
+}
+
+double Reductions::acrossStages(const std::vector<std::int32_t> &stages, double bytes) const
+{
+    std::set<std::int32_t> ranks;
+    for (const std::int32_t s : stages)
+        ranks.insert(s % m_configuration.ranks);
+    std::vector<DeviceId> devices;
+    for (const std::int32_t rank : ranks)
+        devices.push_back({rank * m_configuration.shards});
+    return seconds(
+        CollectiveKind::AllReduce, static_cast<std::int64_t>(bytes), groupShape(m_cluster, devices));
+}
+
+std::vector<StageSend> Reductions::sendsOf(const std::vector<StageLink> &links) const
+{
+    std::map<std::pair<std::int32_t, std::int32_t>, std::vector<GroupShape>> shapes; // of all replicas
+    // Scale units are all alike.
+    const std::int32_t replicas = m_inUnit.ranks > 1 ? 1 : m_configuration.replicas;
+    std::vector<StageSend> sends;
+    for (const StageLink &link : links) {
+        StageSend send{link.from, link.to};
+        const std::int32_t from = link.from % m_configuration.ranks;
+        const std::int32_t to = link.to % m_configuration.ranks;
+        std::vector<GroupShape> &own = shapes[{std::min(from, to), std::max(from, to)}];
+        for (std::int32_t r = 0; r < replicas && from != to && own.empty(); ++r) {
+            const std::int32_t base = r * m_configuration.ranks;
+            const GroupShape shape = groupShape(m_cluster,
+                {{(base + from) * m_configuration.shards}, {(base + to) * m_configuration.shards}});
+            if (std::find(own.begin(), own.end(), shape) == own.end())
+                own.push_back(shape);
+        }
+        const auto slowest = [&](std::int64_t bytes) {
+            double most = 0;
+            for (const GroupShape shape : own)
+                most = std::max(most, m_costs.collective(CollectiveKind::SendRecv, Bytes{bytes}, shape));
+            return most;
+        };
+        for (const std::int64_t bytes : link.forward)
+            send.forward += slowest(bytes);
+        for (const std::int64_t bytes : link.backward)
+            send.backward += slowest(bytes);
+        sends.push_back(send);
+    }
+    return sends;
 }
 
 std::int32_t Reductions::updaters(bool overShards) const
@@ -108,8 +242,10 @@ std::int32_t Reductions::updaters(bool overShards) const
     return m_configuration.zero >= 1 ? shape(overShards).ranks : 1;
 }
 
-Reductions::Least Reductions::leastOf(const PartitionProblem &problem, const LeastStage &stage) const
+Reductions::Least Reductions::leastOf(const std::vector<LeastStage> &stages, std::size_t number) const
 {
+    const LeastStage &stage = stages[number];
+    const auto rankOf = [this](auto s) { return static_cast<std::int32_t>(s) % m_configuration.ranks; };
     Least least;
     for (const LeastWeight &weight : stage.weights) {
         const auto cheapest = [&](auto of) {
@@ -117,15 +253,48 @@ Reductions::Least Reductions::leastOf(const PartitionProblem &problem, const Lea
             return std::min(apart, weight.maySum ? of(true) : std::numeric_limits<double>::infinity());
         };
         const auto traffic = [&](const WeightTraffic &each) {
-            return problem.secondsOf(weight.weight, each, weight.share, 1);
+            return m_problem.secondsOf(weight.weight, each, weight.share, 1);
         };
-        least.reduction += cheapest([&](bool sums) { return traffic(leastReduction(sums)); });
+        const double reduction = cheapest([&](bool sums) { return traffic(leastReduction(sums)); });
+        least.reduction += reduction;
         least.gather += cheapest([&](bool sums) { return traffic(leastGathering(sums)); });
-        least.update += problem.updateSeconds(weight.weight) * weight.share / updaters(weight.maySum);
-        least.reducedBytes += problem.secondsOf(weight.weight, {.perReducedByte = 1}, weight.share, 1);
+        least.update += m_problem.updateSeconds(weight.weight) * weight.share / updaters(weight.maySum);
+        const double bytes = m_problem.secondsOf(weight.weight, {.perReducedByte = 1}, weight.share, 1);
+        least.reducedBytes += bytes;
         least.maySum = least.maySum || weight.maySum;
+        const auto first = std::find_if(weight.stages.begin(), weight.stages.end(),
+            [&](std::int32_t s) { return rankOf(s) == rankOf(number); });
+        if (m_configuration.zero < 2 && weight.stages.size() > 1)
+            least.shared += static_cast<std::size_t>(*first) == number
+                ? reduction + acrossStages(weight.stages, bytes)
+                : 0;
+        else if (m_configuration.zero < 2 && weight.isFirst && !splitsBackward(m_configuration.schedule))
+            least.last += reduction;
+        if (!m_ahead)
+            continue;
+        const double ahead = cheapest([&](bool sums) { return traffic(leastGatheringAhead(sums)); });
+        least.ahead += ahead;
+        least.aheadOfAll += weight.isFirst ? ahead : 0;
     }
     return least;
+}
+
+double Reductions::leastBehind(const std::vector<LeastStage> &stages, std::size_t rank) const
+{
+    double bytes = 0;
+    double shared = 0;
+    double last = 0;
+    bool maySum = false;
+    const auto ranks = static_cast<std::size_t>(m_configuration.ranks);
+    for (std::size_t s = rank; s < stages.size(); s += ranks) {
+        const Least weights = leastOf(stages, s);
+        bytes += weights.reducedBytes;
+        shared += weights.shared;
+        maySum = maySum || weights.maySum;
+        if (stages.size() <= ranks) // else it is not known which of them ends last
+            last += weights.last;
+    }
+    return std::max({leastLastBucket(bytes, maySum), last, shared});
 }
 
 double Reductions::leastLastBucket(double bytes, bool maySum) const
@@ -183,10 +352,20 @@ WeightTraffic Reductions::leastShardSum(bool overShards) const
     });
 }
 
+WeightTraffic Reductions::leastGatheringAhead(bool overShards) const
+{
+    return once(4, overShards, [&](WeightTraffic &traffic) {
+        if (m_ahead) {
+            add(CollectiveKind::AllGather, shape(overShards), shape(overShards), traffic);
+            traffic.fixed = 0;
+        }
+    });
+}
+
 WeightTraffic Reductions::leastGathering(bool overShards) const
 {
     return once(3, overShards, [&](WeightTraffic &traffic) {
-        if (m_configuration.zero == 1 || (m_configuration.zero == 2 && !overShards)) {
+        if (!m_ahead && (m_configuration.zero == 1 || (m_configuration.zero == 2 && !overShards))) {
             add(CollectiveKind::AllGather, shape(overShards), shape(overShards), traffic);
             traffic.fixed = 0;
         }
@@ -234,9 +413,13 @@ std::int64_t Reductions::bucketBytes(GroupShape group, std::int64_t all) const
     return bucket;
 }
 
-double Reductions::inBuckets(
-    const StageFigures &stage, CollectiveKind kind, bool overShards, Ending &ending) const
+Reductions::InBuckets Reductions::inBuckets(
+    const StageFigures &stage, CollectiveKind kind, bool overShards) const
 {
+    const GroupShape group = overShards ? m_all : m_replicas;
+    InBuckets result;
+    if (group.ranks < 2 && !(overShards && m_inUnit.ranks > 1))
+        return result;
     std::int64_t bytes = 0;
     std::int64_t reduced = 0;
     for (const WeightPiece &piece : stage.weights)
@@ -245,16 +428,16 @@ double Reductions::inBuckets(
                 piece.count * (kind == CollectiveKind::AllGather ? piece.modelBytes : piece.reducedBytes);
             reduced += piece.count * piece.reducedBytes;
         }
-    const GroupShape group = overShards ? m_all : m_replicas;
-    if (bytes == 0 || (group.ranks < 2 && !(overShards && m_inUnit.ranks > 1)))
-        return 0;
-    const double buckets = std::max(
+    if (bytes == 0)
+        return result;
+    result.buckets = std::max(
         1.0, std::ceil(static_cast<double>(reduced) / static_cast<double>(bucketBytes(group, reduced))));
-    ending.buckets = std::max(ending.buckets, buckets);
-    const auto each = static_cast<std::int64_t>(static_cast<double>(bytes) / buckets);
-    return buckets
+    const auto each = static_cast<std::int64_t>(static_cast<double>(bytes) / result.buckets);
+    result.seconds = result.buckets
         * (kind == CollectiveKind::AllGather ? seconds(kind, each, group)
                                              : reduction(kind, each, overShards));
+    result.perByte = result.seconds / static_cast<double>(bytes);
+    return result;
 }
 
 } // namespace planloom

@@ -3,6 +3,7 @@
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/cost_model.h"
 #include "engine/search/least_stages.h"
+#include "engine/search/pipeline_time.h"
 #include "engine/search/search_space.h"
 #include "engine/search/stage_figures.h"
 
@@ -22,6 +23,11 @@ struct Ending {
     double begin = std::numeric_limits<double>::infinity(); ///< Of reductions.
     double computed = 0; ///< The last block is over.
     double reduction = 0; ///< Seconds of all of them, one after the other.
+    double reduced = 0; ///< When the last is over; 0 where there is none.
+    /// Behind which operator's gradients of weights reductions never wait for more to be done, to that end;
+    /// -1 where something else decides it.
+    std::int32_t behind = -1;
+    bool behindAll = false; ///< That is the last that the last block does.
     double update = 0;
     double gather = 0;
     double buckets = 1;
@@ -34,17 +40,25 @@ class Reductions
 {
 public:
     /// What it is made of must outlive it.
-    /// @param widest  the most bytes of a weight, as the model reads it, for a byte of its gradient as it is
-    /// sent
-    Reductions(
-        const Configuration &configuration, const CostModel &costs, const Cluster &cluster, double widest);
+    /// @param problem  of the configuration
+    Reductions(const Configuration &configuration, const CostModel &costs, const Cluster &cluster,
+        const PartitionProblem &problem);
 
     /// What it takes of every micro-batch.
     void addTo(const StageFigures &stage, StageTime &time) const;
-    /// What it takes at the end of a step.
-    /// @param lastBackward  when the stage's last backward block begins; @param end  when its last block is
-    /// over
-    void addTo(const StageFigures &stage, double lastBackward, double end, Ending &ending) const;
+    /// Weights that are gathered as the step begins, in the order in which the first forward pass reads them.
+    struct Ahead {
+        double seconds = 0; ///< Until that pass is over, at least; 0 where nothing is gathered.
+        std::int32_t reader = -1; ///< An operator that it waits for: what it and those behind it do follows.
+    };
+    Ahead aheadOf(const StageFigures &stage) const;
+    /// How the step of `rank` ends.
+    /// @param figures  of all stages
+    Ending endingOf(
+        std::size_t rank, const std::vector<StageFigures> &figures, const PipelineTime &played) const;
+
+    /// What is sent from stage to stage takes, by link.
+    std::vector<StageSend> sendsOf(const std::vector<StageLink> &links) const;
 
     /// Devices that share what is kept and done for the optimizer alone.
     std::int32_t updaters(bool overShards) const;
@@ -57,11 +71,15 @@ public:
         double gather = 0; ///< Of what was updated.
         double reducedBytes = 0;
         bool maySum = false; ///< Over the shards, too.
+        double last = 0; ///< Of the reduction, what begins when the last gradient is complete.
+        double shared = 0; ///< Likewise, when it is in all stages; once a rank.
+        double ahead = 0; ///< Of gathering all of them as the step begins,
+        double aheadOfAll = 0; ///< and of those that are read before anything can be computed.
     };
-    Least leastOf(const PartitionProblem &problem, const LeastStage &stage) const;
-    /// What is left of the reductions of a rank at least when it has computed its last gradient: a bucket.
-    /// @param bytes  of its gradients as they are sent, at least
-    double leastLastBucket(double bytes, bool maySum) const;
+    /// @param stages  of all; @param number  of the one asked for
+    Least leastOf(const std::vector<LeastStage> &stages, std::size_t number) const;
+    /// What is left of the reductions of a rank at least when it has computed its last gradient.
+    double leastBehind(const std::vector<LeastStage> &stages, std::size_t rank) const;
 
     /// What no weight's reduction takes less than, with gathering it again for every micro-batch.
     WeightTraffic leastReduction(bool overShards) const;
@@ -69,11 +87,13 @@ public:
     WeightTraffic leastGatheringAgain() const;
     /// Likewise of the reduction that computation waits for at the end of a layer (ZeRO-2 and 3).
     WeightTraffic leastShardSum(bool overShards) const;
-    /// Likewise of gathering it when it was updated.
+    /// Likewise of gathering it as the next step begins.
+    WeightTraffic leastGatheringAhead(bool overShards) const;
+    /// Likewise of gathering it when it was updated, at the end of a step.
     WeightTraffic leastGathering(bool overShards) const;
 
 private:
-    /// Of one of the four, by number, worked out once.
+    /// Of one of the five, by number, worked out once.
     template<typename Make> WeightTraffic once(int which, bool overShards, const Make &make) const;
     /// @param buckets  the group by which their size is chosen
     void add(CollectiveKind kind, GroupShape over, GroupShape buckets, WeightTraffic &traffic) const;
@@ -81,11 +101,23 @@ private:
     double reduction(CollectiveKind kind, std::int64_t bytes, bool overShards) const;
     double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const;
     std::int64_t bucketBytes(GroupShape group, std::int64_t all) const;
-    double inBuckets(const StageFigures &stage, CollectiveKind kind, bool overShards, Ending &ending) const;
+    double leastLastBucket(double bytes, bool maySum) const;
+    /// Seconds that replicas, or they and the axis' devices, take for a stage's weights, all of them.
+    struct InBuckets {
+        double seconds = 0;
+        double perByte = 0; ///< Of what is reduced, or gathered.
+        double buckets = 1;
+    };
+    InBuckets inBuckets(const StageFigures &stage, CollectiveKind kind, bool overShards) const;
+    /// What stages add up among themselves before replicas do.
+    double acrossStages(const std::vector<std::int32_t> &stages, double bytes) const;
 
     const Configuration &m_configuration;
     const CostModel &m_costs;
+    const Cluster &m_cluster;
+    const PartitionProblem &m_problem;
     const double m_widest;
+    bool m_ahead = false; ///< What was updated is gathered as the next step begins.
     GroupShape m_replicas{};
     GroupShape m_all{};
     GroupShape m_inUnit{}; ///< Of one rank where there are no units.

@@ -16,14 +16,13 @@ class Sums
 {
 public:
     Sums(const PartitionProblem &problem, const std::vector<std::int32_t> &choice, const OperatorTimes &times,
-        const StagePlan &plan, GroupShape between)
+        const StagePlan &plan)
         : m_problem(problem)
         , m_setting(problem.setting())
         , m_graph(*m_setting.model->graph)
         , m_choice(choice)
         , m_times(times)
         , m_plan(plan)
-        , m_between(between)
         , m_stages(static_cast<std::size_t>(plan.stages))
     {
     }
@@ -33,7 +32,6 @@ public:
         addTimes();
         addKept();
         addPassing();
-        addSends();
         addWeights();
         return std::move(m_stages);
     }
@@ -143,50 +141,102 @@ private:
             m_stages[s].passingBytes += most[s];
     }
 
-    void addSends()
-    {
-        if (m_plan.stages < 2)
-            return;
-        const StageSends sends =
-            stageSends(m_problem, m_plan, m_between, [this](const PartitionProblem::Meeting &meeting) {
-                return choiceOf(static_cast<std::size_t>(meeting.producer)).outputs[meeting.output] == kWhole;
-            });
-        for (std::size_t s = 0; s < m_stages.size(); ++s) {
-            m_stages[s].time.sendForward = sends.forward[s];
-            m_stages[s].time.sendBackward = sends.backward[s];
-        }
-    }
-
     /// Weights belong to the stage that reads them first; tied ones to all that do.
     void addWeights()
     {
         const Uses &uses = m_setting.model->index->uses();
         std::vector<std::map<std::int32_t, WeightPiece>> largest(m_stages.size()); // by layer
+        std::vector<std::vector<Read>> read(m_stages.size()); // trained weights
         for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
             const TensorId weight{static_cast<std::int32_t>(t)};
             const TensorRole role = m_graph.tensors[t].role;
             if (role != TensorRole::Weight && role != TensorRole::Buffer)
                 continue;
-            std::map<std::int32_t, std::int32_t> layerOf; // by stage, of the first reader there
+            std::map<std::int32_t, OperatorId> readBy; // by stage, the first
             for (const OperatorId reader : uses.consumers[t])
                 if (static_cast<std::size_t>(reader.index) < m_problem.operatorCount())
-                    layerOf.try_emplace(m_plan.stageOf[static_cast<std::size_t>(reader.index)],
-                        m_setting.model->index->layerOf(reader));
+                    readBy.try_emplace(m_plan.stageOf[static_cast<std::size_t>(reader.index)], reader);
             const double share = m_problem.shareOf(weight, m_choice);
             const auto elements = static_cast<std::int64_t>(
                 static_cast<double>(elementCount(m_graph.tensors[t].type.shape)) * share);
-            for (const auto &[s, layer] : layerOf) {
+            for (const auto &[s, reader] : readBy) {
                 const WeightPiece piece =
                     addWeight(m_stages[static_cast<std::size_t>(s)], weight, elements, share);
-                WeightPiece &most = largest[static_cast<std::size_t>(s)][layer];
+                WeightPiece &most =
+                    largest[static_cast<std::size_t>(s)][m_setting.model->index->layerOf(reader)];
                 if (piece.reducedBytes > most.reducedBytes)
                     most = piece;
+                if (piece.reducedBytes == 0)
+                    continue;
+                read[static_cast<std::size_t>(s)].push_back({reader, piece, readBy.size() > 1});
+                if (readBy.size() > 1 && s == readBy.begin()->first)
+                    addShared(m_stages[static_cast<std::size_t>(s)], readBy, piece);
             }
         }
+        for (std::size_t s = 0; s < m_stages.size(); ++s)
+            putInOrder(s, std::move(read[s]));
         for (std::size_t s = 0; s < m_stages.size(); ++s)
             for (const auto &[layer, piece] : largest[s])
                 if (piece.reducedBytes > 0)
                     m_stages[s].largest.push_back(piece);
+    }
+
+    struct Read {
+        OperatorId reader{};
+        WeightPiece piece{};
+        bool isShared = false; ///< With other stages.
+    };
+
+    static void addShared(
+        StageFigures &stage, const std::map<std::int32_t, OperatorId> &readBy, const WeightPiece &piece)
+    {
+        SharedWeight shared{.reducedBytes = piece.reducedBytes, .overShards = piece.overShards};
+        for (const auto &[s, reader] : readBy)
+            shared.stages.push_back(s);
+        stage.shared.push_back(std::move(shared));
+    }
+
+    /// Weights that are read at nearly the same time count as one: they are gathered when the last of them
+    /// is, and reduced when the last is complete.
+    void putInOrder(std::size_t s, std::vector<Read> read)
+    {
+        constexpr double kSteps = 64; // of a pass
+        StageFigures &stage = m_stages[s];
+        std::stable_sort(
+            read.begin(), read.end(), [](const Read &a, const Read &b) { return a.reader < b.reader; });
+        double forward = 0; // of the operators before
+        double backward = 0;
+        double apart = 0;
+        std::size_t next = 0;
+        for (std::size_t i = 0; i < m_problem.operatorCount() && next < read.size(); ++i) {
+            if (m_plan.stageOf[i] != static_cast<std::int32_t>(s))
+                continue;
+            for (; next < read.size() && read[next].reader.index == static_cast<std::int32_t>(i); ++next) {
+                const WeightPiece &piece = read[next].piece;
+                const double all = stage.time.backward + stage.time.weights;
+                const double rest = stage.time.forward - forward;
+                const auto part = [](double of, double whole) {
+                    return whole > 0 ? std::clamp(of / whole, 0.0, 1.0) : 0;
+                };
+                if (stage.inOrder.empty() || stage.inOrder.back().rest - rest > stage.time.forward / kSteps)
+                    stage.inOrder.push_back({.reader = static_cast<std::int32_t>(i),
+                        .left = part(backward, all),
+                        .leftApart = 1,
+                        .rest = rest});
+                stage.inOrder.back().lastReader = static_cast<std::int32_t>(i);
+                // What is no product makes gradients of its weights before those of products are begun.
+                if (m_problem.weightGradientSeconds(i, choiceOf(i)) > 0)
+                    stage.inOrder.back().leftApart =
+                        std::min(stage.inOrder.back().leftApart, part(apart, stage.time.weights));
+                if (!read[next].isShared)
+                    stage.inOrder.back().reducedBytes[piece.overShards ? 1 : 0] += piece.reducedBytes;
+                stage.inOrder.back().modelBytes[piece.overShards ? 1 : 0] += piece.modelBytes;
+            }
+            const double weights = m_problem.weightGradientSeconds(i, choiceOf(i));
+            forward += m_times.forward[i];
+            backward += m_times.backward[i] + (isRecomputed(i) ? m_times.forward[i] : 0);
+            apart += weights;
+        }
     }
 
     WeightPiece addWeight(StageFigures &stage, TensorId weight, std::int64_t elements, double share)
@@ -249,51 +299,55 @@ private:
     const std::vector<std::int32_t> &m_choice;
     const OperatorTimes &m_times;
     const StagePlan &m_plan;
-    GroupShape m_between{};
     std::vector<StageFigures> m_stages;
 };
 
 } // namespace
 
-StageSends stageSends(const PartitionProblem &problem, const StagePlan &plan, GroupShape between,
+std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePlan &plan,
     const std::function<bool(const PartitionProblem::Meeting &)> &isWhole)
 {
-    const auto stages = static_cast<std::size_t>(plan.stages);
-    std::vector<std::int64_t> forward(stages, 0);
-    std::vector<std::int64_t> backward(stages, 0);
+    std::map<std::pair<std::int32_t, std::int32_t>, StageLink> links;
     for (const PartitionProblem::Meeting &meeting : problem.meetings()) {
         if (meeting.producer < 0)
             continue;
         const std::int32_t from = plan.stageOf[static_cast<std::size_t>(meeting.producer)];
-        std::int32_t to = from;
+        std::set<std::int32_t> readBy;
         for (const auto &[reader, slot] : meeting.readers)
-            to = std::max(to, plan.stageOf[static_cast<std::size_t>(reader)]);
-        if (to == from)
+            if (const std::int32_t to = plan.stageOf[static_cast<std::size_t>(reader)]; to > from)
+                readBy.insert(to);
+        if (readBy.empty())
             continue;
         const std::int64_t share = isWhole(meeting) ? 1 : problem.setting().parts;
-        for (std::int32_t s = from; s < to; ++s) {
-            forward[static_cast<std::size_t>(s)] += meeting.bytes / share;
-            backward[static_cast<std::size_t>(s) + 1] += meeting.gradientBytes / share;
+        for (const std::int32_t to : readBy) {
+            StageLink &link = links[{from, to}];
+            link.from = from;
+            link.to = to;
+            if (meeting.bytes > 0)
+                link.forward.push_back(meeting.bytes / share);
+            if (meeting.gradientBytes > 0)
+                link.backward.push_back(meeting.gradientBytes / share);
         }
     }
-    const auto seconds = [&](std::int64_t bytes) {
-        return bytes == 0
-            ? 0
-            : problem.setting().costs->collective(CollectiveKind::SendRecv, Bytes{bytes}, between);
-    };
-    StageSends sends;
-    for (std::size_t s = 0; s < stages; ++s) {
-        sends.forward.push_back(seconds(forward[s]));
-        sends.backward.push_back(seconds(backward[s]));
-    }
-    return sends;
+    std::vector<StageLink> all;
+    for (auto &[ends, link] : links)
+        all.push_back(std::move(link));
+    return all;
+}
+
+std::vector<StageLink> stageLinks(
+    const PartitionProblem &problem, const StagePlan &plan, const std::vector<std::int32_t> &choice)
+{
+    return stageLinks(problem, plan, [&](const PartitionProblem::Meeting &meeting) {
+        const auto p = static_cast<std::size_t>(meeting.producer);
+        return problem.choiceOf(p, choice[p]).outputs[meeting.output] == kWhole;
+    });
 }
 
 std::vector<StageFigures> stageFigures(const PartitionProblem &problem,
-    const std::vector<std::int32_t> &choice, const OperatorTimes &times, const StagePlan &plan,
-    GroupShape between)
+    const std::vector<std::int32_t> &choice, const OperatorTimes &times, const StagePlan &plan)
 {
-    return Sums(problem, choice, times, plan, between).take();
+    return Sums(problem, choice, times, plan).take();
 }
 
 } // namespace planloom

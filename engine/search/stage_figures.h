@@ -3,6 +3,7 @@
 #include "engine/search/partition_problem.h"
 #include "engine/search/pipeline_time.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -20,6 +21,26 @@ struct WeightPiece {
     double update = 0; ///< Seconds of the optimizer for one.
 };
 
+/// Weights whose gradients a stage's last backward pass completes at nearly the same time.
+struct StageWeights {
+    std::int32_t reader = -1; ///< The first operator that reads one of them,
+    std::int32_t lastReader = -1; ///< and the last that is the first to read one.
+    double left = 0; ///< Of the time of that pass: what comes behind; 0 to 1.
+    double leftApart = 0; ///< Likewise where gradients of weights are made in a pass of their own, of that.
+    double rest = 0; ///< Seconds of a forward pass from their first reader on, it included.
+    /// Bytes of gradients as they are sent, of those that the axis' devices make a part and a summand of
+    /// each; without those that other stages make, too.
+    std::array<std::int64_t, 2> reducedBytes{};
+    std::array<std::int64_t, 2> modelBytes{}; ///< Of them as the model reads them.
+};
+
+/// A weight that several stages read.
+struct SharedWeight {
+    std::vector<std::int32_t> stages{}; ///< Ascending.
+    std::int64_t reducedBytes = 0;
+    bool overShards = false;
+};
+
 /// What one stage's devices run, hold and send, per device, under a choice of partitions.
 struct StageFigures {
     StageTime time{}; ///< Of one micro-batch, recomputation included.
@@ -31,6 +52,8 @@ struct StageFigures {
     double firstAccumulation = 0;
     double accumulation = 0;
     double castGradients = 0; ///< Seconds of casting them one by one instead, where they are reduced at once.
+    std::vector<StageWeights> inOrder{}; ///< In the order in which they are read.
+    std::vector<SharedWeight> shared{}; ///< That it is the first to read.
     /// By layer that has weights, those outside of any together as one: that with the largest gradient.
     std::vector<WeightPiece> largest{};
     std::int64_t keptBytes = 0; ///< Of one micro-batch, from its forward to its backward pass.
@@ -46,22 +69,25 @@ struct StagePlan {
     std::vector<std::int32_t> recomputedWith{};
 };
 
-/// Seconds, by stage, of sending to the next stage and to the one before.
-struct StageSends {
-    std::vector<double> forward{};
-    std::vector<double> backward{};
+/// What one stage sends to a later one of a micro-batch, tensor by tensor: bytes of one device.
+struct StageLink {
+    std::int32_t from = 0;
+    std::int32_t to = 0;
+    std::vector<std::int64_t> forward{};
+    std::vector<std::int64_t> backward{}; ///< Gradients, the other way.
 };
-/// @param isWhole  whether each device sends all of a tensor, not its part; @param between  as `stageFigures`
-/// O(tensors x stages).
-StageSends stageSends(const PartitionProblem &problem, const StagePlan &plan, GroupShape between,
+/// @param isWhole  whether each device sends all of a tensor, not its part
+/// O(tensors x their readers).
+std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePlan &plan,
     const std::function<bool(const PartitionProblem::Meeting &)> &isWhole);
+/// Likewise under a choice, by forward operator.
+std::vector<StageLink> stageLinks(
+    const PartitionProblem &problem, const StagePlan &plan, const std::vector<std::int32_t> &choice);
 
 /// @param choice  by forward operator
 /// @param times  `problem.timesOf(choice)`
-/// @param between  two devices of neighbouring stages
 /// O(operators + tensors).
 std::vector<StageFigures> stageFigures(const PartitionProblem &problem,
-    const std::vector<std::int32_t> &choice, const OperatorTimes &times, const StagePlan &plan,
-    GroupShape between);
+    const std::vector<std::int32_t> &choice, const OperatorTimes &times, const StagePlan &plan);
 
 } // namespace planloom

@@ -180,7 +180,7 @@ PartitionPricing StepEstimator::pricingOf(
     pricing.updatesOverAll =
         configuration.zero >= 1 ? 1.0 / configuration.replicas / configuration.shards : 1;
     pricing.reductions = prices.reductions;
-    const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration).widestWeight());
+    const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration));
     if (prices.reductions > 0) {
         pricing.everyMicroBatch = configuration.zero >= 2;
         pricing.hiddenBehind = configuration.stagesPerRank > 1 ? configuration.ranks : 1;
@@ -315,10 +315,7 @@ Result<const std::vector<LeastStage> *> StepEstimator::least(
     const bool splits = splitsBackward(configuration.schedule);
     auto &known = m_least[{plan, splits, configuration.zero < 2}];
     if (known.empty()) {
-        TRY(known,
-            leastStages(problemOf(configuration), *plan,
-                groupShape(m_cluster, devicesApart(2, configuration.shards)), splits, configuration.zero < 2,
-                stop));
+        TRY(known, leastStages(problemOf(configuration), *plan, splits, configuration.zero < 2, stop));
     }
     return &known;
 }
@@ -340,8 +337,8 @@ Result<StepEstimator::Paths *> StepEstimator::pathsOf(
     TRY(paths.plan, stages(configuration, stop));
     TRY(paths.next, partition(configuration, {}, stop));
     paths.waits = leastWaits(configuration);
-    paths.reductions = std::make_unique<Reductions>(
-        paths.configuration, m_costs, m_cluster, problemOf(configuration).widestWeight());
+    paths.reductions =
+        std::make_unique<Reductions>(paths.configuration, m_costs, m_cluster, problemOf(configuration));
     paths.bound = std::make_unique<PathBound>(paths.configuration, problemOf(configuration), *paths.plan,
         *paths.reductions, *least, paths.waits, m_trains);
     return &paths;
@@ -356,7 +353,8 @@ Result<StepEstimate> StepEstimator::estimateAlongPaths(
         result.bound = result.seconds;
         return result;
     }
-    TRY_VOID(paths->bound->add(m_figures.at({result.partition, result.stages})));
+    const Figures &figures = m_figures.at({result.partition, result.stages});
+    TRY_VOID(paths->bound->add(figures.stages, figures.links));
     TRY(PathBound::Answer answer, paths->bound->solve(stop));
     result.bound = std::min(answer.bound, result.seconds);
     paths->next = answerOf(configuration, std::move(answer.choice), problemOf(configuration));
@@ -369,19 +367,20 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     StagedBound result;
     TRY(result.seconds, boundOf(configuration, stop));
     TRY(result.peakBytes, leastPeakOf(configuration));
-    if (configuration.ranks == 1)
-        return result;
     TRY(const auto plan, stages(configuration, stop));
     TRY(const auto *least, this->least(configuration, stop));
     const PartitionProblem &problem = problemOf(configuration);
     const bool splits = splitsBackward(configuration.schedule);
-    const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration).widestWeight());
+    const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration));
     const OperatorTimes waits = leastWaits(configuration);
     std::vector<StageTime> times;
     std::vector<Reductions::Least> weights;
     for (const LeastStage &stage : *least) {
         times.push_back(stage.time);
-        weights.push_back(reductions.leastOf(problem, stage));
+        weights.push_back(reductions.leastOf(*least, weights.size()));
+        if (weights.back().ahead > 0)
+            times.back().ahead =
+                std::max(weights.back().ahead, weights.back().aheadOfAll + stage.time.forward);
     }
     for (std::size_t i = 0; i < waits.forward.size(); ++i) {
         StageTime &time = times[static_cast<std::size_t>(plan->stageOf[i])];
@@ -399,8 +398,8 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
         weights[s].gather = configuration.zero == 2 ? weights[s].gather : 0;
     }
     TRY(const PipelineTime played,
-        playPipeline(
-            configuration.schedule, times, configuration.ranks, configuration.microBatches, m_trains));
+        playPipeline(configuration.schedule, times, reductions.sendsOf(leastLinks(problem, *plan)),
+            configuration.ranks, configuration.microBatches, m_trains));
     double &seconds = result.seconds;
     seconds = std::max(seconds, played.makespan);
     for (std::size_t s = 0; s < times.size(); ++s)
@@ -412,6 +411,8 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
         double begin = std::numeric_limits<double>::infinity();
         double computed = 0;
         double bytes = 0;
+        double reduced = 0;
+        double shared = 0;
         Reductions::Least all;
         for (std::size_t s = rank; s < times.size(); s += ranks) {
             begin = std::min(begin, played.lastBackward[s]);
@@ -419,8 +420,9 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
             all.reduction += weights[s].reduction;
             all.update += weights[s].update;
             all.gather += weights[s].gather;
-            all.reducedBytes += weights[s].reducedBytes;
-            all.maySum = all.maySum || weights[s].maySum;
+            shared += weights[s].shared;
+            if (weights[s].last > 0)
+                reduced = std::max(reduced, played.end[s] + weights[s].last);
             const LeastStage &stage = (*least)[s];
             bytes += heldBytes(configuration, stage.modelBytes, stage.stateBytes, stage.gradientBytes,
                 stage.keptBytes * std::max(1, played.inFlight[s]));
@@ -428,8 +430,9 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
         result.peakBytes = std::max(result.peakBytes, static_cast<std::int64_t>(bytes));
         if (!m_trains)
             continue;
-        const double reduced = std::max(
-            begin + all.reduction, computed + reductions.leastLastBucket(all.reducedBytes, all.maySum));
+        reduced = std::max({reduced, begin + all.reduction, computed + reductions.leastBehind(*least, rank)});
+        if (shared > 0)
+            reduced = std::max(reduced, played.makespan + shared);
         seconds = std::max({seconds, computed + all.update, reduced + all.gather});
     }
     return result;
@@ -578,29 +581,29 @@ Result<StepEstimate> StepEstimator::assess(
     if (auto broken =
             brokenSharing(*m_model.graph, m_stageRows.sharings, result.stages->stageOf, configuration.ranks))
         return *std::move(broken);
-    auto &figures = m_figures[{result.partition, result.stages}];
-    if (figures.empty())
-        figures = stageFigures(problemOf(configuration), result.partition->choice, result.partition->times,
-            *result.stages, groupShape(m_cluster, devicesApart(2, configuration.shards)));
+    auto &[figures, links] = m_figures[{result.partition, result.stages}];
+    if (figures.empty()) {
+        const PartitionProblem &problem = problemOf(configuration);
+        figures = stageFigures(problem, result.partition->choice, result.partition->times, *result.stages);
+        links = stageLinks(problem, *result.stages, result.partition->choice);
+    }
 
-    const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration).widestWeight());
+    const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration));
     std::vector<StageTime> times;
     for (const StageFigures &stage : figures) {
         times.push_back(stage.time);
         reductions.addTo(stage, times.back());
     }
     TRY(const PipelineTime played,
-        playPipeline(
-            configuration.schedule, times, configuration.ranks, configuration.microBatches, m_trains));
+        playPipeline(configuration.schedule, times, reductions.sendsOf(links), configuration.ranks,
+            configuration.microBatches, m_trains));
     result.seconds = played.makespan;
     const auto ranks = static_cast<std::size_t>(configuration.ranks);
     std::vector<std::int64_t> bytes(ranks, 0);
     std::vector<std::int64_t> passing(ranks, 0);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        Ending ending;
         for (std::size_t s = rank; s < figures.size(); s += ranks) {
             const StageFigures &stage = figures[s];
-            reductions.addTo(stage, played.lastBackward[s], played.end[s], ending);
             const auto share = [&](std::int64_t whole, int from) {
                 return configuration.zero >= from ? whole / configuration.replicas : whole;
             };
@@ -614,7 +617,8 @@ Result<StepEstimate> StepEstimator::assess(
                                                            : kept + share(stage.gradientBytes, 2);
             passing[rank] = std::max(passing[rank], stage.passingBytes);
         }
-        result.seconds = std::max(result.seconds, ending.seconds());
+        if (m_trains)
+            result.seconds = std::max(result.seconds, reductions.endingOf(rank, figures, played).seconds());
         result.peakBytes = std::max(result.peakBytes, bytes[rank] + passing[rank]);
     }
     return result;

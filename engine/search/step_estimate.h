@@ -172,7 +172,11 @@ private:
     using Stages = std::shared_ptr<const StagePlan>;
     /// By stages and, where rows speak of devices, ranks.
     std::map<std::tuple<Answer, std::int32_t, std::int32_t, RecomputeWord>, Stages> m_stages{};
-    std::map<std::pair<Answer, Stages>, std::vector<StageFigures>> m_figures{};
+    struct Figures {
+        std::vector<StageFigures> stages{};
+        std::vector<StageLink> links{};
+    };
+    std::map<std::pair<Answer, Stages>, Figures> m_figures{};
     std::map<std::tuple<Stages, bool, bool>, std::vector<LeastStage>>
         m_least{}; ///< By whether the backward pass is split, and whether gradients add up.
     std::map<Configuration, Paths> m_paths{};

@@ -11,23 +11,16 @@
 namespace planloom {
 namespace {
 
-StageTime stageOf(double forward, double backward, double weights, double send)
-{
-    return {.forward = forward,
-        .backward = backward,
-        .weights = weights,
-        .sendForward = send,
-        .sendBackward = send};
-}
-
-double takes(const std::vector<StageVisits> &visits, const std::vector<StageTime> &stages, bool splits)
+double takes(const LongestWay &way, const std::vector<StageTime> &stages, const std::vector<StageSend> &sends,
+    bool splits)
 {
     double seconds = 0;
     for (std::size_t s = 0; s < stages.size(); ++s)
-        seconds += visits[s].forward * stages[s].forward
-            + visits[s].backward * (stages[s].backward + (splits ? 0 : stages[s].weights))
-            + visits[s].weights * stages[s].weights + visits[s].sendForward * stages[s].sendForward
-            + visits[s].sendBackward * stages[s].sendBackward;
+        seconds += way.stages[s].forward * stages[s].forward
+            + way.stages[s].backward * (stages[s].backward + (splits ? 0 : stages[s].weights))
+            + way.stages[s].weights * stages[s].weights + way.stages[s].ahead * stages[s].ahead;
+    for (std::size_t i = 0; i < sends.size(); ++i)
+        seconds += way.sends[i].forward * sends[i].forward + way.sends[i].backward * sends[i].backward;
     return seconds;
 }
 
@@ -40,33 +33,41 @@ TEST(PathBound, TheLongestWayTakesAsLongAsThePipeline)
              {ScheduleKind::Interleaved, 2}, {ScheduleKind::ZeroBubbleH1, 1}})
         for (int times = 0; times < 20; ++times) {
             std::vector<StageTime> stages;
-            for (int s = 0; s < 4 * perRank; ++s)
-                stages.push_back(stageOf(any(random), any(random), any(random), any(random) / 4));
+            std::vector<StageSend> sends;
+            for (int s = 0; s < 4 * perRank; ++s) {
+                stages.push_back({any(random), any(random), any(random), times % 2 * 6 * any(random)});
+                for (int to = s + 1; to < std::min(s + 3, 4 * perRank); ++to)
+                    if (to == s + 1 || random() % 3 == 0)
+                        sends.push_back({s, to, any(random) / 4, any(random) / 4});
+            }
             std::vector<PlayedBlock> blocks;
-            const auto played = playPipeline(schedule, stages, 4, 8, true, &blocks);
+            const auto played = playPipeline(schedule, stages, sends, 4, 8, true, &blocks);
             ASSERT_TRUE(played);
             double longest = 0;
             for (std::size_t b = 0; b < blocks.size(); ++b) {
                 const auto to = static_cast<std::int32_t>(b);
                 const bool splits = schedule == ScheduleKind::ZeroBubbleH1;
-                EXPECT_NEAR(takes(longestWay(blocks, to, false, stages.size()), stages, splits),
-                    blocks[b].start, 1e-9);
-                longest =
-                    std::max(longest, takes(longestWay(blocks, to, true, stages.size()), stages, splits));
+                const auto way = [&](bool including) {
+                    return takes(longestWay(blocks, to, including, stages.size(), sends.size()), stages,
+                        sends, splits);
+                };
+                EXPECT_NEAR(way(false), blocks[b].start, 1e-9);
+                longest = std::max(longest, way(true));
             }
             EXPECT_NEAR(longest, played->makespan, 1e-9);
         }
 }
 
 /// No partition, however it was come by, takes less than the bounds say.
-void expectBelowRandomPartitions(const GraphSnapshot &graph)
+void expectBelowRandomPartitions(
+    const GraphSnapshot &graph, std::int32_t devices = 8, PrecisionPreset precision = PrecisionPreset::Float32)
 {
     const Model model(graph);
-    const Cluster cluster = *clusterNamed("dgx2-v100:8");
+    const Cluster cluster = *clusterNamed("dgx2-v100:" + std::to_string(devices));
     const CostModel costs = costModelOf(cluster);
-    const auto space = searchSpaceOf(model, cluster, 8, {});
+    const auto space = searchSpaceOf(model, cluster, devices, {});
     ASSERT_TRUE(space);
-    auto estimator = StepEstimator::make(model, cluster, 8, {}, *space, costs, PrecisionPreset::Float32);
+    auto estimator = StepEstimator::make(model, cluster, devices, {}, *space, costs, precision);
     ASSERT_TRUE(estimator);
     std::mt19937 random(5);
     int tried = 0;
@@ -108,6 +109,12 @@ void expectBelowRandomPartitions(const GraphSnapshot &graph)
 TEST(PathBound, NoPartitionOfATransformerIsBelow)
 {
     expectBelowRandomPartitions(tinyGpt(8));
+}
+
+/// Scale units gather what was updated as the step begins.
+TEST(PathBound, NoPartitionOfScaleUnitsIsBelow)
+{
+    expectBelowRandomPartitions(tinyGpt(32), 32, PrecisionPreset::Float16);
 }
 
 /// Operators that read one tensor, so many that no table holds all their choices.

@@ -18,8 +18,8 @@ TEST(PipelineTime, FollowsTheClosedFormsOfGPipeAnd1F1B)
 {
     for (const std::int32_t p : {1, 2, 4, 8})
         for (const std::int32_t m : {1, 4, 8, 16}) {
-            const auto one = playPipeline(ScheduleKind::OneFOneB, alike(p, 1, 2), p, m, true);
-            const auto all = playPipeline(ScheduleKind::GPipe, alike(p, 1, 2), p, m, true);
+            const auto one = playPipeline(ScheduleKind::OneFOneB, alike(p, 1, 2), {}, p, m, true);
+            const auto all = playPipeline(ScheduleKind::GPipe, alike(p, 1, 2), {}, p, m, true);
             ASSERT_TRUE(one && all);
             EXPECT_DOUBLE_EQ(one->makespan, 3.0 * (m + p - 1)) << p << " x " << m;
             EXPECT_DOUBLE_EQ(all->makespan, 3.0 * (m + p - 1)) << p << " x " << m;
@@ -34,7 +34,7 @@ TEST(PipelineTime, FollowsTheClosedFormsOfGPipeAnd1F1B)
 TEST(PipelineTime, FollowsTheClosedFormOfInterleavedStages)
 {
     for (const std::int32_t v : {2, 4}) {
-        const auto time = playPipeline(ScheduleKind::Interleaved, alike(4 * v, 1, 2), 4, 8, true);
+        const auto time = playPipeline(ScheduleKind::Interleaved, alike(4 * v, 1, 2), {}, 4, 8, true);
         ASSERT_TRUE(time);
         EXPECT_DOUBLE_EQ(time->makespan, 3.0 * (8 * v + 4 - 1));
     }
@@ -43,7 +43,7 @@ TEST(PipelineTime, FollowsTheClosedFormOfInterleavedStages)
 /// (p - 1) (F + B - W) idle (arXiv:2401.10241, section 2.1).
 TEST(PipelineTime, FollowsTheClosedFormOfZeroBubbleH1)
 {
-    const auto time = playPipeline(ScheduleKind::ZeroBubbleH1, alike(4, 1, 1, 1), 4, 8, true);
+    const auto time = playPipeline(ScheduleKind::ZeroBubbleH1, alike(4, 1, 1, 1), {}, 4, 8, true);
     ASSERT_TRUE(time);
     EXPECT_DOUBLE_EQ(time->makespan, 3.0 * 8 + 3.0 * (1 + 1 - 1));
 }
@@ -52,9 +52,7 @@ TEST(PipelineTime, FollowsTheClosedFormOfZeroBubbleH1)
 TEST(PipelineTime, WaitsForWhatIsSent)
 {
     auto stages = alike(2, 1, 2);
-    stages[0].sendForward = 0.25;
-    stages[1].sendBackward = 0.5;
-    const auto time = playPipeline(ScheduleKind::OneFOneB, stages, 2, 1, true);
+    const auto time = playPipeline(ScheduleKind::OneFOneB, stages, {{0, 1, 0.25, 0.5}}, 2, 1, true);
     ASSERT_TRUE(time);
     EXPECT_DOUBLE_EQ(time->makespan, 1 + 0.25 + 1 + 2 + 0.5 + 2);
     EXPECT_DOUBLE_EQ(time->lastBackward[0], 4.75);
@@ -63,7 +61,7 @@ TEST(PipelineTime, WaitsForWhatIsSent)
 
 TEST(PipelineTime, RunsForwardAlone)
 {
-    const auto time = playPipeline(ScheduleKind::OneFOneB, alike(4, 1, 2), 4, 8, false);
+    const auto time = playPipeline(ScheduleKind::OneFOneB, alike(4, 1, 2), {}, 4, 8, false);
     ASSERT_TRUE(time);
     EXPECT_DOUBLE_EQ(time->makespan, 8 + 3);
 }
