@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <queue>
@@ -86,9 +87,7 @@ public:
         for (const DeviceId device : group)
             m_nodesOfGroup.push_back(cluster.nodeOf(device));
         if (launch == Launch::InBucket)
-            m_hopSeconds = inBucket(CollectiveKind::AllReduce, elementCount(shapeOf(whole)) * m_elementBytes,
-                groupShape(cluster, group))
-                               .latency;
+            fillBucket(groupShape(cluster, group));
     }
 
     /// Paths to every layout without summands within `bound`; no permutations.
@@ -383,20 +382,31 @@ private:
         return hops;
     }
 
-    struct InBucket {
-        double seconds = 0;
-        double latency = 0; ///< The message's share of it.
-    };
-    /// A message's share of what its bucket takes.
-    InBucket inBucket(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const
+    /// A bucket is as large as `Lowering::fillBuckets` makes it: its latency is a tenth of its time. Each
+    /// further hop takes that again, of which a message has its share.
+    void fillBucket(GroupShape group)
     {
-        constexpr std::int64_t kBucketBytes = std::int64_t{1} << 26;
-        const std::int64_t bucket = std::max(bytes, kBucketBytes);
-        const double share = static_cast<double>(bytes) / static_cast<double>(bucket);
+        constexpr double kLatencyShare = 0.1;
+        const auto seconds = [&](std::int64_t bytes) {
+            return m_costs.collective(CollectiveKind::AllReduce, Bytes{bytes}, group);
+        };
+        const double latency = seconds(1);
+        const std::int64_t bytes = elementCount(shapeOf(m_whole)) * m_elementBytes;
+        std::int64_t bucket = std::int64_t{1} << 16;
+        while (bucket < bytes || seconds(bucket) * kLatencyShare < latency)
+            bucket *= 2;
+        m_ofBucket = static_cast<double>(bytes) / static_cast<double>(bucket);
+        m_hopSeconds = latency * m_ofBucket;
+    }
+
+    /// A message's share of what its bucket takes.
+    double inBucket(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const
+    {
+        const Bytes all{std::llround(static_cast<double>(bytes) / m_ofBucket)};
         const bool reduces = kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
-        const double seconds = reduces ? reductionSeconds(m_costs, kind, Bytes{bucket}, shape, m_combination)
-                                       : m_costs.collective(kind, Bytes{bucket}, shape);
-        return {seconds * share, m_costs.collective(kind, Bytes{1}, shape) * share};
+        return m_ofBucket
+            * (reduces ? reductionSeconds(m_costs, kind, all, shape, m_combination)
+                       : m_costs.collective(kind, all, shape));
     }
 
     double collective(CollectiveKind kind, std::int64_t elements, const Digits &digits)
@@ -423,7 +433,7 @@ private:
             const GroupShape shape = groupShape(m_cluster, members);
             if (m_launch == Launch::InBucket) {
                 // More than what a smaller group could save by its latency.
-                worst = std::max(worst, inBucket(kind, bytes.count, shape).seconds + m_hopSeconds);
+                worst = std::max(worst, inBucket(kind, bytes.count, shape) + m_hopSeconds);
                 continue;
             }
             const bool reduces = kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
@@ -517,6 +527,7 @@ private:
     std::vector<std::int32_t> m_radices;
     Combination m_combination; ///< Of summands.
     Launch m_launch;
+    double m_ofBucket = 1; ///< Which part of its bucket the tensor is.
     double m_hopSeconds = 0; ///< That every collective in a bucket costs beside its share.
     std::vector<std::int32_t> m_nodesOfGroup{}; ///< By position.
     const Layout *m_permutesFrom = nullptr; ///< Where a path may begin with a Permute.

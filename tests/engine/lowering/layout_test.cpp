@@ -307,5 +307,26 @@ TEST(CheapestPath, IsNoLongerThanAnyDetour)
     }
 }
 
+/// Small gradients are reduced together: one launch for all of them, not three for each as would be fastest
+/// for a large one.
+TEST(CheapestPath, OfABucketHasFewHops)
+{
+    const Cluster cluster = *clusterNamed("dgx2-v100:16");
+    const CostModel costs = costModelOf(cluster);
+    const auto radices = radicesOf(16);
+    const IndexMask whole = boxOfShape({256, 64});
+    Layout summed;
+    summed.dimensionDigits.resize(2);
+    for (std::size_t i = 0; i < radices.size(); ++i)
+        summed.summandDigits.push_back(static_cast<std::int8_t>(i));
+    Layout everywhere;
+    everywhere.dimensionDigits.resize(2);
+    const auto path = cheapestPath(summed, cellsUnder(everywhere, whole, radices), whole, DataType::Float16,
+        groupOf(16), cluster, costs, Combination::Sum, Launch::InBucket);
+    ASSERT_TRUE(path);
+    ASSERT_EQ(path->hops.size(), 1u);
+    EXPECT_EQ(path->hops.front().kind, HopKind::AllReduce);
+}
+
 } // namespace
 } // namespace planloom

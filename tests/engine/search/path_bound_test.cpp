@@ -59,8 +59,8 @@ TEST(PathBound, TheLongestWayTakesAsLongAsThePipeline)
 }
 
 /// No partition, however it was come by, takes less than the bounds say.
-void expectBelowRandomPartitions(
-    const GraphSnapshot &graph, std::int32_t devices = 8, PrecisionPreset precision = PrecisionPreset::Float32)
+void expectBelowRandomPartitions(const GraphSnapshot &graph, std::int32_t devices = 8,
+    PrecisionPreset precision = PrecisionPreset::Float32)
 {
     const Model model(graph);
     const Cluster cluster = *clusterNamed("dgx2-v100:" + std::to_string(devices));
