@@ -30,16 +30,18 @@ public:
         , m_factors(network.factors)
         , m_alive(network.factors.size(), true)
         , m_factorsOf(network.domains.size())
-        , m_out(network.domains.size(), false)
     {
-        for (std::size_t f = 0; f < m_factors.size(); ++f)
+        for (std::size_t f = 0; f < m_factors.size(); ++f) {
+            std::erase_if(m_factors[f].variables, [this](std::int32_t v) { return isDecided(v); });
             enter(f);
+        }
     }
 
     Result<NetworkAnswer> run(const std::stop_token &stop);
 
 private:
     using Variables = std::vector<std::int32_t>;
+    Result<std::vector<std::int32_t>> eliminateGreedily(const std::stop_token &stop);
     struct Bucket {
         std::int32_t variable = -1;
         std::vector<std::size_t> factors{};
@@ -52,6 +54,8 @@ private:
         for (const std::int32_t v : m_factors[factor].variables)
             m_factorsOf[static_cast<std::size_t>(v)].push_back(factor);
     }
+    /// Has one choice, which takes no room in tables.
+    bool isDecided(std::int32_t variable) const { return domain(variable) == 1; }
     double domain(std::int32_t variable) const
     {
         return m_network.domains[static_cast<std::size_t>(variable)];
@@ -70,7 +74,6 @@ private:
     std::vector<CostFactor> m_factors;
     std::vector<bool> m_alive;
     std::vector<std::vector<std::size_t>> m_factorsOf;
-    std::vector<bool> m_out;
     std::vector<Bucket> m_buckets{};
     /// Buckets worked out: the domains of scope and variable, then by factor its table and where its
     /// variables stand among those.
@@ -141,16 +144,19 @@ CostTable Elimination::minimum(
         return known->second;
     const auto entries = static_cast<std::size_t>(entriesOf(scope));
     const auto choices = static_cast<std::size_t>(m_network.domains[static_cast<std::size_t>(variable)]);
-    std::vector<double> result(entries, kNever);
+    std::vector<double> result(entries);
     std::vector<std::int32_t> at(scope.size(), 0);
     std::vector<std::size_t> offset(readings.size(), 0);
+    std::vector<double> costs(choices); // of each choice
     for (std::size_t entry = 0; entry < entries; ++entry) {
-        for (std::size_t choice = 0; choice < choices; ++choice) {
-            double cost = 0;
-            for (std::size_t r = 0; r < readings.size(); ++r)
-                cost += (*readings[r].costs)[offset[r] + choice * readings[r].strides.back()];
-            result[entry] = std::min(result[entry], cost);
+        std::fill(costs.begin(), costs.end(), 0.0);
+        for (std::size_t r = 0; r < readings.size(); ++r) {
+            const double *own = readings[r].costs->data() + offset[r];
+            const std::size_t stride = readings[r].strides.back();
+            for (std::size_t choice = 0; choice < choices; ++choice)
+                costs[choice] += own[choice * stride];
         }
+        result[entry] = *std::min_element(costs.begin(), costs.end());
         for (std::size_t i = scope.size(); i-- > 0;) {
             const std::int32_t size = m_network.domains[static_cast<std::size_t>(scope[i])];
             const bool carries = ++at[i] == size;
@@ -170,13 +176,19 @@ CostTable Elimination::minimum(
 void Elimination::eliminate(std::int32_t variable)
 {
     Bucket bucket{variable, aliveFactors(variable)};
-    // Groups of factors whose tables are small enough: one, where all together are.
-    std::vector<std::vector<std::size_t>> groups;
     const auto most = static_cast<double>(m_options.mostEntries);
-    if (entriesOf(scopeOf(bucket.factors, -1)) <= most) {
-        groups.push_back(bucket.factors);
+    const auto join = [&](const std::vector<std::size_t> &group, Variables scope) {
+        m_factors.push_back({scope, minimum(group, scope, variable)});
+        m_alive.push_back(true);
+        enter(m_factors.size() - 1);
+    };
+    // Groups of factors whose tables are small enough: one, where all together are.
+    Variables together = scopeOf(bucket.factors, variable);
+    if (entriesOf(together) * domain(variable) <= most) {
+        join(bucket.factors, std::move(together));
     } else {
         m_exact = false;
+        std::vector<std::vector<std::size_t>> groups;
         for (const std::size_t f : bucket.factors) {
             const auto fits = std::find_if(groups.begin(), groups.end(), [&](std::vector<std::size_t> group) {
                 group.push_back(f);
@@ -187,16 +199,11 @@ void Elimination::eliminate(std::int32_t variable)
             else
                 fits->push_back(f);
         }
-    }
-    for (const std::vector<std::size_t> &group : groups) {
-        const Variables scope = scopeOf(group, variable);
-        m_factors.push_back({scope, minimum(group, scope, variable)});
-        m_alive.push_back(true);
-        enter(m_factors.size() - 1);
+        for (const std::vector<std::size_t> &group : groups)
+            join(group, scopeOf(group, variable));
     }
     for (const std::size_t f : bucket.factors)
         m_alive[f] = false;
-    m_out[static_cast<std::size_t>(variable)] = true;
     m_buckets.push_back(std::move(bucket));
 }
 
@@ -260,11 +267,16 @@ void Elimination::improve(NetworkAnswer &answer) const
     answer.cost = costOf(m_network, answer.choice);
 }
 
-Result<NetworkAnswer> Elimination::run(const std::stop_token &stop)
+/// Eliminates all variables, the one whose table is smallest first.
+/// @return in which order
+Result<std::vector<std::int32_t>> Elimination::eliminateGreedily(const std::stop_token &stop)
 {
+    std::vector<std::int32_t> order;
     std::set<std::pair<double, std::int32_t>> queue;
     std::vector<double> weight(m_network.domains.size());
     for (std::size_t v = 0; v < weight.size(); ++v) {
+        if (isDecided(static_cast<std::int32_t>(v)))
+            continue;
         weight[v] = weightOf(static_cast<std::int32_t>(v));
         queue.emplace(weight[v], static_cast<std::int32_t>(v));
     }
@@ -272,6 +284,7 @@ Result<NetworkAnswer> Elimination::run(const std::stop_token &stop)
         if (stop.stop_requested())
             return cancelled();
         const std::int32_t variable = queue.begin()->second;
+        order.push_back(variable);
         queue.erase(queue.begin());
         const Variables neighbours = scopeOf(aliveFactors(variable), variable);
         eliminate(variable);
@@ -281,6 +294,23 @@ Result<NetworkAnswer> Elimination::run(const std::stop_token &stop)
             weight[o] = weightOf(other);
             queue.emplace(weight[o], other);
         }
+    }
+    return order;
+}
+
+Result<NetworkAnswer> Elimination::run(const std::stop_token &stop)
+{
+    std::vector<std::int32_t> *known = m_options.orders ? &m_options.orders->of(m_network) : nullptr;
+    if (known && !known->empty()) {
+        for (const std::int32_t variable : *known) {
+            if (stop.stop_requested())
+                return cancelled();
+            eliminate(variable);
+        }
+    } else {
+        TRY(auto order, eliminateGreedily(stop));
+        if (known)
+            *known = std::move(order);
     }
     NetworkAnswer answer;
     answer.choice = choose();
@@ -293,6 +323,22 @@ Result<NetworkAnswer> Elimination::run(const std::stop_token &stop)
 }
 
 } // namespace
+
+std::vector<std::int32_t> &EliminationOrders::of(const CostNetwork &network)
+{
+    std::uint64_t hash = 14695981039346656037U; // FNV-1a, by number
+    const auto add = [&hash](std::int32_t number) {
+        hash = (hash ^ static_cast<std::uint32_t>(number)) * 1099511628211U;
+    };
+    for (const std::int32_t domain : network.domains)
+        add(domain);
+    for (const CostFactor &factor : network.factors) {
+        add(-1);
+        for (const std::int32_t variable : factor.variables)
+            add(variable);
+    }
+    return m_orders[hash];
+}
 
 double costOf(const CostNetwork &network, const std::vector<std::int32_t> &choice)
 {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <stop_token>
+#include <unordered_map>
 #include <vector>
 
 namespace planloom {
@@ -34,8 +35,22 @@ struct NetworkAnswer {
     bool exact = true;
 };
 
+/// In which order variables of networks were eliminated, by who meets whom and by domains: networks that
+/// differ in costs alone need not look for it again. For one thread.
+class EliminationOrders
+{
+public:
+    /// @return the order for such a network; empty if there was none yet
+    std::vector<std::int32_t> &of(const CostNetwork &network);
+
+private:
+    std::unordered_map<std::uint64_t, std::vector<std::int32_t>>
+        m_orders{}; ///< By a hash: any order is right.
+};
+
 struct NetworkOptions {
     std::size_t mostEntries = std::size_t{1} << 18; ///< Of one table on the way.
+    EliminationOrders *orders = nullptr; ///< May be null.
 };
 
 /// The cheapest choice of all variables: exact min-sum elimination where no table on the way is larger than

@@ -173,6 +173,8 @@ public:
     const std::vector<CostFactor> &ties() const { return m_ties; }
     /// What tensors communicate, as tables: the same at all prices.
     MeetingTables &tables() const;
+    /// Of networks about its operators.
+    EliminationOrders &orders() const { return m_orders; }
     /// The operators that meet there, ascending.
     static std::vector<std::int32_t> scopeOf(const Meeting &meeting);
 
@@ -215,6 +217,7 @@ private:
     std::vector<std::int32_t> m_keepers{}; ///< By tensor: backward operators that read what lies there again.
     OperatorId m_impossible{};
     std::vector<CostFactor> m_ties{};
+    mutable EliminationOrders m_orders{};
     mutable std::unique_ptr<MeetingTables> m_tables{}; ///< Made when they are first asked for.
 };
 

@@ -289,7 +289,7 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop) const
         add(m, PartitionProblem::Passes::Backward, backward(static_cast<std::size_t>(meetings[m].producer)));
     }
     network.factors.insert(network.factors.end(), m_problem.ties().begin(), m_problem.ties().end());
-    TRY(NetworkAnswer answer, cheapestChoice(network, {}, stop));
+    TRY(NetworkAnswer answer, cheapestChoice(network, {.orders = &m_problem.orders()}, stop));
     return Answer{constant + std::min(answer.bound, answer.cost), std::move(answer.choice)};
 }
 

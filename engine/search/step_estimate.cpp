@@ -239,7 +239,7 @@ Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
     if (known)
         return known;
     const CostNetwork network = own->network->network(pricing);
-    TRY(NetworkAnswer answer, cheapestChoice(network, {}, stop));
+    TRY(NetworkAnswer answer, cheapestChoice(network, {.orders = &own->network->orders()}, stop));
     if (!std::isfinite(answer.cost))
         return Error{ErrorCode::InvalidInput, "rows leave no partition", "", "search"};
     auto found = answerOf(configuration, std::move(answer.choice), *own->network);
@@ -445,7 +445,8 @@ Result<void> StepEstimator::findLeastWay(const Configuration &configuration, con
         return {};
     PartitionPricing pricing;
     pricing.withoutWeights = true;
-    TRY(const NetworkAnswer answer, cheapestChoice(own->network->network(pricing), {}, stop));
+    TRY(const NetworkAnswer answer,
+        cheapestChoice(own->network->network(pricing), {.orders = &own->network->orders()}, stop));
     own->leastWay = std::min(answer.bound, answer.cost);
     return {};
 }
