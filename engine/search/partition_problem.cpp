@@ -78,6 +78,20 @@ void PartitionProblem::findWeights()
         if (m_weightBytes[t].all() > 0 && m_gradientOf[t])
             m_weightBytes[t].gradient = elementCount(m_graph.tensors[t].type.shape)
                 * sizeOf(m_setting.types->accumulated(m_gradientOf[t]));
+    m_reducedBytes.assign(m_graph.tensors.size(), 0);
+    for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
+        if (!m_gradientOf[t])
+            continue;
+        m_reducedBytes[t] = static_cast<double>(
+            elementCount(m_graph.tensors[t].type.shape) * sizeOf(m_setting.types->reduced(m_gradientOf[t])));
+        if (m_weightBytes[t].model == 0)
+            continue;
+        const auto modelBytes = static_cast<double>(m_weightBytes[t].model);
+        ++m_allWeights.count;
+        m_allWeights.reducedBytes += m_reducedBytes[t];
+        m_allWeights.modelBytes += modelBytes;
+        m_allWeights.widest = std::max(m_allWeights.widest, modelBytes / m_reducedBytes[t]);
+    }
     m_updates.assign(m_graph.tensors.size(), 0);
     m_readers.assign(m_graph.tensors.size(), 0);
     for (std::size_t i = 0; i < m_choices.size(); ++i)
@@ -401,18 +415,6 @@ bool PartitionProblem::isDecided() const
         [](const OperatorChoices *each) { return each->choices.size() == 1; });
 }
 
-double PartitionProblem::widestWeight() const
-{
-    double widest = 0;
-    for (std::size_t t = 0; t < m_weightBytes.size(); ++t)
-        if (m_weightBytes[t].model > 0 && m_gradientOf[t])
-            widest = std::max(widest,
-                static_cast<double>(m_weightBytes[t].model)
-                    / static_cast<double>(elementCount(m_graph.tensors[t].type.shape)
-                        * sizeOf(m_setting.types->reduced(m_gradientOf[t]))));
-    return widest > 0 ? widest : 1;
-}
-
 WeightBytes PartitionProblem::leastWeightBytes() const
 {
     WeightBytes least;
@@ -487,24 +489,18 @@ double PartitionProblem::leastForwardSeconds(const std::vector<bool> &operators)
 double PartitionProblem::secondsOf(
     TensorId weight, const WeightTraffic &traffic, double share, double readers) const
 {
-    const TensorId gradient = gradientOf(weight);
-    if (!gradient)
+    if (!gradientOf(weight))
         return 0;
-    const double reducedBytes = static_cast<double>(
-        elementCount(m_graph.at(weight).type.shape) * sizeOf(m_setting.types->reduced(gradient)));
     return traffic.fixed / readers
         + share
-        * (traffic.perReducedByte * reducedBytes
+        * (traffic.perReducedByte * m_reducedBytes[static_cast<std::size_t>(weight.index)]
             + traffic.perModelByte * static_cast<double>(bytesOf(weight).model));
 }
 
 double PartitionProblem::trafficSeconds(const WeightTraffic &traffic) const
 {
-    double seconds = 0;
-    for (std::size_t t = 0; t < m_weightBytes.size(); ++t)
-        if (m_weightBytes[t].model > 0)
-            seconds += secondsOf({static_cast<std::int32_t>(t)}, traffic, 1, 1);
-    return seconds;
+    return traffic.fixed * m_allWeights.count + traffic.perReducedByte * m_allWeights.reducedBytes
+        + traffic.perModelByte * m_allWeights.modelBytes;
 }
 
 double PartitionProblem::updateSeconds() const

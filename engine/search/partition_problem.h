@@ -121,7 +121,7 @@ public:
         return m_weightBytes[static_cast<std::size_t>(weight.index)];
     }
     /// The most bytes of a trained weight, as the model reads it, for a byte of its gradient as it is sent.
-    double widestWeight() const;
+    double widestWeight() const { return m_allWeights.widest > 0 ? m_allWeights.widest : 1; }
     /// What no choice goes below on one device: weights at the smallest shares that operators can read,
     /// states at any.
     WeightBytes leastWeightBytes() const;
@@ -211,6 +211,14 @@ private:
     std::vector<TensorId> m_storageOf{};
     std::vector<double> m_updates{}; ///< By tensor.
     bool m_hasMasters = false;
+    std::vector<double> m_reducedBytes{}; ///< By tensor: of its gradient, as it is sent.
+    struct AllWeights { ///< That have a gradient.
+        double count = 0;
+        double reducedBytes = 0;
+        double modelBytes = 0;
+        double widest = 0; ///< See `widestWeight`.
+    };
+    AllWeights m_allWeights{};
     std::vector<bool> m_largest{}; ///< By tensor: the weight of its layer whose gradient is largest.
     std::vector<std::int32_t> m_readers{}; ///< By tensor: forward operators.
     std::vector<WeightBytes> m_weightBytes{}; ///< By tensor.

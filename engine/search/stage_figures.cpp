@@ -173,8 +173,7 @@ private:
                     addShared(m_stages[static_cast<std::size_t>(s)], readBy, piece);
             }
         }
-        for (std::size_t s = 0; s < m_stages.size(); ++s)
-            putInOrder(s, std::move(read[s]));
+        putInOrder(read);
         for (std::size_t s = 0; s < m_stages.size(); ++s)
             for (const auto &[layer, piece] : largest[s])
                 if (piece.reducedBytes > 0)
@@ -198,45 +197,57 @@ private:
 
     /// Weights that are read at nearly the same time count as one: they are gathered when the last of them
     /// is, and reduced when the last is complete.
-    void putInOrder(std::size_t s, std::vector<Read> read)
+    /// @param read  by stage
+    void putInOrder(std::vector<std::vector<Read>> &read)
+    {
+        struct Before { // what a stage's operators until then take
+            std::size_t next = 0; // weight
+            double forward = 0;
+            double backward = 0;
+            double apart = 0;
+        };
+        for (std::vector<Read> &own : read)
+            std::stable_sort(
+                own.begin(), own.end(), [](const Read &a, const Read &b) { return a.reader < b.reader; });
+        std::vector<Before> all(m_stages.size());
+        for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
+            const auto s = static_cast<std::size_t>(m_plan.stageOf[i]);
+            Before &before = all[s];
+            const double weights = m_problem.weightGradientSeconds(i, choiceOf(i));
+            for (; before.next < read[s].size()
+                 && read[s][before.next].reader.index == static_cast<std::int32_t>(i);
+                 ++before.next)
+                putBehind(m_stages[s], read[s][before.next], before.forward, before.backward,
+                    weights > 0 ? before.apart : -1);
+            before.forward += m_times.forward[i];
+            before.backward += m_times.backward[i] + (isRecomputed(i) ? m_times.forward[i] : 0);
+            before.apart += weights;
+        }
+    }
+
+    /// @param forward  seconds of the stage's operators before the reader, likewise `backward`; @param apart
+    /// of what they do for weights alone, -1 where the reader's gradients are no product
+    static void putBehind(
+        StageFigures &stage, const Read &read, double forward, double backward, double apart)
     {
         constexpr double kSteps = 64; // of a pass
-        StageFigures &stage = m_stages[s];
-        std::stable_sort(
-            read.begin(), read.end(), [](const Read &a, const Read &b) { return a.reader < b.reader; });
-        double forward = 0; // of the operators before
-        double backward = 0;
-        double apart = 0;
-        std::size_t next = 0;
-        for (std::size_t i = 0; i < m_problem.operatorCount() && next < read.size(); ++i) {
-            if (m_plan.stageOf[i] != static_cast<std::int32_t>(s))
-                continue;
-            for (; next < read.size() && read[next].reader.index == static_cast<std::int32_t>(i); ++next) {
-                const WeightPiece &piece = read[next].piece;
-                const double all = stage.time.backward + stage.time.weights;
-                const double rest = stage.time.forward - forward;
-                const auto part = [](double of, double whole) {
-                    return whole > 0 ? std::clamp(of / whole, 0.0, 1.0) : 0;
-                };
-                if (stage.inOrder.empty() || stage.inOrder.back().rest - rest > stage.time.forward / kSteps)
-                    stage.inOrder.push_back({.reader = static_cast<std::int32_t>(i),
-                        .left = part(backward, all),
-                        .leftApart = 1,
-                        .rest = rest});
-                stage.inOrder.back().lastReader = static_cast<std::int32_t>(i);
-                // What is no product makes gradients of its weights before those of products are begun.
-                if (m_problem.weightGradientSeconds(i, choiceOf(i)) > 0)
-                    stage.inOrder.back().leftApart =
-                        std::min(stage.inOrder.back().leftApart, part(apart, stage.time.weights));
-                if (!read[next].isShared)
-                    stage.inOrder.back().reducedBytes[piece.overShards ? 1 : 0] += piece.reducedBytes;
-                stage.inOrder.back().modelBytes[piece.overShards ? 1 : 0] += piece.modelBytes;
-            }
-            const double weights = m_problem.weightGradientSeconds(i, choiceOf(i));
-            forward += m_times.forward[i];
-            backward += m_times.backward[i] + (isRecomputed(i) ? m_times.forward[i] : 0);
-            apart += weights;
-        }
+        const auto part = [](double of, double whole) {
+            return whole > 0 ? std::clamp(of / whole, 0.0, 1.0) : 0;
+        };
+        const double rest = stage.time.forward - forward;
+        if (stage.inOrder.empty() || stage.inOrder.back().rest - rest > stage.time.forward / kSteps)
+            stage.inOrder.push_back({.reader = read.reader.index,
+                .left = part(backward, stage.time.backward + stage.time.weights),
+                .leftApart = 1,
+                .rest = rest});
+        StageWeights &own = stage.inOrder.back();
+        own.lastReader = read.reader.index;
+        // What is no product makes gradients of its weights before those of products are begun.
+        if (apart >= 0)
+            own.leftApart = std::min(own.leftApart, part(apart, stage.time.weights));
+        const std::size_t form = read.piece.overShards ? 1 : 0;
+        own.reducedBytes[form] += read.isShared ? 0 : read.piece.reducedBytes;
+        own.modelBytes[form] += read.piece.modelBytes;
     }
 
     WeightPiece addWeight(StageFigures &stage, TensorId weight, std::int64_t elements, double share)
