@@ -51,6 +51,7 @@ Reductions::Reductions(const Configuration &configuration, const CostModel &cost
     // Replicas that are scale units share out what each of them has added up by itself.
     if (configuration.replicas > 1
         && configuration.replicas * configuration.ranks * configuration.shards > kMostExplicitDevices) {
+        m_hasUnits = true;
         m_all = m_replicas;
         m_inUnit = groupShape(cluster, devicesApart(configuration.shards, 1));
         // Of masters; what is updated itself is gathered at once (lowering, `gatheredAhead`).
@@ -167,9 +168,8 @@ Ending Reductions::endingOf(
                 [&](std::int32_t s) { return static_cast<std::size_t>(s % m_configuration.ranks) == rank; });
             if (own == weight.stages.end())
                 continue;
-            const auto bytes = static_cast<double>(weight.reducedBytes);
-            shared += acrossStages(weight.stages, bytes)
-                + inBuckets(figures[static_cast<std::size_t>(*own)], kind, weight.overShards).perByte * bytes;
+            shared +=
+                sharedSeconds(weight.stages, static_cast<double>(weight.reducedBytes), weight.overShards);
         }
     std::sort(
         complete.begin(), complete.end(), [](const Complete &a, const Complete &b) { return a.at < b.at; });
@@ -192,23 +192,29 @@ Ending Reductions::endingOf(
     return ending;
 }
 
-double Reductions::acrossStages(const std::vector<std::int32_t> &stages, double bytes) const
+double Reductions::sharedSeconds(const std::vector<std::int32_t> &stages, double bytes, bool overShards) const
 {
     std::set<std::int32_t> ranks;
     for (const std::int32_t s : stages)
         ranks.insert(s % m_configuration.ranks);
     std::vector<DeviceId> devices;
-    for (const std::int32_t rank : ranks)
-        devices.push_back({rank * m_configuration.shards});
-    return seconds(
-        CollectiveKind::AllReduce, static_cast<std::int64_t>(bytes), groupShape(m_cluster, devices));
+    for (std::int32_t r = 0; r < (m_hasUnits ? 1 : m_configuration.replicas); ++r)
+        for (const std::int32_t rank : ranks)
+            for (std::int32_t s = 0; s < (overShards ? m_configuration.shards : 1); ++s)
+                devices.push_back({(r * m_configuration.ranks + rank) * m_configuration.shards + s});
+    const auto whole = static_cast<std::int64_t>(bytes);
+    const CollectiveKind kind =
+        m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
+    const GroupShape group = groupShape(m_cluster, devices);
+    return m_hasUnits ? seconds(CollectiveKind::AllReduce, whole, group) + seconds(kind, whole, m_replicas)
+                      : seconds(kind, whole, group);
 }
 
 std::vector<StageSend> Reductions::sendsOf(const std::vector<StageLink> &links) const
 {
     std::map<std::pair<std::int32_t, std::int32_t>, std::vector<GroupShape>> shapes; // of all replicas
     // Scale units are all alike.
-    const std::int32_t replicas = m_inUnit.ranks > 1 ? 1 : m_configuration.replicas;
+    const std::int32_t replicas = m_hasUnits ? 1 : m_configuration.replicas;
     std::vector<StageSend> sends;
     for (const StageLink &link : links) {
         StageSend send{link.from, link.to};
@@ -252,27 +258,31 @@ Reductions::Least Reductions::leastOf(const std::vector<LeastStage> &stages, std
             const double apart = weight.alwaysSums ? std::numeric_limits<double>::infinity() : of(false);
             return std::min(apart, weight.maySum ? of(true) : std::numeric_limits<double>::infinity());
         };
-        const auto traffic = [&](const WeightTraffic &each) {
-            return m_problem.secondsOf(weight.weight, each, weight.share, 1);
+        // Where devices make summands of its gradient, each of them has all of it.
+        const auto shareOf = [&](bool sums) { return sums ? 1 : weight.share; };
+        const auto traffic = [&](const WeightTraffic &each, bool sums) {
+            return m_problem.secondsOf(weight.weight, each, shareOf(sums), 1);
         };
-        const double reduction = cheapest([&](bool sums) { return traffic(leastReduction(sums)); });
+        const auto bytes = [&](bool sums) { return traffic({.perReducedByte = 1}, sums); };
+        const double reduction = cheapest([&](bool sums) { return traffic(leastReduction(sums), sums); });
         least.reduction += reduction;
-        least.gather += cheapest([&](bool sums) { return traffic(leastGathering(sums)); });
-        least.update += m_problem.updateSeconds(weight.weight) * weight.share / updaters(weight.maySum);
-        const double bytes = m_problem.secondsOf(weight.weight, {.perReducedByte = 1}, weight.share, 1);
-        least.reducedBytes += bytes;
+        least.gather += cheapest([&](bool sums) { return traffic(leastGathering(sums), sums); });
+        least.update += cheapest([&](bool sums) {
+            return m_problem.updateSeconds(weight.weight) * shareOf(sums) / updaters(sums);
+        });
+        least.reducedBytes += cheapest(bytes);
         least.maySum = least.maySum || weight.maySum;
         const auto first = std::find_if(weight.stages.begin(), weight.stages.end(),
             [&](std::int32_t s) { return rankOf(s) == rankOf(number); });
         if (m_configuration.zero < 2 && weight.stages.size() > 1)
             least.shared += static_cast<std::size_t>(*first) == number
-                ? reduction + acrossStages(weight.stages, bytes)
+                ? cheapest([&](bool sums) { return sharedSeconds(weight.stages, bytes(sums), sums); })
                 : 0;
         else if (m_configuration.zero < 2 && weight.isFirst && !splitsBackward(m_configuration.schedule))
             least.last += reduction;
         if (!m_ahead)
             continue;
-        const double ahead = cheapest([&](bool sums) { return traffic(leastGatheringAhead(sums)); });
+        const double ahead = cheapest([&](bool sums) { return traffic(leastGatheringAhead(sums), sums); });
         least.ahead += ahead;
         least.aheadOfAll += weight.isFirst ? ahead : 0;
     }

@@ -109,8 +109,9 @@ private:
         double buckets = 1;
     };
     InBuckets inBuckets(const StageFigures &stage, CollectiveKind kind, bool overShards) const;
-    /// What stages add up among themselves before replicas do.
-    double acrossStages(const std::vector<std::int32_t> &stages, double bytes) const;
+    /// Seconds of adding up what several stages make of one weight's gradient: all devices that have some at
+    /// once; scale units first by themselves.
+    double sharedSeconds(const std::vector<std::int32_t> &stages, double bytes, bool overShards) const;
 
     const Configuration &m_configuration;
     const CostModel &m_costs;
@@ -118,6 +119,7 @@ private:
     const PartitionProblem &m_problem;
     const double m_widest;
     bool m_ahead = false; ///< What was updated is gathered as the next step begins.
+    bool m_hasUnits = false; ///< Replicas are scale units.
     GroupShape m_replicas{};
     GroupShape m_all{};
     GroupShape m_inUnit{}; ///< Of one rank where there are no units.
