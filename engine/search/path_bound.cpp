@@ -55,8 +55,12 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
             m_read[static_cast<std::size_t>(stage)].push_back(
                 {reader, meeting.tensor, isLast && readBy.size() == 1});
     }
-    for (std::size_t rank = 0; rank < static_cast<std::size_t>(configuration.ranks); ++rank)
+    for (std::size_t rank = 0; rank < static_cast<std::size_t>(configuration.ranks); ++rank) {
         m_leastBehind.push_back(reductions.leastBehind(least, rank));
+        double &shared = m_leastShared.emplace_back(0);
+        for (std::size_t s = rank; s < least.size(); s += static_cast<std::size_t>(configuration.ranks))
+            shared += reductions.leastOf(least, s).shared;
+    }
     m_leastSends = reductions.sendsOf(leastLinks(problem, plan));
 }
 
@@ -152,40 +156,55 @@ PathBound::Way PathBound::longestWayOf(const std::vector<StageFigures> &figures,
     }
     if (!m_trains)
         its = {.begin = 0, .computed = its.computed};
+    enum class Through { Updates, Gathering, Reductions, Behind, Shared }; // behind its last block, or beside
     const double behind = m_trains && its.reduction > 0 ? m_leastBehind[last] : 0;
-    const double updating = its.computed + its.update;
-    const double gathering = its.computed + behind + its.gather;
-    const double reducing = its.reduction > 0 ? its.begin + its.reduction + its.gather : 0;
-    const bool isBehind =
-        its.behind >= 0 && its.reduced + its.gather > std::max({updating, gathering, reducing});
-    const bool reduces = !isBehind && reducing > std::max(updating, gathering);
-    const bool gathers = !isBehind && !reduces && gathering > updating;
-    std::int32_t to = -1;
-    std::size_t first = figures.size(); // the stage whose last backward block begins first
+    std::pair<double, Through> longest{its.computed + its.update, Through::Updates};
+    const auto consider = [&longest](double seconds, Through through) {
+        if (seconds > longest.first)
+            longest = {seconds, through};
+    };
+    consider(its.computed + behind + its.gather, Through::Gathering);
+    consider(its.reduction > 0 ? its.begin + its.reduction + its.gather : 0, Through::Reductions);
+    consider(its.behind >= 0 ? its.reduced + its.gather : 0, Through::Behind);
+    consider(its.shared > 0 ? played.makespan + m_leastShared[last] + its.gather : 0, Through::Shared);
+    const Through through = longest.second;
+
+    // To the last block of all where all make some of a gradient, to the one beside which gradients are
+    // reduced, or to the rank's last.
+    std::size_t beside = figures.size(); // the stage whose last backward block begins first
     for (std::size_t s = last; s < figures.size(); s += ranks)
-        if (first == figures.size() || played.lastBackward[s] < played.lastBackward[first])
-            first = s;
-    if (isBehind)
-        first = static_cast<std::size_t>(m_plan.stageOf[static_cast<std::size_t>(its.behind)]);
+        if (beside == figures.size() || played.lastBackward[s] < played.lastBackward[beside])
+            beside = s;
+    if (through == Through::Behind)
+        beside = static_cast<std::size_t>(m_plan.stageOf[static_cast<std::size_t>(its.behind)]);
+    std::size_t latest = last;
+    for (std::size_t s = 0; s < figures.size(); ++s)
+        if (through == Through::Shared && played.end[s] > played.end[latest])
+            latest = s;
+    std::int32_t to = -1;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
         const auto stage = static_cast<std::size_t>(blocks[b].block.block.stage.index);
-        if (reduces || isBehind ? stage == first && blocks[b].block.block.pass != Pass::Forward
-                                : stage % ranks == last)
+        const bool isLast = through == Through::Reductions || through == Through::Behind
+            ? stage == beside && blocks[b].block.block.pass != Pass::Forward
+            : stage % ranks == latest % ranks;
+        if (isLast)
             to = static_cast<std::int32_t>(b);
     }
+    const bool including = through != Through::Reductions && (through != Through::Behind || its.behindAll);
+    LongestWay blocksOf = longestWay(blocks, to, including, figures.size(), m_leastSends.size());
     Way way;
-    LongestWay longest =
-        longestWay(blocks, to, !reduces && (!isBehind || its.behindAll), figures.size(), m_leastSends.size());
-    for (const StageVisits &visits : longest.stages)
+    for (const StageVisits &visits : blocksOf.stages)
         way.stages.push_back({visits});
-    way.sends = std::move(longest.sends);
-    way.constant = gathers ? behind : 0;
+    way.sends = std::move(blocksOf.sends);
+    way.constant = through == Through::Gathering ? behind
+        : through == Through::Shared             ? m_leastShared[last]
+                                                 : 0;
     for (std::size_t s = last; s < way.stages.size() && m_trains; s += ranks) {
-        way.stages[s].reduction = reduces ? 1 : 0;
-        way.stages[s].gather = reduces || gathers || isBehind ? 1 : 0;
-        way.stages[s].update = !reduces && !gathers && !isBehind ? 1 : 0;
+        way.stages[s].reduction = through == Through::Reductions ? 1 : 0;
+        way.stages[s].gather = through != Through::Updates ? 1 : 0;
+        way.stages[s].update = through == Through::Updates ? 1 : 0;
     }
-    way.behind = isBehind ? its.behind : -1;
+    way.behind = through == Through::Behind ? its.behind : -1;
     way.behindAll = its.behindAll;
     return way;
 }

@@ -83,7 +83,8 @@ private:
     std::vector<std::vector<Read>> m_read{}; ///< By stage: weights.
     double m_constant = 0; ///< Of all ways: what does not depend on the partition.
     std::vector<StageSend> m_leastSends{};
-    std::vector<double> m_leastBehind{}; ///< By rank: what is left of its reductions at least.
+    std::vector<double> m_leastBehind{}; ///< By rank: what is left of its reductions at least,
+    std::vector<double> m_leastShared{}; ///< and when all ranks are done.
     double m_count = 0; ///< Of ways.
     double m_total = 0; ///< Of what they count for.
     std::vector<std::size_t> m_charged{}; ///< By meeting: the reader that waits for it.

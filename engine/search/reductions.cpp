@@ -119,7 +119,6 @@ Ending Reductions::endingOf(
         bool isLast = false;
     };
     std::vector<Complete> complete;
-    double shared = 0; // seconds of what is complete when it is in all stages
     const CollectiveKind kind =
         m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
     const bool splits = splitsBackward(m_configuration.schedule);
@@ -168,7 +167,7 @@ Ending Reductions::endingOf(
                 [&](std::int32_t s) { return static_cast<std::size_t>(s % m_configuration.ranks) == rank; });
             if (own == weight.stages.end())
                 continue;
-            shared +=
+            ending.shared +=
                 sharedSeconds(weight.stages, static_cast<double>(weight.reducedBytes), weight.overShards);
         }
     std::sort(
@@ -184,8 +183,8 @@ Ending Reductions::endingOf(
     double most = 0;
     if (ending.reduction > 0)
         most = std::max(ending.begin + ending.reduction, ending.computed + ending.reduction / ending.buckets);
-    if (shared > 0)
-        most = std::max(most, played.makespan + shared);
+    if (ending.shared > 0)
+        most = std::max(most, played.makespan + ending.shared);
     if (most >= ending.reduced)
         ending.behind = -1;
     ending.reduced = std::max(ending.reduced, most);

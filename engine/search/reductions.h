@@ -28,6 +28,7 @@ struct Ending {
     /// -1 where something else decides it.
     std::int32_t behind = -1;
     bool behindAll = false; ///< That is the last that the last block does.
+    double shared = 0; ///< Seconds of those of weights that several stages read; when all are done.
     double update = 0;
     double gather = 0;
     double buckets = 1;
