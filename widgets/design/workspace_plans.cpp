@@ -2,6 +2,7 @@
 
 #include "engine/design/block_move.h"
 #include "engine/design/model_rows.h"
+#include "engine/design/solved_store.h"
 #include "widgets/design/model_values.h"
 #include "widgets/design/workspace.h"
 
@@ -17,6 +18,7 @@ PlanRequest Workspace::requestFor(const DesignState &state) const
     request.table = state.table;
     request.target = {m_cluster, m_clusterJson, m_deviceCount};
     request.explains = true;
+    request.solved = m_solved;
     if (m_lastGood && m_lastGood->model == request.model)
         request.last = m_lastGood;
     return request;
@@ -54,6 +56,10 @@ void Workspace::request(bool gather, PlanUpdateSnapshot begin)
         publishPlan(begin);
         return;
     }
+    if (isSearchedNext()) { // shown until the search has an answer; why it may not hold is its to say
+        wanted.explains = false;
+        wanted.upTo = PlanGrade::Simulated;
+    }
     m_revision = m_engine.plan(std::move(wanted));
 }
 
@@ -77,6 +83,11 @@ bool Workspace::hasSolverRows() const
 
 void Workspace::searchBest()
 {
+    search(true);
+}
+
+void Workspace::search(bool byName)
+{
     if (!m_model || m_model->planProblem)
         return;
     PlanRequest wanted = requestFor(m_history.state());
@@ -91,7 +102,9 @@ void Workspace::searchBest()
     wanted.search = true;
     wanted.memory = m_searchMemory;
     m_searchAsked = true;
+    m_searchByName = byName;
     m_searchNext = false;
+    m_progress.reset();
     m_galleryAsked.clear();
     m_editTimer.stop();
     m_revision = m_engine.plan(std::move(wanted));
@@ -105,7 +118,8 @@ void Workspace::onSearchUpdated(const PlanUpdateSnapshot &update)
         Error refused = update->searchProblem.value_or(
             Error{ErrorCode::InvalidInput, tr("the rows do not hold").toStdString(), {}, {}});
         refused.where = "search";
-        Q_EMIT problem(refused);
+        if (m_searchByName && refused.code != ErrorCode::Cancelled)
+            Q_EMIT problem(refused);
         return;
     }
     const DesignChange change{difference(table(), update->table), {}};
@@ -117,6 +131,12 @@ void Workspace::onSearchUpdated(const PlanUpdateSnapshot &update)
     }
     QMetaObject::invokeMethod(
         this, [this] { Q_EMIT searched(); }, Qt::QueuedConnection); // once it is shown
+}
+
+void Workspace::settleSearch()
+{
+    if (isSearching())
+        m_engine.settle();
 }
 
 void Workspace::stopPlanning()
@@ -214,8 +234,16 @@ void Workspace::onPlanUpdated(const PlanUpdateSnapshot &update)
         if (m_revision != revision)
             return;
     }
-    if (m_searchAsked)
-        onSearchUpdated(update);
+    if (m_searchAsked) {
+        const bool isChecked = !update->final && !update->search && !update->searchProblem;
+        if (isChecked && !(update->table == table()))
+            return; // what rows other than those shown bind to
+        if (!isChecked)
+            onSearchUpdated(update);
+    } else if (isSearchedNext() && update->errorCount() > 0) {
+        search(false); // what the solver chose before does not hold with the rows as they are now
+        return;
+    }
     publishPlan(update);
 }
 
@@ -232,7 +260,7 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
         m_goodIsCurrent = true;
         m_context.reset();
     }
-    if (update->final) {
+    if (update->final && !isSearchedNext()) {
         m_cache.insert(PlanCache::keyOf(requestFor(m_history.state())), update);
         const StepId step = m_history.current();
         if (update->scene) {
@@ -257,9 +285,9 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
             if (auto broken = limitBrokenBy(*update, before.get()))
                 Q_EMIT limitBroken(*broken);
         Q_EMIT stateChanged();
-        if (std::exchange(m_searchNext, false) && hasSolverRows())
-            searchBest();
     }
+    if ((update->scene || update->final) && std::exchange(m_searchNext, false) && hasSolverRows())
+        search(false);
 }
 
 bool Workspace::isStale() const
