@@ -153,10 +153,9 @@ std::string solvedText(const SearchResult &result)
     for (const SearchMoment &moment : result.course)
         course.push_back({moment.at, moment.best, moment.bound});
     const json out{{"rows", print(result.rows)}, {"best", planToJson(result.best)}, {"fits", result.fits},
-        {"bound", result.bound}, {"configurations", result.configurations},
-        {"least_peak", result.leastPeak}, {"least_needed", result.leastNeeded},
-        {"memory_limit", result.memoryLimit}, {"seconds", result.searchSeconds}, {"seen", std::move(seen)},
-        {"course", std::move(course)}};
+        {"bound", result.bound}, {"configurations", result.configurations}, {"least_peak", result.leastPeak},
+        {"least_needed", result.leastNeeded}, {"memory_limit", result.memoryLimit},
+        {"seconds", result.searchSeconds}, {"seen", std::move(seen)}, {"course", std::move(course)}};
     const std::string body = out.dump(-1, ' ', false, json::error_handler_t::replace);
     return std::string(kSolvedFormat) + " " + sha256(body) + "\n" + body;
 }
@@ -196,8 +195,7 @@ Result<SearchResult> solvedOf(const std::string &text)
                });
         if (!isOne)
             return none;
-        result.course.push_back(
-            {moment[0].get<double>(), moment[1].get<double>(), moment[2].get<double>()});
+        result.course.push_back({moment[0].get<double>(), moment[1].get<double>(), moment[2].get<double>()});
     }
     std::stable_sort(result.seen.begin(), result.seen.end(),
         [](const SearchedPlan &a, const SearchedPlan &b) { return a.seconds < b.seconds; });

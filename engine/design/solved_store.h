@@ -14,13 +14,14 @@
 
 namespace planloom {
 
-/// What searches found, by all that they were asked: model, cluster, devices, precision and rows. One file for
-/// each answer, named by a digest of the question, so that windows, programs and later sessions share them.
+/// What searches found, by all that they were asked: model, cluster, devices, precision and rows. One file
+/// for each answer, named by a digest of the question, so that windows, programs and later sessions share
+/// them.
 ///
 /// Files are read with suspicion: what is cut off, changed, too large, of another version or says what cannot
-/// be is taken away and searched again. A plan from here is completed, lowered and simulated as any other, and
-/// forgotten where its step is not what was remembered (see make_plan.cpp). Thread-safe; `find` and `remember`
-/// wait for the disk.
+/// be is taken away and searched again. A plan from here is completed, lowered and simulated as any other,
+/// and forgotten where its step is not what was remembered (see make_plan.cpp). Thread-safe; `find` and
+/// `remember` wait for the disk.
 class SolvedStore
 {
 public:

@@ -234,8 +234,8 @@ Result<TracedPlans> traceDifference(const ExecutionPlan &a, const Timeline &time
     traced.b = second->table.table();
     const auto timesA = kernelTimesOf(a, timelineA);
     const auto timesB = kernelTimesOf(b, timelineB);
-    auto causes = traceDifference({first->plan.get(), &traced.a, &timesA},
-        {second->plan.get(), &traced.b, &timesB}, difference, stop);
+    auto causes = traceDifference(
+        {first->plan.get(), &traced.a, &timesA}, {second->plan.get(), &traced.b, &timesB}, difference, stop);
     if (!causes)
         return cancelled();
     traced.causes = *std::move(causes);

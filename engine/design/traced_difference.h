@@ -35,13 +35,13 @@ struct DifferenceCause {
     std::optional<std::int64_t> nanoseconds{};
 };
 
-/// Every operator of `difference` (`differenceOf` the execution plans), by the rows that make it so: those that decide it in one table
-/// and are not in the other, with the mesh where it is split over another one; else those that decide what it
-/// follows (its forward operator, its producers, its neighbours); else those about the whole plan, or all. The most
-/// operators first.
+/// Every operator of `difference` (`differenceOf` the execution plans), by the rows that make it so: those
+/// that decide it in one table and are not in the other, with the mesh where it is split over another one;
+/// else those that decide what it follows (its forward operator, its producers, its neighbours); else those
+/// about the whole plan, or all. The most operators first.
 /// @return nothing if stopped. O(operators + edges + rows log rows)
-std::optional<std::vector<DifferenceCause>> traceDifference(
-    const TracedPlan &a, const TracedPlan &b, const PlanDifference &difference, const std::stop_token &stop = {});
+std::optional<std::vector<DifferenceCause>> traceDifference(const TracedPlan &a, const TracedPlan &b,
+    const PlanDifference &difference, const std::stop_token &stop = {});
 
 struct TracedPlans {
     ConstraintTable a{};
@@ -49,8 +49,8 @@ struct TracedPlans {
     std::vector<DifferenceCause> causes{};
 };
 
-/// The same of two execution plans that say of which rows they are (`rowsRemembered`): their models are opened
-/// and planned again.
+/// The same of two execution plans that say of which rows they are (`rowsRemembered`): their models are
+/// opened and planned again.
 /// @return InvalidInput where a plan does not say it; what planning says; Cancelled. Waits for the disk.
 Result<TracedPlans> traceDifference(const ExecutionPlan &a, const Timeline &timelineA, const ExecutionPlan &b,
     const Timeline &timelineB, const PlanDifference &difference, const std::stop_token &stop = {});

@@ -21,7 +21,9 @@ QString rowsText(const PlanUpdate &update, const std::vector<RowId> &rows)
 {
     QStringList lines;
     for (const RowId row : rows)
-        lines << QStringLiteral("%1  %2").arg(update.rows[at(row)].line + 1).arg(toQString(update.rows[at(row)].text));
+        lines << QStringLiteral("%1  %2")
+                     .arg(update.rows[at(row)].line + 1)
+                     .arg(toQString(update.rows[at(row)].text));
     return lines.join(QLatin1Char('\n'));
 }
 
@@ -58,7 +60,8 @@ CompareCauses::CompareCauses(QWidget *parent)
         if (!m_result || rows.isEmpty())
             return;
         std::vector<OperatorId> operators;
-        for (const OperatorDifference &each : m_result->causes[static_cast<std::size_t>(rows.front().row())].operators)
+        for (const OperatorDifference &each :
+            m_result->causes[static_cast<std::size_t>(rows.front().row())].operators)
             if (each.b.valid())
                 operators.push_back(each.b);
         Q_EMIT operatorsChosen(std::move(operators));
@@ -99,10 +102,11 @@ void CompareCauses::setResult(const CompareSnapshot &result)
     m_list->resizeRowsToContents();
     m_words->setText(!m_result || !m_result->waterfall
             ? tr("Reasons are found once both plans have a timeline.")
-            : count() == 0 ? tr("No operator differs.")
-                           : tr("What makes operators differ: rows that one plan has and the other has not, the most "
-                                "operators first. Choosing a line chooses its operators; the times are of all "
-                                "devices together, waiting and communication left out."));
+            : count() == 0
+            ? tr("No operator differs.")
+            : tr("What makes operators differ: rows that one plan has and the other has not, the most "
+                 "operators first. Choosing a line chooses its operators; the times are of all "
+                 "devices together, waiting and communication left out."));
 }
 
 } // namespace planloom

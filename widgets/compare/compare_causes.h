@@ -11,8 +11,8 @@ class QTableWidget;
 
 namespace planloom {
 
-/// Why two plans differ: for each reason the rows of A and of B that make it, how many operators they change and
-/// how, and what that does to the time of their kernels. Choosing a reason chooses its operators.
+/// Why two plans differ: for each reason the rows of A and of B that make it, how many operators they change
+/// and how, and what that does to the time of their kernels. Choosing a reason chooses its operators.
 class CompareCauses : public QWidget
 {
     Q_OBJECT

@@ -150,6 +150,8 @@ public:
     /// of the history. `searched` or `problem` follows.
     void searchBest();
     bool hasSolverRows() const; ///< That are on.
+    /// A person asked for the last search, or the one under way; else an edit led to it.
+    bool isSearchByName() const { return m_searchByName; }
     bool isSearching() const { return m_searchAsked && m_engine.isPlanning(); }
     /// The best plan of the search under way; nothing before it has one.
     const std::optional<SearchProgress> &searchProgress() const { return m_progress; }
@@ -305,6 +307,9 @@ private:
     void onGalleryUpdated(const PlanUpdateSnapshot &update);
     void onSearchUpdated(const PlanUpdateSnapshot &update);
     void search(bool byName);
+    void adoptSearched(const PlanUpdateSnapshot &update);
+    void searchForGhost();
+    bool searchesAfterEdits() const { return m_searchesAgain && m_live && hasSolverRows(); }
     /// The rows as they are have no say of the solver's: it chooses again, and what is planned until then is
     /// shown alone.
     bool isSearchedNext() const { return m_searchNext && hasSolverRows(); }
@@ -374,6 +379,10 @@ private:
     mutable GestureContextSnapshot m_context; ///< Made when asked for.
     PreviewSnapshot m_preview;
     std::uint64_t m_previewRevision = 0;
+    PlanRequest m_ghostRequest; ///< Of the preview.
+    bool m_ghostSearches = false; ///< Its plan is known, now it is searched for the best.
+    PlanUpdateSnapshot m_ghostPlain; ///< The plan of its rows alone, once there is one,
+    PlanUpdateSnapshot m_ghostSolved; ///< and what was found.
     PlanUpdateSnapshot m_unchecked; ///< The plan before rows that were written before theirs was known.
 
     struct StepRequest {

@@ -23,6 +23,8 @@ void MainWindow::onSearched()
         return;
     const QString said = SearchReport::sentence(*latest->search);
     m_log->model()->add(LogKind::Plan, said);
+    if (!m_workspace.isSearchByName() && !m_notices->isShown(QStringLiteral("searched")))
+        return; // after edits the pill says it
     m_notices->show(
         {QStringLiteral("searched"), latest->search->fits ? NoticeKind::Info : NoticeKind::Warning, said,
             {{tr("Show What Was Searched"), [this] { showSearched(); }, true},

@@ -56,7 +56,8 @@ QRectF SearchCourse::area() const
 {
     const double line = fontMetrics().height();
     const double left = fontMetrics().horizontalAdvance(QStringLiteral("000.00 ms")) + 12;
-    return QRectF(left, line, width() - left - line, height() - 3.2 * line);
+    const double top = 3.6 * line; // below what says which line is which
+    return QRectF(left, top, width() - left - line, height() - top - 2.2 * line);
 }
 
 QPointF SearchCourse::placeOf(double at, double seconds) const
@@ -122,14 +123,15 @@ void SearchCourse::paintEvent(QPaintEvent *)
     for (const SearchedPlan &plan : m_result->seen)
         if (plan.simulatedSeconds > 0)
             painter.drawEllipse(placeOf(plan.at, plan.simulatedSeconds), 3, 3);
-    // What is what, in the upper corner, where lines come down from.
-    const QString words[] = {tr("best so far, in the search's model"), tr("no plan is below"), tr("simulated")};
+    // What is what, above.
+    const QString words[] = {
+        tr("best so far, in the search's model"), tr("no plan is below"), tr("simulated")};
     double wide = 0;
     for (const QString &word : words)
         wide = std::max(wide, static_cast<double>(fontMetrics().horizontalAdvance(word)));
     const double left = std::max(in.left(), in.right() - wide - 4);
     for (int i = 0; i < 3; ++i) {
-        const double y = in.top() + (i + 0.7) * line;
+        const double y = (i + 0.9) * line;
         if (i < 2) {
             painter.setPen(QPen(i == 0 ? accent : quiet, 2, i == 0 ? Qt::SolidLine : Qt::DashLine));
             painter.drawLine(QPointF(left - 28, y - line / 3), QPointF(left - 8, y - line / 3));

@@ -8,8 +8,9 @@
 
 namespace planloom {
 
-/// How a search went: the fastest plan so far and what no plan can be below, in the search's model, over the time
-/// that it took; dots are plans that were simulated. What is between the two lines at the end is the gap.
+/// How a search went: the fastest plan so far and what no plan can be below, in the search's model, over the
+/// time that it took; dots are plans that were simulated. What is between the two lines at the end is the
+/// gap.
 class SearchCourse : public QWidget
 {
     Q_OBJECT

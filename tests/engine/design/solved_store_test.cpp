@@ -86,7 +86,8 @@ TEST_F(Solved, AnotherProgramKnowsWhatWasSearched)
     const auto keyOf = [&](const std::string &rows) {
         return m_store->keyOf(*m_model, first->cluster, 4, PrecisionPreset::Float32, *parseTable(rows));
     };
-    EXPECT_EQ(keyOf("mesh dp=4\nmicro-batches 2\n"), keyOf("micro-batches 2\noff recompute all\nmesh dp=4\n"));
+    EXPECT_EQ(
+        keyOf("mesh dp=4\nmicro-batches 2\n"), keyOf("micro-batches 2\noff recompute all\nmesh dp=4\n"));
     EXPECT_NE(keyOf("mesh dp=4\n"), keyOf("mesh dp=2\n"));
 }
 
@@ -118,7 +119,8 @@ TEST_F(Solved, WhatDoesNotComeOutAsRememberedIsSearchedAgain)
     EXPECT_EQ(second->summary.stepSeconds, first->summary.stepSeconds);
     EXPECT_EQ(second->search->best.simulatedSeconds, second->summary.stepSeconds);
     // Rows that bind to nothing here, and rows that contradict the person's.
-    for (const char *rows : {"split name:nowhere : batch by 2 @solver\nmesh dp=3 @solver\n", "micro-batches 3 @solver\n"}) {
+    for (const char *rows :
+        {"split name:nowhere : batch by 2 @solver\nmesh dp=3 @solver\n", "micro-batches 3 @solver\n"}) {
         other = *first->search;
         auto table = parseTable(rows);
         ASSERT_TRUE(table) << describe(table.error());
@@ -218,10 +220,7 @@ struct Hearing {
         std::unique_lock lock(mutex);
         changed.wait(lock, holds);
     }
-    bool has(LiveGrade grade) const
-    {
-        return std::find(grades.begin(), grades.end(), grade) != grades.end();
-    }
+    bool has(LiveGrade grade) const { return std::find(grades.begin(), grades.end(), grade) != grades.end(); }
 };
 
 TEST_F(Solved, ASearchThatIsSettledKeepsTheBestSoFarAndIsNotRemembered)

@@ -81,7 +81,8 @@ TEST_F(Traced, ARowThatOneTableHasIsTheReason)
 
 TEST_F(Traced, TheMeshIsAReasonWhereOperatorsAreCutOverIt)
 {
-    const auto causes = trace(plan("mesh dp=4\nsplit all : batch over dp\n"), plan("mesh dp=2\nsplit all : batch over dp\n", 2));
+    const auto causes = trace(
+        plan("mesh dp=4\nsplit all : batch over dp\n"), plan("mesh dp=2\nsplit all : batch over dp\n", 2));
     ASSERT_FALSE(causes.empty());
     for (const DifferenceCause &cause : causes) {
         EXPECT_EQ(cause.a, std::vector<RowId>{RowId{0}});
