@@ -1,5 +1,5 @@
-// Rows as nobody should write them, of every kind: an answer, not a crash, that says what was found, where, and what
-// comes nearest.
+// Rows as nobody should write them, of every kind: an answer, not a crash, that says what was found, where,
+// and what comes nearest.
 
 #include "engine/base/place.h"
 #include "engine/design/make_plan.h"
@@ -91,7 +91,8 @@ class HostileRows : public testing::Test
 protected:
     static void SetUpTestSuite()
     {
-        const auto opened = openModel({"zoo:gpt?layers=2&hidden=64&heads=4&seq=16&vocab=128&batch=8", {}, {}});
+        const auto opened =
+            openModel({"zoo:gpt?layers=2&hidden=64&heads=4&seq=16&vocab=128&batch=8", {}, {}});
         ASSERT_TRUE(opened);
         s_model = *opened;
     }
@@ -155,17 +156,19 @@ TEST_F(HostileRows, DoNotHideOthersAndDoNotStopTheSearch)
 
 TEST_F(HostileRows, CirclesOfAlikeAndFollowEnd)
 {
-    for (const char *rows : {"alike layer:0 as layer:1\nalike layer:1 as layer:0\n",
-             "alike layer:0 as layer:0\n", "follow all\n", "follow layer:0\nalike layer:0 as layer:1\nfollow layer:1\n",
-             "together layer:0 with layer:1\ntogether layer:1 with layer:0\n",
-             "alike layer:0 as layer:1\nfollow layer:1\nsplit layer:0 : batch by 2\n"}) {
+    for (const char *rows :
+        {"alike layer:0 as layer:1\nalike layer:1 as layer:0\n", "alike layer:0 as layer:0\n", "follow all\n",
+            "follow layer:0\nalike layer:0 as layer:1\nfollow layer:1\n",
+            "together layer:0 with layer:1\ntogether layer:1 with layer:0\n",
+            "alike layer:0 as layer:1\nfollow layer:1\nsplit layer:0 : batch by 2\n"}) {
         SCOPED_TRACE(rows);
         const PlanAnswer answered = answer(rows);
         EXPECT_TRUE(answered.execution || !said(answered).empty());
         (void)answer(rows, true);
     }
     // These contradict each other: both rows are named.
-    const PlanAnswer torn = answer("together layer:0 with layer:1\napart layer:0 from layer:1\n", false, true);
+    const PlanAnswer torn =
+        answer("together layer:0 with layer:1\napart layer:0 from layer:1\n", false, true);
     EXPECT_FALSE(torn.conflicts.empty());
 }
 
