@@ -1,7 +1,7 @@
 #include "sessions/session_reader.h"
 
+#include "engine/base/digest.h"
 #include "sessions/compress.h"
-#include "sessions/digest.h"
 #include "sessions/session_database.h"
 #include "sessions/session_schema.h"
 

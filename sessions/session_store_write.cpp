@@ -1,5 +1,5 @@
+#include "engine/base/digest.h"
 #include "sessions/compress.h"
-#include "sessions/digest.h"
 #include "sessions/session_connection.h"
 #include "sessions/session_database.h"
 #include "sessions/session_reader.h"

@@ -5,7 +5,9 @@
 #include "engine/analyse/steady_state.h"
 #include "engine/analyse/waterfall.h"
 #include "engine/base/words.h"
+#include "engine/design/traced_difference.h"
 #include "engine/simulate/simulate.h"
+#include "engine/table/table_text.h"
 
 #include <nlohmann/json.hpp>
 
@@ -33,21 +35,6 @@ Result<Side> simulated(const Arguments &arguments, const std::string &path)
     TRY(side.cluster, clusterOf(arguments, side.plan));
     TRY(side.timeline, simulate(side.plan, side.cluster));
     return side;
-}
-
-/// "split", "split, placed", "only in B".
-std::string kindOf(const OperatorDifference &one)
-{
-    if (!one.a.valid())
-        return "only in B";
-    if (!one.b.valid())
-        return "only in A";
-    std::string text;
-    for (const auto &[holds, word] : {std::pair{one.split, "split"}, std::pair{one.placed, "placed"},
-             std::pair{one.ordered, "ordered"}, std::pair{one.computed, "computed"}})
-        if (holds)
-            text += (text.empty() ? "" : ", ") + std::string(word);
-    return text;
 }
 
 std::string valueText(const MetricDifference &metric, double value)
@@ -104,9 +91,58 @@ void printComparison(const Arguments &arguments, const PlanDifference &differenc
     std::printf("operators: %zu differ, %d are the same\n", difference.operators.size(), difference.same);
     for (std::size_t i = 0; i < difference.operators.size() && i < kMostListed; ++i)
         std::printf(
-            "  %s: %s\n", difference.operators[i].name.c_str(), kindOf(difference.operators[i]).c_str());
+            "  %s: %s\n", difference.operators[i].name.c_str(), wordsOf(difference.operators[i]).c_str());
     if (difference.operators.size() > kMostListed)
         std::printf("  and %zu more\n", difference.operators.size() - kMostListed);
+}
+
+void printRows(const char *side, const ConstraintTable &table, const std::vector<RowId> &rows)
+{
+    for (const RowId row : rows)
+        std::printf("  %s  row %d: %s\n", side, row.index + 1, print(table.rows[at(row)]).c_str());
+}
+
+void printCauses(const Result<TracedPlans> &traced)
+{
+    if (!traced) {
+        std::printf("rows that make them: not known, %s\n", describe(traced.error()).c_str());
+        return;
+    }
+    std::printf("rows that make them\n");
+    for (const DifferenceCause &cause : traced->causes) {
+        printRows("A", traced->a, cause.a);
+        printRows("B", traced->b, cause.b);
+        if (cause.a.empty() && cause.b.empty())
+            std::printf("  no row\n");
+        std::printf("     %s%s: %s", cause.inherited ? "what follows them, " : "",
+            counted(static_cast<std::int64_t>(cause.operators.size()), "operator").c_str(),
+            wordsOf(cause).c_str());
+        if (const std::int64_t change = cause.nanoseconds.value_or(0); change != 0)
+            std::printf("; their kernels take %s %s",
+                secondsText(static_cast<double>(change < 0 ? -change : change) * 1e-9).c_str(),
+                change < 0 ? "less" : "more");
+        std::printf("\n");
+    }
+}
+
+json causesJson(const TracedPlans &traced)
+{
+    const auto rowsJson = [](const ConstraintTable &table, const std::vector<RowId> &rows) {
+        json list = json::array();
+        for (const RowId row : rows)
+            list.push_back({{"row", row.index}, {"text", print(table.rows[at(row)])}});
+        return list;
+    };
+    json causes = json::array();
+    for (const DifferenceCause &cause : traced.causes) {
+        json names = json::array();
+        for (const OperatorDifference &each : cause.operators)
+            names.push_back(each.name);
+        causes.push_back({{"a", rowsJson(traced.a, cause.a)}, {"b", rowsJson(traced.b, cause.b)},
+            {"inherited", cause.inherited}, {"operators", std::move(names)}, {"how", wordsOf(cause)},
+            {"kernel_nanoseconds", cause.nanoseconds ? json(*cause.nanoseconds) : json(nullptr)}});
+    }
+    return causes;
 }
 
 } // namespace
@@ -127,8 +163,11 @@ Result<int> runCompare(const Arguments &arguments)
     const auto stepA = static_cast<double>(a.timeline.step.count());
     const auto stepB = static_cast<double>(b.timeline.step.count());
     const bool tooSlow = arguments.has("at-most") && stepB > atMost * stepA;
+    const auto traced = traceDifference(a.plan, a.timeline, b.plan, b.timeline, *difference);
     if (!arguments.has("json")) {
         printComparison(arguments, *difference, metrics, waterfall);
+        if (!difference->empty())
+            printCauses(traced);
         if (arguments.has("at-most"))
             std::printf("B takes %.4g times as long as A, %s %.4g\n", stepA > 0 ? stepB / stepA : 0.0,
                 tooSlow ? "more than" : "at most", atMost);
@@ -154,6 +193,7 @@ Result<int> runCompare(const Arguments &arguments)
             {"a_nanoseconds", waterfall.from.nanoseconds[part]},
             {"b_nanoseconds", waterfall.to.nanoseconds[part]},
             {"delta_nanoseconds", waterfall.delta.nanoseconds[part]}};
+    object["causes"] = traced ? causesJson(*traced) : json(nullptr);
     std::cout << object.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
     return tooSlow ? 1 : 0;
 }

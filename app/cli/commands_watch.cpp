@@ -150,9 +150,10 @@ Result<int> watchTable(const Arguments &arguments)
     };
     const std::string path = arguments.text("watch");
     ModelSnapshot model;
-    LiveSolver solver([&](const LiveReport &report) {
-        tell(asJson ? toJson(report) : json{}, asJson ? std::string{} : wordsOf(report));
-    });
+    const auto report = [&](const LiveReport &news) {
+        tell(asJson ? toJson(news) : json{}, asJson ? std::string{} : wordsOf(news));
+    };
+    LiveSolver solver;
     WatchedFile file(path);
     bool first = true;
     while (!gInterrupted && std::ferror(stdout) == 0) {
@@ -164,7 +165,7 @@ Result<int> watchTable(const Arguments &arguments)
                 request->upTo = PlanGrade::Timed;
                 request->search = !arguments.has("no-search") && !arguments.has("gallery");
                 request->explains = true;
-                solver.solve(*std::move(request));
+                solver.solve(*std::move(request), report);
             } else if (first) {
                 return request.error();
             } else {

@@ -9,6 +9,7 @@
 #include <QtGui/QPixmap>
 
 #include "app/desktop/options.h"
+#include "engine/design/solved_store.h"
 #include "widgets/common/gui_watchdog.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/dock_board.h"
@@ -145,6 +146,9 @@ int main(int argc, char **argv)
         services.sessionFolder = options->sessions.isEmpty() ? data + QStringLiteral("/sessions")
                                                              : QDir(options->sessions).absolutePath();
         services.recentFolder = services.sessionFolder;
+        services.solvedFolder = options->sessions.isEmpty()
+            ? QString::fromStdString(userSolvedFolder().string())
+            : services.sessionFolder + QStringLiteral("/solved");
         services.settings = std::make_shared<Settings>(
             (options->sessions.isEmpty() ? QStandardPaths::writableLocation(QStandardPaths::AppConfigLocation)
                                          : services.sessionFolder)

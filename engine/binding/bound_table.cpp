@@ -1,7 +1,9 @@
 #include "engine/binding/bound_table.h"
 
+#include "engine/base/nearest_name.h"
 #include "engine/base/words.h"
 #include "engine/binding/alike.h"
+#include "engine/graph/dimension_classes.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -11,6 +13,32 @@
 namespace planloom {
 
 namespace {
+
+/// The dimension that a row names as annotations do; empty where it names none, or otherwise.
+std::string identifierIn(const Rule &rule)
+{
+    return std::visit(
+        []<typename R>(const R &its) -> std::string {
+            if constexpr (requires { its.steps.front().dimension; })
+                return its.steps.empty() ? std::string{} : its.steps.front().dimension.name;
+            else if constexpr (requires { its.dimension->name; })
+                return its.dimension ? its.dimension->name : std::string{};
+            else if constexpr (requires { its.dimension.name; })
+                return its.dimension.name;
+            else
+                return {};
+        },
+        rule);
+}
+
+/// What rows may call dimensions in any model.
+std::vector<std::string_view> meaningNames()
+{
+    std::vector<std::string_view> names;
+    for (int i = 1; i < kDimensionMeaningCount; ++i)
+        names.emplace_back(nameOf(static_cast<DimensionMeaning>(i)));
+    return names;
+}
 
 std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
 {
@@ -137,6 +165,11 @@ private:
                 : selected.size() == 1        ? "the operator it selects cannot take this rule"
                                               : "none of the " + std::to_string(selected.size())
                     + " operators it selects can take this rule";
+            if (const std::string name = identifierIn(itself.rule); !selected.empty() && !name.empty()) {
+                const std::string nearest = didYouMean(name, meaningNames());
+                report.warning +=
+                    ": it has no dimension '" + name + "'" + (nearest.empty() ? "" : ", " + nearest);
+            }
         }
     }
 

@@ -102,6 +102,39 @@ std::vector<FreeDecision> freeDecisionsOf(const Model &model, const Plan &plan, 
     return found;
 }
 
+std::vector<std::int32_t> linesOfSearch(const TableDocument &document)
+{
+    std::vector<std::int32_t> lines;
+    for (std::int32_t line = 0; line < document.lineCount(); ++line)
+        if (const auto &row = document.lines()[static_cast<std::size_t>(line)]->row;
+            row && row->origin == RowOrigin::Solver)
+            lines.push_back(line);
+    return lines;
+}
+
+TableEdit keepRows(const TableDocument &document, const std::vector<std::int32_t> &lines)
+{
+    const std::vector<std::int32_t> chosen = linesOfSearch(document);
+    const auto ruleAt = [&](std::int32_t line) -> const Rule & {
+        return document.lines()[static_cast<std::size_t>(line)]->row->rule;
+    };
+    const auto isAsked = [&](std::int32_t line) {
+        return std::find(lines.begin(), lines.end(), line) != lines.end();
+    };
+    const bool mesh = std::any_of(chosen.begin(), chosen.end(),
+        [&](std::int32_t line) { return isAsked(line) && needsMesh(ruleAt(line)); });
+    TableDocument kept = document;
+    for (const std::int32_t line : chosen) {
+        if (!isAsked(line) && !(mesh && std::holds_alternative<MeshRule>(ruleAt(line))))
+            continue;
+        Row own = *document.lines()[static_cast<std::size_t>(line)]->row;
+        own.origin = RowOrigin::Text;
+        if (!kept.apply(replaceRow(kept, line, own)))
+            return {};
+    }
+    return difference(document, kept);
+}
+
 Result<TableEdit> keepDecisions(const GestureContext &context, const std::vector<OperatorId> &operators)
 {
     if (!context.plan)
@@ -120,13 +153,11 @@ Result<TableEdit> keepDecisions(const GestureContext &context, const std::vector
         if (!isSaid)
             byDefault.push_back(op);
     }
-    const bool meshKept =
-        std::any_of(kept.begin(), kept.end(), [&](std::size_t row) { return needsMesh(rows.rows[row].rule); })
-        || std::any_of(byDefault.begin(), byDefault.end(), [&](OperatorId op) {
-               const auto &splits = context.plan->decisions[at(op)].partition.splits;
-               return std::any_of(
-                   splits.begin(), splits.end(), [](const Split &split) { return !split.axis.empty(); });
-           });
+    const bool meshKept = std::any_of(byDefault.begin(), byDefault.end(), [&](OperatorId op) {
+        const auto &splits = context.plan->decisions[at(op)].partition.splits;
+        return std::any_of(
+            splits.begin(), splits.end(), [](const Split &split) { return !split.axis.empty(); });
+    });
     for (std::size_t row = 0; meshKept && row < rows.rows.size(); ++row)
         if (isOfSearch(rows.rows[row]) && std::holds_alternative<MeshRule>(rows.rows[row].rule))
             kept.insert(row);
@@ -141,12 +172,11 @@ Result<TableEdit> keepDecisions(const GestureContext &context, const std::vector
         if (isOfSearch(rows.rows[row]))
             kept.insert(row);
     GestureContext after = context;
-    const std::vector<std::int32_t> lines = context.document.rowLines();
-    for (const std::size_t row : kept) {
-        Row own = rows.rows[row];
-        own.origin = RowOrigin::Text;
-        TRY_VOID(after.document.apply(replaceRow(after.document, lines[row], own)));
-    }
+    const std::vector<std::int32_t> rowLines = context.document.rowLines();
+    std::vector<std::int32_t> lines;
+    for (const std::size_t row : kept)
+        lines.push_back(rowLines[row]);
+    TRY_VOID(after.document.apply(keepRows(after.document, lines)));
     if (!byDefault.empty()) {
         const Proposal held = proposeHold(after, byDefault);
         if (held.refusal)

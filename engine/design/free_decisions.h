@@ -28,6 +28,13 @@ std::int32_t countFree(const Plan &plan, const ConstraintTable &rows);
 /// All that is free, the most operators first. O(operators x their parts).
 std::vector<FreeDecision> freeDecisionsOf(const Model &model, const Plan &plan, const ConstraintTable &rows);
 
+/// Lines of `document` whose rows a search chose, on or off.
+std::vector<std::int32_t> linesOfSearch(const TableDocument &document);
+
+/// The edit that makes rows of the search on `lines` a person's own, which no search replaces, with the mesh
+/// that they need; other lines are passed by.
+TableEdit keepRows(const TableDocument &document, const std::vector<std::int32_t> &lines);
+
 /// The edit that has rows say what was chosen for these operators: rows of the search become a person's own,
 /// with those about the whole plan that they need (all of them, if nothing else is free), and where the
 /// default rule decided, rows are written.

@@ -11,9 +11,8 @@ const char *nameOf(LiveGrade grade)
     return kNames[static_cast<std::size_t>(grade)];
 }
 
-LiveSolver::LiveSolver(std::function<void(const LiveReport &)> report)
-    : m_report(std::move(report))
-    , m_thread([this](const std::stop_token &end) { work(end); })
+LiveSolver::LiveSolver()
+    : m_thread([this](const std::stop_token &end) { work(end); })
 {
 }
 
@@ -23,15 +22,17 @@ LiveSolver::~LiveSolver()
     stop();
 }
 
-std::uint64_t LiveSolver::solve(PlanRequest request)
+std::uint64_t LiveSolver::solve(PlanRequest request, Report report)
 {
     const std::lock_guard lock(m_mutex);
     m_stop.request_stop();
     m_stop = {};
+    m_enough = {};
+    request.enough = m_enough.get_token();
     request.revision = ++m_revision;
     if (!request.memory)
         request.memory = m_memory;
-    m_waiting = std::move(request);
+    m_waiting = Job{std::move(request), std::move(report)};
     m_changed.notify_all();
     return m_revision;
 }
@@ -41,6 +42,12 @@ void LiveSolver::stop()
     const std::lock_guard lock(m_mutex);
     m_waiting.reset();
     m_stop.request_stop();
+}
+
+void LiveSolver::settle()
+{
+    const std::lock_guard lock(m_mutex);
+    m_enough.request_stop();
 }
 
 bool LiveSolver::isSolving() const
@@ -53,37 +60,43 @@ void LiveSolver::work(const std::stop_token &end)
 {
     std::unique_lock lock(m_mutex);
     while (m_changed.wait(lock, end, [this] { return m_waiting.has_value(); })) {
-        PlanRequest request = *std::exchange(m_waiting, std::nullopt);
+        Job job = *std::exchange(m_waiting, std::nullopt);
         const std::stop_token stop = m_stop.get_token();
         m_solving = true;
         lock.unlock();
-        carryOut(std::move(request), stop);
+        carryOut(std::move(job), stop);
         lock.lock();
         m_solving = false;
     }
 }
 
-void LiveSolver::carryOut(PlanRequest request, const std::stop_token &stop)
+void LiveSolver::carryOut(Job job, const std::stop_token &stop)
 {
+    PlanRequest &request = job.request;
     const std::uint64_t revision = request.revision;
     const auto tell = [&](LiveReport report) {
         report.revision = revision;
         if (!stop.stop_requested())
-            m_report(report);
+            job.report(report);
     };
-    // What the rows bind to is known long before the search is over.
-    PlanRequest check = request;
-    check.search = false;
-    check.explains = false;
-    check.upTo = PlanGrade::Checked;
-    bool checked = false;
-    makePlan(check, stop, [&](const PlanAnswer &answer) {
-        if (!std::exchange(checked, true))
-            tell({.grade = LiveGrade::Checked, .answer = &answer});
-    });
-    request.onBetter = [&](const SearchResult &better) {
-        tell({.grade = LiveGrade::Better, .better = &better});
-    };
+    if (request.search) { // what the rows bind to is known long before the search is over
+        PlanRequest check = request;
+        check.search = false;
+        check.solved = nullptr;
+        check.explains = false;
+        check.upTo = PlanGrade::Checked;
+        bool checked = false;
+        makePlan(check, stop, [&](const PlanAnswer &answer) {
+            if (std::exchange(checked, true))
+                return;
+            PlanAnswer first = answer;
+            first.final = false;
+            tell({.grade = LiveGrade::Checked, .answer = &first});
+        });
+        request.onBetter = [&](const SearchResult &better) {
+            tell({.grade = LiveGrade::Better, .better = &better});
+        };
+    }
     makePlan(request, stop, [&](const PlanAnswer &answer) {
         tell({.grade = answer.final ? LiveGrade::Final : LiveGrade::Planned, .answer = &answer});
     });

@@ -14,7 +14,7 @@ namespace planloom {
 
 /// What is known of the rows at hand, each replacing the one before.
 enum class LiveGrade : std::uint8_t {
-    Checked, ///< Rows are read, and bound to operators.
+    Checked, ///< Rows are read, and bound to operators: of requests that search, where that takes its time.
     Better, ///< The search has a plan, or a better one: `better`.
     Planned, ///< A plan with all that was asked for, or why there is none: `answer`, at any of its grades.
     Final, ///< The last of its revision; optimal where the gap is 0.
@@ -33,28 +33,36 @@ struct LiveReport {
 class LiveSolver
 {
 public:
-    /// @param report  called on the solver's thread, one at a time; what it is given lives as long as the
-    /// call
-    explicit LiveSolver(std::function<void(const LiveReport &)> report);
+    /// Called on the solver's thread, one at a time; what it is given lives as long as the call.
+    using Report = std::function<void(const LiveReport &)>;
+
+    LiveSolver();
     ~LiveSolver(); ///< Stops what runs, and waits for it.
     LiveSolver(const LiveSolver &) = delete;
     LiveSolver &operator=(const LiveSolver &) = delete;
 
     /// Replaces the request before it, whose reports end. Does not wait. @return its revision, from 1
-    std::uint64_t solve(PlanRequest request);
+    std::uint64_t solve(PlanRequest request, Report report);
+    /// What is being searched ends with the best plan that was found, and is answered with it; without one,
+    /// as if it had not been searched. Does not wait.
+    void settle();
     /// Ends what runs, and does not wait for it.
     void stop();
     bool isSolving() const;
 
 private:
     void work(const std::stop_token &end);
-    void carryOut(PlanRequest request, const std::stop_token &stop);
+    struct Job {
+        PlanRequest request{};
+        Report report{};
+    };
+    static void carryOut(Job job, const std::stop_token &stop);
 
-    const std::function<void(const LiveReport &)> m_report;
     mutable std::mutex m_mutex{}; ///< Of those below.
     std::condition_variable_any m_changed{};
-    std::optional<PlanRequest> m_waiting{};
+    std::optional<Job> m_waiting{};
     std::stop_source m_stop{};
+    std::stop_source m_enough{}; ///< Of searches.
     std::uint64_t m_revision = 0;
     bool m_solving = false;
     std::shared_ptr<SearchMemory> m_memory = std::make_shared<SearchMemory>();

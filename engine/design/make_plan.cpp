@@ -5,6 +5,7 @@
 #include "engine/design/explain.h"
 #include "engine/design/gallery_folder.h"
 #include "engine/design/remembered.h"
+#include "engine/design/solved_store.h"
 #include "engine/gallery/gallery.h"
 #include "engine/lowering/in_flight.h"
 #include "engine/lowering/lower.h"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 namespace planloom {
@@ -27,34 +29,6 @@ constexpr std::int64_t kMostLookedAt = 2'000'000;
 /// How long plans are simulated for the search's answer, on up to 8 devices, and on more.
 constexpr double kSecondsForFew = 1.5;
 constexpr double kSecondsForMany = 5;
-
-/// By operator: how long kernels of its own run, on all devices together. Devices of one class run the same
-/// kernels.
-std::vector<std::int64_t> operatorTimes(const ExecutionPlan &plan, const Timeline &timeline)
-{
-    std::vector<std::int64_t> times(plan.graph->operators.size(), 0);
-    const SpanColumns &spans = timeline.spans;
-    std::vector<std::int64_t> alike; // by class: devices
-    for (const std::int32_t its : timeline.symmetryClass) {
-        alike.resize(std::max(alike.size(), static_cast<std::size_t>(its) + 1), 0);
-        ++alike[static_cast<std::size_t>(its)];
-    }
-    for (std::size_t d = 0; d < plan.devices.size(); ++d) {
-        // Its first device stands for a class.
-        const std::int64_t count =
-            std::exchange(alike[static_cast<std::size_t>(timeline.symmetryClass[d])], std::int64_t{0});
-        if (count == 0)
-            continue;
-        for (std::size_t row = timeline.deviceBegin[d]; row < timeline.deviceBegin[d + 1]; ++row) {
-            const auto &instructions =
-                plan.devices[d].segments[static_cast<std::size_t>(spans.segment[row])].instructions;
-            const Instruction &instruction = instructions[static_cast<std::size_t>(spans.instruction[row])];
-            if (instruction.kind == InstructionKind::Kernel && instruction.op.valid())
-                times[static_cast<std::size_t>(instruction.op.index)] += count * spans.duration[row];
-        }
-    }
-    return times;
-}
 
 /// Takes an answer from grade to grade.
 class Planner
@@ -77,6 +51,14 @@ public:
             m_answer.error = std::move(done).error();
             finish(m_answer.grade);
         }
+    }
+
+    /// What was remembered of a search did not hold: it is forgotten, and there is no answer.
+    bool forgetsOutdated() const
+    {
+        if (m_outdated)
+            m_request.solved->forget(m_key);
+        return m_outdated;
     }
 
 private:
@@ -143,43 +125,93 @@ private:
     /// told of by `complete`.
     Result<void> search()
     {
-        if (!(m_request.search || m_solvesGallery) || !m_answer.table.errors().empty())
+        const bool searches = m_request.search || m_solvesGallery;
+        if (!(searches || m_request.solved) || !m_answer.table.errors().empty())
             return {};
         std::vector<std::int32_t> chosen; // lines
+        ConstraintTable before; // what they hold
         for (std::int32_t line = 0; line < m_answer.table.lineCount(); ++line)
             if (const auto &row = m_answer.table.lines()[static_cast<std::size_t>(line)]->row;
-                row && row->origin == RowOrigin::Solver)
+                row && row->origin == RowOrigin::Solver) {
                 chosen.push_back(line);
+                before.rows.push_back(*row);
+            }
+        if (!searches && chosen.empty())
+            return {};
         TableDocument asked = m_answer.table;
         if (!chosen.empty())
             TRY_VOID(asked.apply(removeLines(asked, chosen)));
         const ConstraintTable rows = asked.table();
+        const PrecisionPreset precision = usualPrecision(m_answer.cluster);
+        if (m_request.solved)
+            m_key = m_request.solved->keyOf(
+                *m_request.model, m_answer.cluster, m_answer.deviceCount, precision, rows);
+        std::optional<SearchResult> known = m_request.solved ? m_request.solved->find(m_key) : std::nullopt;
+        m_isRemembered = known.has_value();
+        if (!searches) { // the rows of a search that was made before: how good they are is known
+            if (known && print(known->rows) == print(before))
+                m_answer.search = std::make_shared<const SearchResult>(*std::move(known));
+            return {};
+        }
         if (auto nothing = nothingToSearch(*m_request.model, rows)) {
             m_answer.searchProblem =
                 Error{ErrorCode::InvalidInput, "there is nothing to search: " + *std::move(nothing),
                     "switch off what decides it, or go on by hand", {}};
             return {};
         }
-        SearchOptions options;
-        options.precision = usualPrecision(m_answer.cluster);
-        options.memory = m_request.memory;
-        options.onBetter = m_request.onBetter;
-        // Plans of many devices take longer to simulate.
-        options.mostSeconds = m_answer.deviceCount > 8 ? kSecondsForMany : kSecondsForFew;
-        auto found = searchPlan(
-            *m_request.model, m_answer.cluster, m_answer.deviceCount, rows, m_costs, options, m_stop);
-        if (!found) {
-            if (found.error().code == ErrorCode::Cancelled)
-                return found.error();
-            m_answer.searchProblem = std::move(found).error();
-            return {};
+        if (known) {
+            if (m_request.onBetter)
+                m_request.onBetter(*known);
+        } else {
+            TRY(known, searched(rows, precision));
+            if (!known)
+                return {};
         }
         m_answer.table = std::move(asked);
         m_answer.searchedRow = static_cast<std::int32_t>(rows.rows.size());
         TRY_VOID(
-            m_answer.table.apply(insertText(m_answer.table, m_answer.table.lineCount(), print(found->rows))));
-        m_answer.search = std::make_shared<const SearchResult>(*std::move(found));
+            m_answer.table.apply(insertText(m_answer.table, m_answer.table.lineCount(), print(known->rows))));
+        m_answer.search = std::make_shared<const SearchResult>(*std::move(known));
         return {};
+    }
+
+    /// @return nothing, and `PlanAnswer::searchProblem`, where nothing was found
+    Result<std::optional<SearchResult>> searched(const ConstraintTable &rows, PrecisionPreset precision)
+    {
+        // It ends early with the request, or where it is told that it is enough.
+        std::stop_source end;
+        const std::stop_callback ofRequest(m_stop, [&end] { end.request_stop(); });
+        const std::stop_callback ofSearch(m_request.enough, [&end] { end.request_stop(); });
+        SearchOptions options;
+        options.precision = precision;
+        options.memory = m_request.memory;
+        options.onBetter = m_request.onBetter;
+        // Plans of many devices take longer to simulate.
+        options.mostSeconds = m_answer.deviceCount > 8 ? kSecondsForMany : kSecondsForFew;
+        auto found = searchPlan(*m_request.model, m_answer.cluster, m_answer.deviceCount, rows, m_costs,
+            options, end.get_token());
+        if (m_stop.stop_requested())
+            return cancelled();
+        if (found) {
+            if (m_request.solved && !end.stop_requested())
+                m_request.solved->remember(m_key, *found);
+            return std::optional<SearchResult>(*std::move(found));
+        }
+        m_answer.searchProblem = found.error().code == ErrorCode::Cancelled
+            ? Error{ErrorCode::Cancelled, "the search was stopped before it had found a plan",
+                "the rows stay as they are", {}}
+            : std::move(found).error();
+        return std::optional<SearchResult>{};
+    }
+
+    /// Whether what was remembered is not what comes of it: it was found with other costs.
+    bool isOutdated(const TimelineSummary &summary) const
+    {
+        constexpr double kSameStep = 1e-3;
+        const SearchResult *search = m_answer.search.get();
+        return m_isRemembered && search
+            && std::abs(summary.stepSeconds - search->best.simulatedSeconds)
+            > kSameStep * search->best.simulatedSeconds;
     }
 
     /// @return whether there is a plan
@@ -202,6 +234,9 @@ private:
                 m_answer.warnings.push_back({m_answer.rows.back().row, completion.rows[row].warning});
         }
         countRowsOff(table);
+        m_outdated = m_isRemembered && m_answer.searchedRow >= 0 && firstError(completion);
+        if (m_outdated)
+            return cancelled();
         if (m_answer.errorCount() > 0 || !completion.plan.graph) {
             GestureContext context = gestureContextOf(*m_request.model, m_answer.table, m_answer.deviceCount);
             context.cluster = m_answer.cluster;
@@ -268,7 +303,7 @@ private:
         if (m_stop.stop_requested())
             return cancelled();
         TRY(ExecutionPlan lowered, sequenced());
-        lowered.origin = originOf(m_request.model->source, m_answer.cluster.name);
+        lowered.origin = originOf(m_request.model->source, m_answer.cluster.name, m_answer.table.text());
         for (auto &[row, sentence] : liftedLimits(*m_answer.plan, lowered)) {
             m_answer.warnings.push_back({row, sentence});
             m_answer.rows[static_cast<std::size_t>(row.index)].report.warning = std::move(sentence);
@@ -311,15 +346,20 @@ private:
         options.spans = m_request.upTo > PlanGrade::Timed;
         options.onFigures = [&](const Timeline &figures) {
             m_answer.summary = summaryOf(figures);
+            m_outdated = isOutdated(m_answer.summary);
+            if (m_outdated)
+                return;
             holdAgainstLimits(figures);
             if (m_request.upTo > PlanGrade::Timed)
                 publish(PlanGrade::Timed);
             m_answer.grade = PlanGrade::Timed;
         };
         TRY(Timeline timeline, simulate(*m_answer.execution, m_answer.cluster, m_costs, options, m_stop));
+        if (m_outdated)
+            return cancelled();
         if (m_request.upTo <= PlanGrade::Timed)
             return {};
-        m_answer.operatorNanoseconds = operatorTimes(*m_answer.execution, timeline);
+        m_answer.operatorNanoseconds = kernelTimesOf(*m_answer.execution, timeline);
         m_answer.timeline = sharedInBackground(std::move(timeline));
         if (m_request.upTo > PlanGrade::Simulated)
             publish(PlanGrade::Simulated);
@@ -360,9 +400,38 @@ private:
     PlanAnswer m_answer;
     CostModel m_costs{}; ///< Of the cluster of the answer.
     bool m_solvesGallery = false; ///< Its plan leaves something to the search.
+    std::string m_key{}; ///< Of the rows in `PlanRequest::solved`.
+    bool m_isRemembered = false; ///< What is known of a search comes from there,
+    bool m_outdated = false; ///< and is wrong.
 };
 
 } // namespace
+
+std::vector<std::int64_t> kernelTimesOf(const ExecutionPlan &plan, const Timeline &timeline)
+{
+    std::vector<std::int64_t> times(plan.graph->operators.size(), 0);
+    const SpanColumns &spans = timeline.spans;
+    std::vector<std::int64_t> alike; // by class: devices
+    for (const std::int32_t its : timeline.symmetryClass) {
+        alike.resize(std::max(alike.size(), static_cast<std::size_t>(its) + 1), 0);
+        ++alike[static_cast<std::size_t>(its)];
+    }
+    for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+        // Its first device stands for a class.
+        const std::int64_t count =
+            std::exchange(alike[static_cast<std::size_t>(timeline.symmetryClass[d])], std::int64_t{0});
+        if (count == 0)
+            continue;
+        for (std::size_t row = timeline.deviceBegin[d]; row < timeline.deviceBegin[d + 1]; ++row) {
+            const auto &instructions =
+                plan.devices[d].segments[static_cast<std::size_t>(spans.segment[row])].instructions;
+            const Instruction &instruction = instructions[static_cast<std::size_t>(spans.instruction[row])];
+            if (instruction.kind == InstructionKind::Kernel && instruction.op.valid())
+                times[static_cast<std::size_t>(instruction.op.index)] += count * spans.duration[row];
+        }
+    }
+    return times;
+}
 
 std::size_t PlanAnswer::errorCount() const
 {
@@ -387,7 +456,10 @@ std::optional<Error> PlanAnswer::firstError() const
 void makePlan(const PlanRequest &request, const std::stop_token &stop,
     const std::function<void(const PlanAnswer &)> &report)
 {
-    Planner(request, stop, report).run();
+    Planner planner(request, stop, report);
+    planner.run();
+    if (planner.forgetsOutdated())
+        Planner(request, stop, report).run();
 }
 
 Result<PlanAnswerSnapshot> answerOf(const PlanRequest &request, const std::stop_token &stop)

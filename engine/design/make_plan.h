@@ -36,6 +36,7 @@ enum class PlanGrade : std::uint8_t {
     Verified, ///< Proven, or refuted: see `verdict`.
 };
 
+class SolvedStore;
 struct PlanAnswer;
 
 /// What to plan: a snapshot of everything a plan follows from.
@@ -52,6 +53,10 @@ struct PlanRequest {
     bool search = false;
     std::shared_ptr<SearchMemory> memory{}; ///< Of earlier searches of the model; may be null.
     std::function<void(const SearchResult &)> onBetter{}; ///< As `SearchOptions::onBetter`; may be empty.
+    std::stop_token enough{}; ///< Requested: the search ends with the best plan it has; the request goes on.
+    /// What searches found before, also in other programs; may be null. Where it knows the answer nothing is
+    /// searched, and a table that holds the rows of a search has `PlanAnswer::search` without one.
+    std::shared_ptr<SolvedStore> solved{};
     PlanGrade upTo =
         PlanGrade::Verified; ///< The last grade: previews need no proof, the command line no spans.
     /// Rows that cannot hold together are looked into (explain.h), for seconds if need be: minimal sets of
@@ -136,6 +141,10 @@ using PlanAnswerSnapshot = std::shared_ptr<const PlanAnswer>;
 /// O(rows x operators + instructions). Thread-safe.
 void makePlan(const PlanRequest &request, const std::stop_token &stop,
     const std::function<void(const PlanAnswer &)> &report);
+
+/// By operator of the plan's graph: how long kernels of its own run in one step, on all devices together.
+/// Devices of one class run the same kernels. O(instructions of a device of each class)
+std::vector<std::int64_t> kernelTimesOf(const ExecutionPlan &plan, const Timeline &timeline);
 
 /// The last answer, whatever it says. @return Cancelled if stopped
 Result<PlanAnswerSnapshot> answerOf(const PlanRequest &request, const std::stop_token &stop = {});

@@ -9,7 +9,8 @@
 
 namespace planloom {
 
-std::map<std::string, std::string> originOf(const ModelSource &model, const std::string &cluster)
+std::map<std::string, std::string> originOf(
+    const ModelSource &model, const std::string &cluster, const std::string &rows)
 {
     std::map<std::string, std::string> origin;
     std::string dimensions;
@@ -27,6 +28,7 @@ std::map<std::string, std::string> originOf(const ModelSource &model, const std:
     origin["model"] =
         isZooSpec(model.source) || failure ? model.source : absolute.lexically_normal().string();
     origin["cluster"] = cluster;
+    origin["rows"] = rows;
     return origin;
 }
 
@@ -66,6 +68,15 @@ Result<ModelSource> rememberedModel(const ExecutionPlan &plan)
     }
     model.options = *std::move(options);
     return model;
+}
+
+Result<std::string> rowsRemembered(const ExecutionPlan &plan)
+{
+    const auto found = plan.origin.find("rows");
+    if (found == plan.origin.end())
+        return Error{ErrorCode::InvalidInput, "the plan does not say of which rows it is",
+            "solve the model again", "/origin/rows"};
+    return found->second;
 }
 
 std::string rememberedCluster(const ExecutionPlan &plan)

@@ -9,14 +9,19 @@
 
 namespace planloom {
 
-/// What a plan file remembers of how it was made (`ExecutionPlan::origin`): "model", "cluster" and the
-/// model's options, "dim" as "batch=8,length=64". Paths of models are absolute, so that a plan file can be
-/// read from anywhere.
-std::map<std::string, std::string> originOf(const ModelSource &model, const std::string &cluster);
+/// What a plan file remembers of how it was made (`ExecutionPlan::origin`): "model", "cluster", "rows" and
+/// the model's options, "dim" as "batch=8,length=64". Paths of models are absolute, so that a plan file can
+/// be read from anywhere.
+std::map<std::string, std::string> originOf(
+    const ModelSource &model, const std::string &cluster, const std::string &rows);
 
 /// The model that `plan` was made for.
 /// @return InvalidInput if it does not say which, or remembers options that are none; `where` "/origin/NAME"
 Result<ModelSource> rememberedModel(const ExecutionPlan &plan);
+
+/// The text of the rows that `plan` was made of.
+/// @return InvalidInput if it does not say; `where` "/origin/rows"
+Result<std::string> rowsRemembered(const ExecutionPlan &plan);
 
 /// "dgx-a100:8"; "cpu" with the plan's devices if it does not say.
 std::string rememberedCluster(const ExecutionPlan &plan);

@@ -7,13 +7,30 @@ namespace planloom {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// `variable` if it names a folder, else `inHome` in the home folder; empty where neither is known.
+fs::path baseFolder(const char *variable, std::string_view inHome)
+{
+    if (const char *own = std::getenv(variable); own != nullptr && own[0] == '/')
+        return own;
+    if (const char *home = std::getenv("HOME"); home != nullptr && home[0] == '/')
+        return fs::path(home) / inHome;
+    return {};
+}
+
+} // namespace
+
 fs::path userFolder(std::string_view name)
 {
-    if (const char *config = std::getenv("XDG_CONFIG_HOME"); config != nullptr && config[0] == '/')
-        return fs::path(config) / "planloom" / name;
-    if (const char *home = std::getenv("HOME"); home != nullptr && home[0] == '/')
-        return fs::path(home) / ".config" / "planloom" / name;
-    return {};
+    const fs::path config = baseFolder("XDG_CONFIG_HOME", ".config");
+    return config.empty() ? fs::path{} : config / "planloom" / name;
+}
+
+fs::path userCacheFolder()
+{
+    const fs::path cache = baseFolder("XDG_CACHE_HOME", ".cache");
+    return cache.empty() ? fs::path{} : cache / "planloom";
 }
 
 std::vector<fs::path> filesIn(const fs::path &folder, std::string_view ending)

@@ -160,6 +160,16 @@ private:
     }
 
     bool fits(const StepEstimate &estimate) const { return estimate.peakBytes <= m_space.memoryLimit; }
+
+    /// Takes down how far the search is. @param bound  0: not all were bounded
+    void note(double best, double bound)
+    {
+        SearchMoment moment{now(), std::isfinite(best) ? best : 0, std::isfinite(bound) ? bound : 0};
+        if (m_result.course.empty() || m_result.course.back().best != moment.best
+            || m_result.course.back().bound != moment.bound)
+            m_result.course.push_back(moment);
+    }
+
     double now() const
     {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
@@ -257,6 +267,7 @@ private:
             }
             if (fits(*estimate))
                 best = std::min(best, estimate->seconds);
+            note(best, 0);
             keep(*std::move(estimate));
             TRY(auto usual, m_estimator->estimateUsual(*configuration, m_stop));
             for (StepEstimate &each : usual) {
@@ -315,6 +326,7 @@ private:
         while (!lowest.empty() && lowest.begin()->first < best * (1 - kCloseEnough)
             && now() - start < m_options.mostSeconds * kTighteningShare) {
             const Configuration configuration = lowest.begin()->second;
+            note(best, std::min(best, lowest.begin()->first));
             lowest.erase(lowest.begin());
             double &proven = m_bounds[configuration];
             if (staged.insert(configuration).second) {
@@ -344,6 +356,8 @@ private:
             if (idle < kMostIdlePaths && !m_estimator->problemOf(configuration).isDecided())
                 lowest.emplace(proven, configuration);
         }
+        if (!lowest.empty())
+            note(best, std::min(best, lowest.begin()->first));
         return {};
     }
 

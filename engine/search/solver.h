@@ -28,6 +28,14 @@ struct SearchedPlan {
     std::shared_ptr<const ConstraintTable> rows{};
 };
 
+/// How far a search was, in its model.
+struct SearchMoment {
+    double at = 0; ///< Seconds after it began.
+    double best = 0; ///< Seconds of the fastest plan priced that fits; 0 before there is one.
+    double bound = 0; ///< Seconds that no plan is below; 0 before all were bounded.
+    friend bool operator==(const SearchMoment &, const SearchMoment &) = default;
+};
+
 /// The best plan that was found, and what is known of all others.
 struct SearchResult {
     ConstraintTable rows{}; ///< That make it, behind those that were asked for.
@@ -41,6 +49,7 @@ struct SearchResult {
     std::int64_t leastNeeded = 0;
     std::int64_t memoryLimit = 0;
     std::vector<SearchedPlan> seen{}; ///< All that were priced, the fastest first.
+    std::vector<SearchMoment> course{}; ///< Where best or bound changed, in the order of time.
     double searchSeconds = 0;
     /// The best plan and the first half of its lowering: whoever goes on with it need not do that again.
     std::shared_ptr<const Plan> plan{};

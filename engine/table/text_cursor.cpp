@@ -1,5 +1,7 @@
 #include "engine/table/text_cursor.h"
 
+#include "engine/base/nearest_name.h"
+
 #include <algorithm>
 #include <charconv>
 
@@ -178,6 +180,24 @@ Result<void> TextCursor::require(char symbol, std::string_view why)
     return expected("'" + std::string(1, symbol) + "' " + std::string(why));
 }
 
+namespace {
+
+/// The words that "a row: mesh, place or 'order'" lets one choose from: what stands between commas and "or".
+std::vector<std::string_view> wordsOffered(std::string_view what)
+{
+    std::vector<std::string_view> words;
+    constexpr std::string_view kBetween = " ,;:'()=";
+    for (std::size_t begin = 0; begin < what.size();) {
+        const std::size_t end = std::min(what.find_first_of(kBetween, begin), what.size());
+        if (const std::string_view word = what.substr(begin, end - begin); word.size() > 2)
+            words.push_back(word);
+        begin = end + 1;
+    }
+    return words;
+}
+
+} // namespace
+
 Error TextCursor::expected(std::string_view what)
 {
     std::string found;
@@ -191,7 +211,10 @@ Error TextCursor::expected(std::string_view what)
             ? "a byte that is not printable ASCII"
             : "'" + std::string(1, c) + "'";
     }
-    return at(m_position, "expected " + std::string(what) + ", found " + found);
+    // Where words are expected, the one that was meant is often a letter away.
+    const std::string_view word = peekWord();
+    return at(m_position, "expected " + std::string(what) + ", found " + found,
+        word.empty() ? std::string{} : didYouMean(word, wordsOffered(what)));
 }
 
 Error TextCursor::at(std::size_t position, std::string message, std::string advice) const

@@ -12,6 +12,7 @@
 #include <QtWidgets/QScrollBar>
 
 #include "tests/bench/bench_models.h"
+#include "tests/bench/window_bench.h"
 #include "widgets/common/gui_watchdog.h"
 #include "widgets/dag/dag_gesture_layer.h"
 #include "widgets/main/main_window.h"
@@ -27,6 +28,7 @@
 #include <vector>
 
 using namespace planloom;
+using namespace planloom::bench;
 
 namespace {
 
@@ -37,31 +39,6 @@ int gestureCount()
     return asked > 0 ? asked : 200;
 }
 constexpr int kMoves = 8; ///< Of the pointer in one drag.
-constexpr int kPatience = 120'000; ///< ms
-
-double percentile(std::vector<double> values, double share)
-{
-    if (values.empty())
-        return 0;
-    std::sort(values.begin(), values.end());
-    return values[std::min(
-        values.size() - 1, static_cast<std::size_t>(share * static_cast<double>(values.size())))];
-}
-
-/// Processes events until `done` or patience ends. @return false for the latter
-bool waitUntil(const std::function<bool()> &done, const char *what)
-{
-    QElapsedTimer clock;
-    clock.start();
-    while (!done()) {
-        if (clock.elapsed() > kPatience) {
-            std::cerr << "waited in vain for " << what << '\n';
-            return false;
-        }
-        QCoreApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 5);
-    }
-    return true;
-}
 
 class Drags
 {
@@ -93,11 +70,6 @@ public:
     int refused = 0;
 
 private:
-    static double since(const QElapsedTimer &clock)
-    {
-        return static_cast<double>(clock.nsecsElapsed()) * 1e-6;
-    }
-
     /// Sends a mouse event and paints what follows from it: one frame.
     void send(QWidget *widget, QEvent::Type type, QPointF at, Qt::MouseButtons buttons)
     {

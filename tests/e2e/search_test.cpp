@@ -130,6 +130,78 @@ private Q_SLOTS:
         QCOMPARE(solverRows(workspace), 0);
     }
 
+    void isStoppedWithTheBestSoFar()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        workspace.openWith({kSmallGpt, {}, {}}, "dgx-h100", 4, {}, "# mine\n");
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        // The moment that there is a better plan, it is enough.
+        QMetaObject::Connection once = connect(&workspace, &Workspace::stateChanged, &workspace, [&] {
+            if (workspace.isSearching() && workspace.searchProgress())
+                at.window->findChild<QAction *>(QStringLiteral("solve.stop"))->trigger();
+        });
+        QSignalSpy done(&workspace, &Workspace::searched);
+        workspace.searchBest();
+        QTRY_VERIFY_WITH_TIMEOUT(!done.isEmpty(), kPatience);
+        QObject::disconnect(once);
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        QVERIFY(solverRows(workspace) > 0);
+        QVERIFY(workspace.latest()->search && workspace.latest()->search->bound > 0);
+        QVERIFY(workspace.latest()->verdict && workspace.latest()->verdict->ok());
+    }
+
+    void isRememberedByLaterSessionsAndOtherWindows()
+    {
+        QTemporaryDir solved;
+        QTemporaryDir sessions;
+        QString path;
+        double gap = 0;
+        {
+            WindowForTests at(sessions.path());
+            Workspace &workspace = at.workspace();
+            workspace.setSolvedFolder(solved.path());
+            workspace.openWith({kSmallGpt, {}, {}}, "dgx-h100", 4, {}, "# mine\n");
+            QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+            search(at);
+            gap = workspace.latest()->search->gap();
+            QTRY_VERIFY_WITH_TIMEOUT(workspace.isAcknowledged(), kPatience);
+            path = workspace.path();
+        }
+        WindowForTests again(sessions.path());
+        again.workspace().setSolvedFolder(solved.path());
+        again.workspace().openSession(path);
+        QTRY_VERIFY_WITH_TIMEOUT(again.workspace().model() && again.settled(), kPatience);
+        QVERIFY(again.workspace().latest()->search); // it was not searched
+        QCOMPARE(again.workspace().latest()->search->gap(), gap);
+        WindowForTests other;
+        other.workspace().setSolvedFolder(solved.path());
+        other.workspace().openWith({kSmallGpt, {}, {}}, "dgx-h100", 4, {}, "# mine\n");
+        QTRY_VERIFY_WITH_TIMEOUT(other.settled(), kPatience);
+        search(other);
+        QCOMPARE(other.workspace().latest()->search->gap(), gap);
+        QCOMPARE(other.workspace().latest()->search->searchSeconds,
+            again.workspace().latest()->search->searchSeconds); // nor was this
+    }
+
+    void choosesAgainForOtherDevices()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        workspace.openWith({kSmallGpt, {}, {}}, "dgx-h100", 4, {});
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        search(at);
+        QSignalSpy again(&workspace, &Workspace::searched);
+        workspace.setDeviceCount(8);
+        QTRY_VERIFY_WITH_TIMEOUT(!again.isEmpty(), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        QCOMPARE(static_cast<int>(workspace.latest()->errorCount()), 0);
+        QVERIFY(workspace.latest()->search);
+        const Configuration &best = workspace.latest()->search->best.configuration;
+        QVERIFY(best.replicas * best.ranks * best.shards <= 8);
+        QCOMPARE(workspace.latest()->deviceCount, 8);
+    }
+
     void saysWhyThereIsNothingToSearch()
     {
         WindowForTests at;

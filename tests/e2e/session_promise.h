@@ -12,7 +12,7 @@
 // After a kill the file holds what the last "ack" says, or one of the "try"s after it: each edit is one
 // transaction, in order.
 
-#include "sessions/digest.h"
+#include "engine/base/digest.h"
 #include "sessions/session_store.h"
 
 #include <fcntl.h>

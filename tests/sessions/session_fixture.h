@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sessions/digest.h"
+#include "engine/base/digest.h"
 #include "sessions/session_store.h"
 
 #include "tests/sessions/history_walk.h"

@@ -166,6 +166,13 @@ CompareSnapshot comparePlans(PlanUpdateSnapshot a, PlanUpdateSnapshot b, std::st
     }
     for (const std::uint8_t change : result->operators)
         ++result->counts[change];
+    const ConstraintTable rowsA = result->a->table.table();
+    const ConstraintTable rowsB = result->b->table.table();
+    auto causes = traceDifference({result->a->plan.get(), &rowsA, &result->a->operatorNanoseconds},
+        {result->b->plan.get(), &rowsB, &result->b->operatorNanoseconds}, *operators, stop);
+    if (!causes)
+        return nullptr;
+    result->causes = *std::move(causes);
     auto moves = movesOf(from, to, noiseOf(*from.timeline, *to.timeline), stop);
     if (!moves)
         return nullptr;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/analyse/waterfall.h"
+#include "engine/design/traced_difference.h"
 #include "engine/table/table_document.h"
 #include "widgets/common/operator_change.h"
 #include "widgets/compare/span_moves.h"
@@ -52,6 +53,7 @@ struct CompareResult {
     std::vector<std::uint8_t> operators{}; ///< OperatorChange by operator of b's graph.
     std::array<std::int32_t, kOperatorChangeCount> counts{}; ///< By OperatorChange, of b's operators.
     SpanMoves moves{};
+    std::vector<DifferenceCause> causes{}; ///< Of the operators that differ.
 
     /// The plans are equal as far as they can be told apart.
     bool isEmpty() const;

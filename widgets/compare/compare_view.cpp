@@ -18,6 +18,7 @@
 #include "widgets/common/palette.h"
 #include "widgets/common/qt_text.h"
 #include "widgets/compare/communication_compare.h"
+#include "widgets/compare/compare_causes.h"
 #include "widgets/compare/compare_export.h"
 #include "widgets/compare/compare_models.h"
 #include "widgets/compare/compared_timeline.h"
@@ -208,6 +209,8 @@ void CompareView::showResult(const CompareSnapshot &result)
         return;
     m_rows->setRows(result->rows);
     m_tabs->setTabText(1, tr("Rows (%1)").arg(m_rows->differences()));
+    m_causes->setResult(result);
+    m_tabs->setTabText(2, tr("Why (%1)").arg(m_causes->count()));
     m_timelineA->setScene(a);
     m_timelineB->setScene(b);
     m_compared->setResult(result);

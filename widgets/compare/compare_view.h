@@ -27,6 +27,7 @@ class QTabWidget;
 namespace planloom {
 
 class CommunicationCompare;
+class CompareCauses;
 class ComparedTimeline;
 class DagView;
 class MemoryOverlay;
@@ -73,6 +74,7 @@ public:
 
     MetricModel *metrics() const { return m_metrics; }
     RowDiffModel *rows() const { return m_rows; }
+    CompareCauses *causes() const { return m_causes; }
     QTableView *rowList() const { return m_rowList; }
     WaterfallView *waterfall() const { return m_waterfall; }
     TimelineView *timeline(bool ofB) const { return ofB ? m_timelineB : m_timelineA; }
@@ -155,6 +157,7 @@ private:
     GraphSnapshot m_dagGraph;
     RowDiffModel *m_rows = nullptr;
     QTableView *m_rowList = nullptr;
+    CompareCauses *m_causes = nullptr;
     MemoryOverlay *m_memory = nullptr;
     CommunicationCompare *m_communication = nullptr;
     std::map<CompareMode, QAction *> m_modes;

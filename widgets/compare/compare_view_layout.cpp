@@ -19,6 +19,7 @@
 #include "widgets/common/delta.h"
 #include "widgets/common/palette.h"
 #include "widgets/compare/communication_compare.h"
+#include "widgets/compare/compare_causes.h"
 #include "widgets/compare/compare_models.h"
 #include "widgets/compare/compared_timeline.h"
 #include "widgets/compare/memory_overlay.h"
@@ -282,6 +283,9 @@ void CompareView::buildTabs()
     rowsLayout->addLayout(tools);
     rowsLayout->addWidget(m_rowList, 1);
     m_tabs->addTab(rows, tr("Rows"));
+    m_causes = new CompareCauses(m_tabs);
+    connect(m_causes, &CompareCauses::operatorsChosen, m_selection, &SelectionModel::select);
+    m_tabs->addTab(m_causes, tr("Why"));
 
     m_memory = new MemoryOverlay(m_tabs);
     m_tabs->addTab(m_memory, tr("Memory"));

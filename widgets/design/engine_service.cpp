@@ -3,6 +3,7 @@
 #include <QtConcurrent/QtConcurrentRun>
 
 #include <algorithm>
+#include <utility>
 
 namespace planloom {
 
@@ -15,21 +16,18 @@ EngineService::EngineService(QObject *parent, int leastMilliseconds)
     m_timer.setSingleShot(true);
     connect(&m_timer, &QTimer::timeout, this, &EngineService::deliver);
     connect(&m_openWatcher, &QFutureWatcherBase::finished, this, &EngineService::takeModel);
-    connect(&m_planWatcher, &QFutureWatcherBase::resultsReadyAt, this, &EngineService::takePlans);
 }
 
 EngineService::~EngineService()
 {
     m_openStop.request_stop();
-    m_planStop.request_stop();
 }
 
 void EngineService::stop()
 {
     m_openStop.request_stop();
-    m_planStop.request_stop();
+    m_solver.stop();
     m_openWatcher.setFuture({});
-    m_planWatcher.setFuture({});
     m_waiting.reset();
     m_timer.stop();
     m_opening = false;
@@ -39,8 +37,7 @@ void EngineService::stop()
 
 void EngineService::stopPlanning()
 {
-    m_planStop.request_stop();
-    m_planWatcher.setFuture({});
+    m_solver.stop();
     m_waiting.reset();
     m_timer.stop();
     if (!m_planning)
@@ -92,26 +89,38 @@ void EngineService::takeModel()
 
 std::uint64_t EngineService::plan(PlanRequest request, PlanUpdateSnapshot begin)
 {
-    m_planStop.request_stop();
-    m_planStop = std::stop_source{};
     m_waiting.reset();
-    request.revision = ++m_revision;
     m_planning = true;
-    m_planWatcher.setFuture(QtConcurrent::run(&m_pool,
-        [request = std::move(request), begin = std::move(begin), token = m_planStop.get_token()](
-            QPromise<PlanUpdateSnapshot> &promise) {
-            makeUpdates(request, begin, token,
-                [&promise](PlanUpdateSnapshot update) { promise.addResult(std::move(update)); });
-        }));
+    request.begin = begin;
+    // On the solver's thread, which ends before this does.
+    const auto report = [this, made = UpdateMaker(begin)](const LiveReport &news) {
+        if (const SearchResult *better = news.better) {
+            const SearchProgress progress{toString(better->best.configuration), better->best.simulatedSeconds,
+                better->gap(), better->fits};
+            QMetaObject::invokeMethod(
+                this,
+                [this, progress, revision = news.revision] {
+                    if (m_planning && revision == m_revision)
+                        Q_EMIT searchImproved(progress);
+                },
+                Qt::QueuedConnection);
+            return;
+        }
+        PlanUpdateSnapshot update = made(*news.answer);
+        QMetaObject::invokeMethod(
+            this, [this, update = std::move(update), revision = news.revision] { take(revision, update); },
+            Qt::QueuedConnection);
+    };
+    m_revision = m_solver.solve(std::move(request), report);
     Q_EMIT stateChanged();
     return m_revision;
 }
 
-void EngineService::takePlans(int begin, int end)
+void EngineService::take(std::uint64_t revision, PlanUpdateSnapshot update)
 {
-    if (begin >= end)
+    if (!m_planning || revision != m_revision)
         return;
-    m_waiting = m_planWatcher.resultAt(end - 1);
+    m_waiting = std::move(update);
     const qint64 since = m_sinceDelivery.isValid() ? m_sinceDelivery.elapsed() : m_leastMilliseconds;
     const bool isAwaited =
         m_waiting->scene && (!m_sinceDrawn.isValid() || m_sinceDrawn.elapsed() >= m_leastMilliseconds);

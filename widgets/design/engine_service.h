@@ -6,6 +6,7 @@
 #include <QtCore/QThreadPool>
 #include <QtCore/QTimer>
 
+#include "engine/design/live_solver.h"
 #include "widgets/design/plan_update.h"
 
 #include <memory>
@@ -14,7 +15,16 @@
 
 namespace planloom {
 
-/// Runs the engine off the GUI thread: one worker, immutable snapshots in and out, the newest request wins.
+/// The best plan of a search that goes on.
+struct SearchProgress {
+    std::string plan{}; ///< "dp 2, tp 4, zero1"
+    double stepSeconds = 0; ///< Simulated.
+    double gap = 0; ///< As `SearchResult::gap`.
+    bool fits = false;
+};
+
+/// Runs the engine off the GUI thread: a worker that opens models and the live solver, immutable snapshots in
+/// and out, the newest request wins.
 ///
 /// Lives on the GUI thread and never waits there. Answers arrive in grades, at most ten a second; one with a
 /// timeline, which a hand is waiting for, is held back by others with one alone. What is replaced by a newer
@@ -38,6 +48,8 @@ public:
     void stop();
     /// Drops the plan under way.
     void stopPlanning();
+    /// A search under way ends with the best that it has, and is answered.
+    void settle() { m_solver.settle(); }
 
     bool isOpening() const { return m_opening; }
     bool isPlanning() const { return m_planning; }
@@ -49,6 +61,8 @@ Q_SIGNALS:
     void sizesAsked(
         const planloom::ModelSource &source, const std::vector<planloom::InputDimension> &dimensions);
     void planUpdated(planloom::PlanUpdateSnapshot update);
+    /// The search of the newest request has a better plan.
+    void searchImproved(const planloom::SearchProgress &progress);
     void stateChanged();
 
 private:
@@ -60,14 +74,12 @@ private:
 
     static Opened opened(const ModelSource &source, const std::stop_token &stop);
     void takeModel();
-    void takePlans(int begin, int end);
+    void take(std::uint64_t revision, PlanUpdateSnapshot update);
     void deliver();
 
     QThreadPool m_pool;
     std::stop_source m_openStop;
-    std::stop_source m_planStop;
     QFutureWatcher<OpenOutcome> m_openWatcher{this};
-    QFutureWatcher<PlanUpdateSnapshot> m_planWatcher{this};
     ModelSource m_source;
     PlanUpdateSnapshot m_waiting; ///< The newest answer the views have not seen.
     QTimer m_timer;
@@ -77,6 +89,7 @@ private:
     int m_leastMilliseconds;
     bool m_opening = false;
     bool m_planning = false;
+    LiveSolver m_solver; ///< The last member: what it reports ends first.
 };
 
 } // namespace planloom
@@ -85,3 +98,4 @@ Q_DECLARE_METATYPE(planloom::ModelSnapshot)
 Q_DECLARE_METATYPE(planloom::ModelSource)
 Q_DECLARE_METATYPE(planloom::PlanUpdateSnapshot)
 Q_DECLARE_METATYPE(planloom::Error)
+Q_DECLARE_METATYPE(planloom::SearchProgress)

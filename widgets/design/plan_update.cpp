@@ -7,17 +7,25 @@
 
 namespace planloom {
 
+UpdateMaker::UpdateMaker(const PlanUpdateSnapshot &begin)
+    : m_scene(std::make_shared<TimelineSceneSnapshot>(begin ? begin->scene : nullptr))
+{
+}
+
+PlanUpdateSnapshot UpdateMaker::operator()(const PlanAnswer &answer) const
+{
+    if (answer.timeline && !*m_scene)
+        *m_scene =
+            makeTimelineScene(answer.timeline, answer.execution, answer.cluster, decidedBy(*answer.plan));
+    return sharedInBackground(PlanUpdate{answer, *m_scene});
+}
+
 void makeUpdates(PlanRequest request, const PlanUpdateSnapshot &begin, const std::stop_token &stop,
     const std::function<void(PlanUpdateSnapshot)> &report)
 {
     request.begin = begin;
-    TimelineSceneSnapshot scene = begin ? begin->scene : nullptr;
-    makePlan(request, stop, [&](const PlanAnswer &answer) {
-        if (answer.timeline && !scene)
-            scene =
-                makeTimelineScene(answer.timeline, answer.execution, answer.cluster, decidedBy(*answer.plan));
-        report(sharedInBackground(PlanUpdate{answer, scene}));
-    });
+    const UpdateMaker made(begin);
+    makePlan(request, stop, [&](const PlanAnswer &answer) { report(made(answer)); });
 }
 
 } // namespace planloom

@@ -15,7 +15,20 @@ struct PlanUpdate : PlanAnswer {
 };
 using PlanUpdateSnapshot = std::shared_ptr<const PlanUpdate>;
 
-/// `makePlan` for views: the scene is made on the calling thread, a worker's, before its answer is reported.
+/// Makes updates of one request's answers. Its copies share the scene.
+class UpdateMaker
+{
+public:
+    /// @param begin  whose timeline needs no other scene; may be null
+    explicit UpdateMaker(const PlanUpdateSnapshot &begin);
+    /// The scene is made on the calling thread, a worker's.
+    PlanUpdateSnapshot operator()(const PlanAnswer &answer) const;
+
+private:
+    std::shared_ptr<TimelineSceneSnapshot> m_scene;
+};
+
+/// `makePlan` for views.
 /// @param begin  takes the place of `request.begin`, with its scene; may be null
 void makeUpdates(PlanRequest request, const PlanUpdateSnapshot &begin, const std::stop_token &stop,
     const std::function<void(PlanUpdateSnapshot)> &report);

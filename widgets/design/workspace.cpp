@@ -1,6 +1,7 @@
 #include "widgets/design/workspace.h"
 
 #include "engine/design/model_rows.h"
+#include "engine/design/solved_store.h"
 #include "engine/frontend/open_dimensions.h"
 #include "engine/frontend/zoo.h"
 #include "widgets/design/cluster_values.h"
@@ -32,6 +33,7 @@ struct Workspace::OpenedSession {
 Workspace::Workspace(QObject *parent)
     : GestureHost(parent)
     , m_ghostEngine(nullptr, kGhostMilliseconds)
+    , m_solved(std::make_shared<SolvedStore>())
 {
     m_openPool.setMaxThreadCount(1);
     m_editTimer.setSingleShot(true);
@@ -47,6 +49,10 @@ Workspace::Workspace(QObject *parent)
             askSizes(source, dimensions, {});
         });
     connect(&m_engine, &EngineService::planUpdated, this, &Workspace::onPlanUpdated);
+    connect(&m_engine, &EngineService::searchImproved, this, [this](const SearchProgress &progress) {
+        m_progress = progress;
+        Q_EMIT stateChanged();
+    });
     connect(&m_engine, &EngineService::stateChanged, this, &Workspace::stateChanged);
     connect(&m_ghostEngine, &EngineService::planUpdated, this, &Workspace::onPreviewUpdated);
     connect(&m_stepEngine, &EngineService::planUpdated, this, &Workspace::onStepUpdated);
@@ -70,6 +76,11 @@ Workspace::~Workspace()
 void Workspace::setSessionFolder(const QString &folder)
 {
     m_sessionFolder = folder;
+}
+
+void Workspace::setSolvedFolder(const QString &folder)
+{
+    m_solved = std::make_shared<SolvedStore>(std::filesystem::path(folder.toStdString()));
 }
 
 void Workspace::openAny(const QString &pathOrSpec)

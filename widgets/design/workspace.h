@@ -55,6 +55,9 @@ public:
     /// Where sessions without a name are kept (they are saved from the first edit on); empty keeps them in
     /// memory alone, as tests and screenshots want.
     void setSessionFolder(const QString &folder);
+    /// Where what searches found is remembered for later sessions and other windows; empty (the default)
+    /// remembers it while the workspace lives.
+    void setSolvedFolder(const QString &folder);
     /// Opens a model as a new session, or in the present one if `keepRows` (its rows are bound anew, by
     /// structure and by name; those that change are one step of the history, and `remark` says what became of
     /// operators and rows).
@@ -147,7 +150,13 @@ public:
     /// of the history. `searched` or `problem` follows.
     void searchBest();
     bool hasSolverRows() const; ///< That are on.
+    /// A person asked for the last search, or the one under way; else an edit led to it.
+    bool isSearchByName() const { return m_searchByName; }
     bool isSearching() const { return m_searchAsked && m_engine.isPlanning(); }
+    /// The best plan of the search under way; nothing before it has one.
+    const std::optional<SearchProgress> &searchProgress() const { return m_progress; }
+    /// The search under way ends with the best that it has, which is kept; without one the rows stay.
+    void settleSearch();
     /// Searched again after every edit of rows beside which there are some of the solver (the default).
     void setSearchesAgain(bool again) { m_searchesAgain = again; }
     bool searchesAgain() const { return m_searchesAgain; }
@@ -297,6 +306,13 @@ private:
     void onPlanUpdated(const PlanUpdateSnapshot &update);
     void onGalleryUpdated(const PlanUpdateSnapshot &update);
     void onSearchUpdated(const PlanUpdateSnapshot &update);
+    void search(bool byName);
+    void adoptSearched(const PlanUpdateSnapshot &update);
+    void searchForGhost();
+    bool searchesAfterEdits() const { return m_searchesAgain && m_live && hasSolverRows(); }
+    /// The rows as they are have no say of the solver's: it chooses again, and what is planned until then is
+    /// shown alone.
+    bool isSearchedNext() const { return m_searchNext && hasSolverRows(); }
     void publishPlan(const PlanUpdateSnapshot &update);
     void onPreviewUpdated(const PlanUpdateSnapshot &update);
     void startNextStep();
@@ -349,6 +365,9 @@ private:
     std::string m_galleryAsked; ///< A gallery plan whose rows are awaited; empty if none.
     bool m_galleryIsRoot = false; ///< They begin the session.
     bool m_searchAsked = false; ///< The rows of a search are awaited.
+    bool m_searchByName = false; ///< A person asked for it.
+    std::optional<SearchProgress> m_progress;
+    std::shared_ptr<SolvedStore> m_solved;
     bool m_searchesAgain = true;
     std::shared_ptr<SearchMemory> m_searchMemory = std::make_shared<SearchMemory>();
     bool m_searchNext = false; ///< Once the plan of the rows as they are is there.
@@ -360,6 +379,10 @@ private:
     mutable GestureContextSnapshot m_context; ///< Made when asked for.
     PreviewSnapshot m_preview;
     std::uint64_t m_previewRevision = 0;
+    PlanRequest m_ghostRequest; ///< Of the preview.
+    bool m_ghostSearches = false; ///< Its plan is known, now it is searched for the best.
+    PlanUpdateSnapshot m_ghostPlain; ///< The plan of its rows alone, once there is one,
+    PlanUpdateSnapshot m_ghostSolved; ///< and what was found.
     PlanUpdateSnapshot m_unchecked; ///< The plan before rows that were written before theirs was known.
 
     struct StepRequest {

@@ -24,6 +24,12 @@ namespace {
 
 constexpr qint64 kMergeMilliseconds = 1000;
 
+/// Whether a value of the design says for what plans are made.
+bool isTargetValue(const std::string &name)
+{
+    return name == "cluster" || name == "cluster-json" || name == "devices";
+}
+
 /// The smallest edit that makes `document` read `text`, without reading the lines that stay.
 TableEdit editTo(const TableDocument &document, const std::string &text)
 {
@@ -181,7 +187,9 @@ bool Workspace::record(const QString &words, const DesignChange &change, const Q
     m_galleryAsked.clear(); // what a person does now is newer
     m_searchAsked = false;
     // What the solver chose is its to choose again, within the rows as they are now.
-    m_searchNext = !m_answered && m_searchesAgain && m_live && !change.table.empty();
+    const bool isOtherTarget = std::any_of(change.values.begin(), change.values.end(),
+        [](const ValueChange &each) { return isTargetValue(each.name); });
+    m_searchNext = !m_answered && m_searchesAgain && m_live && (!change.table.empty() || isOtherTarget);
     const bool merge = !mergeKey.isEmpty() && mergeKey == m_mergeKey && m_sinceEdit.isValid()
         && m_sinceEdit.elapsed() < kMergeMilliseconds;
     m_mergeKey = mergeKey;
@@ -228,7 +236,7 @@ void Workspace::stateReplaced(const DesignChange &change, bool gather, PlanUpdat
     bool others = false;
     bool model = false;
     for (const ValueChange &value : change.values) {
-        const bool about = value.name == "cluster" || value.name == "cluster-json" || value.name == "devices";
+        const bool about = isTargetValue(value.name);
         cluster = cluster || about;
         others = others || !about;
         model = model || isModelValue(value.name);

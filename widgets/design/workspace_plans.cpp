@@ -2,6 +2,7 @@
 
 #include "engine/design/block_move.h"
 #include "engine/design/model_rows.h"
+#include "engine/design/solved_store.h"
 #include "widgets/design/model_values.h"
 #include "widgets/design/workspace.h"
 
@@ -17,6 +18,7 @@ PlanRequest Workspace::requestFor(const DesignState &state) const
     request.table = state.table;
     request.target = {m_cluster, m_clusterJson, m_deviceCount};
     request.explains = true;
+    request.solved = m_solved;
     if (m_lastGood && m_lastGood->model == request.model)
         request.last = m_lastGood;
     return request;
@@ -54,6 +56,10 @@ void Workspace::request(bool gather, PlanUpdateSnapshot begin)
         publishPlan(begin);
         return;
     }
+    if (isSearchedNext()) { // shown until the search has an answer; why it may not hold is its to say
+        wanted.explains = false;
+        wanted.upTo = PlanGrade::Simulated;
+    }
     m_revision = m_engine.plan(std::move(wanted));
 }
 
@@ -77,6 +83,11 @@ bool Workspace::hasSolverRows() const
 
 void Workspace::searchBest()
 {
+    search(true);
+}
+
+void Workspace::search(bool byName)
+{
     if (!m_model || m_model->planProblem)
         return;
     PlanRequest wanted = requestFor(m_history.state());
@@ -91,11 +102,25 @@ void Workspace::searchBest()
     wanted.search = true;
     wanted.memory = m_searchMemory;
     m_searchAsked = true;
+    m_searchByName = byName;
     m_searchNext = false;
+    m_progress.reset();
     m_galleryAsked.clear();
     m_editTimer.stop();
     m_revision = m_engine.plan(std::move(wanted));
     Q_EMIT stateChanged();
+}
+
+/// The rows of a search become rows of the table, as a step.
+void Workspace::adoptSearched(const PlanUpdateSnapshot &update)
+{
+    const DesignChange change{difference(table(), update->table), {}};
+    if (change.empty())
+        return;
+    m_answered = true;
+    record(tr("best plan: %1").arg(QString::fromStdString(toString(update->search->best.configuration))),
+        change, {}, false);
+    m_answered = false;
 }
 
 void Workspace::onSearchUpdated(const PlanUpdateSnapshot &update)
@@ -105,18 +130,19 @@ void Workspace::onSearchUpdated(const PlanUpdateSnapshot &update)
         Error refused = update->searchProblem.value_or(
             Error{ErrorCode::InvalidInput, tr("the rows do not hold").toStdString(), {}, {}});
         refused.where = "search";
-        Q_EMIT problem(refused);
+        if (m_searchByName && refused.code != ErrorCode::Cancelled)
+            Q_EMIT problem(refused);
         return;
     }
-    const DesignChange change{difference(table(), update->table), {}};
-    if (!change.empty()) {
-        m_answered = true;
-        record(tr("best plan: %1").arg(QString::fromStdString(toString(update->search->best.configuration))),
-            change, {}, false);
-        m_answered = false;
-    }
+    adoptSearched(update);
     QMetaObject::invokeMethod(
         this, [this] { Q_EMIT searched(); }, Qt::QueuedConnection); // once it is shown
+}
+
+void Workspace::settleSearch()
+{
+    if (isSearching())
+        m_engine.settle();
 }
 
 void Workspace::stopPlanning()
@@ -214,8 +240,16 @@ void Workspace::onPlanUpdated(const PlanUpdateSnapshot &update)
         if (m_revision != revision)
             return;
     }
-    if (m_searchAsked)
-        onSearchUpdated(update);
+    if (m_searchAsked) {
+        const bool isChecked = !update->final && !update->search && !update->searchProblem;
+        if (isChecked && !(update->table == table()))
+            return; // what rows other than those shown bind to
+        if (!isChecked)
+            onSearchUpdated(update);
+    } else if (isSearchedNext() && update->errorCount() > 0) {
+        search(false); // what the solver chose before does not hold with the rows as they are now
+        return;
+    }
     publishPlan(update);
 }
 
@@ -232,7 +266,7 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
         m_goodIsCurrent = true;
         m_context.reset();
     }
-    if (update->final) {
+    if (update->final && !isSearchedNext()) {
         m_cache.insert(PlanCache::keyOf(requestFor(m_history.state())), update);
         const StepId step = m_history.current();
         if (update->scene) {
@@ -257,9 +291,9 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
             if (auto broken = limitBrokenBy(*update, before.get()))
                 Q_EMIT limitBroken(*broken);
         Q_EMIT stateChanged();
-        if (std::exchange(m_searchNext, false) && hasSolverRows())
-            searchBest();
     }
+    if ((update->scene || update->final) && std::exchange(m_searchNext, false) && hasSolverRows())
+        search(false);
 }
 
 bool Workspace::isStale() const
@@ -359,6 +393,9 @@ void Workspace::preview(const Proposal &proposal)
     ghost->linesBefore = table().lineCount();
     ghost->baseline = m_preview ? m_preview->baseline : m_lastGood;
     m_previewRevision = 0;
+    m_ghostSearches = false;
+    m_ghostPlain.reset();
+    m_ghostSolved.reset();
     if (!proposal.accepted() || !m_model) {
         m_ghostEngine.stopPlanning();
         ghost->final = true;
@@ -370,10 +407,14 @@ void Workspace::preview(const Proposal &proposal)
             PlanRequest wanted = requestFor(wouldBe);
             wanted.upTo = PlanGrade::Simulated;
             wanted.explains = false;
+            m_ghostRequest = wanted;
             if (const PlanUpdateSnapshot known = m_cache.find(PlanCache::keyOf(wanted))) {
                 m_ghostEngine.stopPlanning();
                 ghost->update = known;
-                ghost->final = true;
+                m_ghostPlain = known->isTimed() ? known : nullptr;
+                ghost->final = !searchesAfterEdits();
+                if (!ghost->final)
+                    searchForGhost();
             } else {
                 m_previewRevision = m_ghostEngine.plan(std::move(wanted));
             }
@@ -388,15 +429,45 @@ void Workspace::onPreviewUpdated(const PlanUpdateSnapshot &update)
     if (!m_preview || update->revision != m_previewRevision || update->model != m_model)
         return;
     auto ghost = std::make_shared<Preview>(*m_preview);
-    ghost->update = update;
-    ghost->final = update->final;
+    if (!m_ghostSearches) {
+        ghost->update = update;
+        m_ghostPlain = update->final && update->isTimed() ? update : nullptr;
+        ghost->final = update->final && !searchesAfterEdits();
+        if (update->final && !ghost->final)
+            searchForGhost();
+    } else if (update->search && update->isTimed()) {
+        ghost->update = update;
+        ghost->final = update->final;
+        if (update->final && update->scene)
+            m_ghostSolved = update;
+    } else if (update->final) {
+        ghost->final = true; // nothing was found: it stays with what it had
+        if (!ghost->update || !ghost->update->isTimed())
+            ghost->update = update;
+    } else {
+        return;
+    }
     m_preview = std::move(ghost);
     Q_EMIT previewChanged();
+}
+
+/// The ghost's numbers become those of the plan that the solver would choose: a drop has nothing left to
+/// search.
+void Workspace::searchForGhost()
+{
+    m_ghostSearches = true;
+    PlanRequest wanted = m_ghostRequest;
+    wanted.search = true;
+    wanted.memory = m_searchMemory;
+    m_previewRevision = m_ghostEngine.plan(std::move(wanted));
 }
 
 void Workspace::endPreview()
 {
     m_previewRevision = 0;
+    m_ghostPlain.reset();
+    m_ghostSolved.reset();
+    m_ghostRequest = {};
     m_ghostEngine.stopPlanning();
     if (!m_preview)
         return;
@@ -407,14 +478,27 @@ void Workspace::endPreview()
 bool Workspace::commit(const Proposal &proposal, const QString &mergeKey)
 {
     PlanUpdateSnapshot begin;
-    if (m_preview && m_preview->final && m_preview->proposal.edit == proposal.edit && m_preview->feasible())
-        begin = m_preview->update;
+    PlanUpdateSnapshot solved;
+    if (m_preview && m_preview->proposal.edit == proposal.edit) {
+        solved = m_ghostSolved;
+        begin = m_ghostPlain;
+    }
     endPreview();
     if (!proposal.accepted())
         return false;
-    m_unchecked = begin || !m_goodIsCurrent ? nullptr : m_lastGood;
-    return record(
-        QString::fromStdString(proposal.words), {proposal.edit, {}}, mergeKey, false, std::move(begin));
+    m_unchecked = begin || solved || !m_goodIsCurrent ? nullptr : m_lastGood;
+    const QString words = QString::fromStdString(proposal.words);
+    if (!solved)
+        return record(words, {proposal.edit, {}}, mergeKey, false, std::move(begin));
+    m_answered = true;
+    const bool isWritten = record(words, {proposal.edit, {}}, mergeKey, false);
+    m_answered = false;
+    if (!isWritten)
+        return false;
+    adoptSearched(solved);
+    m_revision = m_engine.plan(requestFor(m_history.state()), solved); // it is still to be proven
+    publishPlan(solved);
+    return true;
 }
 
 } // namespace planloom

@@ -84,6 +84,8 @@ MainWindow::MainWindow(WindowServices services, QWidget *parent)
     if (!m_services.settings)
         m_services.settings = std::make_shared<Settings>();
     m_workspace.setSessionFolder(m_services.sessionFolder);
+    if (!m_services.solvedFolder.isEmpty())
+        m_workspace.setSolvedFolder(m_services.solvedFolder);
     m_commands = std::make_unique<CommandRegistry>(this, m_services.settings);
     m_docks = std::make_unique<DockBoard>(this, m_services.settings);
     m_tools = new ToolKeys(this);

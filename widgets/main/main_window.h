@@ -73,6 +73,7 @@ struct WindowServices {
     ThemeKeeper *themes =
         nullptr; ///< May be null: then the theme is not this window's to choose. Must outlive the windows.
     QString sessionFolder{}; ///< For sessions without a name; empty keeps them in memory.
+    QString solvedFolder{}; ///< Of what searches found; empty keeps it in memory.
     QString recentFolder{}; ///< Of the recent list; empty keeps it in memory.
     QString layoutHelper{}; ///< Program that lays out groups of the DAG; may be empty.
 };
@@ -226,6 +227,7 @@ private:
     void buildTools(QMenu *menu);
     QComboBox *followersChoice();
     void fillToolBar();
+    void refreshSearchTool();
     void fitToolBar();
     /// A command that acts only while a canvas has the keyboard; for the timeline alone where the DAG has one
     /// of its own.
@@ -332,6 +334,8 @@ private:
     QPointer<AdviceDialog> m_advice; ///< While it is open.
     QAction *m_undo = nullptr;
     QAction *m_redo = nullptr;
+    int m_widestPill = 0; ///< Pixels, so far.
+    QAction *m_searchOrStop = nullptr; ///< *Find Best Plan*, and *Keep Best So Far* while that goes on.
     QAction *m_live = nullptr;
     QAction *m_beside = nullptr;
     std::vector<QLabel *> m_status; ///< Parts of the status bar, left to right.

@@ -98,7 +98,9 @@ void MainWindow::buildSolveMenu()
         planned);
     add(
         "solve.stop", tr("&Stop"), {QKeySequence(Qt::SHIFT | Qt::Key_F5)},
-        [this] { m_workspace.stopPlanning(); }, [this] { return m_workspace.isPlanning(); });
+        [this] { m_workspace.isSearching() ? m_workspace.settleSearch() : m_workspace.stopPlanning(); },
+        [this] { return m_workspace.isPlanning(); }, "stop")
+        ->setToolTip(tr("Ends what is being solved; of a search, the best plan so far is kept (Shift+F5)"));
     m_live = m_commands->add("solve.live", tr("&Live"), {QKeySequence(Qt::Key_F6)}, "live");
     m_live->setCheckable(true);
     m_live->setChecked(true);

@@ -12,17 +12,8 @@ namespace planloom {
 /// The rows that the solver chose become a person's own: no search replaces them.
 void MainWindow::keepSearched()
 {
-    TableDocument kept = m_workspace.table();
-    for (std::int32_t line = 0; line < kept.lineCount(); ++line) {
-        const auto &row = kept.lines()[static_cast<std::size_t>(line)]->row;
-        if (!row || row->origin != RowOrigin::Solver)
-            continue;
-        Row own = *row;
-        own.origin = RowOrigin::Text;
-        if (!kept.apply(replaceRow(kept, line, own)))
-            return;
-    }
-    m_workspace.editTable(tr("keep what was searched"), difference(m_workspace.table(), kept));
+    const TableDocument &table = m_workspace.table();
+    m_workspace.editTable(tr("keep what was searched"), keepRows(table, linesOfSearch(table)));
 }
 
 void MainWindow::onSearched()
@@ -32,6 +23,8 @@ void MainWindow::onSearched()
         return;
     const QString said = SearchReport::sentence(*latest->search);
     m_log->model()->add(LogKind::Plan, said);
+    if (!m_workspace.isSearchByName() && !m_notices->isShown(QStringLiteral("searched")))
+        return; // after edits the pill says it
     m_notices->show(
         {QStringLiteral("searched"), latest->search->fits ? NoticeKind::Info : NoticeKind::Warning, said,
             {{tr("Show What Was Searched"), [this] { showSearched(); }, true},
@@ -79,11 +72,7 @@ void MainWindow::showSearched()
     auto *report = new SearchReport(latest->search, this);
     connect(report, &SearchReport::opened, this, [this](const SearchedPlan &plan) {
         TableDocument rows = m_workspace.table();
-        std::vector<std::int32_t> chosen;
-        for (std::int32_t line = 0; line < rows.lineCount(); ++line)
-            if (const auto &row = rows.lines()[static_cast<std::size_t>(line)]->row;
-                row && row->origin == RowOrigin::Solver)
-                chosen.push_back(line);
+        const std::vector<std::int32_t> chosen = linesOfSearch(rows);
         if (!chosen.empty() && !rows.apply(removeLines(rows, chosen)))
             return;
         // A person chose it: nothing is to be searched in its place.

@@ -236,14 +236,32 @@ void MainWindow::fillToolBar()
     std::rotate(m_toolLabels.begin(), m_toolLabels.begin() + 1, m_toolLabels.end());
     m_toolBar->addSeparator();
     m_toolBar->addAction(m_live);
-    if (QAction *best = m_commands->find(QStringLiteral("solve.best")))
-        m_toolBar->addAction(best);
+    m_searchOrStop = new QAction(this);
+    connect(m_searchOrStop, &QAction::triggered, this, [this] {
+        if (QAction *wanted = m_commands->find(
+                m_workspace.isSearching() ? QStringLiteral("solve.stop") : QStringLiteral("solve.best")))
+            wanted->trigger();
+    });
+    m_toolBar->addAction(m_searchOrStop);
+    refreshSearchTool();
     auto *spacer = new QWidget(m_toolBar);
     spacer->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
     m_toolBar->addWidget(spacer);
     m_toolBar->addWidget(m_pill);
     if (QAction *run = m_commands->find(QStringLiteral("run.run")))
         m_toolBar->addAction(run);
+}
+
+/// One button at one place finds the best plan, and stops that.
+void MainWindow::refreshSearchTool()
+{
+    const bool searching = m_workspace.isSearching();
+    const QAction *stands =
+        m_commands->find(searching ? QStringLiteral("solve.stop") : QStringLiteral("solve.best"));
+    m_searchOrStop->setText(searching ? tr("Keep Best So Far") : stands->text());
+    m_searchOrStop->setIcon(stands->icon());
+    m_searchOrStop->setToolTip(stands->toolTip());
+    m_searchOrStop->setEnabled(searching || stands->isEnabled());
 }
 
 /// Where there is no room for the words of the tools, their icons do; their names stay in tool tips and for
@@ -261,7 +279,7 @@ void MainWindow::fitToolBar()
         // The state's words come and go: the others do not step aside for each of them.
         const int state = m_pill->sizeHint().width();
         return m_toolBar->sizeHint().width() - state
-            + std::max(state, m_pill->fontMetrics().averageCharWidth() * kStateLetters);
+            + std::max({state, m_widestPill, m_pill->fontMetrics().averageCharWidth() * kStateLetters});
     };
     if (need(Qt::ToolButtonTextBesideIcon, 0) <= width())
         return;

@@ -345,6 +345,10 @@ void MainWindow::refreshPill()
     const qint64 since = m_busyTimer.isActive() ? m_busySince.elapsed() : 0;
     if (const auto state = pillStateOf(m_workspace, since))
         m_pill->setState(state->mood, state->text);
+    if (const int wide = m_pill->sizeHint().width(); wide > m_widestPill) {
+        m_widestPill = wide; // others make room for it, once
+        fitToolBar();
+    }
 }
 
 void MainWindow::refreshStatusBar()
@@ -444,6 +448,7 @@ void MainWindow::refreshCommands()
             action->setStatusTip(why);
     }
     m_commands->refresh();
+    refreshSearchTool();
 }
 
 void MainWindow::noteRecent()

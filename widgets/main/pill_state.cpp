@@ -41,11 +41,18 @@ const StepFigures *figuresBefore(const History &history)
     return nullptr;
 }
 
+/// Whether a search has proven that no plan is better, in its model.
+bool isOptimal(const PlanAnswer &answer)
+{
+    constexpr double kNoGap = 5e-4;
+    return answer.search && answer.search->fits && answer.search->gap() < kNoGap;
+}
+
 /// How much better a plan could be, where a search has said so, and which devices have nothing to do.
 QString howGood(const PlanAnswer &answer)
 {
     QString text;
-    if (answer.search)
+    if (answer.search && !isOptimal(answer))
         text += StatusTexts::tr(" · gap ≤ %1%").arg(std::ceil(100 * answer.search->gap()), 0, 'f', 0);
     const auto idle = std::count_if(answer.summary.devices.begin(), answer.summary.devices.end(),
         [](const DeviceSummary &device) { return device.busySeconds <= 0; });
@@ -73,8 +80,16 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
                 ? StatusTexts::tr("Paused: 1 edit not solved")
                 : StatusTexts::tr("Paused: %1 edits not solved").arg(workspace.unsolvedEdits())};
     }
-    if (workspace.isSearching())
-        return PillState{Mood::Busy, StatusTexts::tr("Searching %1").arg(clock)};
+    if (workspace.isSearching()) {
+        const auto &best = workspace.searchProgress();
+        if (!best)
+            return PillState{Mood::Busy, StatusTexts::tr("Searching %1").arg(clock)};
+        return PillState{Mood::Busy,
+            best->fits ? StatusTexts::tr("Searching %1 · best %2, gap ≤ %3%")
+                             .arg(clock, seconds(best->stepSeconds))
+                             .arg(std::ceil(100 * best->gap), 0, 'f', 0)
+                       : StatusTexts::tr("Searching %1 · none fits yet").arg(clock)};
+    }
     if (workspace.isPlanning() && (!latest || latest->grade < PlanGrade::Simulated || workspace.isStale())) {
         if (busyMilliseconds < kQuietMilliseconds && latest)
             return std::nullopt;
@@ -98,7 +113,9 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
         return PillState{Mood::Wrong, StatusTexts::tr("Out of memory · %1").arg(step)};
     const QString figures = StatusTexts::tr("%1 · %2").arg(step, bytes(latest->summary.largestPeak.count));
     if (latest->verdict)
-        return PillState{Mood::Proven, StatusTexts::tr("Valid %1%2").arg(figures, howGood(*latest))};
+        return PillState{Mood::Proven,
+            (isOptimal(*latest) ? StatusTexts::tr("Optimal %1%2") : StatusTexts::tr("Valid %1%2"))
+                .arg(figures, howGood(*latest))};
     return PillState{Mood::Good,
         workspace.isPlanning() ? StatusTexts::tr("Feasible %1 · verifying").arg(figures)
                                : StatusTexts::tr("Feasible %1").arg(figures)};

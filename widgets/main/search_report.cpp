@@ -4,6 +4,7 @@
 #include <QtGui/QMouseEvent>
 #include <QtGui/QPainter>
 #include <QtWidgets/QDialogButtonBox>
+#include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QPushButton>
@@ -12,6 +13,7 @@
 #include <QtWidgets/QVBoxLayout>
 
 #include "widgets/common/format.h"
+#include "widgets/main/search_course.h"
 
 #include <algorithm>
 #include <cmath>
@@ -239,7 +241,10 @@ SearchReport::SearchReport(std::shared_ptr<const SearchResult> result, QWidget *
         layout->addWidget(warning);
     }
     m_chart = new SearchChart(m_result, this);
-    layout->addWidget(m_chart, 1);
+    auto *charts = new QHBoxLayout;
+    charts->addWidget(m_chart, 3);
+    charts->addWidget(new SearchCourse(m_result, this), 2);
+    layout->addLayout(charts, 1);
     m_list = new QTableWidget(this);
     m_list->setObjectName(QStringLiteral("searchedPlans"));
     layout->addWidget(m_list, 1);
@@ -268,7 +273,7 @@ SearchReport::SearchReport(std::shared_ptr<const SearchResult> result, QWidget *
             m_chart->choose(plan);
     });
     enable();
-    resize(sizeHint().expandedTo({fontMetrics().averageCharWidth() * 110, fontMetrics().height() * 40}));
+    resize(sizeHint().expandedTo({fontMetrics().averageCharWidth() * 150, fontMetrics().height() * 40}));
 }
 
 void SearchReport::fill()

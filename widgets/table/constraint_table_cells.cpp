@@ -16,14 +16,15 @@ namespace {
 
 constexpr double kNoSeconds = 5e-10; ///< Half of what is simulated: no difference.
 
-/// What a row does to the step, which takes `seconds` longer with it: "saves 509 ms", "costs 489 µs".
+/// What a row does to the step, which takes `seconds` longer with it: "binding · saves 509 ms", "binding ·
+/// costs 489 µs", or that it does nothing.
 QString priceWords(double seconds)
 {
     if (std::abs(seconds) < kNoSeconds)
-        return ConstraintTableModel::tr("no effect");
+        return ConstraintTableModel::tr("slack");
     const QString time = toQString(formatSeconds(std::abs(seconds)));
-    return seconds > 0 ? ConstraintTableModel::tr("costs %1").arg(time)
-                       : ConstraintTableModel::tr("saves %1").arg(time);
+    return seconds > 0 ? ConstraintTableModel::tr("binding · costs %1").arg(time)
+                       : ConstraintTableModel::tr("binding · saves %1").arg(time);
 }
 
 /// The note of a remark's line: "# text" -> "text".
@@ -159,29 +160,57 @@ QString ConstraintTableModel::displayText(const Entry &entry, TableColumn column
             + (entry.reach.devices == 1 ? tr("1 device")
                                         : tr("%1 devices").arg(toQString(formatCount(entry.reach.devices))));
     }
-    case TableColumn::Price: {
-        if (!entry.text->row || !entry.text->row->enabled)
-            return {};
-        QString text;
-        if (entry.price.state == RowPrice::State::Known) {
-            text = priceWords(entry.price.seconds);
-        } else if (entry.price.state == RowPrice::State::Needed) {
-            text = tr("needed");
-        } else {
-            return {};
-        }
-        if (entry.price.editsAgo == 1)
-            text += tr(" · 1 edit ago");
-        else if (entry.price.editsAgo > 1)
-            text += tr(" · %1 edits ago").arg(entry.price.editsAgo);
-        return text;
-    }
+    case TableColumn::Price:
+        return solverText(entry);
     case TableColumn::Origin:
         return cells.origin.empty() ? tr("text") : toQString(cells.origin);
     case TableColumn::Note:
         return noteOf(entry).replace(QLatin1Char('\n'), QStringLiteral(" · "));
     }
     return {};
+}
+
+/// "in conflict", "chosen", "slack · peak 31 GiB of 80 GiB", "binding · saves 509 ms · 1 edit ago".
+QString ConstraintTableModel::solverText(const Entry &entry) const
+{
+    if (!entry.text->row || !entry.text->row->enabled)
+        return {};
+    if (entry.error() || m_conflicts.contains(entry.line))
+        return tr("in conflict");
+    if (entry.text->row->origin == RowOrigin::Solver)
+        return tr("chosen");
+    QString text;
+    if (entry.price.state == RowPrice::State::Known)
+        text = priceWords(entry.price.seconds);
+    else if (entry.price.state == RowPrice::State::Needed)
+        text = tr("binding · needed");
+    if (entry.complaint && !entry.complaint->measured.empty())
+        text = (text.isEmpty() ? tr("slack") : text) + QStringLiteral(" · ")
+            + toQString(entry.complaint->measured);
+    if (entry.price.state == RowPrice::State::Unknown || entry.price.state == RowPrice::State::Failed)
+        return text;
+    if (entry.price.editsAgo == 1)
+        text += tr(" · 1 edit ago");
+    else if (entry.price.editsAgo > 1)
+        text += tr(" · %1 edits ago").arg(entry.price.editsAgo);
+    return text;
+}
+
+QString ConstraintTableModel::solverTip(const Entry &entry) const
+{
+    if (entry.error() || m_conflicts.contains(entry.line))
+        return tr("It cannot hold with other rows: the marked cell says why, and Problems what helps");
+    if (entry.text->row && entry.text->row->origin == RowOrigin::Solver)
+        return tr("The solver chose it for the rows that are yours, and chooses again when they change; Keep "
+                  "makes it yours");
+    if (entry.price.state == RowPrice::State::Needed || entry.price.state == RowPrice::State::Failed)
+        return tr("Without it there is no plan: %1").arg(toQString(entry.price.remark));
+    if (entry.price.state != RowPrice::State::Known)
+        return tr("Not known yet: found while you pause");
+    if (std::abs(entry.price.seconds) < kNoSeconds)
+        return tr("The step takes as long with this row off");
+    return entry.price.seconds > 0 ? tr("The step would be so much faster with this row off")
+                                   : tr("The step would be so much slower with this row off");
 }
 
 QString ConstraintTableModel::accessibleText(int row, int column) const
@@ -232,20 +261,12 @@ QVariant ConstraintTableModel::data(const QModelIndex &index, int role) const
             return text;
         if (column == TableColumn::Rule)
             return meaningOfRule(toQString(cellsAt(index.row()).rule));
-        if (column == TableColumn::Price) {
-            if (entry.price.state == RowPrice::State::Needed || entry.price.state == RowPrice::State::Failed)
-                return tr("Without it there is no plan: %1").arg(toQString(entry.price.remark));
-            if (entry.price.state != RowPrice::State::Known)
-                return tr("Not known yet: found while you pause");
-            if (std::abs(entry.price.seconds) < kNoSeconds)
-                return tr("The step takes as long with this row off");
-            return entry.price.seconds > 0 ? tr("The step would be so much faster with this row off")
-                                           : tr("The step would be so much slower with this row off");
-        }
+        if (column == TableColumn::Price)
+            return solverTip(entry);
         return displayText(entry, column);
     }
     case Qt::TextAlignmentRole:
-        if (column == TableColumn::Number || column == TableColumn::Price)
+        if (column == TableColumn::Number)
             return QVariant::fromValue(Qt::Alignment(Qt::AlignRight | Qt::AlignVCenter));
         return QVariant::fromValue(Qt::Alignment(Qt::AlignLeft | Qt::AlignVCenter));
     case Qt::AccessibleTextRole:
@@ -260,6 +281,8 @@ QVariant ConstraintTableModel::data(const QModelIndex &index, int role) const
         return warningText(entry, column);
     case EnabledRole:
         return cellsAt(index.row()).enabled;
+    case ChosenRole:
+        return isChosen(index.row());
     case RuleRole:
         return toQString(cellsAt(index.row()).rule);
     case OldRole:
@@ -332,8 +355,6 @@ QVariant ConstraintTableModel::headerData(int section, Qt::Orientation orientati
         return titleOf(static_cast<TableColumn>(section));
     if (role == Qt::ToolTipRole)
         return meaningOf(static_cast<TableColumn>(section));
-    if (role == Qt::TextAlignmentRole && section == static_cast<int>(TableColumn::Price))
-        return QVariant::fromValue(Qt::Alignment(Qt::AlignRight | Qt::AlignVCenter));
     return {};
 }
 

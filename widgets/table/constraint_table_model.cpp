@@ -302,12 +302,13 @@ void ConstraintTableModel::adoptReports()
         const RowLine *report = found == reports.end() || !entry.text->row ? nullptr : found->second;
         Complaint complaint;
         if (report)
-            complaint = {report->report.error, report->report.warning, report->report.leftOut};
+            complaint = {
+                report->report.error, report->report.warning, report->report.leftOut, report->remark};
         RowReach reach = entry.reach;
         reach.operators = report ? report->report.bound : -1;
         if (reach.operators != entry.reach.operators || !report || !entry.text->row->enabled)
             reach.devices = -1;
-        const bool complains = complaint.error || !complaint.warning.empty();
+        const bool complains = complaint.error || !complaint.warning.empty() || !complaint.measured.empty();
         if ((complains ? entry.complaint && *entry.complaint == complaint : !entry.complaint)
             && reach == entry.reach)
             continue;
@@ -439,6 +440,12 @@ const RowCells &ConstraintTableModel::cellsAt(int row) const
 const RowPrice &ConstraintTableModel::priceAt(int row) const
 {
     return at(row).price;
+}
+
+bool ConstraintTableModel::isChosen(int row) const
+{
+    const auto &its = at(row).text->row;
+    return its && its->origin == RowOrigin::Solver;
 }
 
 bool ConstraintTableModel::isError(int row) const

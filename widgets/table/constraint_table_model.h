@@ -26,7 +26,7 @@ struct RowReach {
     friend bool operator==(const RowReach &, const RowReach &) = default;
 };
 
-/// What a row costs: the step time gained if it were off.
+/// What the solver says of a row: what it costs, the step time gained if it were off.
 struct RowPrice {
     enum class State : std::uint8_t { Unknown, Known, Needed, Failed };
     State state = State::Unknown;
@@ -58,6 +58,7 @@ public:
         EnabledRole, ///< bool
         SortRole, ///< What to sort by: numbers or lower-case text.
         OldRole, ///< bool: the value may not be that of the rows as they are.
+        ChosenRole, ///< bool: a row of the solver, which chooses it anew unless it is kept.
         RuleRole, ///< QString: the row's rule word, for any column.
     };
 
@@ -87,6 +88,7 @@ public:
     bool isError(int row) const; ///< The line is no row, or can't hold.
     /// What is to be noticed about a row; empty for nothing.
     QString warningAt(int row) const;
+    bool isChosen(int row) const; ///< As `ChosenRole`.
     QString problemAt(int row) const; ///< Its sentence; empty if it has none.
     QString noteAt(int row) const; ///< With the remarks above.
     std::string noteKeyAt(int row) const; ///< The same to search in and to sort by: in lower case (ASCII).
@@ -127,6 +129,7 @@ private:
         std::optional<Error> error{};
         std::string warning{};
         bool leftOut = false; ///< What `warning` says is that this preference does not hold.
+        std::string measured{}; ///< Of a limit that holds: at what; see `RowLine::remark`.
         friend bool operator==(const Complaint &, const Complaint &) = default;
     };
     /// Kept small: 10,000 of them are made at once.
@@ -162,6 +165,8 @@ private:
     void changed(int first, int last);
     QString noteOf(const Entry &entry) const;
     QString displayText(const Entry &entry, TableColumn column) const;
+    QString solverText(const Entry &entry) const;
+    QString solverTip(const Entry &entry) const;
     QString problemText(const Entry &entry, TableColumn column) const;
     QString warningText(const Entry &entry, TableColumn column) const;
     QString engineSentence(const Error &error) const;

@@ -48,7 +48,7 @@ RowsView::RowsView(TableListModel *rows, QWidget *parent)
 void RowsView::setDefaultWidths()
 {
     const int letter = fontMetrics().averageCharWidth();
-    static constexpr std::array<int, kTableColumns> kLetters{6, 6, 30, 17, 30, 14, 22, 18, 11, 30};
+    static constexpr std::array<int, kTableColumns> kLetters{6, 6, 30, 17, 30, 14, 24, 26, 11, 30};
     for (int column = 0; column < kTableColumns; ++column)
         setColumnWidth(column, letter * kLetters[static_cast<std::size_t>(column)]);
     verticalHeader()->setDefaultSectionSize(fontMetrics().height() * 3 / 2);

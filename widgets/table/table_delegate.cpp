@@ -31,6 +31,19 @@ QRectF boxOf(const QStyleOptionViewItem &option)
     return box;
 }
 
+/// The *Keep* of a row that the solver chose, at the end of what the solver says of it.
+QString keepWord()
+{
+    return TableDelegate::tr("Keep");
+}
+
+QRect keepButtonOf(const QStyleOptionViewItem &option)
+{
+    const int wide =
+        option.fontMetrics.horizontalAdvance(keepWord()) + option.fontMetrics.averageCharWidth() * 2;
+    return QRect(option.rect.right() - wide - 2, option.rect.top() + 2, wide, option.rect.height() - 4);
+}
+
 } // namespace
 
 TableDelegate::TableDelegate(TableListModel *rows, QObject *parent)
@@ -239,6 +252,9 @@ void TableDelegate::initStyleOption(QStyleOptionViewItem *option, const QModelIn
         ink(palette.textMuted);
         option->font.setStrikeOut(columnOf(index) != TableColumn::Note
             && columnOf(index) != TableColumn::Number && columnOf(index) != TableColumn::Binds);
+    } else if (index.data(ConstraintTableModel::ChosenRole).toBool()) {
+        option->font.setItalic(true);
+        ink(palette.textMuted);
     } else if (columnOf(index) == TableColumn::Rule) {
         ink(palette.accent);
     } else if (columnOf(index) == TableColumn::Origin || columnOf(index) == TableColumn::Note
@@ -294,6 +310,16 @@ void TableDelegate::paint(
         }
         painter->restore();
     }
+    if (column == TableColumn::Price && index.data(ConstraintTableModel::ChosenRole).toBool()) {
+        const bool selected = option.state.testFlag(QStyle::State_Selected);
+        const QColor ink = selected ? option.palette.color(QPalette::HighlightedText) : palette.accent;
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        painter->setPen(QPen(ink, 1));
+        painter->drawRoundedRect(QRectF(keepButtonOf(option)).adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
+        painter->drawText(keepButtonOf(option), Qt::AlignCenter, keepWord());
+        painter->restore();
+    }
     painter->setPen(palette.grid);
     painter->drawLine(option.rect.bottomLeft(), option.rect.bottomRight());
 }
@@ -301,6 +327,14 @@ void TableDelegate::paint(
 bool TableDelegate::editorEvent(
     QEvent *event, QAbstractItemModel *model, const QStyleOptionViewItem &option, const QModelIndex &index)
 {
+    if (columnOf(index) == TableColumn::Price && index.data(ConstraintTableModel::ChosenRole).toBool()
+        && event->type() == QEvent::MouseButtonRelease) {
+        const auto *mouse = static_cast<QMouseEvent *>(event); // by its type
+        if (mouse->button() == Qt::LeftButton && keepButtonOf(option).contains(mouse->position().toPoint())) {
+            Q_EMIT keepAsked(index.row());
+            return true;
+        }
+    }
     if (columnOf(index) != TableColumn::On || !index.data(Qt::CheckStateRole).isValid())
         return QStyledItemDelegate::editorEvent(event, model, option, index);
     if (event->type() != QEvent::MouseButtonRelease && event->type() != QEvent::MouseButtonDblClick)

@@ -30,6 +30,10 @@ public:
     using Write = std::function<void(const QModelIndex &index, const QString &text)>;
     void setWrite(Write write) { m_write = std::move(write); }
 
+Q_SIGNALS:
+    void keepAsked(int row); ///< The *Keep* of a row of the solver was clicked; of the list.
+
+public:
     QWidget *createEditor(
         QWidget *parent, const QStyleOptionViewItem &option, const QModelIndex &index) const override;
     void destroyEditor(QWidget *editor, const QModelIndex &index) const override;

@@ -101,6 +101,11 @@ void TablePanel::buildBar()
     acting->setDefaultAction(m_acting);
     auto *add = new QToolButton(this);
     add->setDefaultAction(m_new);
+    auto *keep = new QToolButton(this);
+    keep->setDefaultAction(m_keepAll);
+    const auto showKeep = [this, keep] { keep->setVisible(m_keepAll->isEnabled()); };
+    connect(m_keepAll, &QAction::changed, keep, showKeep);
+    showKeep();
     m_grouping->setPopupMode(QToolButton::InstantPopup);
     m_grouping->setToolTip(tr("Put rows together under headings"));
     auto *groups = new QMenu(m_grouping);
@@ -116,13 +121,13 @@ void TablePanel::buildBar()
     for (QAction *action : {m_cut, m_copy, m_paste, m_duplicate, m_remove})
         menu->addAction(action);
     menu->addSeparator();
-    for (QAction *action : {m_switch, m_prefer, m_up, m_down, m_fill, m_operators})
+    for (QAction *action : {m_switch, m_prefer, m_up, m_down, m_fill, m_operators, m_keep, m_keepAll})
         menu->addAction(action);
     menu->addSeparator();
     for (QAction *action : {m_copyPlan, m_textOrder, m_actingFirst, m_pricesAction})
         menu->addAction(action);
     m_menu->setMenu(menu);
-    for (QToolButton *button : {add, acting, m_grouping, m_menu}) {
+    for (QToolButton *button : {add, keep, acting, m_grouping, m_menu}) {
         button->setAutoRaise(true);
         button->setFocusPolicy(Qt::TabFocus);
         button->setToolButtonStyle(Qt::ToolButtonTextOnly);
@@ -132,6 +137,7 @@ void TablePanel::buildBar()
     bar->addWidget(m_tabs);
     bar->addWidget(add);
     bar->addWidget(m_filter, 1);
+    bar->addWidget(keep);
     bar->addWidget(acting);
     bar->addWidget(m_grouping);
     bar->addWidget(m_menu);
@@ -150,7 +156,7 @@ void TablePanel::buildBar()
     layout->addWidget(m_message);
     QWidget *before = m_tabs;
     for (QWidget *widget :
-        std::initializer_list<QWidget *>{add, m_filter, acting, m_grouping, m_menu, m_view, m_text}) {
+        std::initializer_list<QWidget *>{add, m_filter, keep, acting, m_grouping, m_menu, m_view, m_text}) {
         setTabOrder(before, widget);
         before = widget;
     }

@@ -70,6 +70,7 @@ public:
     void fillDown();
     void newRow();
     void selectOperators();
+    void keepRows(bool all); ///< Rows of the solver, the selected ones or all: they become a person's own.
     void copyPlan();
 
 protected:
@@ -100,6 +101,7 @@ private:
     void showContextMenu(const QPoint &position);
     void insertPasted(const struct PastedRows &pasted);
     bool edit(const QString &words, const TableEdit &edit, const QString &mergeKey = {});
+    void keepLines(const std::vector<std::int32_t> &lines);
 
     std::vector<int> selectedRows() const; ///< Rows of the model, ascending.
     std::vector<struct LinkedRow> linkedRows(const std::vector<int> &rows) const;
@@ -142,6 +144,8 @@ private:
     QAction *m_new = nullptr;
     QAction *m_edit = nullptr;
     QAction *m_operators = nullptr;
+    QAction *m_keep = nullptr;
+    QAction *m_keepAll = nullptr;
     QAction *m_copyPlan = nullptr;
 
     std::unordered_set<ConstraintTableModel::RowKey> m_actingRows; ///< On what is selected elsewhere.

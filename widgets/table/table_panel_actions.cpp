@@ -10,12 +10,14 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QMenu>
 
+#include "engine/design/free_decisions.h"
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
 #include "widgets/table/paste_preview.h"
 #include "widgets/table/price_service.h"
 #include "widgets/table/row_clipboard.h"
 #include "widgets/table/rows_view.h"
+#include "widgets/table/table_delegate.h"
 #include "widgets/table/table_links.h"
 #include "widgets/table/table_panel.h"
 #include "widgets/table/table_text_editor.h"
@@ -80,6 +82,10 @@ void TablePanel::buildActions()
         tr("Change the cell; with several rows selected, in all of them"));
     m_operators = addRowAction("rows.selectOperators", tr("Select Operators of Rows"),
         Qt::CTRL | Qt::SHIFT | Qt::Key_L, tr("Select what the rows act on, in every view"));
+    m_keep = addRowAction("rows.keep", tr("Keep Rows of the Solver"), {},
+        tr("Selected rows that the solver chose become yours: no search replaces them"));
+    m_keepAll = addRowAction("rows.keepAll", tr("Keep All Rows of the Solver"), {},
+        tr("All grey rows become yours: the plan stays as it is shown"));
     m_copyPlan = addRowAction("rows.copyPlan", tr("Copy Plan as Text"), {},
         tr("Copy all rows, to paste into another window or a message"));
     m_textOrder =
@@ -130,6 +136,12 @@ void TablePanel::buildActions()
             m_view->edit(m_view->currentIndex());
     });
     connect(m_operators, &QAction::triggered, this, &TablePanel::selectOperators);
+    connect(m_keep, &QAction::triggered, this, [this] { keepRows(false); });
+    connect(m_keepAll, &QAction::triggered, this, [this] { keepRows(true); });
+    connect(m_delegate, &TableDelegate::keepAsked, this, [this](int row) {
+        if (const int source = m_list->sourceRow(row); source >= 0)
+            keepLines({m_rows->lineAt(source)});
+    });
     connect(m_copyPlan, &QAction::triggered, this, &TablePanel::copyPlan);
     connect(m_textOrder, &QAction::triggered, this, [this] {
         if (m_list->sortColumn() < 0)
@@ -170,6 +182,13 @@ void TablePanel::refreshActions()
     const bool open = m_workspace->model() != nullptr;
     for (QAction *action : {m_cut, m_copy, m_duplicate, m_remove, m_switch, m_prefer, m_operators})
         action->setEnabled(any);
+    const auto chosen = linesOfSearch(m_rows->document());
+    m_keep->setEnabled(
+        std::any_of(rows.begin(), rows.end(), [this](int row) { return m_rows->isChosen(row); }));
+    m_keepAll->setEnabled(!chosen.empty());
+    m_keepAll->setVisible(!chosen.empty());
+    m_keepAll->setIconText(chosen.size() == 1 ? tr("Keep 1 Grey Row")
+                                              : tr("Keep %1 Grey Rows").arg(static_cast<int>(chosen.size())));
     m_paste->setEnabled(open);
     m_new->setEnabled(open);
     m_copyPlan->setEnabled(m_rows->document().lineCount() > 0);
@@ -186,6 +205,8 @@ void TablePanel::showContextMenu(const QPoint &position)
     auto *menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
     menu->addActions({m_edit, m_switch, m_prefer});
+    if (m_keepAll->isEnabled())
+        menu->addActions({m_keep, m_keepAll});
     menu->addSeparator();
     menu->addActions({m_cut, m_copy, m_paste, m_duplicate, m_remove});
     menu->addSeparator();
@@ -436,6 +457,24 @@ void TablePanel::selectOperators()
     const auto rows = selectedRows();
     if (!rows.empty())
         m_links->findOperators(linkedRows(rows));
+}
+
+void TablePanel::keepRows(bool all)
+{
+    keepLines(all ? linesOfSearch(m_rows->document()) : selectedLines());
+}
+
+void TablePanel::keepLines(const std::vector<std::int32_t> &lines)
+{
+    const std::vector<std::int32_t> chosen = linesOfSearch(m_rows->document());
+    std::vector<int> rows;
+    for (const std::int32_t line : lines)
+        if (std::find(chosen.begin(), chosen.end(), line) != chosen.end())
+            rows.push_back(m_rows->rowOfLine(line));
+    if (!rows.empty())
+        edit(
+            rows.size() == chosen.size() ? tr("keep what was searched") : tr("keep %1").arg(nameOfRows(rows)),
+            planloom::keepRows(m_rows->document(), lines));
 }
 
 void TablePanel::copyPlan()

@@ -34,7 +34,7 @@ QString titleOf(TableColumn column)
     case TableColumn::Binds:
         return ColumnTexts::tr("Binds");
     case TableColumn::Price:
-        return ColumnTexts::tr("Price");
+        return ColumnTexts::tr("Solver");
     case TableColumn::Origin:
         return ColumnTexts::tr("Origin");
     case TableColumn::Note:
@@ -66,7 +66,9 @@ QString meaningOf(TableColumn column)
         return ColumnTexts::tr(
             "How many operators the rule acts on, on how many devices. None is a warning.");
     case TableColumn::Price:
-        return ColumnTexts::tr("Step time gained if the row were off; found while you pause.");
+        return ColumnTexts::tr(
+            "What the solver says of the row: in conflict, binding or slack, and what the step "
+            "would take without it (found while you pause); chosen rows are its own.");
     case TableColumn::Origin:
         return ColumnTexts::tr("Who wrote the row: a person's text, a gesture, a gallery plan, an import, "
                                "the search (which may choose anew).");

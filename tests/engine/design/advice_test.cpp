@@ -168,15 +168,16 @@ TEST_F(Advice, TheLiveSolverAnswersTheNewestAlone)
     const auto last = [&] { return told.empty() ? 0 : told.back().first; };
     std::uint64_t newest = 0;
     {
-        LiveSolver solver([&](const LiveReport &report) {
+        const auto hear = [&](const LiveReport &report) {
             const std::lock_guard lock(mutex);
             told.emplace_back(report.revision, report.grade);
             EXPECT_TRUE(
                 report.grade == LiveGrade::Better ? report.better != nullptr : report.answer != nullptr);
             done.notify_all();
-        });
+        };
+        LiveSolver solver;
         for (int i = 0; i < 5; ++i)
-            newest = solver.solve(request(i % 2 == 0 ? "" : "degree data at most 2\n", true));
+            newest = solver.solve(request(i % 2 == 0 ? "" : "degree data at most 2\n", true), hear);
         std::unique_lock lock(mutex);
         done.wait(lock, [&] { return last() == newest && told.back().second == LiveGrade::Final; });
     }

@@ -279,7 +279,7 @@ TEST_F(OperatorFiles, AreRememberedAndMissed)
     ASSERT_TRUE(model) << describe(model.error());
     auto plan = loweredRows((*model)->graph, {}, 1);
     ASSERT_TRUE(plan);
-    plan->origin = originOf((*model)->source, "cpu:1");
+    plan->origin = originOf((*model)->source, "cpu:1", {});
     const auto remembered = rememberedModel(*plan);
     ASSERT_TRUE(remembered) << describe(remembered.error());
     EXPECT_EQ(remembered->options.operatorFiles, options.operatorFiles);

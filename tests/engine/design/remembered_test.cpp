@@ -16,11 +16,12 @@ TEST(Remembered, IsWhatThePlanWasMadeOf)
     source.options.inference = true;
     source.options.learningRate = 0.1;
     ExecutionPlan plan;
-    plan.origin = originOf(source, "cpu:2");
+    plan.origin = originOf(source, "cpu:2", "mesh dp=2\n");
     const std::string absolute = std::filesystem::absolute("models/bert.onnx").string();
     EXPECT_EQ(plan.origin,
         (Origin{{"model", absolute}, {"cluster", "cpu:2"}, {"dim", "batch=8,length=64"}, {"inference", "1"},
-            {"learning-rate", "0.1"}}));
+            {"learning-rate", "0.1"}, {"rows", "mesh dp=2\n"}}));
+    EXPECT_EQ(*rowsRemembered(plan), "mesh dp=2\n");
     const auto back = rememberedModel(plan);
     ASSERT_TRUE(back) << describe(back.error());
     EXPECT_EQ(*back, (ModelSource{absolute, {}, source.options}));
@@ -29,8 +30,8 @@ TEST(Remembered, IsWhatThePlanWasMadeOf)
 
 TEST(Remembered, LeavesZooModelsAsTheyAre)
 {
-    EXPECT_EQ(originOf({"zoo:gpt?layers=2", {}, {}}, "cpu:1"),
-        (Origin{{"model", "zoo:gpt?layers=2"}, {"cluster", "cpu:1"}}));
+    EXPECT_EQ(originOf({"zoo:gpt?layers=2", {}, {}}, "cpu:1", {}),
+        (Origin{{"model", "zoo:gpt?layers=2"}, {"cluster", "cpu:1"}, {"rows", ""}}));
 }
 
 TEST(Remembered, ReadsPlansThatNameEveryOption)
@@ -41,6 +42,7 @@ TEST(Remembered, ReadsPlansThatNameEveryOption)
     const auto back = rememberedModel(plan);
     ASSERT_TRUE(back) << describe(back.error());
     EXPECT_EQ(*back, (ModelSource{"zoo:mlp", {}, {}}));
+    EXPECT_EQ(rowsRemembered(plan).error().where, "/origin/rows");
     plan.devices.resize(3);
     EXPECT_EQ(rememberedCluster(plan), "cpu:3");
 }

@@ -10,11 +10,13 @@
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QTabWidget>
 #include <QtWidgets/QTableView>
+#include <QtWidgets/QTableWidget>
 #include <QtWidgets/QToolButton>
 
 #include "tests/qt_test.h"
 #include "tests/widgets/compare/planned.h"
 #include "widgets/compare/communication_compare.h"
+#include "widgets/compare/compare_causes.h"
 #include "widgets/compare/compare_models.h"
 #include "widgets/compare/compare_view.h"
 #include "widgets/compare/compared_timeline.h"
@@ -24,6 +26,7 @@
 #include "widgets/memory/matrix_view.h"
 #include "widgets/timeline/timeline_view.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -409,6 +412,26 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(m_view->remark().contains(QLatin1Char('B')), kLong);
         m_workspace->undo();
         QTRY_VERIFY_WITH_TIMEOUT(m_view->remark().isEmpty(), kLong);
+    }
+
+    void reasonsNameTheRowsAndChooseTheirOperators()
+    {
+        CompareCauses *causes = m_view->causes();
+        QVERIFY(causes->count() > 0);
+        QCOMPARE(causes->list()->rowCount(), causes->count());
+        const QString a = causes->list()->item(0, 0)->text();
+        const QString b = causes->list()->item(0, 1)->text();
+        QVERIFY2(a.contains(QStringLiteral("1  mesh dp=2")), qPrintable(a));
+        QVERIFY2(b.contains(QStringLiteral("1  mesh tp=2")), qPrintable(b));
+        std::size_t told = 0;
+        for (const DifferenceCause &cause : m_view->result()->causes)
+            told += cause.operators.size();
+        const auto &operators = m_view->result()->operators;
+        QCOMPARE(told,
+            static_cast<std::size_t>(std::count_if(
+                operators.begin(), operators.end(), [](std::uint8_t change) { return change != 0; })));
+        causes->list()->selectRow(0);
+        QCOMPARE(m_selection->selected().size(), m_view->result()->causes.front().operators.size());
     }
 
     void everyActionAndControlIsNamed()

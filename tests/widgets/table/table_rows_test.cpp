@@ -302,13 +302,14 @@ private Q_SLOTS:
         const double with = m_workspace->lastGood()->summary.stepSeconds;
         QTRY_COMPARE_WITH_TIMEOUT(m_panel->rows()->priceAt(1).state, RowPrice::State::Known, kLong);
         QCOMPARE(m_panel->rows()->priceAt(0).state, RowPrice::State::Needed); // the split runs over it
-        QCOMPARE(cell(0, TableColumn::Price).data().toString(), QStringLiteral("needed"));
+        QCOMPARE(cell(0, TableColumn::Price).data().toString(), QStringLiteral("binding · needed"));
         const double price = m_panel->rows()->priceAt(1).seconds;
         QVERIFY(price != 0);
         QVERIFY2(cell(1, TableColumn::Price)
                      .data()
                      .toString()
-                     .startsWith(price < 0 ? QStringLiteral("saves ") : QStringLiteral("costs ")),
+                     .startsWith(
+                         price < 0 ? QStringLiteral("binding · saves ") : QStringLiteral("binding · costs ")),
             qPrintable(cell(1, TableColumn::Price).data().toString()));
         m_panel->prices()->setIdleMilliseconds(1'000'000);
         m_panel->rows()->setRowsEnabled({1}, false);
@@ -342,6 +343,43 @@ private Q_SLOTS:
         QTRY_COMPARE_WITH_TIMEOUT(m_panel->rows()->priceAt(0).state, RowPrice::State::Known, kLong);
         QCOMPARE(m_panel->rows()->priceAt(0).seconds, with - usual);
         m_panel->prices()->setEnabled(false);
+    }
+
+    void rowsOfTheSolverAreKeptWithOneClick()
+    {
+        open("micro-batches 2\nmesh dp=2 tp=2  @solver\nsplit all : batch over dp  @solver\n"
+             "recompute layer:0 per layer  @solver\n");
+        m_workspace->setSearchesAgain(false);
+        const auto italic = [this](int row) {
+            return cell(row, TableColumn::Value).data(ConstraintTableModel::ChosenRole).toBool();
+        };
+        QVERIFY(!italic(0) && italic(1) && italic(2) && italic(3));
+        QCOMPARE(cell(1, TableColumn::Price).data().toString(), QStringLiteral("chosen"));
+        const auto click = [this](int row) {
+            const QRect rect = m_panel->grid()->visualRect(cell(row, TableColumn::Price));
+            QTest::mouseClick(m_panel->grid()->viewport(), Qt::LeftButton, {},
+                QPoint(
+                    rect.right() - m_panel->grid()->fontMetrics().averageCharWidth() * 2, rect.center().y()));
+        };
+        click(3); // one row
+        QCOMPARE(text(),
+            QStringLiteral("micro-batches 2\nmesh dp=2 tp=2  @solver\nsplit all : batch over dp  @solver\n"
+                           "recompute layer:0 per layer\n"));
+        m_workspace->undo();
+        QVERIFY(italic(3));
+        click(2); // it is over the mesh, which comes with it
+        QCOMPARE(text(),
+            QStringLiteral("micro-batches 2\nmesh dp=2 tp=2\nsplit all : batch over dp\n"
+                           "recompute layer:0 per layer  @solver\n"));
+        m_workspace->undo();
+        auto *all = m_panel->findChild<QAction *>(QStringLiteral("rows.keepAll"));
+        QVERIFY(all && all->isEnabled());
+        QCOMPARE(all->iconText(), QStringLiteral("Keep 3 Grey Rows"));
+        all->trigger();
+        QVERIFY(!text().contains(QStringLiteral("@solver")));
+        QVERIFY(!all->isEnabled());
+        m_workspace->undo(); // one step
+        QVERIFY(italic(1) && italic(2) && italic(3));
     }
 
     void actionsHaveNamesAndAreReachable()

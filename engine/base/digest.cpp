@@ -1,4 +1,4 @@
-#include "sessions/digest.h"
+#include "engine/base/digest.h"
 
 #include <array>
 #include <bit>
