@@ -281,8 +281,10 @@ json searchesToJson(const ScheduleChoice &choice)
         json one{{"status", nameOf(each.status)}, {"makespan_seconds", nullptr},
             {"makespan_bound_seconds", static_cast<double>(each.makespan.bound) / kSecond},
             {"period_seconds", nullptr},
+            {"step_bound_seconds", static_cast<double>(each.stepBound()) / kSecond},
             {"period_bound_seconds", static_cast<double>(each.period.bound) / kSecond},
-            {"seconds", each.seconds}, {"proof", each.proof}};
+            {"stages", nameOf(each.shape)}, {"splits_backward", each.splits}, {"seconds", each.seconds},
+            {"proof", each.proof}};
         if (!each.makespan.starts.empty())
             one["makespan_seconds"] = static_cast<double>(each.makespan.makespan) / kSecond;
         if (each.period.schedule)
@@ -390,7 +392,10 @@ Result<int> runSolve(const Arguments &arguments)
 Result<int> runSimulate(const Arguments &arguments)
 {
     TRY(const auto plan, readPlan(arguments.positional()));
-    TRY(const auto cluster, clusterOf(arguments, plan));
+    TRY(Cluster cluster, clusterOf(arguments, plan));
+    if (arguments.has("one-queue"))
+        cluster.communicationQueues = CommunicationQueues::One;
+    cluster.blockingSends = cluster.blockingSends || arguments.has("blocking-sends");
     SimulateOptions options;
     options.spans = arguments.has("trace") || arguments.has("idle");
     TRY(const auto timeline, simulate(plan, cluster, options));

@@ -117,9 +117,12 @@ private:
                         add(m_readers[static_cast<std::size_t>(r)].span, span, WaitKind::Reuse);
                 }
                 add(before, span, WaitKind::Order);
-                if (instruction.waits)
+                const bool blocks = m_timeline.blockingSends && sendsToStage(instruction);
+                if (instruction.waits || blocks)
                     add(last[static_cast<std::size_t>(QueueKind::Compute)], span, WaitKind::Order);
                 before = span;
+                if (blocks)
+                    last[static_cast<std::size_t>(QueueKind::Compute)] = span;
                 for (const std::int32_t buffer : instruction.inputs) {
                     if (buffer < 0)
                         continue;

@@ -156,10 +156,11 @@ std::optional<Overfull> overTheDevices(const PlanAnswer &answer)
     });
 }
 
-Error memoryError(const PlanAnswer &answer, const Overfull &full, const std::string &limit,
+Error memoryError(const PlanAnswer &answer, const Overfull &full, bool ordered, const std::string &limit,
     const std::string &advice, const std::string &where)
 {
-    const auto [taker, giver] = blocksAround(answer, full);
+    const auto [taker, giver] =
+        ordered ? blocksAround(answer, full) : std::pair<std::optional<BlockRef>, std::optional<BlockRef>>{};
     return {ErrorCode::ResourceLimit,
         betweenWords(taker, giver) + deviceWord(answer.cluster) + " " + std::to_string(full.device)
             + " would hold " + formatBytes(Bytes{full.peak}) + limit
@@ -175,9 +176,12 @@ std::optional<Error> limitBrokenBy(const PlanAnswer &after, const PlanAnswer *be
         return std::nullopt;
     if (before && !before->isTimed())
         before = nullptr;
+    // What moves between devices overfills them whatever the order.
+    const bool ordered = !before || !before->plan || isSameButForOrder(*before->plan, *after.plan);
     if (const auto full = overTheDevices(after); full && !(before && overTheDevices(*before)))
-        return memoryError(
-            after, *full, " and has ", "let backward blocks run first, or recompute", "memory");
+        return memoryError(after, *full, ordered, " and has ",
+            ordered ? "let backward blocks run first, or recompute" : "choose another place, or recompute",
+            "memory");
     std::set<std::string> known; // limits that were broken before
     if (before)
         for (const RowLine &row : before->rows)
@@ -192,10 +196,12 @@ std::optional<Error> limitBrokenBy(const PlanAnswer &after, const PlanAnswer *be
         const auto bytes = static_cast<double>(limit->value);
         const std::int32_t line = after.rows[r].line;
         if (const auto full = overfull(after, [bytes](std::size_t) { return bytes; }))
-            return memoryError(after, *full, ", " + rowWords(line) + " allows ",
-                "let backward blocks run first, or switch the row off", "row:" + std::to_string(line));
+            return memoryError(after, *full, ordered, ", " + rowWords(line) + " allows ",
+                std::string(ordered ? "let backward blocks run first" : "choose another place")
+                    + ", or switch the row off",
+                "row:" + std::to_string(line));
     }
-    return brokenInFlight(after, before);
+    return ordered ? brokenInFlight(after, before) : std::nullopt;
 }
 
 Proposal proposeUnitMove(const GestureContext &context, const ExecutionPlan &execution, const UnitMove &move)

@@ -11,11 +11,11 @@ namespace planloom {
 
 // What moving blocks in time leads to, as far as it takes more than the rows to say so.
 
-/// The limit that a plan breaks and the plan before it kept, where they differ in the order of their blocks:
-/// of a device's memory, of a row for memory, or of a row for micro-batches in flight. Names the block that
-/// takes too much, and the next that gives some back, before which it runs: "F3 of stage 0 can't run before
-/// B0 of stage 0: GPU 0 would hold 41.2 GiB and has 40.0 GiB". `where` is "row:N" if a row says so, else
-/// "memory".
+/// The limit that a plan breaks and the plan before it kept: of a device's memory, of a row for memory, or,
+/// where they differ in the order of their blocks alone, of a row for micro-batches in flight. Then it names
+/// the block that takes too much, and the next that gives some back, before which it runs: "F3 of stage 0
+/// can't run before B0 of stage 0: GPU 0 would hold 41.2 GiB and has 40.0 GiB". `where` is "row:N" if a row
+/// says so, else "memory".
 /// @param after   as far as `PlanGrade::Simulated`; nothing is said of others
 /// @param before  may be null: then whatever `after` breaks counts
 /// O(devices + spans of one device + schedule)

@@ -141,18 +141,44 @@ Result<void> dropScheduleRows(TableDocument &document)
     return document.apply(removeLines(document, lines));
 }
 
-Result<void> appendSchedule(TableDocument &document, const ScheduleRule &rule)
+/// Gives the rows this schedule, and these in place of those that lay the stages out.
+Result<void> setSchedule(PlanRequest &request, std::int32_t deviceCount, const ScheduleRule &rule,
+    const std::vector<Row> &stageRows)
 {
-    Row row;
-    row.rule = rule;
-    return document.apply(appendRows(document, {row}));
+    const GestureContext context = gestureContextOf(*request.model, request.table, deviceCount);
+    return request.table.apply(proposeSchedule(context, rule, {}, stageRows).edit);
+}
+
+/// A schedule by name is one of a pipeline. Without rows the search decides which, under schedules that it
+/// knows; under others it has a stage on every device.
+void makePipeline(PlanRequest &request, ScheduleKind kind)
+{
+    const bool searched = kind == ScheduleKind::Interleaved || kind == ScheduleKind::ZeroBubbleH1
+        || kind == ScheduleKind::Listed || !scheduleTemplates()[static_cast<std::size_t>(kind)].make;
+    if (!searched && request.gallery.empty() && request.table.rowLines().empty())
+        request.gallery = "pipeline";
 }
 
 /// When a block of one micro-batch ran on a device.
 struct BlockExtent {
-    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    std::vector<std::pair<std::int64_t, std::int64_t>> runs{}; ///< Of what it computes, and waits for inside.
     std::int64_t computed = 0; ///< End of its last computation.
     std::int64_t last = 0; ///< End of all that it does.
+
+    /// What it takes up to its last computation. What needs nothing of other blocks may have run long before
+    /// the rest: the time between is none of the block's.
+    std::int64_t busy()
+    {
+        std::sort(runs.begin(), runs.end());
+        std::int64_t sum = 0;
+        std::int64_t until = 0;
+        for (const auto &[begin, end] : runs) {
+            const std::int64_t to = std::min(end, computed);
+            sum += std::max<std::int64_t>(to - std::max(begin, until), 0);
+            until = std::max(until, to);
+        }
+        return sum;
+    }
 };
 
 /// The extents of all blocks on one device, by block and micro-batch; none for blocks that it does not run.
@@ -177,18 +203,19 @@ std::vector<std::vector<BlockExtent>> extentsOn(
         BlockExtent &extent = own[at(microBatch)];
         const std::int64_t end = spans.start[row] + spans.duration[row];
         extent.last = std::max(extent.last, end);
-        if (!transfer && spans.queue[row] != QueueKind::Compute)
-            continue;
-        extent.first = std::min(extent.first, spans.start[row]);
-        extent.computed = std::max(extent.computed, end);
+        const QueueKind queue = spans.queue[row];
+        if (transfer || queue == QueueKind::Compute || queue == QueueKind::Tensor)
+            extent.runs.emplace_back(spans.start[row], end);
+        if (transfer || queue == QueueKind::Compute)
+            extent.computed = std::max(extent.computed, end);
     }
     return extents;
 }
 
-/// The blocks of a plan with the durations that its simulation shows: from a block's first computation to the
-/// end of its last, the median of its micro-batches and the longest of its devices. What it communicates
-/// behind that runs beside the next block and makes what is sent late. Transfers may wait for their other
-/// end: the shortest counts.
+/// The blocks of a plan with the durations that its simulation shows: what a block computes, and waits for
+/// inside, to the end of its last computation, the median of its micro-batches and the longest of its
+/// devices. What it communicates behind that runs beside the next block and makes what is sent late.
+/// Transfers may wait for their other end: the shortest counts.
 std::vector<BlockInfo> simulatedBlocks(const PlanAnswer &answer, const Timeline &timeline)
 {
     std::vector<BlockInfo> blocks = answer.materialized->blocks;
@@ -199,12 +226,12 @@ std::vector<BlockInfo> simulatedBlocks(const PlanAnswer &answer, const Timeline 
     for (std::size_t d = 0; d + 1 < timeline.deviceBegin.size(); ++d) {
         if (d < timeline.symmetryClass.size() && !seen.insert(timeline.symmetryClass[d]).second)
             continue;
-        const auto extents = extentsOn(d, answer, timeline);
+        auto extents = extentsOn(d, answer, timeline);
         for (std::size_t b = 0; b < blocks.size(); ++b) {
             std::vector<std::pair<std::int64_t, std::int64_t>> durations; // and how late what is sent is
-            for (const BlockExtent &extent : extents[b])
+            for (BlockExtent &extent : extents[b])
                 if (extent.computed > 0)
-                    durations.emplace_back(extent.computed - extent.first, extent.last - extent.computed);
+                    durations.emplace_back(extent.busy(), extent.last - extent.computed);
             if (durations.empty())
                 continue;
             std::sort(durations.begin(), durations.end());
@@ -218,6 +245,21 @@ std::vector<BlockInfo> simulatedBlocks(const PlanAnswer &answer, const Timeline 
         if (block.kind == SegmentKind::Transfer && block.seconds > 0)
             block.seconds += late[at(block.source)];
     return blocks;
+}
+
+/// What the updates of a step take of every device at least; 0 where they come between its blocks.
+std::int64_t leastUpdate(const ExecutionPlan &plan, const Timeline &timeline)
+{
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t d = 0; d + 1 < timeline.deviceBegin.size(); ++d) {
+        std::int64_t own = 0;
+        for (std::size_t row = timeline.deviceBegin[d]; row < timeline.deviceBegin[d + 1]; ++row)
+            if (timeline.spans.queue[row] == QueueKind::Compute
+                && plan.devices[d].segments[at(timeline.spans.segment[row])].kind == SegmentKind::Optimizer)
+                own += timeline.spans.duration[row];
+        least = std::min(least, own);
+    }
+    return plan.updates == 1 && timeline.deviceBegin.size() > 1 ? least : 0;
 }
 
 /// What rows want of a plan's blocks, as dependencies that hold for every micro-batch, and the rows that say
@@ -282,11 +324,19 @@ public:
         m_request.table = base->table;
         noteRows(m_request.table);
         TRY_VOID(dropScheduleRows(m_request.table));
-        for (const ScheduleKind kind : kAllSchedules)
-            TRY_VOID(attempt(nameOf(kind), {kind, {}}));
-        for (const bool split : {false, true})
-            if (m_trial.seconds > 0)
-                TRY_VOID(search(split));
+        m_deviceCount = base->deviceCount;
+        // Shape by shape: plans that differ in the order of blocks alone share the first half of lowering.
+        const std::vector<TemplateFit> fits = fitTemplates(*base);
+        for (const StageShape shape : kShapes)
+            for (std::size_t i = 0; i < fits.size(); ++i)
+                if (fits[i].shape == shape) {
+                    const ScheduleKind kind = scheduleTemplates()[i].kind;
+                    TRY_VOID(attempt(nameOf(kind), {kind, {}}, shape, fits[i].stageRows));
+                }
+        for (const StageShape shape : kShapes)
+            for (const bool split : {false, true})
+                if (m_trial.seconds > 0)
+                    TRY_VOID(search(shape, split));
         if (!m_choice.best) {
             for (const TriedSchedule &each : m_choice.tried)
                 if (each.problem && each.name == nameOf(ScheduleKind::OneFOneB))
@@ -303,14 +353,18 @@ public:
     }
 
 private:
+    static constexpr std::array kShapes{StageShape::AsTheyAre, StageShape::OneEach, StageShape::Wave};
+
     /// Plans with a schedule; what fails is noted.
-    Result<void> attempt(const std::string &name, const ScheduleRule &rule)
+    Result<void> attempt(const std::string &name, const ScheduleRule &rule, StageShape shape,
+        const std::vector<Row> &stageRows)
     {
         PlanRequest request = m_request;
         request.last = m_last;
-        TRY_VOID(appendSchedule(request.table, rule));
+        TRY_VOID(setSchedule(request, m_deviceCount, rule, stageRows));
         TRY(const PlanAnswerSnapshot answer, answerOf(request, m_stop));
-        TriedSchedule &tried = m_choice.tried.emplace_back(TriedSchedule{.name = name, .rule = rule});
+        TriedSchedule &tried = m_choice.tried.emplace_back(
+            TriedSchedule{.name = name, .rule = rule, .shape = shape, .stageRows = stageRows});
         if (!answer->isTimed()) {
             tried.problem = answer->firstError().value_or(Error{ErrorCode::Internal, "there is no plan"});
             report(answer);
@@ -332,7 +386,9 @@ private:
         const bool split =
             std::any_of(answer->materialized->blocks.begin(), answer->materialized->blocks.end(),
                 [](const BlockInfo &block) { return block.kind == SegmentKind::WeightGradient; });
-        m_seen[split ? 1 : 0].push_back(answer);
+        Seen &seen = m_seen[{shape, split}];
+        seen.answers.push_back(answer);
+        seen.stageRows = stageRows;
         report(answer);
         return {};
     }
@@ -379,9 +435,10 @@ private:
 
     /// The best schedule for the blocks of the plans that were made so: with what a micro-batch takes of a
     /// device worked out from the two that hold the most and the least.
-    Result<void> search(bool split)
+    Result<void> search(StageShape shape, bool split)
     {
-        const auto &answers = m_seen[split ? 1 : 0];
+        const Seen seen = m_seen[{shape, split}];
+        const auto &answers = seen.answers;
         if (answers.empty())
             return {};
         const PlanAnswer &plan = *answers.front();
@@ -409,7 +466,7 @@ private:
             simulate(*plan.execution, plan.cluster, costModelOf(plan.cluster), options, m_stop));
         TRY(const RowDependencies rows, rowDependencies(*plan.plan, *plan.materialized));
         for (const RowId row : rows.others)
-            if (row.valid() && at(row) < m_rowOf.size()
+            if (shape == StageShape::AsTheyAre && row.valid() && at(row) < m_rowOf.size()
                 && std::find(m_choice.bentTo.begin(), m_choice.bentTo.end(), m_rowOf[at(row)])
                     == m_choice.bentTo.end())
                 m_choice.bentTo.push_back(m_rowOf[at(row)]);
@@ -418,12 +475,15 @@ private:
         const StagePlacement stages =
             placementOfBlocks(simulatedBlocks(plan, timeline), dependencies, held, limit);
         const std::vector<std::string> names = placementDevices(plan, stages.placement.devices);
+        const std::int64_t update = leastUpdate(*plan.execution, timeline);
         const std::size_t own = m_choice.searches.size();
         const auto note = [&](const ScheduleAnswer &answer) {
             m_choice.searches.resize(own);
             ScheduleSearch &known = m_choice.searches.emplace_back();
             static_cast<ScheduleAnswer &>(known) = answer;
             known.splits = split;
+            known.shape = shape;
+            known.update = update;
             known.proof = proofOf(stages.placement, answer, names,
                 [](std::int64_t time) { return formatSeconds(static_cast<double>(time) / 1e9); });
         };
@@ -446,7 +506,8 @@ private:
         if (found->makespan.starts.empty())
             return {};
         m_last = answers.front();
-        return attempt("best", {ScheduleKind::Listed, scheduleOf(stages, found->makespan.starts)});
+        return attempt("best", {ScheduleKind::Listed, scheduleOf(stages, found->makespan.starts)}, shape,
+            seen.stageRows);
     }
 
     /// What the devices of a plan's placement are called.
@@ -476,7 +537,13 @@ private:
     std::stop_token m_stop{};
     std::vector<RowId> m_rowOf{}; ///< See `noteRows`.
     std::shared_ptr<const PlanAnswer> m_last{};
-    std::array<std::vector<PlanAnswerSnapshot>, 2> m_seen{}; ///< Timed answers, with whole and split passes.
+    std::int32_t m_deviceCount = 1;
+    /// Timed answers that share their blocks.
+    struct Seen {
+        std::vector<PlanAnswerSnapshot> answers{};
+        std::vector<Row> stageRows{};
+    };
+    std::map<std::pair<StageShape, bool>, Seen> m_seen{}; ///< By shape, and whether passes are split.
     std::pair<bool, double> m_worth{};
     ScheduleChoice m_choice{};
 };
@@ -485,34 +552,30 @@ private:
 
 Result<PlanRequest> withSchedule(PlanRequest request, const ScheduleRule &rule, const std::stop_token &stop)
 {
+    makePipeline(request, rule.kind);
+    PlanRequest rows = request;
+    rows.search = false;
+    rows.upTo = PlanGrade::Checked;
+    TRY(const PlanAnswerSnapshot checked, answerOf(rows, stop));
     if (!request.gallery.empty()) {
-        PlanRequest rows = request;
-        rows.search = false;
-        rows.upTo = PlanGrade::Checked;
-        TRY(const PlanAnswerSnapshot checked, answerOf(rows, stop));
         if (checked->error)
             return *checked->error;
         request.table = checked->table;
         request.gallery.clear();
     }
-    TRY_VOID(dropScheduleRows(request.table));
-    TRY_VOID(appendSchedule(request.table, rule));
+    // How the stages lie: blocks are the same under any schedule that is for them.
+    rows.upTo = PlanGrade::Lowered;
+    rows.gallery.clear();
+    rows.table = request.table;
+    TRY_VOID(dropScheduleRows(rows.table));
+    TRY_VOID(setSchedule(rows, checked->deviceCount, {ScheduleKind::OneFOneB, {}}, {}));
+    std::vector<Row> stageRows;
+    if (rule.kind != ScheduleKind::Listed) {
+        TRY(const PlanAnswerSnapshot plain, answerOf(rows, stop));
+        stageRows = fitTemplates(*plain)[static_cast<std::size_t>(rule.kind)].stageRows;
+    }
+    TRY_VOID(setSchedule(request, checked->deviceCount, rule, stageRows));
     return request;
-}
-
-std::vector<std::optional<Error>> refusedTemplates(const PlanAnswer &answer)
-{
-    const auto templates = scheduleTemplates();
-    std::vector<std::optional<Error>> refused(templates.size());
-    if (!answer.materialized || !answer.execution)
-        return refused;
-    const ScheduleSetting setting =
-        settingOf(answer.materialized->blocks, answer.execution->microBatches, answer.execution->stageCount);
-    for (std::size_t i = 0; i < templates.size(); ++i)
-        if (templates[i].make)
-            if (auto made = templates[i].make(setting); !made)
-                refused[i] = std::move(made).error();
-    return refused;
 }
 
 Result<ScheduleChoice> chooseSchedule(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/design/make_plan.h"
+#include "engine/design/stage_layout.h"
 #include "engine/search/schedule/find_schedule.h"
 #include "engine/search/schedule/stage_blocks.h"
 
@@ -22,21 +23,20 @@ StagePlacement placementOfBlocks(const std::vector<BlockInfo> &blocks,
     const std::vector<BlockDependency> &dataFlow, const std::vector<std::int64_t> &held,
     const std::vector<std::int64_t> &limit);
 
-/// The request with this schedule in place of those that rows of its gallery plan and of its table give, as a
-/// row at the end of the table.
+/// The request with this schedule in place of those that rows of its gallery plan and of its table give: rows
+/// of its table alone. Where the schedule is not for the stages as they lie, they are laid out anew
+/// (stage_layout.h). A request without any rows gets those of a pipeline over all devices for a schedule that
+/// the search does not know.
 /// @return what is wrong with the gallery's rows; Cancelled if stopped
 Result<PlanRequest> withSchedule(
     PlanRequest request, const ScheduleRule &rule, const std::stop_token &stop = {});
-
-/// By template, in the order of `scheduleTemplates`: why it is not for the stages of an answer's plan;
-/// nothing where it is, or where the plan's blocks are not known. Rows may still keep a template that is from
-/// being carried out. O(templates x blocks x micro-batches).
-std::vector<std::optional<Error>> refusedTemplates(const PlanAnswer &answer);
 
 /// A schedule that was tried on a plan.
 struct TriedSchedule {
     std::string name{}; ///< "1f1b", or "best" for one that was searched.
     ScheduleRule rule{};
+    StageShape shape = StageShape::AsTheyAre; ///< Of the stages that it is for.
+    std::vector<Row> stageRows{}; ///< That lay them out so; empty: they stay as they are.
     double stepSeconds = 0; ///< Simulated; 0 where there is no plan.
     double bubble = 0;
     Bytes peak{}; ///< Of one device.
@@ -48,7 +48,13 @@ struct TriedSchedule {
 /// A search for the best schedule of a plan's blocks, as they take in its simulation.
 struct ScheduleSearch : ScheduleAnswer {
     bool splits = false; ///< Gradients of weights are blocks of their own.
+    StageShape shape = StageShape::AsTheyAre; ///< Of the stages whose blocks they are.
+    /// Nanoseconds that every device takes at least for its updates, which come behind its last block.
+    std::int64_t update = 0;
     std::string proof{}; ///< See `proofOf`.
+
+    /// No schedule of these blocks makes a step that is shorter, in nanoseconds.
+    std::int64_t stepBound() const { return makespan.bound + update; }
 };
 
 struct ScheduleChoice {
@@ -56,7 +62,8 @@ struct ScheduleChoice {
         best{}; ///< The shortest simulated step that fits, or of all where none does; never null at the end.
     std::string bestName{}; ///< As in `tried`.
     std::vector<TriedSchedule> tried{}; ///< By step, those that fit first, those without a plan last.
-    std::vector<ScheduleSearch> searches{}; ///< With whole backward passes, then with split ones.
+    /// With whole backward passes, then with split ones; then those of stages in other shapes.
+    std::vector<ScheduleSearch> searches{};
     /// Rows of the request's table, that of its gallery plan before it, that the searches did not look at:
     /// they hold for a single micro-batch, or pair blocks. Schedules are bent to them afterwards.
     std::vector<RowId> bentTo{};
@@ -71,9 +78,10 @@ struct ScheduleTrial {
     std::function<void(const ScheduleChoice &, const PlanAnswerSnapshot &)> report{};
 };
 
-/// Plans with every named schedule that fits the stages, and with the best schedules that a search finds for
-/// their blocks' durations and memory: the one with the shortest simulated step. All else is as the request
-/// has it; schedule rows of its table give way to the chosen one, which is a row of its own in `best`. Rows
+/// Plans with every named schedule that fits the stages, as they lie or laid out anew, and with the best
+/// schedules that a search finds for their blocks' durations and memory: the one with the shortest simulated
+/// step. All else is as the request has it; schedule rows of its table give way to the chosen one, which is a
+/// row in `best`, and so do those that lay stages out where it needs them otherwise. Rows
 /// that order blocks or limit what is in flight are kept by all of them, those for all micro-batches as
 /// dependencies of the searches.
 /// @return what keeps the request from being planned with any schedule; Cancelled if stopped

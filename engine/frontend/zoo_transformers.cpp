@@ -1,5 +1,5 @@
 // GPT (Radford et al. 2019, as in Hugging Face's GPT2LMHeadModel) and LLaMA (arXiv:2302.13971), dense or with
-// mixtures of experts (Mixtral, arXiv:2401.04088; OLMoE, arXiv:2409.02060).
+// mixtures of experts (Mixtral, arXiv:2401.04088; OLMoE, arXiv:2409.02060; DeepSeek-V3, arXiv:2412.19437).
 #include "engine/frontend/zoo_parts.h"
 
 #include <cmath>
@@ -50,6 +50,9 @@ TensorId gptMlp(ZooBuilder &b, TensorId x, std::int64_t inner)
     y = b.one(OperatorKind::Gelu, {y}, attributesOf({{"approximate", "tanh"}}), "act");
     return b.dropout(b.linear(y, hidden, "c_proj", true, false), "dropout");
 }
+
+/// Of the loss: what modules that predict further tokens have together (lambda of DeepSeek-V3, section 4.2).
+constexpr double kMtpShare = 0.3;
 
 /// What LLaMA's layers are made of.
 struct LlamaForm {
@@ -216,13 +219,17 @@ Result<Graph> buildLlama(const ZooValues &values)
         .capacity = {.factor = values.real("capacity")},
         .capacities = values.capacities(),
         .normalizesHeads = values.integer("qk_norm") != 0};
+    const std::int64_t dense = values.integer("dense");
+    const std::int64_t denseInner =
+        values.integer("dense_ffn") > 0 ? values.integer("dense_ffn") : form.inner;
     if (form.experts > 0 && form.choices > form.experts)
         return values.wrong(
             "top_k", "A token can be sent to at most all " + std::to_string(form.experts) + " experts.");
     ZooBuilder b("llama");
     const TensorId tokens = b.input("input_ids", {DataType::Int64, {batch, length}});
     const TensorId labels = b.input("labels", {DataType::Int64, {batch, length}});
-    TensorId x = b.embedding(b.weight("embed_tokens.weight", {vocabulary, hidden}), tokens, "embed_tokens");
+    const TensorId table = b.weight("embed_tokens.weight", {vocabulary, hidden});
+    TensorId x = b.embedding(table, tokens, "embed_tokens");
     TensorId cos;
     TensorId sin;
     {
@@ -242,19 +249,37 @@ Result<Graph> buildLlama(const ZooValues &values)
         cos = b.one(OperatorKind::Cos, {twice}, {}, "cos");
         sin = b.one(OperatorKind::Sin, {twice}, {}, "sin");
     }
-    for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
-        const auto inside = b.scope("layers." + std::to_string(layer));
+    const auto addLayer = [&](TensorId x, const std::string &name, bool isDense) {
+        const auto inside = b.scope(name);
         x = b.one(OperatorKind::Add, {x, llamaAttention(b, b.rmsNorm(x, "input_layernorm"), cos, sin, form)},
             {}, "residual_1");
         const TensorId y = b.rmsNorm(x, "post_attention_layernorm");
-        x = b.one(OperatorKind::Add,
-            {x,
-                form.experts > 0 ? llamaMixture(b, y, form, "layers." + std::to_string(layer))
-                                 : llamaMlp(b, y, form.inner)},
-            {}, "residual_2");
+        return b.one(OperatorKind::Add,
+            {x, isDense ? llamaMlp(b, y, denseInner) : llamaMixture(b, y, form, name)}, {}, "residual_2");
+    };
+    for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer)
+        x = addLayer(x, "layers." + std::to_string(layer), form.experts == 0 || layer < dense);
+    const TensorId head = b.weight("lm_head.weight", {vocabulary, hidden});
+    const auto addHead = [&](TensorId x, TensorId expected) {
+        return b.meanLoss(b.one(OperatorKind::Linear, {b.rmsNorm(x, "norm"), head},
+                              attributesOf({{"transposed", 1}}), "lm_head"),
+            expected);
+    };
+    TensorId loss = addHead(x, labels);
+    // Modules that predict one token further each, from the tokens that the one before them predicts
+    // (DeepSeek-V3, arXiv:2412.19437, section 2.2); they share embedding and head.
+    const std::int64_t modules = values.integer("mtp");
+    TensorId next = labels;
+    for (std::int64_t k = 0; k < modules; ++k) {
+        const auto inside = b.scope("mtp." + std::to_string(k));
+        const TensorId known = b.rmsNorm(b.embedding(table, next, "embed_tokens"), "enorm");
+        x = b.one(
+            OperatorKind::Concat, {b.rmsNorm(x, "hnorm"), known}, attributesOf({{"axis", 2}}), "joined");
+        x = addLayer(b.linear(x, hidden, "eh_proj", false), "layer", form.experts == 0);
+        next = b.input("labels_" + std::to_string(k + 2), {DataType::Int64, {batch, length}});
+        loss = b.one(OperatorKind::Add,
+            {loss, b.scaled(addHead(x, next), kMtpShare / static_cast<double>(modules), "share")}, {}, "sum");
     }
-    const TensorId logits = b.linear(b.rmsNorm(x, "norm"), vocabulary, "lm_head", false);
-    const TensorId loss = b.meanLoss(logits, labels);
     return b.finish({loss}, loss);
 }
 

@@ -52,8 +52,10 @@ namespace planloom {
 //     find pairs over AXIS                      columns and rows of weights (tensor_parallel_region.h)
 //     find sequence between pairs over AXIS     what lies between those, along the sequence
 //     find experts over AXIS                    experts on devices of their own
-//     find stages over AXIS [of SELECTOR] [times N] [keeping versions]
-//                                               consecutive stages, balanced by time, N on each rank
+//     find stages over AXIS [of SELECTOR] [times N] [for SCHEDULE] [keeping versions]
+//                                               consecutive stages, balanced by time, N on each rank: dealt
+//                                               out in turn, or for schedules that run in waves down the
+//                                               ranks and up again, at least once
 //     find stages both ways over NUMBER         two pipelines in opposite directions
 //     find recomputation                        layers, and what lies between them (usual_rows.h)
 //     find passes over AXIS                     stages of passes that share their weights, alike in each

@@ -7,6 +7,7 @@
 #include "engine/gallery/gallery_rows.h"
 #include "engine/gallery/gallery_tensor_parallel.h"
 #include "engine/gallery/usual_rows.h"
+#include "engine/table/kinds/schedule.h"
 #include "engine/table/table_text.h"
 #include "engine/table/text_cursor.h"
 
@@ -120,12 +121,16 @@ Result<void> appendStages(const FindLine &line, const FindSetting &setting, Cons
         else
             (isBehind ? inner : outer) *= each.size;
     }
+    const auto rankOf = [&](std::int32_t stage) {
+        const bool up = line.waves && stage / ranks % 2 == 1;
+        return up ? ranks - 1 - stage % ranks : stage % ranks;
+    };
     std::vector<std::set<std::int32_t>> classes(static_cast<std::size_t>(count));
     for (std::size_t s = 0; s < classes.size(); ++s)
         for (std::int32_t o = 0; o < outer; ++o)
             for (std::int32_t i = 0; i < inner; ++i)
                 classes[s].insert(
-                    setting.costs.classOf({(o * ranks + static_cast<std::int32_t>(s) % ranks) * inner + i}));
+                    setting.costs.classOf({(o * ranks + rankOf(static_cast<std::int32_t>(s))) * inner + i}));
     const Outside out = outsideOf(index, line.among);
     // Around these stages, what is outside of them has a first and a last one on the whole mesh.
     const std::int32_t first = out.head.empty() ? 0 : 1;
@@ -147,7 +152,7 @@ Result<void> appendStages(const FindLine &line, const FindSetting &setting, Cons
     for (std::size_t s = 0; s < stages.size(); ++s) {
         const Selector selector = stageSelector(index, stages[s]);
         const auto number = static_cast<std::int32_t>(s);
-        table.rows.push_back(templateRow(selector, OpAssignRule{{}, {{axis, number % ranks}}}));
+        table.rows.push_back(templateRow(selector, OpAssignRule{{}, {{axis, rankOf(number)}}}));
         table.rows.push_back(templateRow(selector, StageRule{number + first}));
         // So many micro-batches are in flight from here to the end and back (PipeDream, SOSP '19,
         // section 3.3).
@@ -274,6 +279,15 @@ Result<FindLine> readFindLine(std::string_view text)
             if (!times)
                 return placed(times.error());
             line.times = static_cast<std::int32_t>(*times);
+        } else if (line.kind == Kind::Stages && cursor.takeWord("for")) {
+            auto name = cursor.word("a schedule");
+            if (!name)
+                return placed(name.error());
+            const auto schedule = scheduleNamed(*name);
+            if (!schedule)
+                return notFound(
+                    "there is no schedule '" + name->substr(0, 60) + "'", "known: " + scheduleNames());
+            line.waves = runsInWaves(*schedule);
         } else if (line.kind == Kind::Stages && cursor.takeWord("keeping")) {
             if (!cursor.takeWord("versions"))
                 return notFound("expected 'versions' behind 'keeping'");
@@ -283,6 +297,8 @@ Result<FindLine> readFindLine(std::string_view text)
                 "expected nothing more, found '" + std::string(cursor.rest().substr(0, 60)) + "'");
         }
     }
+    if (line.waves && line.times == 1)
+        line.times = 2;
     return line;
 }
 

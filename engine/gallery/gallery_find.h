@@ -34,6 +34,7 @@ struct FindLine {
     std::string axis{}; ///< Empty of Recomputation.
     Selector among{}; ///< Of Stages: whose operators have stages.
     std::int32_t times = 1; ///< Of Stages: on each rank.
+    bool waves = false; ///< Of Stages: down the ranks and up again (`runsInWaves`), else dealt out in turn.
     bool versions = false; ///< Of Stages: each keeps as many versions of its weights as it has micro-batches.
     friend bool operator==(const FindLine &, const FindLine &) = default;
 };

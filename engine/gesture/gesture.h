@@ -141,8 +141,19 @@ Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockR
 /// The warm-up bracket: at most `count` micro-batches in flight on the stage.
 Proposal proposeInFlight(const GestureContext &context, StageId stage, std::int32_t count);
 /// Gives the pipeline this schedule: in the place of the row that gives one, or behind the last row. `words`
-/// is what it is called; empty for a schedule with a name.
-Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule, std::string words = {});
+/// is what it is called; empty for a schedule with a name. `stageRows`, if there are any, lay its stages out
+/// in place of the rows that do so far.
+Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule, std::string words = {},
+    const std::vector<Row> &stageRows = {});
+
+/// Where rows that are on lay a pipeline's stages out one by one over one axis of the mesh, as plans of the
+/// gallery do: a row numbers each, another one of the same operators places it at a coordinate.
+struct StageRows {
+    std::string axis{};
+    std::vector<std::int32_t> lines{}; ///< Of the document; ascending.
+};
+/// Nothing where no rows do, or where a stage lies otherwise.
+std::optional<StageRows> stageRowsOf(const TableDocument &document);
 /// All forward operators of a stage in the context's plan.
 std::vector<OperatorId> operatorsOfStage(const GestureContext &context, StageId stage);
 

@@ -1,9 +1,43 @@
 #include "engine/gesture/gesture.h"
 #include "engine/gesture/row_edits.h"
 
+#include <algorithm>
+
 namespace planloom {
 
-Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule, std::string words)
+std::optional<StageRows> stageRowsOf(const TableDocument &document)
+{
+    StageRows found;
+    std::vector<std::pair<std::int32_t, const Row *>> numbers;
+    std::vector<std::pair<std::int32_t, const Row *>> places; // at one coordinate
+    const auto &lines = document.lines();
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        if (!lines[i]->row || !lines[i]->row->enabled)
+            continue;
+        const Row &row = *lines[i]->row;
+        const auto *place = std::get_if<OpAssignRule>(&row.rule);
+        if (std::holds_alternative<StageRule>(row.rule))
+            numbers.emplace_back(static_cast<std::int32_t>(i), &row);
+        else if (place != nullptr && place->devices.empty() && place->coordinates.size() == 1)
+            places.emplace_back(static_cast<std::int32_t>(i), &row);
+    }
+    for (const auto &[line, number] : numbers) {
+        const auto place = std::find_if(places.begin(), places.end(),
+            [&selector = number->selector](const auto &each) { return each.second->selector == selector; });
+        if (place == places.end())
+            return std::nullopt;
+        const std::string &axis = std::get<OpAssignRule>(place->second->rule).coordinates.front().axis;
+        if (!found.axis.empty() && axis != found.axis)
+            return std::nullopt;
+        found.axis = axis;
+        found.lines.insert(found.lines.end(), {line, place->first});
+    }
+    std::sort(found.lines.begin(), found.lines.end());
+    return numbers.empty() ? std::nullopt : std::optional(std::move(found));
+}
+
+Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule, std::string words,
+    const std::vector<Row> &stageRows)
 {
     Proposal proposal;
     proposal.words = words.empty() ? std::string("schedule ") + nameOf(rule.kind) : std::move(words);
@@ -24,6 +58,12 @@ Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule
     });
     if (kept < 0)
         edits.append(gestureRow(selectAll(), rule));
+    if (const auto laid = stageRows.empty() ? std::nullopt : stageRowsOf(context.document)) {
+        for (const std::int32_t line : laid->lines)
+            edits.remove(line);
+        for (const Row &row : stageRows)
+            edits.append(row);
+    }
     edits.finish(proposal);
     return proposal;
 }

@@ -126,6 +126,9 @@ struct Cluster {
     ScaleUnits units{};
     std::vector<DeviceClass> otherClasses{};
     CommunicationQueues communicationQueues = CommunicationQueues::Own;
+    /// A device computes nothing while it sends to another stage, and sends only what is behind all that it
+    /// was to compute before: as with sends on the stream that computes.
+    bool blockingSends = false;
     friend bool operator==(const Cluster &, const Cluster &) = default;
 
     /// Of unit 0's device, where there are units; so are the others.

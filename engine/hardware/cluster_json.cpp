@@ -406,6 +406,12 @@ Result<Cluster> clusterFromJson(std::string_view text, std::optional<std::int32_
                 "expected \"own\" or \"one\", found \"" + queues.substr(0, 60) + "\"");
         cluster.communicationQueues = queues == "one" ? CommunicationQueues::One : CommunicationQueues::Own;
     }
+    if (const Json *blocking = reader.find("blockingSends")) {
+        if (!blocking->is_boolean())
+            return wrong(
+                "/blockingSends", std::string("expected true or false, found ") + blocking->type_name());
+        cluster.blockingSends = blocking->get<bool>();
+    }
     TRY(const std::vector<const Json *> classes, reader.list("classes"));
     if (classes.size() >= kMostDeviceClasses)
         return wrong("/classes",
@@ -446,6 +452,8 @@ std::string toJson(const Cluster &cluster)
         {"deviceCount", cluster.deviceCount}, {"device", deviceJson(cluster.device)}, {"links", links}};
     if (cluster.communicationQueues == CommunicationQueues::One)
         document["communicationQueues"] = "one";
+    if (cluster.blockingSends)
+        document["blockingSends"] = true;
     for (const DeviceClass &own : cluster.otherClasses) {
         nlohmann::json object{{"device", deviceJson(own.device)}, {"links", linksJson(own.links)}};
         for (const DeviceRange &range : own.where) {

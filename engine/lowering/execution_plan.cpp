@@ -5,6 +5,11 @@
 
 namespace planloom {
 
+bool sendsToStage(const Instruction &instruction)
+{
+    return queueOf(instruction) == QueueKind::Pipeline && !instruction.inputs.empty();
+}
+
 QueueKind queueOf(const Instruction &instruction)
 {
     if (instruction.queue)

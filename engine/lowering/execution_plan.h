@@ -72,7 +72,7 @@ enum class QueueKind : std::uint8_t {
     Compute,
     Tensor, ///< Collectives inside a block, whose result the next operators wait for.
     Data, ///< Collectives of gradients and weights, between blocks.
-    Pipeline, ///< Sends and receives.
+    Pipeline, ///< Between stages: sends and receives, and collectives of what is sent to several devices.
     Copy, ///< Between a device and its host.
 };
 constexpr int kQueueCount = 5;
@@ -180,6 +180,9 @@ std::string textOf(const Instruction &instruction);
 /// The queue that `instruction` waits in: its own, or else compute for what one device does alone, copy for
 /// copies to and from the host, pipeline for sends and receives, tensor for collectives.
 QueueKind queueOf(const Instruction &instruction);
+
+/// It sends to another stage: what `Cluster::blockingSends` is about.
+bool sendsToStage(const Instruction &instruction);
 
 enum class SegmentKind : std::uint8_t {
     Prologue, ///< Once per step, first: what is needed whole from the whole batch.

@@ -1,6 +1,7 @@
 #include "engine/lowering/lowering.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/lowering/block_times.h"
 #include "engine/lowering/offload.h"
 #include "engine/lowering/order_rows.h"
 
@@ -352,6 +353,7 @@ Result<MaterializedPlan> Lowering::run()
     }
     result.batch = std::move(m_transformed.batch);
     m_builder.finish(materialized);
+    measureBlocks(materialized, m_cluster, m_costs);
     return materialized;
 }
 

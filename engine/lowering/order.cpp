@@ -2,6 +2,7 @@
 
 #include "engine/lowering/bent_ranks.h"
 #include "engine/lowering/block_setting.h"
+#include "engine/lowering/received_runs.h"
 #include "engine/lowering/schedule.h"
 #include "engine/table/table.h"
 
@@ -10,7 +11,6 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <queue>
 #include <set>
 
 namespace planloom {
@@ -144,120 +144,19 @@ template<typename HasRun> Error stuckSchedule(const Schedule &listed, const HasR
 
 } // namespace
 
-Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &uses,
-    const std::vector<OperatorId> &operators, const std::vector<OrderConstraint> &rows,
-    const std::vector<std::int32_t> &regionOf)
-{
-    std::vector<std::vector<OperatorId>> units; // what stays together
-    std::map<OperatorId, std::size_t> position; // index into `units`
-    std::map<std::int32_t, std::size_t> unitOf; // by region
-    for (const OperatorId op : operators) {
-        const std::int32_t region = regionOf.empty() ? -1 : regionOf[static_cast<std::size_t>(op.index)];
-        std::size_t unit = units.size();
-        if (region >= 0)
-            unit = unitOf.try_emplace(region, unit).first->second;
-        if (unit == units.size())
-            units.emplace_back();
-        units[unit].push_back(op);
-        position[op] = unit;
-    }
-    // Behind the units stand the joints of rows that order all with all: every first before the joint, it
-    // before every second.
-    std::map<RowId, std::size_t> joint;
-    for (const OrderConstraint &row : rows)
-        if (row.allWithAll)
-            joint.emplace(row.row, units.size() + joint.size());
-    std::vector<std::vector<std::size_t>> next(units.size() + joint.size());
-    std::vector<std::int32_t> waiting(units.size() + joint.size(), 0);
-    const auto link = [&](std::size_t from, std::size_t to) {
-        if (from == to)
-            return; // inside a region, whose operators are in order
-        next[from].push_back(to);
-        ++waiting[to];
-    };
-    for (const OperatorId op : operators)
-        for (const TensorId input : graph.at(op).inputs)
-            if (input)
-                for (const OperatorId producer : uses.producers[static_cast<std::size_t>(input.index)])
-                    if (const auto it = position.find(producer); it != position.end())
-                        link(it->second, position.at(op));
-    for (const OrderConstraint &row : rows) {
-        if (row.allWithAll) {
-            link(position.at(row.first), joint.at(row.row));
-            link(joint.at(row.row), position.at(row.second));
-        } else {
-            link(position.at(row.first), position.at(row.second));
-        }
-    }
-    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
-    std::vector<OperatorId> ordered;
-    const auto release = [&](const auto &self, std::size_t i) -> void {
-        if (i < units.size())
-            return ready.push(i);
-        for (const std::size_t n : next[i]) // joints lead to operators alone
-            if (--waiting[n] == 0)
-                self(self, n);
-    };
-    for (std::size_t i = 0; i < units.size(); ++i)
-        if (waiting[i] == 0)
-            ready.push(i);
-    while (!ready.empty()) {
-        const std::size_t i = ready.top();
-        ready.pop();
-        ordered.insert(ordered.end(), units[i].begin(), units[i].end());
-        for (const std::size_t n : next[i])
-            if (--waiting[n] == 0)
-                release(release, n);
-    }
-    if (ordered.size() != operators.size()) {
-        // A row both of whose ends are left lies on a cycle or behind one.
-        const auto isLeft = [&](OperatorId op) { return waiting[position.at(op)] > 0; };
-        const auto left = std::find_if(rows.begin(), rows.end(),
-            [&](const OrderConstraint &row) { return isLeft(row.first) && isLeft(row.second); });
-        if (left == rows.end() && !unitOf.empty()) {
-            const auto stuck = std::find_if(operators.begin(), operators.end(), [&](OperatorId op) {
-                return isLeft(op) && regionOf[static_cast<std::size_t>(op.index)] >= 0;
-            });
-            const std::string name = graph.at(stuck == operators.end() ? operators.front() : *stuck).name;
-            return Error{ErrorCode::InvalidInput,
-                "the parts of '" + name
-                    + "' cannot take turns: what is outside their region reads and feeds it",
-                "coshard fewer operators together", "operator:" + name};
-        }
-        const OrderConstraint &row = left == rows.end() ? rows.front() : *left;
-        return Error{ErrorCode::InvalidInput,
-            "operator '" + graph.at(row.first).name + "' cannot run before '" + graph.at(row.second).name
-                + "': the data flow or another order row runs the other way",
-            "remove the row, or turn it around", placeOf(row.row, "rule")};
-    }
-    return ordered;
-}
-
 Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const std::vector<BlockDependency> &dependencies, std::int32_t microBatches, std::int32_t stageCount,
     ScheduleKind schedule, const std::vector<std::int32_t> &inFlightLimits,
     const std::vector<InterleavedBlocks> &interleavedByRows, const Schedule &listed)
 {
-    // Forward and backward blocks are scheduled; transfers ride behind the block they carry from.
     std::vector<std::int32_t> repeated;
     std::vector<std::int32_t> position(blocks.size(), -1);
-    std::vector<std::vector<std::int32_t>> transfersFrom(blocks.size());
-    for (std::size_t b = 0; b < blocks.size(); ++b) {
-        if (blocks[b].kind == SegmentKind::Transfer)
-            transfersFrom[static_cast<std::size_t>(blocks[b].source)].push_back(static_cast<std::int32_t>(b));
-        else if (!oncePerStep(blocks[b].kind) && !blocks[b].devices.empty()) {
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+        if (!oncePerStep(blocks[b].kind) && !blocks[b].devices.empty()) {
             position[b] = static_cast<std::int32_t>(repeated.size());
             repeated.push_back(static_cast<std::int32_t>(b));
         }
-    }
-    for (auto &transfers : transfersFrom)
-        std::stable_sort(transfers.begin(), transfers.end(), [&](std::int32_t a, std::int32_t b) {
-            return blocks[static_cast<std::size_t>(a)].rank < blocks[static_cast<std::size_t>(b)].rank;
-        });
-    const auto scheduled = [&](std::int32_t block) {
-        const BlockInfo &info = blocks[static_cast<std::size_t>(block)];
-        return position[static_cast<std::size_t>(info.kind == SegmentKind::Transfer ? info.source : block)];
-    };
+    const auto scheduled = [&](std::int32_t block) { return position[static_cast<std::size_t>(block)]; };
 
     const std::size_t m = static_cast<std::size_t>(microBatches);
     std::vector<Item> items(repeated.size() * m);
@@ -388,6 +287,11 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         items[from].next.push_back(static_cast<std::int32_t>(to));
         ++items[to].waitingFor;
     };
+    const std::vector<std::pair<std::int32_t, std::int32_t>> sent = transferOrder(blocks);
+    for (const auto &[earlier, later] : sent)
+        if (const std::int32_t from = scheduled(earlier), to = scheduled(later); from >= 0 && to >= 0)
+            for (std::size_t i = 0; i < m; ++i)
+                link(static_cast<std::size_t>(from) * m + i, static_cast<std::size_t>(to) * m + i);
     for (const BlockDependency &dependency : dependencies) {
         const std::int32_t from = scheduled(dependency.earlier);
         const std::int32_t to = scheduled(dependency.later);
@@ -430,6 +334,12 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     for (const auto &rank : ranks)
         for (std::size_t i = 1; i < rank.size(); ++i)
             link(rank[i - 1], rank[i]);
+    // Where nobody says otherwise, no micro-batch overtakes another: a stage that may hold no more would wait
+    // with the later one for a stage that waits with the earlier one.
+    if (ranks.empty() && !rowsOrder && pairs.empty() && schedule != ScheduleKind::Sequential)
+        for (std::size_t item = 1; item < items.size(); ++item)
+            if (item % m > 0)
+                link(item - 1, item);
     const auto blockAt = [&](std::size_t item) -> const BlockInfo & {
         return blocks[static_cast<std::size_t>(repeated[item / m])];
     };
@@ -439,8 +349,11 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const auto isBackward = [&](std::int32_t p) { return planloom::isBackward(kindOf(p)); };
     std::int32_t forwardLeft = 0;
     bool anyBackward = false;
+    const auto isTransfer = [&](std::size_t p) {
+        return kindOf(static_cast<std::int32_t>(p)) == SegmentKind::Transfer;
+    };
     for (std::size_t p = 0; p < repeated.size(); ++p) {
-        forwardLeft += isBackward(static_cast<std::int32_t>(p)) ? 0 : microBatches;
+        forwardLeft += isBackward(static_cast<std::int32_t>(p)) || isTransfer(p) ? 0 : microBatches;
         anyBackward = anyBackward || isBackward(static_cast<std::int32_t>(p));
     }
     // Every lane of a stage holds micro-batches of its own: what is indexed by stage below is so by both.
@@ -460,13 +373,28 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         hasBackward[stage] = hasBackward[stage] || planloom::isBackward(block.kind);
         hasWeightGradient[stage] = hasWeightGradient[stage] || block.kind == SegmentKind::WeightGradient;
     }
+    // By position: what holds a micro-batch until this block is done, too. A lane does until all of its
+    // stage's backward blocks are that run on its devices.
+    std::vector<std::vector<std::size_t>> letsGoOf(repeated.size());
     std::vector<std::int32_t> backwardLeft(stages * m, 0); // slices until a micro-batch is let go
     for (std::size_t p = 0; p < repeated.size(); ++p) {
         const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[p])];
-        const auto stage = holderOf(block);
-        for (std::size_t i = 0; i < m; ++i)
-            backwardLeft[stage * m + i] += planloom::isBackward(block.kind)
-                && hasWeightGradient[stage] == (block.kind == SegmentKind::WeightGradient);
+        if (!planloom::isBackward(block.kind)
+            || hasWeightGradient[holderOf(block)] != (block.kind == SegmentKind::WeightGradient))
+            continue;
+        std::set<std::size_t> holders{holderOf(block)};
+        for (const std::int32_t b : repeated) {
+            const BlockInfo &forward = blocks[static_cast<std::size_t>(b)];
+            if (forward.kind == SegmentKind::Forward && forward.stage == block.stage
+                && std::any_of(block.devices.begin(), block.devices.end(), [&](DeviceId device) {
+                       return std::binary_search(forward.devices.begin(), forward.devices.end(), device);
+                   }))
+                holders.insert(holderOf(forward));
+        }
+        letsGoOf[p].assign(holders.begin(), holders.end());
+        for (const std::size_t stage : letsGoOf[p])
+            for (std::size_t i = 0; i < m; ++i)
+                ++backwardLeft[stage * m + i];
     }
     // Backward blocks that need nothing of their forward block may run before it: those hold nothing.
     std::vector<bool> ranForward(stages * m, false);
@@ -487,6 +415,11 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         for (const DeviceId device : block.devices)
             deviceCount = std::max(deviceCount, device.index + 1);
     std::vector<double> freeAt(static_cast<std::size_t>(deviceCount), 0);
+    std::vector<double> sentAt = freeAt; // until when what it sends and receives takes
+    const auto freeOf = [&](const BlockInfo &block) -> std::vector<double> & {
+        return block.kind == SegmentKind::Transfer ? sentAt : freeAt;
+    };
+    ReceivedRuns received(blocks, microBatches);
 
     // Smaller is earlier among items that could start at the same time.
     const auto priority = [&](std::size_t item) {
@@ -494,6 +427,8 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         const auto microBatch = static_cast<double>(item % m);
         const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])];
         const bool ofWeights = block.kind == SegmentKind::WeightGradient; // nobody waits for them
+        if (block.kind == SegmentKind::Transfer && schedule != ScheduleKind::Sequential)
+            return std::make_tuple(-1.0, microBatch, block.rank); // it takes no block's time
         switch (schedule) {
         case ScheduleKind::Sequential:
             return std::make_tuple(microBatch, block.rank, 0.0);
@@ -528,26 +463,32 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         double start = items[leader].readyAt;
         forBoth(leader, [&](std::size_t item) {
             for (const DeviceId device : blockAt(item).devices)
-                start = std::max(start, freeAt[static_cast<std::size_t>(device.index)]);
+                start = std::max(start, freeOf(blockAt(item))[static_cast<std::size_t>(device.index)]);
         });
         return start;
     };
     for (; left > 0; --left) {
         std::size_t best = ready.size();
         double bestStart = std::numeric_limits<double>::infinity();
-        // First of all rules hold; then GPipe's, that backward blocks wait for all forward blocks, gives way
-        // to limits of what is in flight; then they do.
-        for (const int lifted : {0, 1, 2}) {
+        // First of all rules hold; then that what arrives waits for what came before it gives way; then
+        // GPipe's, that backward blocks wait for all forward blocks, to limits of what is in flight; then
+        // they do.
+        for (const int lifted : {0, 1, 2, 3}) {
             for (std::size_t r = 0; r < ready.size(); ++r) {
                 const auto p = static_cast<std::int32_t>(ready[r] / m);
                 const BlockInfo &block =
                     blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])];
-                if (schedule == ScheduleKind::GPipe && isBackward(p) && forwardLeft > 0 && lifted < 1)
+                if (schedule == ScheduleKind::GPipe && isBackward(p) && forwardLeft > 0 && lifted < 2)
+                    continue;
+                if (isTransfer(static_cast<std::size_t>(p)) && lifted < 1
+                    && !received.mayArrive(
+                        repeated[static_cast<std::size_t>(p)], static_cast<std::int32_t>(ready[r] % m)))
                     continue;
                 const bool letsGo = besideOf[ready[r]] != ready[r]
                     && planloom::isBackward(blockAt(besideOf[ready[r]]).kind)
                     && holderOf(blockAt(besideOf[ready[r]])) == holderOf(block);
-                if (!isBackward(p) && !letsGo && lifted < 2 && !mayHold(block, ready[r] % m))
+                if (!isBackward(p) && !isTransfer(static_cast<std::size_t>(p)) && !letsGo && lifted < 3
+                    && !mayHold(block, ready[r] % m))
                     continue;
                 double start = startOf(ready[r]);
                 if (schedule == ScheduleKind::Sequential)
@@ -600,26 +541,26 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
             ++ran[p];
             isDone[each] = true;
             for (const DeviceId device : block.devices)
-                freeAt[static_cast<std::size_t>(device.index)] = end;
+                freeOf(block)[static_cast<std::size_t>(device.index)] = end;
+            received.ran(repeated[p], static_cast<std::int32_t>(each % m));
+            runs.push_back({repeated[p], static_cast<std::int32_t>(each % m)});
+            if (isTransfer(p))
+                return;
             const auto stage = holderOf(block);
             const std::size_t held = stage * m + each % m;
-            const bool backward = planloom::isBackward(block.kind);
-            if (backward && hasWeightGradient[stage] == (block.kind == SegmentKind::WeightGradient)
-                && --backwardLeft[held] == 0) {
-                ranBackward[held] = true;
-                inFlight[stage] -= ranForward[held] ? 1 : 0;
-            } else if (!backward) {
+            for (const std::size_t holder : letsGoOf[p])
+                if (const std::size_t its = holder * m + each % m; --backwardLeft[its] == 0) {
+                    ranBackward[its] = true;
+                    inFlight[holder] -= ranForward[its] ? 1 : 0;
+                }
+            if (!planloom::isBackward(block.kind)) {
                 inFlight[stage] += ranBackward[held] || ranForward[held] ? 0 : 1;
                 ranForward[held] = true;
                 --forwardLeft;
             }
-            runs.push_back({repeated[p], static_cast<std::int32_t>(each % m)});
         });
         for (const BlockRun &run : runs.size() == 1 ? runs : interleaved(blocks, runs[0], runs[1]))
             events.push_back({start, sequence++, run});
-        for (const BlockRun &run : runs)
-            for (const std::int32_t transfer : transfersFrom[static_cast<std::size_t>(run.block)])
-                events.push_back({end, sequence++, {transfer, run.microBatch}});
         for (const std::int32_t next : items[item].next) {
             Item &waiting = items[static_cast<std::size_t>(next)];
             waiting.readyAt = std::max(waiting.readyAt, end);

@@ -23,7 +23,7 @@ struct BlockInfo {
     std::int32_t lanes = 1; ///< How many its stage has.
     std::int32_t source = -1; ///< Transfer: the block it carries from, and to.
     std::int32_t target = -1;
-    double seconds = 0; ///< Estimated duration.
+    double seconds = 0; ///< Estimated duration; in pipelines with what it communicates (block_times.h).
     std::vector<DeviceId> devices{}; ///< That run something in it; ascending.
     std::vector<std::int32_t> cuts{}; ///< Marks behind what it communicates, ascending: where it may be cut.
 };
@@ -85,8 +85,9 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 /// `interleaved` are blocks that rows pair, whatever the schedule: they start together as those of templates
 /// do.
 ///
-/// Transfers follow the block they carry from at once. The step's ends (Prologue; Reduce, Optimizer) stand
-/// first and last.
+/// Transfers come as soon as they can: a device sends and receives in one order, beside what it computes, and
+/// receives a block's input no earlier than it is of use (received_runs.h). The step's ends (Prologue;
+/// Reduce, Optimizer) stand first and last.
 /// @return InvalidInput naming a row if the dependencies form a cycle, or if blocks that it pairs wait for
 ///   one another, run on different devices, or are paired with others; if the schedule runs against
 ///   updates within the step; or if `listed`, the order of a schedule that is listed, names blocks that there

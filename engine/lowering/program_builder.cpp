@@ -82,6 +82,9 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
         if (!message && m_queue) {
             instruction.queue = m_queue;
             instruction.waits = m_waits;
+        } else if (!message && m_blocks[static_cast<std::size_t>(block)].kind == SegmentKind::Transfer) {
+            // What a stage sends may be late: it must not hold up what operators of others wait for.
+            instruction.queue = QueueKind::Pipeline;
         }
     }
     if (runsOnce(block)) {

@@ -249,8 +249,12 @@ bool DefaultRule::followList(OperatorId op, const Domain &domain, std::vector<De
     m_splits = std::move(splits);
     const std::size_t inBlock = theirs.devices.size()
         / static_cast<std::size_t>(laneCount(theirs.partition) * sliceCount(theirs.partition));
+    // What one lane does for all is on the devices of the last one: here it is on those of the first.
+    const auto everywhere = m_draft.inEveryLane.find(m_leader.op);
+    const std::vector<DeviceId> &its =
+        everywhere != m_draft.inEveryLane.end() ? everywhere->second : theirs.devices;
     for (std::size_t i = 0; i < inBlock; i += static_cast<std::size_t>(inner))
-        devices.push_back(theirs.devices[i]);
+        devices.push_back(its[i]);
     explain(m_draft.decisionOf(op).why, "follows '" + m_graph.at(m_leader.op).name + "'");
     return true;
 }

@@ -41,6 +41,7 @@ struct CompiledInstruction {
     QueueKind queue{};
     bool paired = false; ///< Send or Recv.
     bool waits = false; ///< For the compute queue: see `Instruction::waits`.
+    bool blocks = false; ///< The compute queue waits for it.
 };
 
 /// An entry of a schedule, by compiled instructions.

@@ -232,6 +232,10 @@ private:
         const std::int64_t end = start + duration;
         const auto queue = static_cast<std::size_t>(instruction.queue);
         state.free[queue] = end;
+        if (instruction.blocks) {
+            std::int64_t &compute = state.free[static_cast<std::size_t>(QueueKind::Compute)];
+            compute = std::max(compute, end);
+        }
         QueueTrace &spans = trace.queues[queue];
         spans.segment.push_back(entry.segment);
         spans.instruction.push_back(

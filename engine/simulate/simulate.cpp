@@ -335,6 +335,15 @@ void shareOneQueue(std::vector<CompiledProgram> &programs)
     }
 }
 
+/// Sends wait for what is computed before them, and what is computed behind them waits for them.
+void blockOnSends(std::vector<CompiledProgram> &programs)
+{
+    for (CompiledProgram &program : programs)
+        for (CompiledInstruction &instruction : program.instructions)
+            if (instruction.queue == QueueKind::Pipeline && instruction.inputBegin < instruction.outputBegin)
+                instruction.waits = instruction.blocks = true; // as `sendsToStage` says of instructions
+}
+
 } // namespace
 
 Result<Timeline> simulate(
@@ -369,6 +378,8 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         return cancelled("the simulation was stopped");
     std::vector<CommunicationLoad> loads;
     std::vector<CompiledProgram> programs = compilePrograms(plan, costs, symmetry, loads);
+    if (cluster.blockingSends)
+        blockOnSends(programs);
     if (cluster.communicationQueues == CommunicationQueues::One)
         shareOneQueue(programs);
     const MeetingPlaces places = meetingPlaces(symmetry, plan.microBatches);
@@ -385,6 +396,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     std::vector<Nanoseconds> busy(classes), exposed(classes);
     std::vector<ClassTraffic> traffic(classes);
     Timeline timeline;
+    timeline.blockingSends = cluster.blockingSends;
     inParallel(classes, 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t c = begin; c < end; ++c) {
             curves[c] = memoryCurve(inOrderOfTime(std::move(traces[c].memory)), options.spans);

@@ -49,6 +49,7 @@ public:
             m_queues[q].stop.reserve(static_cast<std::size_t>(program.counts[q]));
             m_queues[q].end.reserve(static_cast<std::size_t>(program.counts[q]));
         }
+        m_blocking.fill(kNobody);
         std::int32_t slots = 0;
         for (const CompiledInstruction &instruction : program.instructions)
             slots = std::max(slots, instruction.slot + 1);
@@ -108,6 +109,9 @@ private:
             const auto compute = static_cast<std::size_t>(QueueKind::Compute);
             waitFor(compute, static_cast<std::int32_t>(m_queues[compute].stop.size()) - 1);
         }
+        if (instruction.queue == QueueKind::Compute)
+            for (std::size_t other = 0; other < kQueueCount; ++other)
+                waitFor(other, m_blocking[other]);
         bool first = true;
         for (std::int32_t k = instruction.inputBegin; k < instruction.deathBegin; ++k) {
             BufferUsers &buffer = bufferOf(m_program->operands[static_cast<std::size_t>(k)], microBatch);
@@ -123,6 +127,8 @@ private:
                 waitFor(other, buffer.readers[other]);
         }
         book(instruction, microBatch, q, number, waits, first);
+        if (instruction.blocks)
+            m_blocking[q] = number;
         for (std::int32_t k = instruction.inputBegin; k < instruction.outputBegin; ++k)
             bufferOf(m_program->operands[static_cast<std::size_t>(k)], microBatch).readers[q] = number;
         for (std::int32_t k = instruction.outputBegin; k < instruction.deathBegin; ++k) {
@@ -200,6 +206,8 @@ private:
     std::vector<BufferUsers> m_single{};
     std::vector<BufferUsers> m_perMicroBatch{}; ///< Micro-batch x buffer.
     std::array<Queue, kQueueCount> m_queues{};
+    std::array<std::int32_t, kQueueCount>
+        m_blocking{}; ///< By queue: its last one that computation waits for.
     std::vector<std::int32_t> m_met{}; ///< Slot x micro-batch: meetings so far; groups use the first.
     StopGraph m_graph{};
     std::vector<StopEdge> m_edges{};

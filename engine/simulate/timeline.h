@@ -57,6 +57,7 @@ struct Timeline {
     Nanoseconds step{}; ///< Makespan.
     std::vector<Nanoseconds> busy{}; ///< By device: time its compute queue runs.
     std::vector<Nanoseconds> exposedCommunication{}; ///< By device: communication with compute idle.
+    bool blockingSends = false; ///< As `Cluster::blockingSends` was.
     std::vector<std::int32_t> symmetryClass{}; ///< By device: devices of one class have equal timelines.
 };
 using TimelineSnapshot = std::shared_ptr<const Timeline>;

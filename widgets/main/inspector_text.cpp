@@ -412,6 +412,14 @@ void assumptions(Sheet &sheet, const Cluster &cluster)
                 one ? tr("Give each its own queue") : tr("Let all communication share one queue")));
     sheet.row(tr("Order"), tr("each queue runs what it is given in order, all side by side"));
     sheet.row(tr("Transfers"), tr("sends and receives wait for each other, as do members of a collective"));
+    sheet.row({},
+        cluster.blockingSends ? tr("a device computes nothing while it sends to another stage")
+                              : tr("a device computes while it sends and receives"));
+    sheet.row({},
+        QStringLiteral("<a href=\"sends:%1\">%2</a>")
+            .arg(cluster.blockingSends ? QStringLiteral("beside") : QStringLiteral("blocking"),
+                cluster.blockingSends ? tr("Let sends run beside computation")
+                                      : tr("Let sends block computation")));
     sheet.row(tr("Links"), tr("what is sent at the same time shares their bandwidth"));
 }
 

@@ -209,8 +209,8 @@ private:
     // main_window_plan_menu.cpp: Plan, Solve, Compare, Run
     void buildPlanMenu();
     // main_window_assumptions.cpp: what the simulator takes for granted
-    QAction *buildOneQueue();
-    void setCommunicationQueues(CommunicationQueues queues);
+    void buildAssumptions(QMenu *menu);
+    void assume(CommunicationQueues queues, bool blockingSends);
     // main_window_plan_menu.cpp
     void buildSolveMenu();
     void buildCompareMenu();

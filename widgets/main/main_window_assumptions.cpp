@@ -2,6 +2,8 @@
 
 #include "widgets/main/main_window.h"
 
+#include <QtWidgets/QMenu>
+
 #include "engine/hardware/cluster_json.h"
 #include "widgets/main/command_registry.h"
 
@@ -10,41 +12,62 @@ namespace planloom {
 namespace {
 
 constexpr const char *kOneQueueSuffix = "-one-queue"; ///< Of the name of a cluster that is changed so.
+constexpr const char *kBlockingSuffix = "-blocking-sends";
 
 } // namespace
 
-QAction *MainWindow::buildOneQueue()
+void MainWindow::buildAssumptions(QMenu *menu)
 {
-    QAction *one = m_commands->add("plan.oneQueue", tr("All Communication in One &Queue"), {}, nullptr);
-    one->setCheckable(true);
-    one->setToolTip(tr("The simulation lets collectives, gradients and transfers between stages wait in one "
-                       "queue, in place of one for each"));
-    m_commands->enableWhile(
-        one, [this] { return isPlannable() && !m_workspace.isReadOnly() && m_workspace.lastGood(); });
-    connect(one, &QAction::triggered, this, [this](bool on) {
-        setCommunicationQueues(on ? CommunicationQueues::One : CommunicationQueues::Own);
-    });
-    connect(&m_workspace, &Workspace::planChanged, one, [this, one] {
-        const PlanUpdateSnapshot good = m_workspace.lastGood();
-        one->setChecked(good && good->cluster.communicationQueues == CommunicationQueues::One);
-    });
-    return one;
+    const auto add = [&](const char *id, const QString &text, const QString &tip, const auto &change,
+                         const auto &isOn) {
+        QAction *action = m_commands->add(id, text, {}, nullptr);
+        action->setCheckable(true);
+        action->setToolTip(tip);
+        m_commands->enableWhile(
+            action, [this] { return isPlannable() && !m_workspace.isReadOnly() && m_workspace.lastGood(); });
+        connect(action, &QAction::triggered, this, [this, change](bool on) {
+            if (const PlanUpdateSnapshot good = m_workspace.lastGood())
+                change(good->cluster, on);
+        });
+        connect(&m_workspace, &Workspace::planChanged, action, [this, action, isOn] {
+            const PlanUpdateSnapshot good = m_workspace.lastGood();
+            action->setChecked(good && isOn(good->cluster));
+        });
+        menu->addAction(action);
+    };
+    add(
+        "plan.oneQueue", tr("All Communication in One &Queue"),
+        tr("The simulation lets collectives, gradients and transfers between stages wait in one queue, in "
+           "place of one for each"),
+        [this](const Cluster &cluster, bool on) {
+            assume(on ? CommunicationQueues::One : CommunicationQueues::Own, cluster.blockingSends);
+        },
+        [](const Cluster &cluster) { return cluster.communicationQueues == CommunicationQueues::One; });
+    add(
+        "plan.blockingSends", tr("Sends &Block Computation"),
+        tr("The simulation lets a device compute nothing while it sends to another stage, as with sends on "
+           "the stream that computes"),
+        [this](const Cluster &cluster, bool on) { assume(cluster.communicationQueues, on); },
+        [](const Cluster &cluster) { return cluster.blockingSends; });
 }
 
-/// The cluster with other queues, as a cluster of the design's own; a profile that is itself again is named
-/// as one.
-void MainWindow::setCommunicationQueues(CommunicationQueues queues)
+/// The cluster as it is simulated otherwise, as a cluster of the design's own; a profile that is itself again
+/// is named as one.
+void MainWindow::assume(CommunicationQueues queues, bool blockingSends)
 {
     const PlanUpdateSnapshot good = m_workspace.lastGood();
-    if (!good || good->cluster.communicationQueues == queues)
+    if (!good
+        || (good->cluster.communicationQueues == queues && good->cluster.blockingSends == blockingSends))
         return;
     Cluster cluster = good->cluster;
     std::string name = m_workspace.cluster().substr(0, m_workspace.cluster().find(':'));
-    if (name.ends_with(kOneQueueSuffix))
-        name.resize(name.size() - std::string(kOneQueueSuffix).size());
+    for (const char *suffix : {kBlockingSuffix, kOneQueueSuffix}) // as they are put behind one another
+        if (name.ends_with(suffix))
+            name.resize(name.size() - std::string(suffix).size());
     cluster.communicationQueues = queues;
+    cluster.blockingSends = blockingSends;
     const auto profile = clusterNamed(name + ":" + std::to_string(cluster.deviceCount));
-    if (queues == CommunicationQueues::Own && profile) {
+    if (profile) {
         cluster.name = profile->name;
         if (cluster == *profile) {
             m_workspace.setCluster(name);
@@ -53,6 +76,8 @@ void MainWindow::setCommunicationQueues(CommunicationQueues queues)
     }
     if (queues == CommunicationQueues::One)
         name += kOneQueueSuffix;
+    if (blockingSends)
+        name += kBlockingSuffix;
     cluster.name = name;
     m_workspace.setCluster(name, toJson(cluster));
 }

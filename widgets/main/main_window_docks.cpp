@@ -171,9 +171,12 @@ void MainWindow::connectDocks()
         [this](std::vector<double> ratios) { m_dag->setValues(ColourBy::Error, std::move(ratios)); });
     m_player->setMemory(m_memory);
     connect(m_inspector, &QTextBrowser::anchorClicked, this, [this](const QUrl &link) {
-        if (link.scheme() == QLatin1String("queues"))
-            setCommunicationQueues(
-                link.path() == QLatin1String("one") ? CommunicationQueues::One : CommunicationQueues::Own);
+        const PlanUpdateSnapshot good = m_workspace.lastGood();
+        if (good && link.scheme() == QLatin1String("queues"))
+            assume(link.path() == QLatin1String("one") ? CommunicationQueues::One : CommunicationQueues::Own,
+                good->cluster.blockingSends);
+        else if (good && link.scheme() == QLatin1String("sends"))
+            assume(good->cluster.communicationQueues, link.path() == QLatin1String("blocking"));
     });
     // A moment chosen in a memory curve is shown on the timeline too.
     connect(m_memory, &MemoryPanel::timeChosen, this,

@@ -53,7 +53,7 @@ void MainWindow::buildPlanMenu()
         [this] { m_docks->reveal(QStringLiteral("gallery")); });
     m_commands->enableWhile(gallery, editable);
     menu->addAction(gallery);
-    menu->addAction(buildOneQueue());
+    buildAssumptions(menu);
     addCommands(menu, {QStringLiteral("history.newBranch")});
 }
 

@@ -57,7 +57,7 @@ void MainWindow::chooseSchedule(ScheduleKind kind)
 {
     const GestureContextSnapshot context = m_workspace.gestureContext();
     if (context && !m_workspace.isReadOnly())
-        m_workspace.commit(proposeSchedule(*context, {kind, {}}));
+        m_workspace.commit(proposeSchedule(*context, {kind, {}}, {}, m_schedules->stageRows(kind)));
     m_schedules->setPlan(m_workspace.lastGood());
 }
 

@@ -50,8 +50,19 @@ QString titleOf(const TriedSchedule &tried)
 {
     if (tried.rule.kind != ScheduleKind::Listed)
         return toQString(tried.name);
-    return splitsBackward(tried.rule.order) ? ScheduleBoard::tr("best, split backward")
-                                            : ScheduleBoard::tr("best");
+    const QString best = splitsBackward(tried.rule.order) ? ScheduleBoard::tr("best, split backward")
+                                                          : ScheduleBoard::tr("best");
+    return tried.shape == StageShape::Wave ? ScheduleBoard::tr("%1, in a wave").arg(best) : best;
+}
+
+/// "With whole backward passes: %1", of the blocks that a search was for.
+QString blocksOf(const ScheduleSearch &search)
+{
+    const QString passes = search.splits ? ScheduleBoard::tr("gradients of weights apart")
+                                         : ScheduleBoard::tr("whole backward passes");
+    return search.shape == StageShape::AsTheyAre
+        ? ScheduleBoard::tr("With %1: %2").arg(passes)
+        : ScheduleBoard::tr("With %1 and %2: %3").arg(passes, toQString(nameOf(search.shape)));
 }
 
 } // namespace
@@ -267,8 +278,11 @@ void ScheduleBoard::fill()
             return item;
         };
         QTableWidgetItem *name = put(NameColumn, titleOf(tried));
-        if (tried.rule.kind != ScheduleKind::Listed)
-            name->setToolTip(ScheduleChooser::tipOf(tried.rule.kind));
+        QString tip =
+            tried.rule.kind != ScheduleKind::Listed ? ScheduleChooser::tipOf(tried.rule.kind) : QString();
+        if (!tried.stageRows.empty())
+            tip += tr("<p>Lays the stages out anew: %1.</p>").arg(toQString(nameOf(tried.shape)));
+        name->setToolTip(tip);
         if (tried.problem) {
             for (int column = StepColumn; column < PictureColumn; ++column)
                 put(column, QStringLiteral("–"))->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -354,8 +368,7 @@ void ScheduleBoard::refresh()
     QStringList proofs;
     for (const ScheduleSearch &search : m_report ? m_report->searches : std::vector<ScheduleSearch>{})
         if (!search.proof.empty())
-            proofs << (search.splits ? tr("With gradients of weights apart: %1").arg(toQString(search.proof))
-                                     : tr("With whole backward passes: %1").arg(toQString(search.proof)));
+            proofs << blocksOf(search).arg(toQString(search.proof));
     if (m_report && !m_report->bentTo.empty()) {
         QStringList numbers;
         const std::vector<std::int32_t> lines = m_workspace->table().rowLines();
@@ -382,7 +395,7 @@ void ScheduleBoard::showChosen()
     const GestureContextSnapshot context = m_workspace->gestureContext();
     if (all.empty() || !request || !context)
         return;
-    if (!request->table.apply(proposeSchedule(*context, all.back()->rule).edit))
+    if (!request->table.apply(proposeSchedule(*context, all.back()->rule, {}, all.back()->stageRows).edit))
         return;
     request->upTo = PlanGrade::Simulated;
     request->explains = false;
@@ -397,7 +410,7 @@ bool ScheduleBoard::applyTried(const TriedSchedule &tried)
     const std::string words = tried.rule.kind == ScheduleKind::Listed
         ? tr("%1 schedule, %2 a step").arg(titleOf(tried), secondsText(tried.stepSeconds)).toStdString()
         : std::string{};
-    return m_workspace->commit(proposeSchedule(*context, tried.rule, words));
+    return m_workspace->commit(proposeSchedule(*context, tried.rule, words, tried.stageRows));
 }
 
 void ScheduleBoard::apply()
@@ -431,7 +444,7 @@ std::vector<StepId> ScheduleBoard::stepsOf(const std::vector<const TriedSchedule
     bool beside = false;
     for (const TriedSchedule *each : tried) {
         const GestureContextSnapshot context = m_workspace->gestureContext();
-        if (!context || proposeSchedule(*context, each->rule).edit.empty()) {
+        if (!context || proposeSchedule(*context, each->rule, {}, each->stageRows).edit.empty()) {
             steps.push_back(kCurrentPlan); // it is what the design has
             continue;
         }

@@ -107,10 +107,10 @@ ScheduleChooser::ScheduleChooser(QWidget *parent)
     setCurrentIndex(-1);
     connect(this, &QComboBox::activated, this, &ScheduleChooser::onActivated);
     connect(&m_watcher, &QFutureWatcherBase::finished, this, [this] {
-        const auto [plan, refused] = m_watcher.result();
+        const auto [plan, fits] = m_watcher.result();
         if (plan != m_plan)
             return ask();
-        m_refused = refused;
+        m_fits = fits;
         refreshItems();
         Q_EMIT possibleChanged();
     });
@@ -150,7 +150,7 @@ void ScheduleChooser::paintPictures()
 bool ScheduleChooser::isPossible(ScheduleKind kind) const
 {
     const std::size_t index = indexOf(kind);
-    return m_plan && (index >= m_refused.size() || !m_refused[index]);
+    return m_plan && (index >= m_fits.size() || !m_fits[index].refused);
 }
 
 QString ScheduleChooser::reason(ScheduleKind kind) const
@@ -158,8 +158,9 @@ QString ScheduleChooser::reason(ScheduleKind kind) const
     const std::size_t index = indexOf(kind);
     if (!m_plan)
         return tr("there is no plan yet");
-    return index < m_refused.size() && m_refused[index] ? QString::fromStdString(m_refused[index]->message)
-                                                        : QString();
+    return index < m_fits.size() && m_fits[index].refused
+        ? QString::fromStdString(m_fits[index].refused->message)
+        : QString();
 }
 
 void ScheduleChooser::refreshItems()
@@ -176,15 +177,24 @@ void ScheduleChooser::refreshItems()
         QString tip = tipOf(kind);
         if (!why.isEmpty()) {
             tip += QStringLiteral("<p>%1</p>").arg(tr("Not here: %1").arg(why).toHtmlEscaped());
-            if (m_plan && !m_refused[i]->advice.empty())
+            if (m_plan && !m_fits[i].refused->advice.empty())
                 tip += QStringLiteral("<p>%1</p>")
-                           .arg(QString::fromStdString(m_refused[i]->advice).toHtmlEscaped());
+                           .arg(QString::fromStdString(m_fits[i].refused->advice).toHtmlEscaped());
         }
+        if (m_plan && i < m_fits.size() && !m_fits[i].stageRows.empty())
+            tip +=
+                tr("<p>Lays the stages out anew: %1.</p>").arg(QString::fromLatin1(nameOf(m_fits[i].shape)));
         setItemData(row, tip, Qt::ToolTipRole);
         items->item(row)->setEnabled(isPossible(kind));
     }
     for (int row = count() - 2; row < count(); ++row)
         items->item(row)->setEnabled(m_plan != nullptr);
+}
+
+std::vector<Row> ScheduleChooser::stageRows(ScheduleKind kind) const
+{
+    const std::size_t index = indexOf(kind);
+    return m_plan && index < m_fits.size() ? m_fits[index].stageRows : std::vector<Row>{};
 }
 
 void ScheduleChooser::setPlan(const PlanUpdateSnapshot &plan)
@@ -193,7 +203,7 @@ void ScheduleChooser::setPlan(const PlanUpdateSnapshot &plan)
     m_plan = plan && plan->plan ? plan : nullptr;
     showShown();
     if (had != (m_plan != nullptr)) {
-        m_refused.clear();
+        m_fits.clear();
         refreshItems();
         Q_EMIT possibleChanged();
     }
@@ -204,8 +214,7 @@ void ScheduleChooser::setPlan(const PlanUpdateSnapshot &plan)
 void ScheduleChooser::ask()
 {
     if (m_plan)
-        m_watcher.setFuture(
-            QtConcurrent::run([plan = m_plan] { return Answer(plan, refusedTemplates(*plan)); }));
+        m_watcher.setFuture(QtConcurrent::run([plan = m_plan] { return Answer(plan, fitTemplates(*plan)); }));
 }
 
 void ScheduleChooser::showShown()

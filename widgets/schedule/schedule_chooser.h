@@ -3,6 +3,7 @@
 #include <QtCore/QFutureWatcher>
 #include <QtWidgets/QComboBox>
 
+#include "engine/design/stage_layout.h"
 #include "engine/table/kinds/schedule.h"
 #include "widgets/design/plan_update.h"
 
@@ -28,6 +29,8 @@ public:
     bool isPossible(ScheduleKind kind) const;
     /// Why it is not; empty if it is.
     QString reason(ScheduleKind kind) const;
+    /// Rows that lay the plan's stages out as the template needs them; empty where they lie so.
+    std::vector<Row> stageRows(ScheduleKind kind) const;
     /// "forward and backward blocks in turn": a template's line.
     static QString meaningOf(ScheduleKind kind);
     /// Its meaning and its paper; rich text.
@@ -48,8 +51,8 @@ protected:
     void changeEvent(QEvent *event) override;
 
 private:
-    using Refused = std::vector<std::optional<Error>>;
-    using Answer = std::pair<PlanUpdateSnapshot, Refused>;
+    using Fits = std::vector<TemplateFit>;
+    using Answer = std::pair<PlanUpdateSnapshot, Fits>;
 
     void onActivated(int index);
     void showShown();
@@ -58,7 +61,7 @@ private:
     void refreshItems();
 
     PlanUpdateSnapshot m_plan;
-    Refused m_refused; ///< By template; of the plan, or of the one before until it is known.
+    Fits m_fits; ///< By template; of the plan, or of the one before until it is known.
     QFutureWatcher<Answer> m_watcher{this};
 };
 

@@ -45,12 +45,13 @@ void TimelineGestures::answered()
         refuseBroken(*preview);
 }
 
-/// An order that the devices or the rows have no room for is none to let go: what a hand would not see until
-/// it is done. O takes a row out of the way, and then there may be room.
+/// An order or a place that the devices or the rows have no room for is none to let go: what a hand would not
+/// see until it is done. O takes a row out of the way, and then there may be room.
 void TimelineGestures::refuseBroken(const Preview &preview)
 {
-    if (m_ghost.drag != TimelineDrag::Order || m_proposal->refusal || !preview.update
-        || preview.proposal.edit != m_proposal->edit)
+    const bool moves = m_ghost.drag == TimelineDrag::Order || m_ghost.drag == TimelineDrag::Place
+        || m_ghost.drag == TimelineDrag::Spread || m_ghost.drag == TimelineDrag::Axis;
+    if (!moves || m_proposal->refusal || !preview.update || preview.proposal.edit != m_proposal->edit)
         return;
     if (auto broken = limitBrokenBy(*preview.update, preview.baseline.get()))
         m_proposal->refusal = std::move(broken);

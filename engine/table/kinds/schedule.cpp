@@ -77,6 +77,20 @@ bool splitsBackward(const Schedule &listed)
     return false;
 }
 
+bool runsInWaves(ScheduleKind kind)
+{
+    switch (kind) {
+    case ScheduleKind::Hanayo:
+    case ScheduleKind::ZeroBubbleV:
+    case ScheduleKind::VHalf:
+    case ScheduleKind::VMin:
+    case ScheduleKind::DualPipeV:
+        return true;
+    default:
+        return false;
+    }
+}
+
 std::optional<ScheduleKind> scheduleNamed(std::string_view name)
 {
     for (const ScheduleKind kind : kAllSchedules)

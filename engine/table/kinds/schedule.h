@@ -47,6 +47,8 @@ const char *nameOf(ScheduleKind kind); ///< "gpipe", "1f1b", "sequential", ...; 
 /// Gradients of weights have a pass of their own in this schedule, whatever rows say.
 bool splitsBackward(ScheduleKind kind);
 bool splitsBackward(const Schedule &listed);
+/// Its stages go down the ranks and up again, so that a rank has several.
+bool runsInWaves(ScheduleKind kind);
 /// The schedule of this name, if there is one.
 std::optional<ScheduleKind> scheduleNamed(std::string_view name);
 /// "sequential, gpipe, 1f1b, interleaved, ... or dualpipev"

@@ -104,6 +104,23 @@ TEST(LimitBrokenBy, NamesTheMemoryOfTheDevices)
     EXPECT_NE(broken->message.find(" and has "), std::string::npos) << broken->message;
 }
 
+/// What moves to another device: no order is to blame for what that one cannot hold.
+TEST(LimitBrokenBy, NamesTheDeviceThatAPlaceOverfills)
+{
+    const std::int64_t kibibytes = planned(pipeline(""))->summary.largestPeak.count / 1024 + 1;
+    const PlanRequest request = pipeline("limit memory " + std::to_string(kibibytes) + "KiB\n");
+    const auto before = planned(request);
+    ASSERT_FALSE(before->firstError()) << describe(*before->firstError());
+    const GestureContext context = contextOf(request, *before);
+    const auto changed = after(request,
+        proposePlace(
+            context, {.operators = operatorsOfStage(context, StageId{1}), .devices = {DeviceId{0}}}));
+    const auto broken = limitBrokenBy(*changed, before.get());
+    ASSERT_TRUE(broken);
+    EXPECT_EQ(broken->message.find("GPU 0 would hold "), 0U) << broken->message;
+    EXPECT_EQ(broken->where, "row:" + std::to_string(before->rows.back().line));
+}
+
 TEST(LimitBrokenBy, NamesTheRowForMicroBatchesInFlight)
 {
     const PlanRequest request = pipeline("in-flight 4 stage 0\n");

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 namespace planloom {
 namespace {
@@ -39,9 +40,9 @@ TEST(ChooseSchedule, IsNoLongerThanAnyTemplate)
             EXPECT_GE(each.stepSeconds, choice->best->summary.stepSeconds) << each.name;
         }
     }
-    EXPECT_EQ(searched, 2U); // with whole backward passes, and with split ones
+    EXPECT_EQ(searched, 4U); // with whole backward passes, and with split ones; in a wave, too
     EXPECT_GT(planned, 8U);
-    EXPECT_EQ(choice->searches.size(), 2U);
+    EXPECT_EQ(choice->searches.size(), 4U);
     for (const ScheduleAnswer &each : choice->searches)
         EXPECT_EQ(each.status, ScheduleStatus::Optimal);
     const ConstraintTable table = choice->best->table.table();
@@ -85,6 +86,74 @@ TEST(ChooseSchedule, ASearchedScheduleIsAsListed)
                     && block.block.stage.index == runs.front().first)
                     listed.emplace_back(block.block.stage.index, block.microBatch);
         EXPECT_EQ(runs, listed);
+    }
+}
+
+/// A searched schedule takes as long in simulation as the search says, and that is what the busiest device
+/// takes, where memory lets nobody wait: what is sent does not get into its own way.
+TEST(ChooseSchedule, FoundOrdersAreAsLongAsTheBusiestDevice)
+{
+    const auto model =
+        openModel({"zoo:gpt?layers=16&hidden=4096&heads=32&seq=2048&batch=32&vocab=32000", {}, {}}, {});
+    ASSERT_TRUE(model);
+    PlanRequest request;
+    request.model = *model;
+    request.gallery = "pipeline:stages=8,micro-batches=32";
+    request.target = {.cluster = "dgx-h100:8"};
+    const auto choice = chooseSchedule(request, {.seconds = 10});
+    ASSERT_TRUE(choice) << describe(choice.error());
+    std::size_t compared = 0;
+    for (const ScheduleSearch &search : choice->searches) {
+        if (search.shape != StageShape::AsTheyAre || !search.splits)
+            continue;
+        ASSERT_EQ(search.status, ScheduleStatus::Optimal);
+        for (const TriedSchedule &each : choice->tried) {
+            if (each.name != "best" || each.shape != search.shape || !splitsBackward(each.rule.order))
+                continue;
+            ++compared;
+            EXPECT_LE(each.stepSeconds * 1e9, 1.01 * static_cast<double>(search.stepBound()));
+        }
+    }
+    EXPECT_EQ(compared, 1U);
+}
+
+/// Stages that differ, as those of DeepSeek-V3: layers without mixtures first, the head and a module that
+/// predicts one token further last.
+TEST(ChooseSchedule, UnequalStagesAreNoLongerThanUnderAnyTemplate)
+{
+    const auto model = openModel({"zoo:llama?layers=13&hidden=1024&heads=8&ffn=512&seq=1024&batch=32"
+                                  "&vocab=32000&experts=16&top_k=4&dense=3&dense_ffn=4096&mtp=1",
+                                     {}, {}},
+        {});
+    ASSERT_TRUE(model) << describe(model.error());
+    PlanRequest request;
+    request.model = *model;
+    request.gallery = "pipeline:stages=8,micro-batches=32";
+    request.target = {.cluster = "dgx-h100:8"};
+    const auto choice = chooseSchedule(request, {.seconds = 10});
+    ASSERT_TRUE(choice) << describe(choice.error());
+    // By the passes' form and the stages' shape: what a search found, and the shortest with a name.
+    std::map<std::pair<bool, StageShape>, double> found;
+    std::map<std::pair<bool, StageShape>, double> named;
+    for (const TriedSchedule &each : choice->tried) {
+        if (each.problem)
+            continue;
+        if (each.fits) {
+            EXPECT_GE(each.stepSeconds, choice->best->summary.stepSeconds) << each.name;
+        }
+        const bool listed = each.rule.kind == ScheduleKind::Listed;
+        const std::pair form{
+            listed ? splitsBackward(each.rule.order) : splitsBackward(each.rule.kind), each.shape};
+        // These overlap what blocks communicate inside, which a list of blocks does not say.
+        if (each.rule.kind == ScheduleKind::CombinedOneFOneB || each.rule.kind == ScheduleKind::DualPipeV)
+            continue;
+        auto &shortest = listed ? found : named;
+        const auto [known, isNew] = shortest.try_emplace(form, each.stepSeconds);
+        known->second = std::min(known->second, each.stepSeconds);
+    }
+    ASSERT_EQ(found.size(), 4U);
+    for (const auto &[form, seconds] : found) {
+        EXPECT_LE(seconds, 1.002 * named.at(form)) << form.first << " " << nameOf(form.second);
     }
 }
 
@@ -139,20 +208,49 @@ TEST(ChooseSchedule, WithoutASearchTriesThoseWithAName)
     }
 }
 
-/// Templates that are refused are those that no plan has.
+/// Templates that are refused are those that no plan has; those that run in waves lay the stages out anew.
 TEST(ChooseSchedule, RefusedTemplatesHaveNoPlan)
 {
     const auto base = answerOf(pipelineRequest());
     ASSERT_TRUE(base);
-    const auto refused = refusedTemplates(**base);
-    ASSERT_EQ(refused.size(), kAllSchedules.size());
+    const auto fits = fitTemplates(**base);
+    ASSERT_EQ(fits.size(), kAllSchedules.size());
     const auto choice = chooseSchedule(pipelineRequest(), {.seconds = 0});
     ASSERT_TRUE(choice);
-    for (std::size_t i = 0; i < refused.size(); ++i)
+    for (std::size_t i = 0; i < fits.size(); ++i) {
+        const ScheduleKind kind = kAllSchedules[i];
+        const bool wave = runsInWaves(kind) || kind == ScheduleKind::Chimera; // whose halves are a wave, too
+        EXPECT_EQ(fits[i].shape == StageShape::Wave, wave) << nameOf(kind);
+        EXPECT_EQ(fits[i].stageRows.size(), wave ? 16U : 0U) << nameOf(kind);
         for (const TriedSchedule &each : choice->tried)
-            if (each.name == nameOf(kAllSchedules[i])) {
-                EXPECT_EQ(refused[i].has_value(), each.problem.has_value()) << each.name;
+            if (each.name == nameOf(kind)) {
+                EXPECT_EQ(fits[i].refused.has_value(), each.problem.has_value()) << each.name;
+                EXPECT_EQ(each.stageRows, fits[i].stageRows) << each.name;
             }
+    }
+}
+
+/// A schedule by name alone: with the stages that it is for, whatever rows said of them, and back again.
+TEST(ChooseSchedule, LaysStagesOutForASchedule)
+{
+    PlanRequest bare = pipelineRequest();
+    bare.gallery.clear();
+    PlanRequest wave = pipelineRequest();
+    wave.gallery = "pipeline:stages=4,micro-batches=8,schedule=v-half";
+    for (const PlanRequest &request : {pipelineRequest(), bare, wave})
+        for (const ScheduleKind kind : {ScheduleKind::ZeroBubbleV, ScheduleKind::DualPipeV,
+                 ScheduleKind::VMin, ScheduleKind::Hanayo, ScheduleKind::ZeroBubbleH2}) {
+            SCOPED_TRACE(request.gallery + " " + nameOf(kind));
+            const auto with = withSchedule(request, {kind, {}});
+            ASSERT_TRUE(with) << describe(with.error());
+            const auto answer = answerOf(*with);
+            ASSERT_TRUE(answer);
+            ASSERT_FALSE((*answer)->firstError()) << describe(*(*answer)->firstError());
+            EXPECT_EQ((*answer)->execution->stageCount, runsInWaves(kind) ? 8 : 4);
+            EXPECT_EQ((*answer)->plan->schedule, kind);
+            ASSERT_TRUE((*answer)->verdict);
+            EXPECT_TRUE((*answer)->verdict->ok());
+        }
 }
 
 /// Rows for all micro-batches are dependencies of the search; others are named, and kept all the same.

@@ -75,6 +75,18 @@ TEST(Zoo, LlamasOfExpertsHaveThoseOfMixtralAndOlmoe)
         6'919'161'856); // OLMoE-1B-7B
 }
 
+/// DeepSeek-V3's form: first layers without mixtures, and a module that predicts one token further.
+TEST(Zoo, LlamasMayBeginWithoutMixturesAndPredictFurther)
+{
+    const std::int64_t h = 16;
+    const std::int64_t around = 4 * h * h + 2 * h; // attention and norms of a layer
+    const std::int64_t mixture = around + 4 * h + 4 * 3 * h * 8;
+    const std::int64_t module = 2 * h + 2 * h * h + mixture + h; // its norms, projection, layer
+    EXPECT_EQ(parametersOf("zoo:llama?layers=3&hidden=16&heads=4&ffn=8&seq=8&batch=2&vocab=20&experts=4"
+                           "&dense=1&dense_ffn=24&mtp=2"),
+        2 * 20 * h + around + 3 * h * 24 + 2 * mixture + h + 2 * module);
+}
+
 TEST(Zoo, QueriesKeysAndValuesOfGptAreOneWeightOrThree)
 {
     const std::string small = "zoo:gpt?layers=1&hidden=16&heads=2&seq=8&batch=2&vocab=20";
@@ -108,6 +120,7 @@ const std::vector<std::string> kSmallModels{
     "zoo:gpt?layers=2&hidden=16&heads=2&seq=8&batch=2&vocab=20&fused=0",
     "zoo:llama?layers=2&hidden=16&heads=4&kv_heads=2&ffn=24&seq=8&batch=2&vocab=20",
     "zoo:llama?layers=2&hidden=16&heads=4&ffn=8&seq=8&batch=2&vocab=20&experts=4&qk_norm=1",
+    "zoo:llama?layers=2&hidden=16&heads=4&ffn=8&seq=8&batch=2&vocab=20&experts=4&dense=1&dense_ffn=24&mtp=2",
     "zoo:t5?layers=2&hidden=16&heads=2&d_kv=8&ffn=32&src=8&tgt=6&batch=2&vocab=20&dropout=0.1",
     "zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=2&dropout=0.1",
     "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=3&residues=4&heads=2&pair_heads=2&head_width=4&"

@@ -144,10 +144,17 @@ TEST(GalleryFile, FindLinesAndSetsReadWhatTheySay)
     EXPECT_EQ(stages->times, 3);
     EXPECT_TRUE(stages->versions);
     EXPECT_EQ(toString(stages->among), "!kind:Linear");
+    EXPECT_FALSE(stages->waves);
+    const auto waves = readFindLine("stages over pp times 1 for zb-v");
+    ASSERT_TRUE(waves) << describe(waves.error());
+    EXPECT_TRUE(waves->waves);
+    EXPECT_EQ(waves->times, 2); // one stage on each rank is no wave
+    EXPECT_FALSE(readFindLine("stages over pp for 1f1b")->waves);
     EXPECT_EQ(readFindLine("stages both ways over 4")->kind, FindLine::Kind::BothWays);
     EXPECT_EQ(readFindLine("recomputation")->kind, FindLine::Kind::Recomputation);
-    for (const char *text : {"", "pairs", "pairs over", "pairs over tp times 2", "stages over pp times x",
-             "stages over pp of", "recomputation over tp", "experts over"})
+    for (const char *text :
+        {"", "pairs", "pairs over", "pairs over tp times 2", "stages over pp times x", "stages over pp of",
+            "stages over pp for", "stages over pp for magic", "recomputation over tp", "experts over"})
         EXPECT_FALSE(readFindLine(text)) << text;
     EXPECT_EQ(*readFoundSet("behind height"), (FoundSet{FoundSet::Kind::Behind, DimensionMeaning::Height}));
     EXPECT_FALSE(readFoundSet("with magic"));

@@ -84,10 +84,7 @@ TEST_P(TemplatesRun, LikeTheModelOnOneDevice)
     const GraphSnapshot graph = trainingStep(model.spec);
     if (kind == ScheduleKind::Chimera || kind == ScheduleKind::DualPipe) {
         auto table = galleryTable("bidirectional:micro-batches=4", graph, kFourStages);
-        if (!table) { // it has no batch that could be cut into lanes
-            EXPECT_STREQ(model.name, "evoformer") << describe(table.error());
-            return;
-        }
+        ASSERT_TRUE(table) << describe(table.error());
         for (Row &row : table->rows)
             if (auto *rule = std::get_if<ScheduleRule>(&row.rule))
                 rule->kind = kind;

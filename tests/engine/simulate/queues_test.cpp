@@ -54,6 +54,61 @@ TEST(CommunicationQueues, ATransferWaitsBehindACollectiveInTheSameQueueAlone)
     EXPECT_GT(one->step, several->step);
 }
 
+/// Sends that block are as blocks of computation: nothing is computed beside them, and nothing is faster.
+TEST(BlockingSends, ComputeNothingBesideThem)
+{
+    SimulateOptions options;
+    options.sharedLinks = false;
+    int slower = 0;
+    for (const SimulatedPlan &plan : allPlans())
+        for (const CommunicationQueues queues : {CommunicationQueues::Own, CommunicationQueues::One}) {
+            SCOPED_TRACE(plan.name);
+            Cluster cluster = plan.cluster;
+            cluster.communicationQueues = queues;
+            const auto beside = simulate(plan.plan, cluster, options);
+            cluster.blockingSends = true;
+            const auto blocking = simulate(plan.plan, cluster, options);
+            ASSERT_TRUE(beside && blocking);
+            EXPECT_GE(blocking->step, beside->step);
+            slower += blocking->step > beside->step ? 1 : 0;
+            EXPECT_EQ(blocking->busy, beside->busy);
+            const SpanColumns &spans = blocking->spans;
+            for (std::size_t d = 0; d < plan.plan.devices.size(); ++d) {
+                std::vector<std::pair<std::int64_t, std::int64_t>> runs; // of what computes or sends
+                for (std::size_t row = blocking->deviceBegin[d]; row < blocking->deviceBegin[d + 1]; ++row) {
+                    const Instruction &instruction =
+                        plan.plan.devices[d]
+                            .segments[static_cast<std::size_t>(spans.segment[row])]
+                            .instructions[static_cast<std::size_t>(spans.instruction[row])];
+                    if ((spans.queue[row] == QueueKind::Compute || sendsToStage(instruction))
+                        && spans.duration[row] > 0)
+                        runs.emplace_back(spans.start[row], spans.start[row] + spans.duration[row]);
+                }
+                std::sort(runs.begin(), runs.end());
+                for (std::size_t i = 1; i < runs.size(); ++i)
+                    EXPECT_GE(runs[i].first, runs[i - 1].second);
+            }
+            // Contention is worked out from the same waits.
+            EXPECT_TRUE(simulate(plan.plan, cluster));
+        }
+    EXPECT_GT(slower, 3);
+}
+
+TEST(BlockingSends, AreWrittenIntoAClusterFile)
+{
+    Cluster cluster = *clusterNamed("dgx-a100:8");
+    EXPECT_EQ(toJson(cluster).find("blockingSends"), std::string::npos);
+    cluster.blockingSends = true;
+    const auto again = clusterFromJson(toJson(cluster));
+    ASSERT_TRUE(again) << describe(again.error());
+    EXPECT_EQ(*again, cluster);
+    std::string wrong = toJson(cluster);
+    wrong.replace(wrong.find("true"), 4, "1");
+    const auto refused = clusterFromJson(wrong);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().where, "/blockingSends");
+}
+
 TEST(CommunicationQueues, AreWrittenIntoAClusterFile)
 {
     Cluster cluster = *clusterNamed("dgx-a100:8");
