@@ -113,9 +113,8 @@ WorkPool::~WorkPool()
 
 void WorkPool::submit(Work work)
 {
-    const std::size_t lane = poolOfThread == this
-        ? laneOfThread
-        : m_next.fetch_add(1, std::memory_order_relaxed) % m_lanes.size();
+    const std::size_t lane =
+        poolOfThread == this ? laneOfThread : m_next.fetch_add(1, std::memory_order_relaxed) % m_lanes.size();
     {
         const std::lock_guard lock{m_lanes[lane]->mutex};
         m_lanes[lane]->work.push_back(std::move(work));

@@ -16,8 +16,8 @@ namespace planloom {
 std::int32_t allowedCores();
 
 /// Threads that share work. Each takes what it was given last first, which is still in its cache, and what
-/// others were given first when it has nothing of its own. Which thread runs what is left to chance: work must
-/// not depend on it.
+/// others were given first when it has nothing of its own. Which thread runs what is left to chance: work
+/// must not depend on it.
 class WorkPool
 {
 public:

@@ -63,8 +63,8 @@ public:
         });
         return true;
     }
-    bool add(std::byte *to, DataType toType, const std::byte *from, DataType fromType,
-        std::size_t count) override
+    bool add(
+        std::byte *to, DataType toType, const std::byte *from, DataType fromType, std::size_t count) override
     {
         std::atomic<bool> ok{true};
         const std::int64_t size = sizeOf(toType);
@@ -90,13 +90,13 @@ public:
     {
         return mergeInto(to, logarithms, from, own, type, weightType, rows, width);
     }
-    bool convert(const std::byte *from, DataType fromType, std::byte *to, DataType toType,
-        std::size_t count) override
+    bool convert(
+        const std::byte *from, DataType fromType, std::byte *to, DataType toType, std::size_t count) override
     {
         return convertFloats(from, fromType, to, toType, count);
     }
-    Result<void> upload(std::byte *to, std::size_t /*bytes*/,
-        const std::function<Result<void>(std::byte *)> &make) override
+    Result<void> upload(
+        std::byte *to, std::size_t /*bytes*/, const std::function<Result<void>(std::byte *)> &make) override
     {
         return make(to);
     }

@@ -47,8 +47,8 @@ public:
     virtual Result<void> upload(
         std::byte *to, std::size_t bytes, const std::function<Result<void>(std::byte *)> &make) = 0;
     /// Shows what lies on the device to `read`, in memory of the host, before anything that comes later.
-    virtual void download(const std::byte *from, std::size_t bytes,
-        const std::function<void(const std::byte *)> &read) = 0;
+    virtual void download(
+        const std::byte *from, std::size_t bytes, const std::function<void(const std::byte *)> &read) = 0;
 };
 
 struct SendCall {

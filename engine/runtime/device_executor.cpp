@@ -57,66 +57,16 @@ DeviceExecutor::Prepared DeviceExecutor::prepare(const Instruction &instruction)
     Prepared prepared;
     prepared.source = &instruction;
     prepared.claims = m_shared.collector.claimsOf(m_device, instruction);
-    if (instruction.kind == InstructionKind::Kernel)
-        prepareKernel(instruction, prepared);
-    return prepared;
-}
-
-void DeviceExecutor::prepareKernel(const Instruction &instruction, Prepared &prepared)
-{
-    const Graph &graph = *m_plan.graph;
-    const auto index = static_cast<std::size_t>(instruction.op.index);
-    const Operator &op = graph.at(instruction.op);
-    KernelCall &call = prepared.call;
-    call.op = &op;
+    if (instruction.kind != InstructionKind::Kernel)
+        return prepared;
+    prepared.kernel = prepareKernel(m_plan, m_program, instruction, m_gradientFactor);
+    KernelCall &call = prepared.kernel.call;
     call.seed = m_shared.options.seed;
     call.libraries = &m_shared.libraries;
-    const Operator &forward =
-        op.direction == Direction::Backward && op.mirror.valid() ? graph.at(op.mirror) : op;
-    if (m_plan.microBatches > 1 && op.attributes.has("count") && !forward.outputs.empty()
-        && forward.outputs[0].valid() && m_plan.batch.operatorDimension[index] >= 0
-        && m_plan.batch.tensorRole[static_cast<std::size_t>(forward.outputs[0].index)] == BatchRole::Local) {
-        // Each micro-batch has statistics of its own: its mean divides by its own number of elements.
-        prepared.adapted = std::make_unique<Operator>(op);
-        prepared.adapted->attributes.set("count", op.attributes.integer("count") / m_plan.microBatches);
-        call.op = prepared.adapted.get();
-    }
-    const bool once = index < m_plan.batch.oncePerStep.size() && m_plan.batch.oncePerStep[index];
-    std::vector<Range> outer;
-    if (!once && m_plan.microBatches > 1) {
-        outer = microBatchRanges(m_plan.batch, graph, instruction.op, 0, m_plan.microBatches);
-        const std::int32_t identifier = m_plan.batch.operatorDimension[index];
-        if (identifier >= 0) {
-            prepared.batchIdentifier = identifier;
-            prepared.batchShift = outer[static_cast<std::size_t>(identifier)].size();
-        }
-    }
-    const PartBox box = partBox(op, m_plan.partitions[index], instruction.part, outer);
-    call.ranges = box.ranges;
-    call.value = box.value;
-    if (op.kind == OperatorKind::NonZero && box.replica == 0
+    if (call.op->kind == OperatorKind::NonZero && prepared.kernel.isFirstReplica
         && m_counted.emplace(instruction.op, instruction.part).second) // when made again, it drops the same
         call.dropped = &m_dropped[instruction.op];
-    const auto bufferOf = [&](std::int32_t buffer) {
-        if (buffer < 0)
-            return Buffer{};
-        const TensorType &type = graph.at(info(buffer).tensor).type;
-        return Buffer{nullptr, computedAs(type.dataType), slot(buffer).shape, info(buffer).index, type.shape};
-    };
-    KernelRounding rounding{.compute = arithmeticOf(graph, op, precisionOf(m_plan, instruction.op)),
-        .gradientFactor = op.direction == Direction::Optimizer ? m_gradientFactor : 1.0f};
-    const auto typeOf = [&](std::int32_t buffer) {
-        return buffer < 0 ? Buffer{}.dataType : slot(buffer).type;
-    };
-    for (const std::int32_t buffer : instruction.inputs) {
-        call.inputs.push_back(bufferOf(buffer));
-        rounding.inputs.push_back(typeOf(buffer));
-    }
-    for (const std::int32_t buffer : instruction.outputs) {
-        call.outputs.push_back(bufferOf(buffer));
-        rounding.outputs.push_back(typeOf(buffer));
-    }
-    prepared.rounding = roundingOf(call, std::move(rounding));
+    return prepared;
 }
 
 Result<void> DeviceExecutor::planMemory()

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/kernels/rounded_kernel.h"
 #include "engine/runtime/collector.h"
 #include "engine/runtime/device_backend.h"
 #include "engine/runtime/host_values.h"
 #include "engine/runtime/memory_plan.h"
+#include "engine/runtime/prepared_kernel.h"
 
 #include <array>
 #include <atomic>
@@ -95,14 +95,8 @@ private:
     /// run of it is in the same queue.
     struct Prepared {
         const Instruction *source = nullptr;
-        std::unique_ptr<Operator>
-            adapted{}; ///< The operator with its `count` of one micro-batch, where that differs.
-        KernelCall call{}; ///< Kernel: all but data pointers and what depends on the micro-batch.
-        std::int32_t batchIdentifier = -1; ///< Range that moves with the micro-batch,
-        std::int64_t batchShift = 0; ///< and by how much.
+        PreparedKernel kernel{};
         std::vector<Collector::Claim> claims{};
-        std::optional<KernelRounding>
-            rounding{}; ///< Kernel: set where memory holds other types than it computes with.
     };
 
     /// A buffer of the program.
@@ -132,7 +126,6 @@ private:
     };
 
     Prepared prepare(const Instruction &instruction);
-    void prepareKernel(const Instruction &instruction, Prepared &prepared);
 
     const BufferInfo &info(std::int32_t buffer) const
     {
@@ -159,7 +152,7 @@ private:
     Result<void> merge(const Turn &turn, DeviceQueue &queue);
     Result<void> cast(const Turn &turn, DeviceQueue &queue);
     Result<void> moveWhole(const Turn &turn, DeviceQueue &queue);
-    Result<void> checkNumbers(const Prepared &prepared) const;
+    Result<void> checkNumbers(const PreparedKernel &prepared) const;
     Error placed(Error error, const Instruction &instruction) const;
 
     void finished(

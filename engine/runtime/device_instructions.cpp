@@ -71,8 +71,8 @@ IndexMask DeviceExecutor::boxOf(std::int32_t buffer, std::int32_t microBatch) co
 
 Result<void> DeviceExecutor::kernel(const Turn &turn, DeviceQueue &queue)
 {
-    Prepared &prepared = turn.prepared;
-    const Instruction &instruction = *prepared.source;
+    PreparedKernel &prepared = turn.prepared.kernel;
+    const Instruction &instruction = *turn.prepared.source;
     if (instruction.outputs.size() == 1 && useOf(turn, 0) == OperandUse::Takes)
         return {};
     KernelCall &call = prepared.call;
@@ -91,8 +91,7 @@ Result<void> DeviceExecutor::kernel(const Turn &turn, DeviceQueue &queue)
     for (std::size_t i = 0; i < instruction.outputs.size(); ++i)
         if (const std::int32_t buffer = instruction.outputs[i]; buffer >= 0)
             bind(call.outputs[i], buffer, output(turn, i));
-    const std::int64_t update =
-        std::int64_t{turn.step} * m_plan.updates + updateOf(m_plan, turn.microBatch);
+    const std::int64_t update = std::int64_t{turn.step} * m_plan.updates + updateOf(m_plan, turn.microBatch);
     call.step = 1 + (call.op->direction == Direction::Optimizer ? update : turn.step);
     // Ranges were made for micro-batch 0.
     const auto d = static_cast<std::size_t>(std::max(prepared.batchIdentifier, 0));
@@ -109,7 +108,7 @@ Result<void> DeviceExecutor::kernel(const Turn &turn, DeviceQueue &queue)
     return {};
 }
 
-Result<void> DeviceExecutor::checkNumbers(const Prepared &prepared) const
+Result<void> DeviceExecutor::checkNumbers(const PreparedKernel &prepared) const
 {
     const KernelCall &call = prepared.call;
     const auto anyNaN = [&](const Buffer &buffer, const std::vector<DataType> KernelRounding::*types,
@@ -174,8 +173,7 @@ Result<void> DeviceExecutor::copyPieces(const Turn &turn, DeviceQueue &queue)
     for (std::size_t i = 0; i < instruction.inputs.size(); ++i) {
         const IndexMask inBox = boxOf(instruction.inputs[i], turn.microBatch);
         if (const auto region = intersection(inBox, outBox))
-            queue.copyBox(
-                input(turn, i), inBox, output(turn, 0), outBox, *region, sizeOf(slot(out).type));
+            queue.copyBox(input(turn, i), inBox, output(turn, 0), outBox, *region, sizeOf(slot(out).type));
     }
     return {};
 }
@@ -322,12 +320,10 @@ Result<void> DeviceExecutor::run(const Turn &turn, DeviceQueue &queue)
                 std::find(buffers.begin(), buffers.end(), claim.buffer) - buffers.begin());
         };
         const std::size_t in = of(instruction.inputs);
-        const std::byte *const from = in < instruction.inputs.size()
-            ? input(turn, in)
-            : output(turn, of(instruction.outputs));
+        const std::byte *const from =
+            in < instruction.inputs.size() ? input(turn, in) : output(turn, of(instruction.outputs));
         queue.download(from, slot(claim.buffer).bytes, [&](const std::byte *data) {
-            m_shared.collector.put(
-                claim, boxOf(claim.buffer, turn.microBatch), data, {m_device, turn.event});
+            m_shared.collector.put(claim, boxOf(claim.buffer, turn.microBatch), data, {m_device, turn.event});
         });
     }
     return {};

@@ -76,8 +76,8 @@ std::optional<Bytes> freeMemory(const std::string &root)
             if (path == "/")
                 path.clear();
             if (isSecond)
-                lowerToGroup(least, root + "/sys/fs/cgroup" + path, "/memory.max", "/memory.current",
-                    "inactive_file");
+                lowerToGroup(
+                    least, root + "/sys/fs/cgroup" + path, "/memory.max", "/memory.current", "inactive_file");
             else
                 lowerToGroup(least, root + "/sys/fs/cgroup/memory" + path, "/memory.limit_in_bytes",
                     "/memory.usage_in_bytes", "total_inactive_file");

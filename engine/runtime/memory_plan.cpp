@@ -170,7 +170,8 @@ public:
             const auto [begin, end] = indicesOf(m_program, entry);
             m_update = m_firstUpdate + updateOf(m_plan, entry.microBatch);
             for (std::size_t i = begin; i < end; ++i) {
-                m_made.instructions.push_back({entry.segment, static_cast<std::int32_t>(i), entry.microBatch});
+                m_made.instructions.push_back(
+                    {entry.segment, static_cast<std::int32_t>(i), entry.microBatch});
                 TRY_VOID(step(segment, i, entry.microBatch));
                 m_made.firstOperand.push_back(m_made.operands.size());
             }
@@ -409,8 +410,8 @@ private:
         return {};
     }
 
-    StepOperand place(const Segment &segment, std::size_t at, std::int32_t output, std::int32_t microBatch,
-        bool takes)
+    StepOperand place(
+        const Segment &segment, std::size_t at, std::int32_t output, std::int32_t microBatch, bool takes)
     {
         const Instruction &instruction = segment.instructions[at];
         const std::size_t where = instance(output, microBatch);

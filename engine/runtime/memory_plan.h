@@ -19,8 +19,8 @@ struct StepInstruction {
     friend bool operator==(const StepInstruction &, const StepInstruction &) = default;
 };
 
-/// Memory that is used from one instruction of a step to another, by one buffer or by several in turn, each of
-/// which is made where the one before it lies.
+/// Memory that is used from one instruction of a step to another, by one buffer or by several in turn, each
+/// of which is made where the one before it lies.
 struct PlannedBlock {
     MemoryPlace place = MemoryPlace::Device;
     std::int64_t bytes = 0;
