@@ -78,7 +78,7 @@ constexpr std::int64_t kWholeVectors = 32; ///< Rows and columns of pieces are a
 /// piece packs the other operand anew, which may cost so much less than the product itself.
 std::int64_t piecesOf(std::int64_t cut, std::int64_t other, std::int64_t k)
 {
-    constexpr std::int64_t kProductsByPacking = 192; // of an element, in multiplications
+    constexpr std::int64_t kProductsByPacking = 384; // of an element, in multiplications
     std::int64_t pieces = 1;
     while (pieces < kMostPieces && cut / (2 * pieces) >= kWholeVectors
         && cut * other / (2 * pieces) >= kWorkOfPiece / std::max<std::int64_t>(k, 1)

@@ -32,9 +32,9 @@ Result<void> calibrate(MachineProfile &profile, const ExecutionPlan &plan, const
 Result<MachineProfile> profileFor(const ExecutionPlan &plan, const std::string &path,
     const CalibrateOptions &options = {}, std::stop_token stop = {});
 
-/// What `runOnCpu` of `plan` will take on the machine of `profile`: simulated with its times, and stretched as
-/// far as devices have to wait for cores that they share. A step takes no less than all its work divided by
-/// the cores. @return as `simulate`
+/// What `runOnCpu` of `plan` will take on the machine of `profile`: simulated with its times, and stretched
+/// as far as devices have to wait for cores that they share. A step takes no less than all its work divided
+/// by the cores. @return as `simulate`
 Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &profile,
     const SimulateOptions &options = {}, std::stop_token stop = {});
 

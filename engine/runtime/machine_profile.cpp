@@ -256,8 +256,8 @@ Result<void> writeProfile(const std::string &path, const MachineProfile &profile
     }
     std::filesystem::rename(fresh, target, failed);
     if (failed)
-        return Error{ErrorCode::Io, "the profile cannot be written: " + failed.message(),
-            "check the folder", path};
+        return Error{
+            ErrorCode::Io, "the profile cannot be written: " + failed.message(), "check the folder", path};
     return {};
 }
 

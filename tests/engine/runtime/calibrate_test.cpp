@@ -18,11 +18,11 @@
 namespace planloom {
 namespace {
 
-constexpr const char *kGpt = "zoo:gpt?layers=2&hidden=32&heads=4&seq=16&batch=4&vocab=64";
+constexpr const char *kMeasuredGpt = "zoo:gpt?layers=2&hidden=32&heads=4&seq=16&batch=4&vocab=64";
 
 ExecutionPlan planOfGpt(const std::string &gallery, std::int32_t devices)
 {
-    const GraphSnapshot graph = trainingStepOf(kGpt, OperatorKind::AdamWStep);
+    const GraphSnapshot graph = trainingStepOf(kMeasuredGpt, OperatorKind::AdamWStep);
     const auto table = galleryTable(gallery, graph, devices);
     EXPECT_TRUE(table) << describe(table.error());
     auto plan = loweredRows(graph, print(*table), devices);
@@ -67,8 +67,7 @@ TEST(Calibrate, MeasuresEveryKernelOfAPlanOnce)
     // What is known is not measured again; what another plan runs is added.
     const MachineProfile before = profile;
     told = 0;
-    ASSERT_TRUE(calibrate(
-        profile, plan, {.progress = [&](std::size_t done, std::size_t) { told = done; }}));
+    ASSERT_TRUE(calibrate(profile, plan, {.progress = [&](std::size_t done, std::size_t) { told = done; }}));
     EXPECT_EQ(told, 0U);
     EXPECT_EQ(profile, before);
     ASSERT_TRUE(calibrate(profile, planOfGpt("data-parallel", 2), {.seconds = 60, .repeats = 1}));
@@ -133,12 +132,12 @@ TEST(MachineProfile, KernelsThatWereNotMeasuredLieBetweenThoseThatWere)
     const CostModel work = costModelOf(profile, otherwise, ProfileTime::Work);
     Operator add;
     add.kind = OperatorKind::Add;
+    add.inputs = {TensorId{0}, TensorId{1}};
+    add.outputs = {TensorId{2}};
     double last = 0;
     for (std::int64_t count = 1000; count < 3'000'000; count *= 3) {
         const std::vector<TensorType> in(2, {DataType::Float32, {count}});
         const std::vector<TensorType> out(1, {DataType::Float32, {count}});
-        add.inputs.resize(2);
-        add.outputs.resize(1);
         const KernelQuery query{add, in, out};
         const double bytes = workOf(add, in, out).bytes;
         EXPECT_NEAR(costs.kernel(query), bytes / 1e10, 0.01 * bytes / 1e10);

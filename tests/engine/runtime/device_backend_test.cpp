@@ -124,21 +124,21 @@ TYPED_TEST(BackendTest, MemoryIsAlignedAndHoldsWhatIsPutThere)
     std::vector<float> seen(24);
     Told told;
     device.begin(1, told);
-    device.issue({.event = 0, .work = [&](DeviceQueue &queue) -> Result<void> {
-                      const std::vector<float> a = drawn(12, 1);
-                      TRY_VOID(queue.upload(at, 48, [&](std::byte *to) {
-                          std::memcpy(to, a.data(), 48);
-                          return Result<void>{};
-                      }));
-                      queue.fill(at + 64, 0, 96);
-                      // Rows 1 and 2 of [4 3] to where they lie in [4 6] from column 2 on.
-                      queue.copyBox(at, box({{0, 4}, {0, 3}}), at + 64, box({{0, 4}, {-2, 4}}),
-                          box({{1, 3}, {0, 3}}), 4);
-                      queue.copy(at + 256, at + 64, 96);
-                      queue.download(
-                          at + 256, 96, [&](const std::byte *data) { std::memcpy(seen.data(), data, 96); });
-                      return {};
-                  }});
+    device.issue(
+        {.event = 0, .work = [&](DeviceQueue &queue) -> Result<void> {
+             const std::vector<float> a = drawn(12, 1);
+             TRY_VOID(queue.upload(at, 48, [&](std::byte *to) {
+                 std::memcpy(to, a.data(), 48);
+                 return Result<void>{};
+             }));
+             queue.fill(at + 64, 0, 96);
+             // Rows 1 and 2 of [4 3] to where they lie in [4 6] from column 2 on.
+             queue.copyBox(
+                 at, box({{0, 4}, {0, 3}}), at + 64, box({{0, 4}, {-2, 4}}), box({{1, 3}, {0, 3}}), 4);
+             queue.copy(at + 256, at + 64, 96);
+             queue.download(at + 256, 96, [&](const std::byte *data) { std::memcpy(seen.data(), data, 96); });
+             return {};
+         }});
     device.finish();
     ASSERT_FALSE(told.tasks[0].error);
     const std::vector<float> a = drawn(12, 1);
@@ -269,8 +269,7 @@ TYPED_TEST(BackendTest, CommunicationGoesOnBesideComputationAndEndsWithAnAbort)
     Told waiting;
     DeviceBackend &device = devices.device(0);
     device.begin(1, waiting);
-    const CollectiveBuffer buffer{
-        reinterpret_cast<std::byte *>(values[0].data()), DataType::Float32, {1000}};
+    const CollectiveBuffer buffer{reinterpret_cast<std::byte *>(values[0].data()), DataType::Float32, {1000}};
     device.issue({.event = 0, .communication = CollectiveCall{.sequence = 1, .in = buffer, .out = buffer}});
     devices.abort();
     device.finish();

@@ -20,7 +20,8 @@ class FakeSystem
 public:
     FakeSystem()
         : m_root(std::filesystem::path(testing::TempDir())
-              / ("planloom_free_memory_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name())))
+            / ("planloom_free_memory_"
+                + std::string(testing::UnitTest::GetInstance()->current_test_info()->name())))
     {
         std::filesystem::remove_all(m_root);
     }
@@ -87,7 +88,8 @@ TEST(FreeMemory, ARefusalNamesDeviceNeedAndWhatIsFree)
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::ResourceLimit);
     EXPECT_EQ(refused.error().message,
-        "device 3 needs 1.5 GiB (0.5 GiB of it on its host), all 2 devices need 2.5 GiB; this machine has 2.0 GiB "
+        "device 3 needs 1.5 GiB (0.5 GiB of it on its host), all 2 devices need 2.5 GiB; this machine has "
+        "2.0 GiB "
         "of memory free");
     EXPECT_NE(refused.error().advice.find("fewer devices"), std::string::npos);
     EXPECT_EQ(refused.error().where, "device:3");

@@ -68,7 +68,8 @@ std::vector<PlannedBlock> drawnBlocks(std::mt19937 &random, std::size_t count)
     std::vector<PlannedBlock> blocks;
     for (std::size_t i = 0; i < count; ++i) {
         const auto first = static_cast<std::int32_t>(random() % count);
-        // Mostly short lives, as of what one operator hands to the next; some from a forward to a backward pass.
+        // Mostly short lives, as of what one operator hands to the next; some from a forward to a backward
+        // pass.
         const auto life = static_cast<std::int32_t>(random() % (random() % 4 == 0 ? count : 4));
         const std::int64_t bytes = random() % 16 == 0 ? 0 : 1 + random() % (1U << (4 + random() % 14));
         blocks.push_back({MemoryPlace::Device, bytes, first, first + life, -1});
@@ -108,8 +109,8 @@ TEST(PlaceBlocks, ManyBlocksArePlacedInTheOrderOfTheProgram)
         block.offset = 0;
     const std::int64_t total = placeBlocks(pointers, kAlignment);
     expectApart(blocks, {total, 0});
-    EXPECT_LT(static_cast<double>(total),
-        1.35 * static_cast<double>(mostAtOnce(blocks, MemoryPlace::Device)));
+    EXPECT_LT(
+        static_cast<double>(total), 1.35 * static_cast<double>(mostAtOnce(blocks, MemoryPlace::Device)));
 }
 
 TEST(PlanMemory, ViewsAndUpdatesTakeNoMemoryOfTheirOwn)
@@ -165,15 +166,17 @@ std::vector<std::set<std::int32_t>> before(
     last.fill(-1);
     for (std::size_t i = 0; i < waits.size(); ++i) {
         const StepInstruction &at = memory.instructions[i];
-        const auto queue = static_cast<std::size_t>(queueOf(program.segments[static_cast<std::size_t>(at.segment)]
-                                                                .instructions[static_cast<std::size_t>(at.instruction)]));
+        const auto queue =
+            static_cast<std::size_t>(queueOf(program.segments[static_cast<std::size_t>(at.segment)]
+                                                 .instructions[static_cast<std::size_t>(at.instruction)]));
         std::vector<std::int32_t> direct(waits[i].begin(), waits[i].end());
         if (last[queue] >= 0)
             direct.push_back(last[queue]);
         for (const std::int32_t each : direct) {
             EXPECT_LT(each, static_cast<std::int32_t>(i));
             all[i].insert(each);
-            all[i].insert(all[static_cast<std::size_t>(each)].begin(), all[static_cast<std::size_t>(each)].end());
+            all[i].insert(
+                all[static_cast<std::size_t>(each)].begin(), all[static_cast<std::size_t>(each)].end());
         }
         last[queue] = static_cast<std::int32_t>(i);
     }
@@ -216,8 +219,8 @@ TEST_P(PlanMemoryOf, RandomPlansOverlapsNothingThatLives)
     for (std::uint32_t seed = first; seed < end; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         const RandomOutcome outcome = carryOut(model,
-            randomCase(*graph, seed,
-                {.touched = 0.15, .wholeBatches = true, .weightVersions = seed % 5 == 2}));
+            randomCase(
+                *graph, seed, {.touched = 0.15, .wholeBatches = true, .weightVersions = seed % 5 == 2}));
         if (!outcome.lowered)
             continue;
         const ExecutionPlan &plan = *outcome.lowered;
@@ -227,8 +230,8 @@ TEST_P(PlanMemoryOf, RandomPlansOverlapsNothingThatLives)
                 ASSERT_TRUE(made) << describe(made.error());
                 expectApart(made->blocks, made->arenaBytes);
                 for (std::size_t place = 0; place < 2; ++place)
-                    EXPECT_GE(made->arenaBytes[place],
-                        mostAtOnce(made->blocks, static_cast<MemoryPlace>(place)));
+                    EXPECT_GE(
+                        made->arenaBytes[place], mostAtOnce(made->blocks, static_cast<MemoryPlace>(place)));
                 EXPECT_GE(made->arenaBytes[0], made->peak[0]);
                 if (made->instructions.size() < 1500)
                     expectOrdered(plan.devices[d], *made);
