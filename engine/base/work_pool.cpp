@@ -69,21 +69,10 @@ public:
         }
     }
 
+    bool isHelped() const { return m_helpers.load(std::memory_order_acquire) != 0; }
     void enter() { m_helpers.fetch_add(1, std::memory_order_relaxed); } ///< Needs the pool's lock.
-    void leave()
-    {
-        if (m_helpers.fetch_sub(1, std::memory_order_acq_rel) == 1)
-            m_helpers.notify_all();
-    }
-    /// Waits for helpers; none can come any more.
-    void wait()
-    {
-        for (int look = 0; look < kLooks && m_helpers.load(std::memory_order_acquire) != 0; ++look)
-            pauseBriefly();
-        for (std::int32_t left = m_helpers.load(std::memory_order_acquire); left != 0;
-             left = m_helpers.load(std::memory_order_acquire))
-            m_helpers.wait(left, std::memory_order_acquire);
-    }
+    /// Needs the pool's lock. The owner may be gone at once: nothing here is touched afterwards.
+    void leave() { m_helpers.fetch_sub(1, std::memory_order_release); }
 
 private:
     std::int64_t m_count;
@@ -150,7 +139,9 @@ bool WorkPool::helpOne()
     }
     if (pieces->help())
         m_open.fetch_sub(1);
+    const std::lock_guard lock{m_piecesMutex};
     pieces->leave();
+    m_left.notify_all();
     return true;
 }
 
@@ -218,7 +209,10 @@ void WorkPool::runPieces(std::int64_t count, const std::function<void(std::int64
         const std::lock_guard lock{m_piecesMutex};
         m_pieces.erase(std::find(m_pieces.begin(), m_pieces.end(), &pieces));
     }
-    pieces.wait();
+    for (int look = 0; look < kLooks && pieces.isHelped(); ++look)
+        pauseBriefly();
+    std::unique_lock lock{m_piecesMutex}; // no helper can come any more
+    m_left.wait(lock, [&] { return !pieces.isHelped(); });
 }
 
 void forEachPiece(std::int64_t count, const std::function<void(std::int64_t)> &work)

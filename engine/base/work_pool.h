@@ -51,6 +51,7 @@ private:
     std::atomic<std::int64_t> m_waiting{0}; ///< Work that has not begun.
     std::atomic<std::int32_t> m_open{0}; ///< Loops of `m_pieces` with pieces that nobody has taken.
     std::mutex m_piecesMutex;
+    std::condition_variable m_left; ///< A helper has left one of `m_pieces`.
     std::vector<Pieces *> m_pieces; ///< Loops that others may help with. Guarded by m_piecesMutex.
     std::mutex m_sleepMutex;
     std::condition_variable m_wake;

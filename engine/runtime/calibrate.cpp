@@ -3,6 +3,7 @@
 #include "engine/base/work_pool.h"
 #include "engine/graph/catalogue.h"
 #include "engine/kernels/narrow_float.h"
+#include "engine/lowering/expand_units.h"
 #include "engine/lowering/instruction_cost.h"
 #include "engine/runtime/box_copy.h"
 #include "engine/runtime/cpu_backend.h"
@@ -232,6 +233,8 @@ double copyRate(WorkPool &pool)
 Result<void> calibrate(
     MachineProfile &profile, const ExecutionPlan &plan, const CalibrateOptions &options, std::stop_token stop)
 {
+    if (!plan.units.isOne())
+        return calibrate(profile, expandUnits(plan), options, std::move(stop));
     const auto start = Clock::now();
     if (const std::string here = machineName(); profile.machine != here) {
         profile = {};
@@ -291,8 +294,7 @@ Result<MachineProfile> profileFor(
 Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &profile,
     const SimulateOptions &options, std::stop_token stop)
 {
-    const auto devices = static_cast<std::int32_t>(plan.devices.size()) * plan.units.count;
-    TRY(const Cluster cluster, clusterNamed("cpu:" + std::to_string(devices)));
+    TRY(const Cluster cluster, clusterNamed("cpu:" + std::to_string(plan.devices.size())));
     const CostModel usual = costModelOf(cluster);
     SimulateOptions figures = options;
     figures.spans = false;
