@@ -2,7 +2,6 @@
 
 #include "engine/runtime/memory_plan.h"
 
-#include "engine/design/reference.h"
 #include "engine/runtime/step_order.h"
 #include "tests/engine/lowering/random_plans.h"
 #include "tests/engine/runtime/model_files.h"
