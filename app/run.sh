@@ -59,5 +59,5 @@ step "The plan, solved for four CPU devices" "$cli" solve "$model" --cluster cpu
 step "Its predicted step" "$cli" simulate "$files/plan.json" --trace "$files/trace.json"
 step "Proof that it computes the model" "$cli" verify "$files/plan.json"
 step "Run on four CPU devices, and compared with the unpartitioned model" \
-    "$cli" run "$model" --cluster cpu:4 "${plan[@]}" --check --random-weights 1
+    "$cli" run "$model" --cluster cpu:4 "${plan[@]}" --steps 5 --check --random-weights 1
 printf '\nThe plan is in %s, and its timeline, for https://ui.perfetto.dev, in %s\n' "$files/plan.json" "$files/trace.json"

@@ -6,6 +6,7 @@
 #include "engine/design/remembered.h"
 #include "engine/interop/npz.h"
 #include "engine/interop/perfetto.h"
+#include "engine/runtime/calibrate.h"
 #include "engine/runtime/check.h"
 #include "engine/runtime/run_folder.h"
 #include "engine/runtime/supervisor.h"
@@ -150,10 +151,10 @@ Result<int> runRun(const Arguments &arguments)
         TRY(const auto solved, planOf(wanted));
         request.plan = *solved->execution;
     }
-    TRY(const auto cluster, clusterNamed("cpu:" + std::to_string(request.plan.devices.size())));
     SimulateOptions simulation;
     simulation.spans = arguments.has("trace");
-    TRY(const auto predicted, simulate(request.plan, cluster, simulation));
+    TRY(const auto profile, profileFor(request.plan, profilePath()));
+    TRY(const auto predicted, predictRun(request.plan, profile, simulation));
     request.predictedStepSeconds = std::chrono::duration<double>(predicted.step).count();
     if (arguments.has("trace")) {
         std::ofstream stream(arguments.text("trace"), std::ios::binary | std::ios::trunc);
@@ -188,7 +189,8 @@ Result<int> runRun(const Arguments &arguments)
     const bool ok = !outcome.check || outcome.check->ok;
     if (quiet) {
         json object{{"steps", outcome.losses.size()}, {"losses", outcome.losses},
-            {"step_seconds", stepSeconds}, {"peak_bytes", peak}, {"device_peak_bytes", peaks},
+            {"step_seconds", stepSeconds}, {"predicted_step_seconds", request.predictedStepSeconds},
+            {"machine", profile.machine}, {"peak_bytes", peak}, {"device_peak_bytes", peaks},
             {"devices", request.plan.devices.size()}, {"micro_batches", request.plan.microBatches},
             {"backend", backend}, {"dropped", dropped}};
         object["loss"] = outcome.losses.empty() ? json(nullptr) : json(outcome.losses.back());
@@ -203,6 +205,9 @@ Result<int> runRun(const Arguments &arguments)
     std::printf("ran on %zu CPU devices in %d micro-batches: %.1f ms a step, %.2f MiB at most on a device\n",
         request.plan.devices.size(), request.plan.microBatches, stepSeconds * 1e3,
         static_cast<double>(peak) / 1048576);
+    std::printf("predicted for this machine (%s): %.1f ms a step, %+.0f%% from the fastest step measured\n",
+        profile.machine.c_str(), request.predictedStepSeconds * 1e3,
+        100 * (request.predictedStepSeconds / std::max(stepSeconds, 1e-9) - 1));
     if (!outcome.losses.empty())
         std::printf("loss %.7g\n", outcome.losses.back());
     if (dropped > 0)

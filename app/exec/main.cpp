@@ -1,12 +1,19 @@
+#include "engine/base/files.h"
+#include "engine/lowering/execution_plan_json.h"
+#include "engine/runtime/calibrate.h"
 #include "engine/runtime/event_json.h"
 #include "engine/runtime/supervisor.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -17,10 +24,15 @@ namespace {
 
 constexpr const char *kUsage =
     "planloom-exec run --plan FILE --options FILE\n"
+    "planloom-exec bench --plan FILE [--profile FILE] [--seconds S]\n"
     "\n"
     "Runs an execution plan on CPU devices in a process of its own. Events are written to\n"
     "standard output, one JSON object a line. A line \"cancel\" on standard input, SIGINT or\n"
     "SIGTERM end the run.\n"
+    "\n"
+    "bench measures on this machine what the plan runs, every kernel anew (at most S seconds, else 600), "
+    "keeps it\n"
+    "in the profile (else the one that predictions use), and prints it, slowest first.\n"
     "Exit status: 0 done, 1 the run failed, 2 wrong usage or bad input.\n";
 
 bool writeLine(const std::string &line)
@@ -56,6 +68,49 @@ int usage(const std::string &problem)
     return 2;
 }
 
+int bench(std::map<std::string, std::string> &given)
+{
+    const auto failed = [](const Error &error) {
+        std::fprintf(stderr, "planloom-exec: %s\n", describe(error).c_str());
+        return statusOf(error);
+    };
+    CalibrateOptions options{.seconds = 600, .repeats = 9, .again = true};
+    if (given.contains("--seconds")) {
+        char *end = nullptr;
+        options.seconds = std::strtod(given["--seconds"].c_str(), &end);
+        if (*end != '\0' || !(options.seconds > 0))
+            return usage("--seconds needs a number above 0, got " + given["--seconds"]);
+    }
+    const auto text = readFile(given["--plan"]);
+    if (!text)
+        return failed(text.error());
+    const auto plan = executionPlanFromJson(*text);
+    if (!plan)
+        return failed(plan.error());
+    const std::string path = given.contains("--profile") ? given["--profile"] : profilePath();
+    MachineProfile profile;
+    if (auto kept = readProfile(path))
+        profile = *std::move(kept);
+    if (const auto done = calibrate(profile, *plan, options); !done)
+        return failed(done.error());
+    if (const auto written = writeProfile(path, profile); !written)
+        return failed(written.error());
+    std::vector<std::pair<std::string, MeasuredKernel>> kernels(
+        profile.kernels.begin(), profile.kernels.end());
+    std::sort(kernels.begin(), kernels.end(),
+        [](const auto &a, const auto &b) { return a.second.seconds > b.second.seconds; });
+    std::printf(
+        "%s: %.1f us an instruction, %.1f us an exchange, %.1f GB/s in collectives, %.1f GB/s in copies\n",
+        profile.machine.c_str(), profile.taskSeconds * 1e6, profile.exchangeSeconds * 1e6,
+        profile.exchangeRate * 1e-9, profile.copyRate * 1e-9);
+    std::printf("%12s %8s %10s %10s  %s\n", "us", "spread", "GFLOP/s", "GB/s", "kernel");
+    for (const auto &[key, kernel] : kernels)
+        std::printf("%12.1f %7.0f%% %10.1f %10.1f  %s\n", kernel.seconds * 1e6, kernel.spread * 100,
+            kernel.flops / kernel.seconds * 1e-9, kernel.bytes / kernel.seconds * 1e-9, key.c_str());
+    std::printf("kept in %s\n", path.c_str());
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -68,16 +123,19 @@ int main(int argc, char **argv)
         std::fputs(kUsage, stdout);
         return 0;
     }
-    if (std::string_view{argv[1]} != "run")
+    const bool benches = std::string_view{argv[1]} == "bench";
+    if (!benches && std::string_view{argv[1]} != "run")
         return usage(std::string{"unknown verb "} + argv[1]);
     for (int i = 2; i < argc; i += 2) {
         const std::string name = argv[i];
-        if (name != "--plan" && name != "--options")
+        if (name != "--plan" && (benches ? name != "--profile" && name != "--seconds" : name != "--options"))
             return usage("unknown option " + name);
         if (i + 1 == argc)
-            return usage(name + " needs a file");
+            return usage(name + (name == "--seconds" ? " needs a number" : " needs a file"));
         given[name] = argv[i + 1];
     }
+    if (benches)
+        return given.contains("--plan") ? bench(given) : usage("--plan is needed");
     if (!given.contains("--plan") || !given.contains("--options"))
         return usage("--plan and --options are needed");
     const auto request = readRunFolder(given["--plan"], given["--options"]);

@@ -1,6 +1,7 @@
 // Attention in tiles: no pass holds more scores than kTileQueries x kTileKeys, unless probabilities are asked
 // for (FlashAttention, arXiv:2205.14135; the order of the loops is that of FlashAttention-2,
 // arXiv:2307.08691).
+#include "engine/base/work_pool.h"
 #include "engine/kernels/attention_tile.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/kernel_table.h"
@@ -77,9 +78,11 @@ public:
         return masks;
     }
 
-    void run()
+    const AttentionTiles<T> &tiles() const { return m_tiles; }
+
+    void run(std::int64_t firstHead, std::int64_t lastHead)
     {
-        for (std::int64_t head = 0; head < m_tiles.heads(); ++head) {
+        for (std::int64_t head = firstHead; head < lastHead; ++head) {
             for (std::int64_t i = 0; i < m_tiles.queries(); i += kTileQueries)
                 attend(head, tileAt(i, kTileQueries, m_tiles.queries()));
         }
@@ -178,6 +181,15 @@ private:
     Running<T> m_running{};
 };
 
+/// Heads that are worth a thread of their own, and share no keys with others.
+template<typename T> std::int64_t headsAtOnce(const AttentionTiles<T> &tiles)
+{
+    constexpr std::int64_t kScores = std::int64_t{1} << 15;
+    const std::int64_t scores = std::max<std::int64_t>(1, tiles.queries() * tiles.keys());
+    const std::int64_t group = std::max<std::int64_t>(1, tiles.headsByKeys());
+    return (std::max<std::int64_t>(1, kScores / scores) + group - 1) / group * group;
+}
+
 Result<void> attentionForward(const KernelCall &call)
 {
     const Buffer *q = findInput(call, 0);
@@ -186,7 +198,10 @@ Result<void> attentionForward(const KernelCall &call)
     if (q == nullptr || k == nullptr || v == nullptr)
         return missingSlot(call, "queries, keys and values");
     return withFloat(call, q->dataType, [&](auto zero) -> Result<void> {
-        Forward<decltype(zero)>(call, *q, *k, *v).run();
+        using T = decltype(zero);
+        const Forward<T> first(call, *q, *k, *v);
+        forEachStretch(first.tiles().heads(), headsAtOnce(first.tiles()),
+            [&](auto begin, auto end) { Forward<T>(call, *q, *k, *v).run(begin, end); });
         return {};
     });
 }
@@ -221,9 +236,11 @@ public:
         }
     }
 
-    void run()
+    const AttentionTiles<T> &tiles() const { return m_tiles; }
+
+    void run(std::int64_t firstHead, std::int64_t lastHead)
     {
-        for (std::int64_t head = 0; head < m_tiles.heads(); ++head) {
+        for (std::int64_t head = firstHead; head < lastHead; ++head) {
             normalise(head);
             for (std::int64_t j = 0; j < m_tiles.keys(); j += kTileKeys) {
                 const Range keys = tileAt(j, kTileKeys, m_tiles.keys());
@@ -254,12 +271,10 @@ private:
         return masks;
     }
 
-    /// Where a gradient goes, cleared; null if it is not wanted.
+    /// Where a gradient is added to; null if it is not wanted.
     static T *target(const BackwardCall &back, std::size_t slot)
     {
         const Buffer *wanted = back.wanted(slot);
-        if (wanted != nullptr)
-            fillZero(*wanted);
         return wanted == nullptr ? nullptr : elements<T>(*wanted);
     }
 
@@ -409,9 +424,17 @@ Result<void> attentionBackward(const KernelCall &call)
         return missingSlot(call, "a gradient, a saved input or a saved output");
     return withFloat(call, back.gradient()->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        Backward<T> backward(call, back);
-        backward.run();
-        for (const auto &[mask, sums] : backward.maskSums())
+        for (const std::size_t slot : {0, 1, 2})
+            if (const Buffer *const wanted = back.wanted(slot))
+                fillZero(*wanted);
+        Backward<T> whole(call, back);
+        if (whole.maskSums().empty()) {
+            forEachStretch(whole.tiles().heads(), headsAtOnce(whole.tiles()),
+                [&](auto begin, auto end) { Backward<T>(call, back).run(begin, end); });
+            return {};
+        }
+        whole.run(0, whole.tiles().heads()); // masks may be shared by all heads
+        for (const auto &[mask, sums] : whole.maskSums())
             storeSums<T>(sums, *back.wanted(mask + 3));
         return {};
     });

@@ -33,6 +33,8 @@ public:
             && m_reach.keysOf(last, m_allKeys).end <= m_firstKey + m_keys;
     }
     std::int64_t keyHeadOf(std::int64_t head) const { return head / m_group; }
+    /// Heads that attend to the same keys, which follow one another.
+    std::int64_t headsByKeys() const { return m_group; }
     T scale() const { return m_scale; }
     bool drops() const { return m_ratio > 0; }
 

@@ -260,7 +260,7 @@ template<typename Function> Result<void> binaryForward(const KernelCall &call)
         const LoopNest<3> nest(y->shape,
             {broadcastStrides(a->shape, y->shape), broadcastStrides(b->shape, y->shape),
                 denseStrides(y->shape)});
-        nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
+        nest.forEachStretchOfRow([&](const auto &at, std::int64_t count, const auto &steps) {
             BinaryLoops<Function>::value(
                 dataA + at[0], steps[0], dataB + at[1], steps[1], dataY + at[2], count);
         });
@@ -300,11 +300,15 @@ Result<void> gradientOf(const KernelCall &call, const BackwardCall &back)
     const LoopNest<4> nest(dy.shape,
         {denseStrides(dy.shape), useA ? broadcastStrides(a->shape, dy.shape) : still,
             useB ? broadcastStrides(b->shape, dy.shape) : still, broadcastStrides(target->shape, dy.shape)});
-    nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
+    const auto row = [&](const auto &at, std::int64_t count, const auto &steps) {
         BinaryLoops<Function>::template slope<Side>(elements<const T>(dy) + at[0], dataA + at[1], steps[1],
             dataB + at[2], steps[2], direct ? elements<T>(*target) + at[3] : nullptr,
             direct ? nullptr : sums.data() + at[3], steps[3], count);
-    });
+    };
+    if (direct)
+        nest.forEachStretchOfRow(row);
+    else // several elements are added to one
+        nest.forEachRow(row);
     if (!direct)
         store(sums, elements<T>(*target));
     return {};

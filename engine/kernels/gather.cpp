@@ -186,13 +186,18 @@ Result<void> embeddingBackward(const KernelCall &call)
     fillZero(*dx);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        const T *from = elements<const T>(*dy);
-        for (const std::int64_t position : at) {
-            const std::int64_t row = position - first;
-            if (row >= 0 && row < dx->shape[0] && position != padding)
-                addRun(elements<T>(*dx) + row * width, from, width);
-            from += width;
-        }
+        // By columns, so that rows that occur twice are added in their order.
+        const std::int64_t columns =
+            std::max<std::int64_t>(64, kElementStretch / std::max<std::int64_t>(1, std::ssize(at)));
+        forEachStretch(width, columns, [&](std::int64_t begin, std::int64_t end) {
+            const T *from = elements<const T>(*dy) + begin;
+            for (const std::int64_t position : at) {
+                const std::int64_t row = position - first;
+                if (row >= 0 && row < dx->shape[0] && position != padding)
+                    addRun(elements<T>(*dx) + row * width + begin, from, end - begin);
+                from += width;
+            }
+        });
         return {};
     });
 }

@@ -1,4 +1,5 @@
 #include "engine/kernels/gemm.h"
+#include "engine/base/work_pool.h"
 
 #include <algorithm>
 #include <cassert>
@@ -57,15 +58,72 @@ template<typename T> void fold(MatrixProduct<T> &p)
     p.batch = std::move(kept);
 }
 
-void run(const ProductStep<float> &step)
+void runPiece(const ProductStep<float> &step)
 {
     if (!multiplyWithOneDnn(step))
         multiplyPortably(step);
 }
 
-void run(const ProductStep<double> &step)
+void runPiece(const ProductStep<double> &step)
 {
     multiplyPortably(step);
+}
+
+/// Multiplications and additions that are worth a thread of their own.
+constexpr std::int64_t kWorkOfPiece = std::int64_t{1} << 22;
+constexpr std::int64_t kMostPieces = 16;
+constexpr std::int64_t kWholeVectors = 32; ///< Rows and columns of pieces are a multiple of it.
+
+/// Into how many pieces to cut rows or columns of a product: as many as are worth it, a power of two. Each
+/// piece packs the other operand anew, which may cost so much less than the product itself.
+std::int64_t piecesOf(std::int64_t cut, std::int64_t other, std::int64_t k)
+{
+    constexpr std::int64_t kProductsByPacking = 384; // of an element, in multiplications
+    std::int64_t pieces = 1;
+    while (pieces < kMostPieces && cut / (2 * pieces) >= kWholeVectors
+        && cut * other / (2 * pieces) >= kWorkOfPiece / std::max<std::int64_t>(k, 1)
+        && (2 * pieces - 1) * kProductsByPacking <= cut)
+        pieces *= 2;
+    return pieces;
+}
+
+/// Cuts a product where its shape makes that worth it, into pieces whose sums over k are whole.
+template<typename T> void run(const ProductStep<T> &step)
+{
+    const MatrixProduct<T> &p = step.product;
+    if (step.repeats > 1) {
+        const std::int64_t one = std::max<std::int64_t>(1, p.m * p.n * p.k);
+        forEachStretch(step.repeats, std::max<std::int64_t>(1, kWorkOfPiece / one),
+            [&](std::int64_t begin, std::int64_t end) {
+                ProductStep<T> piece = step;
+                piece.repeats = end - begin;
+                piece.product.a += begin * step.aStep;
+                piece.product.b += begin * step.bStep;
+                piece.product.c += begin * step.cStep;
+                runPiece(piece);
+            });
+        return;
+    }
+    const bool byRows = p.m > p.n;
+    const std::int64_t cut = byRows ? p.m : p.n;
+    const std::int64_t pieces = piecesOf(cut, byRows ? p.n : p.m, p.k);
+    const std::int64_t length =
+        ((cut + pieces - 1) / pieces + kWholeVectors - 1) / kWholeVectors * kWholeVectors;
+    forEachStretch(cut, pieces == 1 ? cut : length, [&](std::int64_t begin, std::int64_t end) {
+        ProductStep<T> piece = step;
+        if (byRows) {
+            piece.product.m = end - begin;
+            piece.product.a += begin * p.aRow;
+            piece.product.c += begin * p.cRow;
+        } else {
+            piece.product.n = end - begin;
+            piece.product.b += begin * p.bColumn;
+            piece.product.c += begin;
+            if (p.bias != nullptr)
+                piece.product.bias += begin;
+        }
+        runPiece(piece);
+    });
 }
 
 /// Runs the loops from `depth` on. `first` is false where c already holds a summand.

@@ -34,8 +34,8 @@ template<typename T> struct MatrixProduct {
     bool accumulate = false; ///< c += instead of c =; not with a bias.
 };
 
-/// Computes the product on the calling thread, with oneDNN where the build has it, T is float and the strides
-/// suit it. Batch loops that lengthen m, n or k instead are folded into them.
+/// Computes the product, in pieces (`forEachPiece`) where it is large, with oneDNN where the build has it, T
+/// is float and the strides suit it. Batch loops that lengthen m, n or k instead are folded into them.
 /// O(batch m n k).
 template<typename T> void multiply(MatrixProduct<T> product);
 

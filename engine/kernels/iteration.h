@@ -1,12 +1,17 @@
 #pragma once
 
+#include "engine/base/work_pool.h"
 #include "engine/graph/shape.h"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace planloom {
+
+/// Elements that are worth a thread of their own where little is done with each.
+constexpr std::int64_t kElementStretch = 32768;
 
 /// Row-major strides of a dense tensor, in elements.
 inline Shape denseStrides(const Shape &shape)
@@ -86,6 +91,20 @@ public:
                 counter[d] = 0;
             }
         }
+    }
+
+    /// As `forEachRow`, with long rows cut into stretches for several threads: each run must write elements
+    /// of its own.
+    template<typename Body> void forEachStretchOfRow(const Body &body) const
+    {
+        forEachRow([&](const auto &offsets, std::int64_t count, const auto &steps) {
+            forEachStretch(count, kElementStretch, [&](std::int64_t begin, std::int64_t end) {
+                std::array<std::int64_t, N> from = offsets;
+                for (std::size_t i = 0; i < N; ++i)
+                    from[i] += begin * steps[i];
+                body(from, end - begin, steps);
+            });
+        });
     }
 
 private:

@@ -37,8 +37,10 @@ struct KernelCall {
     std::int64_t *dropped = nullptr; ///< If set, a NonZero adds what it had no room for (places.h).
 };
 
-/// Runs `call` on the calling thread and no other (oneDNN is held to one thread). Values of 16 bits are
-/// computed with as floats, and results rounded once.
+/// Runs `call` on the calling thread, and where that belongs to a `WorkPool`, on others of it that have
+/// nothing else to do: in pieces that depend on shapes alone, so that results are the same bits on any number
+/// of threads (oneDNN is held to one thread for each piece). Values of 16 bits are computed with as floats,
+/// and results rounded once.
 ///
 /// Rules for parts: terms that do not contain a cut Reduce identifier (the bias of a Linear split along k)
 /// are added, and their gradients made, only by the part whose range of that identifier begins at 0, others

@@ -1,5 +1,6 @@
 #include "engine/kernels/kernel_call.h"
 
+#include "engine/base/work_pool.h"
 #include "engine/graph/annotation.h"
 
 #include <algorithm>
@@ -127,8 +128,13 @@ Buffer pieceOf(const Buffer &from, const IndexMask &box, std::vector<std::byte> 
 
 void fillZero(const Buffer &buffer)
 {
-    if (buffer.data != nullptr)
-        std::memset(buffer.data, 0, byteCount(buffer));
+    if (buffer.data == nullptr)
+        return;
+    constexpr std::int64_t kStretch = std::int64_t{1} << 20; // bytes that are worth a thread
+    forEachStretch(
+        static_cast<std::int64_t>(byteCount(buffer)), kStretch, [&](std::int64_t begin, std::int64_t end) {
+            std::memset(buffer.data + begin, 0, static_cast<std::size_t>(end - begin));
+        });
 }
 
 std::int64_t integerAt(const Buffer &buffer, std::int64_t i)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -124,6 +125,24 @@ const T *rowOf(const T *x, const AxisView &view, std::int64_t o, std::int64_t i,
     return line.data();
 }
 
+/// The class of every item, or -1 if it is to be ignored.
+Result<std::vector<std::int64_t>> classesOf(const Labels &labels, const AxisView &view)
+{
+    std::vector<std::int64_t> classes(static_cast<std::size_t>(view.outer * view.inner));
+    for (std::size_t item = 0; item < classes.size(); ++item) {
+        TRY(classes[item], labels.classOf(static_cast<std::int64_t>(item), view.extent));
+    }
+    return classes;
+}
+
+/// Calls work(begin, end) for stretches of items, side by side.
+template<typename Work> void forEachItems(const AxisView &view, const Work &work)
+{
+    const std::int64_t atOnce =
+        std::max<std::int64_t>(1, kElementStretch / std::max<std::int64_t>(view.extent, 1));
+    forEachStretch(view.outer * view.inner, atOnce, work);
+}
+
 Result<void> lossForward(const KernelCall &call)
 {
     const Buffer *x = findInput(call, 0);
@@ -137,15 +156,17 @@ Result<void> lossForward(const KernelCall &call)
     const AxisView view = classView(x->shape);
     const bool sum = call.op->attributes.text("reduction", "sum") == "sum";
     const bool logits = call.op->kind == OperatorKind::CrossEntropy;
+    TRY(const auto classes, classesOf(known, view));
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        double total = 0;
-        std::vector<T> line;
-        for (std::int64_t o = 0; o < view.outer; ++o) {
-            for (std::int64_t i = 0; i < view.inner; ++i) {
-                const std::int64_t item = o * view.inner + i;
-                TRY(const std::int64_t label, known.classOf(item, view.extent));
-                double loss = 0;
+        std::vector<double> losses(classes.size(), 0.0);
+        forEachItems(view, [&](std::int64_t begin, std::int64_t end) {
+            std::vector<T> line;
+            for (std::int64_t item = begin; item < end; ++item) {
+                const std::int64_t o = item / view.inner;
+                const std::int64_t i = item % view.inner;
+                const std::int64_t label = classes[static_cast<std::size_t>(item)];
+                double &loss = losses[static_cast<std::size_t>(item)];
                 if (label >= 0 && logits) {
                     const T *row = rowOf(elements<const T>(*x), view, o, i, line);
                     Normaliser<T> normaliser;
@@ -158,13 +179,12 @@ Result<void> lossForward(const KernelCall &call)
                         * static_cast<double>(
                             elements<const T>(*x)[(o * view.extent + label) * view.inner + i]);
                 }
-                total += loss;
                 if (!sum)
                     elements<T>(*y)[item] = static_cast<T>(loss);
             }
-        }
+        });
         if (sum)
-            elements<T>(*y)[0] = static_cast<T>(total);
+            elements<T>(*y)[0] = static_cast<T>(std::accumulate(losses.begin(), losses.end(), 0.0));
         return {};
     });
 }
@@ -186,14 +206,16 @@ Result<void> lossBackward(const KernelCall &call)
     const bool sum = call.op->attributes.text("reduction", "sum") == "sum";
     if (!logits || view.inner != 1)
         fillZero(*dx);
+    TRY(const auto classes, classesOf(known, view));
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        std::vector<T> line;
-        std::vector<T> made(static_cast<std::size_t>(view.extent));
-        for (std::int64_t o = 0; o < view.outer; ++o) {
-            for (std::int64_t i = 0; i < view.inner; ++i) {
-                const std::int64_t item = o * view.inner + i;
-                TRY(const std::int64_t label, known.classOf(item, view.extent));
+        forEachItems(view, [&](std::int64_t begin, std::int64_t end) {
+            std::vector<T> line;
+            std::vector<T> made(static_cast<std::size_t>(view.extent));
+            for (std::int64_t item = begin; item < end; ++item) {
+                const std::int64_t o = item / view.inner;
+                const std::int64_t i = item % view.inner;
+                const std::int64_t label = classes[static_cast<std::size_t>(item)];
                 T *to = elements<T>(*dx) + o * view.extent * view.inner + i;
                 if (label < 0) {
                     for (std::int64_t c = 0; c < view.extent; ++c)
@@ -216,7 +238,7 @@ Result<void> lossBackward(const KernelCall &call)
                 }
                 to[label * view.inner] -= static_cast<T>(gradient);
             }
-        }
+        });
         return {};
     });
 }

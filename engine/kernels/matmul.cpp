@@ -249,8 +249,12 @@ template<typename T> void sumRows(const Buffer &dy, std::int64_t n, const Buffer
 {
     const std::int64_t rows = n == 0 ? 0 : elementCount(dy) / n;
     std::vector<double> sums(static_cast<std::size_t>(n), 0.0);
-    for (std::int64_t i = 0; i < rows; ++i)
-        addRow(sums.data(), elements<const T>(dy) + i * n, n);
+    const std::int64_t columns =
+        std::max<std::int64_t>(64, kElementStretch / std::max<std::int64_t>(rows, 1));
+    forEachStretch(n, columns, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = 0; i < rows; ++i)
+            addRow(sums.data() + begin, elements<const T>(dy) + i * n + begin, end - begin);
+    });
     T *to = elements<T>(target);
     if (elementCount(target) == n) {
         for (std::int64_t j = 0; j < n; ++j)

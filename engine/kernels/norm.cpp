@@ -1,8 +1,10 @@
+#include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement.h"
 #include "engine/kernels/vector_math.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -143,6 +145,11 @@ struct NormPlan {
     std::int64_t affineSize() const { return channels != 0 ? channels : width; }
     std::int64_t affineOffset(std::int64_t row) const { return channels != 0 ? row % channels : 0; }
     std::int64_t affineStep() const { return channels != 0 ? 0 : 1; }
+    /// That are worth a thread of their own.
+    std::int64_t rowsAtOnce() const
+    {
+        return std::max<std::int64_t>(1, kElementStretch / std::max<std::int64_t>(width, 1));
+    }
 };
 
 NormPlan planNorm(const Operator &op, const Shape &x)
@@ -188,13 +195,15 @@ Result<void> normForward(const KernelCall &call)
     }
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        for (std::int64_t r = 0; r < plan.rows; ++r) {
-            const std::int64_t offset = plan.affineOffset(r);
-            const Affine<T> affine{scale == nullptr ? nullptr : elements<const T>(*scale) + offset,
-                bias == nullptr ? nullptr : elements<const T>(*bias) + offset, plan.affineStep()};
-            normRow(elements<const T>(*x) + r * plan.width, elements<T>(*y) + r * plan.width, plan.width,
-                affine, plan.centred, plan.epsilon);
-        }
+        forEachStretch(plan.rows, plan.rowsAtOnce(), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t r = begin; r < end; ++r) {
+                const std::int64_t offset = plan.affineOffset(r);
+                const Affine<T> affine{scale == nullptr ? nullptr : elements<const T>(*scale) + offset,
+                    bias == nullptr ? nullptr : elements<const T>(*bias) + offset, plan.affineStep()};
+                normRow(elements<const T>(*x) + r * plan.width, elements<T>(*y) + r * plan.width, plan.width,
+                    affine, plan.centred, plan.epsilon);
+            }
+        });
         return {};
     });
 }
@@ -218,23 +227,36 @@ Result<void> normBackward(const KernelCall &call)
     return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const auto size = static_cast<std::size_t>(plan.affineSize());
-        std::vector<double> scaleSums(dscale == nullptr ? 0 : size, 0.0);
-        std::vector<double> biasSums(dbias == nullptr ? 0 : size, 0.0);
-        for (std::int64_t r = 0; r < plan.rows; ++r) {
-            const std::int64_t offset = plan.affineOffset(r);
-            const T *gradient = elements<const T>(*dy) + r * plan.width;
-            // Without x only the bias is asked for, which does not depend on it.
-            const T *value = x == nullptr ? gradient : elements<const T>(*x) + r * plan.width;
-            const Affine<T> affine{
-                scale == nullptr ? nullptr : elements<const T>(*scale) + offset, nullptr, plan.affineStep()};
-            normSlopeRow(gradient, value, dx == nullptr ? nullptr : elements<T>(*dx) + r * plan.width,
-                plan.width, affine, dscale == nullptr ? nullptr : scaleSums.data() + offset,
-                dbias == nullptr ? nullptr : biasSums.data() + offset, plan.centred, plan.epsilon);
-        }
+        // Stretches of rows have sums of their own, added up in their order.
+        const std::int64_t atOnce = plan.rowsAtOnce();
+        const auto stretches = static_cast<std::size_t>((plan.rows + atOnce - 1) / atOnce);
+        std::vector<double> scaleSums(dscale == nullptr ? 0 : size * stretches, 0.0);
+        std::vector<double> biasSums(dbias == nullptr ? 0 : size * stretches, 0.0);
+        forEachStretch(plan.rows, atOnce, [&](std::int64_t begin, std::int64_t end) {
+            const std::int64_t first = begin / atOnce * plan.affineSize();
+            for (std::int64_t r = begin; r < end; ++r) {
+                const std::int64_t offset = plan.affineOffset(r);
+                const T *gradient = elements<const T>(*dy) + r * plan.width;
+                // Without x only the bias is asked for, which does not depend on it.
+                const T *value = x == nullptr ? gradient : elements<const T>(*x) + r * plan.width;
+                const Affine<T> affine{scale == nullptr ? nullptr : elements<const T>(*scale) + offset,
+                    nullptr, plan.affineStep()};
+                normSlopeRow(gradient, value, dx == nullptr ? nullptr : elements<T>(*dx) + r * plan.width,
+                    plan.width, affine, dscale == nullptr ? nullptr : scaleSums.data() + first + offset,
+                    dbias == nullptr ? nullptr : biasSums.data() + first + offset, plan.centred,
+                    plan.epsilon);
+            }
+        });
+        const auto store = [&](std::vector<double> &sums, const Buffer &target) {
+            for (std::size_t i = size; i < sums.size(); ++i)
+                sums[i % size] += sums[i];
+            sums.resize(size);
+            storeSums<T>(sums, target);
+        };
         if (dscale != nullptr)
-            storeSums<T>(scaleSums, *dscale);
+            store(scaleSums, *dscale);
         if (dbias != nullptr)
-            storeSums<T>(biasSums, *dbias);
+            store(biasSums, *dbias);
         return {};
     });
 }

@@ -1,3 +1,4 @@
+#include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/vector_math.h"
@@ -82,7 +83,12 @@ Result<void> adamW(const KernelCall &call)
         const AdamWState<T> state{elements<const T>(call.inputs[0]), elements<const T>(call.inputs[1]),
             elements<const T>(call.inputs[2]), elements<const T>(call.inputs[3]),
             elements<T>(call.outputs[0]), elements<T>(call.outputs[1]), elements<T>(call.outputs[2])};
-        adamWStep(state, elementCount(call.outputs[0]), p);
+        forEachStretch(
+            elementCount(call.outputs[0]), kElementStretch, [&](std::int64_t begin, std::int64_t end) {
+                adamWStep({state.weight + begin, state.gradient + begin, state.m + begin, state.v + begin,
+                              state.newWeight + begin, state.newM + begin, state.newV + begin},
+                    end - begin, p);
+            });
         return {};
     });
 }

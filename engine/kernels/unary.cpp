@@ -1,3 +1,4 @@
+#include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/vector_math.h"
@@ -272,8 +273,11 @@ template<typename Function> Result<void> unaryForward(const KernelCall &call)
         return missingSlot(call, "its input");
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        UnaryLoops<Function>::apply(
-            elements<const T>(*x), elements<T>(*y), elementCount(*y), parametersOf<T>(*call.op));
+        const Parameters<T> p = parametersOf<T>(*call.op);
+        forEachStretch(elementCount(*y), kElementStretch, [&](std::int64_t begin, std::int64_t end) {
+            UnaryLoops<Function>::apply(
+                elements<const T>(*x) + begin, elements<T>(*y) + begin, end - begin, p);
+        });
         return {};
     });
 }
@@ -293,14 +297,18 @@ template<typename Function> Result<void> unaryBackward(const KernelCall &call)
         using T = decltype(zero);
         const Parameters<T> p = parametersOf<T>(*call.op);
         if (x != nullptr) {
-            UnaryLoops<Function>::slope(
-                elements<const T>(*dy), elements<const T>(*x), elements<T>(*dx), elementCount(*dx), p);
+            forEachStretch(elementCount(*dx), kElementStretch, [&](std::int64_t begin, std::int64_t end) {
+                UnaryLoops<Function>::slope(elements<const T>(*dy) + begin, elements<const T>(*x) + begin,
+                    elements<T>(*dx) + begin, end - begin, p);
+            });
             return {};
         }
         if constexpr (Function::kFromValue) {
             if (y != nullptr) {
-                valueSlopeLoop<Function>(
-                    elements<const T>(*dy), elements<const T>(*y), elements<T>(*dx), elementCount(*dx), p);
+                forEachStretch(elementCount(*dx), kElementStretch, [&](std::int64_t begin, std::int64_t end) {
+                    valueSlopeLoop<Function>(elements<const T>(*dy) + begin, elements<const T>(*y) + begin,
+                        elements<T>(*dx) + begin, end - begin, p);
+                });
                 return {};
             }
         }

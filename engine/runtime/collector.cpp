@@ -98,7 +98,7 @@ void Collector::beginStep()
             std::fill(array.data.bytes.begin(), array.data.bytes.end(), std::byte{0});
 }
 
-void Collector::put(const Claim &claim, const IndexMask &box, const std::byte *data)
+void Collector::put(const Claim &claim, const IndexMask &box, const std::byte *data, const Turn &turn)
 {
     Array &array = m_arrays[claim.array];
     const TensorType &type = array.data.type;
@@ -119,10 +119,11 @@ void Collector::put(const Claim &claim, const IndexMask &box, const std::byte *d
         }
         data = converted.data();
     }
+    if (array.sum && converted.empty())
+        converted.assign(data, data + elementCount(box) * sizeOf(type.dataType));
     const std::lock_guard lock{array.mutex};
     if (array.sum)
-        (void)addBox(
-            data, box, array.data.bytes.data(), whole, box, type.dataType); // only types that can be added
+        array.summands.insert_or_assign({turn, claim.buffer}, Summand{box, std::move(converted)});
     else
         copyBox(data, box, array.data.bytes.data(), whole, box, sizeOf(type.dataType));
 }
@@ -141,6 +142,13 @@ double Collector::loss() const
 
 void Collector::endStep()
 {
+    for (Array &array : m_arrays) {
+        const TensorType &type = array.data.type;
+        for (const auto &[turn, summand] : array.summands) // only types that can be added
+            (void)addBox(summand.data.data(), summand.box, array.data.bytes.data(), wholeMask(type.shape),
+                summand.box, type.dataType);
+        array.summands.clear();
+    }
     const auto found = m_index.find({Kind::Output, m_plan.graph->loss});
     if (!m_plan.batch.wholeBatches || !m_plan.graph->loss.valid() || found == m_index.end())
         return;

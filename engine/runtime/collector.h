@@ -18,7 +18,7 @@ namespace planloom {
 /// and with `keepAll` every tensor. Every box that is stored is an output's; of what operators make, equal
 /// boxes of several parts (replicas) are taken from the first part, in whatever instructions it runs.
 ///
-/// Claims are made by one thread before the run; `put` may then be called by all device threads.
+/// Claims are made by one thread before the run; `put` may then be called by all threads.
 class Collector
 {
 public:
@@ -40,10 +40,15 @@ public:
     /// Clears the arrays that are sums. Called by one thread between steps.
     void beginStep();
 
-    /// Adds or copies `box` to the claimed array. Thread-safe.
-    void put(const Claim &claim, const IndexMask &box, const std::byte *data);
+    /// When a summand is added: device, and instruction of its step.
+    using Turn = std::pair<std::int32_t, std::int32_t>;
 
-    /// Makes the loss the mean over micro-batches where those are whole batches. Once, when a step has ended.
+    /// Copies `box` to the claimed array, or keeps it to be added. Thread-safe.
+    void put(const Claim &claim, const IndexMask &box, const std::byte *data, const Turn &turn);
+
+    /// Adds what is to be added, in the order of turns whoever came first, so that sums are the same bits in
+    /// every run. Makes the loss the mean over micro-batches where those are whole batches. Once, when a step
+    /// has ended.
     void endStep();
 
     /// Value of the loss after a step; NaN where the plan stores none.
@@ -54,11 +59,16 @@ public:
 
 private:
     enum class Kind : std::uint8_t { Output, Gradient, Weight, Trace };
+    struct Summand {
+        IndexMask box{};
+        std::vector<std::byte> data{};
+    };
     struct Array {
         Kind kind{};
         TensorId tensor{};
         TensorData data{};
         bool sum = false; ///< Boxes are summands, of devices or of micro-batches.
+        std::map<std::pair<Turn, std::int32_t>, Summand> summands{}; ///< By turn, and buffer.
         std::mutex mutex{};
     };
     using Key = std::tuple<std::size_t, std::int32_t, IndexMask, SummandSet>;

@@ -4,10 +4,11 @@
 #include "engine/base/result.h"
 #include "engine/graph/combination.h"
 #include "engine/graph/shape.h"
-#include "engine/runtime/memory_pool.h"
+#include "engine/lowering/execution_plan.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace planloom {
 
@@ -18,6 +19,33 @@ struct CollectiveBuffer {
     Shape shape{};
 };
 
+/// One member's part in a collective of a group of the plan (`ExecutionPlan::groups`). What each kind does:
+///
+/// - AllReduce: out = all members' `in`, combined. `out` may be `in` itself.
+/// - AllGather: out = all members' `in` concatenated along `dimension`; extents along it may differ.
+/// - ReduceScatter: out = this member's chunk, along `dimension`, of all members' `in` combined. Chunks are
+/// as
+///   long as the members' `out`.
+/// - AllToAll: cuts every `in` along `dimension` into the members' chunks; out = this member's chunks from
+/// all
+///   members, concatenated along `gatherDimension`, which is another dimension.
+/// - Broadcast: out = member 0's `in`. Other members give no `in` (no data); member 0's `out` may have no
+/// data,
+///   or be its `in`.
+/// - Shift: out = the `in` of the member before this one; member 0's is that of the last. Every member's
+/// `out`
+///   is another buffer than its `in`.
+struct CollectiveCall {
+    InstructionKind kind = InstructionKind::AllReduce;
+    std::int32_t group = 0;
+    std::int64_t sequence = 0; ///< Which of the group's it is: the same number on every member.
+    CollectiveBuffer in{};
+    CollectiveBuffer out{};
+    std::int32_t dimension = -1;
+    std::int32_t gatherDimension = -1;
+    Combination combination = Combination::Sum;
+};
+
 /// What matches a send with its receive: the same tag and micro-batch between the same two devices. Several
 /// with one key arrive in the order they were sent.
 struct MessageKey {
@@ -26,57 +54,37 @@ struct MessageKey {
     std::int32_t microBatch = 0;
 };
 
-/// One device's end of the communication of a run. Groups are the plan's (`ExecutionPlan::groups`); the order
-/// of members is the order of chunks and of additions, so that sums are the same bits on every member and in
-/// every run.
+struct MessageCall {
+    MessageKey key{};
+    std::byte *data = nullptr; ///< What is sent, or where it goes.
+    std::size_t bytes = 0;
+};
+
+/// One device's end of the communication of a run. Nothing here waits: every call returns at once and tells
+/// `done` later, on any thread, perhaps before it returns. Buffers must stay until then. The order of a
+/// group's members is the order of chunks and of additions, so that sums are the same bits on every member
+/// and in every run.
 ///
-/// Every member of a group calls the same collectives in the same order. Data types and shapes must agree
-/// between members; all members get InvalidInput if they do not. Buffers may be used again once a call
-/// returns. After an abort, and when any device failed, every call that waits or would wait returns
-/// Cancelled.
+/// Data types and shapes must agree between members; all members get InvalidInput if they do not. After an
+/// abort, what waits and all that comes later gets Cancelled.
 class Communicator
 {
 public:
+    using Done = std::function<void(Result<void>)>;
+
     virtual ~Communicator() = default;
 
     virtual DeviceId device() const = 0;
 
-    /// Waits for all devices of the run.
-    virtual Result<void> barrier() = 0;
+    /// Joins a collective, which runs once all members have joined.
+    virtual void join(const CollectiveCall &call, Done done) = 0;
 
-    /// out = all members' `in`, combined. `out` may be `in` itself.
-    virtual Result<void> allReduce(std::int32_t group, const CollectiveBuffer &in,
-        const CollectiveBuffer &out, Combination combination = Combination::Sum) = 0;
+    /// Done once `data` may be used again, whether or not the peer has asked for it: two devices that send to
+    /// each other before they receive do not wait for one another.
+    virtual void send(const MessageCall &message, Done done) = 0;
 
-    /// out = all members' `in` concatenated along `dimension`. Extents along it may differ between members.
-    virtual Result<void> allGather(std::int32_t group, const CollectiveBuffer &in,
-        const CollectiveBuffer &out, std::int32_t dimension) = 0;
-
-    /// out = this member's chunk, along `dimension`, of all members' `in` combined. Chunks are as long as the
-    /// members' `out`.
-    virtual Result<void> reduceScatter(std::int32_t group, const CollectiveBuffer &in,
-        const CollectiveBuffer &out, std::int32_t dimension, Combination combination = Combination::Sum) = 0;
-
-    /// Cuts every `in` along `dimension` into the members' chunks; out = this member's chunks from all
-    /// members, concatenated along `gatherDimension`, which is another dimension.
-    virtual Result<void> allToAll(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out,
-        std::int32_t dimension, std::int32_t gatherDimension) = 0;
-
-    /// out = member 0's `in`. Other members give no `in` (no data); member 0's `out` may have no data, or be
-    /// its `in`.
-    virtual Result<void> broadcast(
-        std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) = 0;
-
-    /// out = the `in` of the member before this one; member 0's is that of the last. Every member's `out` is
-    /// another buffer than its `in`.
-    virtual Result<void> shift(
-        std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) = 0;
-
-    /// Gives `block` to the peer; does not wait for it.
-    virtual Result<void> send(const MessageKey &key, MemoryBlock block) = 0;
-
-    /// Waits for the peer's `send` of this key.
-    virtual Result<MemoryBlock> receive(const MessageKey &key) = 0;
+    /// Done once the peer's `send` of this key lies at `data`. InvalidInput for another number of bytes.
+    virtual void receive(const MessageCall &message, Done done) = 0;
 };
 
 } // namespace planloom

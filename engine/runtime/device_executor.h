@@ -1,21 +1,23 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/kernels/rounded_kernel.h"
 #include "engine/runtime/collector.h"
-#include "engine/runtime/communicator.h"
+#include "engine/runtime/device_backend.h"
 #include "engine/runtime/host_values.h"
-#include "engine/runtime/memory_pool.h"
+#include "engine/runtime/memory_plan.h"
+#include "engine/runtime/prepared_kernel.h"
 
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -27,10 +29,9 @@ struct RunShared {
     const RunOptions &options;
     const HostValues &values;
     Collector &collector;
-    MemoryPool &pool;
-    MemoryPool &hostPool; ///< Host memory that devices offload to.
     const OperatorLibraries &libraries; ///< What computes operators of files.
     const std::atomic<bool> &stopped; ///< Set once the run is to end early.
+    std::function<void(Error)> fail; ///< Ends the run; the first error is kept. Thread-safe.
 };
 
 /// When an instruction ran, in nanoseconds from the start of its step.
@@ -42,59 +43,64 @@ struct MeasuredSpan {
     std::int64_t duration = 0;
 };
 
-/// One device: its memory, and the thread's work of running its program in order. One thread at a time uses
-/// it.
-class DeviceExecutor
+/// Issues one device's program to its backend. All memory is planned before the run; a step issues every
+/// instruction at once, each with what it has to wait for, and the backend runs them.
+class DeviceExecutor final : private TaskListener
 {
 public:
-    using Clock = std::chrono::steady_clock;
+    using Clock = TaskListener::Clock;
 
     /// Reads the program once, so that running an instruction needs no search. Devices must be made in
     /// ascending order (see `Collector::claimsOf`).
-    DeviceExecutor(RunShared &shared, std::int32_t device, DeviceProgress &progress);
+    DeviceExecutor(RunShared &shared, std::int32_t device, DeviceProgress &progress,
+        std::unique_ptr<DeviceBackend> backend);
 
-    /// Runs the setup: fills the persistent buffers. @return Cancelled, ResourceLimit, errors of loading
-    Result<void> load(Communicator &communicator);
+    /// Lays its memory out. @return as `planMemory`
+    Result<void> planMemory();
+    /// What the device takes, once its memory is planned.
+    std::int64_t arenaBytes(MemoryPlace place) const { return m_arenaBytes[static_cast<std::size_t>(place)]; }
 
-    /// Runs the schedule once.
+    /// Reserves the memory that was planned. @return ResourceLimit
+    Result<void> reserve();
+
+    /// Issues the setup, which fills the persistent buffers.
+    void issueSetup();
+    /// Issues the schedule once.
     /// @param step     0-based
     /// @param origin   start of the step, common to all devices
     /// @param measure  keep spans and the memory curve
-    /// @return Cancelled; ResourceLimit; errors of kernels and collectives, with the instruction in `where`
-    Result<void> runStep(
-        Communicator &communicator, std::int32_t step, Clock::time_point origin, bool measure);
+    void issueStep(std::int32_t step, Clock::time_point origin, bool measure);
+    /// Waits for what was issued. Errors of kernels and collectives, with the instruction in `where`, went to
+    /// `RunShared::fail`.
+    void finish();
 
     /// What NonZeros of this device had no room for since the run began, by operator (engine/graph/places.h);
     /// of replicas, the first. Not while a step runs.
     const std::map<OperatorId, std::int64_t> &dropped() const { return m_dropped; }
 
-    Bytes peak() const { return {m_peak}; }
-    Bytes hostPeak() const { return {m_hostPeak}; }
+    /// Most bytes of buffers that live at once, in the order of the program.
+    Bytes peak() const { return {m_peak[static_cast<std::size_t>(MemoryPlace::Device)]}; }
+    Bytes hostPeak() const { return {m_peak[static_cast<std::size_t>(MemoryPlace::Host)]}; }
+    /// Of the last step that was measured, in the order of the program.
     const std::vector<MeasuredSpan> &spans() const { return m_spans; }
     /// Tells spans as they end from now on, see `takeLive`.
     void setLive(bool live) { m_tellsSpans = live; }
     /// What has ended since the last call. May be called by another thread while the device runs.
     std::vector<LiveSpan> takeLive();
-    const MemoryCurve &memory() const { return m_curve; }
+    /// What lived when in the last step that was measured.
+    MemoryCurve memory() const;
 
 private:
-    /// An instruction with all that can be known about it before it runs.
+    /// An instruction with all that can be known about it before it runs. One thread at a time uses it: every
+    /// run of it is in the same queue.
     struct Prepared {
         const Instruction *source = nullptr;
-        std::unique_ptr<Operator>
-            adapted{}; ///< The operator with its `count` of one micro-batch, where that differs.
-        KernelCall call{}; ///< Kernel: all but data pointers and what depends on the micro-batch.
-        std::int32_t batchIdentifier = -1; ///< Range that moves with the micro-batch,
-        std::int64_t batchShift = 0; ///< and by how much.
+        PreparedKernel kernel{};
         std::vector<Collector::Claim> claims{};
-        std::optional<KernelRounding>
-            rounding{}; ///< Kernel: set where memory holds other types than it computes with.
-        bool takesInput = false; ///< Output 0 takes over the memory of input 0, which dies here.
     };
 
     /// A buffer of the program.
     struct Slot {
-        std::size_t first = 0; ///< Its instances in `m_blocks`.
         std::int64_t elements = 0;
         std::size_t bytes = 0;
         DataType type{};
@@ -103,68 +109,86 @@ private:
         std::int64_t shift = 0; ///< and by how much.
     };
 
+    /// A step whose weights' versions lie as they do after so many updates.
+    struct Phase {
+        MemoryPlan memory{};
+        std::vector<std::vector<EventId>> waits{}; ///< By instruction of the step.
+    };
+
+    /// One run of one instruction.
+    struct Turn {
+        Prepared &prepared;
+        const MemoryPlan &memory;
+        std::span<const StepOperand> operands; ///< Inputs, then outputs.
+        std::int32_t microBatch = 0;
+        std::int32_t step = 0; ///< Of the run.
+        EventId event = 0;
+    };
+
     Prepared prepare(const Instruction &instruction);
-    void prepareKernel(const Instruction &instruction, Prepared &prepared);
 
     const BufferInfo &info(std::int32_t buffer) const
     {
         return m_program.buffers[static_cast<std::size_t>(buffer)];
     }
     const Slot &slot(std::int32_t buffer) const { return m_slots[static_cast<std::size_t>(buffer)]; }
-    MemoryBlock &block(std::int32_t buffer, std::int32_t microBatch);
     IndexMask boxOf(std::int32_t buffer, std::int32_t microBatch) const;
-    CollectiveBuffer collectiveBuffer(std::int32_t buffer, std::int32_t microBatch);
+    std::byte *addressOf(const MemoryPlan &memory, const StepOperand &operand) const;
+    std::byte *input(const Turn &turn, std::size_t slot) const;
+    std::byte *output(const Turn &turn, std::size_t slot) const;
+    OperandUse useOf(const Turn &turn, std::size_t output) const;
+    Prepared &preparedAt(const StepInstruction &at);
 
-    Result<void> run(
-        Prepared &prepared, std::int32_t microBatch, std::int32_t step, Communicator &communicator);
-    Result<void> execute(
-        Prepared &prepared, std::int32_t microBatch, std::int32_t step, Communicator &communicator);
-    Result<void> kernel(Prepared &prepared, std::int32_t microBatch, std::int32_t step);
-    Result<void> accumulate(const Prepared &prepared, std::int32_t microBatch);
-    Result<void> copyPieces(const Prepared &prepared, std::int32_t microBatch);
-    Result<void> sum(const Prepared &prepared, std::int32_t microBatch);
-    Result<void> weigh(const Prepared &prepared, std::int32_t microBatch);
-    Result<void> merge(const Prepared &prepared, std::int32_t microBatch);
-    Result<void> valueSelect(const Prepared &prepared, std::int32_t microBatch);
-    Result<void> collective(const Prepared &prepared, std::int32_t microBatch, Communicator &communicator);
-    Result<void> message(const Prepared &prepared, std::int32_t microBatch, Communicator &communicator);
-    Result<void> cast(const Prepared &prepared, std::int32_t microBatch);
-    Result<void> checkNumbers(const Prepared &prepared) const;
+    void issue(const Turn &turn, const std::vector<EventId> &waits);
+    bool isCollective(const Instruction &instruction) const;
+    CollectiveCall collectiveCall(const Turn &turn);
+    Result<void> run(const Turn &turn, DeviceQueue &queue);
+    Result<void> execute(const Turn &turn, DeviceQueue &queue);
+    Result<void> kernel(const Turn &turn, DeviceQueue &queue);
+    Result<void> accumulate(const Turn &turn, DeviceQueue &queue);
+    Result<void> copyPieces(const Turn &turn, DeviceQueue &queue);
+    Result<void> sum(const Turn &turn, DeviceQueue &queue);
+    Result<void> weigh(const Turn &turn, DeviceQueue &queue);
+    Result<void> merge(const Turn &turn, DeviceQueue &queue);
+    Result<void> cast(const Turn &turn, DeviceQueue &queue);
+    Result<void> moveWhole(const Turn &turn, DeviceQueue &queue);
+    Result<void> checkNumbers(const PreparedKernel &prepared) const;
+    Error placed(Error error, const Instruction &instruction) const;
 
-    Result<std::byte *> acquire(std::int32_t buffer, std::int32_t microBatch);
-    void release(std::int32_t buffer, std::int32_t microBatch);
-    void take(std::int32_t from, std::int32_t to, std::int32_t microBatch);
-    void account(std::int32_t buffer, std::int64_t sign);
-    void recordMemory();
-    std::int64_t sinceOrigin() const;
-    bool diesIn(const Instruction &instruction, std::int32_t buffer) const;
+    void finished(
+        EventId event, const Result<void> &outcome, Clock::time_point start, Clock::time_point end) override;
 
     RunShared &m_shared;
     const ExecutionPlan &m_plan;
     const DeviceProgram &m_program;
     std::int32_t m_device;
     DeviceProgress &m_progress;
+    std::unique_ptr<DeviceBackend> m_backend;
     float m_gradientFactor; ///< Undoes the loss scale, and makes a mean over an update's micro-batches.
     std::vector<Slot> m_slots;
-    std::vector<MemoryBlock> m_blocks;
     std::vector<Prepared> m_setup;
     std::vector<std::vector<Prepared>> m_segments;
-    std::array<std::int64_t, kMemoryKindCount> m_live{};
-    std::int64_t m_liveTotal = 0;
-    std::int64_t m_peak = 0;
-    std::int64_t m_hostLive = 0;
-    std::int64_t m_hostPeak = 0;
+    std::vector<Phase> m_phases{}; ///< That steps go through in turn.
+    MemoryPlan m_setupMemory{}; ///< The setup's, in the blocks of the first phase.
+    std::array<std::int64_t, 2> m_arenaBytes{};
+    std::array<std::int64_t, 2> m_peak{};
+    std::array<std::byte *, 2> m_arena{};
+    std::map<std::int32_t, std::int64_t> m_sequences{}; ///< By group: collectives issued so far.
     std::map<OperatorId, std::int64_t> m_dropped{};
     std::set<std::pair<OperatorId, std::int32_t>>
         m_counted{}; ///< Parts of NonZeros with an instruction that counts.
-    std::int64_t m_update = 0; ///< Updates made before the one that gradients at hand go into.
+
+    // Of the step that runs.
+    std::int32_t m_step = -1; ///< -1: the setup.
     Clock::time_point m_origin{};
     bool m_measure = false;
-    std::vector<MeasuredSpan> m_spans;
+    std::vector<MeasuredSpan> m_spans{};
     bool m_tellsSpans = false;
-    std::mutex m_liveMutex{};
-    std::vector<LiveSpan> m_liveSpans{}; ///< Guarded by m_liveMutex.
-    MemoryCurve m_curve{};
+    std::mutex m_mutex{}; ///< Of what follows.
+    std::vector<bool> m_done{}; ///< By event.
+    std::size_t m_doneUpTo = 0; ///< All events before it are done.
+    std::int64_t m_doneBefore = 0; ///< Instructions of earlier steps.
+    std::vector<LiveSpan> m_liveSpans{};
 };
 
 } // namespace planloom

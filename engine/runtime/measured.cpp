@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace planloom {
 
@@ -29,6 +30,35 @@ std::int64_t sentBytes(
     default:
         return in;
     }
+}
+
+/// A stretch of time, [first, second).
+using Interval = std::pair<std::int64_t, std::int64_t>;
+
+/// Time in which something of `all` runs and nothing of `covering`, which is ascending and disjoint.
+std::int64_t exposedTime(std::vector<Interval> all, const std::vector<Interval> &covering)
+{
+    std::sort(all.begin(), all.end());
+    std::int64_t exposed = 0;
+    std::int64_t at = 0; // all before it is counted
+    std::size_t next = 0;
+    for (const auto &[begin, end] : all) {
+        at = std::max(at, begin);
+        while (at < end) {
+            while (next < covering.size() && covering[next].second <= at)
+                ++next;
+            const bool covered = next < covering.size() && covering[next].first <= at;
+            std::int64_t to = end;
+            if (covered)
+                to = covering[next].second;
+            else if (next < covering.size())
+                to = std::min(end, covering[next].first);
+            if (!covered)
+                exposed += to - at;
+            at = to;
+        }
+    }
+    return exposed;
 }
 
 } // namespace
@@ -93,7 +123,8 @@ Timeline measuredTimeline(
         std::stable_sort(spans.begin(), spans.end(),
             [&](const MeasuredSpan &a, const MeasuredSpan &b) { return queueOfSpan(a) < queueOfSpan(b); });
         std::int64_t busy = 0;
-        std::int64_t communication = 0;
+        std::vector<Interval> computing;
+        std::vector<Interval> communicating;
         for (const MeasuredSpan &span : spans) {
             const QueueKind queue = queueOfSpan(span);
             columns.device.push_back(static_cast<std::int32_t>(d));
@@ -103,10 +134,13 @@ Timeline measuredTimeline(
             columns.microBatch.push_back(span.microBatch);
             columns.start.push_back(span.start);
             columns.duration.push_back(span.duration);
-            (queue == QueueKind::Compute ? busy : communication) += span.duration;
+            (queue == QueueKind::Compute ? computing : communicating)
+                .emplace_back(span.start, span.start + span.duration);
+            if (queue == QueueKind::Compute)
+                busy += span.duration;
         }
         timeline.busy.emplace_back(busy);
-        timeline.exposedCommunication.emplace_back(communication); // one thread: no compute runs beside it
+        timeline.exposedCommunication.emplace_back(exposedTime(std::move(communicating), computing));
         timeline.memory.push_back(devices[d]->memory());
         timeline.hostPeak.push_back(devices[d]->hostPeak());
         timeline.symmetryClass.push_back(static_cast<std::int32_t>(d));

@@ -9,7 +9,7 @@
 namespace planloom {
 
 /// Puts what the devices measured together as one timeline. Communication spans include waiting for the
-/// peers: a device's thread runs all of its queues.
+/// peers.
 Timeline measuredTimeline(
     const ExecutionPlan &plan, const std::vector<std::unique_ptr<DeviceExecutor>> &devices, Nanoseconds step);
 

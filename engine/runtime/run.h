@@ -23,7 +23,8 @@ struct RunOptions {
     std::uint64_t seed = 1; ///< Dropout and drawn inputs.
     bool randomWeights = false; ///< Draw weights that have no values, from `seed`.
     bool keepGradients = false; ///< Collect weight gradients and updated weights into the outcome.
-    bool poison = true; ///< Fill fresh buffers with NaN before they are written.
+    bool poison = true; ///< Fill fresh buffers with NaN before they are written, in the first step.
+    std::int32_t threads = 0; ///< That all devices share; 0: one for each core that this process may use.
     bool keepAll =
         false; ///< Collect every tensor that forward and backward operators make, of the last step.
     /// Shared libraries of operator files that may be loaded, by absolute path (operator_library.h): loading
@@ -46,9 +47,9 @@ struct LiveSpan {
 };
 
 /// How far one device is. Instructions of all its steps are counted, from 0 in schedule order; its setup is
-/// not.
+/// not. Queues run side by side: what counts as finished is all before the first that is not.
 struct DeviceProgress {
-    std::atomic<std::int64_t> issued{0};
+    std::atomic<std::int64_t> issued{0}; ///< Up to that first one, once it may start.
     std::atomic<std::int64_t> finished{0};
 };
 
@@ -61,7 +62,7 @@ struct RunEvents {
     /// are any and once more at the end. Setting it measures every step.
     std::function<void(DeviceId, const std::vector<LiveSpan> &)> spans{};
     std::function<void()> loaded{}; ///< Weights are in place, the first step begins.
-    /// Written by the device threads, one a device; may lie in memory shared with another process. May be
+    /// Written by the runner's threads, one a device; may lie in memory shared with another process. May be
     /// null.
     DeviceProgress *counters = nullptr;
 };
@@ -80,11 +81,12 @@ struct RunOutcome {
     std::vector<Bytes> peak{}; ///< By device.
 };
 
-/// Runs `plan` on CPU devices: one thread and one memory per device, communicating through the thread
-/// communicator.
+/// Runs `plan` on CPU devices, each with a memory of its own, that share the threads of one pool. What comes
+/// out is the same bits in every run, on any number of threads.
 /// @return NotSupported naming an operator without a kernel; InvalidInput for inputs or weights that are
 /// missing or of the
-///   wrong type; ResourceLimit without memory; CheckFailed with `findNaN`; Cancelled
+///   wrong type; ResourceLimit, before it starts, for more memory than is free; CheckFailed with `findNaN`;
+///   Cancelled
 Result<RunOutcome> runOnCpu(const ExecutionPlan &plan, const RunOptions &options,
     const RunEvents &events = {}, std::stop_token stop = {});
 

@@ -2,8 +2,11 @@
 
 #include "engine/lowering/expand_units.h"
 
+#include "engine/base/work_pool.h"
 #include "engine/kernels/operator_library.h"
+#include "engine/runtime/cpu_backend.h"
 #include "engine/runtime/device_executor.h"
+#include "engine/runtime/free_memory.h"
 #include "engine/runtime/measured.h"
 #include "engine/runtime/thread_communicator.h"
 
@@ -52,7 +55,7 @@ Result<void> checkRunnable(const ExecutionPlan &plan)
     return {};
 }
 
-/// One run: its device threads, what they share, and the first thing that went wrong.
+/// One run: its devices, what they share, and the first thing that went wrong.
 class Run
 {
 public:
@@ -63,27 +66,35 @@ public:
         , m_events(events)
         , m_ownProgress(events.counters == nullptr ? plan.devices.size() : 0)
         , m_progress(events.counters == nullptr ? m_ownProgress.data() : events.counters)
+        , m_pool(options.threads > 0 ? options.threads : allowedCores())
         , m_collector(plan, options)
         , m_world(static_cast<std::int32_t>(plan.devices.size()), plan.groups)
-        , m_shared{plan, options, values, m_collector, m_pool, m_hostPool, libraries, m_stopped}
-        , m_running(plan.devices.size())
+        , m_shared{plan, options, values, m_collector, libraries, m_stopped,
+              [this](Error error) { fail(std::move(error)); }}
     {
-        for (std::size_t d = 0; d < plan.devices.size(); ++d)
-            m_devices.push_back(
-                std::make_unique<DeviceExecutor>(m_shared, static_cast<std::int32_t>(d), m_progress[d]));
+        for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+            const auto device = static_cast<std::int32_t>(d);
+            m_devices.push_back(std::make_unique<DeviceExecutor>(
+                m_shared, device, m_progress[d], cpuBackend(m_pool, m_world.communicator(DeviceId{device}))));
+        }
         for (const auto &device : m_devices)
             device->setLive(static_cast<bool>(m_events.spans));
     }
 
     Result<RunOutcome> execute(std::stop_token stop)
     {
-        const std::stop_callback onStop{stop, [this] { fail(cancelled("the run was stopped")); }};
-        std::vector<std::thread> threads;
-        for (std::size_t d = 0; d < m_devices.size(); ++d)
-            threads.emplace_back([this, d] { deviceMain(d); });
-        report();
-        for (std::thread &thread : threads)
-            thread.join();
+        TRY_VOID(prepareMemory());
+        {
+            const std::stop_callback onStop{stop, [this] { fail(cancelled("the run was stopped")); }};
+            std::thread driver([this] {
+                drive();
+                const std::lock_guard lock{m_mutex};
+                m_running = false;
+                m_changed.notify_all();
+            });
+            report();
+            driver.join();
+        }
         tellSpans();
         if (m_error)
             return *std::move(m_error);
@@ -97,7 +108,22 @@ public:
     }
 
 private:
-    /// Keeps the first error, and wakes everyone who waits.
+    /// Plans all memory, and reserves it if this machine has it.
+    Result<void> prepareMemory()
+    {
+        std::vector<MemoryNeed> needs;
+        for (std::size_t d = 0; d < m_devices.size(); ++d) {
+            TRY_VOID(m_devices[d]->planMemory());
+            needs.push_back({static_cast<std::int32_t>(d), {m_devices[d]->arenaBytes(MemoryPlace::Device)},
+                {m_devices[d]->arenaBytes(MemoryPlace::Host)}});
+        }
+        TRY_VOID(requireMemory(needs, freeMemory()));
+        for (const auto &device : m_devices)
+            TRY_VOID(device->reserve());
+        return {};
+    }
+
+    /// Keeps the first error, and ends all that waits.
     void fail(Error error)
     {
         {
@@ -109,37 +135,29 @@ private:
         m_world.abort();
     }
 
-    void deviceMain(std::size_t d)
+    void drive()
     {
-        const auto communicator = m_world.communicator(DeviceId{static_cast<std::int32_t>(d)});
-        if (auto outcome = deviceRun(d, *communicator); !outcome)
-            fail(std::move(outcome).error());
-        const std::lock_guard lock{m_mutex};
-        --m_running;
-        m_changed.notify_all();
-    }
-
-    Result<void> deviceRun(std::size_t d, Communicator &communicator)
-    {
-        TRY_VOID(m_devices[d]->load(communicator));
-        TRY_VOID(communicator.barrier());
-        if (d == 0 && m_events.loaded) {
+        for (const auto &device : m_devices)
+            device->issueSetup();
+        for (const auto &device : m_devices)
+            device->finish();
+        if (m_stopped.load())
+            return;
+        if (m_events.loaded) {
             const std::lock_guard lock{m_eventMutex};
             m_events.loaded();
         }
         for (std::int32_t step = 0; step < m_options.steps; ++step) {
-            if (d == 0) {
-                m_collector.beginStep();
-                m_origin = Clock::now();
-            }
-            TRY_VOID(communicator.barrier());
-            TRY_VOID(m_devices[d]->runStep(
-                communicator, step, m_origin, m_events.spans || step + 1 == m_options.steps));
-            TRY_VOID(communicator.barrier());
-            if (d == 0)
-                stepDone(step);
+            m_collector.beginStep();
+            m_origin = Clock::now();
+            for (const auto &device : m_devices)
+                device->issueStep(step, m_origin, m_events.spans || step + 1 == m_options.steps);
+            for (const auto &device : m_devices)
+                device->finish();
+            if (m_stopped.load())
+                return;
+            stepDone(step);
         }
-        return {};
     }
 
     void stepDone(std::int32_t step)
@@ -194,7 +212,7 @@ private:
     void report()
     {
         std::unique_lock lock{m_mutex};
-        while (!m_changed.wait_for(lock, kProgressEvery, [this] { return m_running == 0; })) {
+        while (!m_changed.wait_for(lock, kProgressEvery, [this] { return !m_running; })) {
             if (!m_events.progress && !m_events.spans)
                 continue;
             lock.unlock();
@@ -215,19 +233,18 @@ private:
     std::vector<DeviceProgress> m_ownProgress;
     DeviceProgress *m_progress;
     std::atomic<bool> m_stopped{false};
-    MemoryPool m_pool{}; ///< Before everything that holds its blocks.
-    MemoryPool m_hostPool{}; ///< As `m_pool`.
+    WorkPool m_pool; ///< Before all that works on it.
     Collector m_collector;
     ThreadWorld m_world;
     RunShared m_shared;
     std::vector<std::unique_ptr<DeviceExecutor>> m_devices{};
-    RunOutcome m_outcome{}; ///< Written by device 0's thread.
-    Clock::time_point m_origin{}; ///< Written by device 0's thread between barriers.
+    RunOutcome m_outcome{}; ///< Written by the driving thread.
+    Clock::time_point m_origin{};
 
     std::mutex m_eventMutex{};
     std::mutex m_mutex{}; ///< Of what follows.
     std::condition_variable m_changed{};
-    std::size_t m_running;
+    bool m_running = true;
     std::optional<Error> m_error{};
 };
 

@@ -1,11 +1,11 @@
 #include "engine/runtime/thread_communicator.h"
 
+#include "engine/base/work_pool.h"
 #include "engine/runtime/box_copy.h"
+#include "engine/runtime/memory_pool.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
-#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -13,155 +13,18 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace planloom {
 
-// What the world of threads, which has a name outside this file, is made of has names, too.
-
-enum class Collective : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, Shift };
-
-/// What a member shows the others while they work on a collective.
-struct PublishedBuffers {
-    Collective kind{};
-    CollectiveBuffer in{};
-    CollectiveBuffer out{};
-    std::int32_t dimension = -1;
-    std::int32_t gatherDimension = -1;
-    Combination combination = Combination::Sum;
-};
-
-/// Where the members of a group meet. Between `enter` and `leave` all members' `slots` may be read.
-class GroupMeeting
-{
-public:
-    explicit GroupMeeting(std::size_t size)
-        : slots(size)
-    {
-    }
-
-    /// Waits until all have entered. False if aborted before that.
-    bool enter()
-    {
-        std::unique_lock lock{m_mutex};
-        if (m_aborted)
-            return false;
-        const std::uint64_t generation = m_generation;
-        if (arrived())
-            return true;
-        m_changed.wait(lock, [&] { return m_generation != generation || m_aborted; });
-        return m_generation != generation; // where all have entered, an abort must not part them
-    }
-
-    /// Waits until all are about to leave. Not interrupted: all are here, none can take long.
-    void leave()
-    {
-        std::unique_lock lock{m_mutex};
-        const std::uint64_t generation = m_generation;
-        if (!arrived())
-            m_changed.wait(lock, [&] { return m_generation != generation; });
-    }
-
-    void abort()
-    {
-        const std::lock_guard lock{m_mutex};
-        m_aborted = true;
-        m_changed.notify_all();
-    }
-
-    std::vector<PublishedBuffers> slots; ///< By member; each writes its own before it enters.
-
-private:
-    bool arrived() // needs the lock
-    {
-        if (++m_arrived < slots.size())
-            return false;
-        m_arrived = 0;
-        ++m_generation;
-        m_changed.notify_all();
-        return true;
-    }
-
-    std::mutex m_mutex;
-    std::condition_variable m_changed;
-    std::size_t m_arrived = 0;
-    std::uint64_t m_generation = 0;
-    bool m_aborted = false;
-};
-
-/// Messages for one device.
-class DeviceInbox
-{
-public:
-    using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>; ///< Sender, tag, micro-batch.
-
-    bool put(const Key &key, MemoryBlock block)
-    {
-        const std::lock_guard lock{m_mutex};
-        if (m_aborted)
-            return false;
-        m_messages[key].push_back(std::move(block));
-        m_changed.notify_all();
-        return true;
-    }
-
-    bool take(const Key &key, MemoryBlock &block)
-    {
-        std::unique_lock lock{m_mutex};
-        auto found = m_messages.end();
-        m_changed.wait(lock, [&] {
-            found = m_messages.find(key);
-            return found != m_messages.end() || m_aborted;
-        });
-        if (m_aborted)
-            return false;
-        block = std::move(found->second.front());
-        found->second.pop_front();
-        if (found->second.empty())
-            m_messages.erase(found);
-        return true;
-    }
-
-    void abort()
-    {
-        const std::lock_guard lock{m_mutex};
-        m_aborted = true;
-        m_changed.notify_all();
-    }
-
-private:
-    std::mutex m_mutex;
-    std::condition_variable m_changed;
-    std::map<Key, std::deque<MemoryBlock>> m_messages;
-    bool m_aborted = false;
-};
-
 namespace {
 
-const char *nameOf(Collective kind)
-{
-    switch (kind) {
-    case Collective::AllReduce:
-        return "all-reduce";
-    case Collective::AllGather:
-        return "all-gather";
-    case Collective::ReduceScatter:
-        return "reduce-scatter";
-    case Collective::AllToAll:
-        return "all-to-all";
-    case Collective::Broadcast:
-        return "broadcast";
-    case Collective::Shift:
-        return "shift";
-    }
-    return "collective";
-}
-
 /// What is wrong with the members' buffers; empty if they fit. Reads all slots, so that all members agree.
-std::string misfit(const std::vector<PublishedBuffers> &slots)
+std::string misfit(const std::vector<CollectiveCall> &slots)
 {
-    const PublishedBuffers &first = slots.front();
+    const CollectiveCall &first = slots.front();
     for (std::size_t i = 0; i < slots.size(); ++i) {
-        const PublishedBuffers &slot = slots[i];
+        const CollectiveCall &slot = slots[i];
         if (slot.kind != first.kind)
             return std::string{nameOf(first.kind)} + " meets " + nameOf(slot.kind);
         if (slot.dimension != first.dimension || slot.gatherDimension != first.gatherDimension)
@@ -172,7 +35,7 @@ std::string misfit(const std::vector<PublishedBuffers> &slots)
     // Along `along`, `whole` is as long as the members' parts together; elsewhere extents agree.
     const auto fits = [&](const Shape &whole, const auto &partOf, std::int32_t along) {
         std::int64_t total = 0;
-        for (const PublishedBuffers &slot : slots) {
+        for (const CollectiveCall &slot : slots) {
             Shape part = partOf(slot);
             if (along < 0)
                 return part == whole;
@@ -186,22 +49,22 @@ std::string misfit(const std::vector<PublishedBuffers> &slots)
         }
         return total == whole[static_cast<std::size_t>(along)];
     };
-    const auto in = [](const PublishedBuffers &slot) { return slot.in.shape; };
-    const auto out = [](const PublishedBuffers &slot) { return slot.out.shape; };
+    const auto in = [](const CollectiveCall &slot) { return slot.in.shape; };
+    const auto out = [](const CollectiveCall &slot) { return slot.out.shape; };
     for (std::size_t i = 0; i < slots.size(); ++i) {
-        const PublishedBuffers &slot = slots[i];
+        const CollectiveCall &slot = slots[i];
         bool ok = true;
         switch (first.kind) {
-        case Collective::AllReduce:
+        case InstructionKind::AllReduce:
             ok = slot.in.shape == first.in.shape && slot.out.shape == first.in.shape;
             break;
-        case Collective::AllGather:
+        case InstructionKind::AllGather:
             ok = fits(slot.out.shape, in, first.dimension);
             break;
-        case Collective::ReduceScatter:
+        case InstructionKind::ReduceScatter:
             ok = fits(slot.in.shape, out, first.dimension);
             break;
-        case Collective::AllToAll: {
+        case InstructionKind::AllToAll: {
             // Chunks cut from `in` are the outs' extents; pieces joined in `out` are the ins' extents.
             const auto cut = static_cast<std::size_t>(first.dimension);
             const auto join = static_cast<std::size_t>(first.gatherDimension);
@@ -211,7 +74,7 @@ std::string misfit(const std::vector<PublishedBuffers> &slots)
             if (ok) {
                 std::int64_t cuts = 0;
                 std::int64_t joins = 0;
-                for (const PublishedBuffers &other : slots) {
+                for (const CollectiveCall &other : slots) {
                     if (other.in.shape.size() != rank || other.out.shape.size() != rank)
                         return "members' shapes do not fit";
                     cuts += other.out.shape[cut];
@@ -224,17 +87,20 @@ std::string misfit(const std::vector<PublishedBuffers> &slots)
             }
             break;
         }
-        case Collective::Broadcast:
+        case InstructionKind::Broadcast:
             ok = first.in.data != nullptr && (slot.out.data == nullptr || slot.out.shape == first.in.shape)
                 && (slot.out.data != nullptr || &slot == &first);
             break;
-        case Collective::Shift:
+        case InstructionKind::Shift:
             ok = slot.in.data != nullptr && slot.out.data != nullptr && slot.in.data != slot.out.data
                 && slot.out.shape == slots[(i + slots.size() - 1) % slots.size()].in.shape;
             break;
+        default:
+            ok = false; // no collective
         }
-        const bool sums = first.kind == Collective::AllReduce || first.kind == Collective::ReduceScatter;
-        const bool reads = first.kind != Collective::Broadcast || &slot == &first;
+        const bool sums =
+            first.kind == InstructionKind::AllReduce || first.kind == InstructionKind::ReduceScatter;
+        const bool reads = first.kind != InstructionKind::Broadcast || &slot == &first;
         if (!ok)
             return "members' shapes do not fit: " + toString(slot.in.shape) + " to "
                 + toString(slot.out.shape);
@@ -248,7 +114,7 @@ std::string misfit(const std::vector<PublishedBuffers> &slots)
     return {};
 }
 
-void allReduceChunk(const std::vector<PublishedBuffers> &slots, std::size_t member)
+void allReduceChunk(const std::vector<CollectiveCall> &slots, std::size_t member)
 {
     const DataType type = slots[0].in.type;
     const auto size = static_cast<std::size_t>(sizeOf(type));
@@ -272,12 +138,12 @@ void allReduceChunk(const std::vector<PublishedBuffers> &slots, std::size_t memb
     }
 }
 
-void gatherInto(const std::vector<PublishedBuffers> &slots, std::size_t member)
+void gatherInto(const std::vector<CollectiveCall> &slots, std::size_t member)
 {
     const CollectiveBuffer &out = slots[member].out;
     const auto d = static_cast<std::size_t>(slots[member].dimension);
     std::int64_t offset = 0;
-    for (const PublishedBuffers &slot : slots) {
+    for (const CollectiveCall &slot : slots) {
         const IndexMask piece = wholeMask(slot.in.shape);
         IndexMask target = wholeMask(out.shape); // in the piece's coordinates
         target.ranges[d] = {-offset, out.shape[d] - offset};
@@ -286,7 +152,7 @@ void gatherInto(const std::vector<PublishedBuffers> &slots, std::size_t member)
     }
 }
 
-void reduceInto(const std::vector<PublishedBuffers> &slots, std::size_t member)
+void reduceInto(const std::vector<CollectiveCall> &slots, std::size_t member)
 {
     const CollectiveBuffer &in = slots[member].in;
     const CollectiveBuffer &out = slots[member].out;
@@ -310,7 +176,7 @@ void reduceInto(const std::vector<PublishedBuffers> &slots, std::size_t member)
     }
 }
 
-void exchangeInto(const std::vector<PublishedBuffers> &slots, std::size_t member)
+void exchangeInto(const std::vector<CollectiveCall> &slots, std::size_t member)
 {
     const CollectiveBuffer &out = slots[member].out;
     const auto cut = static_cast<std::size_t>(slots[member].dimension);
@@ -319,7 +185,7 @@ void exchangeInto(const std::vector<PublishedBuffers> &slots, std::size_t member
     for (std::size_t k = 0; k < member; ++k)
         cutBegin += slots[k].out.shape[cut];
     std::int64_t joined = 0;
-    for (const PublishedBuffers &slot : slots) {
+    for (const CollectiveCall &slot : slots) {
         const IndexMask whole = wholeMask(slot.in.shape);
         IndexMask region = whole;
         region.ranges[cut] = {cutBegin, cutBegin + out.shape[cut]};
@@ -331,7 +197,7 @@ void exchangeInto(const std::vector<PublishedBuffers> &slots, std::size_t member
     }
 }
 
-void copyFirst(const std::vector<PublishedBuffers> &slots, std::size_t member)
+void copyFirst(const std::vector<CollectiveCall> &slots, std::size_t member)
 {
     const CollectiveBuffer &in = slots.front().in;
     const CollectiveBuffer &out = slots[member].out;
@@ -339,11 +205,32 @@ void copyFirst(const std::vector<PublishedBuffers> &slots, std::size_t member)
         std::memcpy(out.data, in.data, static_cast<std::size_t>(elementCount(in.shape) * sizeOf(in.type)));
 }
 
-void copyBefore(const std::vector<PublishedBuffers> &slots, std::size_t member)
+void copyBefore(const std::vector<CollectiveCall> &slots, std::size_t member)
 {
     const CollectiveBuffer &in = slots[(member + slots.size() - 1) % slots.size()].in;
     std::memcpy(
         slots[member].out.data, in.data, static_cast<std::size_t>(elementCount(in.shape) * sizeOf(in.type)));
+}
+
+/// What member `member` of a collective makes of all members' buffers.
+void work(const std::vector<CollectiveCall> &slots, std::size_t member)
+{
+    switch (slots[member].kind) {
+    case InstructionKind::AllReduce:
+        return allReduceChunk(slots, member);
+    case InstructionKind::AllGather:
+        return gatherInto(slots, member);
+    case InstructionKind::ReduceScatter:
+        return reduceInto(slots, member);
+    case InstructionKind::AllToAll:
+        return exchangeInto(slots, member);
+    case InstructionKind::Broadcast:
+        return copyFirst(slots, member);
+    case InstructionKind::Shift:
+        return copyBefore(slots, member);
+    default:
+        assert(false); // refused before
+    }
 }
 
 } // namespace
@@ -351,90 +238,181 @@ void copyBefore(const std::vector<PublishedBuffers> &slots, std::size_t member)
 class ThreadWorld::Impl
 {
 public:
+    using Done = Communicator::Done;
+    /// Receiver, sender, tag, micro-batch.
+    using MessageId = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
+
     Impl(std::int32_t deviceCount, std::vector<std::vector<DeviceId>> groups)
-        : m_groups(std::move(groups))
-        , m_everyone(static_cast<std::size_t>(deviceCount))
+        : m_devices(deviceCount)
+        , m_groups(std::move(groups))
     {
-        for (const std::vector<DeviceId> &members : m_groups)
-            m_meetings.emplace_back(members.size());
-        for (std::int32_t d = 0; d < deviceCount; ++d)
-            m_inboxes.emplace_back();
     }
 
-    Result<void> meet(DeviceId device, std::int32_t group, PublishedBuffers published)
+    void join(DeviceId device, const CollectiveCall &call, Done done)
     {
-        const auto g = static_cast<std::size_t>(group);
-        if (group < 0 || g >= m_groups.size())
-            return Error{ErrorCode::InvalidInput, "there is no group " + std::to_string(group), {}, {}};
+        const auto g = static_cast<std::size_t>(call.group);
+        if (call.group < 0 || g >= m_groups.size())
+            return done(
+                Error{ErrorCode::InvalidInput, "there is no group " + std::to_string(call.group), {}, {}});
         const std::vector<DeviceId> &members = m_groups[g];
         const auto found = std::find(members.begin(), members.end(), device);
         if (found == members.end())
-            return Error{ErrorCode::InvalidInput,
-                "device " + std::to_string(device.index) + " is not in group " + std::to_string(group), {},
-                {}};
+            return done(Error{ErrorCode::InvalidInput,
+                "device " + std::to_string(device.index) + " is not in group " + std::to_string(call.group),
+                {}, {}});
         const auto member = static_cast<std::size_t>(found - members.begin());
-        GroupMeeting &meeting = m_meetings[g];
-        const Collective kind = published.kind;
-        meeting.slots[member] = std::move(published);
-        if (!meeting.enter())
-            return cancelled("the run was stopped");
-        const std::string problem = misfit(meeting.slots);
-        if (problem.empty())
-            work(kind, meeting.slots, member);
-        meeting.leave();
-        if (!problem.empty())
-            return Error{ErrorCode::InvalidInput,
-                std::string{nameOf(kind)} + " in group " + std::to_string(group) + ": " + problem,
+        Meeting meeting;
+        {
+            std::unique_lock lock{m_mutex};
+            if (m_aborted) {
+                lock.unlock();
+                return done(cancelled("the run was stopped"));
+            }
+            const auto at = m_meetings.try_emplace({call.group, call.sequence}, members.size()).first;
+            at->second.calls[member] = call;
+            at->second.done[member] = std::move(done);
+            if (++at->second.arrived < members.size())
+                return;
+            meeting = std::move(at->second);
+            m_meetings.erase(at);
+        }
+        Result<void> outcome;
+        if (const std::string problem = misfit(meeting.calls); problem.empty())
+            forEachPiece(static_cast<std::int64_t>(members.size()),
+                [&](std::int64_t each) { work(meeting.calls, static_cast<std::size_t>(each)); });
+        else
+            outcome = Error{ErrorCode::InvalidInput,
+                std::string{nameOf(call.kind)} + " in group " + std::to_string(call.group) + ": " + problem,
                 "this plan was not made by Planloom, or is damaged", {}};
-        return {};
+        for (Done &each : meeting.done)
+            each(outcome);
     }
 
-    Result<void> everyone()
+    void send(DeviceId device, const MessageCall &message, Done done)
     {
-        if (!m_everyone.enter())
-            return cancelled("the run was stopped");
-        m_everyone.leave();
-        return {};
+        if (!holds(message.key.peer))
+            return done(noDevice(message.key.peer));
+        const MessageId id{message.key.peer.index, device.index, message.key.tag, message.key.microBatch};
+        MemoryBlock copy;
+        for (;;) {
+            std::unique_lock lock{m_mutex};
+            if (m_aborted) {
+                lock.unlock();
+                return done(cancelled("the run was stopped"));
+            }
+            if (const auto found = m_receivers.find(id); found != m_receivers.end()) {
+                Receiver receiver = std::move(found->second.front());
+                found->second.pop_front();
+                if (found->second.empty())
+                    m_receivers.erase(found);
+                lock.unlock();
+                receiver.done(deliver(message.data, message.bytes, receiver.message));
+                return done({});
+            }
+            if (message.bytes == 0 || copy) {
+                m_messages[id].push_back({std::move(copy), message.bytes});
+                lock.unlock();
+                return done({});
+            }
+            lock.unlock(); // nobody has asked for it yet: it is put aside, and may be overwritten
+            copy = m_pool.allocate(message.bytes);
+            if (!copy)
+                return done(
+                    Error{ErrorCode::ResourceLimit, "no memory for a message", "use more micro-batches", {}});
+            std::memcpy(copy.data(), message.data, message.bytes);
+        }
     }
 
-    DeviceInbox &inbox(DeviceId device) { return m_inboxes[static_cast<std::size_t>(device.index)]; }
-    bool holds(DeviceId device) const
+    void receive(DeviceId device, const MessageCall &message, Done done)
     {
-        return device.valid() && static_cast<std::size_t>(device.index) < m_inboxes.size();
+        const MessageId id{device.index, message.key.peer.index, message.key.tag, message.key.microBatch};
+        Aside aside;
+        {
+            std::unique_lock lock{m_mutex};
+            if (m_aborted) {
+                lock.unlock();
+                return done(cancelled("the run was stopped"));
+            }
+            const auto found = m_messages.find(id);
+            if (found == m_messages.end()) {
+                m_receivers[id].push_back({message, std::move(done)});
+                return;
+            }
+            aside = std::move(found->second.front());
+            found->second.pop_front();
+            if (found->second.empty())
+                m_messages.erase(found);
+        }
+        done(deliver(aside.data.data(), aside.bytes, message));
     }
 
     void abort()
     {
-        for (GroupMeeting &meeting : m_meetings)
-            meeting.abort();
-        for (DeviceInbox &inbox : m_inboxes)
-            inbox.abort();
-        m_everyone.abort();
+        std::map<std::pair<std::int32_t, std::int64_t>, Meeting> meetings;
+        std::map<MessageId, std::deque<Receiver>> receivers;
+        {
+            const std::lock_guard lock{m_mutex};
+            m_aborted = true;
+            meetings.swap(m_meetings);
+            receivers.swap(m_receivers);
+        }
+        for (auto &[key, meeting] : meetings)
+            for (Done &done : meeting.done)
+                if (done)
+                    done(cancelled("the run was stopped"));
+        for (auto &[key, waiting] : receivers)
+            for (Receiver &receiver : waiting)
+                receiver.done(cancelled("the run was stopped"));
     }
 
 private:
-    static void work(Collective kind, const std::vector<PublishedBuffers> &slots, std::size_t member)
-    {
-        switch (kind) {
-        case Collective::AllReduce:
-            return allReduceChunk(slots, member);
-        case Collective::AllGather:
-            return gatherInto(slots, member);
-        case Collective::ReduceScatter:
-            return reduceInto(slots, member);
-        case Collective::AllToAll:
-            return exchangeInto(slots, member);
-        case Collective::Broadcast:
-            return copyFirst(slots, member);
-        case Collective::Shift:
-            return copyBefore(slots, member);
+    /// Where the members of a group gather for one collective.
+    struct Meeting {
+        Meeting() = default;
+        explicit Meeting(std::size_t size)
+            : calls(size)
+            , done(size)
+        {
         }
+        std::vector<CollectiveCall> calls{}; ///< By member.
+        std::vector<Done> done{};
+        std::size_t arrived = 0;
+    };
+    struct Receiver {
+        MessageCall message{};
+        Done done{};
+    };
+    /// A message that came before it was asked for.
+    struct Aside {
+        MemoryBlock data{};
+        std::size_t bytes = 0;
+    };
+
+    bool holds(DeviceId device) const { return device.valid() && device.index < m_devices; }
+    static Error noDevice(DeviceId device)
+    {
+        return {ErrorCode::InvalidInput, "there is no device " + std::to_string(device.index), {}, {}};
+    }
+    static Result<void> deliver(const std::byte *from, std::size_t bytes, const MessageCall &to)
+    {
+        if (bytes != to.bytes)
+            return Error{ErrorCode::InvalidInput,
+                "expected " + std::to_string(to.bytes) + " bytes from device "
+                    + std::to_string(to.key.peer.index) + ", got " + std::to_string(bytes),
+                "this plan was not made by Planloom, or is damaged", {}};
+        if (bytes > 0)
+            std::memcpy(to.data, from, bytes);
+        return {};
     }
 
+    std::int32_t m_devices;
     std::vector<std::vector<DeviceId>> m_groups;
-    std::deque<GroupMeeting> m_meetings; ///< By group. A deque: they cannot move.
-    std::deque<DeviceInbox> m_inboxes; ///< By device.
-    GroupMeeting m_everyone;
+    MemoryPool m_pool{}; ///< Of messages put aside: kept, since every step has the same. Before them.
+    std::mutex m_mutex{}; ///< Of all below.
+    std::map<std::pair<std::int32_t, std::int64_t>, Meeting> m_meetings{}; ///< By group and sequence.
+    std::map<MessageId, std::deque<Aside>> m_messages{};
+    std::map<MessageId, std::deque<Receiver>> m_receivers{};
+    bool m_aborted = false;
 };
 
 namespace {
@@ -449,60 +427,17 @@ public:
     }
 
     DeviceId device() const override { return m_device; }
-    Result<void> barrier() override { return m_world.everyone(); }
-
-    Result<void> allReduce(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out,
-        Combination combination) override
+    void join(const CollectiveCall &call, Done done) override
     {
-        return m_world.meet(m_device, group, {Collective::AllReduce, in, out, -1, -1, combination});
+        m_world.join(m_device, call, std::move(done));
     }
-
-    Result<void> allGather(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out,
-        std::int32_t dimension) override
+    void send(const MessageCall &message, Done done) override
     {
-        return m_world.meet(m_device, group, {Collective::AllGather, in, out, dimension});
+        m_world.send(m_device, message, std::move(done));
     }
-
-    Result<void> reduceScatter(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out,
-        std::int32_t dimension, Combination combination) override
+    void receive(const MessageCall &message, Done done) override
     {
-        return m_world.meet(
-            m_device, group, {Collective::ReduceScatter, in, out, dimension, -1, combination});
-    }
-
-    Result<void> allToAll(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out,
-        std::int32_t dimension, std::int32_t gatherDimension) override
-    {
-        return m_world.meet(m_device, group, {Collective::AllToAll, in, out, dimension, gatherDimension});
-    }
-
-    Result<void> broadcast(
-        std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) override
-    {
-        return m_world.meet(m_device, group, {Collective::Broadcast, in, out});
-    }
-
-    Result<void> shift(std::int32_t group, const CollectiveBuffer &in, const CollectiveBuffer &out) override
-    {
-        return m_world.meet(m_device, group, {Collective::Shift, in, out});
-    }
-
-    Result<void> send(const MessageKey &key, MemoryBlock block) override
-    {
-        if (!m_world.holds(key.peer))
-            return Error{
-                ErrorCode::InvalidInput, "there is no device " + std::to_string(key.peer.index), {}, {}};
-        if (!m_world.inbox(key.peer).put({m_device.index, key.tag, key.microBatch}, std::move(block)))
-            return cancelled("the run was stopped");
-        return {};
-    }
-
-    Result<MemoryBlock> receive(const MessageKey &key) override
-    {
-        MemoryBlock block;
-        if (!m_world.inbox(m_device).take({key.peer.index, key.tag, key.microBatch}, block))
-            return cancelled("the run was stopped");
-        return block;
+        m_world.receive(m_device, message, std::move(done));
     }
 
 private:

@@ -7,10 +7,11 @@
 
 namespace planloom {
 
-/// Communication between device threads of one process. Members of a collective publish where their buffers
-/// lie and then read each other's memory directly: an all-reduce moves no byte that is not added.
+/// Communication between devices of one process. Members of a collective publish where their buffers lie; the
+/// one that comes last does the work, which reads and writes all members' memory directly: an all-reduce
+/// moves no byte that is not added. Nobody waits: on a `WorkPool` other threads help.
 ///
-/// The world outlives its communicators, and the pools of the blocks sent through it outlive the world.
+/// The world outlives its communicators.
 class ThreadWorld
 {
 public:
@@ -20,10 +21,10 @@ public:
     ThreadWorld(const ThreadWorld &) = delete;
     ThreadWorld &operator=(const ThreadWorld &) = delete;
 
-    /// The end of `device`. To be used by one thread at a time.
+    /// The end of `device`. Thread-safe.
     std::unique_ptr<Communicator> communicator(DeviceId device);
 
-    /// Makes all calls that wait, and all later ones, return Cancelled. Thread-safe; may be repeated.
+    /// Ends all calls that wait, and all later ones, with Cancelled. Thread-safe; may be repeated.
     void abort();
 
 private:

@@ -167,7 +167,7 @@ function(planloom_test room source)
     endif()
     add_test(NAME ${room}.${stem} COMMAND ${program} --file=${source})
     set_tests_properties(${room}.${stem} PROPERTIES LABELS "${room};${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
-        ENVIRONMENT "QT_QPA_PLATFORM=offscreen")
+        ENVIRONMENT "QT_QPA_PLATFORM=offscreen;XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/cache")
     set_property(TARGET ${program} APPEND PROPERTY PLANLOOM_ENTRIES ${source})
 endfunction()
 

@@ -4,6 +4,7 @@
 #include "engine/design/reference.h"
 #include "engine/hardware/cluster.h"
 #include "engine/kernels/operator_library.h"
+#include "engine/runtime/calibrate.h"
 #include "engine/runtime/live_timeline.h"
 #include "engine/runtime/run_folder.h"
 #include "engine/simulate/simulate.h"
@@ -27,7 +28,8 @@ struct Prediction {
 Result<Prediction> predict(const std::shared_ptr<const ExecutionPlan> &plan, std::stop_token stop)
 {
     TRY(const Cluster cluster, clusterNamed("cpu:" + std::to_string(plan->devices.size())));
-    TRY(Timeline timeline, simulate(*plan, cluster, {}, std::move(stop)));
+    TRY(const MachineProfile profile, profileFor(*plan, profilePath(), {}, stop));
+    TRY(Timeline timeline, predictRun(*plan, profile, {}, std::move(stop)));
     Prediction prediction;
     prediction.seconds = std::chrono::duration<double>(timeline.step).count();
     prediction.scene =

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/lowering/execution_plan.h"
+#include "engine/runtime/machine_profile.h"
+#include "engine/simulate/simulate.h"
+
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+
+namespace planloom {
+
+struct CalibrateOptions {
+    double seconds = 10; ///< No kernel is begun after so long; the largest come first.
+    std::int32_t repeats = 5; ///< Of each kernel.
+    bool again = false; ///< Measures what the profile knows, too.
+    /// Told after each kernel, of how many; may be empty.
+    std::function<void(std::size_t done, std::size_t all)> progress{};
+};
+
+/// Measures on this machine what `plan` runs and `profile` does not know: its distinct kernels by shape and
+/// precision, each by itself on all cores, and once what issuing, exchanging and copying take. Operators of
+/// files, and kernels that would need more than half of the free memory, are left out. A profile of another
+/// machine is begun afresh. @return Cancelled
+Result<void> calibrate(MachineProfile &profile, const ExecutionPlan &plan, const CalibrateOptions &options,
+    std::stop_token stop = {});
+
+/// The profile kept at `path`, with what `plan` needs added and kept; without a path, or where it cannot be
+/// written, it is measured and not kept. @return Cancelled
+Result<MachineProfile> profileFor(const ExecutionPlan &plan, const std::string &path,
+    const CalibrateOptions &options = {}, std::stop_token stop = {});
+
+/// What `runOnCpu` of `plan` will take on the machine of `profile`: simulated with its times, and stretched
+/// as far as devices have to wait for cores that they share. A step takes no less than all its work divided
+/// by the cores. @return as `simulate`
+Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &profile,
+    const SimulateOptions &options = {}, std::stop_token stop = {});
+
+} // namespace planloom

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "engine/base/work_pool.h"
+#include "engine/runtime/device_backend.h"
+
+#include <memory>
+
+namespace planloom {
+
+/// A device that is a share of this process's threads: tasks run on `pool` as soon as they are first in their
+/// queue and what they wait for is done.
+/// @param communicator  this device's end; both must outlive the backend
+std::unique_ptr<DeviceBackend> cpuBackend(WorkPool &pool, std::unique_ptr<Communicator> communicator);
+
+} // namespace planloom
