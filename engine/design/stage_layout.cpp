@@ -15,9 +15,8 @@ namespace {
 /// The same ranks with their stages in another shape.
 ScheduleSetting inShape(const ScheduleSetting &setting, StageShape shape)
 {
-    ScheduleSetting other{.rankCount = setting.rankCount,
-        .microBatches = setting.microBatches,
-        .backward = setting.backward};
+    ScheduleSetting other{
+        .rankCount = setting.rankCount, .microBatches = setting.microBatches, .backward = setting.backward};
     const std::int32_t p = setting.rankCount;
     for (std::int32_t s = 0; s < (shape == StageShape::Wave ? 2 * p : p); ++s)
         other.rankOf.push_back(std::min(s, 2 * p - 1 - s));
@@ -89,8 +88,8 @@ std::vector<TemplateFit> fitTemplates(const PlanAnswer &answer)
         if (*shape == StageShape::AsTheyAre)
             continue;
         if (!laid.contains(*shape))
-            laid.emplace(*shape,
-                layStages(*answer.model, answer.table, answer.deviceCount, answer.cluster, *shape));
+            laid.emplace(
+                *shape, layStages(*answer.model, answer.table, answer.deviceCount, answer.cluster, *shape));
         const Result<std::vector<Row>> &rows = laid.at(*shape);
         if (rows) {
             fits[i].shape = *shape;

@@ -42,8 +42,8 @@ public:
             }
             if (queue != QueueKind::Compute)
                 continue;
-            const bool shared = instruction.joined
-                || (i + 1 < own.instructions.size() && own.instructions[i + 1].joined);
+            const bool shared =
+                instruction.joined || (i + 1 < own.instructions.size() && own.instructions[i + 1].joined);
             const Bytes spared = shared ? sparedBytes(program, own.instructions, i) : Bytes{};
             seconds += 1e-9
                 * static_cast<double>(

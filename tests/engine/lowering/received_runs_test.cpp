@@ -73,8 +73,8 @@ TEST(ReceivedRuns, OfOneSourceStandInTheirOrder)
     ASSERT_TRUE(order) << describe(order.error());
     for (std::int32_t m = 0; m < kMicroBatches; ++m) {
         const auto near = std::find(order->begin(), order->end(), BlockRun{kStages, m});
-        const auto far = std::find(order->begin(), order->end(),
-            BlockRun{static_cast<std::int32_t>(blocks.size()) - 1, m});
+        const auto far = std::find(
+            order->begin(), order->end(), BlockRun{static_cast<std::int32_t>(blocks.size()) - 1, m});
         ASSERT_TRUE(near != order->end() && far != order->end());
         EXPECT_LT(near - order->begin(), far - order->begin());
     }

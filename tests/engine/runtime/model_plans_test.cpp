@@ -178,10 +178,11 @@ TEST_P(ModelPlans, GiveWhatPyTorchGivesUnderEverySchedule)
         SCOPED_TRACE(nameOf(kind));
         const bool bothWays = kind == ScheduleKind::Chimera || kind == ScheduleKind::DualPipe;
         const bool several = kind == ScheduleKind::Interleaved || kind == ScheduleKind::BreadthFirst;
-        auto table = galleryTable(bothWays ? "bidirectional:stages=2,micro-batches=1"
-                                           : "pipeline:stages=2,micro-batches=1,interleave="
-                    + std::to_string(several ? 2 : 1) + ",schedule=" + nameOf(kind),
-            m_graph, 2);
+        const std::string lanes =
+            kind == ScheduleKind::DualPipe ? "stages=2,micro-batches=2" : "stages=2,micro-batches=1";
+        const std::string stages = "stages=2,micro-batches=1,interleave=" + std::to_string(several ? 2 : 1)
+            + ",schedule=" + nameOf(kind);
+        auto table = galleryTable(bothWays ? "bidirectional:" + lanes : "pipeline:" + stages, m_graph, 2);
         if (kind == ScheduleKind::DualPipe || (bothWays && name == "evoformer_tiny")) {
             // Every lane has samples of its own, in as many micro-batches as there are ranks under DualPipe:
             // the files hold two samples, and one.
