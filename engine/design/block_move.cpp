@@ -182,6 +182,8 @@ std::optional<Error> limitBrokenBy(const PlanAnswer &after, const PlanAnswer *be
         return memoryError(after, *full, ordered, " and has ",
             ordered ? "let backward blocks run first, or recompute" : "choose another place, or recompute",
             "memory");
+    if (!ordered) // a limit of a row is in the way like other rows, and can be switched off with the drop
+        return std::nullopt;
     std::set<std::string> known; // limits that were broken before
     if (before)
         for (const RowLine &row : before->rows)
@@ -197,11 +199,9 @@ std::optional<Error> limitBrokenBy(const PlanAnswer &after, const PlanAnswer *be
         const std::int32_t line = after.rows[r].line;
         if (const auto full = overfull(after, [bytes](std::size_t) { return bytes; }))
             return memoryError(after, *full, ordered, ", " + rowWords(line) + " allows ",
-                std::string(ordered ? "let backward blocks run first" : "choose another place")
-                    + ", or switch the row off",
-                "row:" + std::to_string(line));
+                "let backward blocks run first, or switch the row off", "row:" + std::to_string(line));
     }
-    return ordered ? brokenInFlight(after, before) : std::nullopt;
+    return brokenInFlight(after, before);
 }
 
 Proposal proposeUnitMove(const GestureContext &context, const ExecutionPlan &execution, const UnitMove &move)

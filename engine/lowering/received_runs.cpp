@@ -54,7 +54,8 @@ std::size_t ReceivedRuns::placeOf(std::int32_t block, std::int32_t microBatch) c
 bool ReceivedRuns::hasRoom(std::int32_t transfer, std::int32_t microBatch) const
 {
     const std::int32_t target = m_blocks[at(transfer)].target;
-    return m_hasArrived[placeOf(target, microBatch)] || m_ahead[m_passOf[at(target)]] < kAhead;
+    return m_hasArrived[placeOf(target, microBatch)]
+        || m_ahead[m_passOf[at(target)]] < kAhead * std::max(1, m_blocks[at(target)].slices);
 }
 
 bool ReceivedRuns::mayArrive(std::int32_t block, std::int32_t microBatch) const

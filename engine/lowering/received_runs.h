@@ -14,8 +14,8 @@ std::vector<std::pair<std::int32_t, std::int32_t>> transferOrder(const std::vect
 
 /// How far what arrives for a block is ahead of it. A device sends and receives in one order
 /// (QueueKind::Pipeline): what it is to receive much later must not stand before what it is to send now, or
-/// the stages behind it wait. So no more than two runs of a block have what they read before they are done,
-/// and what the block's stage can send goes first:
+/// the stages behind it wait. So no more than two runs of a pass, all slices of each, have what they read
+/// before they are done, and what the block's stage can send goes first:
 ///
 ///     compute            Y0      Y1      Y2
 ///     transfers   >Y0    >Y1  Y0>    >Y2 Y1>      and never   >Y2 Y0>
@@ -30,7 +30,7 @@ public:
     void ran(std::int32_t block, std::int32_t microBatch);
 
 private:
-    static constexpr std::int32_t kAhead = 2; ///< Runs of which something has arrived that are not done.
+    static constexpr std::int32_t kAhead = 2; ///< Runs, of all slices, of which something has arrived.
 
     std::size_t placeOf(std::int32_t block, std::int32_t microBatch) const;
     bool hasRoom(std::int32_t transfer, std::int32_t microBatch) const;

@@ -104,21 +104,33 @@ TEST(LimitBrokenBy, NamesTheMemoryOfTheDevices)
     EXPECT_NE(broken->message.find(" and has "), std::string::npos) << broken->message;
 }
 
-/// What moves to another device: no order is to blame for what that one cannot hold.
+/// What moves to another device: no order is to blame for what that one cannot hold. A row that limits it is
+/// in the way as other rows are.
 TEST(LimitBrokenBy, NamesTheDeviceThatAPlaceOverfills)
 {
-    const std::int64_t kibibytes = planned(pipeline(""))->summary.largestPeak.count / 1024 + 1;
-    const PlanRequest request = pipeline("limit memory " + std::to_string(kibibytes) + "KiB\n");
-    const auto before = planned(request);
-    ASSERT_FALSE(before->firstError()) << describe(*before->firstError());
-    const GestureContext context = contextOf(request, *before);
-    const auto changed = after(request,
-        proposePlace(
-            context, {.operators = operatorsOfStage(context, StageId{1}), .devices = {DeviceId{0}}}));
-    const auto broken = limitBrokenBy(*changed, before.get());
+    const std::int64_t peak = planned(pipeline(""))->summary.largestPeak.count;
+    const auto overfilled = [](const PlanRequest &request, const PlanAnswer &before) {
+        const GestureContext context = contextOf(request, before);
+        return after(request,
+            proposePlace(
+                context, {.operators = operatorsOfStage(context, StageId{1}), .devices = {DeviceId{0}}}));
+    };
+    const PlanRequest request = pipeline("");
+    PlanAnswer before = *planned(request);
+    PlanAnswer changed = *overfilled(request, before);
+    for (PlanAnswer *answer : {&before, &changed})
+        answer->cluster.device.memory.value = static_cast<double>(peak);
+    const auto broken = limitBrokenBy(changed, &before);
     ASSERT_TRUE(broken);
     EXPECT_EQ(broken->message.find("GPU 0 would hold "), 0U) << broken->message;
-    EXPECT_EQ(broken->where, "row:" + std::to_string(before->rows.back().line));
+    EXPECT_EQ(broken->where, "memory");
+
+    const PlanRequest limited = pipeline("limit memory " + std::to_string(peak / 1024 + 1) + "KiB\n");
+    const auto within = planned(limited);
+    ASSERT_FALSE(within->firstError()) << describe(*within->firstError());
+    const auto over = overfilled(limited, *within);
+    EXPECT_TRUE(over->firstError());
+    EXPECT_FALSE(limitBrokenBy(*over, within.get()));
 }
 
 TEST(LimitBrokenBy, NamesTheRowForMicroBatchesInFlight)
