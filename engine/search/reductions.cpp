@@ -219,8 +219,9 @@ std::vector<StageSend> Reductions::sendsOf(const std::vector<StageLink> &links) 
         StageSend send{link.from, link.to};
         const std::int32_t from = link.from % m_configuration.ranks;
         const std::int32_t to = link.to % m_configuration.ranks;
-        std::vector<GroupShape> &own = shapes[{std::min(from, to), std::max(from, to)}];
-        for (std::int32_t r = 0; r < replicas && from != to && own.empty(); ++r) {
+        const auto [found, fresh] = shapes.try_emplace({std::min(from, to), std::max(from, to)});
+        std::vector<GroupShape> &own = found->second;
+        for (std::int32_t r = 0; fresh && from != to && r < replicas; ++r) {
             const std::int32_t base = r * m_configuration.ranks;
             const GroupShape shape = groupShape(m_cluster,
                 {{(base + from) * m_configuration.shards}, {(base + to) * m_configuration.shards}});

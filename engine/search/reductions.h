@@ -24,8 +24,8 @@ struct Ending {
     double computed = 0; ///< The last block is over.
     double reduction = 0; ///< Seconds of all of them, one after the other.
     double reduced = 0; ///< When the last is over; 0 where there is none.
-    /// Behind which operator's gradients of weights reductions never wait for more to be done, to that end;
-    /// -1 where something else decides it.
+    /// From the gradients of this operator's weights on, reductions follow one another without a pause until
+    /// `reduced`: what they wait for is the backward pass up to it. -1 where something else decides the end.
     std::int32_t behind = -1;
     bool behindAll = false; ///< That is the last that the last block does.
     double shared = 0; ///< Seconds of those of weights that several stages read; when all are done.
@@ -58,7 +58,7 @@ public:
     Ending endingOf(
         std::size_t rank, const std::vector<StageFigures> &figures, const PipelineTime &played) const;
 
-    /// What is sent from stage to stage takes, by link.
+    /// Seconds of what is sent from stage to stage, by link; of the replica whose links are slowest.
     std::vector<StageSend> sendsOf(const std::vector<StageLink> &links) const;
 
     /// Devices that share what is kept and done for the optimizer alone.

@@ -58,6 +58,31 @@ TEST(PathBound, TheLongestWayTakesAsLongAsThePipeline)
         }
 }
 
+/// Stages of one replica may lie on one node where those of another lie on two: the slowest counts.
+TEST(PathBound, WhatIsSentTakesAsLongAsInTheSlowestReplica)
+{
+    const Model model(tinyGpt(12));
+    const Cluster cluster = *clusterNamed("dgx-h100:12"); // eight devices on the first node
+    const CostModel costs = costModelOf(cluster);
+    const auto space = searchSpaceOf(model, cluster, 12, {});
+    ASSERT_TRUE(space);
+    auto estimator = StepEstimator::make(model, cluster, 12, {}, *space, costs, PrecisionPreset::Float32);
+    ASSERT_TRUE(estimator);
+    const Configuration configuration{
+        .replicas = 2, .ranks = 6, .microBatches = 1, .schedule = ScheduleKind::OneFOneB};
+    ASSERT_TRUE((*estimator)->boundOf(configuration, {}));
+    const Reductions reductions(configuration, costs, cluster, (*estimator)->problemOf(configuration));
+    constexpr std::int64_t kBytes = 1 << 20;
+    const auto sends = reductions.sendsOf({{0, 1, {kBytes}, {}}, {1, 2, {kBytes}, {kBytes}}});
+    const auto seconds = [&](std::int32_t a, std::int32_t b) {
+        return costs.collective(CollectiveKind::SendRecv, Bytes{kBytes}, groupShape(cluster, {{a}, {b}}));
+    };
+    ASSERT_LT(seconds(1, 2), seconds(7, 8));
+    EXPECT_EQ(sends[0].forward, seconds(0, 1)); // devices 0 and 1, 6 and 7
+    EXPECT_EQ(sends[1].forward, seconds(7, 8)); // 1 and 2, 7 and 8
+    EXPECT_EQ(sends[1].backward, seconds(7, 8));
+}
+
 /// No partition, however it was come by, takes less than the bounds say.
 void expectBelowRandomPartitions(const GraphSnapshot &graph, std::int32_t devices = 8,
     PrecisionPreset precision = PrecisionPreset::Float32)
