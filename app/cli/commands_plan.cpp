@@ -346,6 +346,9 @@ Result<int> runSolve(const Arguments &arguments)
     std::vector<std::string> warnings;
     for (const RowWarning &warning : solved->warnings)
         warnings.push_back(rowWords(warning.row.index) + ": " + warning.sentence);
+    if (const auto &problem = solved->searchProblem)
+        warnings.push_back("nothing was searched for: " + problem->message
+            + (problem->advice.empty() ? "" : "; " + problem->advice));
     if (const auto overflow = hostOverflow(summary, solved->cluster, execution.units))
         warnings.push_back(overflow->message + ": " + overflow->advice);
     if (arguments.has("out"))

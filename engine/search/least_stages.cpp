@@ -178,7 +178,7 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
         std::int32_t first = -1; // that reads it
         for (const OperatorId reader : uses.consumers[t]) {
             const auto r = static_cast<std::size_t>(reader.index);
-            if (r >= problem.operatorCount())
+            if (r >= problem.operatorCount() || problem.isAside(r))
                 continue;
             readBy.insert(static_cast<std::size_t>(plan.stageOf[r]));
             first = first < 0 ? reader.index : std::min(first, reader.index);

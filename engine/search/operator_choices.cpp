@@ -217,10 +217,25 @@ std::vector<Split> ChoiceFinder::otherSplits(OperatorId forward) const
     return splits;
 }
 
+bool ChoiceFinder::isAside(OperatorId forward) const
+{
+    return m_setting.aside && !m_setting.aside->empty() && (*m_setting.aside)[at(forward)];
+}
+
 OperatorChoices ChoiceFinder::find(OperatorId forward) const
 {
     const Operator &op = m_graph.at(forward);
     OperatorChoices found{.kind = static_cast<std::int32_t>(m_known.size())};
+    if (isAside(forward)) {
+        OperatorChoice &only = found.choices.emplace_back();
+        only.split = {.kind = SplitKind::Replicate, .parts = m_setting.parts, .axis = m_setting.axis};
+        only.inputs.assign(op.inputs.size(), kAbsent);
+        only.inputGradients = only.inputs;
+        only.outputs.assign(op.outputs.size(), kAbsent);
+        only.outputGradients = only.outputs;
+        only.kept.assign(op.inputs.size() + op.outputs.size(), 0);
+        return found;
+    }
     const Allowed<Split> *allowed = nullptr;
     if (m_setting.bound)
         for (const AxisMeaning &axis : m_setting.bound->of(forward).allowed.axes)
@@ -314,6 +329,11 @@ std::vector<std::int32_t> alikeOperators(const Model &model, const Plan &plan, c
 
 ChoiceFinder::Key ChoiceFinder::keyOf(OperatorId id) const
 {
+    if (isAside(id)) { // by their slots alone
+        const Operator &op = m_graph.at(id);
+        return {
+            -1, {static_cast<std::int32_t>(op.inputs.size()), static_cast<std::int32_t>(op.outputs.size())}};
+    }
     Key key{(*m_alike)[static_cast<std::size_t>(id.index)], {}};
     if (m_setting.bound) {
         const OperatorBinding &binding = m_setting.bound->of(id);

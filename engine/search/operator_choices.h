@@ -43,6 +43,9 @@ struct AxisSetting {
     /// By operator: a number that forward operators share which cost the same and are cut alike where rows
     /// say the same of them; `alikeOperators`.
     std::shared_ptr<const std::vector<std::int32_t>> alike{};
+    /// By forward operator: those that rows place apart (placed_operators.h). They have one choice, which
+    /// costs nothing and wants nothing. May be null.
+    const std::vector<bool> *aside = nullptr;
     bool batchAlone =
         false; ///< Operators are cut along the batch where they can be, and have no other choice.
 };
@@ -100,6 +103,7 @@ private:
     using Key = std::pair<std::int32_t, std::vector<std::int32_t>>; ///< Of those alike; rows.
     Key keyOf(OperatorId forward) const;
     OperatorChoices find(OperatorId forward) const;
+    bool isAside(OperatorId forward) const;
     bool add(OperatorId forward, const Split &split, OperatorChoices &choices) const;
     double kernelSeconds(OperatorId op, const PartViews &views) const;
 

@@ -47,6 +47,23 @@ std::int64_t PartitionProblem::bytesOf(TensorId tensor, DataType type) const
     return bytes;
 }
 
+/// Weights that only operators placed apart read take nothing of what is decided here.
+void PartitionProblem::leaveOutWeightsAside()
+{
+    std::vector<bool> aside(m_graph.tensors.size(), false);
+    for (const bool reads : {true, false}) // by those placed apart, and then by others
+        for (std::size_t i = 0; i < m_choices.size(); ++i)
+            if (isAside(i) == reads)
+                for (const TensorId input : m_graph.operators[i].inputs)
+                    if (input)
+                        aside[static_cast<std::size_t>(input.index)] = reads;
+    for (std::size_t t = 0; t < aside.size(); ++t)
+        if (aside[t] && m_graph.tensors[t].role != TensorRole::Activation) {
+            m_weightBytes[t] = {};
+            m_gradientOf[t] = {};
+        }
+}
+
 /// What weights take of memory and of the optimizer.
 void PartitionProblem::findWeights()
 {
@@ -78,6 +95,8 @@ void PartitionProblem::findWeights()
         if (m_weightBytes[t].all() > 0 && m_gradientOf[t])
             m_weightBytes[t].gradient = elementCount(m_graph.tensors[t].type.shape)
                 * sizeOf(m_setting.types->accumulated(m_gradientOf[t]));
+    if (m_setting.aside && !m_setting.aside->empty())
+        leaveOutWeightsAside();
     m_reducedBytes.assign(m_graph.tensors.size(), 0);
     for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
         if (!m_gradientOf[t])
@@ -96,7 +115,7 @@ void PartitionProblem::findWeights()
     m_readers.assign(m_graph.tensors.size(), 0);
     for (std::size_t i = 0; i < m_choices.size(); ++i)
         for (const TensorId input : m_graph.operators[i].inputs)
-            if (input)
+            if (input && !isAside(i))
                 ++m_readers[static_cast<std::size_t>(input.index)];
     std::map<std::int32_t, std::pair<std::int64_t, std::size_t>> largest; // bytes and weight, by layer
     for (std::size_t i = m_choices.size(); i-- > 0;)
@@ -116,6 +135,8 @@ void PartitionProblem::findWeights()
         if (op.direction != Direction::Optimizer || op.inputs.empty() || !op.inputs.front())
             continue;
         const TensorId weight = op.inputs.front();
+        if (!gradientOf(weight)) // what reads it is placed apart
+            continue;
         const std::int64_t elements = elementCount(m_graph.at(weight).type.shape);
         const auto [seconds, fresh] = known.try_emplace({elements, op.kind});
         if (fresh) {
@@ -194,13 +215,15 @@ void PartitionProblem::findMeetings()
     std::vector<std::int32_t> meetingOf(m_graph.tensors.size(), -1);
     for (std::size_t i = 0; i < count; ++i) {
         const Operator &op = m_graph.operators[i];
-        if (op.mirror) {
+        if (op.mirror && !isAside(i)) {
             const Operator &backward = m_graph.at(op.mirror);
             std::set<TensorId> once;
             for (std::size_t slot = op.outputs.size(); slot < backward.inputs.size(); ++slot)
                 if (backward.inputs[slot] && once.insert(storageOf(backward.inputs[slot])).second)
                     ++m_keepers[static_cast<std::size_t>(storageOf(backward.inputs[slot]).index)];
         }
+        if (isAside(i)) // wherever that is, what it reads and makes costs nothing here
+            continue;
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             const TensorId tensor = op.outputs[slot];
             if (!tensor)
@@ -379,7 +402,7 @@ double PartitionProblem::heldBytes(
     double bytes = 0;
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
         const TensorId tensor = own.inputs[slot];
-        if (tensor && m_graph.at(tensor).role == TensorRole::Weight)
+        if (tensor && m_graph.at(tensor).role == TensorRole::Weight && choice.inputs[slot] != kAbsent)
             bytes += static_cast<double>(bytesOf(tensor).all())
                 / (choice.inputs[slot] >= cutAlong(0) ? m_setting.parts : 1);
     }
@@ -397,6 +420,10 @@ std::optional<std::vector<std::int32_t>> PartitionProblem::choiceFor(const std::
     std::vector<std::int32_t> choice;
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
         const auto &own = m_choices[i]->choices;
+        if (isAside(i)) {
+            choice.push_back(0);
+            continue;
+        }
         const auto found = std::find_if(own.begin(), own.end(), [&](const OperatorChoice &each) {
             return each.split.kind == splits[i].kind
                 && (splits[i].kind == SplitKind::Replicate
@@ -425,7 +452,7 @@ WeightBytes PartitionProblem::leastWeightBytes() const
         bool cut = true;
         for (const OperatorId reader : m_setting.model->index->uses().consumers[t]) {
             const auto r = static_cast<std::size_t>(reader.index);
-            if (r >= m_choices.size())
+            if (r >= m_choices.size() || isAside(r))
                 continue;
             for (std::size_t slot = 0; slot < m_graph.operators[r].inputs.size(); ++slot) {
                 if (m_graph.operators[r].inputs[slot] != TensorId{static_cast<std::int32_t>(t)})
@@ -482,6 +509,18 @@ double PartitionProblem::leastForwardSeconds(const std::vector<bool> &operators)
         for (const OperatorChoice &choice : m_choices[i]->choices)
             least = std::min(least, choice.forward);
         seconds += operators[i] && std::isfinite(least) ? least : 0;
+    }
+    return seconds;
+}
+
+double PartitionProblem::leastKernelSeconds() const
+{
+    double seconds = 0;
+    for (const OperatorChoices *each : m_choices) {
+        double least = std::numeric_limits<double>::infinity();
+        for (const OperatorChoice &choice : each->choices)
+            least = std::min(least, choice.forward + choice.backward);
+        seconds += std::isfinite(least) ? least : 0;
     }
     return seconds;
 }
@@ -545,7 +584,7 @@ double PartitionProblem::ownSeconds(
     double seconds = choice.forward + choice.backward * (1 - pricing.reductions * hidden);
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
         const TensorId weight = own.inputs[slot];
-        if (!weight || m_graph.at(weight).role != TensorRole::Weight)
+        if (!weight || m_graph.at(weight).role != TensorRole::Weight || choice.inputs[slot] == kAbsent)
             continue;
         const auto w = static_cast<std::size_t>(weight.index);
         const double share =
@@ -603,7 +642,10 @@ std::vector<CostFactor> PartitionProblem::findTies() const
     };
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
         const OperatorId op{static_cast<std::int32_t>(i)};
-        if (const OperatorId first = m_setting.bound->alikeOf(op).leader; first && first != op)
+        if (isAside(i))
+            continue;
+        if (const OperatorId first = m_setting.bound->alikeOf(op).leader;
+            first && first != op && !isAside(at(first)))
             tie(first, op, {-1}, [&](const Split &one, const Split &other) {
                 const auto mine = splitAlike(m_graph, first, op, one);
                 return mine && sameCut(*mine, other);
@@ -611,7 +653,7 @@ std::vector<CostFactor> PartitionProblem::findTies() const
         if (!m_setting.bound->of(op).allowed.follows)
             continue;
         const Leader leader = leaderOf(*m_setting.model->index, op);
-        if (leader.op && leader.op < op)
+        if (leader.op && leader.op < op && !isAside(at(leader.op)))
             tie(leader.op, op,
                 {static_cast<std::int64_t>(leader.output), static_cast<std::int64_t>(leader.input)},
                 [&](const Split &one, const Split &other) {
@@ -684,7 +726,7 @@ double PartitionProblem::shareOf(TensorId weight, const std::vector<std::int32_t
     for (const OperatorId reader :
         m_setting.model->index->uses().consumers[static_cast<std::size_t>(weight.index)]) {
         const auto r = static_cast<std::size_t>(reader.index);
-        if (r >= m_choices.size())
+        if (r >= m_choices.size() || isAside(r))
             continue;
         const Operator &op = m_graph.operators[r];
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {

@@ -130,6 +130,8 @@ public:
     std::vector<double> leastKeptBytes(const std::vector<bool> &recomputed) const;
     /// Seconds of the kernels of some forward operators at their cheapest.
     double leastForwardSeconds(const std::vector<bool> &operators) const;
+    /// Of all kernels of a micro-batch, both passes, each at its cheapest.
+    double leastKernelSeconds() const;
     /// The tensor in whose memory a forward one lies: what a view shows, itself for others.
     TensorId storageOf(TensorId tensor) const { return m_storageOf[static_cast<std::size_t>(tensor.index)]; }
     /// The gradient of a tensor; invalid if it has none.
@@ -141,6 +143,11 @@ public:
     const OperatorChoice &choiceOf(std::size_t op, std::int32_t choice) const
     {
         return m_choices[op]->choices[static_cast<std::size_t>(choice)];
+    }
+    /// Whether rows place an operator apart: see `AxisSetting::aside`.
+    bool isAside(std::size_t op) const
+    {
+        return m_setting.aside && !m_setting.aside->empty() && (*m_setting.aside)[op];
     }
     std::size_t operatorCount() const { return m_choices.size(); }
     std::size_t choiceCount(std::size_t op) const { return m_choices[op]->choices.size(); }
@@ -200,6 +207,7 @@ private:
         const Meeting &meeting, const std::vector<AxisLayout> &made, AxisLayout read) const;
     double heldBytes(std::size_t op, const OperatorChoice &choice, double keptMicroBatches) const;
     void findWeights();
+    void leaveOutWeightsAside();
 
     const AxisSetting m_setting;
     const Graph &m_graph;

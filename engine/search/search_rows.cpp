@@ -4,6 +4,7 @@
 #include "engine/gallery/gallery_rows.h"
 #include "engine/plan/followed_split.h"
 #include "engine/search/recompute_choice.h"
+#include "engine/table/domain.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -21,12 +22,14 @@ bool sameCut(const Split &a, const Split &b)
 
 /// Operators whose partition no row of the asked ones gives, and the default rule would not choose.
 std::map<std::string, std::vector<OperatorId>> toBeSaid(
-    const PartitionProblem &problem, const std::vector<std::int32_t> &choice)
+    const PartitionProblem &problem, const std::vector<std::int32_t> &choice, const PlacedOperators &placed)
 {
     const AxisSetting &setting = problem.setting();
     const Graph &graph = *setting.model->graph;
     std::map<std::string, std::vector<OperatorId>> byDimension; // its name; empty: replicated
     for (std::size_t i = 0; i < problem.operatorCount(); ++i) {
+        if (placed.isAside(i))
+            continue;
         const OperatorId id{static_cast<std::int32_t>(i)};
         const Operator &op = graph.operators[i];
         const Split &wanted = problem.choiceOf(i, choice[i]).split;
@@ -44,9 +47,10 @@ std::map<std::string, std::vector<OperatorId>> toBeSaid(
             if (auto mine = followed(graph, leader, op, theirs, {}))
                 byDefault = *std::move(mine);
         }
-        // Numbers of parts, and being cut alike, have the default rule choose otherwise.
+        // Numbers of parts, being cut alike, and lists of devices have the default rule choose otherwise.
         const bool isBound = setting.bound
-            && (!setting.bound->of(id).allowed.parts.empty() || setting.bound->alikeOf(id).leader);
+            && (placed.isPlaced(i) || !setting.bound->of(id).allowed.parts.empty()
+                || setting.bound->alikeOf(id).leader);
         if (sameCut(wanted, byDefault) && !isBound)
             continue;
         const std::string name = wanted.kind == SplitKind::Dimension
@@ -55,6 +59,20 @@ std::map<std::string, std::vector<OperatorId>> toBeSaid(
         byDimension[name].push_back(id);
     }
     return byDimension;
+}
+
+/// All operators but some forward ones.
+Selector allBut(const SelectorIndex &index, const std::vector<bool> &left)
+{
+    std::vector<OperatorId> operators;
+    for (std::size_t i = 0; i < left.size(); ++i)
+        if (left[i])
+            operators.push_back({static_cast<std::int32_t>(i)});
+    if (operators.empty())
+        return {};
+    Selector others{.kind = SelectorKind::Not};
+    others.children.push_back(stageSelector(index, operators));
+    return others;
 }
 
 /// Whether some weight's gradients are summands on the devices of the shards' axis.
@@ -73,7 +91,7 @@ bool addsUpOverShards(const PartitionProblem &problem, const std::vector<std::in
 } // namespace
 
 Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProblem &problem,
-    const Model &model, const SearchSpace &space, const ConstraintTable &asked)
+    const PlacedOperators &placed, const Model &model, const SearchSpace &space, const ConstraintTable &asked)
 {
     const Configuration &chosen = estimate.configuration;
     const SelectorIndex &index = *model.index;
@@ -106,7 +124,7 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
                     [&](const SplitStep &each) { return each.axis == space.replicaAxis; });
         };
         if (std::none_of(asked.rows.begin(), asked.rows.end(), isSaid))
-            add({}, OpTransRule{{step}});
+            add(allBut(index, placed.aside), OpTransRule{{step}});
     }
     if (chosen.stages() > 1) {
         std::vector<std::vector<OperatorId>> stages(static_cast<std::size_t>(chosen.stages()));
@@ -116,16 +134,23 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
         for (std::size_t s = 0; s < stages.size(); ++s) {
             if (stages[s].empty())
                 return Error{ErrorCode::InvalidInput, "a stage would be empty", "use fewer stages", "search"};
-            const Selector selector = stageSelector(index, stages[s]);
             const auto number = static_cast<std::int32_t>(s);
-            add(selector, OpAssignRule{{}, {{space.rankAxis, number % chosen.ranks}}});
-            add(selector, StageRule{number});
+            std::vector<OperatorId> free = stages[s]; // that no row places
+            std::erase_if(free, [&](OperatorId op) { return placed.isPlaced(at(op)); });
+            if (!free.empty())
+                add(stageSelector(index, free), OpAssignRule{{}, {{space.rankAxis, number % chosen.ranks}}});
+            add(stageSelector(index, stages[s]), StageRule{number});
         }
         if (!space.ownSchedule)
             add({}, ScheduleRule{chosen.schedule});
+    } else if (!placed.placed.empty()) { // else they would follow those that rows place
+        const std::vector<MeshAxis> &mesh = problem.setting().bound->setting.mesh;
+        if (std::find(placed.placed.begin(), placed.placed.end(), false) != placed.placed.end())
+            add(allBut(index, placed.placed),
+                OpAssignRule{mesh.empty() ? everywhere(mesh, 1).devices : std::vector<DeviceId>{}, {}});
     }
     if (chosen.shards > 1)
-        for (const auto &[name, operators] : toBeSaid(problem, estimate.partition->choice)) {
+        for (const auto &[name, operators] : toBeSaid(problem, estimate.partition->choice, placed)) {
             SplitStep step{.kind = name.empty() ? SplitKind::Replicate : SplitKind::Dimension,
                 .dimension = {.kind = DimensionRef::Kind::Identifier, .name = name},
                 .parts = 0,

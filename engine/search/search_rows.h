@@ -8,8 +8,10 @@ namespace planloom {
 /// of the batch, stages, schedule, sharding, recomputation, and how operators are partitioned, as far as the
 /// default rule (plan/default_rule.h) would not do the same anyway.
 ///
+/// What rows place is left where they do, and what they place apart (placed_operators.h) as it is.
 /// Rows carry notes that say why. Their selectors are ranges of layers, modules and names, in this order.
 Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProblem &problem,
-    const Model &model, const SearchSpace &space, const ConstraintTable &asked);
+    const PlacedOperators &placed, const Model &model, const SearchSpace &space,
+    const ConstraintTable &asked);
 
 } // namespace planloom

@@ -125,8 +125,6 @@ std::optional<std::string> nothingToSearch(const Model &model, const ConstraintT
 {
     if (!model)
         return "there is no model";
-    if (hasRow<OpAssignRule>(rows) || hasRow<SpreadRule>(rows))
-        return "rows place operators";
     if (hasRow<LanesRule>(rows) || hasRow<SliceRule>(rows) || hasRow<WeightVersionsRule>(rows))
         return "rows ask for lanes, slices or older weights, which the search does not price";
     if (const MeshRule *mesh = meshOf(rows)) {

@@ -53,8 +53,8 @@ struct SearchSpace {
     std::int64_t memoryLimit = 0; ///< Bytes of each device: its own, or less where a row says.
 };
 
-/// Why the search has nothing to decide: rows place operators by hand, or the mesh has axes that it does not
-/// know what to do with. Nothing if it has.
+/// Why the search has nothing to decide: rows ask for what it does not price, or the mesh has axes that it
+/// does not know what to do with. Nothing if it has.
 std::optional<std::string> nothingToSearch(const Model &model, const ConstraintTable &rows);
 
 /// Reads what `rows` fix: mesh, micro-batches, schedule, sharding, recomputation, limits.

@@ -261,6 +261,7 @@ private:
             if (!estimate) {
                 if (estimate.error().code == ErrorCode::Cancelled)
                     return estimate.error();
+                m_bounds.erase(*configuration); // its stages cannot be as rows say
                 if (!m_problem)
                     m_problem = std::move(estimate).error();
                 continue;
@@ -372,6 +373,7 @@ private:
         for (const StepEstimate *each : open)
             m_result.leastPeak = std::min(m_result.leastPeak, each->peakBytes);
         std::int32_t simulated = 0;
+        std::int32_t failed = 0; // to be planned: what rows place apart need not go with every schedule
         double trust = kTrust;
         std::set<std::string> done;
         const auto rank = [&](const StepEstimate *each) {
@@ -386,6 +388,7 @@ private:
                         < m_result.best.simulatedSeconds);
         };
         while (!m_stop.stop_requested() && simulated < m_options.mostSimulated
+            && failed < 2 * m_options.mostSimulated
             && (simulated < kLeastSimulated || now() < m_options.mostSeconds)) {
             std::erase_if(open, [&](const StepEstimate *each) { return !mayBeBest(each); });
             if (open.empty())
@@ -399,11 +402,13 @@ private:
                         && std::abs(other->seconds - each->seconds) < kSame * each->seconds
                         && other->peakBytes >= each->peakBytes);
             });
-            auto rows = rowsOf(*each, m_estimator->problemOf(each->configuration), m_model, m_space, m_rows);
+            auto rows = rowsOf(*each, m_estimator->problemOf(each->configuration),
+                m_estimator->placedIn(each->configuration), m_model, m_space, m_rows);
             if (!rows || !done.insert(print(*rows)).second)
                 continue;
-            ++simulated;
-            if (auto tried = simulateOne(*each, *std::move(rows)); tried && tried->simulatedSeconds > 0) {
+            const auto tried = simulateOne(*each, *std::move(rows));
+            ++(tried ? simulated : failed);
+            if (tried && tried->simulatedSeconds > 0) {
                 trust = std::max(trust, std::min(0.5, 1 - tried->simulatedSeconds / tried->seconds));
                 m_correction.learn(each->configuration, tried->seconds, tried->simulatedSeconds);
             }

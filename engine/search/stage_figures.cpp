@@ -85,6 +85,8 @@ private:
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             const Operator &op = m_graph.operators[i];
             const OperatorChoice &choice = choiceOf(i);
+            if (m_problem.isAside(i))
+                continue;
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
                 const TensorId tensor = op.inputs[slot];
                 if (!tensor)
@@ -124,7 +126,7 @@ private:
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             const Operator &op = m_graph.operators[i];
             const OperatorChoice &choice = choiceOf(i);
-            if (isView(op))
+            if (isView(op) || m_problem.isAside(i))
                 continue;
             std::int64_t bytes = 0;
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
@@ -154,7 +156,8 @@ private:
                 continue;
             std::map<std::int32_t, OperatorId> readBy; // by stage, the first
             for (const OperatorId reader : uses.consumers[t])
-                if (static_cast<std::size_t>(reader.index) < m_problem.operatorCount())
+                if (const auto r = static_cast<std::size_t>(reader.index);
+                    r < m_problem.operatorCount() && !m_problem.isAside(r))
                     readBy.try_emplace(m_plan.stageOf[static_cast<std::size_t>(reader.index)], reader);
             const double share = m_problem.shareOf(weight, m_choice);
             const auto elements = static_cast<std::int64_t>(

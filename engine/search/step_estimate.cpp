@@ -4,6 +4,7 @@
 #include "engine/gallery/gallery_rows.h"
 #include "engine/graph/catalogue.h"
 #include "engine/plan/complete.h"
+#include "engine/plan/plan_draft.h"
 #include "engine/search/recompute_choice.h"
 #include "engine/search/reductions.h"
 #include "engine/table/kinds/meaning.h"
@@ -30,6 +31,11 @@ ConstraintTable aboutKernels(const ConstraintTable &rows)
                 || std::holds_alternative<MicroBatchesRule>(row.rule)))
             kept.rows.push_back(row);
     return kept;
+}
+
+bool placesOperators(const Row &row)
+{
+    return std::holds_alternative<OpAssignRule>(row.rule) || std::holds_alternative<SpreadRule>(row.rule);
 }
 
 } // namespace
@@ -92,7 +98,7 @@ StepEstimator::ProblemKey StepEstimator::keyOf(const Configuration &configuratio
         return row.enabled
             && (std::holds_alternative<OpTransRule>(row.rule) || std::holds_alternative<PartsRule>(row.rule)
                 || std::holds_alternative<AlikeRule>(row.rule) || std::holds_alternative<FollowRule>(row.rule)
-                || std::holds_alternative<DegreeRule>(row.rule));
+                || std::holds_alternative<DegreeRule>(row.rule) || placesOperators(row));
     });
     return {configuration.shards, configuration.replicas, configuration.microBatches,
         meshMatters ? configuration.ranks : 0};
@@ -141,6 +147,9 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Prob
             return *read.error;
         bound = read.table.get();
     }
+    if (bound) {
+        TRY(own.placed, placedOperators(*bound, m_space.rankAxis));
+    }
     const AxisSetting setting{.model = &m_model,
         .plan = &own.plan,
         .types = m_types.get(),
@@ -151,7 +160,9 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Prob
         .batchCuts = configuration.batchCuts(),
         .replicaAxis = m_space.replicaAxis,
         .replicas = configuration.replicas,
-        .alike = m_alike};
+        .alike = m_alike,
+        .aside = &own.placed.aside};
+    own.aside = timesAside(own.placed, bound);
     own.network = std::make_unique<PartitionProblem>(setting, shardGroup(configuration));
     if (const OperatorId op = own.network->impossible())
         return Error{ErrorCode::InvalidInput,
@@ -166,6 +177,71 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Prob
         own.leastAgain[word] = own.network->leastForwardSeconds(plan.recomputed);
     }
     return {};
+}
+
+Result<StageRows> StepEstimator::stageRowsFor(const Configuration &configuration) const
+{
+    const auto own = m_problems.find(keyOf(configuration));
+    if (own == m_problems.end() || own->second.placed.placed.empty())
+        return m_stageRows;
+    const PlacedOperators &placed = own->second.placed;
+    StageRows rows = m_stageRows;
+    // Of what is placed apart no stage is known.
+    std::erase_if(rows.sharings, [&](const BoundTable::Sharing &sharing) {
+        const auto isAside = [&](OperatorId op) { return placed.isAside(at(op)); };
+        return std::any_of(sharing.sides.first.begin(), sharing.sides.first.end(), isAside)
+            || std::any_of(sharing.sides.second.begin(), sharing.sides.second.end(), isAside);
+    });
+    if (configuration.stagesPerRank > 1)
+        return Error{ErrorCode::InvalidInput,
+            "rows place operators, and which of several stages a rank has they are in is open",
+            "use one stage a rank", "search"};
+    if (placed.ranks.empty())
+        return rows;
+    if (rows.byRow.empty())
+        rows.byRow.assign(placed.ranks.size(), -1);
+    for (std::size_t i = 0; i < placed.ranks.size(); ++i) {
+        const std::int32_t rank = placed.ranks[i];
+        if (rank >= 0 && rows.byRow[i] >= 0 && rows.byRow[i] != rank)
+            return Error{ErrorCode::InvalidInput,
+                "rows put operator '" + m_model.graph->operators[i].name + "' into stage "
+                    + std::to_string(rows.byRow[i]) + " and on rank " + std::to_string(rank),
+                "use another mesh", "search"};
+        if (rank >= 0)
+            rows.byRow[i] = rank;
+    }
+    return rows;
+}
+
+/// What they take of their devices, which surely do that; and as if all of it waited for one another.
+StepEstimator::Aside StepEstimator::timesAside(const PlacedOperators &placed, const BoundTable *bound) const
+{
+    if (placed.aside.empty())
+        return {};
+    ChoiceFinder whole({.model = &m_model,
+        .plan = &m_plan,
+        .types = m_types.get(),
+        .costs = &m_costs,
+        .axis = m_space.shardAxis,
+        .alike = m_alike});
+    Aside times;
+    std::map<DeviceId, double> loads;
+    for (std::size_t i = 0; i < placed.aside.size(); ++i) {
+        if (!placed.aside[i])
+            continue;
+        const OperatorId op{static_cast<std::int32_t>(i)};
+        const auto devices = distinct(bound->of(op).allowed.place->preferred()->devices);
+        std::int64_t parts = 1;
+        for (const ChosenSplit &each : chosenSplits(m_model.graph->at(op), bound->of(op)))
+            parts *= each.split.kind == SplitKind::Replicate ? 1 : each.split.parts;
+        parts = std::clamp<std::int64_t>(parts, 1, static_cast<std::int64_t>(devices.size()));
+        const OperatorChoice &choice = whole.of(op).choices.front();
+        const double seconds = (choice.forward + choice.backward) / static_cast<double>(parts);
+        times.inTurn += seconds;
+        for (const DeviceId device : devices)
+            times.ofDevice = std::max(times.ofDevice, loads[device] += seconds);
+    }
+    return times;
 }
 
 PartitionPricing StepEstimator::pricingOf(
@@ -254,7 +330,13 @@ OperatorTimes StepEstimator::replicaTimes(
 {
     if (configuration.replicas < 2)
         return {};
-    auto &problem = m_replicas[{configuration.replicas, configuration.microBatches}];
+    const Problem *placing = nullptr;
+    if (const auto own = m_problems.find(keyOf(configuration));
+        own != m_problems.end() && !own->second.placed.aside.empty())
+        placing = &own->second;
+    auto &problem =
+        m_replicas[placing ? keyOf(configuration)
+                           : ProblemKey{0, configuration.replicas, configuration.microBatches, 0}];
     if (!problem) {
         const AxisSetting setting{.model = &m_model,
             .plan = &m_plan,
@@ -264,6 +346,7 @@ OperatorTimes StepEstimator::replicaTimes(
             .parts = configuration.replicas,
             .batchCuts = configuration.microBatches,
             .alike = m_alike,
+            .aside = placing ? &placing->placed.aside : nullptr,
             .batchAlone = true};
         problem = std::make_unique<PartitionProblem>(setting,
             groupShape(
@@ -282,8 +365,9 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
     const Configuration &configuration, const std::stop_token &stop)
 {
     TRY(const auto answer, partition(configuration, {}, stop));
-    auto &known = m_stages[{answer, configuration.stages(), m_stageRows.isEmpty() ? 0 : configuration.ranks,
-        configuration.recompute}];
+    TRY(const StageRows rows, stageRowsFor(configuration));
+    auto &known = m_stages[{
+        answer, configuration.stages(), rows.isEmpty() ? 0 : configuration.ranks, configuration.recompute}];
     if (known)
         return known;
     StagePlan plan = m_recomputed.at(configuration.recompute);
@@ -294,9 +378,9 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
         for (std::size_t i = 0; i < answer->times.forward.size(); ++i)
             nanoseconds[i] = std::llround(
                 1e9 * (answer->times.backward[i] + answer->times.forward[i] * (plan.recomputed[i] ? 2 : 1)));
-        if (!m_stageRows.isEmpty()) {
+        if (!rows.isEmpty()) {
             TRY(plan.stageOf,
-                stagesWithin(*m_model.index, plan.stages, configuration.ranks, nanoseconds, m_stageRows));
+                stagesWithin(*m_model.index, plan.stages, configuration.ranks, nanoseconds, rows));
         } else {
             TRY(const auto found, pipelineStages(*m_model.index, plan.stages, nanoseconds));
             for (std::size_t s = 0; s < found.size(); ++s)
@@ -350,7 +434,8 @@ Result<StepEstimate> StepEstimator::estimateAlongPaths(
     TRY(Paths * paths, pathsOf(configuration, stop));
     TRY(StepEstimate result, assess(configuration, paths->next));
     if (problemOf(configuration).isDecided()) {
-        result.bound = result.seconds;
+        TRY(result.bound, boundOf(configuration, stop));
+        result.bound = std::max(result.bound, result.seconds - secondsAside(configuration));
         return result;
     }
     const Figures &figures = m_figures.at({result.partition, result.stages});
@@ -487,8 +572,11 @@ double StepEstimator::boundOf(
     const double chain =
         (splitsBackward(configuration.schedule) ? own.leastWay : std::min(fastest.seconds, fastest.bound))
         + again;
+    // A device does its part of all that is not placed apart, and what is there.
     if (configuration.ranks == 1)
-        return std::max(chain, all);
+        return std::max({chain, all,
+            own.aside.ofDevice > 0 ? own.aside.ofDevice + own.network->leastKernelSeconds() * microBatches
+                                   : 0});
     // The ranks have all work between them. Rank r begins when the first micro-batch has come through the
     // ranks before, and its last one goes back through them: what a rank computes of one micro-batch is in
     // the way of those behind. Of T seconds rank r has T - p, where p are those of the ranks before, for m
@@ -497,7 +585,7 @@ double StepEstimator::boundOf(
     const double share = configuration.stagesPerRank > 1
         ? 1
         : 1 - std::pow(1 - 1 / microBatches, static_cast<double>(configuration.ranks));
-    return std::max(all / configuration.ranks, chain / share);
+    return std::max({all / configuration.ranks, chain / share, own.aside.ofDevice});
 }
 
 Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configuration)
@@ -536,7 +624,7 @@ Result<StepEstimate> StepEstimator::estimate(
     TRY(const auto fastest, partition(configuration, {}, stop));
     TRY(result.bound, boundOf(configuration, stop));
     if (problemOf(configuration).isDecided())
-        result.bound = result.seconds;
+        result.bound = std::max(result.bound, result.seconds - secondsAside(configuration));
     else if (prices.memory == 0)
         result.bound = std::max(result.bound, boundOf(configuration, *result.partition, *fastest));
     result.bound = std::min(result.bound, result.seconds);
@@ -579,8 +667,9 @@ Result<StepEstimate> StepEstimator::assess(
     StepEstimate result{.configuration = configuration};
     result.partition = std::move(partition);
     TRY(result.stages, stages(configuration, {}));
+    TRY(const StageRows rows, stageRowsFor(configuration));
     if (auto broken =
-            brokenSharing(*m_model.graph, m_stageRows.sharings, result.stages->stageOf, configuration.ranks))
+            brokenSharing(*m_model.graph, rows.sharings, result.stages->stageOf, configuration.ranks))
         return *std::move(broken);
     auto &[figures, links] = m_figures[{result.partition, result.stages}];
     if (figures.empty()) {
@@ -622,6 +711,7 @@ Result<StepEstimate> StepEstimator::assess(
             result.seconds = std::max(result.seconds, reductions.endingOf(rank, figures, played).seconds());
         result.peakBytes = std::max(result.peakBytes, bytes[rank] + passing[rank]);
     }
+    result.seconds += secondsAside(configuration);
     return result;
 }
 

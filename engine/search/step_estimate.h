@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/search/path_bound.h"
+#include "engine/search/placed_operators.h"
 #include "engine/search/search_space.h"
 #include "engine/search/stage_figures.h"
 #include "engine/search/stage_rows.h"
@@ -90,15 +91,26 @@ public:
     Result<std::int64_t> leastPeakOf(const Configuration &configuration);
 
     const PartitionProblem &problemOf(const Configuration &configuration) const;
+    /// What rows place, of the same.
+    const PlacedOperators &placedIn(const Configuration &configuration) const
+    {
+        return m_problems.at(keyOf(configuration)).placed;
+    }
 
 private:
     struct Bound { ///< Rows read with a mesh.
         std::unique_ptr<BoundTable> table{};
         std::optional<Error> error{};
     };
+    struct Aside { ///< Seconds of a step that operators placed apart compute.
+        double inTurn = 0; ///< All of them.
+        double ofDevice = 0; ///< Of the device that has most.
+    };
     struct Problem {
         Plan plan{}; ///< For its micro-batches.
         std::unique_ptr<PartitionProblem> network{};
+        PlacedOperators placed{};
+        Aside aside{};
         std::optional<Error> error{}; ///< Why there is none, or none that can be solved.
         std::map<PartitionPricing, std::shared_ptr<const PartitionAnswer>> answers{};
         std::optional<std::vector<std::shared_ptr<const PartitionAnswer>>> usual{};
@@ -152,6 +164,12 @@ private:
     PartitionPricing pricingOf(
         const Configuration &configuration, SearchPrices prices, const PartitionProblem &problem) const;
     GroupShape shardGroup(const Configuration &configuration) const;
+    Result<StageRows> stageRowsFor(const Configuration &configuration) const;
+    Aside timesAside(const PlacedOperators &placed, const BoundTable *bound) const;
+    double secondsAside(const Configuration &configuration) const
+    {
+        return m_problems.at(keyOf(configuration)).aside.inTurn;
+    }
 
     Model m_model{};
     Cluster m_cluster{};
@@ -166,8 +184,8 @@ private:
     std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Bound> m_bounds{};
     std::map<ProblemKey, Problem> m_problems{};
     std::map<std::int32_t, std::vector<UsualPartition>> m_usual{}; ///< By shards.
-    std::map<std::pair<std::int32_t, std::int32_t>, std::unique_ptr<PartitionProblem>>
-        m_replicas{}; ///< Over the replicas' axis, by replicas and micro-batches.
+    std::map<ProblemKey, std::unique_ptr<PartitionProblem>>
+        m_replicas{}; ///< Over the replicas' axis: of a problem where operators are placed apart.
     using Answer = std::shared_ptr<const PartitionAnswer>;
     using Stages = std::shared_ptr<const StagePlan>;
     /// By stages and, where rows speak of devices, ranks.

@@ -212,7 +212,7 @@ private Q_SLOTS:
         workspace.searchBest();
         QTRY_VERIFY_WITH_TIMEOUT(!problems.isEmpty(), kPatience);
         const auto error = problems.front().front().value<Error>();
-        QVERIFY(error.message.find("place operators") != std::string::npos);
+        QVERIFY(error.message.find("place every operator") != std::string::npos);
         QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
     }
 };

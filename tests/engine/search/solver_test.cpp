@@ -243,10 +243,70 @@ TEST(Solver, SaysWhyThereIsNothingToSearch)
     const Model model(tinyGpt(8));
     EXPECT_FALSE(nothingToSearch(model, {}));
     EXPECT_FALSE(nothingToSearch(model, *parseTable("mesh dp=2 pp=2 tp=2\n")));
-    EXPECT_TRUE(nothingToSearch(model, *parseTable("place all : devices 0\n")));
-    EXPECT_TRUE(nothingToSearch(model, *parseTable("mesh pp=2\nspread all : over pp\n")));
+    EXPECT_FALSE(nothingToSearch(model, *parseTable("mesh pp=2\nspread all : over pp\n")));
     EXPECT_FALSE(nothingToSearch(model, *parseTable("stage layer:0 : 0 of 2\n")));
     EXPECT_TRUE(nothingToSearch(model, *parseTable("mesh a=2 b=2\n")));
+}
+
+/// The devices of an operator's parts, each once, ascending.
+std::vector<std::int32_t> devicesOf(const Site &site, const ConstraintTable &table, std::string_view name)
+{
+    const auto completion = completePlan(site.model, site.devices, table);
+    std::vector<std::int32_t> devices;
+    for (std::size_t i = 0; completion && i < site.model.graph->operators.size(); ++i)
+        if (site.model.graph->operators[i].name == name)
+            for (const DeviceId device : completion->plan.decisions[i].devices)
+                devices.push_back(device.index);
+    std::sort(devices.begin(), devices.end());
+    devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+    return devices;
+}
+
+/// What rows place is where they say, and what they do not say is searched for as ever.
+TEST(Solver, GoesOnAroundWhatRowsPlace)
+{
+    const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"), 4);
+    const auto free = site.search("");
+    ASSERT_TRUE(free);
+    const std::string op =
+        site.model.graph->at(site.model.index->select(*parseSelector("layer:1")).front()).name;
+    const auto allOf = [&](std::string_view rows, const SearchResult &found) {
+        ConstraintTable all = *parseTable(rows);
+        all.rows.insert(all.rows.end(), found.rows.rows.begin(), found.rows.rows.end());
+        return all;
+    };
+    const std::string apart = "place name:\"" + op + "\" : devices 2\n";
+    const auto found = site.search(apart);
+    ASSERT_TRUE(found) << describe(found.error());
+    site.expectHolds(apart, *found);
+    EXPECT_EQ(devicesOf(site, allOf(apart, *found), op), std::vector<std::int32_t>{2});
+    EXPECT_GE(found->best.simulatedSeconds, free->best.simulatedSeconds);
+    EXPECT_LE(found->bound, found->best.simulatedSeconds);
+    // Not all on that device, as they would be by following it.
+    const auto alone = site.timed(*site.carriedOut(*parseTable(apart)));
+    ASSERT_TRUE(alone);
+    EXPECT_LT(found->best.simulatedSeconds, 0.7 * alone->stepSeconds);
+
+    // Two halves on the devices of two ranks are a pipeline, by lists as by the mesh.
+    for (const char *rows : {"place layer:0-1 : devices 0, 1\nplace layer:2-3 : devices 2, 3\n",
+             "mesh pp=2 tp=2\nplace layer:0-1 : pp=0\nplace layer:2-3 : pp=1\n",
+             "mesh pp=2 tp=2\nspread layer:* : over pp by count\n"}) {
+        SCOPED_TRACE(rows);
+        const auto halves = site.search(rows);
+        ASSERT_TRUE(halves) << describe(halves.error());
+        site.expectHolds(rows, *halves);
+        EXPECT_EQ(halves->best.configuration.ranks, 2);
+        EXPECT_EQ(devicesOf(site, allOf(rows, *halves), op), (std::vector<std::int32_t>{0, 1}));
+    }
+}
+
+TEST(Solver, SaysThatRowsPlaceEverything)
+{
+    const Site site(tinyGpt(8), 4);
+    const auto found = site.search("place all : devices 0\n");
+    ASSERT_FALSE(found);
+    EXPECT_NE(found.error().message.find("place every operator"), std::string::npos)
+        << describe(found.error());
 }
 
 /// What is remembered changes nothing but the time.
