@@ -26,8 +26,8 @@ struct PlacedOperators {
 };
 
 /// @param bound  with the mesh; @param rankAxis  of it, if it has one
-/// @return InvalidInput where rows want an operator on all devices, which no stage of a pipeline is, and where
-/// they leave nothing to decide
+/// @return InvalidInput where rows want an operator on all devices, which no stage of a pipeline is, and
+/// where they leave nothing to decide
 Result<PlacedOperators> placedOperators(const BoundTable &bound, std::string_view rankAxis);
 
 } // namespace planloom

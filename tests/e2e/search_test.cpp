@@ -80,6 +80,34 @@ private Q_SLOTS:
         QCOMPARE(static_cast<int>(workspace.latest()->errorCount()), 0);
     }
 
+    /// All that is left open is chosen again around an operator that a hand has placed.
+    void goesOnAroundWhatAHandHasPlaced()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        workspace.openWith({kSmallGpt, {}, {}}, "dgx-h100", 4, {});
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        search(at);
+        const QString said = at.window->notices().textOf(QStringLiteral("searched"));
+        QVERIFY(!said.isEmpty());
+        const double before = workspace.latest()->summary.stepSeconds;
+        const auto op = workspace.model()->index->select(*parseSelector("layer:0 & kind:Linear")).front();
+        const Proposal placed =
+            proposePlace(*workspace.gestureContext(), PlaceGesture{{op}, {DeviceId{2}}, {}, false});
+        QVERIFY(!placed.refusal);
+        QVERIFY(workspace.commit(placed));
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled() && workspace.latest()->search, kPatience);
+        QCOMPARE(static_cast<int>(workspace.latest()->errorCount()), 0);
+        QVERIFY(workspace.latest()->plan);
+        QCOMPARE(workspace.latest()->plan->decisions[static_cast<std::size_t>(op.index)].devices,
+            std::vector<DeviceId>{DeviceId{2}});
+        QVERIFY(workspace.latest()->summary.stepSeconds >= before);
+        QVERIFY(solverRows(workspace) > 0);
+        // What is said above is of the plan that is shown.
+        const QString now = at.window->notices().textOf(QStringLiteral("searched"));
+        QVERIFY(now != said && !now.isEmpty());
+    }
+
     void keepsWhatWasSearched()
     {
         WindowForTests at;

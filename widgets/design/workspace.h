@@ -153,6 +153,9 @@ public:
     /// A person asked for the last search, or the one under way; else an edit led to it.
     bool isSearchByName() const { return m_searchByName; }
     bool isSearching() const { return m_searchAsked && m_engine.isPlanning(); }
+    /// The rows as they are have no say of the solver's: it chooses again, and what is planned until then is
+    /// shown alone.
+    bool isSearchedNext() const { return m_searchNext && hasSolverRows(); }
     /// The best plan of the search under way; nothing before it has one.
     const std::optional<SearchProgress> &searchProgress() const { return m_progress; }
     /// The search under way ends with the best that it has, which is kept; without one the rows stay.
@@ -310,9 +313,6 @@ private:
     void adoptSearched(const PlanUpdateSnapshot &update);
     void searchForGhost();
     bool searchesAfterEdits() const { return m_searchesAgain && m_live && hasSolverRows(); }
-    /// The rows as they are have no say of the solver's: it chooses again, and what is planned until then is
-    /// shown alone.
-    bool isSearchedNext() const { return m_searchNext && hasSolverRows(); }
     void publishPlan(const PlanUpdateSnapshot &update);
     void onPreviewUpdated(const PlanUpdateSnapshot &update);
     void startNextStep();

@@ -283,6 +283,8 @@ private:
     void writeRow(const QString &text, int selectFrom, int selectLength);
     void keepSearched();
     void onSearched();
+    void updateSearchNotice();
+    void showSearchNotice(const SearchResult &found, const QString &said);
     void showSearched();
     void showAdvice(int page); ///< An `AdviceDialog::Page`.
     void updateAdvice();

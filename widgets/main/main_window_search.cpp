@@ -9,6 +9,12 @@
 
 namespace planloom {
 
+namespace {
+
+const QString kSearched = QStringLiteral("searched"); ///< Its notice.
+
+} // namespace
+
 /// The rows that the solver chose become a person's own: no search replaces them.
 void MainWindow::keepSearched()
 {
@@ -23,13 +29,31 @@ void MainWindow::onSearched()
         return;
     const QString said = SearchReport::sentence(*latest->search);
     m_log->model()->add(LogKind::Plan, said);
-    if (!m_workspace.isSearchByName() && !m_notices->isShown(QStringLiteral("searched")))
-        return; // after edits the pill says it
-    m_notices->show(
-        {QStringLiteral("searched"), latest->search->fits ? NoticeKind::Info : NoticeKind::Warning, said,
-            {{tr("Show What Was Searched"), [this] { showSearched(); }, true},
-                {tr("Keep These Rows"), [this] { keepSearched(); }}},
-            true});
+    if (m_workspace.isSearchByName()) // after edits the pill says it
+        showSearchNotice(*latest->search, said);
+}
+
+/// What it says of the plan before is not left standing over another one.
+void MainWindow::updateSearchNotice()
+{
+    const PlanUpdateSnapshot latest = m_workspace.latest();
+    if (!latest || !latest->final || !m_notices->isShown(kSearched))
+        return;
+    if (!latest->search) {
+        if (!m_workspace.isSearchedNext())
+            m_notices->dismiss(kSearched);
+        return;
+    }
+    if (const QString said = SearchReport::sentence(*latest->search); said != m_notices->textOf(kSearched))
+        showSearchNotice(*latest->search, said);
+}
+
+void MainWindow::showSearchNotice(const SearchResult &found, const QString &said)
+{
+    m_notices->show({kSearched, found.fits ? NoticeKind::Info : NoticeKind::Warning, said,
+        {{tr("Show What Was Searched"), [this] { showSearched(); }, true},
+            {tr("Keep These Rows"), [this] { keepSearched(); }}},
+        true});
 }
 
 /// What no row decides, and rows that would help; they follow the plan while they are shown.

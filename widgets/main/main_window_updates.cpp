@@ -192,6 +192,7 @@ void MainWindow::onPlanChanged()
         if (latest->scene)
             m_thumbnailTimer.start();
         m_schedules->setPlan(good);
+        updateSearchNotice();
     }
     onState();
 }
