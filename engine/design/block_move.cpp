@@ -204,6 +204,16 @@ std::optional<Error> limitBrokenBy(const PlanAnswer &after, const PlanAnswer *be
     return brokenInFlight(after, before);
 }
 
+bool isMoved(const Plan &before, const Plan &after)
+{
+    return before.graph == after.graph && before.microBatches == after.microBatches
+        && std::equal(before.decisions.begin(), before.decisions.end(), after.decisions.begin(),
+            after.decisions.end(), [](const OperatorDecision &a, const OperatorDecision &b) {
+                return a.partition == b.partition && a.recomputeGroup == b.recomputeGroup
+                    && a.sharding == b.sharding && a.offloaded == b.offloaded;
+            });
+}
+
 Proposal proposeUnitMove(const GestureContext &context, const ExecutionPlan &execution, const UnitMove &move)
 {
     Proposal checked = proposeBlockOrder(context, move.first, move.second, false);

@@ -21,6 +21,9 @@ namespace planloom {
 /// O(devices + spans of one device + schedule)
 std::optional<Error> limitBrokenBy(const PlanAnswer &after, const PlanAnswer *before);
 
+/// Whether two plans differ in nothing but when and where the same parts of operators run.
+bool isMoved(const Plan &before, const Plan &after);
+
 /// A move of blocks inside the repeating unit of a schedule.
 struct UnitMove {
     BlockRef first{}; ///< Runs before `second` then.

@@ -193,8 +193,8 @@ private Q_SLOTS:
         settle();
     }
 
-    /// A key acts at once: what comes of it is said when it is known.
-    void aKeyThatBreaksALimitSaysSo()
+    /// A key acts at once: what there is no room for is moved back when that is known.
+    void aKeyThatBreaksALimitIsRefused()
     {
         workspace().openWith(
             {kScheduled, {}, {}}, "dgx-h100", 4, "pipeline:stages=4,micro-batches=8,schedule=1f1b");
@@ -219,10 +219,23 @@ private Q_SLOTS:
         const auto error = broken.front().front().value<Error>();
         QVERIFY2(error.message.starts_with("F4 of stage 0 can't run before B0 of stage 0: row "),
             error.message.c_str());
-        workspace().undo();
         QCOMPARE(workspace().tableText(), text);
         settle();
         QCOMPARE(broken.size(), 1);
+        QVERIFY(workspace().canRedo()); // for who wants it nevertheless
+        workspace().redo();
+        QVERIFY(workspace().tableText() != text);
+        settle();
+        QCOMPARE(broken.size(), 1);
+        // Once more by key, now that its plan is known.
+        workspace().undo();
+        settle();
+        QTest::mouseClick(view()->viewport(), Qt::LeftButton, {}, block(SegmentKind::Forward, 4).center());
+        QTRY_VERIFY(view()->focusText().startsWith(QStringLiteral("forward of micro-batch 4")));
+        QTest::keyClick(view(), Qt::Key_Left, Qt::ShiftModifier);
+        QTRY_COMPARE_WITH_TIMEOUT(broken.size(), 2, kPatience);
+        QCOMPARE(workspace().tableText(), text);
+        settle();
     }
 
     /// Every template is a command, those that do not fit are not to be had.

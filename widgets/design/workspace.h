@@ -237,8 +237,8 @@ Q_SIGNALS:
     void runTimelineLoaded(std::int64_t run, QByteArray timeline);
     void copySaved(QString path);
     void problem(planloom::Error error);
-    /// Blocks were moved in time before it was known what comes of it, and a limit is broken now that was
-    /// kept.
+    /// Blocks were moved before it was known what comes of it, and a limit would be broken that was kept:
+    /// they have been moved back.
     void limitBroken(planloom::Error error);
     /// What failed without any work being lost: for the log.
     void minorProblem(planloom::Error error);
@@ -314,6 +314,7 @@ private:
     void searchForGhost();
     bool searchesAfterEdits() const { return m_searchesAgain && m_live && hasSolverRows(); }
     void publishPlan(const PlanUpdateSnapshot &update);
+    void takeBackIfBroken(const PlanUpdateSnapshot &update);
     void onPreviewUpdated(const PlanUpdateSnapshot &update);
     void startNextStep();
     void onStepUpdated(const PlanUpdateSnapshot &update);
@@ -383,7 +384,14 @@ private:
     bool m_ghostSearches = false; ///< Its plan is known, now it is searched for the best.
     PlanUpdateSnapshot m_ghostPlain; ///< The plan of its rows alone, once there is one,
     PlanUpdateSnapshot m_ghostSolved; ///< and what was found.
-    PlanUpdateSnapshot m_unchecked; ///< The plan before rows that were written before theirs was known.
+    /// Rows that were written before their plan was known.
+    struct Unchecked {
+        PlanUpdateSnapshot plan; ///< The one before; null where there is nothing to check.
+        TableDocument table; ///< And its rows.
+        StepId step = 0;
+        bool isWholeStep = false; ///< Not joined to one before.
+    };
+    Unchecked m_unchecked;
 
     struct StepRequest {
         StepId step = 0;

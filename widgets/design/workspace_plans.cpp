@@ -285,15 +285,30 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
     if (update->scene)
         Q_EMIT contextChanged();
     if (update->final) {
-        if (const PlanUpdateSnapshot before = std::exchange(m_unchecked, nullptr); before && before->plan
-            && update->plan && before->model == update->model
-            && isSameButForOrder(*before->plan, *update->plan))
-            if (auto broken = limitBrokenBy(*update, before.get()))
-                Q_EMIT limitBroken(*broken);
+        takeBackIfBroken(update);
         Q_EMIT stateChanged();
     }
     if ((update->scene || update->final) && std::exchange(m_searchNext, false) && hasSolverRows())
         search(false);
+}
+
+/// A move that was written before it was known what comes of it, and for which there is no room, is refused
+/// like one that a hand still holds.
+void Workspace::takeBackIfBroken(const PlanUpdateSnapshot &update)
+{
+    const Unchecked unchecked = std::exchange(m_unchecked, {});
+    const PlanUpdateSnapshot &before = unchecked.plan;
+    if (!before || !before->plan || !update->plan || before->model != update->model
+        || m_history.current() != unchecked.step || !isMoved(*before->plan, *update->plan))
+        return;
+    auto broken = limitBrokenBy(*update, before.get());
+    if (!broken)
+        return;
+    if (unchecked.isWholeStep)
+        undo();
+    else // the last of several moves that are one step
+        editTable(tr("take the last move back"), difference(table(), unchecked.table));
+    Q_EMIT limitBroken(*broken);
 }
 
 bool Workspace::isStale() const
@@ -486,10 +501,19 @@ bool Workspace::commit(const Proposal &proposal, const QString &mergeKey)
     endPreview();
     if (!proposal.accepted())
         return false;
-    m_unchecked = begin || solved || !m_goodIsCurrent ? nullptr : m_lastGood;
     const QString words = QString::fromStdString(proposal.words);
-    if (!solved)
-        return record(words, {proposal.edit, {}}, mergeKey, false, std::move(begin));
+    if (!solved) {
+        Unchecked unchecked{begin || !m_goodIsCurrent ? nullptr : m_lastGood, table()};
+        const StepId last = m_history.current();
+        if (!record(words, {proposal.edit, {}}, mergeKey, false, std::move(begin)))
+            return false;
+        unchecked.step = m_history.current();
+        unchecked.isWholeStep = unchecked.step != last;
+        m_unchecked = std::move(unchecked);
+        if (m_latest && m_latest->final && m_latest->table == table()) // known from before
+            takeBackIfBroken(m_latest);
+        return true;
+    }
     m_answered = true;
     const bool isWritten = record(words, {proposal.edit, {}}, mergeKey, false);
     m_answered = false;

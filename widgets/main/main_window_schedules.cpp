@@ -44,7 +44,7 @@ void MainWindow::buildScheduleMenu(QMenu *menu)
     own->addAction(best);
     connect(&m_workspace, &Workspace::limitBroken, this, [this](const Error &error) {
         m_log->model()->add(LogKind::Problem, QString::fromStdString(describe(error)));
-        say(tr("%1. Undo takes it back").arg(QString::fromStdString(error.message)));
+        say(tr("Not moved: %1").arg(QString::fromStdString(error.message)));
     });
     connect(m_schedules, &ScheduleChooser::chosen, this, &MainWindow::chooseSchedule);
     connect(m_schedules, &ScheduleChooser::allAsked, this, [this] { showSchedules(false); });
