@@ -158,6 +158,8 @@ private:
         if (!way.left.empty())
             shown.left = rowsWords(m_sets[way.left.front()])
                 + (m_sets[way.left.front()].size() == 1 ? " still can't hold" : " still can't hold together");
+        else if (way.behind)
+            shown.left = way.behind->message;
         return shown;
     }
 

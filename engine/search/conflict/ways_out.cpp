@@ -85,8 +85,20 @@ private:
             way.left.push_back(other);
             table.rows[at(rows.back())].enabled = false;
         }
-        if (way.left.empty() || isOver() || m_oracle.refusal(table))
+        if (isOver())
             return std::nullopt;
+        if (auto still = m_oracle.refusal(table)) {
+            // A mesh in conflict hides conflicts of rows that are read by it. What is only changed may be
+            // what the others are now refused for.
+            const auto &own = m_conflicts[conflict].rows;
+            const bool isRead = own.size() == 1 && !hasSelector(m_table.rows[at(row)].rule);
+            if ((changed && !isRead) || std::any_of(own.begin(), own.end(), [&](RowId each) {
+                    return still->where.starts_with(placeOf(each, ""));
+                }))
+                return std::nullopt;
+            way.left.clear();
+            way.behind = std::move(still);
+        }
         return way;
     }
 

@@ -16,6 +16,8 @@ struct WayOut {
     std::optional<Row> changed{}; ///< What it becomes; nothing where it is switched off.
     bool holds = false; ///< The whole table can be carried out then.
     std::vector<std::size_t> left{}; ///< Else: the other sets that still cannot hold together, by index.
+    /// Or what is then wrong with a row of none of these sets, as those that a mesh in conflict was hiding.
+    std::optional<Error> behind{};
 };
 
 struct WaysOutOptions {

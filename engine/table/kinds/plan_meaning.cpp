@@ -88,13 +88,17 @@ Result<void> RuleMeaning<MeshRule>::apply(
     }
     if (rule.axes.empty())
         return invalidRule("a mesh needs at least one axis", "write it as: mesh dp=2");
+    constexpr std::int64_t kMostRead = 1 << 16;
+    if (devices <= std::max<std::int64_t>(deviceCount, kMostRead)) {
+        // Other rows are read with it even where there are too few devices: nothing is wrong with them.
+        plan.mesh = rule.axes;
+        plan.meshRow = row;
+    }
     if (devices > deviceCount) {
         return invalidRule("the mesh needs " + (rule.axes.size() > 1 ? text + " = " : "")
                 + counted(devices, "device") + ", the plan has " + std::to_string(deviceCount),
             "make an axis smaller, or plan for more devices");
     }
-    plan.mesh = rule.axes;
-    plan.meshRow = row;
     return keepsToDegrees(plan);
 }
 

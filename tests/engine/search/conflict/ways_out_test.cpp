@@ -92,6 +92,21 @@ TEST(WaysOut, SayWhichOtherConflictIsLeft)
         }
 }
 
+/// Rows are read with the mesh that there are too few devices for: it alone is in conflict, and what helps it
+/// helps them all.
+TEST(WaysOut, OfAMeshThatIsTooLargeAreThoseOfTheMeshAlone)
+{
+    const auto table = parseTable("mesh dp=4 tp=4\nsplit name:a : batch over dp\nzero1 all over dp\n");
+    ASSERT_TRUE(table);
+    const auto ways = waysOf(tinyMlp(), 4, *table);
+    ASSERT_EQ(ways.size(), 1u);
+    EXPECT_TRUE(std::any_of(ways.front().begin(), ways.front().end(),
+        [](const WayOut &way) { return way.holds && way.changed; }));
+    const WayOut &off = ways.front().back(); // what was hidden behind it
+    EXPECT_FALSE(off.holds);
+    EXPECT_TRUE(off.behind);
+}
+
 /// Every way out that says so makes the whole table hold.
 TEST(WaysOut, OnRandomTablesMakeThemHold)
 {
