@@ -93,7 +93,7 @@ Result<void> writeRunFolder(const std::string &folder, const RunRequest &request
         {"random_weights", options.randomWeights}, {"keep_gradients", options.keepGradients},
         {"poison", options.poison}, {"predicted_step_seconds", request.predictedStepSeconds},
         {"libraries", options.libraries}, {"outcome", request.outcomeFolder}, {"spans", request.spans},
-        {"live_spans", request.liveSpans}};
+        {"live_spans", request.liveSpans}, {"ranks", request.ranks}};
     if (request.reference) {
         TRY_VOID(writeText(root / "reference.json", toJson(*request.reference)));
         document["reference"] = "reference.json";
@@ -143,6 +143,7 @@ Result<RunRequest> readRunFolder(const std::string &planPath, const std::string 
             request.outcomeFolder = beside(document.at("outcome"));
         request.spans = document.value("spans", true);
         request.liveSpans = document.value("live_spans", false);
+        request.ranks = document.value("ranks", request.ranks);
         if (options.steps < 1)
             return Error{ErrorCode::InvalidInput, "steps must be at least 1", {}, optionsPath + "/steps"};
         if (document.contains("inputs")) {

@@ -4,6 +4,7 @@
 #include "engine/lowering/execution_plan.h"
 #include "engine/runtime/run.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -15,6 +16,7 @@ struct RunRequest {
     RunOptions options{};
     std::shared_ptr<const ExecutionPlan>
         reference{}; ///< The unpartitioned model to compare with; may be null.
+    std::int32_t ranks = 1; ///< Processes that hold the devices, as even parts of them as can be.
     double predictedStepSeconds = 0; ///< Of the simulator; 0 if unknown.
     std::string outcomeFolder{}; ///< Where to write the outcome's arrays, as <name>.npy (`dumpOf`); empty for
                                  ///< nowhere.
