@@ -9,8 +9,8 @@
 
 namespace planloom {
 
-/// Blocks of shared memory that one process fills and hands to another, which says when it has read them; then
-/// they are filled again. Thread-safe.
+/// Blocks of shared memory that one process fills and hands to another, which says when it has read them;
+/// then they are filled again. Thread-safe.
 class Parcels
 {
 public:

@@ -37,9 +37,9 @@ struct RankLayout {
 class RankEnd;
 struct WorldShared;
 
-/// What the ranks of one run have in common, made before they are forked: memory that all of them map, and for
-/// each an inbox (a socket pair) for short notices. Neither has a name in any file system, so that nothing is
-/// left of them when the ranks have ended, however they do.
+/// What the ranks of one run have in common, made before they are forked: memory that all of them map, and
+/// for each an inbox (a socket pair) for short notices. Neither has a name in any file system, so that
+/// nothing is left of them when the ranks have ended, however they do.
 class ProcessWorld
 {
 public:
@@ -54,8 +54,8 @@ public:
     const RankLayout &layout() const;
     SharedMemory &memory();
 
-    /// To be called in the process of `rank`: the inboxes of other ranks can only be written to from now on, so
-    /// that nobody waits for one that is gone.
+    /// To be called in the process of `rank`: the inboxes of other ranks can only be written to from now on,
+    /// so that nobody waits for one that is gone.
     void becomeRank(std::int32_t rank);
 
     /// The end of `rank`, once.
@@ -103,8 +103,8 @@ public:
     /// Begins to listen. Before anything that waits.
     void start(Handlers handlers);
 
-    /// Ends all calls that wait, and all later ones, with Cancelled, at every rank; the handlers of the others
-    /// get `error`. Thread-safe; only the first call counts.
+    /// Ends all calls that wait, and all later ones, with Cancelled, at every rank; the handlers of the
+    /// others get `error`. Thread-safe; only the first call counts.
     void fail(const Error &error);
 
     /// Hands `bytes` of rank 0 to all; those of others are not looked at. Every rank calls this and

@@ -2,8 +2,8 @@
 
 #include "engine/runtime/collective_work.h"
 #include "engine/runtime/event_json.h"
-#include "engine/runtime/parcels.h"
-#include "engine/runtime/rank_notice.h"
+#include "engine/runtime/rank_outbox.h"
+#include "engine/runtime/staged_call.h"
 
 #include <algorithm>
 #include <atomic>
@@ -32,7 +32,7 @@ public:
         : m_shared(shared)
         , m_rank(rank)
         , m_pool(pool)
-        , m_parcels(shared.memory)
+        , m_outbox(shared, rank)
     {
     }
 
@@ -42,7 +42,7 @@ public:
             Notice leave;
             leave.kind = NoticeKind::Leave;
             leave.from = m_rank;
-            tell(m_rank, leave);
+            m_outbox.tell(m_rank, leave);
             m_listener.join();
         }
         std::unique_lock lock{m_mutex};
@@ -77,9 +77,8 @@ public:
                     + " dimensions cannot go between processes",
                 "run in one process", {}});
         Member mine;
-        mine.call = call;
         mine.done = std::move(done);
-        if (!stage(mine))
+        if (!mine.staged.stage(call, m_shared.memory, m_outbox.parcels()))
             return mine.done(noSharedMemory());
         Notice notice;
         notice.kind = NoticeKind::Joined;
@@ -91,8 +90,8 @@ public:
         notice.combination = call.combination;
         notice.dimension = call.dimension;
         notice.gatherDimension = call.gatherDimension;
-        notice.in = flat(mine.call.in);
-        notice.out = flat(mine.call.out);
+        notice.in = flat(mine.staged.call().in);
+        notice.out = flat(mine.staged.call().out);
         std::shared_ptr<Meeting> ready;
         {
             std::unique_lock lock{m_mutex};
@@ -100,9 +99,10 @@ public:
                 lock.unlock();
                 return mine.done(stopped());
             }
-            ready = arrive(call.group, call.sequence, static_cast<std::size_t>(notice.member), std::move(mine));
+            ready =
+                arrive(call.group, call.sequence, static_cast<std::size_t>(notice.member), std::move(mine));
         }
-        tellOthers(call.group, notice);
+        m_outbox.tellOthers(call.group, notice);
         if (ready)
             doParts(*ready);
     }
@@ -120,12 +120,12 @@ public:
         notice.sender = device.index;
         notice.tag = message.key.tag;
         notice.microBatch = message.key.microBatch;
-        if (!pack(notice, {message.data, message.bytes}, {}))
+        if (!m_outbox.pack(notice, {message.data, message.bytes}, {}))
             return done(noSharedMemory());
         if (aborted())
             return done(stopped());
         if (const std::int32_t rank = m_shared.layout.rankOf(peer); rank != m_rank)
-            tell(rank, notice);
+            m_outbox.tell(rank, notice);
         else if (auto deliver = match(notice))
             deliver();
         done({});
@@ -165,8 +165,8 @@ public:
             notice.kind = NoticeKind::Failed;
             notice.from = m_rank;
             // A rank whose inbox is full hears of it from the supervisor: nothing may wait here.
-            if (rank != m_rank && pack(notice, std::as_bytes(std::span{text}), {}))
-                tell(rank, notice, MSG_DONTWAIT);
+            if (rank != m_rank && m_outbox.pack(notice, std::as_bytes(std::span{text}), {}))
+                m_outbox.tell(rank, notice, MSG_DONTWAIT);
         }
         abort();
     }
@@ -202,18 +202,16 @@ public:
         Notice notice;
         notice.kind = NoticeKind::Posted;
         notice.from = m_rank;
-        if (!pack(notice, head, body))
+        if (!m_outbox.pack(notice, head, body))
             return noSharedMemory();
-        tell(0, notice);
+        m_outbox.tell(0, notice);
         return {};
     }
 
 private:
     /// One member's part in a collective, as this rank knows it.
     struct Member {
-        CollectiveCall call{}; ///< Its buffers lie in shared memory,
-        CollectiveBuffer source{}; ///< as copies of these: null where they lie there already.
-        CollectiveBuffer target{};
+        StagedCall staged{};
         Done done{}; ///< Only of devices of this rank.
         bool here = false;
     };
@@ -239,53 +237,17 @@ private:
         return m_aborted;
     }
 
-    void tell(std::int32_t rank, const Notice &notice, int flags = 0)
-    {
-        const int inbox = m_shared.inboxes[static_cast<std::size_t>(rank)].writing;
-        while (::send(inbox, &notice, sizeof(notice), MSG_NOSIGNAL | flags) < 0 && errno == EINTR) { }
-        // One that is gone needs no notice: the supervisor ends the rest.
-    }
-
-    void tellOthers(std::int32_t group, const Notice &notice)
-    {
-        for (const std::int32_t rank : m_shared.ranksOf[static_cast<std::size_t>(group)])
-            if (rank != m_rank)
-                tell(rank, notice);
-    }
-
-    /// Puts `head` and `body` into a parcel of `notice`. @return false if memory is exhausted
-    bool pack(Notice &notice, std::span<const std::byte> head, std::span<const std::byte> body)
-    {
-        notice.bytes = head.size() + body.size();
-        if (notice.bytes == 0)
-            return true;
-        notice.parcel = m_parcels.pack(notice.bytes);
-        if (notice.parcel == nullptr)
-            return false;
-        if (!head.empty())
-            std::memcpy(notice.parcel, head.data(), head.size());
-        if (!body.empty())
-            std::memcpy(notice.parcel + head.size(), body.data(), body.size());
-        return true;
-    }
-
-    static void unpacked(const Notice &notice)
-    {
-        if (notice.parcel != nullptr)
-            Parcels::release(notice.parcel);
-    }
-
     Result<void> tellBytes(std::int32_t rank, std::int64_t number, std::string_view bytes)
     {
         Notice notice;
         notice.kind = NoticeKind::Bytes;
         notice.from = m_rank;
         notice.sequence = number;
-        if (!pack(notice, std::as_bytes(std::span{bytes}), {}))
+        if (!m_outbox.pack(notice, std::as_bytes(std::span{bytes}), {}))
             return noSharedMemory();
         if (aborted())
             return stopped();
-        tell(rank, notice);
+        m_outbox.tell(rank, notice);
         return {};
     }
 
@@ -300,43 +262,6 @@ private:
             return bytes;
         }
         return stopped();
-    }
-
-    /// Copies buffers that other ranks cannot reach to where they can. @return false if memory is exhausted
-    bool stage(Member &member)
-    {
-        CollectiveBuffer &in = member.call.in;
-        CollectiveBuffer &out = member.call.out;
-        const bool inPlace = in.data == out.data;
-        const auto replace = [&](CollectiveBuffer &buffer, CollectiveBuffer &original) {
-            if (buffer.data == nullptr || m_shared.memory.holds(buffer.data))
-                return true;
-            original = buffer;
-            buffer.data = m_parcels.pack(bytesOf(buffer));
-            return buffer.data != nullptr;
-        };
-        if (!replace(in, member.source))
-            return false;
-        if (member.source.data != nullptr)
-            std::memcpy(in.data, member.source.data, bytesOf(in));
-        if (inPlace && member.source.data != nullptr) {
-            member.target = out;
-            out.data = in.data;
-            return true;
-        }
-        return replace(out, member.target);
-    }
-
-    static void unstage(Member &member, bool copyBack)
-    {
-        const std::byte *const in = member.call.in.data;
-        const std::byte *const out = member.call.out.data;
-        if (member.target.data != nullptr && copyBack)
-            std::memcpy(member.target.data, out, bytesOf(member.target));
-        if (member.source.data != nullptr)
-            Parcels::release(in);
-        if (member.target.data != nullptr && out != in)
-            Parcels::release(out);
     }
 
     /// A member has come. Needs the lock. @return the meeting, if it was the last one
@@ -368,7 +293,7 @@ private:
         std::vector<CollectiveCall> calls;
         std::vector<std::size_t> mine;
         for (std::size_t i = 0; i < meeting.members.size(); ++i) {
-            calls.push_back(meeting.members[i].call);
+            calls.push_back(meeting.members[i].staged.call());
             if (meeting.members[i].here)
                 mine.push_back(i);
         }
@@ -381,7 +306,7 @@ private:
         notice.from = m_rank;
         notice.group = meeting.group;
         notice.sequence = meeting.sequence;
-        tellOthers(meeting.group, notice);
+        m_outbox.tellOthers(meeting.group, notice);
         if (const auto complete = didPart(meeting.group, meeting.sequence))
             end(*complete);
     }
@@ -404,13 +329,13 @@ private:
         for (Member &member : meeting.members) {
             if (!member.here)
                 continue;
-            unstage(member, meeting.problem.empty());
+            member.staged.unstage(meeting.problem.empty());
             if (meeting.problem.empty())
                 member.done({});
             else
                 member.done(Error{ErrorCode::InvalidInput,
-                    std::string{nameOf(member.call.kind)} + " in group " + std::to_string(meeting.group) + ": "
-                        + meeting.problem,
+                    std::string{nameOf(member.staged.call().kind)} + " in group "
+                        + std::to_string(meeting.group) + ": " + meeting.problem,
                     "this plan was not made by Planloom, or is damaged", {}});
         }
     }
@@ -420,12 +345,12 @@ private:
         Result<void> outcome;
         if (notice.bytes != to.bytes)
             outcome = Error{ErrorCode::InvalidInput,
-                "expected " + std::to_string(to.bytes) + " bytes from device "
-                    + std::to_string(notice.sender) + ", got " + std::to_string(notice.bytes),
+                "expected " + std::to_string(to.bytes) + " bytes from device " + std::to_string(notice.sender)
+                    + ", got " + std::to_string(notice.bytes),
                 "this plan was not made by Planloom, or is damaged", {}};
         else if (notice.bytes > 0)
             std::memcpy(to.data, notice.parcel, notice.bytes);
-        unpacked(notice);
+        RankOutbox::unpacked(notice);
         return outcome;
     }
 
@@ -467,8 +392,8 @@ private:
                 receiver.done(stopped());
     }
 
-    /// Runs `work` on the pool. The listener itself sends nothing, so that it always reads: two ranks with full
-    /// inboxes would wait for each other.
+    /// Runs `work` on the pool. The listener itself sends nothing, so that it always reads: two ranks with
+    /// full inboxes would wait for each other.
     void submit(std::function<void()> work)
     {
         {
@@ -513,18 +438,18 @@ private:
         case NoticeKind::Bytes: {
             const std::lock_guard lock{m_mutex};
             m_bytes[{notice.sequence, notice.from}] = textOf(notice);
-            unpacked(notice);
+            RankOutbox::unpacked(notice);
             m_changed.notify_all();
             return;
         }
         case NoticeKind::Posted:
             m_handlers.posted({notice.parcel, notice.bytes});
-            return unpacked(notice);
+            return RankOutbox::unpacked(notice);
         case NoticeKind::Failed: {
             const bool first = !m_failed.exchange(true);
             if (first && m_handlers.failed)
                 m_handlers.failed(errorIn(nlohmann::json::parse(textOf(notice), nullptr, false)));
-            unpacked(notice);
+            RankOutbox::unpacked(notice);
             return abort();
         }
         case NoticeKind::Leave:
@@ -536,14 +461,7 @@ private:
     void takeJoined(const Notice &notice)
     {
         Member member;
-        member.call.kind = notice.collective;
-        member.call.group = notice.group;
-        member.call.sequence = notice.sequence;
-        member.call.in = bufferOf(notice.in);
-        member.call.out = bufferOf(notice.out);
-        member.call.dimension = notice.dimension;
-        member.call.gatherDimension = notice.gatherDimension;
-        member.call.combination = notice.combination;
+        member.staged = StagedCall{callOf(notice)};
         std::shared_ptr<Meeting> ready;
         {
             const std::lock_guard lock{m_mutex};
@@ -559,7 +477,7 @@ private:
     WorldShared &m_shared;
     std::int32_t m_rank;
     WorkPool &m_pool;
-    Parcels m_parcels;
+    RankOutbox m_outbox;
     Handlers m_handlers{};
     std::thread m_listener{};
     std::atomic<bool> m_failed{false}; ///< At this rank or, as far as it knows, at another.

@@ -72,9 +72,18 @@ inline CollectiveBuffer bufferOf(const FlatBuffer &flat)
     return {flat.data, flat.type, Shape(flat.extents.begin(), flat.extents.begin() + flat.dimensions)};
 }
 
-inline std::size_t bytesOf(const CollectiveBuffer &buffer)
+inline CollectiveCall callOf(const Notice &notice)
 {
-    return static_cast<std::size_t>(elementCount(buffer.shape) * sizeOf(buffer.type));
+    CollectiveCall call;
+    call.kind = notice.collective;
+    call.group = notice.group;
+    call.sequence = notice.sequence;
+    call.in = bufferOf(notice.in);
+    call.out = bufferOf(notice.out);
+    call.dimension = notice.dimension;
+    call.gatherDimension = notice.gatherDimension;
+    call.combination = notice.combination;
+    return call;
 }
 
 inline std::string_view textOf(const Notice &notice)

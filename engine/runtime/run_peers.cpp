@@ -99,7 +99,8 @@ Result<DeviceExecutor::Clock::time_point> RunPeers::begin(DeviceExecutor::Clock:
     return Reader{bytes}.next<DeviceExecutor::Clock::time_point>();
 }
 
-Result<std::map<OperatorId, std::int64_t>> RunPeers::sumAtFirst(const std::map<OperatorId, std::int64_t> &mine)
+Result<std::map<OperatorId, std::int64_t>> RunPeers::sumAtFirst(
+    const std::map<OperatorId, std::int64_t> &mine)
 {
     if (m_end == nullptr)
         return mine;

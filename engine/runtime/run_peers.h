@@ -16,8 +16,8 @@ namespace planloom {
 /// What the ranks of a run tell each other beside the plan's communication, so that rank 0 puts its outcome
 /// together. In a run of one process nobody is told anything, and all is known at once.
 ///
-/// All ranks call the same functions in the same order, on their driving threads. @return Cancelled if the run
-/// was stopped meanwhile
+/// All ranks call the same functions in the same order, on their driving threads. @return Cancelled if the
+/// run was stopped meanwhile
 class RunPeers
 {
 public:

@@ -24,8 +24,8 @@ SharedMemory::SharedMemory()
     if (pages <= 0 || page <= 0)
         return;
     m_size = static_cast<std::size_t>(pages) * static_cast<std::size_t>(page);
-    void *const memory = ::mmap(
-        nullptr, m_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *const memory =
+        ::mmap(nullptr, m_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return;
     m_begin = static_cast<std::byte *>(memory);

@@ -19,8 +19,8 @@ struct Stall {
 /// "rank 1 (devices 2 and 3)"; only the devices where there is one rank.
 std::string nameOfRank(const RankLayout &layout, std::int32_t rank);
 
-/// Finds who holds a run up: a rank that does not answer; else a member that has not come to a collective where
-/// others wait, or a peer that has not sent what is waited for; else whoever is least far.
+/// Finds who holds a run up: a rank that does not answer; else a member that has not come to a collective
+/// where others wait, or a peer that has not sent what is waited for; else whoever is least far.
 /// @param issued  by device, as `DeviceProgress::issued`
 /// @param silent  by rank: it shows no sign of life
 /// O(schedule of all devices).

@@ -4,6 +4,7 @@
 
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
+#include "widgets/run/machine_devices.h"
 #include "widgets/run/run_service.h"
 
 #include <functional>
@@ -63,8 +64,13 @@ Q_SIGNALS:
     /// Measured over predicted time of operators, 1 is a perfect prediction; empty without a run.
     void errorsChanged(std::vector<double> ratioByOperator);
 
+protected:
+    void showEvent(QShowEvent *event) override;
+
 private:
     void build();
+    void buildDevices();
+    void refreshDevices();
     void start(const PlanUpdateSnapshot &update, StepId step, const RunSetup &setup);
     void startCurrent();
     /// Asks whether libraries that operator files name may be loaded, and goes on if so.
@@ -88,6 +94,7 @@ private:
     RunListModel *m_list;
     QSpinBox *m_steps = nullptr;
     QSpinBox *m_seed = nullptr;
+    QSpinBox *m_ranks = nullptr;
     QCheckBox *m_check = nullptr;
     QCheckBox *m_live = nullptr;
     QListWidget *m_preflight = nullptr;
@@ -102,6 +109,9 @@ private:
     OperatorScatter *m_scatter = nullptr;
     RunDifference *m_difference = nullptr;
     CollectivesModel *m_collectives;
+    MachineProbe m_probe;
+    MachineDevicesModel *m_machine;
+    QTableView *m_machineView = nullptr;
     QTableView *m_collectivesView = nullptr;
     QTableView *m_figuresView = nullptr;
     QTableView *m_listView = nullptr;

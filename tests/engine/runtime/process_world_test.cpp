@@ -45,7 +45,8 @@ bool inProcesses(RankLayout layout, std::vector<std::vector<DeviceId>> groups,
     bool all = true;
     for (const pid_t process : processes) {
         int status = 0;
-        all = ::waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0 && all;
+        all =
+            ::waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0 && all;
     }
     return all;
 }
@@ -204,7 +205,8 @@ TEST(ProcessWorld, AFailureEndsTheWaitOfAllRanksAndTellsThemWhy)
             float value = 1;
             const CollectiveBuffer buffer{reinterpret_cast<std::byte *>(&value), DataType::Float32, {1}};
             const auto outcome = joinAndWait(*device, {InstructionKind::AllReduce, 0, 0, buffer, buffer});
-            const auto waited = end.rank() == 0 ? end.gatherBytes({}).error() : end.broadcastBytes({}).error();
+            const auto waited =
+                end.rank() == 0 ? end.gatherBytes({}).error() : end.broadcastBytes({}).error();
             std::unique_lock lock{mutex};
             changed.wait(lock, [&] { return !told.empty(); });
             return !outcome && outcome.error().code == ErrorCode::Cancelled

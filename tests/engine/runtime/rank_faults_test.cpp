@@ -39,8 +39,8 @@ double secondsSince(Clock::time_point time)
 RunRequest longRun(std::int32_t ranks, std::int32_t steps = 1'000'000)
 {
     static const ExecutionPlan plan = [] {
-        const GraphSnapshot graph =
-            trainingStepOf("zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=8&vocab=24", OperatorKind::SgdStep);
+        const GraphSnapshot graph = trainingStepOf(
+            "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=8&vocab=24", OperatorKind::SgdStep);
         const auto table = galleryTable("data-parallel", graph, 4);
         EXPECT_TRUE(table);
         auto lowered = loweredRows(graph, print(*table), 4);
@@ -165,7 +165,8 @@ TEST_P(RandomFaults, ARankKilledAtAnyMomentIsNamedAndTheOthersEnd)
             listener.react = [&](const Json &event) {
                 if (event.at("t") == "hello") {
                     const pid_t rank = listener.ranks()[static_cast<std::size_t>(victim)];
-                    later.start(std::chrono::microseconds{random() % 150'000}, [=] { ::kill(rank, SIGKILL); });
+                    later.start(
+                        std::chrono::microseconds{random() % 150'000}, [=] { ::kill(rank, SIGKILL); });
                 }
                 if (event.at("t") == "error")
                     told = Clock::now();
@@ -210,14 +211,14 @@ TEST(RankFaults, ARankThatStopsAnsweringIsNamed)
         if (event.at("t") == "stalled" && event.contains("rank"))
             source.request_stop();
     };
-    const auto outcome =
-        superviseRun(longRun(2), {.stallSeconds = 0.8}, listener.sink(), source.get_token());
+    const auto outcome = superviseRun(longRun(2), {.stallSeconds = 0.8}, listener.sink(), source.get_token());
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code, ErrorCode::Cancelled);
     const Json stalled = listener.last("stalled");
     EXPECT_EQ(stalled.at("rank"), 1);
     EXPECT_EQ(stalled.at("device"), 2);
-    EXPECT_EQ(stalled.at("text").get<std::string>().find("rank 1 (devices 2 and 3) does not answer any more"), 0U)
+    EXPECT_EQ(
+        stalled.at("text").get<std::string>().find("rank 1 (devices 2 and 3) does not answer any more"), 0U)
         << stalled.at("text");
     EXPECT_TRUE(listener.ranksAreGone()); // although it hears no SIGTERM
 }
@@ -238,7 +239,11 @@ TEST(RankFaults, ACollectiveThatHangsNamesWhoWaitsForWhom)
             const auto in = emitProduct(writer, d);
             const auto out = writer.buffer(d, y);
             writer.emit(d,
-                {.kind = InstructionKind::AllReduce, .op = {0}, .group = 0, .inputs = {in}, .outputs = {out}});
+                {.kind = InstructionKind::AllReduce,
+                    .op = {0},
+                    .group = 0,
+                    .inputs = {in},
+                    .outputs = {out}});
         }
         RunRequest request = requestOf(writer);
         request.ranks = ranks;
@@ -248,7 +253,8 @@ TEST(RankFaults, ACollectiveThatHangsNamesWhoWaitsForWhom)
             if (event.at("t") == "stalled")
                 source.request_stop();
         };
-        const auto outcome = superviseRun(request, {.stallSeconds = 0.8}, listener.sink(), source.get_token());
+        const auto outcome =
+            superviseRun(request, {.stallSeconds = 0.8}, listener.sink(), source.get_token());
         ASSERT_FALSE(outcome);
         const Json stalled = listener.last("stalled");
         EXPECT_EQ(stalled.at("text").get<std::string>().find("device 0 waits at all-reduce of product"), 0U)
@@ -373,12 +379,17 @@ TEST(RankFaults, AnErrorOfOneRankIsTheErrorOfTheRun)
                 d == 1 ? std::optional{box({{0, 2}, {0, 2}})} : std::nullopt;
             if (part) {
                 const auto cut = writer.buffer(d, y, part);
-                writer.emit(d, {.kind = InstructionKind::Select, .op = {0}, .inputs = {in}, .outputs = {cut}});
+                writer.emit(
+                    d, {.kind = InstructionKind::Select, .op = {0}, .inputs = {in}, .outputs = {cut}});
                 in = cut;
             }
             const auto out = writer.buffer(d, y, part);
             writer.emit(d,
-                {.kind = InstructionKind::AllReduce, .op = {0}, .group = 0, .inputs = {in}, .outputs = {out}});
+                {.kind = InstructionKind::AllReduce,
+                    .op = {0},
+                    .group = 0,
+                    .inputs = {in},
+                    .outputs = {out}});
         }
         RunRequest request = requestOf(writer);
         request.ranks = ranks;

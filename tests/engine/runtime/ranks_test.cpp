@@ -107,21 +107,27 @@ constexpr const char *kRanksGpt = "zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batc
 constexpr const char *kRanksLlama = "zoo:llama?layers=2&hidden=16&heads=4&kv_heads=2&seq=8&batch=4&vocab=24";
 constexpr const char *kRanksMoe = "zoo:moe?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24&experts=4";
 constexpr const char *kRanksT5 = "zoo:t5?layers=2&hidden=16&heads=4&d_kv=4&src=8&tgt=4&batch=4&vocab=24";
-constexpr const char *kRanksSwin = "zoo:swin?layers=2&hidden=8&heads=4&window=2&image=32&patch=2&classes=4&batch=4";
-constexpr const char *kRanksFolding = "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=4&residues=4&heads=2&"
-                                 "pair_heads=2&head_width=4&triangle=8&batch=4";
-constexpr const char *kRanksRecycled = "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=4&residues=4&heads=2&"
-                                  "pair_heads=2&head_width=4&triangle=8&batch=4&recycles=2";
+constexpr const char *kRanksSwin =
+    "zoo:swin?layers=2&hidden=8&heads=4&window=2&image=32&patch=2&classes=4&batch=4";
+constexpr const char *kRanksFolding =
+    "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=4&residues=4&heads=2&"
+    "pair_heads=2&head_width=4&triangle=8&batch=4";
+constexpr const char *kRanksRecycled =
+    "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=4&residues=4&heads=2&"
+    "pair_heads=2&head_width=4&triangle=8&batch=4&recycles=2";
 constexpr const char *kRanksVision = "zoo:vgg?depth=11&width=2&head=8&image=32&classes=4&batch=4";
 
 INSTANTIATE_TEST_SUITE_P(Gallery, GalleryInProcesses,
     testing::Values(InProcesses{kRanksGpt, "data-parallel", 4}, InProcesses{kRanksGpt, "zero1", 4},
-        InProcesses{kRanksGpt, "zero2", 4}, InProcesses{kRanksGpt, "zero3", 4}, InProcesses{kRanksGpt, "tensor-parallel", 4},
-        InProcesses{kRanksGpt, "sequence-parallel", 2}, InProcesses{kRanksGpt, "1f1b:pp=2,tp=2,recompute=1", 4},
-        InProcesses{kRanksGpt, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8}, InProcesses{kRanksLlama, "tensor-parallel", 2},
-        InProcesses{kRanksMoe, "data-parallel", 4}, InProcesses{kRanksT5, "interlaced", 2},
-        InProcesses{kRanksT5, "interlaced:pp=2,dp=2,zero=1", 4}, InProcesses{kRanksSwin, "coshard:dp=2,attention=2", 2},
-        InProcesses{kRanksFolding, "axial:dp=2,dap=2", 4}, InProcesses{kRanksRecycled, "3f1b:pp=2,dap=2,recompute=1", 4},
+        InProcesses{kRanksGpt, "zero2", 4}, InProcesses{kRanksGpt, "zero3", 4},
+        InProcesses{kRanksGpt, "tensor-parallel", 4}, InProcesses{kRanksGpt, "sequence-parallel", 2},
+        InProcesses{kRanksGpt, "1f1b:pp=2,tp=2,recompute=1", 4},
+        InProcesses{kRanksGpt, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8},
+        InProcesses{kRanksLlama, "tensor-parallel", 2}, InProcesses{kRanksMoe, "data-parallel", 4},
+        InProcesses{kRanksT5, "interlaced", 2}, InProcesses{kRanksT5, "interlaced:pp=2,dp=2,zero=1", 4},
+        InProcesses{kRanksSwin, "coshard:dp=2,attention=2", 2},
+        InProcesses{kRanksFolding, "axial:dp=2,dap=2", 4},
+        InProcesses{kRanksRecycled, "3f1b:pp=2,dap=2,recompute=1", 4},
         InProcesses{kRanksVision, "conv-dense", 2}));
 
 class RandomInProcesses : public testing::TestWithParam<const char *>
@@ -139,7 +145,10 @@ TEST_P(RandomInProcesses, SameBits)
     for (std::uint32_t seed = first; seed < end; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         const RandomCase drawn = randomCase(*model.graph, seed,
-            {.touched = 0.15, .wholeBatches = true, .precisions = seed % 4 == 3, .weightVersions = seed % 5 == 2});
+            {.touched = 0.15,
+                .wholeBatches = true,
+                .precisions = seed % 4 == 3,
+                .weightVersions = seed % 5 == 2});
         const RandomOutcome outcome = carryOut(model, drawn);
         if (!outcome.lowered)
             continue;
