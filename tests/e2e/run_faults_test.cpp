@@ -1,5 +1,5 @@
-// Runs that are stopped or break, as a person meets them: what happened is said, nothing goes on, and the next
-// run works.
+// Runs that are stopped or break, as a person meets them: what happened is said, nothing goes on, and the
+// next run works.
 
 #include <QtCore/QElapsedTimer>
 #include <QtCore/QObject>
@@ -11,8 +11,8 @@
 #include "tests/qt_test.h"
 #include "widgets/run/run_panel.h"
 
-#include <csignal>
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -161,8 +161,7 @@ private Q_SLOTS:
         QElapsedTimer timer;
         timer.start();
         ::kill(Stage::lastRank(), SIGSTOP);
-        QTRY_VERIFY_WITH_TIMEOUT(
-            stage.said().contains(QStringLiteral("does not answer any more")), 15'000);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.said().contains(QStringLiteral("does not answer any more")), 15'000);
         QVERIFY2(stage.said().contains(QStringLiteral("rank 1 (devices")), qPrintable(stage.said()));
         QVERIFY(stage.run->service().isRunning());
         stage.run->stopAction()->trigger();

@@ -1,9 +1,13 @@
 #include "widgets/run/machine_devices.h"
 
+#include "engine/runtime/machine_cluster.h"
 #include "widgets/common/format.h"
 
+#include <QtConcurrent/QtConcurrentRun>
+#include <QtCore/QFutureWatcher>
 #include <QtCore/QStringList>
 
+#include <algorithm>
 #include <utility>
 
 namespace planloom {
@@ -30,8 +34,9 @@ MachineProbe::~MachineProbe()
 
 void MachineProbe::look(const QString &program)
 {
-    if (m_process)
+    if (m_looking)
         return;
+    m_looking = true;
     m_process = std::make_unique<QProcess>();
     m_process->setProgram(program);
     m_process->setArguments({QStringLiteral("probe")});
@@ -39,11 +44,7 @@ void MachineProbe::look(const QString &program)
     connect(m_process.get(), &QProcess::finished, this, [this](int, QProcess::ExitStatus status) {
         if (status == QProcess::CrashExit)
             return ended(tr("The search for devices ended badly; a driver may not answer."));
-        auto found = probeFromJson(m_process->readAllStandardOutput().toStdString());
-        if (!found)
-            return ended(QString::fromStdString(found.error().message));
-        m_found = *std::move(found);
-        ended({});
+        take(m_process->readAllStandardOutput());
     });
     connect(m_process.get(), &QProcess::errorOccurred, this, [this, program](QProcess::ProcessError error) {
         if (error == QProcess::FailedToStart)
@@ -54,9 +55,38 @@ void MachineProbe::look(const QString &program)
     Q_EMIT changed();
 }
 
+bool MachineProbe::hasGpus() const
+{
+    return m_found && std::any_of(m_found->gpus.begin(), m_found->gpus.end(), [](const ProbedGpu &gpu) {
+        return gpu.problem.empty();
+    });
+}
+
+/// What was measured on this machine is a file of some size: read on a pool thread.
+void MachineProbe::take(const QByteArray &text)
+{
+    auto found = probeFromJson(text.toStdString());
+    if (!found)
+        return ended(QString::fromStdString(found.error().message));
+    m_found = *std::move(found);
+    auto *watcher = new QFutureWatcher<std::shared_ptr<Result<Cluster>>>(this);
+    connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher] {
+        watcher->deleteLater();
+        m_cluster = *watcher->result();
+        ended({});
+    });
+    watcher->setFuture(QtConcurrent::run([probe = *m_found] {
+        std::optional<MachineProfile> measured;
+        if (auto profile = readProfile(profilePath()); profile && profile->machine == machineName())
+            measured = *std::move(profile);
+        return std::make_shared<Result<Cluster>>(machineCluster(probe, measured));
+    }));
+}
+
 void MachineProbe::ended(const QString &problem)
 {
     m_timer.stop();
+    m_looking = false;
     m_problem = problem;
     m_process->disconnect(this);
     m_process.release()->deleteLater(); // it may be the sender of what brought us here

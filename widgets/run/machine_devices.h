@@ -1,10 +1,12 @@
 #pragma once
 
 #include <QtCore/QAbstractTableModel>
+#include <QtCore/QByteArray>
 #include <QtCore/QProcess>
 #include <QtCore/QString>
 #include <QtCore/QTimer>
 
+#include "engine/hardware/cluster.h"
 #include "engine/runtime/probe.h"
 
 #include <memory>
@@ -26,21 +28,28 @@ public:
 
     /// Looks, or looks again. @param program  planloom-exec
     void look(const QString &program);
-    bool isLooking() const { return m_process != nullptr; }
+    bool isLooking() const { return m_looking; }
     /// What was found last; null before.
     const std::optional<Probe> &found() const { return m_found; }
     /// Why nothing was found; empty if something was.
     const QString &problem() const { return m_problem; }
+    /// True if a plan could use GPUs of what was found.
+    bool hasGpus() const;
+    /// What was found as a cluster to plan for, or why there is none; null before.
+    const std::optional<Result<Cluster>> &cluster() const { return m_cluster; }
 
 Q_SIGNALS:
     void changed();
 
 private:
+    void take(const QByteArray &text);
     void ended(const QString &problem);
 
     std::unique_ptr<QProcess> m_process;
     QTimer m_timer;
+    bool m_looking = false;
     std::optional<Probe> m_found;
+    std::optional<Result<Cluster>> m_cluster;
     QString m_problem;
 };
 

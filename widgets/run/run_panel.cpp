@@ -6,6 +6,7 @@
 #include "widgets/run/run_difference.h"
 #include "widgets/run/run_models.h"
 #include "widgets/run/run_panel_parts.h"
+#include "widgets/run/span_errors.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QDateTime>
@@ -98,6 +99,7 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
     , m_figures(new RunFiguresModel(this))
     , m_list(new RunListModel(this))
     , m_collectives(new CollectivesModel(this))
+    , m_spanErrors(new SpanErrorsModel(this))
     , m_machine(new MachineDevicesModel(this))
 {
     build();
@@ -271,6 +273,12 @@ void RunPanel::build()
     m_tabs->addTab(m_difference, tr("Difference"));
     m_collectivesView = tableFor(m_collectives, tr("Collectives by size"), m_tabs);
     m_tabs->addTab(m_collectivesView, tr("Collectives"));
+    m_spanErrorsView = tableFor(m_spanErrors, tr("What the prediction is wrong by"), m_tabs);
+    connect(m_spanErrorsView, &QTableView::activated, this, [this](const QModelIndex &index) {
+        if (const OperatorId op = m_spanErrors->operatorAt(index.row()); op.valid())
+            m_selection->select({op});
+    });
+    m_tabs->addTab(m_spanErrorsView, tr("Errors"));
     m_tabs->addTab(m_listView, tr("Runs"));
     buildDevices();
 
@@ -322,7 +330,7 @@ void RunPanel::refreshSetup()
     // A pool thread: the plan's instructions are looked through.
     m_preflightWatcher.setFuture(
         QtConcurrent::run([good, verified, chosen = setup(), memory = freeMemory(),
-                              processors = QThread::idealThreadCount(), machine = m_probe.found()] {
+                              processors = QThread::idealThreadCount(), machine = m_machineProbe.found()] {
             std::vector<PreflightItem> items =
                 preflight(*good->scene->plan, *good->scene->timeline, verified, chosen, memory, processors);
             if (machine)
@@ -356,6 +364,7 @@ void RunPanel::start(const PlanUpdateSnapshot &good, StepId step, const RunSetup
     m_scatter->setPoints({});
     m_difference->setWaterfall({});
     m_collectives->setFigures({});
+    m_spanErrors->setErrors({});
     {
         const QSignalBlocker blocker(m_choice);
         m_choice->setCurrentIndex(0);

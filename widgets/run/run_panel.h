@@ -32,6 +32,7 @@ class OperatorScatter;
 class RunDifference;
 class RunFiguresModel;
 class RunListModel;
+class SpanErrorsModel;
 
 /// The *Run* dock: set-up with what can be said before, the run while it goes, and what it measured against
 /// what was predicted. Runs are kept in the session.
@@ -43,6 +44,7 @@ public:
     ~RunPanel() override;
 
     RunService &service() { return m_service; }
+    MachineProbe &machine() { return m_machineProbe; }
     QAction *runAction() const { return m_runAction; } ///< "run.run"
     QAction *stopAction() const { return m_stopAction; } ///< "run.stop"
     QAction *pauseAction() const { return m_pauseAction; } ///< "run.pauseView"
@@ -109,7 +111,9 @@ private:
     OperatorScatter *m_scatter = nullptr;
     RunDifference *m_difference = nullptr;
     CollectivesModel *m_collectives;
-    MachineProbe m_probe;
+    SpanErrorsModel *m_spanErrors;
+    QTableView *m_spanErrorsView = nullptr;
+    MachineProbe m_machineProbe;
     MachineDevicesModel *m_machine;
     QTableView *m_machineView = nullptr;
     QTableView *m_collectivesView = nullptr;

@@ -48,8 +48,8 @@ void RunPanel::buildDevices()
     m_machineView = tableFor(m_machine, tr("Devices of this machine"), page);
     auto *again = new QAction(themedIcon(QLatin1String("redo")), tr("&Look Again"), this);
     again->setObjectName(QLatin1String("run.lookAgain"));
-    connect(again, &QAction::triggered, this, [this] { m_probe.look(m_service.program()); });
-    connect(&m_probe, &MachineProbe::changed, this, &RunPanel::refreshDevices);
+    connect(again, &QAction::triggered, this, [this] { m_machineProbe.look(m_service.program()); });
+    connect(&m_machineProbe, &MachineProbe::changed, this, &RunPanel::refreshDevices);
     auto *layout = new QVBoxLayout(page);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(m_machineView, 1);
@@ -60,17 +60,18 @@ void RunPanel::buildDevices()
 
 void RunPanel::refreshDevices()
 {
-    m_machine->setFound(m_probe.found(), m_probe.isLooking() ? tr("Looking ...") : m_probe.problem());
+    m_machine->setFound(
+        m_machineProbe.found(), m_machineProbe.isLooking() ? tr("Looking ...") : m_machineProbe.problem());
     m_machineView->resizeColumnsToContents();
-    if (!m_probe.isLooking() && !m_service.isRunning())
+    if (!m_machineProbe.isLooking() && !m_service.isRunning())
         refreshSetup();
 }
 
 void RunPanel::showEvent(QShowEvent *event)
 {
     QWidget::showEvent(event);
-    if (!m_probe.found() && m_probe.problem().isEmpty())
-        m_probe.look(m_service.program());
+    if (!m_machineProbe.found() && m_machineProbe.problem().isEmpty())
+        m_machineProbe.look(m_service.program());
 }
 
 } // namespace planloom

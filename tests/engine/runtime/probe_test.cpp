@@ -2,6 +2,9 @@
 
 #include "engine/runtime/probe.h"
 
+#include "engine/hardware/cluster_json.h"
+#include "engine/runtime/machine_cluster.h"
+
 #include "planloom_paths.h"
 
 #include <gtest/gtest.h>
@@ -139,6 +142,63 @@ TEST(Probe, SaysWhatAPlanRunsOn)
     probe.gpus.push_back({.name = "H100"});
     EXPECT_EQ(whatItRunsOn(probe, 2),
         "1 GPU of this machine can be used; in this run the plan's 2 devices are emulated on 2 cores.");
+}
+
+TEST(MachineCluster, IsOfTheGpusThatCanBeUsedWithWhatWasFound)
+{
+    const auto cluster = machineCluster(probeWith("")); // two H100, and a V100 that is too old
+    ASSERT_TRUE(cluster) << describe(cluster.error());
+    EXPECT_EQ(cluster->deviceCount, 2);
+    EXPECT_EQ(cluster->links.devicesPerNode, 2);
+    EXPECT_EQ(cluster->device.name, "NVIDIA H100 80GB HBM3");
+    EXPECT_EQ(cluster->device.memory.value, static_cast<double>(std::int64_t{80} << 30));
+    EXPECT_DOUBLE_EQ(cluster->links.intraBandwidth.value, 4 * 20.6e9);
+    const auto known = clusterNamed("dgx-h100:2");
+    ASSERT_TRUE(known);
+    EXPECT_EQ(cluster->device.float16Flops, known->device.float16Flops);
+    const auto back = clusterFromJson(toJson(*cluster));
+    ASSERT_TRUE(back) << describe(back.error());
+    EXPECT_EQ(*back, *cluster);
+}
+
+TEST(MachineCluster, OfAGpuWithoutAProfileSaysWhoseFiguresItHas)
+{
+    Probe probe;
+    probe.gpus = {{.name = "NVIDIA L40S",
+        .memory = {std::int64_t{48} << 30},
+        .computeCapability = 89,
+        .pcieGeneration = 4,
+        .pcieWidth = 16}};
+    const auto cluster = machineCluster(probe);
+    ASSERT_TRUE(cluster) << describe(cluster.error());
+    EXPECT_EQ(cluster->device.float16Flops.source.find("taken for NVIDIA L40S: of GeForce RTX 4090"), 0U)
+        << cluster->device.float16Flops.source;
+    EXPECT_EQ(cluster->links.architecture, LinkArchitecture::PcieOnly);
+    EXPECT_DOUBLE_EQ(cluster->links.intraBandwidth.value, 20e9);
+    probe.gpus[0].computeCapability = 60;
+    EXPECT_EQ(machineCluster(probe).error().code, ErrorCode::NotSupported);
+}
+
+TEST(MachineCluster, WithoutGpusIsOfTheCoresWithWhatWasMeasured)
+{
+    Probe probe;
+    probe.cpu = {.name = "Processor", .cores = 4, .memory = {std::int64_t{32} << 30}};
+    const auto plain = machineCluster(probe);
+    ASSERT_TRUE(plain) << describe(plain.error());
+    EXPECT_EQ(plain->deviceCount, 4);
+    EXPECT_EQ(plain->device.memory.value, static_cast<double>(std::int64_t{8} << 30));
+    MachineProfile profile;
+    profile.exchangeRate = 40e9;
+    profile.kernels["product"] = {
+        .category = OperatorCategory::Product, .flops = 1e9, .seconds = 0.005, .coreSeconds = 0.01};
+    const auto measured = machineCluster(probe, profile);
+    ASSERT_TRUE(measured) << describe(measured.error());
+    EXPECT_DOUBLE_EQ(measured->device.float32Flops.value * measured->device.productEfficiency.value, 1e11);
+    EXPECT_EQ(measured->links.intraBandwidth,
+        (Sourced{5e9,
+            "measured on this machine: each byte is read and written, by devices that share the memory"}));
+    EXPECT_EQ(measured->device.launchLatency, plain->device.launchLatency); // not measured
+    EXPECT_TRUE(clusterFromJson(toJson(*measured)));
 }
 
 } // namespace
