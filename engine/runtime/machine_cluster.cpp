@@ -38,9 +38,8 @@ double pcieBandwidth(std::int32_t generation, std::int32_t lanes)
 /// The profile whose figures stand for `gpu`; null if none comes near.
 const KnownGpu *knownGpu(const ProbedGpu &gpu)
 {
-    const auto named = std::find_if(kKnownGpus.begin(), kKnownGpus.end(), [&](const KnownGpu &known) {
-        return gpu.name.find(known.word) != std::string::npos;
-    });
+    const auto named = std::find_if(kKnownGpus.begin(), kKnownGpus.end(),
+        [&](const KnownGpu &known) { return gpu.name.find(known.word) != std::string::npos; });
     if (named != kKnownGpus.end())
         return &*named;
     // The newest that is not newer: H200 and H100 differ in memory alone, which is found.
@@ -81,14 +80,15 @@ Result<Cluster> clusterOfGpus(const std::vector<ProbedGpu> &gpus)
         total += each.count;
     }
     if (nvlink > 0) {
-        links.intraBandwidth = {nvlink,
-            std::to_string(total) + " NVLinks found, as many GB/s each as NCCL 2.28.9 counts"};
+        links.intraBandwidth = {
+            nvlink, std::to_string(total) + " NVLinks found, as many GB/s each as NCCL 2.28.9 counts"};
     } else if (gpu.pcieGeneration > 0) {
         links.architecture = LinkArchitecture::PcieOnly;
         links.intraChannels = {2, "NCCL's graph search without NVLink: one ring, used twice"};
         links.intraBandwidth = {pcieBandwidth(gpu.pcieGeneration, gpu.pcieWidth) / 1.2,
             "PCIe " + std::to_string(gpu.pcieGeneration) + " x" + std::to_string(gpu.pcieWidth)
-                + " found (NCCL's 12 GB/s of generation 3 x16, scaled), divided by its factor 6/5 for passing "
+                + " found (NCCL's 12 GB/s of generation 3 x16, scaled), divided by its factor 6/5 for "
+                  "passing "
                   "through the host"};
     }
     return cluster;

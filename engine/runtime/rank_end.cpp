@@ -392,8 +392,8 @@ private:
                 receiver.done(stopped());
     }
 
-    /// Runs `work` on the pool. The listener itself sends nothing, so that it always reads: two ranks with
-    /// full inboxes would wait for each other.
+    /// Runs `work` on the pool. The listener itself never waits to send, so that it always reads: two ranks
+    /// with full inboxes would wait for each other.
     void submit(std::function<void()> work)
     {
         {
@@ -428,12 +428,12 @@ private:
         case NoticeKind::Joined:
             return takeJoined(notice);
         case NoticeKind::DidPart:
-            if (auto complete = didPart(notice.group, notice.sequence))
-                submit([complete] { end(*complete); });
+            if (const auto complete = didPart(notice.group, notice.sequence))
+                end(*complete);
             return;
         case NoticeKind::Message:
-            if (auto hand = match(notice))
-                submit(std::move(hand));
+            if (const auto deliver = match(notice))
+                deliver();
             return;
         case NoticeKind::Bytes: {
             const std::lock_guard lock{m_mutex};

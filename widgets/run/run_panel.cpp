@@ -278,7 +278,7 @@ void RunPanel::build()
         if (const OperatorId op = m_spanErrors->operatorAt(index.row()); op.valid())
             m_selection->select({op});
     });
-    m_tabs->addTab(m_spanErrorsView, tr("Errors"));
+    m_tabs->insertTab(1, m_spanErrorsView, tr("Errors"));
     m_tabs->addTab(m_listView, tr("Runs"));
     buildDevices();
 

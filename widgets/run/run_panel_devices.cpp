@@ -54,7 +54,7 @@ void RunPanel::buildDevices()
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(m_machineView, 1);
     layout->addWidget(buttonFor(again, page), 0, Qt::AlignLeft);
-    m_tabs->addTab(page, tr("Devices"));
+    m_tabs->insertTab(1, page, tr("Devices")); // what there is to know before a run, beside what comes of it
     refreshDevices();
 }
 
