@@ -232,6 +232,9 @@ const std::vector<VerbSpec> &verbs()
                         "an .npz with in.<name> members, or a folder of <name>.npy (default: drawn)"},
                     {"dump", "DIR", "write loss.npy, out/, grad/ and weight/ as .npy files"},
                     {"check", "", "compare with the unpartitioned model"},
+                    {"ranks", "N",
+                        "processes that hold the devices, with the same outcome (default: 1; at most one a "
+                        "device)"},
                     {"allow-library", "PATH",
                         "shared library of an operator file that may run (may be repeated; those of files "
                         "named with --operators and in the user's folder may)"},

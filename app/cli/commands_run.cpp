@@ -120,6 +120,8 @@ Result<int> runRun(const Arguments &arguments)
     RunRequest request;
     TRY(const auto steps, arguments.integer("steps", 1, 1, 1'000'000));
     TRY(const auto seed, arguments.integer("seed", 1, 0, INT64_MAX));
+    TRY(const auto ranks, arguments.integer("ranks", 1, 1, 4096));
+    request.ranks = static_cast<std::int32_t>(ranks);
     request.options.steps = static_cast<std::int32_t>(steps);
     request.options.seed = static_cast<std::uint64_t>(seed);
     if (arguments.has("random-weights")) {
@@ -191,8 +193,8 @@ Result<int> runRun(const Arguments &arguments)
         json object{{"steps", outcome.losses.size()}, {"losses", outcome.losses},
             {"step_seconds", stepSeconds}, {"predicted_step_seconds", request.predictedStepSeconds},
             {"machine", profile.machine}, {"peak_bytes", peak}, {"device_peak_bytes", peaks},
-            {"devices", request.plan.devices.size()}, {"micro_batches", request.plan.microBatches},
-            {"backend", backend}, {"dropped", dropped}};
+            {"devices", request.plan.devices.size()}, {"ranks", ranks},
+            {"micro_batches", request.plan.microBatches}, {"backend", backend}, {"dropped", dropped}};
         object["loss"] = outcome.losses.empty() ? json(nullptr) : json(outcome.losses.back());
         if (outcome.check)
             object["check"] = {{"ok", outcome.check->ok},

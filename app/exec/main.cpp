@@ -2,6 +2,7 @@
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/runtime/calibrate.h"
 #include "engine/runtime/event_json.h"
+#include "engine/runtime/probe.h"
 #include "engine/runtime/supervisor.h"
 
 #include <algorithm>
@@ -19,20 +20,26 @@
 #include <unistd.h>
 
 using namespace planloom;
+using Json = nlohmann::json;
 
 namespace {
 
 constexpr const char *kUsage =
     "planloom-exec run --plan FILE --options FILE\n"
     "planloom-exec bench --plan FILE [--profile FILE] [--seconds S]\n"
+    "planloom-exec probe\n"
     "\n"
-    "Runs an execution plan on CPU devices in a process of its own. Events are written to\n"
+    "Runs an execution plan on CPU devices in processes of their own. Events are written to\n"
     "standard output, one JSON object a line. A line \"cancel\" on standard input, SIGINT or\n"
-    "SIGTERM end the run.\n"
+    "SIGTERM end the run. Files whose options say \"temporary\" are removed\n"
+    "once they are read.\n"
     "\n"
     "bench measures on this machine what the plan runs, every kernel anew (at most S seconds, else 600), "
     "keeps it\n"
     "in the profile (else the one that predictions use), and prints it, slowest first.\n"
+    "\n"
+    "probe writes what this machine has to run plans on, and why what it has cannot be used, as one\n"
+    "JSON object.\n"
     "Exit status: 0 done, 1 the run failed, 2 wrong usage or bad input.\n";
 
 bool writeLine(const std::string &line)
@@ -123,6 +130,14 @@ int main(int argc, char **argv)
         std::fputs(kUsage, stdout);
         return 0;
     }
+    if (std::string_view{argv[1]} == "probe") {
+        if (argc > 2)
+            return usage(std::string{"unknown option "} + argv[2]);
+        const bool written =
+            writeLine(toJson(probeMachine()).dump(-1, ' ', false, Json::error_handler_t::replace));
+        std::fflush(nullptr);
+        ::_exit(written ? 0 : 1); // a driver that does not answer holds a thread
+    }
     const bool benches = std::string_view{argv[1]} == "bench";
     if (!benches && std::string_view{argv[1]} != "run")
         return usage(std::string{"unknown verb "} + argv[1]);
@@ -140,10 +155,12 @@ int main(int argc, char **argv)
         return usage("--plan and --options are needed");
     const auto request = readRunFolder(given["--plan"], given["--options"]);
     if (!request) {
-        writeLine(errorEvent(request.error()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        writeLine(errorEvent(request.error()).dump(-1, ' ', false, Json::error_handler_t::replace));
         std::fprintf(stderr, "planloom-exec: %s\n", describe(request.error()).c_str());
         return statusOf(request.error());
     }
+    if (request->temporary)
+        removeRunFolder(given["--options"]);
     const SuperviseOptions options{.controlDescriptor = STDIN_FILENO, .signals = true};
     const auto outcome = superviseRun(*request, options, writeLine);
     if (!outcome) {

@@ -15,8 +15,9 @@
 
 namespace planloom {
 
-Collector::Collector(const ExecutionPlan &plan, const RunOptions &options)
+Collector::Collector(const ExecutionPlan &plan, const RunOptions &options, Forward forward)
     : m_plan(plan)
+    , m_forward(std::move(forward))
     , m_gradientFactor(static_cast<float>(plan.updates / lossScaleOf(*plan.graph, plan.precisions)))
     , m_keepGradients(options.keepGradients)
     , m_keepAll(options.keepAll)
@@ -31,8 +32,9 @@ std::size_t Collector::arrayOf(Kind kind, TensorId tensor, bool sum)
         array.kind = kind;
         array.tensor = tensor;
         array.data.type = m_plan.graph->at(tensor).type;
-        array.data.bytes.resize(
-            static_cast<std::size_t>(elementCount(array.data.type.shape) * sizeOf(array.data.type.dataType)));
+        if (!m_forward)
+            array.data.bytes.resize(static_cast<std::size_t>(
+                elementCount(array.data.type.shape) * sizeOf(array.data.type.dataType)));
     }
     Array &array = m_arrays[found->second];
     array.sum = array.sum || (sum && canAdd(array.data.type.dataType));
@@ -100,6 +102,8 @@ void Collector::beginStep()
 
 void Collector::put(const Claim &claim, const IndexMask &box, const std::byte *data, const Turn &turn)
 {
+    if (m_forward)
+        return m_forward(claim, box, data, turn);
     Array &array = m_arrays[claim.array];
     const TensorType &type = array.data.type;
     const IndexMask whole = wholeMask(type.shape);

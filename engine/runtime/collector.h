@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -22,8 +23,6 @@ namespace planloom {
 class Collector
 {
 public:
-    Collector(const ExecutionPlan &plan, const RunOptions &options);
-
     /// A buffer of an instruction whose content goes to an array.
     struct Claim {
         std::size_t array = 0;
@@ -33,15 +32,21 @@ public:
         float factor = 1; ///< Of its values: undoes the loss scale of gradients.
     };
 
+    /// When a summand is added: device, and instruction of its step.
+    using Turn = std::pair<std::int32_t, std::int32_t>;
+    /// Takes what is put in another collector's place.
+    using Forward = std::function<void(const Claim &, const IndexMask &, const std::byte *, const Turn &)>;
+
+    /// @param forward  where arrays are put together by another process: takes all that is put, and this one
+    ///   keeps none
+    Collector(const ExecutionPlan &plan, const RunOptions &options, Forward forward = {});
+
     /// What to put once `instruction` of `device` has run. To be called once for each instruction, device by
     /// device in ascending order.
     std::vector<Claim> claimsOf(std::int32_t device, const Instruction &instruction);
 
     /// Clears the arrays that are sums. Called by one thread between steps.
     void beginStep();
-
-    /// When a summand is added: device, and instruction of its step.
-    using Turn = std::pair<std::int32_t, std::int32_t>;
 
     /// Copies `box` to the claimed array, or keeps it to be added. Thread-safe.
     void put(const Claim &claim, const IndexMask &box, const std::byte *data, const Turn &turn);
@@ -84,6 +89,7 @@ private:
         const DeviceProgram &program, std::int32_t buffer);
 
     const ExecutionPlan &m_plan;
+    Forward m_forward;
     float m_gradientFactor;
     bool m_keepGradients;
     bool m_keepAll;

@@ -110,9 +110,10 @@ public:
 class CpuBackend final : public DeviceBackend
 {
 public:
-    CpuBackend(WorkPool &pool, std::unique_ptr<Communicator> communicator)
+    CpuBackend(WorkPool &pool, std::unique_ptr<Communicator> communicator, MemoryPool::Source memory)
         : m_pool(pool)
         , m_communicator(std::move(communicator))
+        , m_memory(std::move(memory))
     {
     }
 
@@ -250,7 +251,7 @@ private:
 
     WorkPool &m_pool;
     std::unique_ptr<Communicator> m_communicator;
-    MemoryPool m_memory{}; ///< Before its blocks.
+    MemoryPool m_memory; ///< Before its blocks.
     std::vector<MemoryBlock> m_arenas{};
     CpuQueue m_queue{};
     TaskListener *m_listener = nullptr;
@@ -263,9 +264,10 @@ private:
 
 } // namespace
 
-std::unique_ptr<DeviceBackend> cpuBackend(WorkPool &pool, std::unique_ptr<Communicator> communicator)
+std::unique_ptr<DeviceBackend> cpuBackend(
+    WorkPool &pool, std::unique_ptr<Communicator> communicator, MemoryPool::Source memory)
 {
-    return std::make_unique<CpuBackend>(pool, std::move(communicator));
+    return std::make_unique<CpuBackend>(pool, std::move(communicator), std::move(memory));
 }
 
 } // namespace planloom

@@ -2,6 +2,7 @@
 
 #include "engine/base/work_pool.h"
 #include "engine/runtime/device_backend.h"
+#include "engine/runtime/memory_pool.h"
 
 #include <memory>
 
@@ -10,6 +11,8 @@ namespace planloom {
 /// A device that is a share of this process's threads: tasks run on `pool` as soon as they are first in their
 /// queue and what they wait for is done.
 /// @param communicator  this device's end; both must outlive the backend
-std::unique_ptr<DeviceBackend> cpuBackend(WorkPool &pool, std::unique_ptr<Communicator> communicator);
+/// @param memory  where the device's memory comes from; by default the operating system
+std::unique_ptr<DeviceBackend> cpuBackend(
+    WorkPool &pool, std::unique_ptr<Communicator> communicator, MemoryPool::Source memory = {});
 
 } // namespace planloom

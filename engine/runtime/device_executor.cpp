@@ -254,6 +254,12 @@ std::vector<LiveSpan> DeviceExecutor::takeLive()
     return std::exchange(m_liveSpans, {});
 }
 
+DeviceMeasure DeviceExecutor::measure() const
+{
+    return {m_spans, memory(), {m_peak[static_cast<std::size_t>(MemoryPlace::Device)]},
+        {m_peak[static_cast<std::size_t>(MemoryPlace::Host)]}};
+}
+
 MemoryCurve DeviceExecutor::memory() const
 {
     MemoryCurve curve;

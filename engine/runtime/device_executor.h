@@ -43,6 +43,14 @@ struct MeasuredSpan {
     std::int64_t duration = 0;
 };
 
+/// What a device took and did in the last step that was measured.
+struct DeviceMeasure {
+    std::vector<MeasuredSpan> spans{}; ///< In the order of the program.
+    MemoryCurve memory{};
+    Bytes peak{}; ///< Most bytes of buffers that live at once, in the order of the program.
+    Bytes hostPeak{};
+};
+
 /// Issues one device's program to its backend. All memory is planned before the run; a step issues every
 /// instruction at once, each with what it has to wait for, and the backend runs them.
 class DeviceExecutor final : private TaskListener
@@ -78,19 +86,15 @@ public:
     /// of replicas, the first. Not while a step runs.
     const std::map<OperatorId, std::int64_t> &dropped() const { return m_dropped; }
 
-    /// Most bytes of buffers that live at once, in the order of the program.
-    Bytes peak() const { return {m_peak[static_cast<std::size_t>(MemoryPlace::Device)]}; }
-    Bytes hostPeak() const { return {m_peak[static_cast<std::size_t>(MemoryPlace::Host)]}; }
-    /// Of the last step that was measured, in the order of the program.
-    const std::vector<MeasuredSpan> &spans() const { return m_spans; }
+    DeviceMeasure measure() const;
     /// Tells spans as they end from now on, see `takeLive`.
     void setLive(bool live) { m_tellsSpans = live; }
     /// What has ended since the last call. May be called by another thread while the device runs.
     std::vector<LiveSpan> takeLive();
-    /// What lived when in the last step that was measured.
-    MemoryCurve memory() const;
 
 private:
+    MemoryCurve memory() const;
+
     /// An instruction with all that can be known about it before it runs. One thread at a time uses it: every
     /// run of it is in the same queue.
     struct Prepared {

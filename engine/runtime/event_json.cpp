@@ -61,6 +61,12 @@ Json errorEvent(const Error &error)
     return made;
 }
 
+Error errorIn(const Json &event)
+{
+    return {errorCodeNamed(event.value("code", std::string{})), event.value("message", std::string{}),
+        event.value("advice", std::string{}), event.value("where", std::string{})};
+}
+
 Json checkEvent(const CheckReport &report)
 {
     Json made = event("check");

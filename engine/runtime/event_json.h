@@ -24,6 +24,9 @@ nlohmann::json event(std::string_view type);
 /// "error": code, message, advice, where.
 nlohmann::json errorEvent(const Error &error);
 
+/// Inverse of `errorEvent`; what is missing is empty.
+Error errorIn(const nlohmann::json &event);
+
 /// "check": ok, worst {tensor, error}, first_difference.
 nlohmann::json checkEvent(const CheckReport &report);
 

@@ -91,6 +91,20 @@ std::optional<Bytes> freeMemory(const std::string &root)
     return Bytes{*least};
 }
 
+std::int64_t memoryKills(const std::string &root)
+{
+    std::ifstream groups(root + "/proc/self/cgroup");
+    std::string line;
+    while (std::getline(groups, line)) {
+        if (!line.starts_with("0::"))
+            continue;
+        const std::string events = root + "/sys/fs/cgroup" + line.substr(3) + "/memory.events";
+        if (const auto kills = numberIn(events, "oom_kill"))
+            return *kills;
+    }
+    return numberIn(root + "/proc/vmstat", "oom_kill").value_or(0);
+}
+
 Result<void> requireMemory(const std::vector<MemoryNeed> &needs, const std::optional<Bytes> &free)
 {
     std::int64_t total = 0;

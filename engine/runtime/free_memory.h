@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/base/units.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@ namespace planloom {
 /// gives up count as free. Nothing where the system does not say.
 /// @param root  in front of /proc and /sys
 std::optional<Bytes> freeMemory(const std::string &root = {});
+
+/// How many processes the system has killed because memory ran out: of this process's control group, else of
+/// the machine. 0 where it does not say.
+std::int64_t memoryKills(const std::string &root = {});
 
 /// What one device needs of the memory of this machine.
 struct MemoryNeed {

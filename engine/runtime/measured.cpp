@@ -106,7 +106,7 @@ std::vector<Traffic> trafficOf(const ExecutionPlan &plan)
 }
 
 Timeline measuredTimeline(
-    const ExecutionPlan &plan, const std::vector<std::unique_ptr<DeviceExecutor>> &devices, Nanoseconds step)
+    const ExecutionPlan &plan, const std::vector<DeviceMeasure> &devices, Nanoseconds step)
 {
     Timeline timeline;
     timeline.step = step;
@@ -119,7 +119,7 @@ Timeline measuredTimeline(
             return queueOf(program.segments[static_cast<std::size_t>(span.segment)]
                                .instructions[static_cast<std::size_t>(span.instruction)]);
         };
-        std::vector<MeasuredSpan> spans = devices[d]->spans();
+        std::vector<MeasuredSpan> spans = devices[d].spans;
         std::stable_sort(spans.begin(), spans.end(),
             [&](const MeasuredSpan &a, const MeasuredSpan &b) { return queueOfSpan(a) < queueOfSpan(b); });
         std::int64_t busy = 0;
@@ -141,8 +141,8 @@ Timeline measuredTimeline(
         }
         timeline.busy.emplace_back(busy);
         timeline.exposedCommunication.emplace_back(exposedTime(std::move(communicating), computing));
-        timeline.memory.push_back(devices[d]->memory());
-        timeline.hostPeak.push_back(devices[d]->hostPeak());
+        timeline.memory.push_back(devices[d].memory);
+        timeline.hostPeak.push_back(devices[d].hostPeak);
         timeline.symmetryClass.push_back(static_cast<std::int32_t>(d));
     }
     timeline.deviceBegin.push_back(columns.size());

@@ -3,15 +3,15 @@
 #include "engine/runtime/device_executor.h"
 #include "engine/simulate/timeline.h"
 
-#include <memory>
 #include <vector>
 
 namespace planloom {
 
 /// Puts what the devices measured together as one timeline. Communication spans include waiting for the
 /// peers.
+/// @param devices  of all devices of `plan`
 Timeline measuredTimeline(
-    const ExecutionPlan &plan, const std::vector<std::unique_ptr<DeviceExecutor>> &devices, Nanoseconds step);
+    const ExecutionPlan &plan, const std::vector<DeviceMeasure> &devices, Nanoseconds step);
 
 /// Bytes that each device sends in one step, by the ring algorithm for collectives, summed over equal
 /// (kind, group, from, to).

@@ -17,14 +17,6 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20U;
 
-/// Rounded up to one of eight sizes per power of two, so that nearly equal boxes share blocks.
-std::size_t capacityFor(std::size_t size)
-{
-    size = std::max(size, kAlignment);
-    const std::size_t step = std::max(kAlignment, std::bit_ceil(size) / 16);
-    return (size + step - 1) / step * step;
-}
-
 std::byte *reserve(std::size_t capacity)
 {
     const std::size_t alignment = capacity >= 2 * kHugePage ? kHugePage : kAlignment;
@@ -38,6 +30,13 @@ std::byte *reserve(std::size_t capacity)
 }
 
 } // namespace
+
+std::size_t MemoryPool::capacityFor(std::size_t size)
+{
+    size = std::max(size, kAlignment);
+    const std::size_t step = std::max(kAlignment, std::bit_ceil(size) / 16);
+    return (size + step - 1) / step * step;
+}
 
 MemoryBlock::MemoryBlock(MemoryBlock &&other) noexcept
     : m_pool(other.m_pool)
@@ -74,8 +73,15 @@ MemoryPool::~MemoryPool()
     releaseFree();
 }
 
+std::byte *MemoryPool::fresh(std::size_t capacity) const
+{
+    return m_source ? m_source(capacity) : reserve(capacity);
+}
+
 void MemoryPool::releaseFree()
 {
+    if (m_source)
+        return;
     for (auto &[capacity, blocks] : m_free) {
         for (std::byte *block : blocks) {
             std::free(block);
@@ -102,10 +108,10 @@ MemoryBlock MemoryPool::allocate(std::size_t size)
             m_free.erase(found);
         return block;
     }
-    block.m_data = reserve(capacity);
+    block.m_data = fresh(capacity);
     if (block.m_data == nullptr) { // make room from what is free but of other sizes
         releaseFree();
-        block.m_data = reserve(capacity);
+        block.m_data = fresh(capacity);
     }
     if (block.m_data == nullptr)
         return {};

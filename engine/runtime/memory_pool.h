@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -43,7 +45,15 @@ private:
 class MemoryPool
 {
 public:
+    /// Fresh memory of so many bytes, 64-byte aligned; null if there is none left.
+    using Source = std::function<std::byte *(std::size_t)>;
+
     MemoryPool() = default;
+    /// Takes fresh memory from `source`, to which nothing goes back: it outlives the pool.
+    explicit MemoryPool(Source source)
+        : m_source(std::move(source))
+    {
+    }
     MemoryPool(const MemoryPool &) = delete;
     MemoryPool &operator=(const MemoryPool &) = delete;
     ~MemoryPool();
@@ -52,6 +62,10 @@ public:
     /// exhausted
     MemoryBlock allocate(std::size_t size);
 
+    /// What is set aside for `size` bytes: one of eight sizes per power of two, so that nearly equal ones
+    /// share blocks.
+    static std::size_t capacityFor(std::size_t size);
+
     /// Bytes asked of the operating system and not given back.
     std::size_t reserved() const;
 
@@ -59,7 +73,9 @@ private:
     friend class MemoryBlock;
     void release(std::byte *data, std::size_t capacity);
     void releaseFree(); ///< Needs the lock.
+    std::byte *fresh(std::size_t capacity) const;
 
+    Source m_source{}; ///< Empty: the operating system.
     mutable std::mutex m_mutex;
     std::map<std::size_t, std::vector<std::byte *>> m_free; ///< By capacity.
     std::size_t m_reserved = 0;

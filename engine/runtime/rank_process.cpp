@@ -1,19 +1,25 @@
 #include "engine/runtime/rank_process.h"
 
+#include "engine/base/digest.h"
 #include "engine/interop/npz.h"
+#include "engine/lowering/execution_plan_json.h"
 #include "engine/runtime/check.h"
 #include "engine/runtime/event_json.h"
 #include "engine/runtime/frames.h"
+#include "engine/runtime/run_ranks.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <mutex>
+#include <new>
 #include <stop_token>
 #include <thread>
 
 #include <nlohmann/json.hpp>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -57,12 +63,18 @@ private:
     int m_socket;
 };
 
-/// Waits for "cancel"; without a supervisor there is nobody to run for.
-void listen(int socket, std::stop_source &stop)
+constexpr int kBeatMilliseconds = 200;
+
+/// Waits for "cancel", and beats; without a supervisor there is nobody to run for.
+void listen(int socket, RankPulse &pulse, std::stop_source &stop)
 {
     FrameReader frames;
     std::array<char, 256> bytes{};
     for (;;) {
+        pulse.beats.fetch_add(1, std::memory_order_relaxed);
+        pollfd waited{socket, POLLIN, 0};
+        if (::poll(&waited, 1, kBeatMilliseconds) == 0)
+            continue;
         const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), 0);
         if (got < 0 && errno == EINTR)
             continue;
@@ -87,73 +99,129 @@ void sendSpans(EventSocket &events, const Timeline &timeline)
         events.send(spansEvent(timeline, static_cast<std::int32_t>(d)));
 }
 
-} // namespace
-
-int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
+/// Writes what `--dump` shows, and says where it went if that cannot be.
+Result<void> writeOutcome(const std::string &folder, const RunOutcome &outcome)
 {
-    EventSocket events{socket};
-    std::stop_source stop;
-    std::thread{[socket, &stop] { listen(socket, stop); }}.detach(); // lives until the process ends by _exit
+    for (const auto &[name, array] : dumpOf(outcome)) {
+        const std::string path = pathOfArray(folder, name);
+        if (auto written = writeNpy(path, array); !written) {
+            Error error = std::move(written).error();
+            if (error.advice.empty())
+                error.advice =
+                    "make room on that disk, or choose another folder: the run itself has succeeded";
+            if (error.where.empty())
+                error.where = path;
+            return error;
+        }
+    }
+    return {};
+}
 
+nlohmann::json doneEvent(const RunOutcome &outcome, bool ok)
+{
+    Json done = event("done");
+    done["ok"] = ok;
+    done["steps"] = outcome.losses.size();
+    done["losses"] = outcome.losses;
+    done["step_seconds"] = outcome.stepSeconds;
+    done["dropped"] = outcome.dropped;
+    Json peaks = Json::array();
+    for (const Bytes &peak : outcome.peak)
+        peaks.push_back(peak.count);
+    done["peak_bytes"] = peaks;
+    return done;
+}
+
+/// Hears of the run at rank 0, and of its own devices at every rank.
+RunEvents handlersOf(const RankStart &start, EventSocket &events)
+{
     RunEvents handlers;
-    handlers.counters = counters;
-    handlers.loaded = [&] { events.send(event("ready")); };
-    handlers.warning = [&](const std::string &text) {
+    handlers.counters = start.counters;
+    if (start.request.liveSpans) {
+        handlers.spans = [&events](DeviceId device, const std::vector<LiveSpan> &ended) {
+            events.send(liveEvent(device.index, ended));
+        };
+    }
+    if (start.rank != 0)
+        return handlers;
+    handlers.loaded = [&events] { events.send(event("ready")); };
+    handlers.warning = [&events](const std::string &text) {
         Json warning = event("warn");
         warning["text"] = text;
         events.send(warning);
     };
-    handlers.stepDone = [&](std::int32_t step, double loss, double seconds) {
+    handlers.stepDone = [&events](std::int32_t step, double loss, double seconds) {
         Json done = event("step");
         done["n"] = step;
         done["loss"] = loss;
         done["seconds"] = seconds;
         events.send(done);
     };
-    if (request.liveSpans) {
-        handlers.spans = [&](DeviceId device, const std::vector<LiveSpan> &ended) {
-            events.send(liveEvent(device.index, ended));
-        };
-    }
-    const auto failed = [&](const Error &error) {
-        events.send(errorEvent(error));
-        return 1;
-    };
+    return handlers;
+}
 
+/// @return whether the check held
+Result<bool> runRank(const RankStart &start, EventSocket &events, const std::stop_token &stop)
+{
+    const RunRequest &request = start.request;
     RunOptions options{request.options};
     options.keepGradients = options.keepGradients || request.reference != nullptr;
-    events.send(event("load"));
-    const auto outcome = runOnCpu(request.plan, options, handlers, stop.get_token());
-    if (!outcome)
-        return failed(outcome.error());
+    const RunEvents handlers = handlersOf(start, events);
+    if (start.rank == 0)
+        events.send(event("load"));
+    TRY(const auto outcome,
+        start.world == nullptr
+            ? runOnCpu(request.plan, options, handlers, stop)
+            : runRankOnCpu(request.plan, options, handlers, *start.world, start.rank, stop));
+    if (start.rank != 0)
+        return true;
     if (request.spans)
-        sendSpans(events, outcome->measured);
+        sendSpans(events, outcome.measured);
     bool ok = true;
     if (request.reference) {
-        const auto report = checkAgainst(*request.reference, request.plan, *outcome, options,
-            tolerancesOf(request.plan), stop.get_token());
-        if (!report)
-            return failed(report.error());
-        events.send(checkEvent(*report));
-        ok = report->ok;
+        TRY(const auto report,
+            checkAgainst(
+                *request.reference, request.plan, outcome, options, tolerancesOf(request.plan), stop));
+        events.send(checkEvent(report));
+        ok = report.ok;
     }
-    if (!request.outcomeFolder.empty()) {
-        for (const auto &[name, array] : dumpOf(*outcome))
-            if (const auto written = writeNpy(pathOfArray(request.outcomeFolder, name), array); !written)
-                return failed(written.error());
+    if (!request.outcomeFolder.empty())
+        TRY_VOID(writeOutcome(request.outcomeFolder, outcome));
+    events.send(doneEvent(outcome, ok));
+    return ok;
+}
+
+} // namespace
+
+std::string runDigest(const RunRequest &request)
+{
+    return sha256(std::to_string(request.options.steps) + "/" + std::to_string(request.options.seed) + "/"
+        + toJson(request.plan));
+}
+
+int rankMain(const RankStart &start)
+{
+    std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error of write()
+    EventSocket events{start.socket};
+    std::stop_source stop;
+    // Lives until the process ends by _exit.
+    std::thread{[&start, &stop] { listen(start.socket, *start.pulse, stop); }}.detach();
+    if (start.world != nullptr) {
+        Json rank = event("rank");
+        rank["rank"] = start.rank;
+        rank["digest"] = runDigest(start.request);
+        events.send(rank);
     }
-    Json done = event("done");
-    done["ok"] = ok;
-    done["steps"] = outcome->losses.size();
-    done["losses"] = outcome->losses;
-    done["step_seconds"] = outcome->stepSeconds;
-    done["dropped"] = outcome->dropped;
-    Json peaks = Json::array();
-    for (const Bytes &peak : outcome->peak)
-        peaks.push_back(peak.count);
-    done["peak_bytes"] = peaks;
-    events.send(done);
-    return ok ? 0 : 1;
+    Result<bool> ok = false;
+    try {
+        ok = runRank(start, events, stop.get_token());
+    } catch (const std::bad_alloc &) {
+        ok = Error{ErrorCode::ResourceLimit, "rank " + std::to_string(start.rank) + " found no memory",
+            "use a smaller model or batch, or run fewer devices on this machine", {}};
+    }
+    if (!ok)
+        events.send(errorEvent(ok.error()));
+    return ok && *ok ? 0 : 1;
 }
 
 } // namespace planloom

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <system_error>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -93,7 +95,7 @@ Result<void> writeRunFolder(const std::string &folder, const RunRequest &request
         {"random_weights", options.randomWeights}, {"keep_gradients", options.keepGradients},
         {"poison", options.poison}, {"predicted_step_seconds", request.predictedStepSeconds},
         {"libraries", options.libraries}, {"outcome", request.outcomeFolder}, {"spans", request.spans},
-        {"live_spans", request.liveSpans}};
+        {"live_spans", request.liveSpans}, {"ranks", request.ranks}, {"temporary", request.temporary}};
     if (request.reference) {
         TRY_VOID(writeText(root / "reference.json", toJson(*request.reference)));
         document["reference"] = "reference.json";
@@ -143,6 +145,8 @@ Result<RunRequest> readRunFolder(const std::string &planPath, const std::string 
             request.outcomeFolder = beside(document.at("outcome"));
         request.spans = document.value("spans", true);
         request.liveSpans = document.value("live_spans", false);
+        request.ranks = document.value("ranks", request.ranks);
+        request.temporary = document.value("temporary", false);
         if (options.steps < 1)
             return Error{ErrorCode::InvalidInput, "steps must be at least 1", {}, optionsPath + "/steps"};
         if (document.contains("inputs")) {
@@ -168,6 +172,22 @@ Result<RunRequest> readRunFolder(const std::string &planPath, const std::string 
     }
     attach(request.plan, weights, external);
     return request;
+}
+
+void removeRunFolder(const std::string &optionsPath)
+{
+    const std::filesystem::path folder = std::filesystem::path{optionsPath}.parent_path();
+    std::error_code none;
+    std::vector<std::filesystem::path> written;
+    for (const auto &file : std::filesystem::directory_iterator(folder, none)) {
+        const std::string name = file.path().filename().string();
+        if (name == "plan.json" || name == "options.json" || name == "reference.json" || name == "inputs.npz"
+            || (name.starts_with("weights_") && name.ends_with(".npz")))
+            written.push_back(file.path());
+    }
+    for (const auto &file : written)
+        std::filesystem::remove(file, none);
+    std::filesystem::remove(folder, none); // fails where something else is in it
 }
 
 NamedArrays dumpOf(const RunOutcome &outcome)

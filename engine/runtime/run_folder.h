@@ -4,6 +4,7 @@
 #include "engine/lowering/execution_plan.h"
 #include "engine/runtime/run.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -15,11 +16,13 @@ struct RunRequest {
     RunOptions options{};
     std::shared_ptr<const ExecutionPlan>
         reference{}; ///< The unpartitioned model to compare with; may be null.
+    std::int32_t ranks = 1; ///< Processes that hold the devices, as even parts of them as can be.
     double predictedStepSeconds = 0; ///< Of the simulator; 0 if unknown.
     std::string outcomeFolder{}; ///< Where to write the outcome's arrays, as <name>.npy (`dumpOf`); empty for
                                  ///< nowhere.
     bool spans = true; ///< Report spans and memory curves of the last step.
     bool liveSpans = false; ///< Report spans of every step while it runs.
+    bool temporary = false; ///< Nobody needs the run folder once planloom-exec has read it.
 };
 
 /// Writes `request` as files that `planloom-exec run` reads: plan.json, options.json, and where needed
@@ -32,6 +35,9 @@ Result<void> writeRunFolder(const std::string &folder, const RunRequest &request
 /// Reads the files back: paths of plan.json and options.json, which names the others relative to itself.
 /// @return NotFound, Io; InvalidInput with file and field in `where`
 Result<RunRequest> readRunFolder(const std::string &planPath, const std::string &optionsPath);
+
+/// Removes what `writeRunFolder` wrote beside `optionsPath`, and the folder if nothing else is in it.
+void removeRunFolder(const std::string &optionsPath);
 
 /// Arrays of an outcome by the names of `planloom-cli run --dump`: "loss" (one element per step),
 /// "out/<output>", "grad/<weight>", "weight/<weight>".

@@ -8,6 +8,8 @@
 #include "engine/runtime/device_executor.h"
 #include "engine/runtime/free_memory.h"
 #include "engine/runtime/measured.h"
+#include "engine/runtime/run_peers.h"
+#include "engine/runtime/run_ranks.h"
 #include "engine/runtime/thread_communicator.h"
 
 #include <algorithm>
@@ -55,39 +57,59 @@ Result<void> checkRunnable(const ExecutionPlan &plan)
     return {};
 }
 
-/// One run: its devices, what they share, and the first thing that went wrong.
+/// The process of a run among several; one alone where there is no world.
+struct RankOf {
+    ProcessWorld *world = nullptr;
+    std::int32_t rank = 0;
+};
+
+/// One run, or one rank's part in it: its devices, what they share, and the first thing that went wrong.
 class Run
 {
 public:
     Run(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events,
-        const HostValues &values, const OperatorLibraries &libraries)
+        const HostValues &values, const OperatorLibraries &libraries, const RankOf &rank)
         : m_plan(plan)
         , m_options(options)
         , m_events(events)
         , m_ownProgress(events.counters == nullptr ? plan.devices.size() : 0)
         , m_progress(events.counters == nullptr ? m_ownProgress.data() : events.counters)
-        , m_pool(options.threads > 0 ? options.threads : allowedCores())
-        , m_collector(plan, options)
+        , m_pool(options.threads > 0 ? options.threads : coresOf(rank))
+        , m_end(rank.world == nullptr ? nullptr : rank.world->enter(rank.rank, m_pool))
+        , m_peers(m_end.get(), static_cast<std::int32_t>(plan.devices.size()))
+        , m_collector(plan, options, m_peers.isFirst() ? Collector::Forward{} : forward())
         , m_world(static_cast<std::int32_t>(plan.devices.size()), plan.groups)
         , m_shared{plan, options, values, m_collector, libraries, m_stopped,
               [this](Error error) { fail(std::move(error)); }}
     {
         for (std::size_t d = 0; d < plan.devices.size(); ++d) {
             const auto device = static_cast<std::int32_t>(d);
-            m_devices.push_back(std::make_unique<DeviceExecutor>(
-                m_shared, device, m_progress[d], cpuBackend(m_pool, m_world.communicator(DeviceId{device}))));
+            if (device >= m_peers.first() && device < m_peers.end())
+                m_devices.push_back(std::make_unique<DeviceExecutor>(
+                    m_shared, device, m_progress[d], backendOf(DeviceId{device})));
+            else
+                passClaims(device);
         }
         for (const auto &device : m_devices)
             device->setLive(static_cast<bool>(m_events.spans));
+        if (m_end)
+            m_end->start({.failed = [this](Error error) { end(std::move(error)); },
+                .posted = [this](std::span<const std::byte> bytes) { RunPeers::put(m_collector, bytes); }});
     }
+
+    ~Run() { m_end.reset(); } // it calls the rest
+    Run(const Run &) = delete;
+    Run &operator=(const Run &) = delete;
 
     Result<RunOutcome> execute(std::stop_token stop)
     {
-        TRY_VOID(prepareMemory());
         {
             const std::stop_callback onStop{stop, [this] { fail(cancelled("the run was stopped")); }};
+            if (auto ready = prepareMemory(); !ready)
+                fail(std::move(ready).error()); // unless another rank has failed before
             std::thread driver([this] {
-                drive();
+                if (!m_stopped.load())
+                    drive();
                 const std::lock_guard lock{m_mutex};
                 m_running = false;
                 m_changed.notify_all();
@@ -95,44 +117,89 @@ public:
             report();
             driver.join();
         }
+        m_end.reset(); // nobody else fails this run any more
         tellSpans();
         if (m_error)
             return *std::move(m_error);
-        m_outcome.measured = measuredTimeline(m_plan, m_devices,
+        if (!m_peers.isFirst())
+            return std::move(m_outcome);
+        m_outcome.measured = measuredTimeline(m_plan, m_measures,
             Nanoseconds{
                 m_outcome.stepSeconds.empty() ? 0 : std::llround(m_outcome.stepSeconds.back() * 1e9)});
-        for (const auto &device : m_devices)
-            m_outcome.peak.push_back(device->peak());
+        for (const DeviceMeasure &device : m_measures)
+            m_outcome.peak.push_back(device.peak);
         m_collector.finish(m_outcome);
         return std::move(m_outcome);
     }
 
 private:
+    static std::int32_t coresOf(const RankOf &rank)
+    {
+        const std::int32_t ranks = rank.world == nullptr ? 1 : rank.world->layout().ranks;
+        return std::max(allowedCores() / ranks, 1);
+    }
+
+    Collector::Forward forward()
+    {
+        return [this](const Collector::Claim &claim, const IndexMask &box, const std::byte *data,
+                   const Collector::Turn &turn) {
+            if (auto posted = m_peers.post(claim, box, data, turn); !posted)
+                fail(std::move(posted).error());
+        };
+    }
+
+    std::unique_ptr<DeviceBackend> backendOf(DeviceId device)
+    {
+        if (!m_end)
+            return cpuBackend(m_pool, m_world.communicator(device));
+        return cpuBackend(m_pool, m_end->communicator(device),
+            [this](std::size_t bytes) { return m_end->memory().take(bytes); }); // where other ranks reach it
+    }
+
+    /// Makes the claims of a device of another rank: all ranks number them alike.
+    void passClaims(std::int32_t device)
+    {
+        const DeviceProgram &program = m_plan.devices[static_cast<std::size_t>(device)];
+        for (const Instruction &instruction : program.setup)
+            (void)m_collector.claimsOf(device, instruction);
+        for (const Segment &segment : program.segments)
+            for (const Instruction &instruction : segment.instructions)
+                (void)m_collector.claimsOf(device, instruction);
+    }
+
     /// Plans all memory, and reserves it if this machine has it.
     Result<void> prepareMemory()
     {
         std::vector<MemoryNeed> needs;
         for (std::size_t d = 0; d < m_devices.size(); ++d) {
             TRY_VOID(m_devices[d]->planMemory());
-            needs.push_back({static_cast<std::int32_t>(d), {m_devices[d]->arenaBytes(MemoryPlace::Device)},
+            needs.push_back({m_peers.first() + static_cast<std::int32_t>(d),
+                {m_devices[d]->arenaBytes(MemoryPlace::Device)},
                 {m_devices[d]->arenaBytes(MemoryPlace::Host)}});
         }
-        TRY_VOID(requireMemory(needs, freeMemory()));
+        TRY_VOID(m_peers.requireMemory(needs));
         for (const auto &device : m_devices)
             TRY_VOID(device->reserve());
         return {};
     }
 
-    /// Keeps the first error, and ends all that waits.
+    /// Keeps the first error, and ends all that waits here and at the other ranks.
     void fail(Error error)
     {
-        {
-            const std::lock_guard lock{m_mutex};
-            if (!m_error)
-                m_error = std::move(error);
-        }
-        m_stopped.store(true);
+        const Error first = end(std::move(error));
         m_world.abort();
+        if (m_end)
+            m_end->fail(first);
+    }
+
+    /// @return the first error
+    Error end(Error error)
+    {
+        const std::lock_guard lock{m_mutex};
+        if (!m_error)
+            m_error = std::move(error);
+        m_stopped.store(true);
+        return *m_error;
     }
 
     void drive()
@@ -143,48 +210,66 @@ private:
             device->finish();
         if (m_stopped.load())
             return;
-        if (m_events.loaded) {
+        if (m_peers.isFirst() && m_events.loaded) {
             const std::lock_guard lock{m_eventMutex};
             m_events.loaded();
         }
         for (std::int32_t step = 0; step < m_options.steps; ++step) {
             m_collector.beginStep();
-            m_origin = Clock::now();
+            auto origin = m_peers.begin(Clock::now());
+            if (!origin)
+                return fail(std::move(origin).error());
+            m_origin = *origin;
             for (const auto &device : m_devices)
                 device->issueStep(step, m_origin, m_events.spans || step + 1 == m_options.steps);
             for (const auto &device : m_devices)
                 device->finish();
             if (m_stopped.load())
                 return;
-            stepDone(step);
+            auto dropped = m_peers.sumAtFirst(droppedHere());
+            if (!dropped)
+                return fail(std::move(dropped).error());
+            if (m_peers.isFirst())
+                stepDone(step, *dropped);
         }
+        std::vector<DeviceMeasure> measures;
+        for (const auto &device : m_devices)
+            measures.push_back(device->measure());
+        if (auto all = m_peers.gather(std::move(measures)); all)
+            m_measures = *std::move(all);
+        else
+            fail(std::move(all).error());
     }
 
-    void stepDone(std::int32_t step)
+    void stepDone(std::int32_t step, const std::map<OperatorId, std::int64_t> &dropped)
     {
         const double seconds = std::chrono::duration<double>(Clock::now() - m_origin).count();
         m_collector.endStep();
         const double loss = m_collector.loss();
         m_outcome.losses.push_back(loss);
         m_outcome.stepSeconds.push_back(seconds);
-        countDropped(step);
+        countDropped(step, dropped);
         if (m_events.stepDone) {
             const std::lock_guard lock{m_eventMutex};
             m_events.stepDone(step, loss, seconds);
         }
     }
 
+    std::map<OperatorId, std::int64_t> droppedHere() const
+    {
+        std::map<OperatorId, std::int64_t> dropped;
+        for (const auto &device : m_devices)
+            for (const auto &[op, count] : device->dropped())
+                dropped[op] += count;
+        return dropped;
+    }
+
     /// Says in the first step that leaves something out what it is.
-    void countDropped(std::int32_t step)
+    void countDropped(std::int32_t step, const std::map<OperatorId, std::int64_t> &dropped)
     {
         std::int64_t total = 0;
-        std::map<OperatorId, std::int64_t> dropped;
-        for (const auto &device : m_devices) {
-            for (const auto &[op, count] : device->dropped()) {
-                dropped[op] += count;
-                total += count;
-            }
-        }
+        for (const auto &[op, count] : dropped)
+            total += count;
         const std::int64_t before =
             std::accumulate(m_outcome.dropped.begin(), m_outcome.dropped.end(), std::int64_t{0});
         m_outcome.dropped.push_back(total - before);
@@ -205,7 +290,7 @@ private:
         const std::lock_guard lock{m_eventMutex};
         for (std::size_t d = 0; d < m_devices.size(); ++d)
             if (const std::vector<LiveSpan> ended = m_devices[d]->takeLive(); !ended.empty())
-                m_events.spans(DeviceId{static_cast<std::int32_t>(d)}, ended);
+                m_events.spans(DeviceId{m_peers.first() + static_cast<std::int32_t>(d)}, ended);
     }
 
     /// Tells how far the devices are until all have ended.
@@ -219,9 +304,10 @@ private:
             tellSpans();
             if (m_events.progress) {
                 const std::lock_guard eventLock{m_eventMutex};
-                for (std::size_t d = 0; d < m_devices.size(); ++d)
-                    m_events.progress(DeviceId{static_cast<std::int32_t>(d)}, m_progress[d].issued.load(),
-                        m_progress[d].finished.load());
+                for (std::int32_t d = m_peers.first(); d < m_peers.end(); ++d) {
+                    const DeviceProgress &progress = m_progress[static_cast<std::size_t>(d)];
+                    m_events.progress(DeviceId{d}, progress.issued.load(), progress.finished.load());
+                }
             }
             lock.lock();
         }
@@ -234,10 +320,13 @@ private:
     DeviceProgress *m_progress;
     std::atomic<bool> m_stopped{false};
     WorkPool m_pool; ///< Before all that works on it.
+    std::unique_ptr<RankEnd> m_end; ///< Null in a run of one process. Before what has claims of it.
+    RunPeers m_peers;
     Collector m_collector;
-    ThreadWorld m_world;
+    ThreadWorld m_world; ///< Of a run of one process.
     RunShared m_shared;
-    std::vector<std::unique_ptr<DeviceExecutor>> m_devices{};
+    std::vector<std::unique_ptr<DeviceExecutor>> m_devices{}; ///< Of this rank.
+    std::vector<DeviceMeasure> m_measures{}; ///< Of all, at rank 0, in the end.
     RunOutcome m_outcome{}; ///< Written by the driving thread.
     Clock::time_point m_origin{};
 
@@ -248,13 +337,40 @@ private:
     std::optional<Error> m_error{};
 };
 
-Result<RunOutcome> runOnce(
-    const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events, std::stop_token stop)
+Result<RunOutcome> runOnce(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events,
+    std::stop_token stop, const RankOf &rank = {})
 {
     TRY(const auto values, HostValues::prepare(plan, options, events.warning));
     TRY(const auto libraries, OperatorLibraries::load(*plan.graph, options.libraries));
-    Run run{plan, options, events, values, *libraries};
+    Run run{plan, options, events, values, *libraries, rank};
     return run.execute(std::move(stop));
+}
+
+Result<RunOutcome> runAndExplain(const ExecutionPlan &plan, const RunOptions &options,
+    const RunEvents &events, const std::stop_token &stop, const RankOf &rank)
+{
+    if (options.steps < 1)
+        return Error{ErrorCode::InvalidInput, "steps must be at least 1", {}, {}};
+    TRY_VOID(checkRunnable(plan));
+    TRY(auto outcome, runOnce(plan, options, events, stop, rank));
+    const TensorId loss = plan.graph->loss;
+    if (!loss.valid() || !outcome.outputs.contains(plan.graph->at(loss).name) || options.findNaN
+        || !events.warning)
+        return outcome;
+    const auto broken = std::find_if(
+        outcome.losses.begin(), outcome.losses.end(), [](double loss) { return std::isnan(loss); });
+    if (broken == outcome.losses.end())
+        return outcome;
+    // Everything is deterministic: the same steps again, in this process, meet the operator that broke.
+    RunOptions search{options};
+    search.steps = static_cast<std::int32_t>(broken - outcome.losses.begin()) + 1;
+    search.findNaN = true;
+    search.keepAll = false;
+    search.keepGradients = false;
+    const auto found = runOnce(plan, search, {}, stop);
+    events.warning("the loss is NaN in step " + std::to_string(search.steps)
+        + (found ? std::string{} : ": " + describe(found.error())));
+    return outcome;
 }
 
 } // namespace
@@ -266,28 +382,13 @@ Result<RunOutcome> runOnCpu(
         return Error{ErrorCode::InvalidInput, "the plan has no devices", {}, {}};
     if (!plan.units.isOne())
         return runOnCpu(expandUnits(plan), options, events, std::move(stop));
-    if (options.steps < 1)
-        return Error{ErrorCode::InvalidInput, "steps must be at least 1", {}, {}};
-    TRY_VOID(checkRunnable(plan));
-    TRY(auto outcome, runOnce(plan, options, events, stop));
-    const TensorId loss = plan.graph->loss;
-    if (!loss.valid() || !outcome.outputs.contains(plan.graph->at(loss).name) || options.findNaN
-        || !events.warning)
-        return outcome;
-    const auto broken = std::find_if(
-        outcome.losses.begin(), outcome.losses.end(), [](double loss) { return std::isnan(loss); });
-    if (broken == outcome.losses.end())
-        return outcome;
-    // Everything is deterministic: the same steps again meet the operator that broke.
-    RunOptions search{options};
-    search.steps = static_cast<std::int32_t>(broken - outcome.losses.begin()) + 1;
-    search.findNaN = true;
-    search.keepAll = false;
-    search.keepGradients = false;
-    const auto found = runOnce(plan, search, {}, stop);
-    events.warning("the loss is NaN in step " + std::to_string(search.steps)
-        + (found ? std::string{} : ": " + describe(found.error())));
-    return outcome;
+    return runAndExplain(plan, options, events, stop, {});
+}
+
+Result<RunOutcome> runRankOnCpu(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events,
+    ProcessWorld &world, std::int32_t rank, std::stop_token stop)
+{
+    return runAndExplain(plan, options, events, stop, {&world, rank});
 }
 
 } // namespace planloom

@@ -4,6 +4,7 @@
 #include <QtGui/QWheelEvent>
 
 #include "engine/hardware/cluster.h"
+#include "engine/runtime/machine_cluster.h"
 
 namespace planloom {
 
@@ -24,6 +25,7 @@ ClusterChooser::ClusterChooser(QWidget *parent)
         setItemData(count() - 1, text, NameRole);
     }
     insertSeparator(count());
+    addItem(tr("This Machine…"));
     addItem(tr("From a File…"));
     connect(this, &QComboBox::activated, this, &ClusterChooser::onActivated);
 }
@@ -44,8 +46,8 @@ void ClusterChooser::showCluster(const std::string &name, const std::string &jso
     const QByteArray content = QByteArray::fromStdString(json);
     int index = indexOf(text, content);
     if (index < 0) { // before the separator
-        index = count() - 2;
-        insertItem(index, content.isEmpty() ? text : tr("%1 (file)").arg(text));
+        index = count() - 3;
+        insertItem(index, content.isEmpty() || name == kThisMachine ? text : tr("%1 (file)").arg(text));
         setItemData(index, text, NameRole);
         setItemData(index, content, JsonRole);
     }
@@ -60,9 +62,13 @@ void ClusterChooser::wheelEvent(QWheelEvent *event)
 
 void ClusterChooser::onActivated(int index)
 {
-    if (index == count() - 1) {
+    if (index >= count() - 2) {
+        const bool isFile = index == count() - 1;
         setCurrentIndex(m_shown); // until there is one
-        Q_EMIT fileAsked();
+        if (isFile)
+            Q_EMIT fileAsked();
+        else
+            Q_EMIT machineAsked();
         return;
     }
     m_shown = index;

@@ -6,8 +6,8 @@
 
 namespace planloom {
 
-/// What a design is planned for: one of the profiles, or a cluster of a file. Those of files that were shown
-/// stay in the list.
+/// What a design is planned for: one of the profiles, this machine, or a cluster of a file. Those of files
+/// that were shown stay in the list.
 class ClusterChooser : public QComboBox
 {
     Q_OBJECT
@@ -19,6 +19,7 @@ public:
 
 Q_SIGNALS:
     void chosen(const std::string &name, const std::string &json);
+    void machineAsked(); ///< What it is has to be found first.
     void fileAsked();
 
 protected:

@@ -251,6 +251,7 @@ private:
     void sizesDialog();
     void askSizes(const std::vector<InputDimension> &dimensions, const QString &problem);
     void openCluster(const QString &path);
+    void planForThisMachine();
     void importRows(const QString &text, const QString &name);
     void saveCopyAs();
     void moveSession();

@@ -31,6 +31,7 @@
 #include "widgets/main/operator_files_dialog.h"
 #include "widgets/main/recent_list.h"
 #include "widgets/main/stored_tensors_dialog.h"
+#include "widgets/run/run_panel.h"
 
 #include <nlohmann/json.hpp>
 
@@ -238,6 +239,28 @@ void MainWindow::openCluster(const QString &path)
     watcher->setFuture(QtConcurrent::run([name = path.toStdString()] {
         return std::make_shared<Result<ClusterFile>>(readClusterFile(name));
     }));
+}
+
+void MainWindow::planForThisMachine()
+{
+    MachineProbe &machine = m_run->machine();
+    disconnect(&machine, &MachineProbe::changed, this, nullptr); // asked before
+    connect(&machine, &MachineProbe::changed, this, [this, &machine] {
+        if (machine.isLooking())
+            return;
+        disconnect(&machine, &MachineProbe::changed, this, nullptr);
+        if (!machine.problem().isEmpty() || !*machine.cluster()) {
+            m_notices->show({QStringLiteral("cluster"), NoticeKind::Error,
+                machine.problem().isEmpty() ? QString::fromStdString(describe(machine.cluster()->error()))
+                                            : machine.problem(),
+                {}, true});
+            return;
+        }
+        const Cluster &cluster = **machine.cluster();
+        // Emulated devices may be more than cores.
+        m_workspace.setCluster(cluster.name, toJson(cluster), machine.hasGpus() ? cluster.deviceCount : 0);
+    });
+    machine.look(m_run->service().program());
 }
 
 void MainWindow::exportCluster()

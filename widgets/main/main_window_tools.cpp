@@ -137,6 +137,7 @@ void MainWindow::buildToolBar()
     connect(m_devices, &QSpinBox::valueChanged, &m_workspace, &Workspace::setDeviceCount);
     connect(m_cluster, &ClusterChooser::chosen, this,
         [this](const std::string &name, const std::string &json) { m_workspace.setCluster(name, json); });
+    connect(m_cluster, &ClusterChooser::machineAsked, this, &MainWindow::planForThisMachine);
     connect(m_cluster, &ClusterChooser::fileAsked, this, &MainWindow::clusterDialog);
     connect(m_colour, &QComboBox::activated, this, [this](int index) {
         setColouring(static_cast<TimelineColouring>(m_colour->itemData(index).toInt()));

@@ -5,6 +5,8 @@
 #include "widgets/run/run_charts.h"
 #include "widgets/run/run_difference.h"
 #include "widgets/run/run_models.h"
+#include "widgets/run/run_panel_parts.h"
+#include "widgets/run/span_errors.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QDateTime>
@@ -58,34 +60,6 @@ QString markOf(PreflightItem::Level level)
     return QStringLiteral("✖");
 }
 
-QTableView *tableFor(QAbstractItemModel *model, const QString &name, QWidget *parent)
-{
-    auto *view = new QTableView(parent);
-    view->setModel(model);
-    view->setAccessibleName(name);
-    view->setSelectionBehavior(QAbstractItemView::SelectRows);
-    view->setSelectionMode(QAbstractItemView::SingleSelection);
-    view->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    view->setAlternatingRowColors(true);
-    view->setShowGrid(false);
-    view->setTabKeyNavigation(false);
-    view->verticalHeader()->hide();
-    view->verticalHeader()->setDefaultSectionSize(view->fontMetrics().height() + 6);
-    view->horizontalHeader()->setStretchLastSection(true);
-    view->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-    return view;
-}
-
-QToolButton *buttonFor(QAction *action, QWidget *parent)
-{
-    auto *button = new QToolButton(parent);
-    button->setDefaultAction(action);
-    button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-    button->setAccessibleName(action->text().remove(QLatin1Char('&')));
-    button->setFocusPolicy(Qt::StrongFocus);
-    return button;
-}
-
 /// A column as wide as it must be, of which less can be seen than it is high: a dock is as low as a person
 /// makes it.
 class ScrolledColumn : public QScrollArea
@@ -125,6 +99,8 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
     , m_figures(new RunFiguresModel(this))
     , m_list(new RunListModel(this))
     , m_collectives(new CollectivesModel(this))
+    , m_spanErrors(new SpanErrorsModel(this))
+    , m_machine(new MachineDevicesModel(this))
 {
     build();
     connect(&m_service, &RunService::recordChanged, this, &RunPanel::refreshRecord);
@@ -218,6 +194,13 @@ void RunPanel::build()
     m_live = new QCheckBox(tr("Show &spans while it runs"), setupBox);
     form->addRow(tr("S&teps"), m_steps);
     form->addRow(tr("See&d"), m_seed);
+    m_ranks = new QSpinBox(setupBox);
+    m_ranks->setRange(1, 1);
+    m_ranks->setAccessibleName(tr("Processes"));
+    m_ranks->setToolTip(
+        tr("Processes that hold the devices. The outcome is the same in any number of them; in a "
+           "process of its own, a device that fails is named."));
+    form->addRow(tr("P&rocesses"), m_ranks);
     form->addRow(m_check);
     form->addRow(m_live);
     m_preflight = new QListWidget(setupBox);
@@ -290,7 +273,14 @@ void RunPanel::build()
     m_tabs->addTab(m_difference, tr("Difference"));
     m_collectivesView = tableFor(m_collectives, tr("Collectives by size"), m_tabs);
     m_tabs->addTab(m_collectivesView, tr("Collectives"));
+    m_spanErrorsView = tableFor(m_spanErrors, tr("What the prediction is wrong by"), m_tabs);
+    connect(m_spanErrorsView, &QTableView::activated, this, [this](const QModelIndex &index) {
+        if (const OperatorId op = m_spanErrors->operatorAt(index.row()); op.valid())
+            m_selection->select({op});
+    });
+    m_tabs->insertTab(1, m_spanErrorsView, tr("Errors"));
     m_tabs->addTab(m_listView, tr("Runs"));
+    buildDevices();
 
     auto *splitter = new QSplitter(Qt::Horizontal, this);
     splitter->setChildrenCollapsible(false);
@@ -304,7 +294,7 @@ void RunPanel::build()
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(splitter);
     setSetup({});
-    for (QSpinBox *spin : {m_steps, m_seed})
+    for (QSpinBox *spin : {m_steps, m_seed, m_ranks})
         connect(spin, &QSpinBox::valueChanged, this, &RunPanel::refreshSetup);
     for (QCheckBox *box : {m_check, m_live})
         connect(box, &QCheckBox::toggled, this, &RunPanel::refreshSetup);
@@ -312,13 +302,14 @@ void RunPanel::build()
 
 RunSetup RunPanel::setup() const
 {
-    return {m_steps->value(), m_check->isChecked(), m_live->isChecked(), m_seed->value()};
+    return {m_steps->value(), m_check->isChecked(), m_live->isChecked(), m_seed->value(), m_ranks->value()};
 }
 
 void RunPanel::setSetup(const RunSetup &setup)
 {
     m_steps->setValue(setup.steps);
     m_seed->setValue(static_cast<int>(setup.seed));
+    m_ranks->setValue(setup.ranks);
     m_check->setChecked(setup.check);
     m_live->setChecked(setup.live);
 }
@@ -335,11 +326,18 @@ void RunPanel::refreshSetup()
         return;
     }
     const bool verified = good->verdict && good->verdict->ok();
+    m_ranks->setMaximum(static_cast<int>(good->scene->plan->devices.size()));
     // A pool thread: the plan's instructions are looked through.
-    m_preflightWatcher.setFuture(QtConcurrent::run([good, verified, chosen = setup(), memory = freeMemory(),
-                                                       processors = QThread::idealThreadCount()] {
-        return preflight(*good->scene->plan, *good->scene->timeline, verified, chosen, memory, processors);
-    }));
+    m_preflightWatcher.setFuture(
+        QtConcurrent::run([good, verified, chosen = setup(), memory = freeMemory(),
+                              processors = QThread::idealThreadCount(), machine = m_machineProbe.found()] {
+            std::vector<PreflightItem> items =
+                preflight(*good->scene->plan, *good->scene->timeline, verified, chosen, memory, processors);
+            if (machine)
+                items.push_back({PreflightItem::Level::Note,
+                    whatItRunsOn(*machine, static_cast<std::int32_t>(good->scene->plan->devices.size()))});
+            return items;
+        }));
 }
 
 void RunPanel::startCurrent()
@@ -366,6 +364,7 @@ void RunPanel::start(const PlanUpdateSnapshot &good, StepId step, const RunSetup
     m_scatter->setPoints({});
     m_difference->setWaterfall({});
     m_collectives->setFigures({});
+    m_spanErrors->setErrors({});
     {
         const QSignalBlocker blocker(m_choice);
         m_choice->setCurrentIndex(0);
@@ -422,7 +421,7 @@ void RunPanel::refreshRecord()
     }
     refreshSteps();
     m_stopAction->setEnabled(running);
-    for (QWidget *input : std::initializer_list<QWidget *>{m_steps, m_seed, m_check, m_live})
+    for (QWidget *input : std::initializer_list<QWidget *>{m_steps, m_seed, m_ranks, m_check, m_live})
         input->setEnabled(!running);
     m_progress->setVisible(running);
     if (!any) {

@@ -4,6 +4,7 @@
 
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
+#include "widgets/run/machine_devices.h"
 #include "widgets/run/run_service.h"
 
 #include <functional>
@@ -31,6 +32,7 @@ class OperatorScatter;
 class RunDifference;
 class RunFiguresModel;
 class RunListModel;
+class SpanErrorsModel;
 
 /// The *Run* dock: set-up with what can be said before, the run while it goes, and what it measured against
 /// what was predicted. Runs are kept in the session.
@@ -42,6 +44,7 @@ public:
     ~RunPanel() override;
 
     RunService &service() { return m_service; }
+    MachineProbe &machine() { return m_machineProbe; }
     QAction *runAction() const { return m_runAction; } ///< "run.run"
     QAction *stopAction() const { return m_stopAction; } ///< "run.stop"
     QAction *pauseAction() const { return m_pauseAction; } ///< "run.pauseView"
@@ -63,8 +66,13 @@ Q_SIGNALS:
     /// Measured over predicted time of operators, 1 is a perfect prediction; empty without a run.
     void errorsChanged(std::vector<double> ratioByOperator);
 
+protected:
+    void showEvent(QShowEvent *event) override;
+
 private:
     void build();
+    void buildDevices();
+    void refreshDevices();
     void start(const PlanUpdateSnapshot &update, StepId step, const RunSetup &setup);
     void startCurrent();
     /// Asks whether libraries that operator files name may be loaded, and goes on if so.
@@ -88,6 +96,7 @@ private:
     RunListModel *m_list;
     QSpinBox *m_steps = nullptr;
     QSpinBox *m_seed = nullptr;
+    QSpinBox *m_ranks = nullptr;
     QCheckBox *m_check = nullptr;
     QCheckBox *m_live = nullptr;
     QListWidget *m_preflight = nullptr;
@@ -102,6 +111,11 @@ private:
     OperatorScatter *m_scatter = nullptr;
     RunDifference *m_difference = nullptr;
     CollectivesModel *m_collectives;
+    SpanErrorsModel *m_spanErrors;
+    QTableView *m_spanErrorsView = nullptr;
+    MachineProbe m_machineProbe;
+    MachineDevicesModel *m_machine;
+    QTableView *m_machineView = nullptr;
     QTableView *m_collectivesView = nullptr;
     QTableView *m_figuresView = nullptr;
     QTableView *m_listView = nullptr;

@@ -5,6 +5,7 @@
 #include "widgets/common/format.h"
 #include "widgets/run/run_charts.h"
 #include "widgets/run/run_difference.h"
+#include "widgets/run/span_errors.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QSignalBlocker>
@@ -24,9 +25,10 @@ namespace {
 
 /// A run held against its prediction; made on a worker.
 struct Comparison {
-    OperatorTimes times{}; ///< Of whole steps alone, as the next two.
+    OperatorTimes times{}; ///< Of whole steps alone, as the next three.
     std::optional<Waterfall> waterfall{};
     std::vector<CollectiveFigures> collectives{};
+    SpanErrors errors{};
     std::string straggler{};
 };
 
@@ -123,6 +125,8 @@ void RunPanel::compare(const RunOverlaySnapshot &overlay)
         m_difference->setWaterfall(made->waterfall);
         m_collectives->setFigures(made->collectives);
         m_collectivesView->resizeColumnsToContents();
+        m_spanErrors->setErrors(made->errors);
+        m_spanErrorsView->resizeColumnsToContents();
         const Graph &graph = *overlay->predicted->plan->graph;
         std::vector<ScatterPoint> points;
         std::vector<double> ratios(graph.operators.size(), 0);
@@ -147,6 +151,7 @@ void RunPanel::compare(const RunOverlaySnapshot &overlay)
             made->times = operatorTimes(plan, predicted, measured);
             made->waterfall = waterfallOf(plan, predicted, plan, measured);
             made->collectives = collectivesBySize(plan, predicted, measured);
+            made->errors = spanErrors(plan, predicted, measured);
         }
         return made;
     }));

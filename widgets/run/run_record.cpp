@@ -135,6 +135,7 @@ RunEvent readRunEvent(std::string_view line)
         } else if (type == "progress" || type == "stalled") {
             states(event.at("devices"));
             read.seconds = event.value("seconds", 0.0);
+            read.text = event.value("text", std::string{});
         } else if (type == "live" || type == "spans") {
             read.device = event.at("device").get<std::size_t>();
             read.spans = spansOf(event);
@@ -230,13 +231,8 @@ void RunRecord::apply(RunEvent event)
     } else if (event.type == "warn") {
         warnings.push_back(std::move(event.text));
     } else if (event.type == "stalled") {
-        stalled = "no progress for " + std::to_string(static_cast<int>(event.seconds)) + " s";
-        std::size_t least = 0;
-        for (std::size_t d = 1; d < devices.size(); ++d)
-            least = devices[d].finished < devices[least].finished ? d : least;
-        if (!devices.empty())
-            stalled += ": device " + std::to_string(least) + " waits at " + devices[least].kind
-                + (devices[least].operatorName.empty() ? "" : " for " + devices[least].operatorName);
+        stalled = "no progress for " + std::to_string(static_cast<int>(event.seconds)) + " s: " + event.text
+            + ". Stop the run if it does not go on.";
     } else if (event.type == "cancelling") {
         cancelling = true;
     } else if (event.type == "error") {
@@ -334,9 +330,9 @@ std::string RunRecord::sentence() const
 std::string RunRecord::toJson() const
 {
     Json all{{"state", nameOf(state)}, {"steps", setup.steps}, {"check_wanted", setup.check},
-        {"live", setup.live}, {"seed", setup.seed}, {"predicted_step_seconds", predictedStepSeconds},
-        {"step_seconds", stepSeconds}, {"peak_bytes", peakBytes}, {"warnings", warnings},
-        {"devices", devices.size()}};
+        {"live", setup.live}, {"seed", setup.seed}, {"ranks", setup.ranks},
+        {"predicted_step_seconds", predictedStepSeconds}, {"step_seconds", stepSeconds},
+        {"peak_bytes", peakBytes}, {"warnings", warnings}, {"devices", devices.size()}};
     all["losses"] = Json::array();
     for (const double loss : losses)
         all["losses"].push_back(numberOrNull(loss));
@@ -364,7 +360,7 @@ Result<RunRecord> RunRecord::fromJson(std::string_view text)
                 "the record of this run has an unknown state \"" + name + "\"", {}, "run"};
         record.state = static_cast<RunState>(found - kStates.begin());
         record.setup = {all.value("steps", 1), all.value("check_wanted", false), all.value("live", true),
-            all.value("seed", std::int64_t{1})};
+            all.value("seed", std::int64_t{1}), all.value("ranks", 1)};
         record.predictedStepSeconds = all.value("predicted_step_seconds", 0.0);
         record.stepSeconds = all.at("step_seconds").get<std::vector<double>>();
         record.peakBytes = all.at("peak_bytes").get<std::vector<std::int64_t>>();

@@ -22,6 +22,7 @@ struct RunSetup {
     bool check = true; ///< Compare with the unpartitioned model.
     bool live = true; ///< Show spans while it runs.
     std::int64_t seed = 1; ///< Of drawn inputs and dropout.
+    std::int32_t ranks = 1; ///< Processes that hold the devices; at most one a device.
     friend bool operator==(const RunSetup &, const RunSetup &) = default;
 };
 

@@ -51,6 +51,8 @@ Result<void> writeRun(const std::string &folder, const std::shared_ptr<const Exe
     request.options.keepGradients = setup.check;
     request.predictedStepSeconds = predictedStepSeconds;
     request.liveSpans = setup.live;
+    request.temporary = true; // nothing is left of it if this program is killed
+    request.ranks = std::clamp(setup.ranks, 1, static_cast<std::int32_t>(plan->devices.size()));
     if (setup.check) {
         TRY(request.reference, referenceOf(*plan));
     }

@@ -55,6 +55,7 @@ public:
 
     /// The runner's program; by default planloom-exec beside this one.
     void setProgram(const QString &program);
+    const QString &program() const { return m_program; }
 
     /// Lets runs load these libraries of operator files, beside those of the user's folder. Whoever calls
     /// this has asked the user.

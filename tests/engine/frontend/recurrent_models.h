@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/frontend/dead_code.h"
+#include "engine/frontend/fuse.h"
 #include "engine/frontend/graph_builder.h"
 #include "engine/frontend/scopes.h"
 #include "engine/frontend/unroll_recurrence.h"

@@ -1,4 +1,5 @@
 #include "engine/runtime/memory_pool.h"
+#include "engine/runtime/process_world.h"
 #include "engine/runtime/thread_communicator.h"
 
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 using namespace planloom;
@@ -124,10 +126,49 @@ private:
     std::vector<std::unique_ptr<WaitingEnd>> m_ends{};
 };
 
+/// The ranks of several processes, here in one: nothing but shared memory and their inboxes joins them.
+template<std::int32_t kDevicesPerRank> class Processes
+{
+public:
+    Processes(std::int32_t devices, std::vector<std::vector<DeviceId>> groups)
+    {
+        const RankLayout layout{devices, (devices + kDevicesPerRank - 1) / kDevicesPerRank};
+        auto world = ProcessWorld::make(layout, std::move(groups));
+        if (!world)
+            throw std::runtime_error(world.error().message);
+        m_world = *std::move(world);
+        for (std::int32_t rank = 0; rank < layout.ranks; ++rank) {
+            m_pools.push_back(std::make_unique<WorkPool>(1));
+            m_ranks.push_back(m_world->enter(rank, *m_pools.back()));
+            m_ranks.back()->start({});
+        }
+        for (std::int32_t d = 0; d < devices; ++d)
+            m_ends.push_back(std::make_unique<WaitingEnd>(
+                m_ranks[static_cast<std::size_t>(layout.rankOf({d}))]->communicator({d})));
+    }
+
+    void run(const std::function<void(WaitingEnd &)> &body)
+    {
+        std::vector<std::thread> threads;
+        for (const auto &end : m_ends)
+            threads.emplace_back([&] { body(*end); });
+        for (std::thread &thread : threads)
+            thread.join();
+    }
+
+    void abort() { m_ranks.back()->fail(cancelled()); }
+
+private:
+    std::unique_ptr<ProcessWorld> m_world{};
+    std::vector<std::unique_ptr<WorkPool>> m_pools{};
+    std::vector<std::unique_ptr<RankEnd>> m_ranks{};
+    std::vector<std::unique_ptr<WaitingEnd>> m_ends{};
+};
+
 template<typename World> class CommunicatorTest : public testing::Test
 {
 };
-using Worlds = testing::Types<Threads>;
+using Worlds = testing::Types<Threads, Processes<1>, Processes<2>>;
 TYPED_TEST_SUITE(CommunicatorTest, Worlds);
 
 std::vector<DeviceId> everyone(std::int32_t devices)

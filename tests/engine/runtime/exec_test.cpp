@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -118,6 +119,24 @@ TEST_F(Exec, RunsAFolderAndWritesTheOutcome)
     EXPECT_TRUE(std::filesystem::exists(m_folder / "outcome" / "loss.npy"));
 }
 
+TEST_F(Exec, RemovesAFolderThatIsTemporaryOnceItIsRead)
+{
+    for (const bool more : {false, true}) {
+        RunRequest request;
+        request.plan = oneDevice(2).plan;
+        request.options.inputs["x"] = floats({4, 4}, drawn(16, 2));
+        request.reference = std::make_shared<const ExecutionPlan>(oneDevice(1).plan);
+        request.temporary = true;
+        const auto arguments = write(request);
+        if (more)
+            std::ofstream{m_folder / "notes.txt"} << "of somebody else";
+        EXPECT_EQ(exec(arguments).status, 0);
+        EXPECT_EQ(std::filesystem::exists(m_folder), more);
+        EXPECT_EQ(std::filesystem::exists(m_folder / "notes.txt"), more);
+        EXPECT_FALSE(std::filesystem::exists(m_folder / "plan.json"));
+    }
+}
+
 TEST_F(Exec, AKilledRankEndsTheRunWithStatus1)
 {
     const Finished finished = exec(write(waitingForEver()), [](const Json &event, pid_t) {
@@ -145,16 +164,59 @@ TEST_F(Exec, ATerminatedSupervisorCancelsTheRun)
 
 TEST_F(Exec, ADeadSupervisorLeavesNoRankBehind)
 {
-    pid_t rank = -1;
-    // The rank holds standard output too: `exec` returns once it has ended as well.
-    const Finished finished = exec(write(waitingForEver()), [&](const Json &event, pid_t supervisor) {
-        if (event.at("t") == "hello")
-            rank = event.at("rank_pid");
-        if (event.at("t") == "progress")
-            ::kill(supervisor, SIGKILL);
-    });
-    EXPECT_EQ(finished.status, -1); // killed
-    EXPECT_GT(rank, 0);
+    for (const std::int32_t ranks : {1, 2}) {
+        std::size_t started = 0;
+        RunRequest request = waitingForEver();
+        request.ranks = ranks;
+        // The ranks hold standard output too: `exec` returns once they have ended as well.
+        const Finished finished = exec(write(request), [&](const Json &event, pid_t supervisor) {
+            if (event.at("t") == "hello")
+                started = event.at("rank_pids").size();
+            if (event.at("t") == "progress")
+                ::kill(supervisor, SIGKILL);
+        });
+        EXPECT_EQ(finished.status, -1); // killed
+        EXPECT_EQ(started, static_cast<std::size_t>(ranks));
+    }
+}
+
+TEST_F(Exec, AReaderWhoIsGoneEndsTheRun)
+{
+    // Nothing happens in this run that would be reported: it must notice all the same.
+    const auto begin = std::chrono::steady_clock::now();
+    const auto arguments = write(waitingForEver());
+    int out[2];
+    ASSERT_EQ(::pipe(out), 0);
+    const pid_t supervisor = ::fork();
+    if (supervisor == 0) {
+        ::dup2(out[1], STDOUT_FILENO);
+        ::close(out[0]);
+        ::close(out[1]);
+        ::close(STDERR_FILENO);
+        ::execl(PLANLOOM_BINARY_DIR "/bin/planloom-exec", "planloom-exec", "run", "--plan",
+            arguments[2].c_str(), "--options", arguments[4].c_str(), nullptr);
+        ::_exit(99);
+    }
+    ::close(out[1]);
+    char byte = 0;
+    EXPECT_EQ(::read(out[0], &byte, 1), 1); // it has started
+    ::close(out[0]); // as when the window is killed
+    int status = 0;
+    EXPECT_EQ(::waitpid(supervisor, &status, 0), supervisor);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{5});
+}
+
+TEST_F(Exec, ProbesTheMachine)
+{
+    const auto begin = std::chrono::steady_clock::now();
+    const Finished finished = exec({"probe"});
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{2});
+    EXPECT_EQ(finished.status, 0);
+    ASSERT_EQ(finished.events.size(), 1U);
+    EXPECT_GE(finished.events[0].at("cpu").at("cores"), 1);
+    EXPECT_EQ(finished.events[0].at("gpus").empty(), finished.events[0].at("gpu_problem") != "");
+    EXPECT_EQ(exec({"probe", "--now"}).status, 2);
 }
 
 TEST_F(Exec, BadInputIsStatus2)

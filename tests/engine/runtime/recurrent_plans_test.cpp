@@ -2,6 +2,7 @@
 
 #include "engine/frontend/graph_builder.h"
 #include "engine/frontend/training.h"
+#include "engine/runtime/box_copy.h"
 #include "tests/engine/frontend/recurrent_models.h"
 #include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/runtime/like_the_model.h"

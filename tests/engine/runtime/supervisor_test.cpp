@@ -1,6 +1,7 @@
 #include "engine/runtime/supervisor.h"
 
 #include "tests/engine/runtime/plan_writer.h"
+#include "tests/engine/runtime/run_listener.h"
 
 #include <gtest/gtest.h>
 
@@ -20,43 +21,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// Keeps all events, and reacts to them.
-struct Listener {
-    std::vector<Json> events{};
-    std::function<void(const Json &)> react{};
-
-    EventSink sink()
-    {
-        return [this](const std::string &line) {
-            events.push_back(Json::parse(line));
-            EXPECT_EQ(events.back().at("v"), 1);
-            if (react)
-                react(events.back());
-            return true;
-        };
-    }
-
-    std::vector<std::string> types() const
-    {
-        std::vector<std::string> all;
-        for (const Json &event : events)
-            if (event.at("t") != "progress")
-                all.push_back(event.at("t"));
-        return all;
-    }
-
-    Json last(const std::string &type) const
-    {
-        for (std::size_t i = events.size(); i-- > 0;)
-            if (events[i].at("t") == type)
-                return events[i];
-        ADD_FAILURE() << "no event " << type;
-        return Json::object();
-    }
-
-    pid_t rank() const { return events.at(0).at("rank_pid"); }
-    bool rankIsGone() const { return ::kill(rank(), 0) != 0 && errno == ESRCH; }
-};
+using Listener = RunListener;
 
 /// True once device 1 is known to wait.
 bool waits(const Json &event)
@@ -81,7 +46,7 @@ TEST(Supervisor, ReportsARunFromHelloToDone)
     EXPECT_EQ(outcome->peak, direct->peak);
     EXPECT_EQ(listener.last("step").at("n"), 1);
     EXPECT_EQ(listener.last("spans").at("start").size(), 10U);
-    EXPECT_TRUE(listener.rankIsGone());
+    EXPECT_TRUE(listener.ranksAreGone());
 }
 
 TEST(Supervisor, TellsEverySpanOfEveryStepOnceWhileItRuns)
@@ -186,7 +151,7 @@ TEST(Supervisor, AStopEndsTheRankAtOnce)
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code, ErrorCode::Cancelled);
     EXPECT_EQ(listener.last("cancelling").at("stage"), "ask"); // no harder stage was needed
-    EXPECT_TRUE(listener.rankIsGone());
+    EXPECT_TRUE(listener.ranksAreGone());
 }
 
 TEST(Supervisor, ALineOnTheControlDescriptorCancels)
@@ -231,7 +196,7 @@ TEST(Supervisor, AStoppedRankIsKilledInTheEnd)
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code, ErrorCode::Cancelled);
     EXPECT_EQ(listener.last("cancelling").at("stage"), "kill");
-    EXPECT_TRUE(listener.rankIsGone());
+    EXPECT_TRUE(listener.ranksAreGone());
 }
 
 TEST(Supervisor, SilenceIsAStall)

@@ -34,6 +34,7 @@
 #include "widgets/main/settings.h"
 #include "widgets/main/start_page.h"
 #include "widgets/main/status_pill.h"
+#include "widgets/run/run_panel.h"
 #include "widgets/table/table_panel.h"
 
 #include <filesystem>
@@ -239,6 +240,27 @@ private Q_SLOTS:
         std::ofstream(picture.toStdString(), std::ios::binary) << std::string("\x89PNG\0\0", 6);
         drop(*m_window, picture);
         QVERIFY(m_window->notices().textOf(QStringLiteral("drop")).contains(QStringLiteral("neither")));
+    }
+
+    void thisMachineIsAClusterToPlanFor()
+    {
+        open();
+        m_window->run()->service().setProgram(QStringLiteral(PLANLOOM_BINARY_DIR "/bin/planloom-exec"));
+        const std::int32_t devices = m_window->workspace().deviceCount();
+        auto *chooser = m_window->findChild<ClusterChooser *>();
+        const QString before = chooser->currentText();
+        const int entry = chooser->findText(QStringLiteral("This Machine…"));
+        QVERIFY(entry > 0);
+        chooser->setCurrentIndex(entry);
+        Q_EMIT chooser->activated(entry);
+        QCOMPARE(chooser->currentText(), before); // until it is known
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->workspace().cluster(), std::string("this machine"), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            proven() && m_window->workspace().lastGood()->cluster.name == "this machine", kLong);
+        QCOMPARE(chooser->currentText(), QStringLiteral("this machine"));
+        if (!m_window->run()->machine().hasGpus()) {
+            QCOMPARE(m_window->workspace().deviceCount(), devices); // emulated: as many as one likes
+        }
     }
 
     void theModelsOptionsAreChosenAndTakenBack()

@@ -8,6 +8,7 @@
 #include "engine/simulate/simulate.h"
 #include "tests/engine/gallery/gallery_for_tests.h"
 #include "widgets/run/run_record.h"
+#include "widgets/run/span_errors.h"
 
 #include <gtest/gtest.h>
 
@@ -134,4 +135,40 @@ TEST(RunRecordSteps, SpansOfEveryStepAreKeptThoughDevicesGoOnApart)
     EXPECT_EQ((*record.steps()[0])[1].size(), 1u);
     EXPECT_TRUE((*seen)[1].empty()) << "what was read stays as it was";
     EXPECT_EQ((*record.steps()[1])[0].size(), 1u);
+}
+
+TEST(SpanErrors, AreTotalsByKindAndTheSpansThatAreFurthestOff)
+{
+    const Predicted given = predictedOf("data-parallel", 2);
+    const Timeline &predicted = given.timeline;
+    Timeline measured = slowed(predicted, 1, 2);
+    measured.spans.duration[3] += 1'000'000'000;
+    const SpanErrors errors = spanErrors(*given.plan, predicted, measured, 4);
+    double before = 0;
+    double after = 0;
+    std::int64_t count = 0;
+    for (const SpanError &kind : errors.kinds) {
+        EXPECT_EQ(kind.device, -1);
+        before += kind.predicted;
+        after += kind.measured;
+        count += kind.count;
+    }
+    const auto sum = [](const Timeline &timeline) {
+        double seconds = 0;
+        for (const std::int64_t duration : timeline.spans.duration)
+            seconds += static_cast<double>(duration) * 1e-9;
+        return seconds;
+    };
+    EXPECT_NEAR(before, sum(predicted), 1e-9);
+    EXPECT_NEAR(after, sum(measured), 1e-9);
+    EXPECT_EQ(count, static_cast<std::int64_t>(measured.spans.size()));
+    ASSERT_EQ(errors.worst.size(), 4U);
+    EXPECT_NEAR(errors.worst[0].measured - errors.worst[0].predicted, 1, 1e-9);
+    EXPECT_EQ(errors.worst[0].device, predicted.spans.device[3]);
+    for (std::size_t i = 1; i < errors.worst.size(); ++i) {
+        EXPECT_EQ(errors.worst[i].device, 1); // only what was slowed is off
+        EXPECT_NEAR(errors.worst[i].measured, 2 * errors.worst[i].predicted, 1e-12);
+        EXPECT_LE(errors.worst[i].predicted, errors.worst[i - 1].measured);
+    }
+    EXPECT_EQ(spanErrors(*given.plan, predicted, predicted, 0).worst.size(), 0U);
 }

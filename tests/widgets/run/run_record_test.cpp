@@ -179,11 +179,15 @@ TEST(RunRecord, FailuresNameTheDeviceAndItsInstruction)
     RunRecord record(plan.plan, {}, 0);
     record.apply(eventOf(event("ready")));
     record.apply(eventOf({{"v", 1}, {"t", "stalled"}, {"seconds", 10},
+        {"text", "device 0 waits at all-reduce of fc1 for device 1: device 1 is at kernel of fc1"},
         {"devices",
             {{{"device", 0}, {"issued", 9}, {"finished", 8}, {"kind", "kernel"}},
                 {{"device", 1}, {"issued", 4}, {"finished", 3}, {"kind", "all-reduce"},
                     {"operator", "fc1"}}}}}));
-    EXPECT_EQ(record.sentence(), "no progress for 10 s: device 1 waits at all-reduce for fc1");
+    EXPECT_EQ(record.sentence(),
+        "no progress for 10 s: device 0 waits at all-reduce of fc1 for device 1: device 1 is at kernel of "
+        "fc1. "
+        "Stop the run if it does not go on.");
     nlohmann::json died =
         errorEvent({ErrorCode::Internal, "the rank process was killed by signal 9", {}, {}});
     died["devices"] = {{{"device", 1}, {"step", 2}, {"kind", "send"}}};

@@ -1,0 +1,77 @@
+// What this machine has to run plans on, in the Run dock.
+
+#include "widgets/run/run_panel.h"
+
+#include "widgets/common/themed_icon.h"
+#include "widgets/run/run_panel_parts.h"
+
+#include <QtGui/QAction>
+#include <QtWidgets/QHeaderView>
+#include <QtWidgets/QTabWidget>
+#include <QtWidgets/QTableView>
+#include <QtWidgets/QToolButton>
+#include <QtWidgets/QVBoxLayout>
+
+namespace planloom {
+
+QTableView *tableFor(QAbstractItemModel *model, const QString &name, QWidget *parent)
+{
+    auto *view = new QTableView(parent);
+    view->setModel(model);
+    view->setAccessibleName(name);
+    view->setSelectionBehavior(QAbstractItemView::SelectRows);
+    view->setSelectionMode(QAbstractItemView::SingleSelection);
+    view->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    view->setAlternatingRowColors(true);
+    view->setShowGrid(false);
+    view->setTabKeyNavigation(false);
+    view->verticalHeader()->hide();
+    view->verticalHeader()->setDefaultSectionSize(view->fontMetrics().height() + 6);
+    view->horizontalHeader()->setStretchLastSection(true);
+    view->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    return view;
+}
+
+QToolButton *buttonFor(QAction *action, QWidget *parent)
+{
+    auto *button = new QToolButton(parent);
+    button->setDefaultAction(action);
+    button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    button->setAccessibleName(action->text().remove(QLatin1Char('&')));
+    button->setFocusPolicy(Qt::StrongFocus);
+    return button;
+}
+
+void RunPanel::buildDevices()
+{
+    auto *page = new QWidget(m_tabs);
+    m_machineView = tableFor(m_machine, tr("Devices of this machine"), page);
+    auto *again = new QAction(themedIcon(QLatin1String("redo")), tr("&Look Again"), this);
+    again->setObjectName(QLatin1String("run.lookAgain"));
+    connect(again, &QAction::triggered, this, [this] { m_machineProbe.look(m_service.program()); });
+    connect(&m_machineProbe, &MachineProbe::changed, this, &RunPanel::refreshDevices);
+    auto *layout = new QVBoxLayout(page);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(m_machineView, 1);
+    layout->addWidget(buttonFor(again, page), 0, Qt::AlignLeft);
+    m_tabs->insertTab(1, page, tr("Devices")); // what there is to know before a run, beside what comes of it
+    refreshDevices();
+}
+
+void RunPanel::refreshDevices()
+{
+    m_machine->setFound(
+        m_machineProbe.found(), m_machineProbe.isLooking() ? tr("Looking ...") : m_machineProbe.problem());
+    m_machineView->resizeColumnsToContents();
+    if (!m_machineProbe.isLooking() && !m_service.isRunning())
+        refreshSetup();
+}
+
+void RunPanel::showEvent(QShowEvent *event)
+{
+    QWidget::showEvent(event);
+    if (!m_machineProbe.found() && m_machineProbe.problem().isEmpty())
+        m_machineProbe.look(m_service.program());
+}
+
+} // namespace planloom
