@@ -57,8 +57,8 @@ private:
     int m_socket;
 };
 
-/// Waits for "cancel"; without a supervisor there is nobody to run for.
-void listen(int socket, std::stop_source &stop)
+/// Waits for "cancel" and "finish"; without a supervisor there is nobody to run for.
+void listen(int socket, std::stop_source &stop, std::stop_source &finish)
 {
     FrameReader frames;
     std::array<char, 256> bytes{};
@@ -77,6 +77,8 @@ void listen(int socket, std::stop_source &stop)
                 break;
             if (**frame == "cancel")
                 stop.request_stop();
+            else if (**frame == "finish")
+                finish.request_stop();
         }
     }
 }
@@ -93,7 +95,10 @@ int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
 {
     EventSocket events{socket};
     std::stop_source stop;
-    std::thread{[socket, &stop] { listen(socket, stop); }}.detach(); // lives until the process ends by _exit
+    std::stop_source finish;
+    std::thread{[socket, &stop, &finish] {
+        listen(socket, stop, finish);
+    }}.detach(); // lives until the process ends by _exit
 
     RunEvents handlers;
     handlers.counters = counters;
@@ -109,6 +114,14 @@ int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
         done["loss"] = loss;
         done["seconds"] = seconds;
         events.send(done);
+    };
+    handlers.finish = finish.get_token();
+    handlers.saved = [&](const SavedCheckpoint &saved) { events.send(checkpointEvent(saved)); };
+    handlers.resumed = [&](std::int64_t step, const std::string &path) {
+        Json resumed = event("resumed");
+        resumed["step"] = step;
+        resumed["path"] = path;
+        events.send(resumed);
     };
     if (request.liveSpans) {
         handlers.spans = [&](DeviceId device, const std::vector<LiveSpan> &ended) {
@@ -129,7 +142,7 @@ int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
     if (request.spans)
         sendSpans(events, outcome->measured);
     bool ok = true;
-    if (request.reference) {
+    if (request.reference && !outcome->stopped) {
         const auto report = checkAgainst(*request.reference, request.plan, *outcome, options,
             tolerancesOf(request.plan), stop.get_token());
         if (!report)
@@ -148,6 +161,9 @@ int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
     done["losses"] = outcome->losses;
     done["step_seconds"] = outcome->stepSeconds;
     done["dropped"] = outcome->dropped;
+    done["first_step"] = outcome->firstStep;
+    done["stopped"] = outcome->stopped;
+    done["checkpoint"] = outcome->checkpoint;
     Json peaks = Json::array();
     for (const Bytes &peak : outcome->peak)
         peaks.push_back(peak.count);

@@ -9,6 +9,7 @@
 #include "engine/runtime/free_memory.h"
 #include "engine/runtime/measured.h"
 #include "engine/runtime/thread_communicator.h"
+#include "engine/runtime/training_progress.h"
 
 #include <algorithm>
 #include <cassert>
@@ -59,8 +60,8 @@ Result<void> checkRunnable(const ExecutionPlan &plan)
 class Run
 {
 public:
-    Run(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events,
-        const HostValues &values, const OperatorLibraries &libraries)
+    Run(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events, HostValues &values,
+        TrainingProgress &training, const OperatorLibraries &libraries)
         : m_plan(plan)
         , m_options(options)
         , m_events(events)
@@ -68,8 +69,10 @@ public:
         , m_progress(events.counters == nullptr ? m_ownProgress.data() : events.counters)
         , m_pool(options.threads > 0 ? options.threads : allowedCores())
         , m_collector(plan, options)
+        , m_values(values)
+        , m_training(training)
         , m_world(static_cast<std::int32_t>(plan.devices.size()), plan.groups)
-        , m_shared{plan, options, values, m_collector, libraries, m_stopped,
+        , m_shared{plan, options, values, m_collector, training.begin(), libraries, m_stopped,
               [this](Error error) { fail(std::move(error)); }}
     {
         for (std::size_t d = 0; d < plan.devices.size(); ++d) {
@@ -104,6 +107,12 @@ public:
         for (const auto &device : m_devices)
             m_outcome.peak.push_back(device->peak());
         m_collector.finish(m_outcome);
+        m_outcome.firstStep = m_training.begin().step;
+        if (m_outcome.stopped) { // they are those of the last step alone
+            m_outcome.gradients.clear();
+            m_outcome.weights.clear();
+            m_outcome.tensors.clear();
+        }
         return std::move(m_outcome);
     }
 
@@ -147,16 +156,39 @@ private:
             const std::lock_guard lock{m_eventMutex};
             m_events.loaded();
         }
-        for (std::int32_t step = 0; step < m_options.steps; ++step) {
+        for (std::int32_t step = 0; step < m_options.steps && !m_outcome.stopped; ++step) {
+            if (auto begun = m_training.beginStep(step, m_values); !begun) {
+                fail(std::move(begun).error());
+                return;
+            }
             m_collector.beginStep();
             m_origin = Clock::now();
             for (const auto &device : m_devices)
-                device->issueStep(step, m_origin, m_events.spans || step + 1 == m_options.steps);
+                device->issueStep(step, m_origin,
+                    m_events.spans || step + 1 == m_options.steps || m_events.finish.stop_possible());
             for (const auto &device : m_devices)
                 device->finish();
             if (m_stopped.load())
                 return;
             stepDone(step);
+            m_outcome.stopped = m_events.finish.stop_requested() && step + 1 < m_options.steps;
+            if (m_training.savesAfter(step, m_outcome.stopped))
+                save(step + 1);
+        }
+    }
+
+    /// Writes the checkpoint of all that is done before `step`.
+    void save(std::int32_t step)
+    {
+        auto saved = m_training.save(step, m_devices);
+        if (!saved) {
+            fail(std::move(saved).error());
+            return;
+        }
+        m_outcome.checkpoint = saved->path;
+        if (m_events.saved) {
+            const std::lock_guard lock{m_eventMutex};
+            m_events.saved(*saved);
         }
     }
 
@@ -235,6 +267,8 @@ private:
     std::atomic<bool> m_stopped{false};
     WorkPool m_pool; ///< Before all that works on it.
     Collector m_collector;
+    HostValues &m_values;
+    TrainingProgress &m_training;
     ThreadWorld m_world;
     RunShared m_shared;
     std::vector<std::unique_ptr<DeviceExecutor>> m_devices{};
@@ -251,9 +285,10 @@ private:
 Result<RunOutcome> runOnce(
     const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events, std::stop_token stop)
 {
-    TRY(const auto values, HostValues::prepare(plan, options, events.warning));
+    TRY(const auto training, TrainingProgress::begin(plan, options, events));
+    TRY(auto values, HostValues::prepare(plan, training->options(), training->sources(), events.warning));
     TRY(const auto libraries, OperatorLibraries::load(*plan.graph, options.libraries));
-    Run run{plan, options, events, values, *libraries};
+    Run run{plan, training->options(), events, values, *training, *libraries};
     return run.execute(std::move(stop));
 }
 
@@ -282,6 +317,8 @@ Result<RunOutcome> runOnCpu(
     RunOptions search{options};
     search.steps = static_cast<std::int32_t>(broken - outcome.losses.begin()) + 1;
     search.findNaN = true;
+    search.training.checkpoints.clear();
+    search.training.every = 0;
     search.keepAll = false;
     search.keepGradients = false;
     const auto found = runOnce(plan, search, {}, stop);
