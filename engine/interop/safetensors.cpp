@@ -28,11 +28,11 @@ struct StoredTypeName {
     std::string_view name;
 };
 
-constexpr std::array<StoredTypeName, 12> kStoredTypeNames{{{DataType::Float32, "F32"},
-    {DataType::Float64, "F64"}, {DataType::Float16, "F16"}, {DataType::BFloat16, "BF16"},
-    {DataType::Float8E4M3, "F8_E4M3"}, {DataType::Float8E5M2, "F8_E5M2"}, {DataType::Int64, "I64"},
-    {DataType::Int32, "I32"}, {DataType::Int16, "I16"}, {DataType::Int8, "I8"}, {DataType::UInt8, "U8"},
-    {DataType::Bool, "BOOL"}}};
+constexpr std::array<StoredTypeName, 12> kStoredTypeNames{
+    {{DataType::Float32, "F32"}, {DataType::Float64, "F64"}, {DataType::Float16, "F16"},
+        {DataType::BFloat16, "BF16"}, {DataType::Float8E4M3, "F8_E4M3"}, {DataType::Float8E5M2, "F8_E5M2"},
+        {DataType::Int64, "I64"}, {DataType::Int32, "I32"}, {DataType::Int16, "I16"}, {DataType::Int8, "I8"},
+        {DataType::UInt8, "U8"}, {DataType::Bool, "BOOL"}}};
 
 std::optional<DataType> storedTypeNamed(std::string_view name)
 {
@@ -217,9 +217,8 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path 
     std::vector<const std::pair<const std::string, TensorType> *> order;
     for (const auto &tensor : tensors)
         order.push_back(&tensor);
-    std::stable_sort(order.begin(), order.end(), [](const auto *a, const auto *b) {
-        return sizeOf(a->second.dataType) > sizeOf(b->second.dataType);
-    });
+    std::stable_sort(order.begin(), order.end(),
+        [](const auto *a, const auto *b) { return sizeOf(a->second.dataType) > sizeOf(b->second.dataType); });
     StoredJson header = StoredJson::object();
     if (!metadata.empty())
         header["__metadata__"] = metadata;
@@ -234,8 +233,7 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path 
                 path.string()};
         const auto bytes = static_cast<std::uint64_t>(elementCount(type.shape) * sizeOf(type.dataType));
         entries[name] = {type, end, bytes};
-        header[name] = {{"dtype", *stored}, {"shape", type.shape},
-            {"data_offsets", {end, end + bytes}}};
+        header[name] = {{"dtype", *stored}, {"shape", type.shape}, {"data_offsets", {end, end + bytes}}};
         end += bytes;
     }
     std::string text = header.dump(-1, ' ', false, StoredJson::error_handler_t::replace);
@@ -269,8 +267,8 @@ Result<void> SafetensorsWriter::write(
 {
     const auto found = m_tensors.find(name);
     if (found == m_tensors.end() || first > found->second.bytes || bytes.size() > found->second.bytes - first)
-        return Error{ErrorCode::InvalidInput, "the file has no room for this piece of " + name, {},
-            m_path.string()};
+        return Error{
+            ErrorCode::InvalidInput, "the file has no room for this piece of " + name, {}, m_path.string()};
     std::size_t done = 0;
     while (done < bytes.size()) {
         const ssize_t written = ::pwrite(m_descriptor, bytes.data() + done, bytes.size() - done,

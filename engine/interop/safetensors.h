@@ -42,8 +42,8 @@ public:
     const std::map<std::string, SafetensorsEntry> &tensors() const { return m_tensors; }
     const SafetensorsMetadata &metadata() const { return m_metadata; }
 
-    /// Fills `bytes` from those of `entry`, from `first` on. Thread-safe. @return InvalidInput beyond the end;
-    /// Io
+    /// Fills `bytes` from those of `entry`, from `first` on. Thread-safe. @return InvalidInput beyond the
+    /// end; Io
     Result<void> read(const SafetensorsEntry &entry, std::uint64_t first, std::span<std::byte> bytes) const;
 
 private:

@@ -94,7 +94,8 @@ Result<CheckpointState> stateOf(const SafetensorsMetadata &metadata, const std::
         return Error{ErrorCode::InvalidInput, "this is no checkpoint of a run",
             "give a file that --checkpoint wrote, or the folder it is in", path};
     CheckpointState state;
-    for (const auto &[key, to] : {std::pair{"step", &state.step}, std::pair{"next_batch", &state.nextBatch}}) {
+    for (const auto &[key, to] :
+        {std::pair{"step", &state.step}, std::pair{"next_batch", &state.nextBatch}}) {
         const std::string word = text(key);
         char *end = nullptr;
         errno = 0;
@@ -158,8 +159,8 @@ std::map<TensorId, StoredPlace> storedPlaces(const ExecutionPlan &plan)
         const Tensor &tensor = graph.at(id);
         const std::int64_t count = elementCount(tensor.type.shape);
         if (tensor.filePart && found[tensor.filePart->name] == elementCount(tensor.filePart->shape))
-            places[id] = {tensor.filePart->name, {tensor.type.dataType, tensor.filePart->shape},
-                runsInFile(tensor)};
+            places[id] = {
+                tensor.filePart->name, {tensor.type.dataType, tensor.filePart->shape}, runsInFile(tensor)};
         else
             places[id] = {tensor.name, {tensor.type.dataType, shapeInFiles(graph, id)},
                 {1, std::max<std::int64_t>(count, 1), 0, count}};
@@ -220,8 +221,8 @@ Result<void> Checkpoint::load(
     // One piece of the file has it all; runs are picked out of it.
     std::int64_t first = elementCount(place.type.shape);
     std::int64_t last = 0;
-    TRY_VOID(forEachRun(place.runs, shape, box,
-        [&](std::int64_t inPlace, std::int64_t, std::int64_t count) -> Result<void> {
+    TRY_VOID(forEachRun(
+        place.runs, shape, box, [&](std::int64_t inPlace, std::int64_t, std::int64_t count) -> Result<void> {
             first = std::min(first, inPlace);
             last = std::max(last, inPlace + count);
             return {};
@@ -260,8 +261,7 @@ Result<SavePlan> planSave(const ExecutionPlan &plan)
             const BufferInfo &info = device.buffers[static_cast<std::size_t>(b)];
             // New values have tensors of their own, whose buffers are those of what they replace.
             if (save.places.contains(info.tensor))
-                to[info.tensor].push_back(
-                    {info.dataType != graph.at(info.tensor).type.dataType, d, b});
+                to[info.tensor].push_back({info.dataType != graph.at(info.tensor).type.dataType, d, b});
         };
         for (const Segment &segment : device.segments)
             if (isOfUpdate(segment.kind))
@@ -283,9 +283,8 @@ Result<SavePlan> planSave(const ExecutionPlan &plan)
             [](const Candidate &a, const Candidate &b) { return a.isNarrow < b.isNarrow; });
         std::vector<IndexMask> left{wholeMask(graph.at(id).type.shape)};
         for (const Candidate &candidate : candidates) {
-            const IndexMask &held = plan.devices[candidate.device]
-                                        .buffers[static_cast<std::size_t>(candidate.buffer)]
-                                        .index;
+            const IndexMask &held =
+                plan.devices[candidate.device].buffers[static_cast<std::size_t>(candidate.buffer)].index;
             SavedPiece piece{candidate.buffer, {}};
             std::vector<IndexMask> rest;
             for (const IndexMask &box : left) {
@@ -317,8 +316,8 @@ CheckpointWriter::CheckpointWriter(const ExecutionPlan &plan, const SavePlan &sa
 {
 }
 
-Result<CheckpointWriter> CheckpointWriter::create(const std::string &path, const ExecutionPlan &plan,
-    const SavePlan &save, const CheckpointState &state)
+Result<CheckpointWriter> CheckpointWriter::create(
+    const std::string &path, const ExecutionPlan &plan, const SavePlan &save, const CheckpointState &state)
 {
     std::map<std::string, TensorType> tensors;
     for (const auto &[id, place] : save.places)

@@ -52,7 +52,8 @@ public:
     const std::string &path() const { return m_path; }
     const CheckpointState &state() const { return m_state; }
 
-    /// That all of `places` are there. @return InvalidInput naming the tensor, and what was found and expected
+    /// That all of `places` are there. @return InvalidInput naming the tensor, and what was found and
+    /// expected
     Result<void> require(const std::map<TensorId, StoredPlace> &places) const;
     /// How many of its tensors are none of `places`.
     std::size_t unused(const std::map<TensorId, StoredPlace> &places) const;

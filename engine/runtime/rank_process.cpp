@@ -83,6 +83,14 @@ void listen(int socket, std::stop_source &stop, std::stop_source &finish)
     }
 }
 
+Json bytesOf(const std::vector<Bytes> &each)
+{
+    Json all = Json::array();
+    for (const Bytes &bytes : each)
+        all.push_back(bytes.count);
+    return all;
+}
+
 void sendSpans(EventSocket &events, const Timeline &timeline)
 {
     for (std::size_t d = 0; d + 1 < timeline.deviceBegin.size(); ++d)
@@ -102,7 +110,11 @@ int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
 
     RunEvents handlers;
     handlers.counters = counters;
-    handlers.loaded = [&] { events.send(event("ready")); };
+    handlers.loaded = [&](const std::vector<Bytes> &peak) {
+        Json ready = event("ready");
+        ready["peak_bytes"] = bytesOf(peak);
+        events.send(ready);
+    };
     handlers.warning = [&](const std::string &text) {
         Json warning = event("warn");
         warning["text"] = text;
@@ -164,10 +176,7 @@ int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
     done["first_step"] = outcome->firstStep;
     done["stopped"] = outcome->stopped;
     done["checkpoint"] = outcome->checkpoint;
-    Json peaks = Json::array();
-    for (const Bytes &peak : outcome->peak)
-        peaks.push_back(peak.count);
-    done["peak_bytes"] = peaks;
+    done["peak_bytes"] = bytesOf(outcome->peak);
     events.send(done);
     return ok ? 0 : 1;
 }

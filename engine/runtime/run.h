@@ -75,7 +75,8 @@ struct RunEvents {
     std::function<void(std::int64_t step, const std::string &path)> resumed{}; ///< From a checkpoint.
     /// Asked to stop, the run ends behind the step that it is in, with its checkpoint if it writes any.
     std::stop_token finish{};
-    std::function<void()> loaded{}; ///< Weights are in place, the first step begins.
+    /// Weights are in place, the first step begins. @param peak  what each device will have used
+    std::function<void(const std::vector<Bytes> &peak)> loaded{};
     /// Written by the runner's threads, one a device; may lie in memory shared with another process. May be
     /// null.
     DeviceProgress *counters = nullptr;

@@ -153,8 +153,11 @@ private:
         if (m_stopped.load())
             return;
         if (m_events.loaded) {
+            std::vector<Bytes> peak;
+            for (const auto &device : m_devices)
+                peak.push_back(device->peak());
             const std::lock_guard lock{m_eventMutex};
-            m_events.loaded();
+            m_events.loaded(peak);
         }
         for (std::int32_t step = 0; step < m_options.steps && !m_outcome.stopped; ++step) {
             if (auto begun = m_training.beginStep(step, m_values); !begun) {

@@ -168,8 +168,7 @@ Result<void> StepData::addStack(const std::string &input, const std::string &pat
     stack.path = path;
     TRY(stack.source, openByteSource(path));
     const std::uint64_t size = stack.source->size();
-    std::vector<std::byte> head(
-        static_cast<std::size_t>(std::min<std::uint64_t>(size, kMostNpyHeadBytes)));
+    std::vector<std::byte> head(static_cast<std::size_t>(std::min<std::uint64_t>(size, kMostNpyHeadBytes)));
     TRY_VOID(stack.source->read(0, head));
     TRY(stack.head, parseNpyHead(head, size, path));
     if (stack.head.isColumnMajor)

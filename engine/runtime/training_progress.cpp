@@ -15,9 +15,8 @@ namespace {
 class SaveListener final : public TaskListener
 {
 public:
-    void finished(
-        EventId /*event*/, const Result<void> &outcome, Clock::time_point /*start*/, Clock::time_point /*end*/)
-        override
+    void finished(EventId /*event*/, const Result<void> &outcome, Clock::time_point /*start*/,
+        Clock::time_point /*end*/) override
     {
         if (outcome)
             return;
@@ -54,8 +53,8 @@ Result<std::unique_ptr<TrainingProgress>> TrainingProgress::begin(
     if (!training.resume.empty())
         TRY_VOID(progress->resume());
     TRY(progress->m_begin.schedule,
-        resolved(training.schedule.value_or(progress->m_begin.schedule),
-            progress->m_begin.step + options.steps));
+        resolved(
+            training.schedule.value_or(progress->m_begin.schedule), progress->m_begin.step + options.steps));
     if (!training.checkpoints.empty()) {
         TRY(progress->m_save, planSave(plan));
     }

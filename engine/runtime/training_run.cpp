@@ -132,8 +132,8 @@ void setData(TrainingRun &training, const std::string &data)
 Result<void> validate(const TrainingRun &training)
 {
     if (training.learningRate && !(*training.learningRate >= 0 && std::isfinite(*training.learningRate)))
-        return Error{ErrorCode::InvalidInput, "the learning rate must be a number of at least 0", {},
-            "learning rate"};
+        return Error{
+            ErrorCode::InvalidInput, "the learning rate must be a number of at least 0", {}, "learning rate"};
     if (training.every < 0)
         return Error{ErrorCode::InvalidInput,
             "checkpoints come every so many steps, not " + std::to_string(training.every), {},

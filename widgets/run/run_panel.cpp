@@ -2,9 +2,11 @@
 
 #include "widgets/common/format.h"
 #include "widgets/common/themed_icon.h"
+#include "widgets/run/calibration_job.h"
 #include "widgets/run/run_charts.h"
 #include "widgets/run/run_difference.h"
 #include "widgets/run/run_models.h"
+#include "widgets/run/training_form.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QDateTime>
@@ -153,6 +155,10 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
             return;
         const std::vector<PreflightItem> items = m_preflightWatcher.result();
         m_mayRun = planloom::mayRun(items);
+        m_blocked.clear();
+        for (const PreflightItem &item : items)
+            if (item.level == PreflightItem::Level::Blocked && m_blocked.isEmpty())
+                m_blocked = QString::fromStdString(item.text);
         m_preflight->clear();
         for (const PreflightItem &item : items)
             m_preflight->addItem(
@@ -166,11 +172,6 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
 
 RunPanel::~RunPanel() = default;
 
-QString RunPanel::badge()
-{
-    return tr("CPU emulation: times are not GPU times");
-}
-
 void RunPanel::build()
 {
     const auto action = [this](const char *id, const QString &text, const QKeySequence &shortcut,
@@ -183,11 +184,14 @@ void RunPanel::build()
     };
     m_runAction = action("run.run", tr("&Run"), QKeySequence(Qt::Key_F9), "run");
     m_stopAction = action("run.stop", tr("&Stop Run"), QKeySequence(Qt::SHIFT | Qt::Key_F9), "stop");
+    m_stopAction->setIconText(tr("Stop"));
     m_againAction = action("run.again", tr("Run &Again"), QKeySequence(Qt::CTRL | Qt::Key_F9), "redo");
     m_overlayAction = action("run.overlay", tr("Show Measured on the Timeline"), {}, "compare");
     m_overlayAction->setCheckable(true);
     m_overlayAction->setChecked(true);
     connect(m_overlayAction, &QAction::toggled, this, &RunPanel::takeOverlay);
+    m_continueAction = action("run.continue", tr("&Continue"), {}, "play-next");
+    m_calibrateAction = action("run.calibrate", tr("Ca&librate This Machine"), {}, "measure");
     m_removeAction = action("run.remove", tr("Remove Run from Session"), {}, "close");
     m_pauseAction = action("run.pauseView", tr("&Pause View of Run"), {}, "pause");
     m_pauseAction->setCheckable(true);
@@ -218,6 +222,8 @@ void RunPanel::build()
     m_live = new QCheckBox(tr("Show &spans while it runs"), setupBox);
     form->addRow(tr("S&teps"), m_steps);
     form->addRow(tr("See&d"), m_seed);
+    buildTraining(setupBox);
+    form->addRow(m_training);
     form->addRow(m_check);
     form->addRow(m_live);
     m_preflight = new QListWidget(setupBox);
@@ -225,9 +231,9 @@ void RunPanel::build()
     m_preflight->setWordWrap(true);
     m_preflight->setSelectionMode(QAbstractItemView::NoSelection);
     auto *buttons = new QHBoxLayout;
-    for (QAction *each : {m_runAction, m_stopAction, m_againAction})
+    for (QAction *each : {m_runAction, m_stopAction, m_continueAction})
         buttons->addWidget(buttonFor(each, setupBox));
-    for (QAction *each : {m_pauseAction, m_overlayAction}) {
+    for (QAction *each : {m_againAction, m_pauseAction, m_overlayAction, m_calibrateAction}) {
         auto *button = buttonFor(each, setupBox);
         button->setToolButtonStyle(Qt::ToolButtonIconOnly);
         buttons->addWidget(button);
@@ -250,7 +256,7 @@ void RunPanel::build()
     QFont bold = m_state->font();
     bold.setBold(true);
     m_state->setFont(bold);
-    m_badge = new QLabel(badge(), middle);
+    m_badge = new QLabel(tr("CPU emulation: times are not GPU times"), middle);
     m_badge->setObjectName(QStringLiteral("run.badge"));
     m_badge->setForegroundRole(QPalette::PlaceholderText);
     m_progress = new QProgressBar(middle);
@@ -297,6 +303,10 @@ void RunPanel::build()
     splitter->addWidget(setupBox);
     splitter->addWidget(new ScrolledColumn(middle));
     splitter->addWidget(m_tabs);
+    constexpr int kSetupWidth = 330;
+    constexpr int kCourseWidth = 300;
+    constexpr int kFiguresWidth = 420;
+    splitter->setSizes({kSetupWidth, kCourseWidth, kFiguresWidth});
     splitter->setStretchFactor(0, 3);
     splitter->setStretchFactor(1, 3);
     splitter->setStretchFactor(2, 4);
@@ -308,11 +318,13 @@ void RunPanel::build()
         connect(spin, &QSpinBox::valueChanged, this, &RunPanel::refreshSetup);
     for (QCheckBox *box : {m_check, m_live})
         connect(box, &QCheckBox::toggled, this, &RunPanel::refreshSetup);
+    connect(m_training, &TrainingForm::changed, this, &RunPanel::refreshSetup);
 }
 
 RunSetup RunPanel::setup() const
 {
-    return {m_steps->value(), m_check->isChecked(), m_live->isChecked(), m_seed->value()};
+    return {
+        m_steps->value(), m_check->isChecked(), m_live->isChecked(), m_seed->value(), m_training->training()};
 }
 
 void RunPanel::setSetup(const RunSetup &setup)
@@ -321,6 +333,7 @@ void RunPanel::setSetup(const RunSetup &setup)
     m_seed->setValue(static_cast<int>(setup.seed));
     m_check->setChecked(setup.check);
     m_live->setChecked(setup.live);
+    m_training->setTraining(setup.training);
 }
 
 void RunPanel::refreshSetup()
@@ -328,9 +341,18 @@ void RunPanel::refreshSetup()
     const PlanUpdateSnapshot good = m_workspace->lastGood();
     if (!good || m_workspace->isStale()) {
         m_mayRun = false;
+        m_blocked =
+            good ? tr("The rows have changed: a plan is awaited.") : tr("There is no plan to run yet.");
         m_preflight->clear();
-        m_preflight->addItem(
-            good ? tr("The rows have changed: a plan is awaited.") : tr("There is no plan to run yet."));
+        m_preflight->addItem(m_blocked);
+        refreshRecord();
+        return;
+    }
+    if (const QString problem = m_training->problem(); !problem.isEmpty()) {
+        m_mayRun = false;
+        m_blocked = problem;
+        m_preflight->clear();
+        m_preflight->addItem(markOf(PreflightItem::Level::Blocked) + QStringLiteral("  ") + problem);
         refreshRecord();
         return;
     }
@@ -375,7 +397,11 @@ void RunPanel::start(const PlanUpdateSnapshot &good, StepId step, const RunSetup
     run.created = QDateTime::currentMSecsSinceEpoch();
     run.state = "running";
     const auto devices = good->scene->plan->devices.size();
-    run.title = tr("%1 CPU devices, %2 steps").arg(devices).arg(chosen.steps).toStdString();
+    run.title = (chosen.training.resume.empty() ? tr("%1 CPU devices, %2 steps")
+                                                : tr("%1 CPU devices, %2 more steps"))
+                    .arg(devices)
+                    .arg(chosen.steps)
+                    .toStdString();
     run.details = m_service.record().toJson();
     m_run = m_workspace->addRun(std::move(run));
     m_tabs->setCurrentWidget(m_figuresView);
@@ -413,21 +439,28 @@ void RunPanel::refreshRecord()
     const bool running = m_service.isRunning();
     const RunRecord &record = m_service.record();
     const bool any = running || m_service.update() != nullptr;
-    m_runAction->setEnabled(m_mayRun && !running);
-    m_againAction->setEnabled(!running && m_last.has_value());
-    m_pauseAction->setEnabled(running);
+    refreshActions();
     if (m_pauseAction->isChecked() != m_service.isViewPaused()) {
         const QSignalBlocker blocker(m_pauseAction);
         m_pauseAction->setChecked(m_service.isViewPaused());
     }
     refreshSteps();
-    m_stopAction->setEnabled(running);
-    for (QWidget *input : std::initializer_list<QWidget *>{m_steps, m_seed, m_check, m_live})
+    for (QWidget *input : std::initializer_list<QWidget *>{m_steps, m_seed, m_check, m_live, m_training})
         input->setEnabled(!running);
-    m_progress->setVisible(running);
+    const bool calibrating = m_calibration->isRunning();
+    m_progress->setVisible(running || calibrating);
+    if (calibrating) {
+        m_state->setText(tr("Measuring the kernels of this plan on this machine"));
+        m_progress->setRange(0, m_calibration->all());
+        m_progress->setValue(m_calibration->done());
+        m_progress->setFormat(tr("%v of %m kernels"));
+        return;
+    }
     if (!any) {
-        m_state->setText(tr("Nothing has run yet. F9 runs the plan on emulated devices."));
-        m_details->clear();
+        m_state->setText(m_refusal.isEmpty()
+                ? tr("Nothing has run yet. F9 runs the plan on emulated devices.")
+                : tr("Cannot run: %1").arg(m_refusal));
+        m_details->setText(m_calibrated);
         return;
     }
     QString state = QString::fromStdString(record.sentence());
@@ -435,6 +468,8 @@ void RunPanel::refreshRecord()
         state[0] = state[0].toUpper();
     if (m_service.isViewPaused())
         state += tr(" · the view is paused");
+    if (!m_refusal.isEmpty())
+        state = tr("Cannot run: %1").arg(m_refusal) + QLatin1Char('\n') + tr("The last run: %1").arg(state);
     m_state->setText(state);
     if (record.state == RunState::Running && record.setup.steps > 0) {
         m_progress->setRange(0, record.setup.steps);
@@ -450,6 +485,12 @@ void RunPanel::refreshRecord()
                                                         : 0);
     m_figuresView->resizeColumnsToContents();
     QStringList details;
+    if (!m_calibrated.isEmpty())
+        details << m_calibrated;
+    if (!record.checkpoint.empty())
+        details << tr("Checkpoint of step %1: %2")
+                       .arg(record.checkpointStep)
+                       .arg(QString::fromStdString(record.checkpoint));
     if (!m_straggler.isEmpty())
         details << QStringLiteral("⚠ ") + m_straggler;
     if (record.check)

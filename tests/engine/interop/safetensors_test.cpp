@@ -103,7 +103,8 @@ TEST_F(Safetensors, WhatCannotBeWrittenSaysSo)
 TEST_F(Safetensors, DamagedFilesAreRefusedWithTheReason)
 {
     const auto one = [](const std::string &dtype, const std::string &shape, const std::string &offsets) {
-        return R"({"w":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
+        return R"({"w":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets
+            + "}}";
     };
     EXPECT_EQ(messageOf(withHeader(one("F32", "[2]", "[0,8]"), "12345678")), "opened");
     EXPECT_EQ(messageOf("1234"), "expected a safetensors file, found 4 bytes");
@@ -135,8 +136,8 @@ TEST_F(Safetensors, DamagedFilesAreRefusedWithTheReason)
     EXPECT_EQ(messageOf(withHeader(one("F32", "[2]", "[0,8]"), "1234567890")),
         "2 bytes at the end of the file belong to no tensor");
     const std::string a = R"("a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]})";
-    EXPECT_EQ(messageOf(withHeader(
-                  "{" + a + R"(,"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", "123456")),
+    EXPECT_EQ(
+        messageOf(withHeader("{" + a + R"(,"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", "123456")),
         "its bytes are another tensor's, too");
     EXPECT_EQ(messageOf(withHeader(
                   "{" + a + R"(,"b":{"dtype":"U8","shape":[4],"data_offsets":[6,10]}})", "1234567890")),

@@ -190,7 +190,8 @@ TEST(Checkpoints, ContinueTheSamePlanWithTheSameBits)
     options.steps = 5;
     (void)ran(plan, options);
     for (const char *step : {"2", "4", "5"})
-        EXPECT_TRUE(std::filesystem::exists(folder.at("run/step-0000000" + std::string{step} + ".safetensors")));
+        EXPECT_TRUE(
+            std::filesystem::exists(folder.at("run/step-0000000" + std::string{step} + ".safetensors")));
     options.training.checkpoints.clear();
     options.training.every = 0;
     options.training.resume = folder.at("run/step-00000004.safetensors");
@@ -235,7 +236,8 @@ TEST(Checkpoints, OfAnotherModelAreRefused)
     (void)ran(planOf(trainingStepOf(kGpt, OperatorKind::AdamWStep), "single", 1), options);
     RunOptions further;
     further.training.resume = folder.at("run");
-    const auto other = runOnCpu(planOf(trainingStepOf(kLlama, OperatorKind::AdamWStep), "single", 1), further);
+    const auto other =
+        runOnCpu(planOf(trainingStepOf(kLlama, OperatorKind::AdamWStep), "single", 1), further);
     ASSERT_FALSE(other);
     EXPECT_EQ(other.error().code, ErrorCode::InvalidInput);
     EXPECT_TRUE(other.error().message.starts_with("the checkpoint has no tensor ")) << other.error().message;
@@ -338,8 +340,7 @@ NamedArrays stacked(const std::vector<NamedArrays> &batches)
         array.type = first.type;
         array.type.shape.insert(array.type.shape.begin(), static_cast<std::int64_t>(batches.size()));
         for (const NamedArrays &batch : batches)
-            array.bytes.insert(
-                array.bytes.end(), batch.at(name).bytes.begin(), batch.at(name).bytes.end());
+            array.bytes.insert(array.bytes.end(), batch.at(name).bytes.begin(), batch.at(name).bytes.end());
     }
     return all;
 }
@@ -440,7 +441,8 @@ TEST(TrainingData, OfTheWrongTypeOrShapeNamesFileAndArray)
     EXPECT_FALSE(data->read(1));
     const auto flat = StepData::open(folder.at("run/0.npz"), graph);
     ASSERT_FALSE(flat);
-    EXPECT_TRUE(flat.error().message.find("expected as much behind a dimension of steps") != std::string::npos)
+    EXPECT_TRUE(
+        flat.error().message.find("expected as much behind a dimension of steps") != std::string::npos)
         << flat.error().message;
     std::filesystem::create_directory(folder.at("empty"));
     EXPECT_FALSE(StepData::open(folder.at("empty"), graph));
