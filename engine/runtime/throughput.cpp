@@ -28,13 +28,11 @@ StepWork stepWorkOf(const ExecutionPlan &plan)
     for (const Operator &op : graph.operators) {
         if (op.direction == Direction::Optimizer)
             continue;
-        work.flops +=
-            workOf(op, typesOfTensors(graph, op.inputs), typesOfTensors(graph, op.outputs)).flops
+        work.flops += workOf(op, typesOfTensors(graph, op.inputs), typesOfTensors(graph, op.outputs)).flops
             * static_cast<double>(batches);
         if (op.kind == OperatorKind::Embedding && op.direction == Direction::Forward && op.inputs.size() > 1
             && op.inputs[1] && graph.at(op.inputs[1]).role == TensorRole::Input)
-            work.tokens =
-                std::max(work.tokens, elementCount(graph.at(op.inputs[1]).type.shape) * batches);
+            work.tokens = std::max(work.tokens, elementCount(graph.at(op.inputs[1]).type.shape) * batches);
     }
     return work;
 }
@@ -42,9 +40,13 @@ StepWork stepWorkOf(const ExecutionPlan &plan)
 double fastestRate(const MachineProfile &profile)
 {
     double fastest = 0;
-    for (const auto &[key, kernel] : profile.kernels)
-        if (kernel.seconds > 0)
-            fastest = std::max(fastest, kernel.flops / kernel.seconds);
+    for (const auto &[key, kernel] : profile.kernels) {
+        // On a machine that does other things, too, what its cores worked is nearer to the truth.
+        const double work = kernel.coreSeconds / std::max(profile.cores, 1);
+        const double seconds = work > 0 ? std::min(kernel.seconds, work) : kernel.seconds;
+        if (seconds > 0)
+            fastest = std::max(fastest, kernel.flops / seconds);
+    }
     return fastest;
 }
 

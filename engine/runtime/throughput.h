@@ -19,7 +19,7 @@ struct StepWork {
 StepWork stepWorkOf(const ExecutionPlan &plan);
 
 /// The fastest that a kernel of `profile` computed, in FLOP/s: what this machine can do, as far as it was
-/// measured. 0 for an empty profile.
+/// measured; all cores together. 0 for an empty profile.
 double fastestRate(const MachineProfile &profile);
 
 /// Model FLOPs utilisation: work of the step in `seconds`, as a share of `rate` (PaLM, arXiv:2204.02311,

@@ -30,7 +30,8 @@ QString calibrated(QPromise<QString> &promise, const ExecutionPlan &plan, std::s
     MachineProfile profile;
     if (auto kept = readProfile(path))
         profile = *std::move(kept);
-    CalibrateOptions options{.seconds = kMostCalibrationSeconds, .repeats = kCalibrationRepeats, .again = true};
+    CalibrateOptions options{
+        .seconds = kMostCalibrationSeconds, .repeats = kCalibrationRepeats, .again = true};
     std::size_t measured = 0;
     options.progress = [&](std::size_t done, std::size_t all) {
         measured = done;
@@ -42,7 +43,8 @@ QString calibrated(QPromise<QString> &promise, const ExecutionPlan &plan, std::s
     if (const auto done = calibrate(profile, plan, options, std::move(stop)); !done)
         return done.error().code == ErrorCode::Cancelled
             ? CalibrationTexts::tr("Calibration stopped: what was known of this machine stays.")
-            : CalibrationTexts::tr("Calibration failed: %1").arg(QString::fromStdString(done.error().message));
+            : CalibrationTexts::tr("Calibration failed: %1")
+                  .arg(QString::fromStdString(done.error().message));
     if (const auto written = writeProfile(path, profile); !written)
         return CalibrationTexts::tr("The profile cannot be kept: %1")
             .arg(QString::fromStdString(written.error().message));

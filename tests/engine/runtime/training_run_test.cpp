@@ -206,6 +206,49 @@ TEST(Checkpoints, ContinueTheSamePlanWithTheSameBits)
         EXPECT_TRUE(continued.weights.at(name).bytes == array.bytes) << name;
 }
 
+// Masters beside rounded copies, states in host memory, gradients of several micro-batches, states in 16
+// bits.
+TEST(Checkpoints, ContinueWhateverThePlanKeepsWhere)
+{
+    const GraphSnapshot graph = trainingStepOf(kGpt, OperatorKind::AdamWStep);
+    for (const char *rows : {"precision all : bf16\n", "precision all : bf16 optimizer=bf16\n",
+             "mesh dp=2\nsplit all : batch over dp\n"
+             "precision all : bf16\nzero1 all over dp\n",
+             "offload all : states\nmicro-batches 2\n",
+             "mesh dp=2\nsplit all : batch over dp\nzero3 all over dp\n"}) {
+        SCOPED_TRACE(rows);
+        const auto plan = loweredRows(graph, rows, 2);
+        ASSERT_TRUE(plan) << describe(plan.error());
+        RunOptions options = trainingOptions(4);
+        options.keepGradients = true;
+        const RunOutcome whole = ran(*plan, options);
+        const TemporaryFolder folder;
+        options.steps = 2;
+        options.training.checkpoints = folder.at("run");
+        (void)ran(*plan, options);
+        options.training.resume = folder.at("run");
+        const RunOutcome continued = ran(*plan, options);
+        ASSERT_EQ(continued.losses.size(), 2U);
+        EXPECT_EQ(continued.losses[0], whole.losses[2]);
+        EXPECT_EQ(continued.losses[1], whole.losses[3]);
+        for (const auto &[name, array] : whole.weights)
+            EXPECT_TRUE(continued.weights.at(name).bytes == array.bytes) << name;
+    }
+}
+
+TEST(Checkpoints, OfPlansWithDelayedGradientsAreRefused)
+{
+    const GraphSnapshot graph = trainingStepOf(kLlama, OperatorKind::AdamWStep);
+    ExecutionPlan plan = planOf(graph, "single", 1);
+    plan.devices[0].buffers.edit()[0].persistent = true;
+    plan.devices[0].buffers.edit()[0].versions = 2;
+    RunOptions options = trainingOptions(1);
+    options.training.checkpoints = "nowhere";
+    const auto outcome = runOnCpu(plan, options);
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, ErrorCode::NotSupported);
+}
+
 TEST(Checkpoints, HoldEveryWeightAndStateWholeByItsNameInFiles)
 {
     const GraphSnapshot graph = trainingStepOf(kGpt, OperatorKind::AdamWStep);
@@ -431,6 +474,15 @@ TEST(TrainingData, OfTheWrongTypeOrShapeNamesFileAndArray)
     const auto data = StepData::open(folder.at("run"), graph);
     ASSERT_TRUE(data) << describe(data.error());
     EXPECT_TRUE(data->read(0));
+    RunOptions options = trainingOptions(2);
+    setData(options.training, folder.at("run"));
+    std::size_t steps = 0;
+    RunEvents events;
+    events.stepDone = [&](std::int32_t, double, double) { ++steps; };
+    const auto outcome = runOnCpu(planOf(graph, "single", 1), options, events);
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().where, folder.at("run/1.npz") + ": " + name);
+    EXPECT_EQ(steps, 1U);
     const auto wrong = data->read(1);
     ASSERT_FALSE(wrong);
     EXPECT_EQ(wrong.error().where, folder.at("run/1.npz") + ": " + name);
