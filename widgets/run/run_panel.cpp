@@ -256,7 +256,9 @@ void RunPanel::build()
     QFont bold = m_state->font();
     bold.setBold(true);
     m_state->setFont(bold);
-    m_badge = new QLabel(tr("CPU emulation: times are not GPU times"), middle);
+    m_badge = new QLabel(middle);
+    m_badge->setWordWrap(true);
+    m_badge->setTextFormat(Qt::PlainText);
     m_badge->setObjectName(QStringLiteral("run.badge"));
     m_badge->setForegroundRole(QPalette::PlaceholderText);
     m_progress = new QProgressBar(middle);
@@ -445,6 +447,7 @@ void RunPanel::refreshRecord()
         m_pauseAction->setChecked(m_service.isViewPaused());
     }
     refreshSteps();
+    m_badge->setText(clocks());
     for (QWidget *input : std::initializer_list<QWidget *>{m_steps, m_seed, m_check, m_live, m_training})
         input->setEnabled(!running);
     const bool calibrating = m_calibration->isRunning();
@@ -522,83 +525,6 @@ void RunPanel::refreshRecord()
     for (std::size_t i = 0; i < record.warnings.size() && i < 4; ++i)
         details << QString::fromStdString(record.warnings[i]);
     m_details->setText(details.join(QLatin1Char('\n')));
-}
-
-void RunPanel::finished()
-{
-    const RunRecord &record = m_service.record();
-    refreshRecord();
-    if (m_run == 0)
-        return;
-    for (const SessionRun &kept : m_workspace->runs()) {
-        if (kept.id != m_run)
-            continue;
-        SessionRun run = kept;
-        run.state = nameOf(record.state);
-        run.details = record.toJson();
-        if (!record.measured()) {
-            m_workspace->updateRun(run);
-            break;
-        }
-        // Megabytes of text: made on a pool thread.
-        auto *watcher = new QFutureWatcher<std::string>(this);
-        connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, run]() mutable {
-            run.timeline = watcher->result();
-            m_workspace->updateRun(run);
-            watcher->deleteLater();
-        });
-        watcher->setFuture(
-            QtConcurrent::run([measured = record.measured()] { return measuredJson(*measured); }));
-        break;
-    }
-}
-
-void RunPanel::showStored(std::int64_t run)
-{
-    if (m_service.isRunning())
-        return;
-    for (const SessionRun &kept : m_workspace->runs()) {
-        if (kept.id != run)
-            continue;
-        m_awaited = run;
-        m_run = 0;
-        m_step = kept.step;
-        m_hasSpans = false;
-        m_awaitedSpans.clear();
-        m_awaitedPlan = m_workspace->planOfStep(kept.step);
-        m_workspace->loadRunTimeline(run);
-        return;
-    }
-}
-
-void RunPanel::takeStored(std::int64_t run, const QByteArray &timeline)
-{
-    if (run != m_awaited || run == 0)
-        return;
-    m_awaitedSpans = timeline;
-    m_hasSpans = true;
-    showAwaited();
-}
-
-void RunPanel::showAwaited()
-{
-    if (m_awaited == 0 || !m_awaitedPlan || !m_hasSpans)
-        return;
-    const std::int64_t run = m_awaited;
-    for (const SessionRun &kept : m_workspace->runs()) {
-        if (kept.id != run)
-            continue;
-        auto record = RunRecord::fromJson(kept.details);
-        if (!record) {
-            m_state->setText(QString::fromStdString(record.error().message));
-        } else {
-            if (!isOver(record->state)) // the program ended while it ran
-                record->state = RunState::Interrupted;
-            m_service.show(*record, m_awaitedSpans, m_awaitedPlan);
-            Q_EMIT runShown();
-        }
-    }
-    m_awaited = 0;
 }
 
 } // namespace planloom

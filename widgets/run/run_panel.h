@@ -78,6 +78,7 @@ private:
     void buildTraining(QWidget *parent);
     void refreshActions();
     void calibrated(const QString &sentence);
+    QString clocks() const;
     /// Asks whether libraries that operator files name may be loaded, and goes on if so.
     void askForLibraries(const std::vector<std::string> &paths, std::function<void()> then);
     void buildSteps(QWidget *parent);

@@ -2,6 +2,7 @@
 
 #include "widgets/run/run_panel.h"
 
+#include "widgets/common/format.h"
 #include "widgets/run/calibration_job.h"
 #include "widgets/run/training_form.h"
 
@@ -67,6 +68,24 @@ void RunPanel::refreshActions()
         return;
     m_refusal = refusal;
     Q_EMIT refusalChanged(refusal);
+}
+
+/// A step's times, each with whose it is, and that no GPU has them.
+QString RunPanel::clocks() const
+{
+    const RunRecord &record = m_service.record();
+    const QString emulation = tr("CPU emulation: times are not GPU times");
+    const double measured = record.measuredStepSeconds();
+    if (!(record.predictedStepSeconds > 0))
+        return emulation;
+    const auto text = [](double seconds) { return QString::fromStdString(formatSeconds(seconds)); };
+    if (!(measured > 0))
+        return tr("A step: %1 predicted here").arg(text(record.predictedStepSeconds)) + QLatin1Char('\n')
+            + emulation;
+    return tr("A step: %1 predicted here, %2 measured (%3)")
+               .arg(text(record.predictedStepSeconds), text(measured),
+                   QString::fromStdString(record.measuredOver()))
+        + QLatin1Char('\n') + emulation;
 }
 
 QString RunPanel::badge() const

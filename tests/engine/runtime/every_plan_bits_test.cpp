@@ -1,5 +1,5 @@
-// Every plan of the gallery that applies to a model: twice the same bits, on one thread and on three. The short
-// form has one model; PLANLOOM_WHOLE_GALLERY=1 takes all small ones of the model set, too.
+// Every plan of the gallery that applies to a model: twice the same bits, on one thread and on three. The
+// short form has one model; PLANLOOM_WHOLE_GALLERY=1 takes all small ones of the model set, too.
 
 #include "engine/gallery/gallery.h"
 #include "engine/runtime/run.h"

@@ -18,7 +18,8 @@ TEST(Throughput, AStepIsThreeTimesTheForwardProductsWhateverThePlan)
     EXPECT_EQ(work, stepWorkOf(*cut));
     EXPECT_EQ(work.samples, 8);
     EXPECT_EQ(work.tokens, 8 * 16);
-    // 2 flops for each weight of a product and each token forward, twice that backward; attention's beside it.
+    // 2 flops for each weight of a product and each token forward, twice that backward; attention's beside
+    // it.
     const double products = 6.0 * 8 * 16 * (2 * 12 * 32 * 32 + 32 * 64);
     EXPECT_GT(work.flops, products);
     EXPECT_LT(work.flops, 2 * products);
