@@ -230,6 +230,25 @@ const std::vector<VerbSpec> &verbs()
                     {"steps", "K", "training steps (default: 1)"},
                     {"inputs", "PATH",
                         "an .npz with in.<name> members, or a folder of <name>.npy (default: drawn)"},
+                    {"data", "PATH|synthetic",
+                        "batches: a folder with an .npz or a folder of <input>.npy for each step, or arrays "
+                        "with the "
+                        "steps as their first dimension; synthetic: drawn anew in each step (default: every "
+                        "step has "
+                        "the same batch)"},
+                    {"rate-schedule", "constant|cosine[:KEY=N,...]",
+                        "of the learning rate: constant:warmup=10, or "
+                        "cosine:warmup=10,total=100,floor=0.1, a share of the rate (default: constant; "
+                        "total: "
+                        "the run's "
+                        "last step)"},
+                    {"checkpoint", "DIR",
+                        "write weights and optimizer states there at the end, and when Ctrl-C stops the run, "
+                        "as step-N.safetensors"},
+                    {"checkpoint-every", "K", "and after every K steps"},
+                    {"resume", "PATH",
+                        "go on from a checkpoint, or from the last one of a folder, under this plan, for "
+                        "--steps more steps"},
                     {"dump", "DIR", "write loss.npy, out/, grad/ and weight/ as .npy files"},
                     {"check", "", "compare with the unpartitioned model"},
                     {"ranks", "N",

@@ -89,8 +89,8 @@ std::string checkedAgainst(const ExecutionPlan &plan)
     return text.data();
 }
 
-/// Shows people where a run is.
-bool showEvent(const std::string &line)
+/// Shows people where a run is. @param before  steps done before it, noted here
+bool showEvent(const std::string &line, std::int64_t &before)
 {
     const json event = json::parse(line, nullptr, false);
     if (!event.is_object())
@@ -99,14 +99,42 @@ bool showEvent(const std::string &line)
     // A forward pass alone has no loss, and a loss that is no number is none in JSON.
     const auto loss = event.find("loss");
     if (type == "step" && loss != event.end() && loss->is_number())
-        std::fprintf(stderr, "step %lld: loss %.7g, %.1f ms\n", event.value("n", 0LL) + 1,
+        std::fprintf(stderr, "step %lld: loss %.7g, %.1f ms\n", before + event.value("n", 0LL) + 1,
             loss->get<double>(), event.value("seconds", 0.0) * 1e3);
     else if (type == "step")
-        std::fprintf(
-            stderr, "step %lld: %.1f ms\n", event.value("n", 0LL) + 1, event.value("seconds", 0.0) * 1e3);
+        std::fprintf(stderr, "step %lld: %.1f ms\n", before + event.value("n", 0LL) + 1,
+            event.value("seconds", 0.0) * 1e3);
+    else if (type == "checkpoint")
+        std::fprintf(stderr, "checkpoint of step %lld: %s\n", event.value("step", 0LL),
+            event.value("path", std::string{}).c_str());
+    else if (type == "resumed") {
+        before = event.value("step", 0LL);
+        std::fprintf(stderr, "goes on behind step %lld of %s\n", static_cast<long long>(before),
+            event.value("path", std::string{}).c_str());
+    } else if (type == "finishing")
+        std::fprintf(stderr, "ends behind this step; Ctrl-C again ends it now\n");
     else if (type == "warn" || type == "stalled")
         std::fprintf(stderr, "%s: %s\n", type.c_str(), event.value("text", event.dump()).c_str());
     return true;
+}
+
+/// What the options say of training.
+Result<TrainingRun> trainingOf(const Arguments &arguments)
+{
+    TrainingRun training;
+    setData(training, arguments.text("data"));
+    if (arguments.has("rate-schedule")) {
+        TRY(training.schedule, parseRateSchedule(arguments.text("rate-schedule")));
+    }
+    training.checkpoints = arguments.text("checkpoint");
+    TRY(const auto every, arguments.integer("checkpoint-every", 0, 1, 1'000'000));
+    training.every = static_cast<std::int32_t>(every);
+    training.resume = arguments.text("resume");
+    if (!training.resume.empty() && arguments.has("seed"))
+        return Error{ErrorCode::InvalidInput, "a run that is resumed has the seed of its checkpoint",
+            "leave --seed out", "--seed"};
+    TRY_VOID(validate(training));
+    return training;
 }
 
 } // namespace
@@ -136,6 +164,7 @@ Result<int> runRun(const Arguments &arguments)
     TRY(request.options.libraries, trustedLibraries(named));
     for (const std::string &library : arguments.texts("allow-library"))
         request.options.libraries.push_back(std::filesystem::absolute(library).lexically_normal().string());
+    TRY(request.options.training, trainingOf(arguments));
     request.options.poison = arguments.has("check"); // reads of memory nobody wrote then show as NaN
     request.options.keepGradients = arguments.has("check") || arguments.has("dump");
 
@@ -173,8 +202,9 @@ Result<int> runRun(const Arguments &arguments)
     SuperviseOptions options;
     options.signals = true;
     const bool quiet = arguments.has("json");
-    TRY(const auto outcome, superviseRun(request, options, [quiet](const std::string &line) {
-        return quiet ? true : showEvent(line);
+    std::int64_t before = 0;
+    TRY(const auto outcome, superviseRun(request, options, [quiet, &before](const std::string &line) {
+        return quiet ? true : showEvent(line, before);
     }));
 
     double stepSeconds = 0;
@@ -194,7 +224,9 @@ Result<int> runRun(const Arguments &arguments)
             {"step_seconds", stepSeconds}, {"predicted_step_seconds", request.predictedStepSeconds},
             {"machine", profile.machine}, {"peak_bytes", peak}, {"device_peak_bytes", peaks},
             {"devices", request.plan.devices.size()}, {"ranks", ranks},
-            {"micro_batches", request.plan.microBatches}, {"backend", backend}, {"dropped", dropped}};
+            {"micro_batches", request.plan.microBatches}, {"backend", backend}, {"dropped", dropped},
+            {"first_step", outcome.firstStep}, {"stopped", outcome.stopped},
+            {"checkpoint", outcome.checkpoint}};
         object["loss"] = outcome.losses.empty() ? json(nullptr) : json(outcome.losses.back());
         if (outcome.check)
             object["check"] = {{"ok", outcome.check->ok},
@@ -212,6 +244,11 @@ Result<int> runRun(const Arguments &arguments)
         100 * (request.predictedStepSeconds / std::max(stepSeconds, 1e-9) - 1));
     if (!outcome.losses.empty())
         std::printf("loss %.7g\n", outcome.losses.back());
+    if (outcome.stopped)
+        std::printf("stopped behind step %lld\n",
+            static_cast<long long>(outcome.firstStep) + static_cast<long long>(outcome.losses.size()));
+    if (!outcome.checkpoint.empty())
+        std::printf("checkpoint: %s (--resume goes on from it)\n", outcome.checkpoint.c_str());
     if (dropped > 0)
         std::printf("left out, for want of room: %lld of what data chose (--capacity)\n",
             static_cast<long long>(dropped));

@@ -6,6 +6,7 @@
 #include "engine/runtime/supervisor.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -25,14 +26,16 @@ using Json = nlohmann::json;
 namespace {
 
 constexpr const char *kUsage =
-    "planloom-exec run --plan FILE --options FILE\n"
+    "planloom-exec run --plan FILE --options FILE [--data PATH|synthetic] [--checkpoint DIR] [--resume "
+    "PATH]\n"
     "planloom-exec bench --plan FILE [--profile FILE] [--seconds S]\n"
     "planloom-exec probe\n"
     "\n"
     "Runs an execution plan on CPU devices in processes of their own. Events are written to\n"
     "standard output, one JSON object a line. A line \"cancel\" on standard input, SIGINT or\n"
-    "SIGTERM end the run. Files whose options say \"temporary\" are removed\n"
-    "once they are read.\n"
+    "SIGTERM end the run; \"finish\", or the first SIGINT of a run that writes checkpoints, ends it\n"
+    "behind its step. --data, --checkpoint and --resume stand in for what the options say. Files whose\n"
+    "options say \"temporary\" are removed once they are read.\n"
     "\n"
     "bench measures on this machine what the plan runs, every kernel anew (at most S seconds, else 600), "
     "keeps it\n"
@@ -73,6 +76,15 @@ int usage(const std::string &problem)
 {
     std::fprintf(stderr, "planloom-exec: %s\n\n%s", problem.c_str(), kUsage);
     return 2;
+}
+
+/// Options that stand in for those of the options file.
+constexpr std::array<const char *, 3> kTrainingOptions{"--data", "--checkpoint", "--resume"};
+
+bool isRunOption(const std::string &name)
+{
+    return name == "--options"
+        || std::find(kTrainingOptions.begin(), kTrainingOptions.end(), name) != kTrainingOptions.end();
 }
 
 int bench(std::map<std::string, std::string> &given)
@@ -143,7 +155,7 @@ int main(int argc, char **argv)
         return usage(std::string{"unknown verb "} + argv[1]);
     for (int i = 2; i < argc; i += 2) {
         const std::string name = argv[i];
-        if (name != "--plan" && (benches ? name != "--profile" && name != "--seconds" : name != "--options"))
+        if (name != "--plan" && (benches ? name != "--profile" && name != "--seconds" : !isRunOption(name)))
             return usage("unknown option " + name);
         if (i + 1 == argc)
             return usage(name + (name == "--seconds" ? " needs a number" : " needs a file"));
@@ -153,7 +165,7 @@ int main(int argc, char **argv)
         return given.contains("--plan") ? bench(given) : usage("--plan is needed");
     if (!given.contains("--plan") || !given.contains("--options"))
         return usage("--plan and --options are needed");
-    const auto request = readRunFolder(given["--plan"], given["--options"]);
+    auto request = readRunFolder(given["--plan"], given["--options"]);
     if (!request) {
         writeLine(errorEvent(request.error()).dump(-1, ' ', false, Json::error_handler_t::replace));
         std::fprintf(stderr, "planloom-exec: %s\n", describe(request.error()).c_str());
@@ -161,6 +173,13 @@ int main(int argc, char **argv)
     }
     if (request->temporary)
         removeRunFolder(given["--options"]);
+    TrainingRun &training = request->options.training;
+    if (given.contains("--data"))
+        setData(training, given["--data"]);
+    if (given.contains("--checkpoint"))
+        training.checkpoints = given["--checkpoint"];
+    if (given.contains("--resume"))
+        training.resume = given["--resume"];
     const SuperviseOptions options{.controlDescriptor = STDIN_FILENO, .signals = true};
     const auto outcome = superviseRun(*request, options, writeLine);
     if (!outcome) {

@@ -551,7 +551,8 @@ void Importer::addNotes()
             + std::to_string(kNewestOpset) + ": operators that changed since may be read wrongly");
     for (const auto &[file, count] : m_missing)
         m_builder.note(std::to_string(count) + " tensors lie in '" + file
-            + "', which is missing or too short: the model can be planned, a run needs --random-weights");
+            + "', which is missing or too short: the model can be planned, a run draws them from its seed "
+              "(on the command line with --random-weights)");
     if (!m_nonFinite.empty())
         m_builder.note("'" + m_nonFinite.front() + "'"
             + (m_nonFinite.size() > 1

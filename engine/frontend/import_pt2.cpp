@@ -297,12 +297,14 @@ void Pt2Importer::addNotes()
     if (m_archive.missing > 0)
         m_builder.note(std::to_string(m_archive.missing)
             + " tensors lie in the model's file, which is missing or another one by now: the model can be "
-              "planned, a run needs --random-weights");
+              "planned, a run draws them from its seed (on the command line with --random-weights)");
     if (m_missing <= m_archive.missing)
         return;
     const std::string what =
         std::to_string(m_missing) + " tensors lie in pickles, which are programs and are not run";
-    m_builder.note(what + ": the model can be planned, a run needs --random-weights"
+    m_builder.note(what
+        + ": the model can be planned, a run draws them from its seed (on the command line with "
+          "--random-weights)"
         + (m_archive.isOldLayout ? "; PyTorch 2.8 and newer save them as plain numbers" : ""));
 }
 

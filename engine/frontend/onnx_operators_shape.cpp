@@ -88,8 +88,8 @@ Result<void> importConstantOfShape(Context &context)
         return context.bind(0, id);
     }
     if (weight) {
-        context.builder().note(
-            "weights filled with one number are too large to hold; a run needs --random-weights");
+        context.builder().note("weights filled with one number are too large to hold; a run draws them from "
+                               "its seed (on the command line with --random-weights)");
         return context.bind(
             0, context.builder().addStored(OnnxTensor{"", type, nullptr, {}, false}, TensorRole::Weight));
     }

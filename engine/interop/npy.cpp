@@ -212,7 +212,7 @@ std::vector<std::byte> transposed(
 
 } // namespace
 
-Result<TensorData> parseNpy(std::span<const std::byte> bytes, std::string_view where)
+Result<NpyHead> parseNpyHead(std::span<const std::byte> bytes, std::uint64_t size, std::string_view where)
 {
     const auto byteAt = [&](std::size_t i) { return std::to_integer<std::size_t>(bytes[i]); };
     if (bytes.size() < 10 || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
@@ -238,15 +238,23 @@ Result<TensorData> parseNpy(std::span<const std::byte> bytes, std::string_view w
     if (!type)
         return Error{ErrorCode::NotSupported, "elements of type \"" + header->descr + "\" cannot be read",
             "convert to a little-endian float, integer or bool type of at most 8 bytes", std::string{where}};
-    const std::span<const std::byte> content = bytes.subspan(start + length);
-    const auto expected = byteCount(header->shape, *type, content.size());
-    if (!expected || *expected != content.size())
+    const std::uint64_t content = size - start - length;
+    const auto expected = byteCount(header->shape, *type, content);
+    if (!expected || *expected != content)
         return invalidArray(where,
             "an array of shape " + toString(header->shape) + " of " + nameOf(*type) + " does not take the "
-                + std::to_string(content.size()) + " bytes that follow its header");
-    TensorData array{{*type, header->shape}, {}};
-    if (header->fortran && header->shape.size() > 1)
-        array.bytes = transposed(content, header->shape, static_cast<std::size_t>(sizeOf(*type)));
+                + std::to_string(content) + " bytes that follow its header");
+    return NpyHead{{*type, header->shape}, header->fortran && header->shape.size() > 1, start + length};
+}
+
+Result<TensorData> parseNpy(std::span<const std::byte> bytes, std::string_view where)
+{
+    TRY(const auto head, parseNpyHead(bytes, bytes.size(), where));
+    const std::span<const std::byte> content = bytes.subspan(static_cast<std::size_t>(head.begin));
+    TensorData array{head.type, {}};
+    if (head.isColumnMajor)
+        array.bytes =
+            transposed(content, head.type.shape, static_cast<std::size_t>(sizeOf(head.type.dataType)));
     else
         array.bytes.assign(content.begin(), content.end());
     return array;

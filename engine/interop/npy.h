@@ -4,6 +4,7 @@
 #include "engine/graph/tensor.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -14,6 +15,21 @@ namespace planloom {
 
 /// Values by tensor name.
 using NamedArrays = std::map<std::string, TensorData>;
+
+/// What the head of a `.npy` file says, before any element is read.
+struct NpyHead {
+    TensorType type{};
+    bool isColumnMajor = false;
+    std::uint64_t begin = 0; ///< Of the elements, in bytes.
+};
+
+/// Most bytes that a head of ours takes: `parseNpyHead` needs no more of a file than these.
+constexpr std::size_t kMostNpyHeadBytes = std::size_t{1} << 16U;
+
+/// Reads the head of a `.npy` file of `size` bytes.
+/// @param bytes  its first ones, or all of them
+/// @return as `parseNpy`
+Result<NpyHead> parseNpyHead(std::span<const std::byte> bytes, std::uint64_t size, std::string_view where);
 
 /// Reads one array in NumPy's `.npy` format (versions 1 to 3): little-endian, of one of our data types;
 /// Fortran order is turned into row-major order. `|V2` is read as bfloat16, which is what the ml_dtypes

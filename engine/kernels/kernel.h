@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace planloom {
@@ -33,6 +34,8 @@ struct KernelCall {
     ValueMask value{}; ///< `PartBox::value`: only part 0 of a Value split adds terms without linear inputs.
     std::uint64_t seed = 0; ///< Of the run; mixed with a Dropout's own.
     std::int64_t step = 1; ///< 1-based training step, for bias correction.
+    std::optional<double> learningRate{}; ///< Of an optimizer: in place of its operator's.
+    double rateShare = 1; ///< Of an optimizer: what its schedule leaves of the rate.
     const OperatorLibraries *libraries = nullptr; ///< What computes operators of files; may be null.
     std::int64_t *dropped = nullptr; ///< If set, a NonZero adds what it had no room for (places.h).
 };

@@ -54,6 +54,11 @@ void adamWStep(const AdamWState<double> &s, std::int64_t count, const AdamW<doub
     adamWLoop(s, count, p);
 }
 
+double learningRateOf(const KernelCall &call)
+{
+    return call.learningRate.value_or(call.op->attributes.real("learning_rate", 1e-3)) * call.rateShare;
+}
+
 Result<void> adamW(const KernelCall &call)
 {
     for (std::size_t slot = 0; slot < 4; ++slot) {
@@ -65,7 +70,7 @@ Result<void> adamW(const KernelCall &call)
             return missingSlot(call, "room for its new weight or state");
     }
     const Attributes &a = call.op->attributes;
-    const double rate = a.real("learning_rate", 1e-3);
+    const double rate = learningRateOf(call);
     const double beta1 = a.real("beta1", 0.9);
     const double beta2 = a.real("beta2", 0.999);
     const auto step = static_cast<double>(call.step);
@@ -106,7 +111,7 @@ Result<void> sgd(const KernelCall &call)
     const Attributes &a = call.op->attributes;
     return withFloat(call, weight->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        const auto rate = static_cast<T>(a.real("learning_rate", 1e-3));
+        const auto rate = static_cast<T>(learningRateOf(call));
         const auto decay = static_cast<T>(a.real("weight_decay", 0));
         const auto kept = static_cast<T>(a.real("momentum", 0));
         for (std::int64_t i = 0; i < elementCount(*newWeight); ++i) {

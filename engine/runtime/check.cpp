@@ -269,6 +269,8 @@ Result<CheckReport> checkAgainst(const ExecutionPlan &reference, const Execution
 {
     RunOptions again{options};
     again.keepGradients = true;
+    again.training.checkpoints.clear(); // those are the run's own
+    again.training.every = 0;
     CheckReport report;
     if (options.steps > 1) {
         again.keepGradients = false;

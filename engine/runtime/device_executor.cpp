@@ -62,6 +62,7 @@ DeviceExecutor::Prepared DeviceExecutor::prepare(const Instruction &instruction)
     prepared.kernel = prepareKernel(m_plan, m_program, instruction, m_gradientFactor);
     KernelCall &call = prepared.kernel.call;
     call.seed = m_shared.options.seed;
+    call.learningRate = m_shared.begin.learningRate;
     call.libraries = &m_shared.libraries;
     if (call.op->kind == OperatorKind::NonZero && prepared.kernel.isFirstReplica
         && m_counted.emplace(instruction.op, instruction.part).second) // when made again, it drops the same
@@ -194,6 +195,30 @@ void DeviceExecutor::issueStep(std::int32_t step, Clock::time_point origin, bool
         issue({preparedAt(at), phase.memory, phase.memory.operandsOf(i), at.microBatch, step,
                   static_cast<EventId>(i)},
             phase.waits[i]);
+    }
+}
+
+void DeviceExecutor::issueSave(std::int32_t step, const std::vector<SavedPiece> &pieces,
+    const std::function<void(const SavedPiece &, const BufferInfo &, const std::byte *)> &take,
+    TaskListener &listener)
+{
+    const MemoryPlan &memory = m_phases.front().memory; // what persists lies there in all of them
+    m_backend->begin(static_cast<std::int32_t>(pieces.size()), listener);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        const SavedPiece &piece = pieces[i];
+        const std::int32_t where =
+            bufferOfVersion(info(piece.buffer), piece.buffer, std::int64_t{step} * m_plan.updates);
+        const std::byte *from =
+            addressOf(memory, {memory.persistent[static_cast<std::size_t>(where)], OperandUse::Reads});
+        DeviceTask task;
+        task.event = static_cast<EventId>(i);
+        task.queue = QueueKind::Copy;
+        task.work = [this, &piece, &take, from](DeviceQueue &queue) -> Result<void> {
+            queue.download(from, slot(piece.buffer).bytes,
+                [&](const std::byte *data) { take(piece, info(piece.buffer), data); });
+            return {};
+        };
+        m_backend->issue(std::move(task));
     }
 }
 

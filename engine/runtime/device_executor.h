@@ -29,6 +29,7 @@ struct RunShared {
     const RunOptions &options;
     const HostValues &values;
     Collector &collector;
+    const CheckpointState &begin; ///< Where training is before the first step.
     const OperatorLibraries &libraries; ///< What computes operators of files.
     const std::atomic<bool> &stopped; ///< Set once the run is to end early.
     std::function<void(Error)> fail; ///< Ends the run; the first error is kept. Thread-safe.
@@ -78,6 +79,10 @@ public:
     /// @param origin   start of the step, common to all devices
     /// @param measure  keep spans and the memory curve
     void issueStep(std::int32_t step, Clock::time_point origin, bool measure);
+    /// Issues that `take` is shown each of `pieces`, as it is before step `step`; in place of a step.
+    void issueSave(std::int32_t step, const std::vector<SavedPiece> &pieces,
+        const std::function<void(const SavedPiece &, const BufferInfo &, const std::byte *)> &take,
+        TaskListener &listener);
     /// Waits for what was issued. Errors of kernels and collectives, with the instruction in `where`, went to
     /// `RunShared::fail`.
     void finish();

@@ -91,8 +91,12 @@ Result<void> DeviceExecutor::kernel(const Turn &turn, DeviceQueue &queue)
     for (std::size_t i = 0; i < instruction.outputs.size(); ++i)
         if (const std::int32_t buffer = instruction.outputs[i]; buffer >= 0)
             bind(call.outputs[i], buffer, output(turn, i));
-    const std::int64_t update = std::int64_t{turn.step} * m_plan.updates + updateOf(m_plan, turn.microBatch);
-    call.step = 1 + (call.op->direction == Direction::Optimizer ? update : turn.step);
+    const std::int64_t step = m_shared.begin.step + turn.step;
+    call.step = 1 + step;
+    if (call.op->direction == Direction::Optimizer) {
+        call.step = 1 + step * m_plan.updates + updateOf(m_plan, turn.microBatch);
+        call.rateShare = rateShare(m_shared.begin.schedule, step);
+    }
     // Ranges were made for micro-batch 0.
     const auto d = static_cast<std::size_t>(std::max(prepared.batchIdentifier, 0));
     const Range base = prepared.batchIdentifier >= 0 ? call.ranges[d] : Range{};
@@ -257,7 +261,7 @@ Result<void> DeviceExecutor::execute(const Turn &turn, DeviceQueue &queue)
             const std::int32_t out = instruction.outputs[o];
             TRY_VOID(queue.upload(output(turn, o), slot(out).bytes, [&](std::byte *to) {
                 return m_shared.values.load(
-                    info(out).tensor, boxOf(out, turn.microBatch), slot(out).type, to);
+                    info(out).tensor, boxOf(out, turn.microBatch), slot(out).type, to, turn.microBatch);
             }));
         }
         return {};

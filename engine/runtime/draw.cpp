@@ -179,6 +179,11 @@ DrawRule drawRule(const Graph &graph, const Uses &uses, TensorId tensor)
     return {-0.05, 0.05, 1, 0};
 }
 
+std::uint64_t seedOfBatch(std::uint64_t seed, std::int64_t batch)
+{
+    return batch == 0 ? seed : mixed(mixed(seed) + static_cast<std::uint64_t>(batch));
+}
+
 void draw(const Tensor &tensor, const DrawRule &rule, std::uint64_t seed, const IndexMask &box, std::byte *to)
 {
     const std::uint64_t stream = streamOf(nameInFiles(tensor), seed);

@@ -24,6 +24,9 @@ struct DrawRule {
 /// O(operators that the tensor reaches through movements).
 DrawRule drawRule(const Graph &graph, const Uses &uses, TensorId tensor);
 
+/// The seed that batch `batch` of a run of this seed is drawn from; that of the first is the run's own.
+std::uint64_t seedOfBatch(std::uint64_t seed, std::int64_t batch);
+
 /// Fills `box` of `tensor` with values that depend on seed, name and index in the whole tensor alone (those
 /// by which files know it), so that every plan draws the same.
 void draw(

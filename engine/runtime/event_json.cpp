@@ -76,6 +76,15 @@ Json checkEvent(const CheckReport &report)
     return made;
 }
 
+Json checkpointEvent(const SavedCheckpoint &saved)
+{
+    Json made = event("checkpoint");
+    made["step"] = saved.step;
+    made["path"] = saved.path;
+    made["seconds"] = saved.seconds;
+    return made;
+}
+
 Json spansEvent(const Timeline &timeline, std::int32_t device)
 {
     const auto d = static_cast<std::size_t>(device);

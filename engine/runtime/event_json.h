@@ -15,7 +15,8 @@
 namespace planloom {
 
 /// Events of a run are JSON objects, one a line, with "v":1 and a type "t": "hello", "load", "ready", "step",
-/// "progress", "live", "spans", "check", "warn", "error", "stalled", "cancelling", "done". Readers ignore
+/// "progress", "live", "spans", "check", "warn", "error", "stalled", "cancelling",
+/// "finishing", "resumed", "checkpoint", "done". Readers ignore
 /// fields they don't know.
 
 /// An event of type `type` without more fields.
@@ -29,6 +30,9 @@ Error errorIn(const nlohmann::json &event);
 
 /// "check": ok, worst {tensor, error}, first_difference.
 nlohmann::json checkEvent(const CheckReport &report);
+
+/// "checkpoint": step, path, seconds.
+nlohmann::json checkpointEvent(const SavedCheckpoint &saved);
 
 /// "spans": columns of one device's spans (queue by name, nanoseconds from the start of the step) and its
 /// memory curve.

@@ -3,7 +3,9 @@
 #include "engine/graph/storage_types.h"
 #include "engine/kernels/narrow_float.h"
 #include "engine/runtime/box_copy.h"
+#include "engine/runtime/step_data.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -27,15 +29,6 @@ std::set<TensorId> loadedTensors(const ExecutionPlan &plan)
             collect(segment.instructions);
     }
     return loaded;
-}
-
-Error wrongType(const Tensor &tensor, const TensorData &found)
-{
-    return {ErrorCode::InvalidInput,
-        "input " + tensor.name + " is " + nameOf(tensor.type.dataType) + " " + toString(tensor.type.shape)
-            + " in the model, the array given is " + nameOf(found.type.dataType) + " "
-            + toString(found.type.shape),
-        "give an array of the model's type and shape", "input:" + tensor.name};
 }
 
 std::size_t bytesOf(const TensorType &type)
@@ -87,7 +80,7 @@ TensorData scalarOf(const TensorType &type, double number)
 } // namespace
 
 Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptions &options,
-    const std::function<void(const std::string &)> &warning)
+    const HostSources &sources, const std::function<void(const std::string &)> &warning)
 {
     const Graph &graph = *plan.graph;
     const auto warn = [&](const std::string &text) {
@@ -96,7 +89,11 @@ Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptio
     };
     HostValues values;
     values.m_graph = plan.graph;
+    values.m_sources = &sources;
     values.m_seed = options.seed;
+    values.m_drawsAnew = options.training.batches == BatchSource::Drawn;
+    values.m_wholeBatches = plan.batch.wholeBatches;
+    values.m_microBatches = plan.microBatches;
     values.m_entries.resize(graph.tensors.size());
     const Uses uses = usesOf(graph);
     std::set<std::string> names;
@@ -112,17 +109,10 @@ Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptio
         const Tensor &tensor = graph.at(id);
         Entry &entry = values.m_entries[static_cast<std::size_t>(id.index)];
         const auto given = options.inputs.find(tensor.name);
-        if (tensor.role == TensorRole::Input && given != options.inputs.end()) {
-            // Arrays of most tools have no 16-bit floats: wider ones are rounded.
-            TensorData array = given->second;
-            if (isNarrowFloat(tensor.type.dataType) && array.type.dataType == DataType::Float32
-                && array.type.shape == tensor.type.shape && array.bytes.size() == bytesOf(array.type)) {
-                array = TensorData{tensor.type, std::vector<std::byte>(bytesOf(tensor.type))};
-                narrow(reinterpret_cast<const float *>(given->second.bytes.data()), tensor.type.dataType,
-                    array.bytes.data(), static_cast<std::size_t>(elementCount(tensor.type.shape)));
-            }
-            if (array.type != tensor.type || array.bytes.size() != bytesOf(tensor.type))
-                return wrongType(tensor, given->second);
+        if (tensor.role == TensorRole::Input && sources.streamed.contains(tensor.name)) {
+            entry.source = Source::Streamed;
+        } else if (tensor.role == TensorRole::Input && given != options.inputs.end()) {
+            TRY(auto array, fittedInput(tensor, given->second, "input:" + tensor.name));
             values.m_kept.push_back(std::make_shared<const TensorData>(std::move(array)));
             entry = {Source::Array, values.m_kept.back().get(), {}};
         } else if ((plan.batch.wholeBatches || lossScale != 1) && isLossGradient(graph, id)) {
@@ -131,6 +121,8 @@ Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptio
             values.m_kept.push_back(
                 std::make_shared<const TensorData>(scalarOf(tensor.type, share * lossScale)));
             entry = {Source::Array, values.m_kept.back().get(), {}};
+        } else if (sources.checkpoint != nullptr && sources.places.contains(id)) {
+            entry.source = Source::Stored;
         } else if (tensor.data) {
             if (tensor.data->bytes.size() != bytesOf(tensor.type))
                 return Error{ErrorCode::InvalidInput,
@@ -144,7 +136,7 @@ Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptio
             entry.source = Source::Zeros;
         } else if (tensor.role == TensorRole::Input || options.randomWeights) {
             entry = {Source::Drawn, nullptr, drawRule(graph, uses, id)};
-            if (tensor.role == TensorRole::Input)
+            if (tensor.role == TensorRole::Input && !values.m_drawsAnew)
                 drawn += (drawn.empty() ? "" : ", ") + tensor.name;
         } else {
             return Error{ErrorCode::InvalidInput,
@@ -158,14 +150,21 @@ Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptio
     return values;
 }
 
-Result<void> HostValues::load(TensorId id, const IndexMask &box, DataType type, std::byte *to) const
+void HostValues::beginStep(std::int64_t step, std::vector<NamedArrays> batches)
+{
+    m_step = step;
+    m_batches = std::move(batches);
+}
+
+Result<void> HostValues::load(
+    TensorId id, const IndexMask &box, DataType type, std::byte *to, std::int32_t microBatch) const
 {
     const DataType own = m_graph->at(id).type.dataType;
     if (type == own)
-        return loadAsGiven(id, box, to);
+        return loadAsGiven(id, box, to, microBatch);
     const std::int64_t count = elementCount(box);
     std::vector<std::byte> given(static_cast<std::size_t>(count * sizeOf(own)));
-    TRY_VOID(loadAsGiven(id, box, given.data()));
+    TRY_VOID(loadAsGiven(id, box, given.data(), microBatch));
     if (!convertFloats(given.data(), own, to, type, static_cast<std::size_t>(count)))
         return Error{ErrorCode::InvalidInput,
             m_graph->at(id).name + " is " + nameOf(own) + " and cannot be loaded as " + nameOf(type),
@@ -173,7 +172,8 @@ Result<void> HostValues::load(TensorId id, const IndexMask &box, DataType type, 
     return {};
 }
 
-Result<void> HostValues::loadAsGiven(TensorId id, const IndexMask &box, std::byte *to) const
+Result<void> HostValues::loadAsGiven(
+    TensorId id, const IndexMask &box, std::byte *to, std::int32_t microBatch) const
 {
     const Tensor &tensor = m_graph->at(id);
     const Entry &entry = m_entries[static_cast<std::size_t>(id.index)];
@@ -191,8 +191,21 @@ Result<void> HostValues::loadAsGiven(TensorId id, const IndexMask &box, std::byt
         std::memset(to, 0, static_cast<std::size_t>(elementCount(box) * size));
         return {};
     case Source::Drawn:
-        draw(tensor, entry.rule, m_seed, box, to);
+        if (m_drawsAnew && tensor.role == TensorRole::Input) {
+            const std::int64_t batch = m_wholeBatches ? m_step * m_microBatches + microBatch : m_step;
+            draw(tensor, entry.rule, seedOfBatch(m_seed, batch), box, to);
+        } else {
+            draw(tensor, entry.rule, m_seed, box, to);
+        }
         return {};
+    case Source::Streamed: {
+        const std::size_t batch = std::min(static_cast<std::size_t>(microBatch), m_batches.size() - 1);
+        const TensorData &array = m_batches[batch].at(tensor.name);
+        copyBox(array.bytes.data(), wholeMask(tensor.type.shape), to, box, box, size);
+        return {};
+    }
+    case Source::Stored:
+        return m_sources->checkpoint->load(m_sources->places.at(id), tensor.type.shape, box, to);
     case Source::None:
         break;
     }

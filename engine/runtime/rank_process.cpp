@@ -65,8 +65,8 @@ private:
 
 constexpr int kBeatMilliseconds = 200;
 
-/// Waits for "cancel", and beats; without a supervisor there is nobody to run for.
-void listen(int socket, RankPulse &pulse, std::stop_source &stop)
+/// Waits for "cancel" and "finish", and beats; without a supervisor there is nobody to run for.
+void listen(int socket, RankPulse &pulse, std::stop_source &stop, std::stop_source &finish)
 {
     FrameReader frames;
     std::array<char, 256> bytes{};
@@ -89,8 +89,18 @@ void listen(int socket, RankPulse &pulse, std::stop_source &stop)
                 break;
             if (**frame == "cancel")
                 stop.request_stop();
+            else if (**frame == "finish")
+                finish.request_stop();
         }
     }
+}
+
+Json bytesOf(const std::vector<Bytes> &each)
+{
+    Json all = Json::array();
+    for (const Bytes &bytes : each)
+        all.push_back(bytes.count);
+    return all;
 }
 
 void sendSpans(EventSocket &events, const Timeline &timeline)
@@ -125,17 +135,18 @@ nlohmann::json doneEvent(const RunOutcome &outcome, bool ok)
     done["losses"] = outcome.losses;
     done["step_seconds"] = outcome.stepSeconds;
     done["dropped"] = outcome.dropped;
-    Json peaks = Json::array();
-    for (const Bytes &peak : outcome.peak)
-        peaks.push_back(peak.count);
-    done["peak_bytes"] = peaks;
+    done["first_step"] = outcome.firstStep;
+    done["stopped"] = outcome.stopped;
+    done["checkpoint"] = outcome.checkpoint;
+    done["peak_bytes"] = bytesOf(outcome.peak);
     return done;
 }
 
 /// Hears of the run at rank 0, and of its own devices at every rank.
-RunEvents handlersOf(const RankStart &start, EventSocket &events)
+RunEvents handlersOf(const RankStart &start, EventSocket &events, std::stop_token finish)
 {
     RunEvents handlers;
+    handlers.finish = std::move(finish);
     handlers.counters = start.counters;
     if (start.request.liveSpans) {
         handlers.spans = [&events](DeviceId device, const std::vector<LiveSpan> &ended) {
@@ -144,7 +155,18 @@ RunEvents handlersOf(const RankStart &start, EventSocket &events)
     }
     if (start.rank != 0)
         return handlers;
-    handlers.loaded = [&events] { events.send(event("ready")); };
+    handlers.loaded = [&events](const std::vector<Bytes> &peak) {
+        Json ready = event("ready");
+        ready["peak_bytes"] = bytesOf(peak);
+        events.send(ready);
+    };
+    handlers.saved = [&events](const SavedCheckpoint &saved) { events.send(checkpointEvent(saved)); };
+    handlers.resumed = [&events](std::int64_t step, const std::string &path) {
+        Json resumed = event("resumed");
+        resumed["step"] = step;
+        resumed["path"] = path;
+        events.send(resumed);
+    };
     handlers.warning = [&events](const std::string &text) {
         Json warning = event("warn");
         warning["text"] = text;
@@ -161,12 +183,13 @@ RunEvents handlersOf(const RankStart &start, EventSocket &events)
 }
 
 /// @return whether the check held
-Result<bool> runRank(const RankStart &start, EventSocket &events, const std::stop_token &stop)
+Result<bool> runRank(
+    const RankStart &start, EventSocket &events, const std::stop_token &stop, std::stop_token finish)
 {
     const RunRequest &request = start.request;
     RunOptions options{request.options};
     options.keepGradients = options.keepGradients || request.reference != nullptr;
-    const RunEvents handlers = handlersOf(start, events);
+    const RunEvents handlers = handlersOf(start, events, std::move(finish));
     if (start.rank == 0)
         events.send(event("load"));
     TRY(const auto outcome,
@@ -178,7 +201,7 @@ Result<bool> runRank(const RankStart &start, EventSocket &events, const std::sto
     if (request.spans)
         sendSpans(events, outcome.measured);
     bool ok = true;
-    if (request.reference) {
+    if (request.reference && !outcome.stopped) {
         TRY(const auto report,
             checkAgainst(
                 *request.reference, request.plan, outcome, options, tolerancesOf(request.plan), stop));
@@ -204,8 +227,9 @@ int rankMain(const RankStart &start)
     std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error of write()
     EventSocket events{start.socket};
     std::stop_source stop;
+    std::stop_source finish;
     // Lives until the process ends by _exit.
-    std::thread{[&start, &stop] { listen(start.socket, *start.pulse, stop); }}.detach();
+    std::thread{[&] { listen(start.socket, *start.pulse, stop, finish); }}.detach();
     if (start.world != nullptr) {
         Json rank = event("rank");
         rank["rank"] = start.rank;
@@ -214,7 +238,7 @@ int rankMain(const RankStart &start)
     }
     Result<bool> ok = false;
     try {
-        ok = runRank(start, events, stop.get_token());
+        ok = runRank(start, events, stop.get_token(), finish.get_token());
     } catch (const std::bad_alloc &) {
         ok = Error{ErrorCode::ResourceLimit, "rank " + std::to_string(start.rank) + " found no memory",
             "use a smaller model or batch, or run fewer devices on this machine", {}};

@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/interop/npy.h"
 #include "engine/lowering/execution_plan.h"
+#include "engine/runtime/training_run.h"
 #include "engine/simulate/timeline.h"
 
 #include <atomic>
@@ -31,6 +32,7 @@ struct RunOptions {
     /// one runs its code, so whoever fills this in has asked, or has taken them from files that the user
     /// named.
     std::vector<std::string> libraries{};
+    TrainingRun training{}; ///< Data, learning rates, checkpoints.
     bool findNaN =
         false; ///< Stop at the first operator that makes NaN out of numbers, with CheckFailed naming it.
 };
@@ -53,6 +55,14 @@ struct DeviceProgress {
     std::atomic<std::int64_t> finished{0};
 };
 
+/// A checkpoint that has been written.
+struct SavedCheckpoint {
+    std::string path{};
+    std::int64_t step = 0; ///< Steps done since training began.
+    double seconds = 0; ///< That it took.
+    friend bool operator==(const SavedCheckpoint &, const SavedCheckpoint &) = default;
+};
+
 /// Events while running; called on the runner's threads, one at a time.
 struct RunEvents {
     std::function<void(std::int32_t step, double loss, double seconds)> stepDone{};
@@ -61,13 +71,21 @@ struct RunEvents {
     /// Spans that have ended since the last call, in their order, at least five times a second while there
     /// are any and once more at the end. Setting it measures every step.
     std::function<void(DeviceId, const std::vector<LiveSpan> &)> spans{};
-    std::function<void()> loaded{}; ///< Weights are in place, the first step begins.
+    std::function<void(const SavedCheckpoint &)> saved{};
+    std::function<void(std::int64_t step, const std::string &path)> resumed{}; ///< From a checkpoint.
+    /// Asked to stop, the run ends behind the step that it is in, with its checkpoint if it writes any.
+    std::stop_token finish{};
+    /// Weights are in place, the first step begins. @param peak  what each device will have used
+    std::function<void(const std::vector<Bytes> &peak)> loaded{};
     /// Written by the runner's threads, one a device; may lie in memory shared with another process. May be
     /// null.
     DeviceProgress *counters = nullptr;
 };
 
 struct RunOutcome {
+    std::int64_t firstStep = 0; ///< Steps done before this run, as its checkpoint has it.
+    std::string checkpoint{}; ///< The last one written; empty if none was.
+    bool stopped = false; ///< By `RunEvents::finish`, before all steps were done: no gradients and weights.
     std::vector<double> losses{}; ///< One a step.
     std::vector<double> stepSeconds{};
     /// One a step: elements that operators with places for what data choose (engine/graph/places.h) had no

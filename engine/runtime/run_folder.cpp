@@ -95,7 +95,8 @@ Result<void> writeRunFolder(const std::string &folder, const RunRequest &request
         {"random_weights", options.randomWeights}, {"keep_gradients", options.keepGradients},
         {"poison", options.poison}, {"predicted_step_seconds", request.predictedStepSeconds},
         {"libraries", options.libraries}, {"outcome", request.outcomeFolder}, {"spans", request.spans},
-        {"live_spans", request.liveSpans}, {"ranks", request.ranks}, {"temporary", request.temporary}};
+        {"live_spans", request.liveSpans}, {"ranks", request.ranks}, {"temporary", request.temporary},
+        {"training", toJson(options.training)}};
     if (request.reference) {
         TRY_VOID(writeText(root / "reference.json", toJson(*request.reference)));
         document["reference"] = "reference.json";
@@ -139,6 +140,9 @@ Result<RunRequest> readRunFolder(const std::string &planPath, const std::string 
         options.keepGradients = document.value("keep_gradients", options.keepGradients);
         options.poison = document.value("poison", options.poison);
         options.libraries = document.value("libraries", options.libraries);
+        if (const auto training = document.find("training"); training != document.end()) {
+            TRY(options.training, trainingRunFromJson(*training));
+        }
         request.predictedStepSeconds = document.value("predicted_step_seconds", 0.0);
         request.outcomeFolder = document.value("outcome", std::string{});
         if (!request.outcomeFolder.empty())

@@ -11,6 +11,7 @@
 #include "engine/runtime/run_peers.h"
 #include "engine/runtime/run_ranks.h"
 #include "engine/runtime/thread_communicator.h"
+#include "engine/runtime/training_progress.h"
 
 #include <algorithm>
 #include <cassert>
@@ -67,8 +68,8 @@ struct RankOf {
 class Run
 {
 public:
-    Run(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events,
-        const HostValues &values, const OperatorLibraries &libraries, const RankOf &rank)
+    Run(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events, HostValues &values,
+        TrainingProgress &training, const OperatorLibraries &libraries, const RankOf &rank)
         : m_plan(plan)
         , m_options(options)
         , m_events(events)
@@ -78,8 +79,10 @@ public:
         , m_end(rank.world == nullptr ? nullptr : rank.world->enter(rank.rank, m_pool))
         , m_peers(m_end.get(), static_cast<std::int32_t>(plan.devices.size()))
         , m_collector(plan, options, m_peers.isFirst() ? Collector::Forward{} : forward())
+        , m_values(values)
+        , m_training(training)
         , m_world(static_cast<std::int32_t>(plan.devices.size()), plan.groups)
-        , m_shared{plan, options, values, m_collector, libraries, m_stopped,
+        , m_shared{plan, options, values, m_collector, training.begin(), libraries, m_stopped,
               [this](Error error) { fail(std::move(error)); }}
     {
         for (std::size_t d = 0; d < plan.devices.size(); ++d) {
@@ -129,6 +132,12 @@ public:
         for (const DeviceMeasure &device : m_measures)
             m_outcome.peak.push_back(device.peak);
         m_collector.finish(m_outcome);
+        m_outcome.firstStep = m_training.begin().step;
+        if (m_outcome.stopped) { // they are those of the last step alone
+            m_outcome.gradients.clear();
+            m_outcome.weights.clear();
+            m_outcome.tensors.clear();
+        }
         return std::move(m_outcome);
     }
 
@@ -210,18 +219,29 @@ private:
             device->finish();
         if (m_stopped.load())
             return;
+        auto loaded = m_peers.gather(measuresHere());
+        if (!loaded)
+            return fail(std::move(loaded).error());
         if (m_peers.isFirst() && m_events.loaded) {
+            std::vector<Bytes> peak;
+            for (const DeviceMeasure &device : *loaded)
+                peak.push_back(device.peak);
             const std::lock_guard lock{m_eventMutex};
-            m_events.loaded();
+            m_events.loaded(peak);
         }
-        for (std::int32_t step = 0; step < m_options.steps; ++step) {
+        for (std::int32_t step = 0; step < m_options.steps && !m_outcome.stopped; ++step) {
+            if (auto begun = m_training.beginStep(step, m_values); !begun) {
+                fail(std::move(begun).error());
+                return;
+            }
             m_collector.beginStep();
             auto origin = m_peers.begin(Clock::now());
             if (!origin)
                 return fail(std::move(origin).error());
             m_origin = *origin;
             for (const auto &device : m_devices)
-                device->issueStep(step, m_origin, m_events.spans || step + 1 == m_options.steps);
+                device->issueStep(step, m_origin,
+                    m_events.spans || step + 1 == m_options.steps || m_events.finish.stop_possible());
             for (const auto &device : m_devices)
                 device->finish();
             if (m_stopped.load())
@@ -231,14 +251,43 @@ private:
                 return fail(std::move(dropped).error());
             if (m_peers.isFirst())
                 stepDone(step, *dropped);
+            auto stopped =
+                m_peers.decidedByFirst(m_events.finish.stop_requested() && step + 1 < m_options.steps);
+            if (!stopped)
+                return fail(std::move(stopped).error());
+            m_outcome.stopped = *stopped;
+            if (m_training.savesAfter(step, m_outcome.stopped))
+                save(step + 1);
+            if (m_stopped.load())
+                return;
         }
-        std::vector<DeviceMeasure> measures;
-        for (const auto &device : m_devices)
-            measures.push_back(device->measure());
-        if (auto all = m_peers.gather(std::move(measures)); all)
+        if (auto all = m_peers.gather(measuresHere()); all)
             m_measures = *std::move(all);
         else
             fail(std::move(all).error());
+    }
+
+    std::vector<DeviceMeasure> measuresHere() const
+    {
+        std::vector<DeviceMeasure> measures;
+        for (const auto &device : m_devices)
+            measures.push_back(device->measure());
+        return measures;
+    }
+
+    /// Writes the checkpoint of all that is done before `step`.
+    void save(std::int32_t step)
+    {
+        auto saved = m_training.save(step, m_devices);
+        if (!saved) {
+            fail(std::move(saved).error());
+            return;
+        }
+        m_outcome.checkpoint = saved->path;
+        if (m_events.saved) {
+            const std::lock_guard lock{m_eventMutex};
+            m_events.saved(*saved);
+        }
     }
 
     void stepDone(std::int32_t step, const std::map<OperatorId, std::int64_t> &dropped)
@@ -323,6 +372,8 @@ private:
     std::unique_ptr<RankEnd> m_end; ///< Null in a run of one process. Before what has claims of it.
     RunPeers m_peers;
     Collector m_collector;
+    HostValues &m_values;
+    TrainingProgress &m_training;
     ThreadWorld m_world; ///< Of a run of one process.
     RunShared m_shared;
     std::vector<std::unique_ptr<DeviceExecutor>> m_devices{}; ///< Of this rank.
@@ -340,9 +391,10 @@ private:
 Result<RunOutcome> runOnce(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events,
     std::stop_token stop, const RankOf &rank = {})
 {
-    TRY(const auto values, HostValues::prepare(plan, options, events.warning));
+    TRY(const auto training, TrainingProgress::begin(plan, options, events));
+    TRY(auto values, HostValues::prepare(plan, training->options(), training->sources(), events.warning));
     TRY(const auto libraries, OperatorLibraries::load(*plan.graph, options.libraries));
-    Run run{plan, options, events, values, *libraries, rank};
+    Run run{plan, training->options(), events, values, *training, *libraries, rank};
     return run.execute(std::move(stop));
 }
 
@@ -351,6 +403,9 @@ Result<RunOutcome> runAndExplain(const ExecutionPlan &plan, const RunOptions &op
 {
     if (options.steps < 1)
         return Error{ErrorCode::InvalidInput, "steps must be at least 1", {}, {}};
+    if (rank.world != nullptr && !options.training.checkpoints.empty())
+        return Error{ErrorCode::NotSupported, "checkpoints are written by runs of one process",
+            "run all devices in one process, or leave the checkpoints out", "checkpoint"};
     TRY_VOID(checkRunnable(plan));
     TRY(auto outcome, runOnce(plan, options, events, stop, rank));
     const TensorId loss = plan.graph->loss;
@@ -365,6 +420,8 @@ Result<RunOutcome> runAndExplain(const ExecutionPlan &plan, const RunOptions &op
     RunOptions search{options};
     search.steps = static_cast<std::int32_t>(broken - outcome.losses.begin()) + 1;
     search.findNaN = true;
+    search.training.checkpoints.clear();
+    search.training.every = 0;
     search.keepAll = false;
     search.keepGradients = false;
     const auto found = runOnce(plan, search, {}, stop);

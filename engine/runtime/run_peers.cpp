@@ -99,6 +99,16 @@ Result<DeviceExecutor::Clock::time_point> RunPeers::begin(DeviceExecutor::Clock:
     return Reader{bytes}.next<DeviceExecutor::Clock::time_point>();
 }
 
+Result<bool> RunPeers::decidedByFirst(bool mine)
+{
+    if (m_end == nullptr)
+        return mine;
+    Writer writer;
+    writer.add(mine);
+    TRY(const auto bytes, m_end->broadcastBytes(writer.bytes()));
+    return Reader{bytes}.next<bool>();
+}
+
 Result<std::map<OperatorId, std::int64_t>> RunPeers::sumAtFirst(
     const std::map<OperatorId, std::int64_t> &mine)
 {

@@ -38,6 +38,8 @@ public:
     Result<void> requireMemory(const std::vector<MemoryNeed> &mine);
     /// Waits for all ranks. @return rank 0's `now`: all processes of a machine read one clock
     Result<DeviceExecutor::Clock::time_point> begin(DeviceExecutor::Clock::time_point now);
+    /// @return rank 0's answer, at all ranks
+    Result<bool> decidedByFirst(bool mine);
     /// Waits for all ranks. @return at rank 0 the sums, elsewhere nothing
     Result<std::map<OperatorId, std::int64_t>> sumAtFirst(const std::map<OperatorId, std::int64_t> &mine);
     /// @return at rank 0 the measures of all devices, elsewhere nothing

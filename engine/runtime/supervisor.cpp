@@ -183,6 +183,18 @@ private:
             send(cancelling);
     }
 
+    /// Asks the run to end behind its step.
+    void askToFinish(const std::string &why)
+    {
+        if (m_finishing || m_ending)
+            return;
+        m_finishing = true;
+        (void)writeFrame(m_ranks.front().socket.get(), "finish"); // which tells the others
+        Json finishing = event("finishing");
+        finishing["why"] = why;
+        send(finishing);
+    }
+
     /// Until all ranks have ended and everything they sent is read.
     void watch()
     {
@@ -285,6 +297,9 @@ private:
             m_outcome.check = report;
         } else if (type == "done") {
             m_done = true;
+            m_outcome.firstStep = frame.value("first_step", std::int64_t{0});
+            m_outcome.checkpoint = frame.value("checkpoint", std::string{});
+            m_outcome.stopped = frame.value("stopped", false);
             for (const Json &loss : frame.at("losses"))
                 m_outcome.losses.push_back(
                     loss.is_number() ? loss.get<double>() : std::numeric_limits<double>::quiet_NaN());
@@ -322,9 +337,11 @@ private:
         m_controlText.append(bytes.data(), static_cast<std::size_t>(got));
         for (std::size_t end = m_controlText.find('\n'); end != std::string::npos;
              end = m_controlText.find('\n')) {
-            if (m_controlText.compare(0, end, "cancel") == 0
-                || m_controlText.compare(0, end, "cancel\r") == 0)
+            const std::string line = m_controlText.substr(0, m_controlText.find_first_of("\r\n"));
+            if (line == "cancel")
                 cancel("asked to");
+            else if (line == "finish")
+                askToFinish("asked to");
             m_controlText.erase(0, end + 1);
         }
         if (m_controlText.size() > 4096)
@@ -334,7 +351,11 @@ private:
     void readSignal()
     {
         signalfd_siginfo info{};
-        if (::read(m_signals.descriptor(), &info, sizeof(info)) == sizeof(info))
+        if (::read(m_signals.descriptor(), &info, sizeof(info)) != sizeof(info))
+            return;
+        if (info.ssi_signo == SIGINT && !m_request.options.training.checkpoints.empty() && !m_finishing)
+            askToFinish("interrupted");
+        else
             cancel(info.ssi_signo == SIGINT ? "interrupted" : "terminated");
     }
 
@@ -510,6 +531,7 @@ private:
     bool m_stalled = false;
     bool m_ending = false; ///< All ranks are asked to end,
     bool m_cancelled = false; ///< because somebody wanted it.
+    bool m_finishing = false; ///< Behind the step, as somebody wanted.
     bool m_done = false;
     std::optional<Error> m_error{};
     SuperviseOutcome m_outcome{};

@@ -16,9 +16,11 @@ struct RankStart;
 
 /// How a supervised run is watched.
 struct SuperviseOptions {
-    /// Where a line "cancel" may arrive, as on standard input; -1 for nowhere. Its end is no cancel.
+    /// Where a line "cancel", or "finish", may arrive, as on standard input; -1 for nowhere. Its end is no
+    /// cancel. "finish" ends the run behind the step it is in, with its checkpoint if it writes any.
     int controlDescriptor = -1;
-    /// Cancel on SIGINT and SIGTERM, which are held back from the calling thread meanwhile.
+    /// Cancel on SIGINT and SIGTERM, which are held back from the calling thread meanwhile; a run that writes
+    /// checkpoints is finished by the first SIGINT, and cancelled by the second.
     bool signals = false;
     /// Silence longer than this, and than 20 predicted steps, is a stall.
     double stallSeconds = 10;
@@ -28,6 +30,9 @@ struct SuperviseOptions {
 
 /// What a supervised run ended with.
 struct SuperviseOutcome {
+    std::int64_t firstStep = 0; ///< As `RunOutcome` has these three.
+    std::string checkpoint{};
+    bool stopped = false;
     std::vector<double> losses{};
     std::vector<double> stepSeconds{};
     std::vector<std::int64_t> dropped{}; ///< As `RunOutcome` has it.

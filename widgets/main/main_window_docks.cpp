@@ -4,6 +4,7 @@
 
 #include <QtGui/QGuiApplication>
 #include <QtGui/QScreen>
+#include <QtGui/QShortcut>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QDockWidget>
 #include <QtWidgets/QLineEdit>
@@ -116,7 +117,7 @@ void MainWindow::showOverlay(const RunOverlaySnapshot &overlay)
     else if (m_timeline->measured() || m_timeline->scene() != m_shownScene)
         m_timeline->setScene(m_shownScene);
     m_timeline->setMeasured(shown ? overlay->measured : nullptr);
-    m_timeline->setBadge(shown ? RunPanel::badge() : QString());
+    m_timeline->setBadge(shown ? m_run->badge() : QString());
 }
 
 void MainWindow::connectDocks()
@@ -166,6 +167,16 @@ void MainWindow::connectDocks()
     });
     connect(m_run, &RunPanel::overlayChanged, this,
         [this](const RunOverlaySnapshot &overlay) { showOverlay(overlay); });
+    // The key of a disabled Run is heard, and answered.
+    auto *refused = new QShortcut(m_run->runAction()->shortcut(), this);
+    refused->setEnabled(!m_run->refusal().isEmpty());
+    connect(m_run, &RunPanel::refusalChanged, refused,
+        [refused](const QString &refusal) { refused->setEnabled(!refusal.isEmpty()); });
+    connect(refused, &QShortcut::activated, this, [this] {
+        m_docks->reveal(QStringLiteral("run"), false);
+        m_notices->show({QStringLiteral("run.refused"), NoticeKind::Warning,
+            tr("Cannot run: %1").arg(m_run->refusal()), {}, true});
+    });
     connect(m_run, &RunPanel::runShown, this, [this] { m_docks->reveal(QStringLiteral("run"), false); });
     connect(m_run, &RunPanel::errorsChanged, this,
         [this](std::vector<double> ratios) { m_dag->setValues(ColourBy::Error, std::move(ratios)); });

@@ -179,8 +179,9 @@ void MainWindow::buildRunMenu()
         return;
     QMenu *menu = menuBar()->addMenu(tr("&Run"));
     addCommands(menu,
-        {QStringLiteral("run.run"), QStringLiteral("run.stop"), QStringLiteral("run.again"),
-            QStringLiteral("run.pauseView"), QStringLiteral("run.overlay"), QStringLiteral("run.remove")});
+        {QStringLiteral("run.run"), QStringLiteral("run.stop"), QStringLiteral("run.continue"),
+            QStringLiteral("run.again"), QStringLiteral("run.calibrate"), QStringLiteral("run.pauseView"),
+            QStringLiteral("run.overlay"), QStringLiteral("run.remove")});
     QAction *setup = m_commands->add(
         "run.setup", tr("Set-&up…"), {}, nullptr, this, [this] { m_docks->reveal(QStringLiteral("run")); });
     m_commands->enableWhile(setup, [this] { return isPlannable(); });

@@ -111,7 +111,10 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
         return PillState{Mood::Wrong, StatusTexts::tr("Plan refuted")};
     if (memoryUse(latest->summary, latest->cluster, latest->scene->plan->units).over > 0)
         return PillState{Mood::Wrong, StatusTexts::tr("Out of memory · %1").arg(step)};
-    const QString figures = StatusTexts::tr("%1 · %2").arg(step, bytes(latest->summary.largestPeak.count));
+    // Whose time it is: a run beside it shows those of this machine.
+    const QString figures =
+        StatusTexts::tr("%1 on %2 · %3")
+            .arg(step, QString::fromStdString(workspace.cluster()), bytes(latest->summary.largestPeak.count));
     if (latest->verdict)
         return PillState{Mood::Proven,
             (isOptimal(*latest) ? StatusTexts::tr("Optimal %1%2") : StatusTexts::tr("Valid %1%2"))

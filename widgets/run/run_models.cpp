@@ -6,6 +6,7 @@
 #include <QtCore/QLocale>
 
 #include <algorithm>
+#include <utility>
 
 namespace planloom {
 
@@ -33,6 +34,32 @@ QString percentText(double predicted, double measured)
 
 } // namespace
 
+void RunFiguresModel::addThroughput(std::vector<Line> &lines, const RunRecord &record) const
+{
+    const double before = record.predictedStepSeconds;
+    const double after = record.measuredStepSeconds();
+    const auto add = [&](const QString &figure, const auto &figureIn, const auto &textOf) {
+        const double predicted = before > 0 ? figureIn(before) : 0;
+        const double measured = after > 0 ? figureIn(after) : 0;
+        lines.push_back({figure, predicted > 0 ? textOf(predicted) : QString(),
+            measured > 0 ? textOf(measured) : QString(), percentText(predicted, measured)});
+    };
+    const auto quantity = [](double value) { return QString::fromStdString(formatQuantity(value)); };
+    for (const auto &[figure, count] : {std::pair{tr("Samples a second"), record.work.samples},
+             std::pair{tr("Tokens a second"), record.work.tokens}})
+        if (count > 0)
+            add(
+                figure, [count = count](double seconds) { return static_cast<double>(count) / seconds; },
+                quantity);
+    if (record.work.flops > 0 && record.fastestRate > 0)
+        add(
+            tr("MFU of %1 GFLOP/s").arg(record.fastestRate * 1e-9, 0, 'f', record.fastestRate < 1e10 ? 1 : 0),
+            [&](double seconds) { return modelFlopsUtilization(record.work, seconds, record.fastestRate); },
+            [](double share) { return QString::number(100 * share, 'f', 1) + QLatin1Char('%'); });
+    if (!lines.empty())
+        lines.back().isUtilization = record.work.flops > 0 && record.fastestRate > 0;
+}
+
 void RunFiguresModel::setRun(const RunRecord &record, const Timeline *predicted, double memoryCap)
 {
     std::vector<Line> lines;
@@ -41,6 +68,11 @@ void RunFiguresModel::setRun(const RunRecord &record, const Timeline *predicted,
         {tr("Step"), record.predictedStepSeconds > 0 ? secondsText(record.predictedStepSeconds) : QString(),
             measuredStep > 0 ? secondsText(measuredStep) : QString(),
             percentText(record.predictedStepSeconds, measuredStep)});
+    addThroughput(lines, record);
+    if (const QString over = QString::fromStdString(record.measuredOver()); over != m_over) {
+        m_over = over;
+        Q_EMIT headerDataChanged(Qt::Horizontal, Measured, Measured);
+    }
     const Timeline *measured = record.measured().get();
     for (std::size_t d = 0; d < record.devices.size(); ++d) {
         const bool knowsPrediction = predicted && d < predicted->busy.size();
@@ -88,6 +120,9 @@ QVariant RunFiguresModel::data(const QModelIndex &index, int role) const
     if (role == Qt::TextAlignmentRole)
         return index.column() == Figure ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
                                         : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    if (role == Qt::ToolTipRole && m_lines[static_cast<std::size_t>(index.row())].isUtilization)
+        return tr("Model FLOPs utilisation: what the model's operators compute in a step, each once,\n"
+                  "as a share of the fastest that a kernel was measured to compute on this machine");
     if (role != Qt::DisplayRole && role != Qt::AccessibleTextRole)
         return {};
     const Line &line = m_lines[static_cast<std::size_t>(index.row())];
@@ -113,9 +148,9 @@ QVariant RunFiguresModel::headerData(int section, Qt::Orientation orientation, i
     case Figure:
         return tr("Figure");
     case Predicted:
-        return tr("Predicted");
+        return tr("Predicted here");
     case Measured:
-        return tr("Measured");
+        return m_over.isEmpty() ? tr("Measured here") : tr("Measured, %1").arg(m_over);
     case Difference:
         return tr("Measured over predicted");
     default:

@@ -10,7 +10,7 @@
 
 namespace planloom {
 
-/// Predicted against measured, a line a figure: step time, busy time and peak memory of devices.
+/// Predicted against measured, a line a figure: step time, throughput, busy time and peak memory of devices.
 class RunFiguresModel : public QAbstractTableModel
 {
     Q_OBJECT
@@ -34,9 +34,13 @@ private:
         QString measured;
         QString difference;
         QString cap{};
+        bool isUtilization = false;
         friend bool operator==(const Line &, const Line &) = default;
     };
+    void addThroughput(std::vector<Line> &lines, const RunRecord &record) const;
+
     std::vector<Line> m_lines;
+    QString m_over; ///< Which steps were measured.
 };
 
 /// The runs of a session, the newest first.

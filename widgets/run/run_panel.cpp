@@ -2,11 +2,13 @@
 
 #include "widgets/common/format.h"
 #include "widgets/common/themed_icon.h"
+#include "widgets/run/calibration_job.h"
 #include "widgets/run/run_charts.h"
 #include "widgets/run/run_difference.h"
 #include "widgets/run/run_models.h"
 #include "widgets/run/run_panel_parts.h"
 #include "widgets/run/span_errors.h"
+#include "widgets/run/training_form.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QDateTime>
@@ -129,6 +131,10 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
             return;
         const std::vector<PreflightItem> items = m_preflightWatcher.result();
         m_mayRun = planloom::mayRun(items);
+        m_blocked.clear();
+        for (const PreflightItem &item : items)
+            if (item.level == PreflightItem::Level::Blocked && m_blocked.isEmpty())
+                m_blocked = QString::fromStdString(item.text);
         m_preflight->clear();
         for (const PreflightItem &item : items)
             m_preflight->addItem(
@@ -142,11 +148,6 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
 
 RunPanel::~RunPanel() = default;
 
-QString RunPanel::badge()
-{
-    return tr("CPU emulation: times are not GPU times");
-}
-
 void RunPanel::build()
 {
     const auto action = [this](const char *id, const QString &text, const QKeySequence &shortcut,
@@ -159,11 +160,14 @@ void RunPanel::build()
     };
     m_runAction = action("run.run", tr("&Run"), QKeySequence(Qt::Key_F9), "run");
     m_stopAction = action("run.stop", tr("&Stop Run"), QKeySequence(Qt::SHIFT | Qt::Key_F9), "stop");
+    m_stopAction->setIconText(tr("Stop"));
     m_againAction = action("run.again", tr("Run &Again"), QKeySequence(Qt::CTRL | Qt::Key_F9), "redo");
     m_overlayAction = action("run.overlay", tr("Show Measured on the Timeline"), {}, "compare");
     m_overlayAction->setCheckable(true);
     m_overlayAction->setChecked(true);
     connect(m_overlayAction, &QAction::toggled, this, &RunPanel::takeOverlay);
+    m_continueAction = action("run.continue", tr("&Continue"), {}, "play-next");
+    m_calibrateAction = action("run.calibrate", tr("Ca&librate This Machine"), {}, "measure");
     m_removeAction = action("run.remove", tr("Remove Run from Session"), {}, "close");
     m_pauseAction = action("run.pauseView", tr("&Pause View of Run"), {}, "pause");
     m_pauseAction->setCheckable(true);
@@ -201,6 +205,8 @@ void RunPanel::build()
         tr("Processes that hold the devices. The outcome is the same in any number of them; in a "
            "process of its own, a device that fails is named."));
     form->addRow(tr("P&rocesses"), m_ranks);
+    buildTraining(setupBox);
+    form->addRow(m_training);
     form->addRow(m_check);
     form->addRow(m_live);
     m_preflight = new QListWidget(setupBox);
@@ -208,9 +214,9 @@ void RunPanel::build()
     m_preflight->setWordWrap(true);
     m_preflight->setSelectionMode(QAbstractItemView::NoSelection);
     auto *buttons = new QHBoxLayout;
-    for (QAction *each : {m_runAction, m_stopAction, m_againAction})
+    for (QAction *each : {m_runAction, m_stopAction, m_continueAction})
         buttons->addWidget(buttonFor(each, setupBox));
-    for (QAction *each : {m_pauseAction, m_overlayAction}) {
+    for (QAction *each : {m_againAction, m_pauseAction, m_overlayAction, m_calibrateAction}) {
         auto *button = buttonFor(each, setupBox);
         button->setToolButtonStyle(Qt::ToolButtonIconOnly);
         buttons->addWidget(button);
@@ -233,7 +239,9 @@ void RunPanel::build()
     QFont bold = m_state->font();
     bold.setBold(true);
     m_state->setFont(bold);
-    m_badge = new QLabel(badge(), middle);
+    m_badge = new QLabel(middle);
+    m_badge->setWordWrap(true);
+    m_badge->setTextFormat(Qt::PlainText);
     m_badge->setObjectName(QStringLiteral("run.badge"));
     m_badge->setForegroundRole(QPalette::PlaceholderText);
     m_progress = new QProgressBar(middle);
@@ -287,6 +295,10 @@ void RunPanel::build()
     splitter->addWidget(setupBox);
     splitter->addWidget(new ScrolledColumn(middle));
     splitter->addWidget(m_tabs);
+    constexpr int kSetupWidth = 330;
+    constexpr int kCourseWidth = 300;
+    constexpr int kFiguresWidth = 420;
+    splitter->setSizes({kSetupWidth, kCourseWidth, kFiguresWidth});
     splitter->setStretchFactor(0, 3);
     splitter->setStretchFactor(1, 3);
     splitter->setStretchFactor(2, 4);
@@ -298,11 +310,19 @@ void RunPanel::build()
         connect(spin, &QSpinBox::valueChanged, this, &RunPanel::refreshSetup);
     for (QCheckBox *box : {m_check, m_live})
         connect(box, &QCheckBox::toggled, this, &RunPanel::refreshSetup);
+    connect(m_training, &TrainingForm::changed, this, &RunPanel::refreshSetup);
 }
 
 RunSetup RunPanel::setup() const
 {
-    return {m_steps->value(), m_check->isChecked(), m_live->isChecked(), m_seed->value(), m_ranks->value()};
+    RunSetup setup;
+    setup.steps = m_steps->value();
+    setup.check = m_check->isChecked();
+    setup.live = m_live->isChecked();
+    setup.seed = m_seed->value();
+    setup.ranks = m_ranks->value();
+    setup.training = m_training->training();
+    return setup;
 }
 
 void RunPanel::setSetup(const RunSetup &setup)
@@ -312,6 +332,7 @@ void RunPanel::setSetup(const RunSetup &setup)
     m_ranks->setValue(setup.ranks);
     m_check->setChecked(setup.check);
     m_live->setChecked(setup.live);
+    m_training->setTraining(setup.training);
 }
 
 void RunPanel::refreshSetup()
@@ -319,9 +340,18 @@ void RunPanel::refreshSetup()
     const PlanUpdateSnapshot good = m_workspace->lastGood();
     if (!good || m_workspace->isStale()) {
         m_mayRun = false;
+        m_blocked =
+            good ? tr("The rows have changed: a plan is awaited.") : tr("There is no plan to run yet.");
         m_preflight->clear();
-        m_preflight->addItem(
-            good ? tr("The rows have changed: a plan is awaited.") : tr("There is no plan to run yet."));
+        m_preflight->addItem(m_blocked);
+        refreshRecord();
+        return;
+    }
+    if (const QString problem = m_training->problem(); !problem.isEmpty()) {
+        m_mayRun = false;
+        m_blocked = problem;
+        m_preflight->clear();
+        m_preflight->addItem(markOf(PreflightItem::Level::Blocked) + QStringLiteral("  ") + problem);
         refreshRecord();
         return;
     }
@@ -374,7 +404,11 @@ void RunPanel::start(const PlanUpdateSnapshot &good, StepId step, const RunSetup
     run.created = QDateTime::currentMSecsSinceEpoch();
     run.state = "running";
     const auto devices = good->scene->plan->devices.size();
-    run.title = tr("%1 CPU devices, %2 steps").arg(devices).arg(chosen.steps).toStdString();
+    run.title = (chosen.training.resume.empty() ? tr("%1 CPU devices, %2 steps")
+                                                : tr("%1 CPU devices, %2 more steps"))
+                    .arg(devices)
+                    .arg(chosen.steps)
+                    .toStdString();
     run.details = m_service.record().toJson();
     m_run = m_workspace->addRun(std::move(run));
     m_tabs->setCurrentWidget(m_figuresView);
@@ -412,21 +446,30 @@ void RunPanel::refreshRecord()
     const bool running = m_service.isRunning();
     const RunRecord &record = m_service.record();
     const bool any = running || m_service.update() != nullptr;
-    m_runAction->setEnabled(m_mayRun && !running);
-    m_againAction->setEnabled(!running && m_last.has_value());
-    m_pauseAction->setEnabled(running);
+    refreshActions();
     if (m_pauseAction->isChecked() != m_service.isViewPaused()) {
         const QSignalBlocker blocker(m_pauseAction);
         m_pauseAction->setChecked(m_service.isViewPaused());
     }
     refreshSteps();
-    m_stopAction->setEnabled(running);
-    for (QWidget *input : std::initializer_list<QWidget *>{m_steps, m_seed, m_ranks, m_check, m_live})
+    m_badge->setText(clocks());
+    for (QWidget *input :
+        std::initializer_list<QWidget *>{m_steps, m_seed, m_ranks, m_check, m_live, m_training})
         input->setEnabled(!running);
-    m_progress->setVisible(running);
+    const bool calibrating = m_calibration->isRunning();
+    m_progress->setVisible(running || calibrating);
+    if (calibrating) {
+        m_state->setText(tr("Measuring the kernels of this plan on this machine"));
+        m_progress->setRange(0, m_calibration->all());
+        m_progress->setValue(m_calibration->done());
+        m_progress->setFormat(tr("%v of %m kernels"));
+        return;
+    }
     if (!any) {
-        m_state->setText(tr("Nothing has run yet. F9 runs the plan on emulated devices."));
-        m_details->clear();
+        m_state->setText(m_refusal.isEmpty()
+                ? tr("Nothing has run yet. F9 runs the plan on emulated devices.")
+                : tr("Cannot run: %1").arg(m_refusal));
+        m_details->setText(m_calibrated);
         return;
     }
     QString state = QString::fromStdString(record.sentence());
@@ -434,6 +477,8 @@ void RunPanel::refreshRecord()
         state[0] = state[0].toUpper();
     if (m_service.isViewPaused())
         state += tr(" · the view is paused");
+    if (!m_refusal.isEmpty())
+        state = tr("Cannot run: %1").arg(m_refusal) + QLatin1Char('\n') + tr("The last run: %1").arg(state);
     m_state->setText(state);
     if (record.state == RunState::Running && record.setup.steps > 0) {
         m_progress->setRange(0, record.setup.steps);
@@ -449,6 +494,12 @@ void RunPanel::refreshRecord()
                                                         : 0);
     m_figuresView->resizeColumnsToContents();
     QStringList details;
+    if (!m_calibrated.isEmpty())
+        details << m_calibrated;
+    if (!record.checkpoint.empty())
+        details << tr("Checkpoint of step %1: %2")
+                       .arg(record.checkpointStep)
+                       .arg(QString::fromStdString(record.checkpoint));
     if (!m_straggler.isEmpty())
         details << QStringLiteral("⚠ ") + m_straggler;
     if (record.check)
@@ -480,83 +531,6 @@ void RunPanel::refreshRecord()
     for (std::size_t i = 0; i < record.warnings.size() && i < 4; ++i)
         details << QString::fromStdString(record.warnings[i]);
     m_details->setText(details.join(QLatin1Char('\n')));
-}
-
-void RunPanel::finished()
-{
-    const RunRecord &record = m_service.record();
-    refreshRecord();
-    if (m_run == 0)
-        return;
-    for (const SessionRun &kept : m_workspace->runs()) {
-        if (kept.id != m_run)
-            continue;
-        SessionRun run = kept;
-        run.state = nameOf(record.state);
-        run.details = record.toJson();
-        if (!record.measured()) {
-            m_workspace->updateRun(run);
-            break;
-        }
-        // Megabytes of text: made on a pool thread.
-        auto *watcher = new QFutureWatcher<std::string>(this);
-        connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, run]() mutable {
-            run.timeline = watcher->result();
-            m_workspace->updateRun(run);
-            watcher->deleteLater();
-        });
-        watcher->setFuture(
-            QtConcurrent::run([measured = record.measured()] { return measuredJson(*measured); }));
-        break;
-    }
-}
-
-void RunPanel::showStored(std::int64_t run)
-{
-    if (m_service.isRunning())
-        return;
-    for (const SessionRun &kept : m_workspace->runs()) {
-        if (kept.id != run)
-            continue;
-        m_awaited = run;
-        m_run = 0;
-        m_step = kept.step;
-        m_hasSpans = false;
-        m_awaitedSpans.clear();
-        m_awaitedPlan = m_workspace->planOfStep(kept.step);
-        m_workspace->loadRunTimeline(run);
-        return;
-    }
-}
-
-void RunPanel::takeStored(std::int64_t run, const QByteArray &timeline)
-{
-    if (run != m_awaited || run == 0)
-        return;
-    m_awaitedSpans = timeline;
-    m_hasSpans = true;
-    showAwaited();
-}
-
-void RunPanel::showAwaited()
-{
-    if (m_awaited == 0 || !m_awaitedPlan || !m_hasSpans)
-        return;
-    const std::int64_t run = m_awaited;
-    for (const SessionRun &kept : m_workspace->runs()) {
-        if (kept.id != run)
-            continue;
-        auto record = RunRecord::fromJson(kept.details);
-        if (!record) {
-            m_state->setText(QString::fromStdString(record.error().message));
-        } else {
-            if (!isOver(record->state)) // the program ended while it ran
-                record->state = RunState::Interrupted;
-            m_service.show(*record, m_awaitedSpans, m_awaitedPlan);
-            Q_EMIT runShown();
-        }
-    }
-    m_awaited = 0;
 }
 
 } // namespace planloom

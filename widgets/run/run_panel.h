@@ -26,6 +26,7 @@ class QTabWidget;
 
 namespace planloom {
 
+class CalibrationJob;
 class CollectivesModel;
 class LossCurve;
 class OperatorScatter;
@@ -33,6 +34,7 @@ class RunDifference;
 class RunFiguresModel;
 class RunListModel;
 class SpanErrorsModel;
+class TrainingForm;
 
 /// The *Run* dock: set-up with what can be said before, the run while it goes, and what it measured against
 /// what was predicted. Runs are kept in the session.
@@ -49,15 +51,20 @@ public:
     QAction *stopAction() const { return m_stopAction; } ///< "run.stop"
     QAction *pauseAction() const { return m_pauseAction; } ///< "run.pauseView"
     QAction *againAction() const { return m_againAction; } ///< "run.again"
+    QAction *continueAction() const { return m_continueAction; } ///< "run.continue"
+    QAction *calibrateAction() const { return m_calibrateAction; } ///< "run.calibrate"
     RunDifference *difference() const { return m_difference; }
     CollectivesModel *collectives() const { return m_collectives; }
     RunSetup setup() const;
     void setSetup(const RunSetup &setup);
 
-    /// What the emulation badge says.
-    static QString badge();
+    /// Why nothing can be run now; empty if something can, or runs.
+    QString refusal() const { return m_refusal; }
+    /// What the emulation badge of the timeline says: whose times are shown, and of which step.
+    QString badge() const;
 
 Q_SIGNALS:
+    void refusalChanged(const QString &refusal);
     /// A run begins or is shown: its timeline wants to be seen.
     void runShown();
     /// Measured over predicted for the timeline; null when there is nothing to show any more (the plan has
@@ -75,6 +82,11 @@ private:
     void refreshDevices();
     void start(const PlanUpdateSnapshot &update, StepId step, const RunSetup &setup);
     void startCurrent();
+    void continueRun();
+    void buildTraining(QWidget *parent);
+    void refreshActions();
+    void calibrated(const QString &sentence);
+    QString clocks() const;
     /// Asks whether libraries that operator files name may be loaded, and goes on if so.
     void askForLibraries(const std::vector<std::string> &paths, std::function<void()> then);
     void buildSteps(QWidget *parent);
@@ -97,6 +109,8 @@ private:
     QSpinBox *m_steps = nullptr;
     QSpinBox *m_seed = nullptr;
     QSpinBox *m_ranks = nullptr;
+    TrainingForm *m_training = nullptr;
+    CalibrationJob *m_calibration = nullptr;
     QCheckBox *m_check = nullptr;
     QCheckBox *m_live = nullptr;
     QListWidget *m_preflight = nullptr;
@@ -123,11 +137,16 @@ private:
     QAction *m_runAction = nullptr;
     QAction *m_stopAction = nullptr;
     QAction *m_againAction = nullptr;
+    QAction *m_continueAction = nullptr;
+    QAction *m_calibrateAction = nullptr;
     QAction *m_pauseAction = nullptr;
     QAction *m_removeAction = nullptr;
     QAction *m_overlayAction = nullptr;
     QFutureWatcher<std::vector<PreflightItem>> m_preflightWatcher{this};
     bool m_mayRun = false;
+    QString m_blocked; ///< What of the list before a run forbids it.
+    QString m_refusal;
+    QString m_calibrated; ///< What came of the last calibration.
     StepId m_step = 0; ///< Whose plan runs, or ran last.
     std::int64_t m_run = 0; ///< Its number in the session.
     std::optional<RunSetup> m_last; ///< Of the last run, for Run Again.

@@ -154,7 +154,13 @@ RunEvent readRunEvent(std::string_view line)
             read.error = errorOf(event);
             if (const auto devices = event.find("devices"); devices != event.end())
                 states(*devices);
+        } else if (type == "checkpoint" || type == "resumed") {
+            read.step = event.value("step", std::int64_t{0});
+            read.path = event.value("path", std::string{});
+        } else if (type == "ready") {
+            read.peakBytes = event.value("peak_bytes", std::vector<std::int64_t>{});
         } else if (type == "done") {
+            read.stopped = event.value("stopped", false);
             read.peakBytes = event.at("peak_bytes").get<std::vector<std::int64_t>>();
         }
         read.type = type;
@@ -196,6 +202,14 @@ void RunRecord::apply(RunEvent event)
         state = RunState::Loading;
     } else if (event.type == "ready") {
         state = RunState::Running;
+        peakBytes = std::move(event.peakBytes);
+    } else if (event.type == "resumed") {
+        firstStep = event.step;
+    } else if (event.type == "checkpoint") {
+        checkpoint = std::move(event.path);
+        checkpointStep = event.step;
+    } else if (event.type == "finishing") {
+        finishing = true;
     } else if (event.type == "step") {
         losses.push_back(event.loss);
         stepSeconds.push_back(event.seconds);
@@ -240,7 +254,7 @@ void RunRecord::apply(RunEvent event)
         state = error->code == ErrorCode::Cancelled ? RunState::Stopped : RunState::Failed;
     } else if (event.type == "done") {
         peakBytes = std::move(event.peakBytes);
-        state = RunState::Done;
+        state = event.stopped ? RunState::Stopped : RunState::Done;
     }
 }
 
@@ -295,6 +309,16 @@ double RunRecord::measuredStepSeconds() const
     return sum / static_cast<double>(stepSeconds.size() - first);
 }
 
+std::string RunRecord::measuredOver() const
+{
+    if (stepSeconds.empty())
+        return {};
+    const auto last = firstStep + static_cast<std::int64_t>(stepSeconds.size());
+    const std::int64_t first = firstStep + (stepSeconds.size() > 1 ? 2 : 1);
+    return first == last ? "step " + std::to_string(last)
+                         : "mean of steps " + std::to_string(first) + "-" + std::to_string(last);
+}
+
 std::string RunRecord::sentence() const
 {
     switch (state) {
@@ -307,9 +331,12 @@ std::string RunRecord::sentence() const
             return "stopping";
         if (!stalled.empty())
             return stalled;
+        if (finishing)
+            return "ends behind this step, with a checkpoint; Stop again ends it now";
         return "step "
-            + std::to_string(std::min<std::size_t>(losses.size() + 1, static_cast<std::size_t>(setup.steps)))
-            + " of " + std::to_string(setup.steps);
+            + std::to_string(
+                firstStep + std::min<std::int64_t>(static_cast<std::int64_t>(losses.size()) + 1, setup.steps))
+            + " of " + std::to_string(firstStep + setup.steps);
     case RunState::Verifying:
         return cancelling ? "stopping" : "comparing with the unpartitioned model";
     case RunState::Done:
@@ -322,7 +349,10 @@ std::string RunRecord::sentence() const
     case RunState::Interrupted:
         return "interrupted: Planloom ended while this run went on";
     case RunState::Stopped:
-        return "stopped after " + std::to_string(losses.size()) + (losses.size() == 1 ? " step" : " steps");
+        return "stopped after " + counted(static_cast<std::int64_t>(losses.size()), "step")
+            + (checkpoint.empty()
+                    ? std::string{}
+                    : "; Continue goes on from the checkpoint of step " + std::to_string(checkpointStep));
     }
     return {};
 }
@@ -332,7 +362,9 @@ std::string RunRecord::toJson() const
     Json all{{"state", nameOf(state)}, {"steps", setup.steps}, {"check_wanted", setup.check},
         {"live", setup.live}, {"seed", setup.seed}, {"ranks", setup.ranks},
         {"predicted_step_seconds", predictedStepSeconds}, {"step_seconds", stepSeconds},
-        {"peak_bytes", peakBytes}, {"warnings", warnings}, {"devices", devices.size()}};
+        {"peak_bytes", peakBytes}, {"warnings", warnings}, {"devices", devices.size()},
+        {"training", planloom::toJson(setup.training)}, {"first_step", firstStep}, {"checkpoint", checkpoint},
+        {"checkpoint_step", checkpointStep}};
     all["losses"] = Json::array();
     for (const double loss : losses)
         all["losses"].push_back(numberOrNull(loss));
@@ -360,7 +392,13 @@ Result<RunRecord> RunRecord::fromJson(std::string_view text)
                 "the record of this run has an unknown state \"" + name + "\"", {}, "run"};
         record.state = static_cast<RunState>(found - kStates.begin());
         record.setup = {all.value("steps", 1), all.value("check_wanted", false), all.value("live", true),
-            all.value("seed", std::int64_t{1}), all.value("ranks", 1)};
+            all.value("seed", std::int64_t{1}), all.value("ranks", 1), {}};
+        if (const auto training = all.find("training"); training != all.end()) {
+            TRY(record.setup.training, trainingRunFromJson(*training));
+        }
+        record.firstStep = all.value("first_step", std::int64_t{0});
+        record.checkpoint = all.value("checkpoint", std::string{});
+        record.checkpointStep = all.value("checkpoint_step", std::int64_t{0});
         record.predictedStepSeconds = all.value("predicted_step_seconds", 0.0);
         record.stepSeconds = all.at("step_seconds").get<std::vector<double>>();
         record.peakBytes = all.at("peak_bytes").get<std::vector<std::int64_t>>();
@@ -475,7 +513,19 @@ std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &
         add(Level::Note,
             std::to_string(unset) + " weights have no values in the model: they are drawn from seed "
                 + std::to_string(setup.seed) + ".");
-    add(Level::Good, "Inputs are drawn from seed " + std::to_string(setup.seed) + ", the same in every run.");
+    switch (setup.training.batches) {
+    case BatchSource::Same:
+        add(Level::Good,
+            "Inputs are drawn from seed " + std::to_string(setup.seed) + ", the same in every run.");
+        break;
+    case BatchSource::Drawn:
+        add(Level::Good,
+            "Inputs are drawn anew in every step, from seed " + std::to_string(setup.seed) + ".");
+        break;
+    case BatchSource::Files:
+        add(Level::Good, "Batches are read from " + setup.training.data + ".");
+        break;
+    }
     if (setup.check)
         add(Level::Good,
             "Loss, outputs, gradients and updated weights are compared with the unpartitioned model.");

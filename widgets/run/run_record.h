@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/lowering/execution_plan.h"
 #include "engine/runtime/run.h"
+#include "engine/runtime/throughput.h"
 #include "engine/simulate/timeline.h"
 #include "widgets/run/run_analysis.h"
 
@@ -23,6 +24,7 @@ struct RunSetup {
     bool live = true; ///< Show spans while it runs.
     std::int64_t seed = 1; ///< Of drawn inputs and dropout.
     std::int32_t ranks = 1; ///< Processes that hold the devices; at most one a device.
+    TrainingRun training{}; ///< Data, learning rate, checkpoints.
     friend bool operator==(const RunSetup &, const RunSetup &) = default;
 };
 
@@ -67,6 +69,9 @@ struct RunEvent {
     std::optional<CheckReport> check{};
     std::optional<Error> error{};
     std::vector<std::int64_t> peakBytes{};
+    std::int64_t step = 0; ///< Of checkpoints: steps done.
+    std::string path{};
+    bool stopped = false; ///< Before all steps were done.
 };
 /// Never fails: what cannot be read is an event without type.
 RunEvent readRunEvent(std::string_view line);
@@ -98,13 +103,19 @@ public:
     double predictedStepSeconds = 0;
     std::vector<double> losses{}; ///< One a step done; NaN where it was.
     std::vector<double> stepSeconds{};
-    std::vector<std::int64_t> peakBytes{}; ///< By device, at the end.
+    std::vector<std::int64_t> peakBytes{}; ///< By device, from the first step on.
     std::vector<std::string> warnings{};
     std::optional<CheckReport> check{};
     std::optional<Error> error{};
     std::vector<RunDevice> devices{};
     std::string stalled{}; ///< Which device waits at what; empty while all goes on.
     bool cancelling = false;
+    bool finishing = false; ///< Asked to end behind its step, with a checkpoint.
+    std::int64_t firstStep = 0; ///< Steps that the checkpoint had which it was resumed from.
+    std::string checkpoint{}; ///< The last one written; empty for none.
+    std::int64_t checkpointStep = 0; ///< Steps done in it.
+    StepWork work{}; ///< Of a step.
+    double fastestRate = 0; ///< Of this machine as measured, in FLOP/s; 0 if unknown.
 
     const std::shared_ptr<const ExecutionPlan> &plan() const { return m_plan; }
     /// The step whose spans arrive.
@@ -122,6 +133,8 @@ public:
 
     /// Mean of the steps after the first (the first one warms up), or of the only one; 0 without any.
     double measuredStepSeconds() const;
+    /// Of what `measuredStepSeconds` is: "mean of steps 2-5", "step 1"; empty without any.
+    std::string measuredOver() const;
     /// One sentence: "step 2 of 3", "failed on GPU 1 at all-reduce ...", for people.
     std::string sentence() const;
 

@@ -23,6 +23,8 @@ namespace {
 struct Prediction {
     TimelineSceneSnapshot scene{};
     double seconds = 0;
+    StepWork work{};
+    double fastestRate = 0;
 };
 
 Result<Prediction> predict(const std::shared_ptr<const ExecutionPlan> &plan, std::stop_token stop)
@@ -31,6 +33,8 @@ Result<Prediction> predict(const std::shared_ptr<const ExecutionPlan> &plan, std
     TRY(const MachineProfile profile, profileFor(*plan, profilePath(), {}, stop));
     TRY(Timeline timeline, predictRun(*plan, profile, {}, std::move(stop)));
     Prediction prediction;
+    prediction.work = stepWorkOf(*plan);
+    prediction.fastestRate = fastestRate(profile);
     prediction.seconds = std::chrono::duration<double>(timeline.step).count();
     prediction.scene =
         makeTimelineScene(std::make_shared<const Timeline>(std::move(timeline)), plan, cluster);
@@ -47,6 +51,7 @@ Result<void> writeRun(const std::string &folder, const std::shared_ptr<const Exe
     request.options.steps = setup.steps;
     request.options.seed = static_cast<std::uint64_t>(setup.seed);
     request.options.randomWeights = true;
+    request.options.training = setup.training;
     request.options.poison = setup.check;
     request.options.keepGradients = setup.check;
     request.predictedStepSeconds = predictedStepSeconds;
@@ -157,6 +162,8 @@ bool RunService::start(const PlanUpdateSnapshot &update, const RunSetup &setup)
             }
             ready->predicted = prediction->scene;
             ready->predictedStepSeconds = prediction->seconds;
+            ready->work = prediction->work;
+            ready->fastestRate = prediction->fastestRate;
             ready->folder = std::make_shared<QTemporaryDir>();
             if (!ready->folder->isValid()) {
                 ready->error = Error{ErrorCode::Io,
@@ -207,6 +214,8 @@ void RunService::launch(const PreparedSnapshot &ready)
     m_folder = ready->folder;
     m_predicted = ready->predicted;
     m_record.predictedStepSeconds = ready->predictedStepSeconds;
+    m_record.work = ready->work;
+    m_record.fastestRate = ready->fastestRate;
     m_lines.clear();
     m_process = std::make_unique<QProcess>();
     m_process->setProgram(m_program);
@@ -231,6 +240,13 @@ void RunService::stop()
 {
     if (!m_running)
         return;
+    if (!m_setup.training.checkpoints.empty() && m_record.state == RunState::Running && !m_record.finishing
+        && m_process && m_process->state() != QProcess::NotRunning) {
+        m_record.finishing = true;
+        m_process->write("finish\n");
+        Q_EMIT recordChanged();
+        return;
+    }
     m_stop.request_stop();
     m_record.cancelling = true;
     if (m_process && m_process->state() != QProcess::NotRunning) {
@@ -468,6 +484,8 @@ void RunService::show(const RunRecord &record, const QByteArray &measured, const
                 else
                     ready->record.warnings.push_back(measured.error().message);
             }
+            ready->record.work = prediction->work;
+            ready->record.fastestRate = prediction->fastestRate;
             ready->overlay = overlayOf(prediction->scene, ready->record.measured(), true);
             return ready;
         }));

@@ -65,6 +65,8 @@ public:
 
     /// Runs the plan of `update` (which must have a timeline). False while another one runs.
     bool start(const PlanUpdateSnapshot &update, const RunSetup &setup);
+    /// Ends the run: one that writes checkpoints behind its step, with a checkpoint; else, and if asked
+    /// again, at once.
     void stop();
     bool isRunning() const { return m_running; }
     /// The run under way, or the last one.
@@ -93,6 +95,8 @@ private:
         std::shared_ptr<QTemporaryDir> folder{};
         TimelineSceneSnapshot predicted{};
         double predictedStepSeconds = 0;
+        StepWork work{};
+        double fastestRate = 0;
         std::optional<Error> error{};
         RunRecord record{}; ///< Of `show`.
         RunOverlaySnapshot overlay{};

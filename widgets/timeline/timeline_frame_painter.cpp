@@ -224,7 +224,8 @@ private:
         }
     }
 
-    /// "Stage 0 · busy 82%", or of measured spans "busy 79% · error +3.1%".
+    /// "Stage 0 · busy 82%", or of measured spans "error +3.1% · Stage 0 · busy 79%": what matters first,
+    /// which is seen where there is room for little.
     QString figuresOf(const TimelineRow &row, std::size_t device) const
     {
         const Timeline &timeline = *m_scene.timeline;
@@ -237,9 +238,10 @@ private:
         if (!m_picture.outlines)
             return text;
         if (const auto error = busyErrorOf(*m_picture.outlines, m_scene, device))
-            text += translated(" · error %1%2%")
-                        .arg(*error < 0 ? QStringLiteral("−") : QStringLiteral("+"))
-                        .arg(std::abs(*error), 0, 'f', 1);
+            text = translated("error %1%2% · %3")
+                       .arg(*error < 0 ? QStringLiteral("−") : QStringLiteral("+"))
+                       .arg(std::abs(*error), 0, 'f', 1)
+                       .arg(text);
         return text;
     }
 

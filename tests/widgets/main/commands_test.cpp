@@ -351,12 +351,13 @@ private Q_SLOTS:
             QStringLiteral("timeline.lessInFlight"), QStringLiteral("timeline.whyIdle"),
             QStringLiteral("timeline.copy"), QStringLiteral("rows.textOrder"), QStringLiteral("rows.paste"),
             QStringLiteral("plans.removeName"), QStringLiteral("run.stop"), QStringLiteral("run.pauseView"),
-            QStringLiteral("run.again"), QStringLiteral("run.remove"), QStringLiteral("run.run"),
-            QStringLiteral("solve.keepSearched"), QStringLiteral("rows.keep"), QStringLiteral("rows.keepAll"),
-            QStringLiteral("timeline.pinUnit"), QStringLiteral("schedule.chimera"),
-            QStringLiteral("schedule.hanayo"), QStringLiteral("schedule.zb-v"),
-            QStringLiteral("schedule.v-half"), QStringLiteral("schedule.v-min"),
-            QStringLiteral("schedule.dualpipe"), QStringLiteral("schedule.dualpipev")};
+            QStringLiteral("run.again"), QStringLiteral("run.continue"), QStringLiteral("run.remove"),
+            QStringLiteral("run.run"), QStringLiteral("solve.keepSearched"), QStringLiteral("rows.keep"),
+            QStringLiteral("rows.keepAll"), QStringLiteral("timeline.pinUnit"),
+            QStringLiteral("schedule.chimera"), QStringLiteral("schedule.hanayo"),
+            QStringLiteral("schedule.zb-v"), QStringLiteral("schedule.v-half"),
+            QStringLiteral("schedule.v-min"), QStringLiteral("schedule.dualpipe"),
+            QStringLiteral("schedule.dualpipev")};
         QStringList never;
         for (const Command &command : registry().commands()) {
             if (!possible.contains(command.id) && !kElsewhere.contains(command.id))

@@ -20,6 +20,7 @@
 #include "widgets/run/run_difference.h"
 #include "widgets/run/run_models.h"
 #include "widgets/run/run_panel.h"
+#include "widgets/run/training_form.h"
 
 #include <csignal>
 
@@ -294,6 +295,78 @@ private Q_SLOTS:
         QTRY_COMPARE_WITH_TIMEOUT(stage.workspace.runs().front().state, std::string("stopped"), kLong);
     }
 
+    void aStoppedRunWritesItsCheckpointAndIsContinuedUnderAnotherPlan()
+    {
+        Stage stage;
+        const QTemporaryDir folder;
+        stage.open(kSmall, 2, "data-parallel");
+        QVERIFY(!stage.panel.continueAction()->isEnabled());
+        RunSetup setup{.steps = 100'000, .check = false, .live = false, .seed = 1};
+        setup.training.batches = BatchSource::Drawn;
+        setup.training.learningRate = 0.01;
+        setup.training.checkpoints = folder.filePath(QStringLiteral("run")).toStdString();
+        stage.panel.setSetup(setup);
+        QCOMPARE(stage.panel.setup(), setup);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
+        stage.panel.runAction()->trigger();
+        const RunService &service = stage.panel.service();
+        QTRY_VERIFY_WITH_TIMEOUT(service.record().losses.size() > 2, kLong);
+        stage.panel.stopAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!service.isRunning(), kLong);
+        QCOMPARE(service.record().state, RunState::Stopped);
+        const auto done = static_cast<std::int64_t>(service.record().losses.size());
+        QCOMPARE(service.record().checkpointStep, done);
+        QVERIFY(QFile::exists(QString::fromStdString(service.record().checkpoint)));
+        QTRY_COMPARE_WITH_TIMEOUT(
+            RunRecord::fromJson(stage.workspace.runs().front().details)->checkpointStep, done, kLong);
+
+        stage.workspace.setTableText("place all : devices 0\n"); // another plan
+        setup.steps = 3;
+        stage.panel.setSetup(setup);
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.continueAction()->isEnabled(), kLong);
+        stage.panel.continueAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!service.isRunning(), kLong);
+        QVERIFY2(service.record().state == RunState::Done, service.record().sentence().c_str());
+        QCOMPARE(service.record().firstStep, done);
+        QCOMPARE(service.record().checkpointStep, done + 3);
+    }
+
+    void aRunThatCannotBeSaysWhy()
+    {
+        Stage stage;
+        stage.open(kSmall, 2, "data-parallel");
+        QVERIFY(stage.panel.refusal().isEmpty());
+        QSignalSpy refusals(&stage.panel, &RunPanel::refusalChanged);
+        RunSetup setup;
+        setup.training.batches = BatchSource::Files;
+        setup.training.data = "/no/such/folder";
+        stage.panel.setSetup(setup);
+        auto *form = stage.panel.findChild<TrainingForm *>();
+        Q_EMIT form->changed();
+        QVERIFY(!stage.panel.runAction()->isEnabled());
+        QVERIFY(refusals.count() > 0);
+        QVERIFY(stage.panel.refusal().contains(QStringLiteral("/no/such/folder")));
+        QVERIFY(stage.panel.runAction()->toolTip().contains(stage.panel.refusal()));
+        stage.panel.setSetup({});
+        Q_EMIT form->changed();
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.refusal().isEmpty(), kLong);
+    }
+
+    void calibrationTellsItsProgressAndIsKept()
+    {
+        QTemporaryDir cache;
+        qputenv("XDG_CACHE_HOME", cache.path().toUtf8());
+        Stage stage;
+        stage.open(kSmall, 2, "data-parallel");
+        QVERIFY(stage.panel.calibrateAction()->isEnabled());
+        stage.panel.calibrateAction()->trigger();
+        QVERIFY(!stage.panel.runAction()->isEnabled());
+        QVERIFY(stage.panel.stopAction()->isEnabled());
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
+        QVERIFY(QFile::exists(cache.filePath(QStringLiteral("planloom/cpu-profile.json"))));
+        qunsetenv("XDG_CACHE_HOME");
+    }
+
     void stoppingAtOnceIsSafe()
     {
         Stage stage;
@@ -356,6 +429,17 @@ private Q_SLOTS:
         record.stepSeconds = {0.2, 0.12};
         figures.setRun(record, nullptr);
         QCOMPARE(figures.index(0, RunFiguresModel::Difference).data().toString(), QStringLiteral("+20%"));
+        QCOMPARE(figures.headerData(RunFiguresModel::Measured, Qt::Horizontal).toString(),
+            QStringLiteral("Measured, step 2"));
+        record.work = {.samples = 12, .tokens = 0, .flops = 6e9};
+        record.fastestRate = 1e11;
+        figures.setRun(record, nullptr);
+        QCOMPARE(figures.rowCount(), 9);
+        QCOMPARE(figures.index(1, RunFiguresModel::Measured).data().toString(), QStringLiteral("100"));
+        QCOMPARE(figures.index(2, RunFiguresModel::Figure).data().toString(),
+            QStringLiteral("MFU of 100 GFLOP/s"));
+        QCOMPARE(figures.index(2, RunFiguresModel::Predicted).data().toString(), QStringLiteral("60.0%"));
+        QCOMPARE(figures.index(2, RunFiguresModel::Measured).data().toString(), QStringLiteral("50.0%"));
         SessionRun first;
         first.id = 1;
         first.details = record.toJson();
