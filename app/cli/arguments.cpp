@@ -226,7 +226,9 @@ const std::vector<VerbSpec> &verbs()
             {kJson, kHelp}},
         {"run", "MODEL|PLAN", "executes on emulated CPU devices",
             with({kPlan,
-                {{"backend", "cpu", "what executes (default: cpu)"},
+                {{"backend", "cpu",
+                     "what executes: cpu (the default), or cuda-emulated: all devices on one GPU of this "
+                     "machine"},
                     {"steps", "K", "training steps (default: 1)"},
                     {"inputs", "PATH",
                         "an .npz with in.<name> members, or a folder of <name>.npy (default: drawn)"},

@@ -1,6 +1,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
 
+#include "engine/cuda/cuda_devices.h"
 #include "engine/design/operator_files.h"
 #include "engine/design/reference.h"
 #include "engine/design/remembered.h"
@@ -114,10 +115,9 @@ bool showEvent(const std::string &line)
 Result<int> runRun(const Arguments &arguments)
 {
     const std::string backend = arguments.text("backend", "cpu");
-    if (backend != "cpu")
-        return Error{ErrorCode::NotSupported, "\"" + backend + "\" is no backend of this build", "known: cpu",
-            "--backend"};
     RunRequest request;
+    request.backend = backend;
+    TRY(request.options.devices, devicesOfBackend(backend));
     TRY(const auto steps, arguments.integer("steps", 1, 1, 1'000'000));
     TRY(const auto seed, arguments.integer("seed", 1, 0, INT64_MAX));
     request.options.steps = static_cast<std::int32_t>(steps);
@@ -202,12 +202,15 @@ Result<int> runRun(const Arguments &arguments)
         std::cout << object.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
         return ok ? 0 : 1;
     }
-    std::printf("ran on %zu CPU devices in %d micro-batches: %.1f ms a step, %.2f MiB at most on a device\n",
-        request.plan.devices.size(), request.plan.microBatches, stepSeconds * 1e3,
-        static_cast<double>(peak) / 1048576);
-    std::printf("predicted for this machine (%s): %.1f ms a step, %+.0f%% from the fastest step measured\n",
-        profile.machine.c_str(), request.predictedStepSeconds * 1e3,
-        100 * (request.predictedStepSeconds / std::max(stepSeconds, 1e-9) - 1));
+    const bool onCpu = backend == "cpu";
+    std::printf("ran on %zu %s devices in %d micro-batches: %.1f ms a step, %.2f MiB at most on a device\n",
+        request.plan.devices.size(), onCpu ? "CPU" : "emulated CUDA", request.plan.microBatches,
+        stepSeconds * 1e3, static_cast<double>(peak) / 1048576);
+    if (onCpu)
+        std::printf(
+            "predicted for this machine (%s): %.1f ms a step, %+.0f%% from the fastest step measured\n",
+            profile.machine.c_str(), request.predictedStepSeconds * 1e3,
+            100 * (request.predictedStepSeconds / std::max(stepSeconds, 1e-9) - 1));
     if (!outcome.losses.empty())
         std::printf("loss %.7g\n", outcome.losses.back());
     if (dropped > 0)

@@ -1,4 +1,5 @@
 #include "engine/base/files.h"
+#include "engine/cuda/cuda_devices.h"
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/runtime/calibrate.h"
 #include "engine/runtime/event_json.h"
@@ -26,7 +27,8 @@ constexpr const char *kUsage =
     "planloom-exec run --plan FILE --options FILE\n"
     "planloom-exec bench --plan FILE [--profile FILE] [--seconds S]\n"
     "\n"
-    "Runs an execution plan on CPU devices in a process of its own. Events are written to\n"
+    "Runs an execution plan in a process of its own, on the devices that its options name. Events are "
+    "written to\n"
     "standard output, one JSON object a line. A line \"cancel\" on standard input, SIGINT or\n"
     "SIGTERM end the run.\n"
     "\n"
@@ -138,7 +140,13 @@ int main(int argc, char **argv)
         return given.contains("--plan") ? bench(given) : usage("--plan is needed");
     if (!given.contains("--plan") || !given.contains("--options"))
         return usage("--plan and --options are needed");
-    const auto request = readRunFolder(given["--plan"], given["--options"]);
+    auto request = readRunFolder(given["--plan"], given["--options"]);
+    if (request) {
+        if (auto devices = devicesOfBackend(request->backend))
+            request->options.devices = *std::move(devices);
+        else
+            request = std::move(devices).error();
+    }
     if (!request) {
         writeLine(errorEvent(request.error()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
         std::fprintf(stderr, "planloom-exec: %s\n", describe(request.error()).c_str());

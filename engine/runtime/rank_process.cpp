@@ -130,6 +130,7 @@ int rankMain(const RunRequest &request, int socket, DeviceProgress *counters)
         sendSpans(events, outcome->measured);
     bool ok = true;
     if (request.reference) {
+        options.devices = {}; // the model that it is compared with runs on the CPU
         const auto report = checkAgainst(*request.reference, request.plan, *outcome, options,
             tolerancesOf(request.plan), stop.get_token());
         if (!report)

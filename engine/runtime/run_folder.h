@@ -16,6 +16,8 @@ struct RunRequest {
     std::shared_ptr<const ExecutionPlan>
         reference{}; ///< The unpartitioned model to compare with; may be null.
     double predictedStepSeconds = 0; ///< Of the simulator; 0 if unknown.
+    std::string backend =
+        "cpu"; ///< What runs it; who starts the run opens its devices (`RunOptions::devices`).
     std::string outcomeFolder{}; ///< Where to write the outcome's arrays, as <name>.npy (`dumpOf`); empty for
                                  ///< nowhere.
     bool spans = true; ///< Report spans and memory curves of the last step.

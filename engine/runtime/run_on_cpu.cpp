@@ -8,6 +8,7 @@
 #include "engine/runtime/device_executor.h"
 #include "engine/runtime/free_memory.h"
 #include "engine/runtime/measured.h"
+#include "engine/runtime/run_devices.h"
 #include "engine/runtime/thread_communicator.h"
 
 #include <algorithm>
@@ -60,7 +61,7 @@ class Run
 {
 public:
     Run(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events,
-        const HostValues &values, const OperatorLibraries &libraries)
+        const HostValues &values, const OperatorLibraries &libraries, RunDevices *others)
         : m_plan(plan)
         , m_options(options)
         , m_events(events)
@@ -71,11 +72,15 @@ public:
         , m_world(static_cast<std::int32_t>(plan.devices.size()), plan.groups)
         , m_shared{plan, options, values, m_collector, libraries, m_stopped,
               [this](Error error) { fail(std::move(error)); }}
+        , m_others(others)
     {
+        if (m_others != nullptr)
+            m_others->setWarning([this](const std::string &text) { warn(text); });
         for (std::size_t d = 0; d < plan.devices.size(); ++d) {
             const auto device = static_cast<std::int32_t>(d);
-            m_devices.push_back(std::make_unique<DeviceExecutor>(
-                m_shared, device, m_progress[d], cpuBackend(m_pool, m_world.communicator(DeviceId{device}))));
+            m_devices.push_back(std::make_unique<DeviceExecutor>(m_shared, device, m_progress[d],
+                m_others != nullptr ? m_others->device(DeviceId{device})
+                                    : cpuBackend(m_pool, m_world.communicator(DeviceId{device}))));
         }
         for (const auto &device : m_devices)
             device->setLive(static_cast<bool>(m_events.spans));
@@ -117,6 +122,11 @@ private:
             needs.push_back({static_cast<std::int32_t>(d), {m_devices[d]->arenaBytes(MemoryPlace::Device)},
                 {m_devices[d]->arenaBytes(MemoryPlace::Host)}});
         }
+        if (m_others != nullptr) {
+            TRY_VOID(m_others->requireMemory(needs));
+            for (MemoryNeed &need : needs)
+                need.own = {};
+        }
         TRY_VOID(requireMemory(needs, freeMemory()));
         for (const auto &device : m_devices)
             TRY_VOID(device->reserve());
@@ -133,6 +143,16 @@ private:
         }
         m_stopped.store(true);
         m_world.abort();
+        if (m_others != nullptr)
+            m_others->abort();
+    }
+
+    void warn(const std::string &text)
+    {
+        if (!m_events.warning)
+            return;
+        const std::lock_guard lock{m_eventMutex};
+        m_events.warning(text);
     }
 
     void drive()
@@ -237,6 +257,7 @@ private:
     Collector m_collector;
     ThreadWorld m_world;
     RunShared m_shared;
+    RunDevices *m_others; ///< Null on the CPU.
     std::vector<std::unique_ptr<DeviceExecutor>> m_devices{};
     RunOutcome m_outcome{}; ///< Written by the driving thread.
     Clock::time_point m_origin{};
@@ -253,7 +274,11 @@ Result<RunOutcome> runOnce(
 {
     TRY(const auto values, HostValues::prepare(plan, options, events.warning));
     TRY(const auto libraries, OperatorLibraries::load(*plan.graph, options.libraries));
-    Run run{plan, options, events, values, *libraries};
+    std::unique_ptr<RunDevices> others;
+    if (options.devices) {
+        TRY(others, options.devices(plan));
+    }
+    Run run{plan, options, events, values, *libraries, others.get()};
     return run.execute(std::move(stop));
 }
 

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "engine/graph/operator.h"
+
+#include <cmath>
+#include <cstdint>
+
+namespace planloom {
+
+/// What an AdamW step computes with.
+template<typename T> struct AdamW {
+    T keep{}; ///< 1 - learning rate * weight decay
+    T beta1{};
+    T beta2{};
+    T rest1{}; ///< 1 - beta1, rounded once.
+    T rest2{};
+    T rate{}; ///< Learning rate, corrected for the bias of m.
+    T scale{}; ///< Of sqrt(v), corrected for the bias of v.
+    T epsilon{};
+};
+
+/// @param step  1-based, for the correction of biases
+template<typename T> AdamW<T> adamWOf(const Operator &op, std::int64_t step)
+{
+    const Attributes &a = op.attributes;
+    const double rate = a.real("learning_rate", 1e-3);
+    const double beta1 = a.real("beta1", 0.9);
+    const double beta2 = a.real("beta2", 0.999);
+    const auto steps = static_cast<double>(step);
+    AdamW<T> p;
+    p.keep = static_cast<T>(1 - rate * a.real("weight_decay", 0.01));
+    p.beta1 = static_cast<T>(beta1);
+    p.beta2 = static_cast<T>(beta2);
+    p.rest1 = static_cast<T>(1 - beta1);
+    p.rest2 = static_cast<T>(1 - beta2);
+    p.rate = static_cast<T>(rate / (1 - std::pow(beta1, steps)));
+    p.scale = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, steps)));
+    p.epsilon = static_cast<T>(a.real("epsilon", 1e-8));
+    return p;
+}
+
+} // namespace planloom
