@@ -224,7 +224,7 @@ const std::vector<VerbSpec> &verbs()
                 {"seed", "S", "of the drawn numbers (default: 1)"}, kJson, kHelp}},
         {"verify", "PLAN", "proves from masks that the plan computes its model, or says where it does not",
             {kJson, kHelp}},
-        {"run", "MODEL|PLAN", "executes on emulated CPU devices",
+        {"run", "MODEL|PLAN", "executes on emulated devices, of the CPU or of one GPU",
             with({kPlan,
                 {{"backend", "cpu",
                      "what executes: cpu (the default), or cuda-emulated: all devices on one GPU of this "
@@ -234,6 +234,8 @@ const std::vector<VerbSpec> &verbs()
                         "an .npz with in.<name> members, or a folder of <name>.npy (default: drawn)"},
                     {"dump", "DIR", "write loss.npy, out/, grad/ and weight/ as .npy files"},
                     {"check", "", "compare with the unpartitioned model"},
+                    {"prepare", "DIR",
+                        "write what planloom-exec runs, plan.json and options.json, and run nothing"},
                     {"allow-library", "PATH",
                         "shared library of an operator file that may run (may be repeated; those of files "
                         "named with --operators and in the user's folder may)"},

@@ -168,6 +168,10 @@ Result<int> runRun(const Arguments &arguments)
     if (arguments.has("dump"))
         request.outcomeFolder = std::filesystem::absolute(arguments.text("dump")).string();
 
+    if (arguments.has("prepare")) {
+        TRY_VOID(writeRunFolder(arguments.text("prepare"), request));
+        return 0;
+    }
     SuperviseOptions options;
     options.signals = true;
     const bool quiet = arguments.has("json");

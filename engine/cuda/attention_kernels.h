@@ -2,8 +2,8 @@
 
 #include "engine/cuda/row_kernels.h"
 
-// Attention in tiles, without scores in memory (FlashAttention-2, arXiv:2307.08691), as attention.cpp has it: a team makes
-// a tile of queries, or of keys, going through those on the other side tile by tile.
+// Attention in tiles, without scores in memory (FlashAttention-2, arXiv:2307.08691), as attention.cpp has it:
+// a team makes a tile of queries, or of keys, going through those on the other side tile by tile.
 
 namespace planloom {
 
@@ -46,7 +46,10 @@ struct AttentionScores {
     Nest<1> drawn{}; ///< Of a head's first score among those of the whole operator.
 
     /// An operand's element as products see it.
-    PLANLOOM_INLINE float seen(const Elements &from, std::int64_t i) const { return roundedFor(compute, at(from, i)); }
+    PLANLOOM_INLINE float seen(const Elements &from, std::int64_t i) const
+    {
+        return roundedFor(compute, at(from, i));
+    }
     PLANLOOM_INLINE std::int64_t keyHead(std::int64_t head) const { return head / group; }
 
     PLANLOOM_INLINE bool reaches(std::int64_t query, std::int64_t key) const
@@ -70,8 +73,10 @@ struct AttentionScores {
             sum += seen(q, fromQ + e) * seen(k, fromK + e);
         return softcap > 0 ? tanhf(sum * (scale / softcap)) : sum;
     }
-    /// The score; minus infinity where the query does not see the key. `fixed`: it is the same whatever both are.
-    PLANLOOM_INLINE float score(std::int64_t head, std::int64_t query, std::int64_t key, float product, bool &fixed) const
+    /// The score; minus infinity where the query does not see the key. `fixed`: it is the same whatever both
+    /// are.
+    PLANLOOM_INLINE float score(
+        std::int64_t head, std::int64_t query, std::int64_t key, float product, bool &fixed) const
     {
         fixed = false;
         float value = product * (softcap > 0 ? softcap : scale);
@@ -103,7 +108,8 @@ struct AttentionScores {
         return keeps(dropKey, dropBound, static_cast<std::uint64_t>(place)) ? value * enlarged : 0.0f;
     }
     /// Keys of which some query in [query, query + count) may see some: a tile outside is passed over.
-    PLANLOOM_INLINE bool mayMeet(std::int64_t query, std::int64_t count, std::int64_t key, std::int64_t keyCount) const
+    PLANLOOM_INLINE bool mayMeet(
+        std::int64_t query, std::int64_t count, std::int64_t key, std::int64_t keyCount) const
     {
         const std::int64_t least = firstQuery + query + offset;
         const std::int64_t most = least + count - 1;
@@ -150,11 +156,13 @@ struct AttentionKernel {
                 const std::int64_t to = query + i / columns;
                 const std::int64_t from = key + i % columns;
                 bool fixed = false;
-                tile[i] = s.score(head, to, from, s.reaches(to, from) ? s.productAt(head, to, from) : 0, fixed);
+                tile[i] =
+                    s.score(head, to, from, s.reaches(to, from) ? s.productAt(head, to, from) : 0, fixed);
             }
             team.meet();
             for (std::int64_t row = team.index(); row < rows; row += team.size())
-                addRow(head, query + row, key, columns, tile + row * columns, largest[row], sums[row], shrunk[row]);
+                addRow(head, query + row, key, columns, tile + row * columns, largest[row], sums[row],
+                    shrunk[row]);
             team.meet();
             for (std::int64_t i = team.index(); i < rows * valueWidth; i += team.size()) {
                 const std::int64_t row = i / valueWidth;
@@ -209,7 +217,8 @@ struct AttentionKernel {
     }
 };
 
-/// Of each query: what probabilities are made of scores with (e^(score - shift) share), and D, the sum of dy y.
+/// Of each query: what probabilities are made of scores with (e^(score - shift) share), and D, the sum of dy
+/// y.
 struct AttentionRowsKernel {
     AttentionScores scores{};
     Elements dy{};
@@ -219,7 +228,8 @@ struct AttentionRowsKernel {
     std::int64_t valueWidth = 0;
     bool allKeys = false; ///< The part has every key that its queries see.
 
-    /// Beyond this, a log-sum-exp has lost the digits that tell how many keys share the weight (attention.cpp).
+    /// Beyond this, a log-sum-exp has lost the digits that tell how many keys share the weight
+    /// (attention.cpp).
     static constexpr float kExactLogSum = 128;
 
     template<typename Team> PLANLOOM_INLINE void operator()(const Team &team, std::int64_t row) const
@@ -347,7 +357,8 @@ struct AttentionSlopeKernel {
     }
     template<typename Team> PLANLOOM_INLINE void keyTile(const Team &team, std::int64_t item) const
     {
-        // Two of these fit into the memory of a team only up to a width of 128: dk and dv are made one after the other.
+        // Two of these fit into the memory of a team only up to a width of 128: dk and dv are made one after
+        // the other.
         for (const bool values : {false, true})
             if ((values ? dv : dk).data != nullptr)
                 keyTileOf(team, item, values);
@@ -367,8 +378,8 @@ struct AttentionSlopeKernel {
             made[i] = 0;
         for (std::int64_t head = keyHead * s.group; head < (keyHead + 1) * s.group; ++head) {
             for (std::int64_t query = 0; query < s.queries; query += kCudaTileColumns) {
-                const std::int64_t columns
-                    = s.queries - query < kCudaTileColumns ? s.queries - query : kCudaTileColumns;
+                const std::int64_t columns =
+                    s.queries - query < kCudaTileColumns ? s.queries - query : kCudaTileColumns;
                 if (!s.mayMeet(query, columns, key, count))
                     continue;
                 team.meet();

@@ -16,11 +16,13 @@ namespace planloom {
 namespace {
 
 using Clock = TaskListener::Clock;
+constexpr int kKernelsPatience = 8; ///< Times the deadline.
 
 class CudaBackend final : public DeviceBackend
 {
 public:
-    CudaBackend(CudaShared &shared, std::unique_ptr<CudaCommunicator> communicator, const CudaBackendOptions &options)
+    CudaBackend(
+        CudaShared &shared, std::unique_ptr<CudaCommunicator> communicator, const CudaBackendOptions &options)
         : m_shared(shared)
         , m_cuda(shared.cuda)
         , m_communicator(std::move(communicator))
@@ -68,12 +70,13 @@ public:
         CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
         void *memory = nullptr;
         const bool host = place == MemoryPlace::Host;
-        const CudaStatus status = host ? m_cuda.allocateHost(&memory, bytes) : m_cuda.allocate(&memory, bytes);
+        const CudaStatus status =
+            host ? m_cuda.allocateHost(&memory, bytes) : m_cuda.allocate(&memory, bytes);
         if (status != kCudaSuccess) {
             Error error = cudaError(m_cuda, status, host ? "cudaHostAlloc" : "cudaMalloc");
             error.message = std::string{host ? "the host of " : ""} + "device "
-                + std::to_string(m_communicator->device().index) + " found no memory for " + std::to_string(bytes)
-                + " bytes: " + error.message;
+                + std::to_string(m_communicator->device().index) + " found no memory for "
+                + std::to_string(bytes) + " bytes: " + error.message;
             return error;
         }
         m_arenas.emplace_back(memory, place);
@@ -183,7 +186,10 @@ private:
             TRY_VOID(newEvent());
         CUDA_TRY(m_cuda, "cudaEventRecord", m_cuda.record(m_anchor, m_queues[0].stream));
         CudaStatus status = kCudaNotReady;
-        while ((status = m_cuda.query(m_anchor)) == kCudaNotReady) { }
+        const auto begun = Clock::now();
+        while ((status = m_cuda.query(m_anchor)) == kCudaNotReady)
+            if (Clock::now() - begun > m_options.deadline)
+                return hung("nothing, between two steps, has ended for ", Clock::now() - begun);
         m_anchored = Clock::now();
         CUDA_TRY(m_cuda, "cudaEventQuery", status);
         return {};
@@ -226,7 +232,8 @@ private:
     {
         Queue &queue = m_queues[at];
         Task &task = *m_tasks[queue.order[queue.launched]];
-        task.queue = std::make_unique<CudaQueue>(m_shared, m_products, *queue.scratch, queue.stream, task.state);
+        task.queue =
+            std::make_unique<CudaQueue>(m_shared, m_products, *queue.scratch, queue.stream, task.state);
         if (m_broken)
             return launched(at, task, *m_broken);
         if (auto begun = beginTask(queue, task); !begun)
@@ -241,7 +248,8 @@ private:
         else if (const auto *const send = std::get_if<SendCall>(&communication))
             m_communicator->send(send->message, *task.queue, std::move(told));
         else
-            m_communicator->receive(std::get<ReceiveCall>(communication).message, *task.queue, std::move(told));
+            m_communicator->receive(
+                std::get<ReceiveCall>(communication).message, *task.queue, std::move(told));
     }
 
     Result<void> beginTask(Queue &queue, Task &task)
@@ -257,7 +265,8 @@ private:
         try {
             TRY_VOID(task.task.work(*task.queue));
         } catch (const std::bad_alloc &) {
-            return Error{ErrorCode::ResourceLimit, "memory is exhausted", "use a smaller batch or recomputation", {}};
+            return Error{
+                ErrorCode::ResourceLimit, "memory is exhausted", "use a smaller batch or recomputation", {}};
         } catch (const std::exception &failure) { // of libraries behind the kernels
             return Error{ErrorCode::Internal, failure.what(), {}, {}};
         }
@@ -330,30 +339,38 @@ private:
             || m_cuda.milliseconds(to, m_anchor, endOf(event)) != kCudaSuccess)
             return;
         const auto since = [this](float milliseconds) {
-            return m_anchored + std::chrono::nanoseconds{std::llround(static_cast<double>(milliseconds) * 1e6)};
+            return m_anchored
+                + std::chrono::nanoseconds{std::llround(static_cast<double>(milliseconds) * 1e6)};
         };
         start = since(from);
         end = since(std::max(from, to));
     }
 
-    /// Gives up a step in which communication has hung for too long.
+    /// Gives up a step in which nothing goes on: what waits for others soon, kernels (which may be the
+    /// host's) late.
     void checkDeadline()
     {
-        if (m_broken || Clock::now() - m_lastEnd < m_options.deadline)
+        const auto passed = Clock::now() - m_lastEnd;
+        if (m_broken || passed < m_options.deadline)
             return;
-        for (const Queue &queue : m_queues) {
-            if (queue.ended >= queue.launched)
-                continue;
-            const Task &task = *m_tasks[queue.order[queue.ended]];
-            if (std::holds_alternative<std::monostate>(task.task.communication))
-                continue;
-            m_communicator->abort();
-            note(Error{ErrorCode::Internal,
-                "nothing has ended for " + std::to_string(m_options.deadline.count() / 1000)
-                    + " s, and this communication has not, either",
-                "look whether another device has failed, and at the log of NCCL in the run's folder", {}});
+        const bool communicates = std::any_of(m_queues.begin(), m_queues.end(), [this](const Queue &queue) {
+            return queue.ended < queue.launched
+                && !std::holds_alternative<std::monostate>(
+                    m_tasks[queue.order[queue.ended]]->task.communication);
+        });
+        if (!communicates && passed < kKernelsPatience * m_options.deadline)
             return;
-        }
+        m_communicator->abort();
+        note(hung(communicates ? "this communication, and nothing beside it, has ended for "
+                               : "no kernel has ended for ",
+            passed));
+    }
+
+    static Error hung(const std::string &what, Clock::duration passed)
+    {
+        return Error{ErrorCode::Internal,
+            what + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(passed).count()) + " s",
+            "look whether another device has failed, and at dmesg (\"Xid\") and nvidia-smi", {}};
     }
 
     CudaShared &m_shared;

@@ -7,13 +7,13 @@
 
 namespace planloom {
 
-/// One device's end of the communication of a run on GPUs. Nothing here waits. All calls come from the one thread that
-/// issues the devices' work, but `abort`.
+/// One device's end of the communication of a run on GPUs. Nothing here waits. All calls come from the one
+/// thread that issues the devices' work, but `abort`.
 class CudaCommunicator
 {
 public:
-    /// Told once the communication is in its stream, or will never be; on the calling thread, perhaps before the call
-    /// returns, perhaps in a call of another device of this process.
+    /// Told once the communication is in its stream, or will never be; on the calling thread, perhaps before
+    /// the call returns, perhaps in a call of another device of this process.
     using Launched = std::function<void(Result<void>)>;
 
     virtual ~CudaCommunicator() = default;

@@ -14,7 +14,8 @@ namespace {
 class EmulatedDevices final : public RunDevices
 {
 public:
-    EmulatedDevices(std::shared_ptr<CudaFunctions> cuda, const ExecutionPlan &plan, const CudaBackendOptions &options)
+    EmulatedDevices(
+        std::shared_ptr<CudaFunctions> cuda, const ExecutionPlan &plan, const CudaBackendOptions &options)
         : m_cuda(std::move(cuda))
         , m_options(options)
         , m_shared(*m_cuda, allowedCores())
@@ -26,7 +27,8 @@ public:
     {
         for (std::size_t d = 0; d < devices; ++d) {
             TRY(auto backend,
-                cudaBackend(m_shared, m_world.communicator(DeviceId{static_cast<std::int32_t>(d)}), m_options));
+                cudaBackend(
+                    m_shared, m_world.communicator(DeviceId{static_cast<std::int32_t>(d)}), m_options));
             m_backends.push_back(std::move(backend));
         }
         return {};
@@ -81,13 +83,15 @@ Result<void> checkCuda(CudaFunctions &cuda, std::int32_t gpu)
             "install one, or run with --backend cpu", {}};
     if (driver / 1000 < runtime / 1000)
         return Error{ErrorCode::NotSupported,
-            "the NVIDIA driver is for CUDA " + text(driver) + ", and this build needs one for CUDA " + text(runtime),
+            "the NVIDIA driver is for CUDA " + text(driver) + ", and this build needs one for CUDA "
+                + text(runtime),
             "install a newer driver, or run with --backend cpu", {}};
     std::int32_t count = 0;
     CUDA_TRY(cuda, "cudaGetDeviceCount", cuda.deviceCount(count));
     if (gpu >= count)
         return Error{ErrorCode::NotFound,
-            "this machine has " + std::to_string(count) + " GPUs, and number " + std::to_string(gpu) + " was asked for",
+            "this machine has " + std::to_string(count) + " GPUs, and number " + std::to_string(gpu)
+                + " was asked for",
             "use fewer devices, or --backend cuda-emulated", {}};
     CudaDeviceInfo info;
     CUDA_TRY(cuda, "cudaGetDeviceProperties", cuda.deviceInfo(gpu, info));
@@ -101,13 +105,14 @@ Result<void> checkCuda(CudaFunctions &cuda, std::int32_t gpu)
 
 OpenDevices emulatedCudaDevices(OpenCuda open, CudaBackendOptions options)
 {
-    return [open = std::move(open), options](const ExecutionPlan &plan) -> Result<std::unique_ptr<RunDevices>> {
-        TRY(auto cuda, open());
-        TRY_VOID(checkCuda(*cuda, options.gpu));
-        auto made = std::make_unique<EmulatedDevices>(std::move(cuda), plan, options);
-        TRY_VOID(made->open(plan.devices.size()));
-        return std::unique_ptr<RunDevices>{std::move(made)};
-    };
+    return
+        [open = std::move(open), options](const ExecutionPlan &plan) -> Result<std::unique_ptr<RunDevices>> {
+            TRY(auto cuda, open());
+            TRY_VOID(checkCuda(*cuda, options.gpu));
+            auto made = std::make_unique<EmulatedDevices>(std::move(cuda), plan, options);
+            TRY_VOID(made->open(plan.devices.size()));
+            return std::unique_ptr<RunDevices>{std::move(made)};
+        };
 }
 
 Result<OpenDevices> devicesOfBackend(const std::string &backend)

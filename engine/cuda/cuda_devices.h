@@ -10,14 +10,16 @@
 
 namespace planloom {
 
-/// Gives the functions of CUDA, in the process that runs the plan: a forked process cannot use those of its parent.
+/// Gives the functions of CUDA, in the process that runs the plan: a forked process cannot use those of its
+/// parent.
 using OpenCuda = std::function<Result<std::shared_ptr<CudaFunctions>>()>;
 
 /// All devices of a plan on one GPU of this machine, in one process: any plan can be tried with a single one.
 /// What opens them returns NotFound or NotSupported with the reason where there is none that can be used.
 OpenDevices emulatedCudaDevices(OpenCuda open, CudaBackendOptions options = {});
 
-/// Which devices `--backend` names: "cpu", "cuda-emulated". @return NotSupported for others, naming those known
+/// Which devices `--backend` names: "cpu", "cuda-emulated". @return NotSupported for others, naming those
+/// known
 Result<OpenDevices> devicesOfBackend(const std::string &backend);
 
 /// Why no GPU can be used; success where one can. Checks driver, devices and architectures.

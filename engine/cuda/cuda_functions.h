@@ -9,8 +9,9 @@
 
 namespace planloom {
 
-// Every function of CUDA, cuBLASLt and NCCL that the backend calls, and nothing else: the plugin has the real ones, tests
-// a fake that keeps device memory on the host. What they do is what NVIDIA's documents say of the function named.
+// Every function of CUDA, cuBLASLt and NCCL that the backend calls, and nothing else: the plugin has the real
+// ones, tests a fake that keeps device memory on the host. What they do is what NVIDIA's documents say of the
+// function named.
 
 /// 0: done. Else the number that the library gives the error.
 using CudaStatus = std::int32_t;
@@ -33,8 +34,8 @@ struct CudaDeviceInfo {
     std::int64_t freeBytes = 0;
 };
 
-/// One product, or several alike: c [m n] = a [m k] b [k n] (+ bias [n], + c). Strides in elements; c's columns are
-/// next to each other.
+/// One product, or several alike: c [m n] = a [m k] b [k n] (+ bias [n], + c). Strides in elements; c's
+/// columns are next to each other.
 struct ProductShape {
     std::int64_t m = 0;
     std::int64_t n = 0;
@@ -91,8 +92,8 @@ public:
 
     virtual CudaStatus copy(void *to, const void *from, std::size_t bytes, CudaStream stream) = 0;
     virtual CudaStatus fill(void *to, std::uint8_t value, std::size_t bytes, CudaStream stream) = 0;
-    /// `function`, on a thread of the host, between what stands before and after it in the stream. It must call none
-    /// of these functions.
+    /// `function`, on a thread of the host, between what stands before and after it in the stream. It must
+    /// call none of these functions.
     virtual CudaStatus hostFunction(CudaStream stream, void (*function)(void *), void *data) = 0;
     /// @param arguments  the kernel's of kernel_list.h, copied @param items  as there
     virtual CudaStatus launch(
@@ -100,7 +101,8 @@ public:
 
     /// Why `planProduct` always fails (a library that is missing); empty where it does not.
     virtual std::string whyNoProducts() = 0;
-    /// Chooses an algorithm, which may take some time. @param workspace  bytes that it may use, at most; made what it needs
+    /// Chooses an algorithm, which may take some time. @param workspace  bytes that it may use, at most; made
+    /// what it needs
     virtual CudaStatus planProduct(
         const ProductShape &shape, std::size_t &workspace, CudaProduct *product) = 0;
     virtual CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,

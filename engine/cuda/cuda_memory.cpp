@@ -22,7 +22,8 @@ Result<std::byte *> CudaPool::take(std::size_t bytes)
     }
     void *made = nullptr;
     if (m_kind == Kind::Device)
-        CUDA_TRY(m_cuda, "cudaMalloc of " + std::to_string(wanted) + " bytes", m_cuda.allocate(&made, wanted));
+        CUDA_TRY(
+            m_cuda, "cudaMalloc of " + std::to_string(wanted) + " bytes", m_cuda.allocate(&made, wanted));
     else
         CUDA_TRY(m_cuda, "cudaHostAlloc of " + std::to_string(wanted) + " bytes",
             m_cuda.allocateHost(&made, wanted));

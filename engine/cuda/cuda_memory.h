@@ -10,8 +10,8 @@
 
 namespace planloom {
 
-/// Blocks of one kind of memory, kept for reuse until the pool dies: every step needs the same sizes, and taking memory of
-/// CUDA makes the device wait. Thread-safe.
+/// Blocks of one kind of memory, kept for reuse until the pool dies: every step needs the same sizes, and
+/// taking memory of CUDA makes the device wait. Thread-safe.
 class CudaPool
 {
 public:
@@ -38,7 +38,8 @@ private:
     std::multimap<std::size_t, std::byte *> m_free{};
 };
 
-/// Memory that kernels of one stream use one after another: what a kernel puts there is gone with the next one.
+/// Memory that kernels of one stream use one after another: what a kernel puts there is gone with the next
+/// one.
 class CudaScratch
 {
 public:

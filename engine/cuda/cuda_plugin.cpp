@@ -53,10 +53,12 @@ Result<std::shared_ptr<CudaFunctions>> openCudaPlugin(const std::vector<std::str
         using Entry = CudaFunctions *(*)(std::uint32_t);
         CudaFunctions *const functions = reinterpret_cast<Entry>(entry)(kCudaPluginVersion);
         if (functions == nullptr)
-            return refused("it is of another version than this program (" + std::to_string(kCudaPluginVersion) + ")");
+            return refused(
+                "it is of another version than this program (" + std::to_string(kCudaPluginVersion) + ")");
         return std::shared_ptr<CudaFunctions>{functions, [](CudaFunctions *) {}}; // the plugin's own
     }
-    return Error{ErrorCode::NotFound, "the CUDA plugin was not found: there is no " + (tried.empty() ? kCudaPluginFile : tried),
+    return Error{ErrorCode::NotFound,
+        "the CUDA plugin was not found: there is no " + (tried.empty() ? kCudaPluginFile : tried),
         "build Planloom where the CUDA toolkit is installed, or name its folder in PLANLOOM_PLUGIN_PATH", {}};
 }
 

@@ -24,7 +24,8 @@ std::int64_t spanOf(const ProductShape &shape, bool ofA)
     return (rows - 1) * row + (columns - 1) * column + (shape.repeats - 1) * step + 1;
 }
 
-/// True where one of the strides of a matrix is 1, and the other at least as long as its rows: what BLAS calls a matrix.
+/// True where one of the strides of a matrix is 1, and the other at least as long as its rows: what BLAS
+/// calls a matrix.
 bool isMatrix(std::int64_t rows, std::int64_t columns, std::int64_t row, std::int64_t column)
 {
     return (column == 1 && (row >= columns || rows == 1)) || (row == 1 && (column >= rows || columns == 1));
@@ -86,9 +87,9 @@ Result<void> CudaProducts::run(CudaQueue &queue, const DeviceProduct &product)
         if (!outcome)
             return;
         const MatrixProduct<float> &p = step.product;
-        ProductShape each{p.m, p.n, p.k, p.aRow, p.aColumn, p.bRow, p.bColumn, p.cRow, step.repeats, step.aStep,
-            step.bStep, step.cStep, seen, product.c.type, product.compute == DataType::TensorFloat32,
-            product.bias.data != nullptr, step.accumulate};
+        ProductShape each{p.m, p.n, p.k, p.aRow, p.aColumn, p.bRow, p.bColumn, p.cRow, step.repeats,
+            step.aStep, step.bStep, step.cStep, seen, product.c.type,
+            product.compute == DataType::TensorFloat32, product.bias.data != nullptr, step.accumulate};
         // Pointers count as many elements as if those were floats.
         const Elements a = shifted(product.a, p.a - shape.a);
         const Elements b = shifted(product.b, p.b - shape.b);
@@ -102,15 +103,15 @@ Result<void> CudaProducts::run(CudaQueue &queue, const DeviceProduct &product)
                 if (plan->workspace > 0) {
                     TRY(workspace, queue.scratch().take(plan->workspace));
                 }
-                const CudaStatus status = m_cuda.multiply(plan->product, seenA.data, seenB.data, product.bias.data, c.data, workspace,
-                        queue.stream());
+                const CudaStatus status = m_cuda.multiply(plan->product, seenA.data, seenB.data,
+                    product.bias.data, c.data, workspace, queue.stream());
                 if (status != kCudaSuccess)
                     return Error{ErrorCode::Internal, "cublasLtMatmul failed with " + std::to_string(status),
                         "look whether other versions of cuBLAS are in the way (LD_LIBRARY_PATH)", {}};
                 return {};
             }
-            PlainProductKernel kernel{a, b, product.bias, c, p.m, p.n, p.k, p.aRow, p.aColumn, p.bRow, p.bColumn,
-                p.cRow, step.aStep, step.bStep, step.cStep, product.compute, step.accumulate};
+            PlainProductKernel kernel{a, b, product.bias, c, p.m, p.n, p.k, p.aRow, p.aColumn, p.bRow,
+                p.bColumn, p.cRow, step.aStep, step.bStep, step.cStep, product.compute, step.accumulate};
             return queue.launch(kernel, p.m * p.n * step.repeats);
         }();
     });

@@ -9,7 +9,8 @@ namespace planloom {
 
 struct DeviceProduct; // device_product.h
 
-/// Runs products by cuBLASLt, with what it chose for each shape kept; and by a kernel of our own what it does not take.
+/// Runs products by cuBLASLt, with what it chose for each shape kept; and by a kernel of our own what it does
+/// not take.
 class CudaProducts
 {
 public:

@@ -117,8 +117,8 @@ void CudaQueue::keep(Result<void> outcome)
 
 void CudaQueue::sayOnHost(const KernelCall &call)
 {
-    const std::string name = typeNameOf(*call.op)
-        + (call.op->direction == Direction::Backward ? " (backward)" : "");
+    const std::string name =
+        typeNameOf(*call.op) + (call.op->direction == Direction::Backward ? " (backward)" : "");
     if (m_shared.saidOnHost.insert(name).second && m_shared.warning)
         m_shared.warning("operators of type " + name + ", such as '" + call.op->name
             + "', have no CUDA kernel for these values: the host computes them, which is right but slow");
@@ -227,8 +227,8 @@ void CudaQueue::copy(std::byte *to, const std::byte *from, std::size_t bytes)
         keep(cudaError(m_shared.cuda, status, "cudaMemcpyAsync"));
 }
 
-void CudaQueue::copyBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, const IndexMask &toBox,
-    const IndexMask &region, std::int64_t elementSize)
+void CudaQueue::copyBox(const std::byte *from, const IndexMask &fromBox, std::byte *to,
+    const IndexMask &toBox, const IndexMask &region, std::int64_t elementSize)
 {
     keep(launchMove(*this, boxMove(from, fromBox, to, toBox, region, elementSize)));
 }
@@ -236,7 +236,8 @@ void CudaQueue::copyBox(const std::byte *from, const IndexMask &fromBox, std::by
 bool CudaQueue::combine(std::byte *to, std::span<const std::byte *const> from, std::size_t count,
     DataType type, Combination combination)
 {
-    return combineRuns(to, from, count, type, combination, static_cast<std::int64_t>(std::max<std::size_t>(count, 1)),
+    return combineRuns(to, from, count, type, combination,
+        static_cast<std::int64_t>(std::max<std::size_t>(count, 1)),
         static_cast<std::int64_t>(std::max<std::size_t>(count, 1)));
 }
 
@@ -250,10 +251,12 @@ bool CudaQueue::combineRuns(std::byte *to, std::span<const std::byte *const> fro
         || (logarithms && !isFloatOnDevice(type))) { // floats of 8 bits, or more members than anyone has
         const auto size = static_cast<std::size_t>(sizeOf(type));
         std::vector<std::pair<const std::byte *, std::size_t>> sources;
-        const auto runs = static_cast<std::size_t>(static_cast<std::int64_t>(count) / std::max<std::int64_t>(run, 1));
+        const auto runs =
+            static_cast<std::size_t>(static_cast<std::int64_t>(count) / std::max<std::int64_t>(run, 1));
         for (std::size_t r = 0; r < std::max<std::size_t>(runs, 1); ++r)
             for (const std::byte *const each : from)
-                sources.emplace_back(each + r * static_cast<std::size_t>(step) * size, static_cast<std::size_t>(run) * size);
+                sources.emplace_back(
+                    each + r * static_cast<std::size_t>(step) * size, static_cast<std::size_t>(run) * size);
         return throughHost(std::move(sources), {{to, count * size}},
             [=, members = from.size()](const auto &ins, const auto &outs) {
                 bool ok = true;
@@ -358,8 +361,8 @@ Result<void> CudaQueue::upload(
     return outcome();
 }
 
-Result<void> CudaQueue::download(const std::byte *from, std::size_t bytes,
-    const std::function<Result<void>(const std::byte *)> &read)
+Result<void> CudaQueue::download(
+    const std::byte *from, std::size_t bytes, const std::function<Result<void>(const std::byte *)> &read)
 {
     TRY(std::byte *const here, m_task.pinned(bytes));
     copy(here, from, bytes);

@@ -24,8 +24,9 @@ struct CudaShared {
     WorkPool workers; ///< Of kernels that run on the host.
     std::function<void(const std::string &)> warning{};
     std::set<std::string> saidOnHost{}; ///< Operator types that the run was told of.
-    /// By backend: puts into its streams what may be put there by now, and tells of what has ended; true if something had.
-    /// Whoever waits for one device keeps all going: it may wait for what another one has to say.
+    /// By backend: puts into its streams what may be put there by now, and tells of what has ended; true if
+    /// something had. Whoever waits for one device keeps all going: it may wait for what another one has to
+    /// say.
     std::map<const void *, std::function<bool()>> pumps{};
 
     CudaShared(CudaFunctions &functions, std::int32_t threads)
@@ -37,7 +38,8 @@ struct CudaShared {
     }
 };
 
-/// What a task leaves behind until it has finished: memory that its copies go through, and what went wrong on the way.
+/// What a task leaves behind until it has finished: memory that its copies go through, and what went wrong on
+/// the way.
 class CudaTaskState
 {
 public:
@@ -75,12 +77,14 @@ private:
 
 class CudaProducts;
 
-/// One task's view of its stream: puts kernels and copies into it, and never waits. What the device has no kernel for
-/// goes through the CPU's: its operands are copied to the host, and the results back, all of it in the stream.
+/// One task's view of its stream: puts kernels and copies into it, and never waits. What the device has no
+/// kernel for goes through the CPU's: its operands are copied to the host, and the results back, all of it in
+/// the stream.
 class CudaQueue final : public DeviceQueue
 {
 public:
-    CudaQueue(CudaShared &shared, CudaProducts &products, CudaScratch &scratch, CudaStream stream, CudaTaskState &task)
+    CudaQueue(CudaShared &shared, CudaProducts &products, CudaScratch &scratch, CudaStream stream,
+        CudaTaskState &task)
         : m_shared(shared)
         , m_products(products)
         , m_scratch(scratch)
@@ -98,8 +102,8 @@ public:
         Combination combination) override;
     bool add(
         std::byte *to, DataType toType, const std::byte *from, DataType fromType, std::size_t count) override;
-    bool weigh(std::byte *to, const std::byte *from, DataType type, const std::byte *own, const std::byte *all,
-        DataType weightType, std::size_t rows, std::size_t width) override;
+    bool weigh(std::byte *to, const std::byte *from, DataType type, const std::byte *own,
+        const std::byte *all, DataType weightType, std::size_t rows, std::size_t width) override;
     bool merge(std::byte *to, std::byte *logarithms, const std::array<const std::byte *, 2> &from,
         const std::array<const std::byte *, 2> &own, DataType type, DataType weightType, std::size_t rows,
         std::size_t width) override;
@@ -110,7 +114,8 @@ public:
     Result<void> download(const std::byte *from, std::size_t bytes,
         const std::function<Result<void>(const std::byte *)> &read) override;
 
-    /// As `combine`, where each `run` elements of `to` are next to each other, and `step` apart in the sources.
+    /// As `combine`, where each `run` elements of `to` are next to each other, and `step` apart in the
+    /// sources.
     bool combineRuns(std::byte *to, std::span<const std::byte *const> from, std::size_t count, DataType type,
         Combination combination, std::int64_t run, std::int64_t step);
 

@@ -23,8 +23,9 @@ template<typename To, typename From> PLANLOOM_INLINE To bitsAs(From from)
     return to;
 }
 
-/// Elements in the memory of the device, of a type that is known when the kernel runs: a switch that all threads take
-/// alike costs little beside a read of memory, and there is one kernel instead of one for every combination.
+/// Elements in the memory of the device, of a type that is known when the kernel runs: a switch that all
+/// threads take alike costs little beside a read of memory, and there is one kernel instead of one for every
+/// combination.
 struct Elements {
     void *data = nullptr;
     DataType type = DataType::Float32;
@@ -39,7 +40,8 @@ PLANLOOM_INLINE std::uint32_t keptBits(std::uint32_t bits, int dropped)
 
 PLANLOOM_INLINE float floatOfHalf(std::uint16_t half)
 {
-    const float scaled = bitsAs<float>((half & 0x7fffu) << 13) * 5192296858534827628530496329220096.0f; // 2^112
+    const float scaled =
+        bitsAs<float>((half & 0x7fffu) << 13) * 5192296858534827628530496329220096.0f; // 2^112
     const std::uint32_t special = 0x7f800000u | (half & 0x3ffu) << 13;
     const std::uint32_t bits = (half & 0x7c00u) == 0x7c00u ? special : bitsAs<std::uint32_t>(scaled);
     return bitsAs<float>(bits | (half & 0x8000u) << 16);
@@ -83,8 +85,8 @@ template<typename T> PLANLOOM_INLINE T load(const Elements &from, std::int64_t i
     case DataType::Float32:
         return static_cast<T>(static_cast<const float *>(from.data)[i]);
     case DataType::BFloat16:
-        return static_cast<T>(
-            bitsAs<float>(static_cast<std::uint32_t>(static_cast<const std::uint16_t *>(from.data)[i]) << 16));
+        return static_cast<T>(bitsAs<float>(
+            static_cast<std::uint32_t>(static_cast<const std::uint16_t *>(from.data)[i]) << 16));
     case DataType::Float16:
         return static_cast<T>(floatOfHalf(static_cast<const std::uint16_t *>(from.data)[i]));
     case DataType::Float64:
@@ -114,8 +116,8 @@ template<typename T> PLANLOOM_INLINE void store(const Elements &to, std::int64_t
         static_cast<float *>(to.data)[i] = static_cast<float>(value);
         break;
     case DataType::BFloat16:
-        static_cast<std::uint16_t *>(to.data)[i] = static_cast<std::uint16_t>(
-            keptBits(bitsAs<std::uint32_t>(static_cast<float>(value)), 16) >> 16);
+        static_cast<std::uint16_t *>(to.data)[i] =
+            static_cast<std::uint16_t>(keptBits(bitsAs<std::uint32_t>(static_cast<float>(value)), 16) >> 16);
         break;
     case DataType::Float16:
         static_cast<std::uint16_t *>(to.data)[i] = halfOfFloat(static_cast<float>(value));
@@ -140,7 +142,8 @@ template<typename T> PLANLOOM_INLINE void store(const Elements &to, std::int64_t
     }
 }
 
-/// A loop nest with N operands, as LoopNest of iteration.h has it, for one thread of many to find its place in.
+/// A loop nest with N operands, as LoopNest of iteration.h has it, for one thread of many to find its place
+/// in.
 template<int N> struct Nest {
     std::int32_t loops = 0; ///< Outermost first.
     std::int64_t extents[kMostLoops] = {};
@@ -175,9 +178,9 @@ struct Problem {
 /// Floats of memory that the threads of a team share.
 constexpr std::int32_t kTeamFloats = 6144;
 
-/// The team of a kernel that runs on the host: one thread. On the device it is a block of them. What a kernel of a team
-/// relies on: `size` threads with `index` 0 to size - 1 run the same code; `sum` and `largest` are met by all of them, and
-/// give all the same.
+/// The team of a kernel that runs on the host: one thread. On the device it is a block of them. What a kernel
+/// of a team relies on: `size` threads with `index` 0 to size - 1 run the same code; `sum` and `largest` are
+/// met by all of them, and give all the same.
 class LoneTeam
 {
 public:
@@ -187,7 +190,7 @@ public:
     }
     std::int64_t index() const { return 0; }
     std::int64_t size() const { return 1; }
-    void meet() const {}
+    void meet() const { }
     double sum(double own) const { return own; }
     float largest(float own) const { return own; }
     float *shared() const { return m_shared; }

@@ -5,8 +5,8 @@
 
 namespace planloom {
 
-/// One matrix product in the memory of the device. Strides are in elements, as MatrixProduct of gemm.h has them; its
-/// pointers are not used.
+/// One matrix product in the memory of the device. Strides are in elements, as MatrixProduct of gemm.h has
+/// them; its pointers are not used.
 struct DeviceProduct {
     MatrixProduct<float> shape{};
     Elements a{};

@@ -54,11 +54,10 @@ struct ConvertKernel {
         switch (to.type) {
         case DataType::Int64:
             return store(to, i,
-                value != value                   ? std::int64_t{0}
-                    : value >= 9223372036854775807.0 ? std::int64_t{9223372036854775807LL}
-                    : value <= -9223372036854775808.0
-                    ? -std::int64_t{9223372036854775807LL} - 1
-                    : static_cast<std::int64_t>(value));
+                value != value                        ? std::int64_t{0}
+                    : value >= 9223372036854775807.0  ? std::int64_t{9223372036854775807LL}
+                    : value <= -9223372036854775808.0 ? -std::int64_t{9223372036854775807LL} - 1
+                                                      : static_cast<std::int64_t>(value));
         case DataType::Int32:
             return store(to, i, bounded(value, -2147483648.0, 2147483647.0));
         case DataType::Int16:
@@ -73,14 +72,17 @@ struct ConvertKernel {
     }
     PLANLOOM_INLINE static std::int64_t bounded(double value, double least, double most)
     {
-        return value != value ? 0 : static_cast<std::int64_t>(value < least ? least : value > most ? most : value);
+        return value != value ? 0
+                              : static_cast<std::int64_t>(value < least ? least
+                                      : value > most                    ? most
+                                                                        : value);
     }
 };
 
 constexpr std::int32_t kMostSources = 64;
 
-/// to[i] = all sources' element i combined, in their order (`combineInto` of box_copy.h). Sources may be rows apart: each
-/// `run` elements of `to` are next to each other, and `step` apart in the sources.
+/// to[i] = all sources' element i combined, in their order (`combineInto` of box_copy.h). Sources may be rows
+/// apart: each `run` elements of `to` are next to each other, and `step` apart in the sources.
 struct CombineKernel {
     void *to = nullptr;
     const void *from[kMostSources] = {};
@@ -313,8 +315,8 @@ struct DropoutKernel {
     {
         std::int64_t place = 0;
         whole.find(i, &place);
-        store(to, i,
-            keeps(key, bound, first + static_cast<std::uint64_t>(place)) ? at(from, i) * scale : 0.0f);
+        store(
+            to, i, keeps(key, bound, first + static_cast<std::uint64_t>(place)) ? at(from, i) * scale : 0.0f);
     }
 };
 
@@ -397,20 +399,23 @@ struct EmbedKernel {
         const std::int64_t from = here ? row * width + i % width : 0;
         switch (size) {
         case 2:
-            static_cast<std::uint16_t *>(made)[i]
-                = here ? static_cast<const std::uint16_t *>(table)[from] : std::uint16_t{0};
+            static_cast<std::uint16_t *>(made)[i] =
+                here ? static_cast<const std::uint16_t *>(table)[from] : std::uint16_t{0};
             break;
         case 4:
-            static_cast<std::uint32_t *>(made)[i] = here ? static_cast<const std::uint32_t *>(table)[from] : 0;
+            static_cast<std::uint32_t *>(made)[i] =
+                here ? static_cast<const std::uint32_t *>(table)[from] : 0;
             break;
         default:
-            static_cast<std::uint64_t *>(made)[i] = here ? static_cast<const std::uint64_t *>(table)[from] : 0;
+            static_cast<std::uint64_t *>(made)[i] =
+                here ? static_cast<const std::uint64_t *>(table)[from] : 0;
         }
     }
 };
 
-/// Of position i: the next one with the same index, or -1; and its row in this part of the table where it is the first of
-/// them and the row is here, else -1. So that rows are added up in the order of positions, by one thread each.
+/// Of position i: the next one with the same index, or -1; and its row in this part of the table where it is
+/// the first of them and the row is here, else -1. So that rows are added up in the order of positions, by
+/// one thread each.
 struct EmbedChainKernel {
     Elements indices{};
     std::int64_t count = 0;
@@ -447,7 +452,8 @@ struct EmbedChainKernel {
     }
 };
 
-/// Adds up what comes to a row, by the chains above: element i of dy. Rows that nothing comes to were cleared before.
+/// Adds up what comes to a row, by the chains above: element i of dy. Rows that nothing comes to were cleared
+/// before.
 struct EmbedSumKernel {
     Elements dy{};
     Elements made{};
@@ -469,8 +475,8 @@ struct EmbedSumKernel {
     }
 };
 
-/// As rotary.cpp's: pairs of the last dimension are rotated. Backward (`inverse`), an element's partner gives with its own
-/// sine and the opposite sign.
+/// As rotary.cpp's: pairs of the last dimension are rotated. Backward (`inverse`), an element's partner gives
+/// with its own sine and the opposite sign.
 struct RotaryKernel {
     Elements x{};
     Elements cosine{};

@@ -152,8 +152,8 @@ public:
         const auto found = std::find(members.begin(), members.end(), device);
         if (found == members.end())
             return launched(Error{ErrorCode::InvalidInput,
-                "device " + std::to_string(device.index) + " is not in group " + std::to_string(call.group), {},
-                {}});
+                "device " + std::to_string(device.index) + " is not in group " + std::to_string(call.group),
+                {}, {}});
         if (m_aborted)
             return launched(cancelled("the run was stopped"));
         const auto member = static_cast<std::size_t>(found - members.begin());
@@ -311,7 +311,8 @@ private:
             "this plan was not made by Planloom, or is damaged", {}};
     }
 
-    Result<void> handOver(CudaQueue &sender, const MessageCall &sent, CudaQueue &receiver, const MessageCall &asked)
+    Result<void> handOver(
+        CudaQueue &sender, const MessageCall &sent, CudaQueue &receiver, const MessageCall &asked)
     {
         TRY_VOID(fits(sent.bytes, asked));
         TRY_VOID(order(sender.stream(), receiver.stream()));

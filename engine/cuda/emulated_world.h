@@ -7,8 +7,9 @@
 
 namespace planloom {
 
-/// Devices of one process on one GPU: what they communicate are copies and additions in its memory, once all members of a
-/// collective have come to it. Sums are added in the order of the members: the bits are those of ThreadWorld.
+/// Devices of one process on one GPU: what they communicate are copies and additions in its memory, once all
+/// members of a collective have come to it. Sums are added in the order of the members: the bits are those of
+/// ThreadWorld.
 class EmulatedWorld
 {
 public:

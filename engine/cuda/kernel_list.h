@@ -8,20 +8,26 @@
 
 namespace planloom {
 
-// All kernels of the device. `items` of a launch are elements, or rows and tiles; each kernel's arguments are the object
-// that its header declares.
+// All kernels of the device. `items` of a launch are elements, or rows and tiles; each kernel's arguments are
+// the object that its header declares.
 
-/// One thread an item.
+// One thread an item. (The formatter would lay such lists out anew each time.)
+// clang-format off
 #define PLANLOOM_ELEMENT_KERNELS(KERNEL)                                                                     \
-    KERNEL(Move) KERNEL(Convert) KERNEL(Combine) KERNEL(Add) KERNEL(Weigh) KERNEL(Merge) KERNEL(Unary)       \
-    KERNEL(Binary) KERNEL(Where) KERNEL(Dropout) KERNEL(AdamW) KERNEL(Sgd) KERNEL(Embed) KERNEL(EmbedChain)  \
-    KERNEL(EmbedSum) KERNEL(Rotary) KERNEL(Spread) KERNEL(PlainProduct)
+    KERNEL(Move)                                                                                             \
+    KERNEL(Convert) KERNEL(Combine) KERNEL(Add) KERNEL(Weigh) KERNEL(Merge) KERNEL(Unary) KERNEL(Binary)     \
+        KERNEL(Where) KERNEL(Dropout) KERNEL(AdamW) KERNEL(Sgd) KERNEL(Embed) KERNEL(EmbedChain)             \
+            KERNEL(EmbedSum) KERNEL(Rotary) KERNEL(Spread) KERNEL(PlainProduct)
+// clang-format on
 
-/// One team an item.
+// One team an item.
+// clang-format off
 #define PLANLOOM_TEAM_KERNELS(KERNEL)                                                                        \
-    KERNEL(Softmax) KERNEL(Norm) KERNEL(NormAffine) KERNEL(Reduce) KERNEL(CrossEntropy) KERNEL(Sum)          \
-    KERNEL(CrossEntropySlope) KERNEL(ClassStatistics) KERNEL(ClassStatisticsSlope) KERNEL(Attention)         \
-    KERNEL(AttentionRows) KERNEL(AttentionSlope)
+    KERNEL(Softmax)                                                                                          \
+    KERNEL(Norm) KERNEL(NormAffine) KERNEL(Reduce) KERNEL(CrossEntropy) KERNEL(Sum)                          \
+        KERNEL(CrossEntropySlope) KERNEL(ClassStatistics) KERNEL(ClassStatisticsSlope) KERNEL(Attention)     \
+            KERNEL(AttentionRows) KERNEL(AttentionSlope)
+// clang-format on
 
 enum class DeviceKernel : std::int32_t {
 #define PLANLOOM_NAME_KERNEL(Name) Name,

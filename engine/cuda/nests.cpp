@@ -38,7 +38,8 @@ Result<void> launchMove(CudaQueue &queue, const Move &move)
         inner.fromStrides.erase(inner.fromStrides.begin());
         inner.toStrides.erase(inner.toStrides.begin());
         for (std::int64_t i = 0; i < move.extents[0]; ++i) {
-            inner.from = static_cast<const std::byte *>(move.from) + i * move.fromStrides[0] * move.elementSize;
+            inner.from =
+                static_cast<const std::byte *>(move.from) + i * move.fromStrides[0] * move.elementSize;
             inner.to = static_cast<std::byte *>(move.to) + i * move.toStrides[0] * move.elementSize;
             TRY_VOID(launchMove(queue, inner));
         }

@@ -10,10 +10,11 @@
 
 namespace planloom {
 
-/// The loops over `extents` with N operands, those without a gap between them made one; nothing if that are more than a
-/// kernel takes. Extents of 0 must have been left out before.
+/// The loops over `extents` with N operands, those without a gap between them made one; nothing if that are
+/// more than a kernel takes. Extents of 0 must have been left out before.
 template<int N>
-std::optional<Nest<N>> nestOf(const Shape &extents, const std::array<Shape, static_cast<std::size_t>(N)> &strides)
+std::optional<Nest<N>> nestOf(
+    const Shape &extents, const std::array<Shape, static_cast<std::size_t>(N)> &strides)
 {
     Nest<N> nest;
     for (std::size_t d = 0; d < extents.size(); ++d) {

@@ -129,9 +129,10 @@ Result<bool> launchBinarySlope(const DeviceCall &device, BinaryFunction function
     if (dy == nullptr)
         return false;
     const bool isSum = function == BinaryFunction::Add || function == BinaryFunction::Sub;
-    const bool needsA = !isSum && !(side == 0 && (function == BinaryFunction::Mul || function == BinaryFunction::Div));
-    const bool needsB
-        = !isSum && !(side == 1 && (function == BinaryFunction::Mul || function == BinaryFunction::PRelu));
+    const bool needsA =
+        !isSum && !(side == 0 && (function == BinaryFunction::Mul || function == BinaryFunction::Div));
+    const bool needsB =
+        !isSum && !(side == 1 && (function == BinaryFunction::Mul || function == BinaryFunction::PRelu));
     if ((needsA && a == nullptr) || (needsB && b == nullptr))
         return false;
     const Shape still(dy->shape.size(), 0);
@@ -192,12 +193,13 @@ Result<bool> launchWhere(const DeviceCall &device)
         return false;
     const Shape &shape = device.call.outputs[0].shape;
     const auto nest = nestOf<3>(shape,
-        {broadcastStrides(device.call.inputs[0].shape, shape), broadcastStrides(device.call.inputs[1].shape, shape),
+        {broadcastStrides(device.call.inputs[0].shape, shape),
+            broadcastStrides(device.call.inputs[1].shape, shape),
             broadcastStrides(device.call.inputs[2].shape, shape)});
     if (!nest)
         return false;
-    TRY_VOID(device.queue.launch(WhereKernel{static_cast<const std::uint8_t *>(condition.data), a.data, b.data,
-                                     y.data, static_cast<std::int32_t>(sizeOf(y.type)), *nest},
+    TRY_VOID(device.queue.launch(WhereKernel{static_cast<const std::uint8_t *>(condition.data), a.data,
+                                     b.data, y.data, static_cast<std::int32_t>(sizeOf(y.type)), *nest},
         elementCount(shape)));
     return true;
 }
@@ -222,7 +224,8 @@ Result<bool> launchDropout(const DeviceCall &device)
     if (!nest)
         return false;
     const DropoutDraw draw(device.call.seed, device.call.op->attributes.integer("seed"), ratio);
-    DropoutKernel kernel{from, to, draw.key, draw.bound, 0, ratio >= 1 ? 0.0f : static_cast<float>(1 / (1 - ratio)), *nest};
+    DropoutKernel kernel{
+        from, to, draw.key, draw.bound, 0, ratio >= 1 ? 0.0f : static_cast<float>(1 / (1 - ratio)), *nest};
     for (std::size_t d = 0; d < place.shape.size(); ++d)
         kernel.first += static_cast<std::uint64_t>(firstOf(place, d) * strides[d]);
     TRY_VOID(device.queue.launch(kernel, elementCount(place.shape)));
@@ -240,8 +243,8 @@ Result<bool> launchOptimizer(const DeviceCall &device)
         const AdamW<float> p = adamWOf<float>(op, device.call.step);
         TRY_VOID(device.queue.launch(
             AdamWKernel{device.input(0), device.input(1), device.input(2), device.input(3), device.output(0),
-                device.output(1), device.output(2), device.gradientFactor(), p.keep, p.beta1, p.beta2, p.rest1,
-                p.rest2, p.rate, p.scale, p.epsilon},
+                device.output(1), device.output(2), device.gradientFactor(), p.keep, p.beta1, p.beta2,
+                p.rest1, p.rest2, p.rate, p.scale, p.epsilon},
             count));
         return true;
     }

@@ -105,7 +105,8 @@ bool DeviceCall::isFloat32OrNarrower() const
 
 Result<Problem *> DeviceCall::problem(const char *what, bool mayBeNegative) const
 {
-    return queue.task().problem([what = std::string{what}, mayBeNegative, name = call.op->name](const Problem &found) {
+    return queue.task().problem([what = std::string{what}, mayBeNegative, name = call.op->name](
+                                    const Problem &found) {
         const std::string bound = std::to_string(found.bound);
         return Error{ErrorCode::InvalidInput,
             "operator " + name + " got " + what + " " + std::to_string(found.value) + ", expected one in ["
@@ -140,9 +141,8 @@ Result<bool> launchOwnKernel(CudaQueue &queue, const KernelCall &call, const Ker
 {
     const DeviceCall device(queue, call, rounding);
     const Operator &op = *call.op;
-    const bool isEmpty = std::any_of(call.inputs.begin(), call.inputs.end(), [](const Buffer &buffer) {
-        return buffer.data != nullptr && elementCount(buffer.shape) == 0;
-    });
+    const bool isEmpty = std::any_of(call.inputs.begin(), call.inputs.end(),
+        [](const Buffer &buffer) { return buffer.data != nullptr && elementCount(buffer.shape) == 0; });
     if (isEmpty) // what a sum over nothing leaves, the CPU's kernels know
         return false;
     if (onlyMoves(op))

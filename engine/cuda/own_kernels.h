@@ -28,7 +28,8 @@ public:
     {
         if (slot >= call.outputs.size() || call.outputs[slot].data == nullptr)
             return {};
-        return {call.outputs[slot].data, m_rounding ? m_rounding->outputs[slot] : call.outputs[slot].dataType};
+        return {
+            call.outputs[slot].data, m_rounding ? m_rounding->outputs[slot] : call.outputs[slot].dataType};
     }
     /// The elements of one of the call's own buffers; none for null.
     Elements of(const Buffer *buffer) const
@@ -62,9 +63,10 @@ private:
     const KernelRounding *m_rounding;
 };
 
-// Families of kernels: false if theirs does not do what the call asks for; nothing was launched then. Slots are as the CPU's
-// kernels have them, which say what each kind means.
-Result<bool> launchElementWise(const DeviceCall &device); ///< Of one or two operands, Where, Dropout, optimizers.
+// Families of kernels: false if theirs does not do what the call asks for; nothing was launched then. Slots
+// are as the CPU's kernels have them, which say what each kind means.
+Result<bool> launchElementWise(
+    const DeviceCall &device); ///< Of one or two operands, Where, Dropout, optimizers.
 Result<bool> launchProduct(const DeviceCall &device); ///< Linear, MatMul.
 Result<bool> launchRows(const DeviceCall &device); ///< Softmax, norms, reductions.
 Result<bool> launchLoss(const DeviceCall &device); ///< CrossEntropy, NegativeLogLikelihood, ClassStatistics.

@@ -113,8 +113,8 @@ Result<bool> launchStatisticsBackward(const DeviceCall &device)
     const Buffer *labels = back.input(1);
     if (dx == nullptr)
         return true;
-    if (labels == nullptr || back.input(0) == nullptr || (back.gradient(0) != nullptr && back.output(0) == nullptr)
-        || isFloating(device.of(labels).type))
+    if (labels == nullptr || back.input(0) == nullptr
+        || (back.gradient(0) != nullptr && back.output(0) == nullptr) || isFloating(device.of(labels).type))
         return false;
     const AxisView view = classView(*dx);
     ClassStatisticsSlopeKernel kernel;
@@ -177,8 +177,9 @@ Result<bool> launchEmbeddingBackward(const DeviceCall &device)
     device.queue.fill(dx->data, 0, static_cast<std::size_t>(elementCount(*dx) * sizeOf(device.of(dx).type)));
     TRY_VOID(device.queue.outcome());
     TRY_VOID(device.queue.launch(chain, chain.count));
-    TRY_VOID(device.queue.launch(
-        EmbedSumKernel{device.of(dy), device.of(dx), chain.next, chain.row, dx->shape[1]}, elementCount(*dy)));
+    TRY_VOID(
+        device.queue.launch(EmbedSumKernel{device.of(dy), device.of(dx), chain.next, chain.row, dx->shape[1]},
+            elementCount(*dy)));
     return true;
 }
 
@@ -197,8 +198,8 @@ Result<bool> launchRotary(const DeviceCall &device)
         return true;
     if (x == nullptr || cosine == nullptr || sine == nullptr || x->shape.empty() || x->shape.back() % 2 != 0)
         return false;
-    const auto nest
-        = nestOf<2>(x->shape, {broadcastStrides(cosine->shape, x->shape), broadcastStrides(sine->shape, x->shape)});
+    const auto nest = nestOf<2>(
+        x->shape, {broadcastStrides(cosine->shape, x->shape), broadcastStrides(sine->shape, x->shape)});
     if (!nest)
         return false;
     TRY_VOID(device.queue.launch(

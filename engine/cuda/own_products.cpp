@@ -244,8 +244,8 @@ Result<bool> launchLinearBackward(const DeviceCall &device)
     if (dbias != nullptr && makesTerm(call, 2, {0}))
         TRY_VOID(sumRows(device, *dy, n, *dbias));
     else if (dbias != nullptr)
-        device.queue.fill(dbias->data, 0,
-            static_cast<std::size_t>(elementCount(*dbias) * sizeOf(device.of(dbias).type)));
+        device.queue.fill(
+            dbias->data, 0, static_cast<std::size_t>(elementCount(*dbias) * sizeOf(device.of(dbias).type)));
     TRY_VOID(device.queue.outcome());
     return true;
 }
@@ -258,7 +258,8 @@ Result<bool> launchProduct(const DeviceCall &device)
     if (op.kind == OperatorKind::MatMul)
         return launchMatMul(device);
     if (op.kind == OperatorKind::Linear)
-        return op.direction == Direction::Forward ? launchLinearForward(device) : launchLinearBackward(device);
+        return op.direction == Direction::Forward ? launchLinearForward(device)
+                                                  : launchLinearBackward(device);
     return false;
 }
 

@@ -98,10 +98,10 @@ Result<bool> launchNormBackward(const DeviceCall &device)
         const Buffer *const target = scale ? dscale : dbias;
         if (target == nullptr)
             continue;
-        TRY_VOID(device.queue.launch(
-            NormAffineKernel{device.of(scale ? x : dy), device.of(dy), device.of(target),
-                scale ? statistics : nullptr, plan.rows, plan.width, plan.channels},
-            plan.affineSize()));
+        TRY_VOID(
+            device.queue.launch(NormAffineKernel{device.of(scale ? x : dy), device.of(dy), device.of(target),
+                                    scale ? statistics : nullptr, plan.rows, plan.width, plan.channels},
+                plan.affineSize()));
     }
     return true;
 }
@@ -179,7 +179,8 @@ Result<bool> launchReduceBackward(const DeviceCall &device)
         return false;
     const double divisor = mean ? divisorOf(*call.op, elementCount(*dx), elementCount(*dy)) : 1;
     TRY_VOID(device.queue.launch(
-        SpreadKernel{device.of(dy), device.of(dx), static_cast<float>(1 / divisor), *nest}, elementCount(*dx)));
+        SpreadKernel{device.of(dy), device.of(dx), static_cast<float>(1 / divisor), *nest},
+        elementCount(*dx)));
     return true;
 }
 

@@ -2,8 +2,8 @@
 
 #include "engine/cuda/element_kernels.h"
 
-// Kernels of which a team of threads makes one row together. All of a team's threads come to each `meet`, `sum` and
-// `largest`.
+// Kernels of which a team of threads makes one row together. All of a team's threads come to each `meet`,
+// `sum` and `largest`.
 
 namespace planloom {
 
@@ -84,8 +84,8 @@ struct SoftmaxKernel {
 
 /// Mean (0 where the norm does not centre) and 1 / sqrt(variance + epsilon) of a row of x.
 template<typename Team>
-PLANLOOM_INLINE void rowStatistics(const Team &team, const Elements &x, std::int64_t begin, std::int64_t width,
-    bool centred, double epsilon, float &mean, float &inverse)
+PLANLOOM_INLINE void rowStatistics(const Team &team, const Elements &x, std::int64_t begin,
+    std::int64_t width, bool centred, double epsilon, float &mean, float &inverse)
 {
     double part = 0;
     if (centred)
@@ -101,8 +101,8 @@ PLANLOOM_INLINE void rowStatistics(const Team &team, const Elements &x, std::int
     inverse = static_cast<float>(1 / sqrt(team.sum(squares) / static_cast<double>(width) + epsilon));
 }
 
-/// As norm.cpp's normRowOf; with dy, normSlopeRowOf's dx. Scale and bias have an element of their own for each element of
-/// a row, or with `channels`, for each row modulo it.
+/// As norm.cpp's normRowOf; with dy, normSlopeRowOf's dx. Scale and bias have an element of their own for
+/// each element of a row, or with `channels`, for each row modulo it.
 struct NormKernel {
     Elements x{};
     Elements scale{}; ///< No data: 1.
@@ -161,8 +161,8 @@ struct NormKernel {
     }
 };
 
-/// The gradients of a norm's scale or bias, one element each: sums over all rows of dy h, or dy. With `channels`, over the
-/// rows of one channel and all their elements.
+/// The gradients of a norm's scale or bias, one element each: sums over all rows of dy h, or dy. With
+/// `channels`, over the rows of one channel and all their elements.
 struct NormAffineKernel {
     Elements x{};
     Elements dy{};
@@ -180,9 +180,8 @@ struct NormAffineKernel {
         for (std::int64_t i = team.index(); i < rowsHere * wide; i += team.size()) {
             const std::int64_t row = channels != 0 ? which + i / wide * channels : i;
             const std::int64_t place = row * width + (channels != 0 ? i % wide : which);
-            const float h = statistics == nullptr
-                ? 1.0f
-                : (at(x, place) - statistics[2 * row]) * statistics[2 * row + 1];
+            const float h =
+                statistics == nullptr ? 1.0f : (at(x, place) - statistics[2 * row]) * statistics[2 * row + 1];
             part += static_cast<double>(at(dy, place) * h);
         }
         const double sum = team.sum(part);
@@ -193,8 +192,8 @@ struct NormAffineKernel {
 
 enum class RowReduction : std::int32_t { Sum, SumOfSizes, SumOfSquares, Largest, Smallest, Product };
 
-/// One element of a reduction: of x's elements, or with `slope` of dy times the slope of a function of two operands, which
-/// is the gradient of one that was broadcast.
+/// One element of a reduction: of x's elements, or with `slope` of dy times the slope of a function of two
+/// operands, which is the gradient of one that was broadcast.
 struct ReduceKernel {
     Elements x{}; ///< dy, with `slope`.
     Elements a{};
@@ -230,7 +229,7 @@ struct ReduceKernel {
             } else if (reduction == RowReduction::Product) {
                 part *= wide;
             } else {
-                part += reduction == RowReduction::SumOfSquares ? wide * wide
+                part += reduction == RowReduction::SumOfSquares         ? wide * wide
                     : reduction == RowReduction::SumOfSizes && wide < 0 ? -wide
                                                                         : wide;
             }
@@ -247,7 +246,8 @@ struct ReduceKernel {
                 b.data == nullptr ? 1.0f : at(b, places[2]));
     }
     template<typename Team>
-    PLANLOOM_INLINE void finish(const Team &team, std::int64_t row, double part, float most, bool isNumber) const
+    PLANLOOM_INLINE void finish(
+        const Team &team, std::int64_t row, double part, float most, bool isNumber) const
     {
         if (reduction == RowReduction::Largest || reduction == RowReduction::Smallest) {
             const float found = team.largest(most);
@@ -325,7 +325,8 @@ struct CrossEntropyKernel {
             double sum = 0;
             normaliserOf(team, x, place, item, top, sum);
             loss = rules.weight(label)
-                * (log(sum) + static_cast<double>(top) - static_cast<double>(planloom::at(x, place(item, label))));
+                * (log(sum) + static_cast<double>(top)
+                    - static_cast<double>(planloom::at(x, place(item, label))));
         } else if (label >= 0) {
             loss = -rules.weight(label) * static_cast<double>(planloom::at(x, place(item, label)));
         }
@@ -404,7 +405,8 @@ struct ClassStatisticsKernel {
         if (team.index() != 0)
             return;
         if (sums.data != nullptr)
-            store(sums, item, top == minusInfinity() ? top : static_cast<float>(log(sum) + static_cast<double>(top)));
+            store(sums, item,
+                top == minusInfinity() ? top : static_cast<float>(log(sum) + static_cast<double>(top)));
         const bool here = label >= first && label < first + place.extent;
         if (picked.data != nullptr)
             store(picked, item, here ? planloom::at(x, place(item, label - first)) : 0.0f);

@@ -156,16 +156,20 @@ struct GeluTanh {
     }
 };
 
-// All of them, by the name that their operator kind has, too. Gelu is GeluErf or GeluTanh.
-// That integers have as well.
-#define PLANLOOM_NUMBER_FUNCTIONS(FUNCTION) \
+// All of them, by the name that their operator kind has, too; Gelu is GeluErf or GeluTanh. (The formatter
+// would lay such lists out anew each time.) First those that integers have as well.
+// clang-format off
+#define PLANLOOM_NUMBER_FUNCTIONS(FUNCTION)                                                                  \
     FUNCTION(Abs) FUNCTION(Neg) FUNCTION(Relu) FUNCTION(Sign) FUNCTION(Clip)
-#define PLANLOOM_FLOAT_FUNCTIONS(FUNCTION) \
-    FUNCTION(Acos) FUNCTION(Acosh) FUNCTION(Asin) FUNCTION(Asinh) FUNCTION(Atan) FUNCTION(Atanh) \
-    FUNCTION(Ceil) FUNCTION(Cos) FUNCTION(Cosh) FUNCTION(Erf) FUNCTION(Exp) FUNCTION(Floor) \
-    FUNCTION(Log) FUNCTION(Reciprocal) FUNCTION(Round) FUNCTION(Sigmoid) FUNCTION(Sin) FUNCTION(Sinh) \
-    FUNCTION(Softplus) FUNCTION(Softsign) FUNCTION(Sqrt) FUNCTION(Tan) FUNCTION(Tanh) FUNCTION(Silu) \
-    FUNCTION(Elu) FUNCTION(Celu) FUNCTION(LeakyRelu) FUNCTION(ThresholdedRelu) FUNCTION(Selu) FUNCTION(HardSigmoid) \
-    FUNCTION(HardSwish) FUNCTION(Mish)
+#define PLANLOOM_FLOAT_FUNCTIONS(FUNCTION)                                                                   \
+    FUNCTION(Acos)                                                                                           \
+    FUNCTION(Acosh) FUNCTION(Asin) FUNCTION(Asinh) FUNCTION(Atan) FUNCTION(Atanh) FUNCTION(Ceil)             \
+        FUNCTION(Cos) FUNCTION(Cosh) FUNCTION(Erf) FUNCTION(Exp) FUNCTION(Floor) FUNCTION(Log)               \
+            FUNCTION(Reciprocal) FUNCTION(Round) FUNCTION(Sigmoid) FUNCTION(Sin) FUNCTION(Sinh)              \
+                FUNCTION(Softplus) FUNCTION(Softsign) FUNCTION(Sqrt) FUNCTION(Tan) FUNCTION(Tanh)            \
+                    FUNCTION(Silu) FUNCTION(Elu) FUNCTION(Celu) FUNCTION(LeakyRelu)                          \
+                        FUNCTION(ThresholdedRelu) FUNCTION(Selu) FUNCTION(HardSigmoid) FUNCTION(HardSwish)   \
+                            FUNCTION(Mish)
+// clang-format on
 
 } // namespace planloom::unary

@@ -58,7 +58,10 @@ public:
     }
     std::string architectures() override { return PLANLOOM_CUDA_ARCHITECTURES_TEXT; }
 
-    CudaStatus allocate(void **memory, std::size_t bytes) override { return cleared(cudaMalloc(memory, bytes)); }
+    CudaStatus allocate(void **memory, std::size_t bytes) override
+    {
+        return cleared(cudaMalloc(memory, bytes));
+    }
     CudaStatus release(void *memory) override { return cudaFree(memory); }
     CudaStatus allocateHost(void **memory, std::size_t bytes) override
     {
@@ -73,8 +76,8 @@ public:
         if (const cudaError_t status = cudaDeviceGetStreamPriorityRange(&least, &most); status != cudaSuccess)
             return status;
         cudaStream_t made = nullptr;
-        const cudaError_t status
-            = cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking, urgent ? most : least);
+        const cudaError_t status =
+            cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking, urgent ? most : least);
         *stream = made;
         return status;
     }
@@ -145,7 +148,8 @@ private:
 
 } // namespace planloom
 
-extern "C" [[gnu::visibility("default")]] planloom::CudaFunctions *planloomCudaFunctions(std::uint32_t version)
+extern "C" [[gnu::visibility("default")]] planloom::CudaFunctions *planloomCudaFunctions(
+    std::uint32_t version)
 {
     static planloom::RealCuda functions;
     return version == planloom::kCudaPluginVersion ? &functions : nullptr;

@@ -73,8 +73,9 @@ void *openLibrary(const std::vector<std::string> &names, std::string &why)
         }
     }
     why = names.front()
-        + (last.empty() ? " was not found beside the toolkit, in PLANLOOM_LIBRARY_PATH or among Python's packages"
-                        : " cannot be loaded: " + last);
+        + (last.empty()
+                ? " was not found beside the toolkit, in PLANLOOM_LIBRARY_PATH or among Python's packages"
+                : " cannot be loaded: " + last);
     return nullptr;
 }
 

@@ -41,7 +41,8 @@ Blas openBlas()
     void *const library = openLibrary({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}, blas.why);
     if (library == nullptr)
         return blas;
-    if (!find(library, "cublasLtCreate", blas.create) || !find(library, "cublasLtMatmulDescCreate", blas.descCreate)
+    if (!find(library, "cublasLtCreate", blas.create)
+        || !find(library, "cublasLtMatmulDescCreate", blas.descCreate)
         || !find(library, "cublasLtMatmulDescDestroy", blas.descDestroy)
         || !find(library, "cublasLtMatmulDescSetAttribute", blas.descSet)
         || !find(library, "cublasLtMatrixLayoutCreate", blas.layoutCreate)
@@ -64,7 +65,8 @@ const Blas &blas()
     return kBlas;
 }
 
-/// cuBLASLt counts in columns: our row-major c = a b is its c^T = b^T a^T, so its A is our b, and its B our a.
+/// cuBLASLt counts in columns: our row-major c = a b is its c^T = b^T a^T, so its A is our b, and its B our
+/// a.
 struct Plan {
     cublasLtMatmulDesc_t operation = nullptr;
     cublasLtMatrixLayout_t first = nullptr; ///< Of b.
@@ -99,7 +101,8 @@ cudaDataType_t typeOf(DataType type)
     return type == DataType::BFloat16 ? CUDA_R_16BF : type == DataType::Float16 ? CUDA_R_16F : CUDA_R_32F;
 }
 
-/// A matrix of rows x columns, row-major with these strides, seen by columns: transposed, unless its own columns are dense.
+/// A matrix of rows x columns, row-major with these strides, seen by columns: transposed, unless its own
+/// columns are dense.
 struct Seen {
     bool transposed = false;
     std::int64_t rows = 0; ///< As cuBLASLt stores it.
@@ -114,8 +117,8 @@ Seen seenOf(std::int64_t rows, std::int64_t columns, std::int64_t row, std::int6
     return {true, rows, columns, columns == 1 ? rows : column};
 }
 
-cublasStatus_t describe(cublasLtMatrixLayout_t &layout, DataType type, const Seen &seen, std::int64_t repeats,
-    std::int64_t step)
+cublasStatus_t describe(
+    cublasLtMatrixLayout_t &layout, DataType type, const Seen &seen, std::int64_t repeats, std::int64_t step)
 {
     cublasStatus_t status = blas().layoutCreate(&layout, typeOf(type), static_cast<std::uint64_t>(seen.rows),
         static_cast<std::uint64_t>(seen.columns), seen.leading);
@@ -130,8 +133,8 @@ cublasStatus_t describe(cublasLtMatrixLayout_t &layout, DataType type, const See
 cublasStatus_t describe(Plan &plan, const ProductShape &shape)
 {
     const bool isFloat = shape.operands == DataType::Float32;
-    const cublasComputeType_t compute
-        = isFloat && shape.tensorFloat32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const cublasComputeType_t compute =
+        isFloat && shape.tensorFloat32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     if (const cublasStatus_t status = blas().descCreate(&plan.operation, compute, CUDA_R_32F);
         status != CUBLAS_STATUS_SUCCESS)
         return status;
@@ -147,15 +150,15 @@ cublasStatus_t describe(Plan &plan, const ProductShape &shape)
     if (status == CUBLAS_STATUS_SUCCESS)
         status = blas().descSet(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     if (status == CUBLAS_STATUS_SUCCESS && shape.bias)
-        status = blas().descSet(
-            plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &biasType, sizeof biasType);
+        status =
+            blas().descSet(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &biasType, sizeof biasType);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = describe(plan.first, shape.operands, b, shape.repeats, shape.bStep);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = describe(plan.second, shape.operands, a, shape.repeats, shape.aStep);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = describe(plan.result, shape.result, {false, shape.n, shape.m, shape.m == 1 ? shape.n : shape.cRow},
-            shape.repeats, shape.cStep);
+        status = describe(plan.result, shape.result,
+            {false, shape.n, shape.m, shape.m == 1 ? shape.n : shape.cRow}, shape.repeats, shape.cStep);
     return status;
 }
 
@@ -186,10 +189,12 @@ CudaStatus planProduct(const ProductShape &shape, std::size_t &workspace, CudaPr
     blas().preferenceSet(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most);
     const bool aligned = shape.aStep % 16 == 0 && shape.bStep % 16 == 0 && shape.cStep % 16 == 0
         && shape.m % 16 == 0 && shape.n % 16 == 0 && shape.k % 16 == 0;
-    for (const Attribute which : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES})
+    for (const Attribute which :
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES})
         if (!aligned)
             blas().preferenceSet(preference, which, &alignment, sizeof alignment);
-    for (const Attribute which : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    for (const Attribute which :
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
         if (!aligned)
             blas().preferenceSet(preference, which, &resultAlignment, sizeof resultAlignment);
     cublasLtMatmulHeuristicResult_t found{};
@@ -213,14 +218,15 @@ CudaStatus multiply(CudaProduct product, const void *a, const void *b, const voi
 {
     Plan &plan = *static_cast<Plan *>(product);
     if (plan.bias)
-        if (const cublasStatus_t status = blas().descSet(
-                plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+        if (const cublasStatus_t status =
+                blas().descSet(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
             status != CUBLAS_STATUS_SUCCESS)
             return status;
     const float alpha = 1;
     const float beta = plan.accumulate ? 1 : 0;
     return blas().matmul(blas().handle, plan.operation, &alpha, b, plan.first, a, plan.second, &beta, c,
-        plan.result, c, plan.result, &plan.algorithm, workspace, plan.workspace, static_cast<cudaStream_t>(stream));
+        plan.result, c, plan.result, &plan.algorithm, workspace, plan.workspace,
+        static_cast<cudaStream_t>(stream));
 }
 
 void forgetProduct(CudaProduct product)

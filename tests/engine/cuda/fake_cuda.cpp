@@ -1,7 +1,10 @@
 #include "tests/engine/cuda/fake_cuda.h"
 
 #include <algorithm>
+#include <barrier>
 #include <cstring>
+#include <limits>
+#include <thread>
 
 namespace planloom {
 
@@ -14,8 +17,70 @@ template<typename Kernel> void runElements(const Kernel &kernel, std::int64_t it
         kernel(i);
 }
 
-template<typename Kernel> void runTeams(const Kernel &kernel, std::int64_t items)
+/// A team of threads that wait for each other, as a block of the device does.
+class ThreadTeam
 {
+public:
+    struct Shared {
+        explicit Shared(int threads)
+            : barrier(threads)
+            , parts(static_cast<std::size_t>(threads))
+        {
+        }
+        std::barrier<> barrier;
+        std::vector<double> parts;
+        std::vector<float> floats = std::vector<float>(
+            static_cast<std::size_t>(kTeamFloats), std::numeric_limits<float>::quiet_NaN());
+    };
+    ThreadTeam(Shared &shared, std::int64_t index)
+        : m_shared(shared)
+        , m_index(index)
+    {
+    }
+    std::int64_t index() const { return m_index; }
+    std::int64_t size() const { return static_cast<std::int64_t>(m_shared.parts.size()); }
+    void meet() const { m_shared.barrier.arrive_and_wait(); }
+    float *shared() const { return m_shared.floats.data(); }
+    double sum(double own) const
+    {
+        double all = 0;
+        for (const double part : partsWith(own))
+            all += part;
+        return all;
+    }
+    float largest(float own) const
+    {
+        const std::vector<double> parts = partsWith(static_cast<double>(own));
+        return static_cast<float>(*std::max_element(parts.begin(), parts.end()));
+    }
+
+private:
+    std::vector<double> partsWith(double own) const
+    {
+        m_shared.parts[static_cast<std::size_t>(m_index)] = own;
+        meet();
+        std::vector<double> all = m_shared.parts;
+        meet();
+        return all;
+    }
+    Shared &m_shared;
+    std::int64_t m_index;
+};
+
+template<typename Kernel> void runTeams(const Kernel &kernel, std::int64_t items, int threads)
+{
+    if (threads > 1) {
+        ThreadTeam::Shared shared(threads);
+        std::vector<std::thread> team;
+        for (int t = 0; t < threads; ++t)
+            team.emplace_back([&, t] {
+                for (std::int64_t i = 0; i < items; ++i)
+                    kernel(ThreadTeam(shared, t), i);
+            });
+        for (std::thread &each : team)
+            each.join();
+        return;
+    }
     // Floats that nobody has written are no numbers: what a kernel relies on without having made it shows.
     std::vector<float> shared(static_cast<std::size_t>(kTeamFloats), std::numeric_limits<float>::quiet_NaN());
     const LoneTeam team(shared.data());
@@ -62,6 +127,9 @@ bool FakeCuda::advanceLocked(int most)
 {
     bool any = false;
     for (int i = 0; i < most; ++i) {
+        if (stuckAfter >= 0 && m_advanced >= stuckAfter)
+            break;
+        ++m_advanced;
         std::vector<Stream *> order;
         for (const auto &[handle, stream] : m_streams)
             if (!stream->work.empty())
@@ -207,7 +275,8 @@ CudaStatus FakeCuda::wait(CudaStream stream, CudaEvent event)
 {
     const std::lock_guard lock{m_mutex};
     const auto awaited = m_events.at(event);
-    const std::int64_t number = awaited->recorded; // as it is now: one that was not recorded is not waited for
+    const std::int64_t number =
+        awaited->recorded; // as it is now: one that was not recorded is not waited for
     put(stream, [awaited, number] { return awaited->happened >= number; });
     return called("wait " + m_streams.at(stream)->name + " " + awaited->name);
 }
@@ -255,8 +324,7 @@ CudaStatus FakeCuda::hostFunction(CudaStream stream, void (*function)(void *), v
     return called("host " + m_streams.at(stream)->name);
 }
 
-CudaStatus FakeCuda::launch(
-    DeviceKernel kernel, const void *arguments, std::int64_t items, CudaStream stream)
+CudaStatus FakeCuda::launch(DeviceKernel kernel, const void *arguments, std::int64_t items, CudaStream stream)
 {
     const std::lock_guard lock{m_mutex};
     ++m_launches[kernel];
@@ -270,8 +338,8 @@ CudaStatus FakeCuda::launch(
         return called("launch " #Name " " + m_streams.at(stream)->name);
 #define PLANLOOM_FAKE_TEAMS(Name)                                                                            \
     case DeviceKernel::Name:                                                                                 \
-        put(stream, [work = *static_cast<const Name##Kernel *>(arguments), items] {                          \
-            runTeams(work, items);                                                                           \
+        put(stream, [this, work = *static_cast<const Name##Kernel *>(arguments), items] {                    \
+            runTeams(work, items, teamThreads);                                                              \
             return true;                                                                                     \
         });                                                                                                  \
         return called("launch " #Name " " + m_streams.at(stream)->name);

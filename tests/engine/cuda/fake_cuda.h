@@ -15,9 +15,9 @@
 
 namespace planloom {
 
-/// CUDA without a GPU: memory of the device is memory of the host, kernels are run by their host build, and streams
-/// are carried out in a random order that their events allow, never sooner than somebody asks: what a stream does not wait
-/// for comes too late, or too soon. Thread-safe.
+/// CUDA without a GPU: memory of the device is memory of the host, kernels are run by their host build, and
+/// streams are carried out in a random order that their events allow, never sooner than somebody asks: what a
+/// stream does not wait for comes too late, or too soon. Thread-safe.
 class FakeCuda final : public CudaFunctions
 {
 public:
@@ -30,6 +30,8 @@ public:
     std::int64_t freeBytes = std::int64_t{8} << 30;
     std::int32_t devices = 1;
     std::int32_t driver = 13000;
+    int teamThreads = 1; ///< Threads of a team: what they owe each other shows with several.
+    std::int64_t stuckAfter = -1; ///< Things that streams do until none does anything any more; -1: never.
     bool hasProducts = true; ///< As if cuBLASLt was there.
     std::int64_t failAfter = -1; ///< Calls until everything fails with `failure`; -1: never.
     CudaStatus failure = 719;
@@ -105,6 +107,7 @@ private:
     std::map<DeviceKernel, std::size_t> m_launches{};
     std::int64_t m_clock = 0; ///< In microseconds.
     std::int64_t m_called = 0;
+    std::int64_t m_advanced = 0;
     int m_names = 0;
 };
 

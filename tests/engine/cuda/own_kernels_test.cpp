@@ -1,4 +1,5 @@
-// The device's own kernels, in their host build, make what those of the CPU make: of every operator, whole and in parts.
+// The device's own kernels, in their host build, make what those of the CPU make: of every operator, whole
+// and in parts.
 
 #include "engine/check/part_runner.h"
 #include "engine/cuda/cuda_products.h"
@@ -85,7 +86,8 @@ void expectAlike(OneQueue &device, const OperatorExample &example, const Operato
         if (!id.valid() || onCpu[static_cast<std::size_t>(id.index)].empty())
             continue;
         EXPECT_LT(distance(numbersOf(graph, id, onCpu), numbersOf(graph, id, onDevice)), 2e-5)
-                << example.name << " " << op.name << " " << graph.at(id).name << " " << toString(op.annotation, partition);
+            << example.name << " " << op.name << " " << graph.at(id).name << " "
+            << toString(op.annotation, partition);
     }
 }
 
@@ -109,6 +111,21 @@ TEST(OwnKernels, MakeWhatThoseOfTheCpuMakeOfEveryOperatorInParts)
         EXPECT_GT(device.calls, 100);
         EXPECT_LT(device.onHost, device.calls * 7 / 10) << "of " << device.calls;
         std::printf("%d of %d calls through the host\n", device.onHost, device.calls);
+    }
+}
+
+TEST(OwnKernels, NeedNoMoreOfTheirTeamThanTheyAskFor)
+{
+    OneQueue device;
+    device.cuda().teamThreads = 3;
+    for (const OperatorExample &example : examplesOfEveryKind(DataType::Float32)) {
+        const auto graph = graphOf(example);
+        ASSERT_TRUE(graph) << example.name << ": " << describe(graph.error());
+        OperatorValues values = drawValues(example, *graph, 9);
+        for (const Operator &op : graph->operators) {
+            expectAlike(device, example, op, *graph, {}, values);
+            ASSERT_TRUE(runParts(*graph, op, {}, values)) << example.name;
+        }
     }
 }
 

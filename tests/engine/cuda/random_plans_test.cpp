@@ -1,5 +1,5 @@
-// Random plans on emulated devices of a fake GPU, whose streams run in any order that their events allow, make what they
-// make on the CPU; whatever breaks them, nothing is left behind.
+// Random plans on emulated devices of a fake GPU, whose streams run in any order that their events allow,
+// make what they make on the CPU; whatever breaks them, nothing is left behind.
 
 #include "engine/cuda/cuda_devices.h"
 #include "engine/verify/verify.h"
@@ -25,8 +25,8 @@ const float *floatsOf(const TensorData &array)
     return reinterpret_cast<const float *>(array.bytes.data());
 }
 
-/// The largest |a - b| / |b| of floating arrays; of those that are all but zero beside the others (a gradient that cancels),
-/// relative to a thousandth of the group's largest number.
+/// The largest |a - b| / |b| of floating arrays; of those that are all but zero beside the others (a gradient
+/// that cancels), relative to a thousandth of the group's largest number.
 double distanceOf(const NamedArrays &a, const NamedArrays &b)
 {
     double largest = 0;
@@ -59,7 +59,8 @@ double distanceOf(const NamedArrays &a, const NamedArrays &b)
 
 OpenDevices devicesOf(const std::shared_ptr<FakeCuda> &cuda)
 {
-    return emulatedCudaDevices([cuda]() -> Result<std::shared_ptr<CudaFunctions>> { return std::shared_ptr<CudaFunctions>{cuda}; });
+    return emulatedCudaDevices(
+        [cuda]() -> Result<std::shared_ptr<CudaFunctions>> { return std::shared_ptr<CudaFunctions>{cuda}; });
 }
 
 class FakePlans : public testing::TestWithParam<const char *>
@@ -70,8 +71,8 @@ TEST_P(FakePlans, AreWhatTheyAreOnTheCpu)
 {
     std::array<Model, 2> models;
     for (const std::size_t which : {0, 1}) {
-        const GraphSnapshot graph
-            = trainingStepOf(GetParam(), which == 0 ? OperatorKind::SgdStep : OperatorKind::AdamWStep);
+        const GraphSnapshot graph =
+            trainingStepOf(GetParam(), which == 0 ? OperatorKind::SgdStep : OperatorKind::AdamWStep);
         if (!graph)
             GTEST_SKIP() << "the model set is not beside this checkout";
         models[which] = Model(graph);
@@ -87,7 +88,10 @@ TEST_P(FakePlans, AreWhatTheyAreOnTheCpu)
         const bool adam = seed % 2 == 1;
         const Model &model = models[adam ? 1 : 0];
         const RandomCase drawn = randomCase(*model.graph, seed,
-            {.touched = 0.15, .wholeBatches = true, .precisions = seed % 4 == 3, .weightVersions = seed % 5 == 2});
+            {.touched = 0.15,
+                .wholeBatches = true,
+                .precisions = seed % 4 == 3,
+                .weightVersions = seed % 5 == 2});
         const RandomOutcome outcome = carryOut(model, drawn);
         if (!outcome.lowered)
             continue;
@@ -129,8 +133,8 @@ INSTANTIATE_TEST_SUITE_P(Models, FakePlans,
 /// A plan of several devices that communicate.
 std::optional<ExecutionPlan> somePlan(std::uint32_t seed)
 {
-    static const GraphSnapshot kGraph
-        = trainingStepOf("zoo:gpt?layers=1&hidden=16&heads=4&seq=8&batch=8&vocab=24", OperatorKind::AdamWStep);
+    static const GraphSnapshot kGraph =
+        trainingStepOf("zoo:gpt?layers=1&hidden=16&heads=4&seq=8&batch=8&vocab=24", OperatorKind::AdamWStep);
     static const Model kModel(kGraph);
     return carryOut(kModel, randomCase(*kGraph, seed, {.touched = 0.15, .wholeBatches = true})).lowered;
 }
@@ -192,6 +196,33 @@ TEST(FakeFaults, RandomCancelsLeaveNothingBehind)
         EXPECT_EQ(got.error().code, ErrorCode::Cancelled) << describe(got.error());
         EXPECT_EQ(cuda->live(), 0U) << i;
     }
+}
+
+TEST(FakeFaults, WhatHangsIsGivenUpAndSaid)
+{
+    const auto plan = somePlan(1);
+    ASSERT_TRUE(plan);
+    RunOptions options;
+    options.randomWeights = true;
+    options.steps = 2;
+    int named = 0;
+    for (const std::int64_t after : {300, 500, 700, 900, 1100, 1300, 1500}) {
+        const auto cuda = std::make_shared<FakeCuda>(3);
+        cuda->stuckAfter = after;
+        CudaBackendOptions backend;
+        backend.deadline = std::chrono::milliseconds{20};
+        options.devices = emulatedCudaDevices(
+            [cuda]() -> Result<std::shared_ptr<CudaFunctions>> {
+                return std::shared_ptr<CudaFunctions>{cuda};
+            },
+            backend);
+        const auto got = runOnCpu(*plan, options);
+        if (!got && got.error().message.find("has ended for") != std::string::npos)
+            ++named;
+        options.devices = {};
+        EXPECT_EQ(cuda->live(), 0U);
+    }
+    EXPECT_GT(named, 3);
 }
 
 TEST(FakeFaults, WhatIsMissingIsSaidBefore)

@@ -1,8 +1,8 @@
 #pragma once
 
 // What every kind of device has to do alike: the suite that backends pass. Each joins it by a class of
-// devices, with a constructor that takes how many there are and which groups, `device(d)` and `abort()`, whose memory the
-// host can read and write; and by PLANLOOM_BACKEND_TESTS(that class).
+// devices, with a constructor that takes how many there are and which groups, `device(d)` and `abort()`,
+// whose memory the host can read and write; and by PLANLOOM_BACKEND_TESTS(that class).
 
 #include "engine/runtime/device_backend.h"
 
@@ -257,10 +257,28 @@ template<typename TypeParam> void testCommunicationGoesOnBesideComputationAndEnd
 } // namespace
 } // namespace planloom
 
-#define PLANLOOM_BACKEND_TESTS(Devices) \
-    TEST(Devices, QueuesKeepTheirOrderAndWaitForEvents) { testQueuesKeepTheirOrderAndWaitForEvents<Devices>(); } \
-    TEST(Devices, MemoryIsAlignedAndHoldsWhatIsPutThere) { testMemoryIsAlignedAndHoldsWhatIsPutThere<Devices>(); } \
-    TEST(Devices, CombinationsAndConversionsAreThoseOfTheirDefinitions) { testCombinationsAndConversionsAreThoseOfTheirDefinitions<Devices>(); } \
-    TEST(Devices, KernelsComputeWhatTheOperatorsSay) { testKernelsComputeWhatTheOperatorsSay<Devices>(); } \
-    TEST(Devices, FailuresAreToldAndWhatComesLaterStillRuns) { testFailuresAreToldAndWhatComesLaterStillRuns<Devices>(); } \
-    TEST(Devices, CommunicationGoesOnBesideComputationAndEndsWithAnAbort) { testCommunicationGoesOnBesideComputationAndEndsWithAnAbort<Devices>(); }
+#define PLANLOOM_BACKEND_TESTS(Devices)                                                                      \
+    TEST(Devices, QueuesKeepTheirOrderAndWaitForEvents)                                                      \
+    {                                                                                                        \
+        testQueuesKeepTheirOrderAndWaitForEvents<Devices>();                                                 \
+    }                                                                                                        \
+    TEST(Devices, MemoryIsAlignedAndHoldsWhatIsPutThere)                                                     \
+    {                                                                                                        \
+        testMemoryIsAlignedAndHoldsWhatIsPutThere<Devices>();                                                \
+    }                                                                                                        \
+    TEST(Devices, CombinationsAndConversionsAreThoseOfTheirDefinitions)                                      \
+    {                                                                                                        \
+        testCombinationsAndConversionsAreThoseOfTheirDefinitions<Devices>();                                 \
+    }                                                                                                        \
+    TEST(Devices, KernelsComputeWhatTheOperatorsSay)                                                         \
+    {                                                                                                        \
+        testKernelsComputeWhatTheOperatorsSay<Devices>();                                                    \
+    }                                                                                                        \
+    TEST(Devices, FailuresAreToldAndWhatComesLaterStillRuns)                                                 \
+    {                                                                                                        \
+        testFailuresAreToldAndWhatComesLaterStillRuns<Devices>();                                            \
+    }                                                                                                        \
+    TEST(Devices, CommunicationGoesOnBesideComputationAndEndsWithAnAbort)                                    \
+    {                                                                                                        \
+        testCommunicationGoesOnBesideComputationAndEndsWithAnAbort<Devices>();                               \
+    }
