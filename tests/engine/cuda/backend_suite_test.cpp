@@ -25,6 +25,7 @@ public:
 
     DeviceBackend &device(std::size_t d) { return *m_backends.at(d); }
     void abort() { m_world.abort(); }
+    FakeCuda &cuda() { return m_cuda; }
 
 private:
     FakeCuda m_cuda{};
@@ -34,6 +35,33 @@ private:
 };
 
 PLANLOOM_BACKEND_TESTS(FakeCudaDevices)
+
+TEST(CudaBackend, CallsWhatThePlanSaysInItsOrder)
+{
+    FakeCudaDevices devices{1, {}};
+    DeviceBackend &device = devices.device(0);
+    const auto arena = device.reserve(MemoryPlace::Device, 1024);
+    ASSERT_TRUE(arena);
+    Told told;
+    device.begin(3, told);
+    devices.cuda().keepsCalls = true;
+    device.issue({.event = 0, .work = [&](DeviceQueue &queue) -> Result<void> {
+                      queue.fill(*arena, 0, 512);
+                      return {};
+                  }});
+    device.issue(
+        {.event = 1, .queue = QueueKind::Data, .waits = {0}, .work = [&](DeviceQueue &queue) -> Result<void> {
+             queue.copy(*arena + 512, *arena, 256);
+             return {};
+         }});
+    device.issue({.event = 2, .waits = {1}});
+    devices.cuda().keepsCalls = false;
+    device.finish();
+    // e0 is the anchor; then come start and end of each event. Compute is the first stream, Data the third.
+    const std::vector<std::string> expected{"record e1 s0", "fill 512 s0", "record e2 s0", "wait s2 e2",
+        "record e3 s2", "copy 256 s2", "record e4 s2", "wait s0 e4", "record e5 s0", "record e6 s0"};
+    EXPECT_EQ(devices.cuda().calls, expected);
+}
 
 } // namespace
 } // namespace planloom

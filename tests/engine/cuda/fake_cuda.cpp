@@ -96,13 +96,6 @@ std::size_t FakeCuda::live() const
     return m_blocks.size() + m_streams.size() + m_events.size() + m_products.size();
 }
 
-std::size_t FakeCuda::launches(DeviceKernel kernel) const
-{
-    const std::lock_guard lock{m_mutex};
-    const auto found = m_launches.find(kernel);
-    return found == m_launches.end() ? 0 : found->second;
-}
-
 CudaStatus FakeCuda::called(const std::string &what)
 {
     ++m_called;
@@ -327,7 +320,6 @@ CudaStatus FakeCuda::hostFunction(CudaStream stream, void (*function)(void *), v
 CudaStatus FakeCuda::launch(DeviceKernel kernel, const void *arguments, std::int64_t items, CudaStream stream)
 {
     const std::lock_guard lock{m_mutex};
-    ++m_launches[kernel];
     switch (kernel) {
 #define PLANLOOM_FAKE_ELEMENTS(Name)                                                                         \
     case DeviceKernel::Name:                                                                                 \

@@ -42,7 +42,6 @@ public:
 
     /// What is allocated: blocks, streams, events, products. Nothing is, once all is over.
     std::size_t live() const;
-    std::size_t launches(DeviceKernel kernel) const;
 
     /// Something a stream does; false as long as it cannot be done yet.
     void put(CudaStream stream, std::function<bool()> work);
@@ -104,7 +103,6 @@ private:
     std::map<CudaStream, std::unique_ptr<Stream>> m_streams{};
     std::map<CudaEvent, std::shared_ptr<Event>> m_events{};
     std::set<CudaProduct> m_products{};
-    std::map<DeviceKernel, std::size_t> m_launches{};
     std::int64_t m_clock = 0; ///< In microseconds.
     std::int64_t m_called = 0;
     std::int64_t m_advanced = 0;
