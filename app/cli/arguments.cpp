@@ -224,9 +224,11 @@ const std::vector<VerbSpec> &verbs()
                 {"seed", "S", "of the drawn numbers (default: 1)"}, kJson, kHelp}},
         {"verify", "PLAN", "proves from masks that the plan computes its model, or says where it does not",
             {kJson, kHelp}},
-        {"run", "MODEL|PLAN", "executes on emulated CPU devices",
+        {"run", "MODEL|PLAN", "executes on emulated devices, of the CPU or of one GPU",
             with({kPlan,
-                {{"backend", "cpu", "what executes (default: cpu)"},
+                {{"backend", "cpu",
+                     "what executes: cpu (the default), or cuda-emulated: all devices on one GPU of this "
+                     "machine"},
                     {"steps", "K", "training steps (default: 1)"},
                     {"inputs", "PATH",
                         "an .npz with in.<name> members, or a folder of <name>.npy (default: drawn)"},
@@ -254,6 +256,8 @@ const std::vector<VerbSpec> &verbs()
                     {"ranks", "N",
                         "processes that hold the devices, with the same outcome (default: 1; at most one a "
                         "device)"},
+                    {"prepare", "DIR",
+                        "write what planloom-exec runs, plan.json and options.json, and run nothing"},
                     {"allow-library", "PATH",
                         "shared library of an operator file that may run (may be repeated; those of files "
                         "named with --operators and in the user's folder may)"},

@@ -1,6 +1,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
 
+#include "engine/cuda/cuda_devices.h"
 #include "engine/design/operator_files.h"
 #include "engine/design/reference.h"
 #include "engine/design/remembered.h"
@@ -142,10 +143,9 @@ Result<TrainingRun> trainingOf(const Arguments &arguments)
 Result<int> runRun(const Arguments &arguments)
 {
     const std::string backend = arguments.text("backend", "cpu");
-    if (backend != "cpu")
-        return Error{ErrorCode::NotSupported, "\"" + backend + "\" is no backend of this build", "known: cpu",
-            "--backend"};
     RunRequest request;
+    request.backend = backend;
+    TRY(request.options.devices, devicesOfBackend(backend));
     TRY(const auto steps, arguments.integer("steps", 1, 1, 1'000'000));
     TRY(const auto seed, arguments.integer("seed", 1, 0, INT64_MAX));
     TRY(const auto ranks, arguments.integer("ranks", 1, 1, 4096));
@@ -199,6 +199,10 @@ Result<int> runRun(const Arguments &arguments)
     if (arguments.has("dump"))
         request.outcomeFolder = std::filesystem::absolute(arguments.text("dump")).string();
 
+    if (arguments.has("prepare")) {
+        TRY_VOID(writeRunFolder(arguments.text("prepare"), request));
+        return 0;
+    }
     SuperviseOptions options;
     options.signals = true;
     const bool quiet = arguments.has("json");
@@ -236,12 +240,15 @@ Result<int> runRun(const Arguments &arguments)
         std::cout << object.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
         return ok ? 0 : 1;
     }
-    std::printf("ran on %zu CPU devices in %d micro-batches: %.1f ms a step, %.2f MiB at most on a device\n",
-        request.plan.devices.size(), request.plan.microBatches, stepSeconds * 1e3,
-        static_cast<double>(peak) / 1048576);
-    std::printf("predicted for this machine (%s): %.1f ms a step, %+.0f%% from the fastest step measured\n",
-        profile.machine.c_str(), request.predictedStepSeconds * 1e3,
-        100 * (request.predictedStepSeconds / std::max(stepSeconds, 1e-9) - 1));
+    const bool onCpu = backend == "cpu";
+    std::printf("ran on %zu %s devices in %d micro-batches: %.1f ms a step, %.2f MiB at most on a device\n",
+        request.plan.devices.size(), onCpu ? "CPU" : "emulated CUDA", request.plan.microBatches,
+        stepSeconds * 1e3, static_cast<double>(peak) / 1048576);
+    if (onCpu)
+        std::printf(
+            "predicted for this machine (%s): %.1f ms a step, %+.0f%% from the fastest step measured\n",
+            profile.machine.c_str(), request.predictedStepSeconds * 1e3,
+            100 * (request.predictedStepSeconds / std::max(stepSeconds, 1e-9) - 1));
     if (!outcome.losses.empty())
         std::printf("loss %.7g\n", outcome.losses.back());
     if (outcome.stopped)

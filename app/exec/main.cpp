@@ -1,4 +1,5 @@
 #include "engine/base/files.h"
+#include "engine/cuda/cuda_devices.h"
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/runtime/calibrate.h"
 #include "engine/runtime/event_json.h"
@@ -31,7 +32,8 @@ constexpr const char *kUsage =
     "planloom-exec bench --plan FILE [--profile FILE] [--seconds S]\n"
     "planloom-exec probe\n"
     "\n"
-    "Runs an execution plan on CPU devices in processes of their own. Events are written to\n"
+    "Runs an execution plan in processes of their own, on the devices that its options name. Events are "
+    "written to\n"
     "standard output, one JSON object a line. A line \"cancel\" on standard input, SIGINT or\n"
     "SIGTERM end the run; \"finish\", or the first SIGINT of a run that writes checkpoints, ends it\n"
     "behind its step. --data, --checkpoint and --resume stand in for what the options say. Files whose\n"
@@ -166,6 +168,12 @@ int main(int argc, char **argv)
     if (!given.contains("--plan") || !given.contains("--options"))
         return usage("--plan and --options are needed");
     auto request = readRunFolder(given["--plan"], given["--options"]);
+    if (request) {
+        if (auto devices = devicesOfBackend(request->backend))
+            request->options.devices = *std::move(devices);
+        else
+            request = std::move(devices).error();
+    }
     if (!request) {
         writeLine(errorEvent(request.error()).dump(-1, ' ', false, Json::error_handler_t::replace));
         std::fprintf(stderr, "planloom-exec: %s\n", describe(request.error()).c_str());

@@ -215,7 +215,8 @@ OperatorValues drawValues(const OperatorExample &example, const Graph &graph, st
 }
 
 Result<void> runParts(const Graph &graph, const Operator &op, const Partition &partition,
-    OperatorValues &values, const OperatorLibraries *libraries)
+    OperatorValues &values, const OperatorLibraries *libraries,
+    const std::function<Result<void>(const KernelCall &)> &run)
 {
     std::vector<Assembly> assemblies(op.outputs.size());
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
@@ -260,7 +261,7 @@ Result<void> runParts(const Graph &graph, const Operator &op, const Partition &p
             call.outputs.back() = bufferOf(graph.at(view.tensor), view.index, bytes);
             std::fill(bytes.begin(), bytes.end(), std::byte{0x7f}); // So that what is not written shows.
         }
-        TRY_VOID(runKernel(call));
+        TRY_VOID(run ? run(call) : runKernel(call));
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
             if (!op.outputs[slot].valid() || isOfPartAlone(op.annotation, partition, slot))
                 continue;

@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace planloom {
 
 class OperatorLibraries;
+struct KernelCall;
 
 /// Whole values by tensor index, in each tensor's own data type.
 using OperatorValues = std::vector<std::vector<std::byte>>;
@@ -26,9 +28,11 @@ OperatorValues drawValues(const OperatorExample &example, const Graph &graph, st
 
 /// Runs all parts of `op`, each on slices of `values` alone, and puts their outputs together: boxes side by
 /// side, summands added. Replicas and parts that overlap must agree.
+/// @param run  runs one part in place of `runKernel`; may be empty
 /// @return CheckFailed if the parts do not cover an output exactly; errors of the kernel
 Result<void> runParts(const Graph &graph, const Operator &op, const Partition &partition,
-    OperatorValues &values, const OperatorLibraries *libraries = nullptr);
+    OperatorValues &values, const OperatorLibraries *libraries = nullptr,
+    const std::function<Result<void>(const KernelCall &)> &run = {});
 
 /// Numbers of output `slot` of an example, run whole on values drawn with `seed`; `values`, if given,
 /// receives all.

@@ -1,4 +1,5 @@
 #include "engine/kernels/attention_tile.h"
+#include "engine/kernels/vector_reduce.h"
 
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/iteration.h"

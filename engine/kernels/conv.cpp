@@ -2,7 +2,7 @@
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement.h"
-#include "engine/kernels/vector_math.h"
+#include "engine/kernels/vector_reduce.h"
 #include "engine/kernels/window.h"
 
 #include <algorithm>

@@ -127,17 +127,18 @@ template<typename T> void run(const ProductStep<T> &step)
 }
 
 /// Runs the loops from `depth` on. `first` is false where c already holds a summand.
-template<typename T>
-void runLoops(const std::vector<BatchLoop> &loops, std::size_t depth, ProductStep<T> step, bool first)
+template<typename T, typename Visit>
+void runLoops(const std::vector<BatchLoop> &loops, std::size_t depth, ProductStep<T> step, bool first,
+    const Visit &visit)
 {
     if (depth == loops.size()) {
         step.accumulate = !first;
-        run(step);
+        visit(step);
         return;
     }
     const BatchLoop &loop = loops[depth];
     for (std::int64_t i = 0; i < loop.extent; ++i) {
-        runLoops(loops, depth + 1, step, first && (loop.c != 0 || i == 0));
+        runLoops(loops, depth + 1, step, first && (loop.c != 0 || i == 0), visit);
         step.product.a += loop.a;
         step.product.b += loop.b;
         step.product.c += loop.c;
@@ -146,7 +147,8 @@ void runLoops(const std::vector<BatchLoop> &loops, std::size_t depth, ProductSte
 
 } // namespace
 
-template<typename T> void multiply(MatrixProduct<T> product)
+template<typename T>
+void forEachStep(MatrixProduct<T> product, const std::function<void(const ProductStep<T> &)> &visit)
 {
     for (const BatchLoop &loop : product.batch) {
         if (loop.extent == 0)
@@ -183,9 +185,16 @@ template<typename T> void multiply(MatrixProduct<T> product)
     const bool fresh = !product.accumulate;
     assert(fresh || product.bias == nullptr);
     step.product = std::move(product);
-    runLoops(loops, 0, std::move(step), fresh);
+    runLoops(loops, 0, std::move(step), fresh, visit);
 }
 
+template<typename T> void multiply(MatrixProduct<T> product)
+{
+    forEachStep<T>(std::move(product), run<T>);
+}
+
+template void forEachStep<float>(
+    MatrixProduct<float> product, const std::function<void(const ProductStep<float> &)> &visit);
 template void multiply<float>(MatrixProduct<float> product);
 template void multiply<double>(MatrixProduct<double> product);
 

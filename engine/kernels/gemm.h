@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace planloom {
@@ -51,6 +52,14 @@ template<typename T> struct ProductStep {
     std::int64_t cStep = 0;
     bool accumulate = false; ///< c += instead of c =.
 };
+
+/// The products that `multiply` consists of, in an order in which sums come out right: batch loops that
+/// lengthen m, n or k are folded into them. O(products).
+template<typename T>
+void forEachStep(MatrixProduct<T> product, const std::function<void(const ProductStep<T> &)> &visit);
+
+extern template void forEachStep<float>(
+    MatrixProduct<float> product, const std::function<void(const ProductStep<float> &)> &visit);
 
 /// With oneDNN. False if it cannot (nothing was written then), or the build does not have it.
 bool multiplyWithOneDnn(const ProductStep<float> &step);

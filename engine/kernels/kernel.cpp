@@ -60,6 +60,25 @@ Result<void> runKernel(const KernelCall &call)
     return isNarrow(call) ? runWidened(call) : kernel(call);
 }
 
+bool onlyMoves(const Operator &op)
+{
+    switch (op.kind) {
+    case OperatorKind::Reshape:
+    case OperatorKind::Transpose:
+    case OperatorKind::DepthToSpace:
+    case OperatorKind::SpaceToDepth:
+    case OperatorKind::Slice:
+    case OperatorKind::Concat:
+    case OperatorKind::Split:
+        return true;
+    case OperatorKind::Expand: // backward, several elements are added to one
+    case OperatorKind::Tile:
+        return op.direction == Direction::Forward;
+    default:
+        return false;
+    }
+}
+
 bool hasKernel(const Operator &op)
 {
     if (op.kind == OperatorKind::Custom)

@@ -23,6 +23,17 @@ struct Buffer {
     Shape wholeShape{}; ///< Of the pTensor.
 };
 
+/// What moves elements in a memory that is not the processor's: kernels that only move some run there.
+class ElementMover
+{
+public:
+    virtual ~ElementMover() = default;
+    /// to[i . toStrides] = from[i . fromStrides] for every index i below `extents`; strides in elements.
+    virtual void move(std::int64_t elementSize, const Shape &extents, const void *from,
+        const Shape &fromStrides, void *to, const Shape &toStrides) = 0;
+    virtual void clear(void *to, std::size_t bytes) = 0; ///< To zero bytes.
+};
+
 /// One call of one operator, or of one part of it.
 struct KernelCall {
     const Operator *op = nullptr;
@@ -37,6 +48,7 @@ struct KernelCall {
     std::optional<double> learningRate{}; ///< Of an optimizer: in place of its operator's.
     double rateShare = 1; ///< Of an optimizer: what its schedule leaves of the rate.
     const OperatorLibraries *libraries = nullptr; ///< What computes operators of files; may be null.
+    ElementMover *mover = nullptr; ///< Of buffers that are elsewhere: for kinds of which `onlyMoves` is true.
     std::int64_t *dropped = nullptr; ///< If set, a NonZero adds what it had no room for (places.h).
 };
 
@@ -57,5 +69,8 @@ Result<void> runKernel(const KernelCall &call);
 /// True if `runKernel` has an implementation of this operator in its direction; of one of a file that a
 /// library computes, if the library is there once it is run.
 bool hasKernel(const Operator &op);
+
+/// True if the operator does nothing but move elements, in its direction, and so heeds `KernelCall::mover`.
+bool onlyMoves(const Operator &op);
 
 } // namespace planloom

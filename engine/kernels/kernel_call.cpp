@@ -137,6 +137,14 @@ void fillZero(const Buffer &buffer)
         });
 }
 
+void fillZero(const KernelCall &call, const Buffer &buffer)
+{
+    if (call.mover == nullptr)
+        fillZero(buffer);
+    else if (buffer.data != nullptr)
+        call.mover->clear(buffer.data, byteCount(buffer));
+}
+
 std::int64_t integerAt(const Buffer &buffer, std::int64_t i)
 {
     switch (buffer.dataType) {

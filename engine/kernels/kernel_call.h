@@ -120,6 +120,8 @@ Buffer pieceOf(const Buffer &from, const IndexMask &box, std::vector<std::byte> 
 
 /// Fills the part with zero bytes.
 void fillZero(const Buffer &buffer);
+/// The same where the call's buffers are.
+void fillZero(const KernelCall &call, const Buffer &buffer);
 
 /// Calls `work` with a value of the C++ type of a floating `type`.
 template<typename Work> Result<void> withFloat(const KernelCall &call, DataType type, Work &&work)

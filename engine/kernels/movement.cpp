@@ -13,8 +13,10 @@ namespace {
 
 Result<void> copyAll(const KernelCall &call, const Buffer *from, const Buffer *to)
 {
-    return moveElements(call, from, to, [](const Buffer &x, const Buffer &y) -> Result<void> {
-        if (x.data != y.data)
+    return moveElements(call, from, to, [&call](const Buffer &x, const Buffer &y) -> Result<void> {
+        if (x.data != y.data && call.mover != nullptr)
+            call.mover->move(1, {static_cast<std::int64_t>(byteCount(y))}, x.data, {1}, y.data, {1});
+        else if (x.data != y.data)
             std::memmove(y.data, x.data, byteCount(y));
         return {};
     });
@@ -42,7 +44,10 @@ Result<void> permute(const KernelCall &call, const Buffer &x, const Buffer &y, b
     }
     return withElement(x.dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        copyTransposed(y.shape, elements<const T>(x), strides, elements<T>(y));
+        if (call.mover != nullptr)
+            call.mover->move(sizeof(T), y.shape, x.data, strides, y.data, denseStrides(y.shape));
+        else
+            copyTransposed(y.shape, elements<const T>(x), strides, elements<T>(y));
         return {};
     });
 }
@@ -94,12 +99,12 @@ ReadPlan planTile(const Shape &x, const Shape &y)
 
 template<ReadPlan (*plan)(const Shape &, const Shape &)> Result<void> readForward(const KernelCall &call)
 {
-    return moveElements(call, findInput(call, 0), findOutput(call, 0), [](const Buffer &x, const Buffer &y) {
+    return moveElements(call, findInput(call, 0), findOutput(call, 0), [&](const Buffer &x, const Buffer &y) {
         const ReadPlan read = plan(x.shape, y.shape);
         return withElement(x.dataType, [&](auto zero) -> Result<void> {
             using T = decltype(zero);
-            copyStrided(
-                read.extents, elements<const T>(x), read.strides, elements<T>(y), denseStrides(read.extents));
+            copyStrided(call, read.extents, elements<const T>(x), read.strides, elements<T>(y),
+                denseStrides(read.extents));
             return {};
         });
     });
@@ -138,8 +143,8 @@ Result<void> rearrange(const KernelCall &call, const Buffer &from, const Buffer 
     }
     return withElement(wide.dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        copyStrided(extents, elements<const T>(from), toWide ? deepStrides : wideStrides, elements<T>(to),
-            toWide ? wideStrides : deepStrides);
+        copyStrided(call, extents, elements<const T>(from), toWide ? deepStrides : wideStrides,
+            elements<T>(to), toWide ? wideStrides : deepStrides);
         return {};
     });
 }

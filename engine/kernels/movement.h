@@ -26,6 +26,17 @@ void copyStrided(const Shape &extents, const T *from, const Shape &fromStrides, 
     });
 }
 
+/// The same where the call's buffers are.
+template<typename T>
+void copyStrided(const KernelCall &call, const Shape &extents, const T *from, const Shape &fromStrides, T *to,
+    const Shape &toStrides)
+{
+    if (call.mover != nullptr)
+        call.mover->move(sizeof(T), extents, from, fromStrides, to, toStrides);
+    else
+        copyStrided(extents, from, fromStrides, to, toStrides);
+}
+
 /// sums[i . sumStrides] += from[i . fromStrides], in double.
 template<typename T>
 void addStrided(

@@ -2,7 +2,8 @@
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement.h"
-#include "engine/kernels/vector_math.h"
+#include "engine/kernels/norm_plan.h"
+#include "engine/kernels/vector_reduce.h"
 
 #include <algorithm>
 #include <cmath>
@@ -132,39 +133,6 @@ void normSlopeRow(const double *dy, const double *x, double *dx, std::int64_t co
     const Affine<double> &affine, double *scaleSums, double *biasSums, bool centred, double epsilon)
 {
     normSlopeRowOf(dy, x, dx, count, affine, scaleSums, biasSums, centred, epsilon);
-}
-
-/// How the rows of a norm lie, and which scale and bias belong to each.
-struct NormPlan {
-    std::int64_t rows = 1;
-    std::int64_t width = 1;
-    std::int64_t channels = 0; ///< InstanceNorm: scale and bias of row r are those of channel r % channels.
-    bool centred = true;
-    double epsilon = 1e-5;
-
-    std::int64_t affineSize() const { return channels != 0 ? channels : width; }
-    std::int64_t affineOffset(std::int64_t row) const { return channels != 0 ? row % channels : 0; }
-    std::int64_t affineStep() const { return channels != 0 ? 0 : 1; }
-    /// That are worth a thread of their own.
-    std::int64_t rowsAtOnce() const
-    {
-        return std::max<std::int64_t>(1, kElementStretch / std::max<std::int64_t>(width, 1));
-    }
-};
-
-NormPlan planNorm(const Operator &op, const Shape &x)
-{
-    NormPlan plan;
-    plan.epsilon = op.attributes.real("epsilon", 1e-5);
-    plan.centred = op.kind != OperatorKind::RmsNorm;
-    std::int64_t axis = op.attributes.integer("axis", static_cast<std::int64_t>(x.size()) - 1);
-    if (op.kind == OperatorKind::InstanceNorm) {
-        axis = 2;
-        plan.channels = x[1];
-    }
-    for (std::size_t d = 0; d < x.size(); ++d)
-        (static_cast<std::int64_t>(d) < axis ? plan.rows : plan.width) *= x[d];
-    return plan;
 }
 
 /// NotSupported if a scale or bias is not one number per normalised element (or per channel).

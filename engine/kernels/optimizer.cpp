@@ -1,6 +1,7 @@
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/optimizer_parameters.h"
 #include "engine/kernels/vector_math.h"
 
 #include <cmath>
@@ -8,17 +9,6 @@
 namespace planloom {
 
 namespace {
-
-template<typename T> struct AdamW {
-    T keep{}; ///< 1 - learning rate * weight decay
-    T beta1{};
-    T beta2{};
-    T rest1{}; ///< 1 - beta1, rounded once.
-    T rest2{};
-    T rate{}; ///< Learning rate, corrected for the bias of m.
-    T scale{}; ///< Of sqrt(v), corrected for the bias of v.
-    T epsilon{};
-};
 
 template<typename T> struct AdamWState {
     const T *weight;
@@ -54,11 +44,6 @@ void adamWStep(const AdamWState<double> &s, std::int64_t count, const AdamW<doub
     adamWLoop(s, count, p);
 }
 
-double learningRateOf(const KernelCall &call)
-{
-    return call.learningRate.value_or(call.op->attributes.real("learning_rate", 1e-3)) * call.rateShare;
-}
-
 Result<void> adamW(const KernelCall &call)
 {
     for (std::size_t slot = 0; slot < 4; ++slot) {
@@ -69,22 +54,9 @@ Result<void> adamW(const KernelCall &call)
         if (findOutput(call, slot) == nullptr)
             return missingSlot(call, "room for its new weight or state");
     }
-    const Attributes &a = call.op->attributes;
-    const double rate = learningRateOf(call);
-    const double beta1 = a.real("beta1", 0.9);
-    const double beta2 = a.real("beta2", 0.999);
-    const auto step = static_cast<double>(call.step);
     return withFloat(call, call.inputs[0].dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        AdamW<T> p;
-        p.keep = static_cast<T>(1 - rate * a.real("weight_decay", 0.01));
-        p.beta1 = static_cast<T>(beta1);
-        p.beta2 = static_cast<T>(beta2);
-        p.rest1 = static_cast<T>(1 - beta1);
-        p.rest2 = static_cast<T>(1 - beta2);
-        p.rate = static_cast<T>(rate / (1 - std::pow(beta1, step)));
-        p.scale = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, step)));
-        p.epsilon = static_cast<T>(a.real("epsilon", 1e-8));
+        const AdamW<T> p = adamWOf<T>(call);
         const AdamWState<T> state{elements<const T>(call.inputs[0]), elements<const T>(call.inputs[1]),
             elements<const T>(call.inputs[2]), elements<const T>(call.inputs[3]),
             elements<T>(call.outputs[0]), elements<T>(call.outputs[1]), elements<T>(call.outputs[2])};

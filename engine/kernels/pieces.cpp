@@ -49,11 +49,11 @@ Result<void> copySlice(const KernelCall &call, const Buffer &whole, const Buffer
     return withElement(whole.dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         if (backward)
-            copyStrided(extents, elements<const T>(slice) + sliceFirst, sliceStrides,
+            copyStrided(call, extents, elements<const T>(slice) + sliceFirst, sliceStrides,
                 elements<T>(whole) + first, strides);
         else
-            copyStrided(extents, elements<const T>(whole) + first, strides, elements<T>(slice) + sliceFirst,
-                sliceStrides);
+            copyStrided(call, extents, elements<const T>(whole) + first, strides,
+                elements<T>(slice) + sliceFirst, sliceStrides);
         return {};
     });
 }
@@ -72,7 +72,7 @@ Result<void> sliceBackward(const KernelCall &call)
         return {};
     if (back.gradient() == nullptr)
         return missingSlot(call, "a gradient");
-    fillZero(*dx);
+    fillZero(call, *dx);
     return copySlice(call, *dx, *back.gradient(), true);
 }
 
@@ -81,12 +81,23 @@ Result<void> sliceBackward(const KernelCall &call)
 
 /// Copies `length` places along `axis` between `wide`, from `wideAt` on, and `narrow`, from `narrowAt` on;
 /// all other dimensions are alike.
-void copyAlong(const Buffer &wide, std::int64_t wideAt, const Buffer &narrow, std::int64_t narrowAt,
-    std::int64_t axis, std::int64_t length, bool intoWide)
+void copyAlong(const KernelCall &call, const Buffer &wide, std::int64_t wideAt, const Buffer &narrow,
+    std::int64_t narrowAt, std::int64_t axis, std::int64_t length, bool intoWide)
 {
     const AxisView outer = axisView(wide.shape, axis);
     const AxisView inner = axisView(narrow.shape, axis);
     const std::int64_t size = sizeOf(wide.dataType) * inner.inner;
+    if (call.mover != nullptr) {
+        const std::int64_t run = length * inner.inner;
+        std::byte *const in = wide.data + wideAt * size;
+        std::byte *const out = narrow.data + narrowAt * size;
+        const Shape wideStrides{outer.extent * inner.inner, 1};
+        const Shape narrowStrides{inner.extent * inner.inner, 1};
+        call.mover->move(sizeOf(wide.dataType), {inner.outer, run}, intoWide ? out : in,
+            intoWide ? narrowStrides : wideStrides, intoWide ? in : out,
+            intoWide ? wideStrides : narrowStrides);
+        return;
+    }
     const auto run = static_cast<std::size_t>(length * size);
     for (std::int64_t i = 0; i < inner.outer; ++i) {
         std::byte *in = wide.data + (i * outer.extent + wideAt) * size;
@@ -96,9 +107,10 @@ void copyAlong(const Buffer &wide, std::int64_t wideAt, const Buffer &narrow, st
 }
 
 /// Copies between `part` and the place `offset` that it has along `axis` of `whole`.
-void copyPart(const Buffer &whole, const Buffer &part, std::int64_t axis, std::int64_t offset, bool intoWhole)
+void copyPart(const KernelCall &call, const Buffer &whole, const Buffer &part, std::int64_t axis,
+    std::int64_t offset, bool intoWhole)
 {
-    copyAlong(whole, offset, part, 0, axis, part.shape[static_cast<std::size_t>(axis)], intoWhole);
+    copyAlong(call, whole, offset, part, 0, axis, part.shape[static_cast<std::size_t>(axis)], intoWhole);
 }
 
 /// Calls visit(part, offset along the split dimension) for every part of a Split that is there.
@@ -126,14 +138,14 @@ bool isShareAlong(const TensorTerms &terms, std::int64_t axis)
 
 /// Copies between a tensor that was joined of several, the `range` that there is of it, and one of them, that
 /// begins at `offset` of the whole: what the parts of both have in common.
-void copyJoined(const Buffer &joined, Range range, const Buffer &one, std::int64_t axis, std::int64_t offset,
-    bool intoJoined)
+void copyJoined(const KernelCall &call, const Buffer &joined, Range range, const Buffer &one,
+    std::int64_t axis, std::int64_t offset, bool intoJoined)
 {
     const auto d = static_cast<std::size_t>(axis);
     const std::int64_t begin = std::max(range.begin, offset + firstOf(one, d));
     const std::int64_t end = std::min(range.end, offset + firstOf(one, d) + one.shape[d]);
     if (begin < end)
-        copyAlong(joined, begin - firstOf(joined, d), one, begin - offset - firstOf(one, d), axis,
+        copyAlong(call, joined, begin - firstOf(joined, d), one, begin - offset - firstOf(one, d), axis,
             end - begin, intoJoined);
 }
 
@@ -163,7 +175,7 @@ Result<void> concatForward(const KernelCall &call)
     for (const Buffer &x : call.inputs) {
         if (x.data == nullptr || elementCount(x) == 0)
             continue;
-        copyJoined(*y, made, x, axis, offset, true);
+        copyJoined(call, *y, made, x, axis, offset, true);
         offset += wholeExtent(x, d);
     }
     return {};
@@ -185,8 +197,8 @@ Result<void> concatBackward(const KernelCall &call)
     for (std::size_t i = 0; i < back.forwardInputs(); ++i) {
         if (const Buffer *dx = back.wanted(i)) {
             const bool share = i < terms.size() && isShareAlong(terms[i], axis);
-            fillZero(*dx);
-            copyJoined(*dy, share ? all : own, *dx, axis, offset, false);
+            fillZero(call, *dx);
+            copyJoined(call, *dy, share ? all : own, *dx, axis, offset, false);
             offset += wholeExtent(*dx, d);
         } else if (const Buffer *x = back.input(i)) {
             offset += wholeExtent(*x, d);
@@ -205,7 +217,7 @@ Result<void> splitForward(const KernelCall &call)
     const std::int64_t axis = call.op->attributes.integer("axis");
     forEachPart(
         call, call.outputs.size(), [&](std::size_t i) { return findOutput(call, i); },
-        [&](const Buffer &y, std::int64_t offset) { copyPart(*x, y, axis, offset, false); });
+        [&](const Buffer &y, std::int64_t offset) { copyPart(call, *x, y, axis, offset, false); });
     return {};
 }
 
@@ -216,10 +228,10 @@ Result<void> splitBackward(const KernelCall &call)
     if (dx == nullptr)
         return {};
     const std::int64_t axis = call.op->attributes.integer("axis");
-    fillZero(*dx); // Outputs on which nothing depends have no gradient.
+    fillZero(call, *dx); // Outputs on which nothing depends have no gradient.
     forEachPart(
         call, back.forwardOutputs(), [&](std::size_t i) { return back.gradient(i); },
-        [&](const Buffer &dy, std::int64_t offset) { copyPart(*dx, dy, axis, offset, true); });
+        [&](const Buffer &dy, std::int64_t offset) { copyPart(call, *dx, dy, axis, offset, true); });
     return {};
 }
 

@@ -1,7 +1,8 @@
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
-#include "engine/kernels/vector_math.h"
+#include "engine/kernels/reduce_plan.h"
+#include "engine/kernels/vector_reduce.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,19 +13,6 @@
 namespace planloom {
 
 namespace {
-
-/// Strides with which the output is addressed from the input's dimensions: 0 along those reduced.
-Shape outputStrides(const Operator &op, const Shape &x)
-{
-    const auto axes = op.attributes.integers("axes");
-    const bool all = !op.attributes.has("axes");
-    Shape kept = x;
-    for (std::size_t d = 0; d < kept.size(); ++d) {
-        if (all || std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(d)) != axes.end())
-            kept[d] = 1;
-    }
-    return broadcastStrides(kept, x);
-}
 
 /// Floats are accumulated in double, integers in 64 bits.
 template<typename T>
@@ -119,14 +107,6 @@ std::vector<double> logSumExp(const Buffer &x, const Shape &strides, std::int64_
     return sums;
 }
 
-/// What a mean is divided by: that of the whole pTensor, whatever part this is.
-double divisorOf(const Operator &op, std::int64_t inputs, std::int64_t outputs)
-{
-    if (op.attributes.has("count"))
-        return op.attributes.real("count", static_cast<double>(op.attributes.integer("count", 1)));
-    return outputs == 0 ? 1.0 : static_cast<double>(inputs) / static_cast<double>(outputs);
-}
-
 Result<void> reduceForward(const KernelCall &call)
 {
     using enum OperatorKind;
@@ -137,7 +117,7 @@ Result<void> reduceForward(const KernelCall &call)
     if (x == nullptr && elementCount(call.inputs.at(0)) != 0)
         return missingSlot(call, "its input");
     const Buffer &from = call.inputs[0];
-    const Shape strides = outputStrides(*call.op, from.shape);
+    const Shape strides = reducedStrides(*call.op, from.shape);
     const std::int64_t outputs = elementCount(*y);
     const auto reduce = [&](auto zero) -> Result<void> {
         using T = decltype(zero);
@@ -269,7 +249,7 @@ Result<void> reduceBackward(const KernelCall &call)
         || kind == ReduceLogSumExp;
     if ((needsX && x == nullptr) || (needsY && y == nullptr))
         return missingSlot(call, "its saved input or output");
-    const Shape strides = outputStrides(*call.op, dx->shape);
+    const Shape strides = reducedStrides(*call.op, dx->shape);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const T *value = y == nullptr ? nullptr : elements<const T>(*y);

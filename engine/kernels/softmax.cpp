@@ -1,7 +1,7 @@
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
-#include "engine/kernels/vector_math.h"
+#include "engine/kernels/vector_reduce.h"
 
 #include <cmath>
 #include <vector>

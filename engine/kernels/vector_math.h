@@ -15,10 +15,41 @@
 #define PLANLOOM_HOT
 #endif
 
-// Must become part of the hot loop that calls it, in each of its versions.
+// Must become part of the hot loop that calls it, in each of its versions. In CUDA sources: code of the
+// device, too.
+#if defined(__CUDACC__)
+#define PLANLOOM_INLINE __host__ __device__ __forceinline__
+#else
 #define PLANLOOM_INLINE [[gnu::always_inline]] inline
+#endif
 
 namespace planloom {
+
+// On the CPU as builtins: calls would keep loops from being vectorised.
+PLANLOOM_INLINE float nearestWhole(float x)
+{
+#if defined(__CUDACC__)
+    return rintf(x);
+#else
+    return __builtin_rintf(x);
+#endif
+}
+PLANLOOM_INLINE float magnitudeOf(float x)
+{
+#if defined(__CUDACC__)
+    return fabsf(x);
+#else
+    return __builtin_fabsf(x);
+#endif
+}
+PLANLOOM_INLINE float withSignOf(float size, float sign)
+{
+#if defined(__CUDACC__)
+    return copysignf(size, sign);
+#else
+    return __builtin_copysignf(size, sign);
+#endif
+}
 
 // Elementary functions without branches or calls, so that loops over them vectorise. Those for float are
 // accurate to about 1e-7 relative (2 units in the last place); those for double are the standard library's.
@@ -26,7 +57,7 @@ namespace planloom {
 /// 2^n * e^r = e^x with |r| <= ln(2)/2: returns r, sets n. `x` must lie within [-125 ln 2, 128 ln 2].
 PLANLOOM_INLINE float reduceExponent(float x, float &n)
 {
-    n = __builtin_rintf(x * 1.44269504f);
+    n = nearestWhole(x * 1.44269504f);
     const float r = x - n * 0.693145752f; // The leading bits of ln 2: n times it is exact.
     return r - n * 1.42860677e-6f;
 }
@@ -66,13 +97,13 @@ PLANLOOM_INLINE double expOf(double x)
 
 PLANLOOM_INLINE float tanhOf(float x)
 {
-    float twice = 2.0f * __builtin_fabsf(x);
+    float twice = 2.0f * magnitudeOf(x);
     twice = twice > 20.0f ? 20.0f : twice;
     float n = 0;
     const float r = reduceExponent(twice, n);
     const float scale = powerOfTwo(n);
     const float expm1 = scale * smallExpm1(r) + (scale - 1.0f);
-    return __builtin_copysignf(expm1 / (expm1 + 2.0f), x);
+    return withSignOf(expm1 / (expm1 + 2.0f), x);
 }
 PLANLOOM_INLINE double tanhOf(double x)
 {
@@ -91,7 +122,7 @@ PLANLOOM_INLINE double sigmoidOf(double x)
 /// Below 1 by its series; beyond, 1 - e^(-x^2) q(1/x) / x with q interpolated at Chebyshev nodes on [1, 4.2].
 PLANLOOM_INLINE float erfOf(float x)
 {
-    const float a = __builtin_fabsf(x);
+    const float a = magnitudeOf(x);
     const float s = x * x;
     float p = -1.0f / (19 * 362880.0f);
     p = p * s + 1.0f / (17 * 40320);
@@ -116,31 +147,11 @@ PLANLOOM_INLINE float erfOf(float x)
     q = q * u + 0.00268005543f;
     q = q * u + 0.564010440f;
     const float large = 1.0f - expOf(-bounded * bounded) * q * u;
-    return __builtin_copysignf(a < 1.0f ? small : large, x);
+    return withSignOf(a < 1.0f ? small : large, x);
 }
 PLANLOOM_INLINE double erfOf(double x)
 {
     return std::erf(x);
-}
-
-/// Sum of `count` values, accumulated in double.
-template<typename T> PLANLOOM_INLINE double sumOf(const T *x, std::int64_t count)
-{
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < count; ++i)
-        sum += static_cast<double>(x[i]);
-    return sum;
-}
-
-/// Largest of `count` values; minus infinity for none.
-template<typename T> PLANLOOM_INLINE T maximumOf(const T *x, std::int64_t count)
-{
-    T largest = -std::numeric_limits<T>::infinity();
-#pragma omp simd reduction(max : largest)
-    for (std::int64_t i = 0; i < count; ++i)
-        largest = x[i] > largest ? x[i] : largest;
-    return largest;
 }
 
 } // namespace planloom

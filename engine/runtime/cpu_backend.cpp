@@ -100,10 +100,10 @@ public:
     {
         return make(to);
     }
-    void download(const std::byte *from, std::size_t /*bytes*/,
-        const std::function<void(const std::byte *)> &read) override
+    Result<void> download(const std::byte *from, std::size_t /*bytes*/,
+        const std::function<Result<void>(const std::byte *)> &read) override
     {
-        read(from);
+        return read(from);
     }
 };
 

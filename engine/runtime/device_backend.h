@@ -43,12 +43,15 @@ public:
     virtual bool convert(
         const std::byte *from, DataType fromType, std::byte *to, DataType toType, std::size_t count) = 0;
 
-    /// Values that `make` writes into memory of the host, on the device.
+    /// Values that `make` writes into memory of the host, on the device. It is called when the queue gets
+    /// there, on any thread; its error is that of the task. What it refers to must live until the task has
+    /// finished.
     virtual Result<void> upload(
         std::byte *to, std::size_t bytes, const std::function<Result<void>(std::byte *)> &make) = 0;
-    /// Shows what lies on the device to `read`, in memory of the host, before anything that comes later.
-    virtual void download(
-        const std::byte *from, std::size_t bytes, const std::function<void(const std::byte *)> &read) = 0;
+    /// Shows what lies on the device to `read`, in memory of the host, before anything that comes later; else
+    /// as `upload`.
+    virtual Result<void> download(const std::byte *from, std::size_t bytes,
+        const std::function<Result<void>(const std::byte *)> &read) = 0;
 };
 
 struct SendCall {

@@ -213,10 +213,12 @@ void DeviceExecutor::issueSave(std::int32_t step, const std::vector<SavedPiece> 
         DeviceTask task;
         task.event = static_cast<EventId>(i);
         task.queue = QueueKind::Copy;
-        task.work = [this, &piece, &take, from](DeviceQueue &queue) -> Result<void> {
-            queue.download(from, slot(piece.buffer).bytes,
-                [&](const std::byte *data) { take(piece, info(piece.buffer), data); });
-            return {};
+        task.work = [this, &piece, &take, from](DeviceQueue &queue) {
+            return queue.download(
+                from, slot(piece.buffer).bytes, [this, &piece, &take](const std::byte *data) -> Result<void> {
+                    take(piece, info(piece.buffer), data);
+                    return {};
+                });
         };
         m_backend->issue(std::move(task));
     }

@@ -161,7 +161,7 @@ private:
     Result<void> merge(const Turn &turn, DeviceQueue &queue);
     Result<void> cast(const Turn &turn, DeviceQueue &queue);
     Result<void> moveWhole(const Turn &turn, DeviceQueue &queue);
-    Result<void> checkNumbers(const PreparedKernel &prepared) const;
+    Result<void> checkNumbers(const PreparedKernel &prepared, DeviceQueue &queue) const;
     Error placed(Error error, const Instruction &instruction) const;
 
     void finished(

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
+#include <string>
 #include <utility>
 
 namespace planloom {
@@ -33,6 +35,13 @@ bool hasNaN(const Buffer &buffer)
     }
     return false;
 }
+
+/// Where a kernel's NaNs were seen: shared by the looks at its buffers.
+struct NaNsSeen {
+    std::string op{};
+    bool inputs = false;
+    bool outputs = false;
+};
 
 } // namespace
 
@@ -108,29 +117,38 @@ Result<void> DeviceExecutor::kernel(const Turn &turn, DeviceQueue &queue)
         call.ranges[d] = base;
     TRY_VOID(std::move(outcome));
     if (m_shared.options.findNaN)
-        TRY_VOID(checkNumbers(prepared));
+        TRY_VOID(checkNumbers(prepared, queue));
     return {};
 }
 
-Result<void> DeviceExecutor::checkNumbers(const PreparedKernel &prepared) const
+Result<void> DeviceExecutor::checkNumbers(const PreparedKernel &prepared, DeviceQueue &queue) const
 {
     const KernelCall &call = prepared.call;
-    const auto anyNaN = [&](const Buffer &buffer, const std::vector<DataType> KernelRounding::*types,
-                            std::size_t slot) {
+    const auto seen = std::make_shared<NaNsSeen>();
+    seen->op = call.op->name;
+    const auto look = [&](const Buffer &buffer, const std::vector<DataType> KernelRounding::*types,
+                          std::size_t slot, bool NaNsSeen::*flag) -> Result<void> {
         Buffer inMemory = buffer;
         if (prepared.rounding)
             inMemory.dataType = ((*prepared.rounding).*types)[slot];
-        return hasNaN(inMemory);
+        if (buffer.data == nullptr || !isFloating(inMemory.dataType))
+            return {};
+        const auto bytes = static_cast<std::size_t>(elementCount(buffer.shape) * sizeOf(inMemory.dataType));
+        return queue.download(
+            buffer.data, bytes, [inMemory, seen, flag](const std::byte *data) -> Result<void> {
+                Buffer onHost = inMemory;
+                onHost.data = const_cast<std::byte *>(data); // only read
+                (*seen).*flag = (*seen).*flag || hasNaN(onHost);
+                if (!seen->outputs || seen->inputs) // passed on, not made here
+                    return {};
+                return Error{ErrorCode::CheckFailed, "operator " + seen->op + " made NaN out of numbers",
+                    "check the model's inputs and weights, or lower the learning rate", {}};
+            });
     };
-    for (std::size_t o = 0; o < call.outputs.size(); ++o) {
-        if (!anyNaN(call.outputs[o], &KernelRounding::outputs, o))
-            continue;
-        for (std::size_t i = 0; i < call.inputs.size(); ++i)
-            if (anyNaN(call.inputs[i], &KernelRounding::inputs, i))
-                return {}; // passed on, not made here
-        return Error{ErrorCode::CheckFailed, "operator " + call.op->name + " made NaN out of numbers",
-            "check the model's inputs and weights, or lower the learning rate", {}};
-    }
+    for (std::size_t i = 0; i < call.inputs.size(); ++i)
+        TRY_VOID(look(call.inputs[i], &KernelRounding::inputs, i, &NaNsSeen::inputs));
+    for (std::size_t o = 0; o < call.outputs.size(); ++o)
+        TRY_VOID(look(call.outputs[o], &KernelRounding::outputs, o, &NaNsSeen::outputs));
     return {};
 }
 
@@ -259,10 +277,11 @@ Result<void> DeviceExecutor::execute(const Turn &turn, DeviceQueue &queue)
     case InstructionKind::Load:
         for (std::size_t o = 0; o < instruction.outputs.size(); ++o) {
             const std::int32_t out = instruction.outputs[o];
-            TRY_VOID(queue.upload(output(turn, o), slot(out).bytes, [&](std::byte *to) {
-                return m_shared.values.load(
-                    info(out).tensor, boxOf(out, turn.microBatch), slot(out).type, to, turn.microBatch);
-            }));
+            TRY_VOID(queue.upload(
+                output(turn, o), slot(out).bytes, [this, out, microBatch = turn.microBatch](std::byte *to) {
+                    return m_shared.values.load(
+                        info(out).tensor, boxOf(out, microBatch), slot(out).type, to, microBatch);
+                }));
         }
         return {};
     case InstructionKind::Kernel:
@@ -326,9 +345,12 @@ Result<void> DeviceExecutor::run(const Turn &turn, DeviceQueue &queue)
         const std::size_t in = of(instruction.inputs);
         const std::byte *const from =
             in < instruction.inputs.size() ? input(turn, in) : output(turn, of(instruction.outputs));
-        queue.download(from, slot(claim.buffer).bytes, [&](const std::byte *data) {
-            m_shared.collector.put(claim, boxOf(claim.buffer, turn.microBatch), data, {m_device, turn.event});
-        });
+        TRY_VOID(queue.download(from, slot(claim.buffer).bytes,
+            [this, &claim, microBatch = turn.microBatch, event = turn.event](
+                const std::byte *data) -> Result<void> {
+                m_shared.collector.put(claim, boxOf(claim.buffer, microBatch), data, {m_device, event});
+                return {};
+            }));
     }
     return {};
 }

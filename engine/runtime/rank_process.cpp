@@ -202,6 +202,7 @@ Result<bool> runRank(
         sendSpans(events, outcome.measured);
     bool ok = true;
     if (request.reference && !outcome.stopped) {
+        options.devices = {}; // the model that it is compared with runs on the CPU
         TRY(const auto report,
             checkAgainst(
                 *request.reference, request.plan, outcome, options, tolerancesOf(request.plan), stop));

@@ -17,6 +17,11 @@
 
 namespace planloom {
 
+class RunDevices;
+
+/// Opens the devices that a plan is to run on (run_devices.h), in the process that runs it.
+using OpenDevices = std::function<Result<std::unique_ptr<RunDevices>>(const ExecutionPlan &)>;
+
 /// What a run is fed and how long it goes on.
 struct RunOptions {
     NamedArrays inputs{}; ///< By graph input name; missing ones are drawn from `seed` (with a note).
@@ -33,6 +38,7 @@ struct RunOptions {
     /// named.
     std::vector<std::string> libraries{};
     TrainingRun training{}; ///< Data, learning rates, checkpoints.
+    OpenDevices devices{}; ///< Other devices than the CPU's; empty for those.
     bool findNaN =
         false; ///< Stop at the first operator that makes NaN out of numbers, with CheckFailed naming it.
 };
@@ -99,8 +105,8 @@ struct RunOutcome {
     std::vector<Bytes> peak{}; ///< By device.
 };
 
-/// Runs `plan` on CPU devices, each with a memory of its own, that share the threads of one pool. What comes
-/// out is the same bits in every run, on any number of threads.
+/// Runs `plan` on CPU devices, each with a memory of its own, that share the threads of one pool: what comes
+/// out is the same bits in every run, on any number of threads. Or on the devices that `options` opens.
 /// @return NotSupported naming an operator without a kernel; InvalidInput for inputs or weights that are
 /// missing or of the
 ///   wrong type; ResourceLimit, before it starts, for more memory than is free; CheckFailed with `findNaN`;

@@ -94,9 +94,9 @@ Result<void> writeRunFolder(const std::string &folder, const RunRequest &request
     Json document{{"version", 1}, {"steps", options.steps}, {"seed", options.seed},
         {"random_weights", options.randomWeights}, {"keep_gradients", options.keepGradients},
         {"poison", options.poison}, {"predicted_step_seconds", request.predictedStepSeconds},
-        {"libraries", options.libraries}, {"outcome", request.outcomeFolder}, {"spans", request.spans},
-        {"live_spans", request.liveSpans}, {"ranks", request.ranks}, {"temporary", request.temporary},
-        {"training", toJson(options.training)}};
+        {"libraries", options.libraries}, {"backend", request.backend}, {"outcome", request.outcomeFolder},
+        {"spans", request.spans}, {"live_spans", request.liveSpans}, {"ranks", request.ranks},
+        {"temporary", request.temporary}, {"training", toJson(options.training)}};
     if (request.reference) {
         TRY_VOID(writeText(root / "reference.json", toJson(*request.reference)));
         document["reference"] = "reference.json";
@@ -143,6 +143,7 @@ Result<RunRequest> readRunFolder(const std::string &planPath, const std::string 
         if (const auto training = document.find("training"); training != document.end()) {
             TRY(options.training, trainingRunFromJson(*training));
         }
+        request.backend = document.value("backend", request.backend);
         request.predictedStepSeconds = document.value("predicted_step_seconds", 0.0);
         request.outcomeFolder = document.value("outcome", std::string{});
         if (!request.outcomeFolder.empty())

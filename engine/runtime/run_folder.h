@@ -18,6 +18,8 @@ struct RunRequest {
         reference{}; ///< The unpartitioned model to compare with; may be null.
     std::int32_t ranks = 1; ///< Processes that hold the devices, as even parts of them as can be.
     double predictedStepSeconds = 0; ///< Of the simulator; 0 if unknown.
+    std::string backend =
+        "cpu"; ///< What runs it; who starts the run opens its devices (`RunOptions::devices`).
     std::string outcomeFolder{}; ///< Where to write the outcome's arrays, as <name>.npy (`dumpOf`); empty for
                                  ///< nowhere.
     bool spans = true; ///< Report spans and memory curves of the last step.

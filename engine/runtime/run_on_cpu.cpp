@@ -8,6 +8,7 @@
 #include "engine/runtime/device_executor.h"
 #include "engine/runtime/free_memory.h"
 #include "engine/runtime/measured.h"
+#include "engine/runtime/run_devices.h"
 #include "engine/runtime/run_peers.h"
 #include "engine/runtime/run_ranks.h"
 #include "engine/runtime/thread_communicator.h"
@@ -69,7 +70,8 @@ class Run
 {
 public:
     Run(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events, HostValues &values,
-        TrainingProgress &training, const OperatorLibraries &libraries, const RankOf &rank)
+        TrainingProgress &training, const OperatorLibraries &libraries, const RankOf &rank,
+        RunDevices *others)
         : m_plan(plan)
         , m_options(options)
         , m_events(events)
@@ -84,7 +86,10 @@ public:
         , m_world(static_cast<std::int32_t>(plan.devices.size()), plan.groups)
         , m_shared{plan, options, values, m_collector, training.begin(), libraries, m_stopped,
               [this](Error error) { fail(std::move(error)); }}
+        , m_others(others)
     {
+        if (m_others != nullptr)
+            m_others->setWarning([this](const std::string &text) { warn(text); });
         for (std::size_t d = 0; d < plan.devices.size(); ++d) {
             const auto device = static_cast<std::int32_t>(d);
             if (device >= m_peers.first() && device < m_peers.end())
@@ -159,6 +164,8 @@ private:
 
     std::unique_ptr<DeviceBackend> backendOf(DeviceId device)
     {
+        if (m_others != nullptr)
+            return m_others->device(device);
         if (!m_end)
             return cpuBackend(m_pool, m_world.communicator(device));
         return cpuBackend(m_pool, m_end->communicator(device),
@@ -186,6 +193,11 @@ private:
                 {m_devices[d]->arenaBytes(MemoryPlace::Device)},
                 {m_devices[d]->arenaBytes(MemoryPlace::Host)}});
         }
+        if (m_others != nullptr) {
+            TRY_VOID(m_others->requireMemory(needs));
+            for (MemoryNeed &need : needs)
+                need.own = {};
+        }
         TRY_VOID(m_peers.requireMemory(needs));
         for (const auto &device : m_devices)
             TRY_VOID(device->reserve());
@@ -197,8 +209,18 @@ private:
     {
         const Error first = end(std::move(error));
         m_world.abort();
+        if (m_others != nullptr)
+            m_others->abort();
         if (m_end)
             m_end->fail(first);
+    }
+
+    void warn(const std::string &text)
+    {
+        if (!m_events.warning)
+            return;
+        const std::lock_guard lock{m_eventMutex};
+        m_events.warning(text);
     }
 
     /// @return the first error
@@ -376,6 +398,7 @@ private:
     TrainingProgress &m_training;
     ThreadWorld m_world; ///< Of a run of one process.
     RunShared m_shared;
+    RunDevices *m_others; ///< Null on the CPU.
     std::vector<std::unique_ptr<DeviceExecutor>> m_devices{}; ///< Of this rank.
     std::vector<DeviceMeasure> m_measures{}; ///< Of all, at rank 0, in the end.
     RunOutcome m_outcome{}; ///< Written by the driving thread.
@@ -394,7 +417,11 @@ Result<RunOutcome> runOnce(const ExecutionPlan &plan, const RunOptions &options,
     TRY(const auto training, TrainingProgress::begin(plan, options, events));
     TRY(auto values, HostValues::prepare(plan, training->options(), training->sources(), events.warning));
     TRY(const auto libraries, OperatorLibraries::load(*plan.graph, options.libraries));
-    Run run{plan, training->options(), events, values, *training, *libraries, rank};
+    std::unique_ptr<RunDevices> others;
+    if (options.devices) {
+        TRY(others, options.devices(plan));
+    }
+    Run run{plan, training->options(), events, values, *training, *libraries, rank, others.get()};
     return run.execute(std::move(stop));
 }
 
@@ -403,6 +430,9 @@ Result<RunOutcome> runAndExplain(const ExecutionPlan &plan, const RunOptions &op
 {
     if (options.steps < 1)
         return Error{ErrorCode::InvalidInput, "steps must be at least 1", {}, {}};
+    if (rank.world != nullptr && options.devices)
+        return Error{ErrorCode::NotSupported, "devices other than the CPU's run in one process",
+            "run all devices in one process", "ranks"};
     if (rank.world != nullptr && !options.training.checkpoints.empty())
         return Error{ErrorCode::NotSupported, "checkpoints are written by runs of one process",
             "run all devices in one process, or leave the checkpoints out", "checkpoint"};

@@ -1,4 +1,4 @@
-#include "engine/kernels/vector_math.h"
+#include "engine/kernels/vector_reduce.h"
 
 #include <gtest/gtest.h>
 

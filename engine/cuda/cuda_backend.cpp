@@ -1,0 +1,406 @@
+#include "engine/cuda/cuda_backend.h"
+
+#include "engine/cuda/cuda_products.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <iterator>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+
+namespace {
+
+using Clock = TaskListener::Clock;
+constexpr int kKernelsPatience = 8; ///< Times the deadline.
+
+class CudaBackend final : public DeviceBackend
+{
+public:
+    CudaBackend(
+        CudaShared &shared, std::unique_ptr<CudaCommunicator> communicator, const CudaBackendOptions &options)
+        : m_shared(shared)
+        , m_cuda(shared.cuda)
+        , m_communicator(std::move(communicator))
+        , m_options(options)
+        , m_products(shared.cuda)
+    {
+    }
+
+    ~CudaBackend() override
+    {
+        m_shared.pumps.erase(this);
+        (void)m_cuda.setDevice(m_options.gpu);
+        for (Queue &queue : m_queues) {
+            queue.scratch.reset();
+            if (queue.stream != nullptr)
+                (void)m_cuda.destroyStream(queue.stream);
+        }
+        for (const CudaEvent event : m_events)
+            (void)m_cuda.destroyEvent(event);
+        for (const auto &[memory, place] : m_arenas)
+            (void)(place == MemoryPlace::Host ? m_cuda.releaseHost(memory) : m_cuda.release(memory));
+    }
+
+    Result<void> open()
+    {
+        CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
+        for (std::size_t at = 0; at < m_queues.size(); ++at) {
+            // What others wait for goes first.
+            const bool urgent = static_cast<QueueKind>(at) != QueueKind::Compute;
+            CUDA_TRY(m_cuda, "cudaStreamCreate", m_cuda.createStream(&m_queues[at].stream, urgent));
+            m_queues[at].scratch = std::make_unique<CudaScratch>(m_shared.device);
+        }
+        TRY(m_anchor, newEvent());
+        m_shared.pumps.emplace(this, [this] {
+            pump();
+            return harvest();
+        });
+        return {};
+    }
+
+    Result<std::byte *> reserve(MemoryPlace place, std::size_t bytes) override
+    {
+        if (bytes == 0)
+            return static_cast<std::byte *>(nullptr);
+        CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
+        void *memory = nullptr;
+        const bool host = place == MemoryPlace::Host;
+        const CudaStatus status =
+            host ? m_cuda.allocateHost(&memory, bytes) : m_cuda.allocate(&memory, bytes);
+        if (status != kCudaSuccess) {
+            Error error = cudaError(m_cuda, status, host ? "cudaHostAlloc" : "cudaMalloc");
+            error.message = std::string{host ? "the host of " : ""} + "device "
+                + std::to_string(m_communicator->device().index) + " found no memory for "
+                + std::to_string(bytes) + " bytes: " + error.message;
+            return error;
+        }
+        m_arenas.emplace_back(memory, place);
+        return static_cast<std::byte *>(memory);
+    }
+    std::int64_t alignment() const override { return 256; }
+
+    void begin(std::int32_t events, TaskListener &listener) override
+    {
+        assert(m_left == 0);
+        m_listener = &listener;
+        m_left = events;
+        m_tasks.clear();
+        m_tasks.resize(static_cast<std::size_t>(events));
+        for (Queue &queue : m_queues) {
+            queue.order.clear();
+            queue.launched = queue.ended = 0;
+        }
+        m_broken.reset();
+        note(prepare(events));
+        m_lastEnd = Clock::now();
+    }
+
+    void issue(DeviceTask task) override
+    {
+        Queue &queue = m_queues[static_cast<std::size_t>(task.queue)];
+        const auto event = static_cast<std::size_t>(task.event);
+        queue.order.push_back(event);
+        m_tasks[event] = std::make_unique<Task>(std::move(task), m_shared);
+        pump();
+    }
+
+    void finish() override
+    {
+        (void)m_cuda.setDevice(m_options.gpu);
+        auto pause = std::chrono::microseconds{5};
+        while (m_left > 0) {
+            if (m_communicator->isAborted())
+                m_communicator->cancelWaiting();
+            bool moved = false;
+            for (const auto &[backend, goOn] : m_shared.pumps)
+                moved = goOn() || moved;
+            if (moved) {
+                pause = std::chrono::microseconds{5};
+                m_lastEnd = Clock::now();
+                continue;
+            }
+            if (m_left == 0)
+                break;
+            note(m_communicator->poll());
+            checkDeadline();
+            std::this_thread::sleep_for(pause);
+            pause = std::min(2 * pause, std::chrono::microseconds{500});
+        }
+        m_communicator->stepDone();
+        if (m_broken) // what hangs may still use what its task has
+            std::move(m_tasks.begin(), m_tasks.end(), std::back_inserter(m_hung));
+        m_tasks.clear();
+    }
+
+private:
+    enum class Stage {
+        Held, ///< What it waits for is not in its stream yet.
+        Meeting, ///< Its communication waits for other devices of this process.
+        Launched,
+        Ended,
+    };
+
+    struct Task {
+        Task(DeviceTask given, CudaShared &shared)
+            : task(std::move(given))
+            , state(shared)
+        {
+        }
+        DeviceTask task;
+        CudaTaskState state;
+        std::unique_ptr<CudaQueue> queue{};
+        Result<void> outcome{};
+        Clock::time_point cancelled{}; ///< Where it has no times of its own.
+        Stage stage = Stage::Held;
+        bool recorded = false;
+    };
+    struct Queue {
+        CudaStream stream = nullptr;
+        std::unique_ptr<CudaScratch> scratch{};
+        std::vector<std::size_t> order{}; ///< Its tasks.
+        std::size_t launched = 0; ///< So many are in the stream.
+        std::size_t ended = 0;
+    };
+
+    Result<CudaEvent> newEvent()
+    {
+        CudaEvent event = nullptr;
+        CUDA_TRY(m_cuda, "cudaEventCreate", m_cuda.createEvent(&event));
+        m_events.push_back(event);
+        return event;
+    }
+    // The anchor is first.
+    CudaEvent startOf(std::size_t event) const { return m_events[1 + 2 * event]; }
+    CudaEvent endOf(std::size_t event) const { return m_events[2 + 2 * event]; }
+
+    /// Events for a step, and the anchor of its times.
+    Result<void> prepare(std::int32_t events)
+    {
+        CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
+        while (m_events.size() < 1 + 2 * static_cast<std::size_t>(events))
+            TRY_VOID(newEvent());
+        CUDA_TRY(m_cuda, "cudaEventRecord", m_cuda.record(m_anchor, m_queues[0].stream));
+        CudaStatus status = kCudaNotReady;
+        const auto begun = Clock::now();
+        while ((status = m_cuda.query(m_anchor)) == kCudaNotReady)
+            if (Clock::now() - begun > m_options.deadline)
+                return hung("nothing, between two steps, has ended for ", Clock::now() - begun);
+        m_anchored = Clock::now();
+        CUDA_TRY(m_cuda, "cudaEventQuery", status);
+        return {};
+    }
+
+    /// An error after which the GPU takes no more work: what is left ends with it.
+    void note(Result<void> outcome)
+    {
+        if (!outcome && !m_broken)
+            m_broken = std::move(outcome).error();
+    }
+
+    /// Puts into the streams what may be put there.
+    void pump()
+    {
+        for (bool moved = true; moved;) {
+            moved = false;
+            for (std::size_t at = 0; at < m_queues.size(); ++at)
+                while (mayLaunch(at)) {
+                    launch(at);
+                    moved = true;
+                }
+        }
+    }
+
+    bool mayLaunch(std::size_t at) const
+    {
+        const Queue &queue = m_queues[at];
+        if (queue.launched >= queue.order.size())
+            return false;
+        const Task &next = *m_tasks[queue.order[queue.launched]];
+        return next.stage == Stage::Held
+            && std::all_of(next.task.waits.begin(), next.task.waits.end(), [this](EventId event) {
+                   const auto &task = m_tasks[static_cast<std::size_t>(event)];
+                   return task && (task->stage == Stage::Launched || task->stage == Stage::Ended);
+               });
+    }
+
+    void launch(std::size_t at)
+    {
+        Queue &queue = m_queues[at];
+        Task &task = *m_tasks[queue.order[queue.launched]];
+        task.queue =
+            std::make_unique<CudaQueue>(m_shared, m_products, *queue.scratch, queue.stream, task.state);
+        if (m_broken)
+            return launched(at, task, *m_broken);
+        if (auto begun = beginTask(queue, task); !begun)
+            return launched(at, task, std::move(begun));
+        const auto &communication = task.task.communication;
+        if (std::holds_alternative<std::monostate>(communication))
+            return launched(at, task, {});
+        task.stage = Stage::Meeting;
+        auto told = [this, at, &task](Result<void> outcome) { launched(at, task, std::move(outcome)); };
+        if (const auto *const call = std::get_if<CollectiveCall>(&communication))
+            m_communicator->join(*call, *task.queue, std::move(told));
+        else if (const auto *const send = std::get_if<SendCall>(&communication))
+            m_communicator->send(send->message, *task.queue, std::move(told));
+        else
+            m_communicator->receive(
+                std::get<ReceiveCall>(communication).message, *task.queue, std::move(told));
+    }
+
+    Result<void> beginTask(Queue &queue, Task &task)
+    {
+        CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
+        for (const EventId event : task.task.waits)
+            CUDA_TRY(m_cuda, "cudaStreamWaitEvent",
+                m_cuda.wait(queue.stream, endOf(static_cast<std::size_t>(event))));
+        CUDA_TRY(m_cuda, "cudaEventRecord",
+            m_cuda.record(startOf(static_cast<std::size_t>(task.task.event)), queue.stream));
+        if (!task.task.work)
+            return {};
+        try {
+            TRY_VOID(task.task.work(*task.queue));
+        } catch (const std::bad_alloc &) {
+            return Error{
+                ErrorCode::ResourceLimit, "memory is exhausted", "use a smaller batch or recomputation", {}};
+        } catch (const std::exception &failure) { // of libraries behind the kernels
+            return Error{ErrorCode::Internal, failure.what(), {}, {}};
+        }
+        return task.queue->outcome();
+    }
+
+    /// A task is in its stream with all that it does, or ends without.
+    void launched(std::size_t at, Task &task, Result<void> outcome)
+    {
+        Queue &queue = m_queues[at];
+        (void)m_cuda.setDevice(m_options.gpu);
+        const CudaStatus status = m_broken
+            ? kCudaNotReady
+            : m_cuda.record(endOf(static_cast<std::size_t>(task.task.event)), queue.stream);
+        task.recorded = status == kCudaSuccess;
+        if (outcome)
+            outcome = task.queue->outcome();
+        if (outcome && m_broken)
+            outcome = *m_broken;
+        else if (outcome && !task.recorded)
+            outcome = cudaError(m_cuda, status, "cudaEventRecord");
+        task.outcome = std::move(outcome);
+        task.cancelled = Clock::now();
+        task.stage = Stage::Launched;
+        ++queue.launched;
+    }
+
+    /// Tells of tasks that have ended since. @return true if there were some
+    bool harvest()
+    {
+        bool any = false;
+        for (Queue &queue : m_queues)
+            while (queue.ended < queue.launched && hasEnded(*m_tasks[queue.order[queue.ended]])) {
+                ++queue.ended;
+                any = true;
+            }
+        return any;
+    }
+
+    bool hasEnded(Task &task)
+    {
+        const auto event = static_cast<std::size_t>(task.task.event);
+        Clock::time_point start = task.cancelled;
+        Clock::time_point end = task.cancelled;
+        if (task.recorded && !m_broken) {
+            const CudaStatus status = m_cuda.query(endOf(event));
+            if (status == kCudaNotReady)
+                return false;
+            if (status != kCudaSuccess)
+                note(cudaError(m_cuda, status, "cudaEventQuery"));
+            else if (task.outcome)
+                timesOf(event, start, end);
+        }
+        Result<void> outcome = task.outcome;
+        if (outcome && m_broken)
+            outcome = *m_broken;
+        if (outcome)
+            outcome = task.state.outcome();
+        task.stage = Stage::Ended;
+        --m_left;
+        m_listener->finished(task.task.event, outcome, start, end);
+        return true;
+    }
+
+    void timesOf(std::size_t event, Clock::time_point &start, Clock::time_point &end)
+    {
+        float from = 0;
+        float to = 0;
+        if (m_cuda.milliseconds(from, m_anchor, startOf(event)) != kCudaSuccess
+            || m_cuda.milliseconds(to, m_anchor, endOf(event)) != kCudaSuccess)
+            return;
+        const auto since = [this](float milliseconds) {
+            return m_anchored
+                + std::chrono::nanoseconds{std::llround(static_cast<double>(milliseconds) * 1e6)};
+        };
+        start = since(from);
+        end = since(std::max(from, to));
+    }
+
+    /// Gives up a step in which nothing goes on: what waits for others soon, kernels (which may be the
+    /// host's) late.
+    void checkDeadline()
+    {
+        const auto passed = Clock::now() - m_lastEnd;
+        if (m_broken || passed < m_options.deadline)
+            return;
+        const bool communicates = std::any_of(m_queues.begin(), m_queues.end(), [this](const Queue &queue) {
+            return queue.ended < queue.launched
+                && !std::holds_alternative<std::monostate>(
+                    m_tasks[queue.order[queue.ended]]->task.communication);
+        });
+        if (!communicates && passed < kKernelsPatience * m_options.deadline)
+            return;
+        m_communicator->abort();
+        note(hung(communicates ? "this communication, and nothing beside it, has ended for "
+                               : "no kernel has ended for ",
+            passed));
+    }
+
+    static Error hung(const std::string &what, Clock::duration passed)
+    {
+        return Error{ErrorCode::Internal,
+            what + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(passed).count()) + " s",
+            "look whether another device has failed, and at dmesg (\"Xid\") and nvidia-smi", {}};
+    }
+
+    CudaShared &m_shared;
+    CudaFunctions &m_cuda;
+    std::unique_ptr<CudaCommunicator> m_communicator;
+    CudaBackendOptions m_options;
+    CudaProducts m_products;
+    std::vector<std::pair<void *, MemoryPlace>> m_arenas{};
+    std::array<Queue, kQueueCount> m_queues{};
+    std::vector<CudaEvent> m_events{}; ///< The anchor, then start and end of each event of the longest step.
+    CudaEvent m_anchor = nullptr;
+    Clock::time_point m_anchored{}; ///< When the anchor was.
+
+    // Of the step that runs.
+    TaskListener *m_listener = nullptr;
+    std::vector<std::unique_ptr<Task>> m_tasks{}; ///< By event.
+    std::vector<std::unique_ptr<Task>> m_hung{};
+    std::int32_t m_left = 0;
+    std::optional<Error> m_broken{};
+    Clock::time_point m_lastEnd{};
+};
+
+} // namespace
+
+Result<std::unique_ptr<DeviceBackend>> cudaBackend(
+    CudaShared &shared, std::unique_ptr<CudaCommunicator> communicator, const CudaBackendOptions &options)
+{
+    auto made = std::make_unique<CudaBackend>(shared, std::move(communicator), options);
+    TRY_VOID(made->open());
+    return std::unique_ptr<DeviceBackend>{std::move(made)};
+}
+
+} // namespace planloom

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "engine/cuda/cuda_communicator.h"
+#include "engine/runtime/device_backend.h"
+
+#include <chrono>
+#include <memory>
+
+namespace planloom {
+
+/// How a device of CUDA is driven.
+struct CudaBackendOptions {
+    std::int32_t gpu = 0; ///< CUDA's number.
+    /// A step in which nothing ends for so long while communication runs is given up.
+    std::chrono::milliseconds deadline{15'000};
+};
+
+/// A device on a GPU: each queue is a stream, each event an event, and a task is in its stream as soon as all
+/// that it waits for is. Collectives of several devices in this process meet on the host; until they have,
+/// what stands behind them in their queues is held back.
+///
+/// Tasks' times are those of events in their streams, on the host's clock: an event that is recorded while
+/// nothing runs anchors it at the start of each step.
+/// @return as cudaError, where the GPU cannot be used
+Result<std::unique_ptr<DeviceBackend>> cudaBackend(
+    CudaShared &shared, std::unique_ptr<CudaCommunicator> communicator, const CudaBackendOptions &options);
+
+} // namespace planloom

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "engine/cuda/cuda_queue.h"
+#include "engine/runtime/communicator.h"
+
+#include <functional>
+
+namespace planloom {
+
+/// One device's end of the communication of a run on GPUs. Nothing here waits. All calls come from the one
+/// thread that issues the devices' work, but `abort`.
+class CudaCommunicator
+{
+public:
+    /// Told once the communication is in its stream, or will never be; on the calling thread, perhaps before
+    /// the call returns, perhaps in a call of another device of this process.
+    using Launched = std::function<void(Result<void>)>;
+
+    virtual ~CudaCommunicator() = default;
+
+    virtual DeviceId device() const = 0;
+    /// As those of Communicator, in the stream of `queue`, which lives until it has been told.
+    virtual void join(const CollectiveCall &call, CudaQueue &queue, Launched launched) = 0;
+    virtual void send(const MessageCall &message, CudaQueue &queue, Launched launched) = 0;
+    virtual void receive(const MessageCall &message, CudaQueue &queue, Launched launched) = 0;
+
+    /// What has gone wrong by itself since.
+    virtual Result<void> poll() = 0;
+    /// Tells all that waits to be launched that it will not be: Cancelled. After an abort.
+    virtual void cancelWaiting() = 0;
+    /// All that was issued in this step is done.
+    virtual void stepDone() = 0;
+    /// Ends what waits, in a stream too. Thread-safe.
+    virtual void abort() = 0;
+    virtual bool isAborted() const = 0;
+};
+
+} // namespace planloom

@@ -1,0 +1,128 @@
+#include "engine/cuda/cuda_devices.h"
+
+#include "engine/base/work_pool.h"
+#include "engine/cuda/cuda_plugin.h"
+#include "engine/cuda/emulated_world.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+class EmulatedDevices final : public RunDevices
+{
+public:
+    EmulatedDevices(
+        std::shared_ptr<CudaFunctions> cuda, const ExecutionPlan &plan, const CudaBackendOptions &options)
+        : m_cuda(std::move(cuda))
+        , m_options(options)
+        , m_shared(*m_cuda, allowedCores())
+        , m_world(m_shared, static_cast<std::int32_t>(plan.devices.size()), plan.groups)
+    {
+    }
+
+    Result<void> open(std::size_t devices)
+    {
+        for (std::size_t d = 0; d < devices; ++d) {
+            TRY(auto backend,
+                cudaBackend(
+                    m_shared, m_world.communicator(DeviceId{static_cast<std::int32_t>(d)}), m_options));
+            m_backends.push_back(std::move(backend));
+        }
+        return {};
+    }
+
+    void setWarning(std::function<void(const std::string &)> warning) override
+    {
+        m_shared.warning = std::move(warning);
+    }
+    std::unique_ptr<DeviceBackend> device(DeviceId device) override
+    {
+        return std::move(m_backends[static_cast<std::size_t>(device.index)]);
+    }
+    Result<void> requireMemory(const std::vector<MemoryNeed> &needs) override
+    {
+        CudaDeviceInfo info;
+        CUDA_TRY(*m_cuda, "cudaGetDeviceProperties", m_cuda->deviceInfo(m_options.gpu, info));
+        Bytes sum{};
+        for (const MemoryNeed &need : needs)
+            sum.count += need.own.count;
+        if (sum.count <= info.freeBytes)
+            return {};
+        return Error{ErrorCode::ResourceLimit,
+            "the plan's " + std::to_string(needs.size()) + " devices need " + std::to_string(sum.count >> 20)
+                + " MiB together, and the one GPU that is to be all of them (" + info.name + ") has "
+                + std::to_string(info.freeBytes >> 20) + " MiB free",
+            "use a smaller batch, more micro-batches or recomputation", {}};
+    }
+    void abort() override { m_world.abort(); }
+
+private:
+    std::shared_ptr<CudaFunctions> m_cuda;
+    CudaBackendOptions m_options;
+    CudaShared m_shared;
+    EmulatedWorld m_world;
+    std::vector<std::unique_ptr<DeviceBackend>> m_backends{};
+};
+
+} // namespace
+
+Result<void> checkCuda(CudaFunctions &cuda, std::int32_t gpu)
+{
+    std::int32_t driver = 0;
+    std::int32_t runtime = 0;
+    CUDA_TRY(cuda, "cudaDriverGetVersion", cuda.driverVersion(driver));
+    CUDA_TRY(cuda, "cudaRuntimeGetVersion", cuda.runtimeVersion(runtime));
+    const auto text = [](std::int32_t version) {
+        return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+    };
+    if (driver == 0)
+        return Error{ErrorCode::NotFound, "no NVIDIA driver is installed on this machine",
+            "install one, or run with --backend cpu", {}};
+    if (driver / 1000 < runtime / 1000)
+        return Error{ErrorCode::NotSupported,
+            "the NVIDIA driver is for CUDA " + text(driver) + ", and this build needs one for CUDA "
+                + text(runtime),
+            "install a newer driver, or run with --backend cpu", {}};
+    std::int32_t count = 0;
+    CUDA_TRY(cuda, "cudaGetDeviceCount", cuda.deviceCount(count));
+    if (gpu >= count)
+        return Error{ErrorCode::NotFound,
+            "this machine has " + std::to_string(count) + " GPUs, and number " + std::to_string(gpu)
+                + " was asked for",
+            "use fewer devices, or --backend cuda-emulated", {}};
+    CudaDeviceInfo info;
+    CUDA_TRY(cuda, "cudaGetDeviceProperties", cuda.deviceInfo(gpu, info));
+    if (info.major * 10 + info.minor < 75)
+        return Error{ErrorCode::NotSupported,
+            std::string{info.name} + " is of architecture " + std::to_string(info.major * 10 + info.minor)
+                + ", expected 75 or later",
+            "run with --backend cpu", {}};
+    return {};
+}
+
+OpenDevices emulatedCudaDevices(OpenCuda open, CudaBackendOptions options)
+{
+    return
+        [open = std::move(open), options](const ExecutionPlan &plan) -> Result<std::unique_ptr<RunDevices>> {
+            TRY(auto cuda, open());
+            TRY_VOID(checkCuda(*cuda, options.gpu));
+            auto made = std::make_unique<EmulatedDevices>(std::move(cuda), plan, options);
+            TRY_VOID(made->open(plan.devices.size()));
+            return std::unique_ptr<RunDevices>{std::move(made)};
+        };
+}
+
+Result<OpenDevices> devicesOfBackend(const std::string &backend)
+{
+    if (backend == "cpu")
+        return OpenDevices{};
+    if (backend == "cuda-emulated")
+        return emulatedCudaDevices([] { return openCudaPlugin(); });
+    return Error{ErrorCode::NotSupported, "\"" + backend + "\" is no backend of this build",
+        "known: cpu, cuda-emulated", "--backend"};
+}
+
+} // namespace planloom

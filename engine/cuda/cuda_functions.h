@@ -1,0 +1,113 @@
+#pragma once
+
+#include "engine/cuda/kernel_list.h"
+#include "engine/graph/shape.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace planloom {
+
+// Every function of CUDA, cuBLASLt and NCCL that the backend calls, and nothing else: the plugin has the real
+// ones, tests a fake that keeps device memory on the host. What they do is what NVIDIA's documents say of the
+// function named.
+
+/// 0: done. Else the number that the library gives the error.
+using CudaStatus = std::int32_t;
+constexpr CudaStatus kCudaSuccess = 0;
+constexpr CudaStatus kCudaOutOfMemory = 2;
+constexpr CudaStatus kCudaNotReady = 600;
+
+using CudaStream = void *;
+using CudaEvent = void *;
+using CudaProduct = void *;
+
+/// One GPU of this machine.
+struct CudaDeviceInfo {
+    char name[256] = {};
+    char busId[32] = {}; ///< On PCI: "0000:17:00.0".
+    std::int32_t major = 0; ///< Of the architecture: 9.0 is 90.
+    std::int32_t minor = 0;
+    std::int32_t multiprocessors = 0;
+    std::int64_t totalBytes = 0;
+    std::int64_t freeBytes = 0;
+};
+
+/// One product, or several alike: c [m n] = a [m k] b [k n] (+ bias [n], + c). Strides in elements; c's
+/// columns are next to each other.
+struct ProductShape {
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    std::int64_t aRow = 0;
+    std::int64_t aColumn = 1;
+    std::int64_t bRow = 0;
+    std::int64_t bColumn = 1;
+    std::int64_t cRow = 0;
+    std::int64_t repeats = 1;
+    std::int64_t aStep = 0; ///< From one product to the next.
+    std::int64_t bStep = 0;
+    std::int64_t cStep = 0;
+    DataType operands = DataType::Float32; ///< Of a and b: Float32, BFloat16 or Float16.
+    DataType result = DataType::Float32; ///< Of c and bias.
+    bool tensorFloat32 = false; ///< Float32 operands are rounded to 10 bits of mantissa.
+    bool bias = false;
+    bool accumulate = false; ///< c += instead of c =.
+    friend auto operator<=>(const ProductShape &, const ProductShape &) = default;
+};
+
+class CudaFunctions
+{
+public:
+    virtual ~CudaFunctions() = default;
+
+    /// 13000 for 13.0; 0 where no driver is installed.
+    virtual CudaStatus driverVersion(std::int32_t &version) = 0;
+    virtual CudaStatus runtimeVersion(std::int32_t &version) = 0;
+    virtual CudaStatus deviceCount(std::int32_t &count) = 0;
+    virtual CudaStatus deviceInfo(std::int32_t device, CudaDeviceInfo &info) = 0;
+    /// The device of all calls of this thread that follow.
+    virtual CudaStatus setDevice(std::int32_t device) = 0;
+    virtual std::string errorText(CudaStatus status) = 0;
+    /// "75 80 86 90": architectures that the plugin has code for; "120+" also for all later ones.
+    virtual std::string architectures() = 0;
+
+    virtual CudaStatus allocate(void **memory, std::size_t bytes) = 0;
+    virtual CudaStatus release(void *memory) = 0;
+    /// Pinned memory of the host, which the device may read and write, too.
+    virtual CudaStatus allocateHost(void **memory, std::size_t bytes) = 0;
+    virtual CudaStatus releaseHost(void *memory) = 0;
+
+    /// @param urgent  its kernels go before those of other streams
+    virtual CudaStatus createStream(CudaStream *stream, bool urgent) = 0;
+    virtual CudaStatus destroyStream(CudaStream stream) = 0;
+    virtual CudaStatus createEvent(CudaEvent *event) = 0;
+    virtual CudaStatus destroyEvent(CudaEvent event) = 0;
+    virtual CudaStatus record(CudaEvent event, CudaStream stream) = 0;
+    virtual CudaStatus wait(CudaStream stream, CudaEvent event) = 0;
+    /// kCudaNotReady until it has happened.
+    virtual CudaStatus query(CudaEvent event) = 0;
+    virtual CudaStatus milliseconds(float &passed, CudaEvent from, CudaEvent to) = 0;
+
+    virtual CudaStatus copy(void *to, const void *from, std::size_t bytes, CudaStream stream) = 0;
+    virtual CudaStatus fill(void *to, std::uint8_t value, std::size_t bytes, CudaStream stream) = 0;
+    /// `function`, on a thread of the host, between what stands before and after it in the stream. It must
+    /// call none of these functions.
+    virtual CudaStatus hostFunction(CudaStream stream, void (*function)(void *), void *data) = 0;
+    /// @param arguments  the kernel's of kernel_list.h, copied @param items  as there
+    virtual CudaStatus launch(
+        DeviceKernel kernel, const void *arguments, std::int64_t items, CudaStream stream) = 0;
+
+    /// Why `planProduct` always fails (a library that is missing); empty where it does not.
+    virtual std::string whyNoProducts() = 0;
+    /// Chooses an algorithm, which may take some time. @param workspace  bytes that it may use, at most; made
+    /// what it needs
+    virtual CudaStatus planProduct(
+        const ProductShape &shape, std::size_t &workspace, CudaProduct *product) = 0;
+    virtual CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,
+        void *workspace, CudaStream stream) = 0;
+    virtual void forgetProduct(CudaProduct product) = 0;
+};
+
+} // namespace planloom

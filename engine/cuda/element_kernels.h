@@ -1,0 +1,552 @@
+#pragma once
+
+#include "engine/cuda/device_code.h"
+#include "engine/graph/combination.h"
+#include "engine/kernels/binary_functions.h"
+#include "engine/kernels/draw.h"
+#include "engine/kernels/unary_functions.h"
+
+// Kernels of which each thread makes one element: the arguments, and what is done for element i.
+
+namespace planloom {
+
+/// to = from, by bits.
+struct MoveKernel {
+    const void *from = nullptr;
+    void *to = nullptr;
+    std::int32_t size = 4; ///< Of an element: 1, 2, 4 or 8.
+    Nest<2> nest{};
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        std::int64_t places[2] = {};
+        nest.find(i, places);
+        switch (size) {
+        case 1:
+            return moveAs<std::uint8_t>(places);
+        case 2:
+            return moveAs<std::uint16_t>(places);
+        case 4:
+            return moveAs<std::uint32_t>(places);
+        default:
+            return moveAs<std::uint64_t>(places);
+        }
+    }
+    template<typename T> PLANLOOM_INLINE void moveAs(const std::int64_t *places) const
+    {
+        static_cast<T *>(to)[places[1]] = static_cast<const T *>(from)[places[0]];
+    }
+};
+
+/// to = from as another type; numbers that an integer cannot hold become the nearest that it can, NaN 0.
+struct ConvertKernel {
+    Elements from{};
+    Elements to{};
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        if (to.type == DataType::Bool)
+            return store(to, i, load<double>(from, i) != 0 ? 1 : 0);
+        if (from.type == DataType::Int64 || to.type == DataType::Float64)
+            return from.type == DataType::Int64 ? store(to, i, load<std::int64_t>(from, i))
+                                                : store(to, i, load<double>(from, i));
+        const double value = load<double>(from, i);
+        switch (to.type) {
+        case DataType::Int64:
+            return store(to, i,
+                value != value                        ? std::int64_t{0}
+                    : value >= 9223372036854775807.0  ? std::int64_t{9223372036854775807LL}
+                    : value <= -9223372036854775808.0 ? -std::int64_t{9223372036854775807LL} - 1
+                                                      : static_cast<std::int64_t>(value));
+        case DataType::Int32:
+            return store(to, i, bounded(value, -2147483648.0, 2147483647.0));
+        case DataType::Int16:
+            return store(to, i, bounded(value, -32768.0, 32767.0));
+        case DataType::Int8:
+            return store(to, i, bounded(value, -128.0, 127.0));
+        case DataType::UInt8:
+            return store(to, i, bounded(value, 0.0, 255.0));
+        default:
+            return store(to, i, load<float>(from, i));
+        }
+    }
+    PLANLOOM_INLINE static std::int64_t bounded(double value, double least, double most)
+    {
+        return value != value ? 0
+                              : static_cast<std::int64_t>(value < least ? least
+                                      : value > most                    ? most
+                                                                        : value);
+    }
+};
+
+constexpr std::int32_t kMostSources = 64;
+
+/// to[i] = all sources' element i combined, in their order (`combineInto` of box_copy.h). Sources may be rows
+/// apart: each `run` elements of `to` are next to each other, and `step` apart in the sources.
+struct CombineKernel {
+    void *to = nullptr;
+    const void *from[kMostSources] = {};
+    std::int32_t sources = 0;
+    DataType type = DataType::Float32;
+    Combination combination = Combination::Sum;
+    std::int64_t run = 1;
+    std::int64_t step = 1;
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        const std::int64_t place = i / run * step + i % run;
+        if (type == DataType::Float64)
+            combineAs<double>(i, place);
+        else if (type == DataType::Float32 || type == DataType::BFloat16 || type == DataType::Float16)
+            combineAs<float>(i, place);
+        else
+            combineAs<std::int64_t>(i, place);
+    }
+    template<typename T> PLANLOOM_INLINE T source(std::int32_t k, std::int64_t place) const
+    {
+        return load<T>({const_cast<void *>(from[k]), type}, place);
+    }
+    template<typename T> PLANLOOM_INLINE void combineAs(std::int64_t i, std::int64_t place) const
+    {
+        T value = source<T>(0, place);
+        if (combination == Combination::Sum) {
+            for (std::int32_t k = 1; k < sources; ++k)
+                value = static_cast<T>(value + source<T>(k, place));
+            return store(Elements{to, type}, i, value);
+        }
+        for (std::int32_t k = 1; k < sources; ++k) {
+            const T other = source<T>(k, place);
+            value = other > value || other != other ? other : value;
+        }
+        const double top = static_cast<double>(value);
+        if (combination == Combination::Max || !(top - top == 0)) // infinite, or NaN
+            return store(Elements{to, type}, i, value);
+        double sum = 0;
+        for (std::int32_t k = 0; k < sources; ++k)
+            sum += exp(static_cast<double>(source<T>(k, place)) - top);
+        store(Elements{to, type}, i, static_cast<T>(top + log(sum)));
+    }
+};
+
+/// to[i] += from[i], which is first converted to the type of `to` (`addConverted` of box_copy.h).
+struct AddKernel {
+    Elements to{};
+    Elements from{};
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        if (to.type == DataType::Float64)
+            return store(to, i, load<double>(to, i) + load<double>(from, i));
+        if (to.type == DataType::Float32 || to.type == DataType::BFloat16 || to.type == DataType::Float16)
+            return store(to, i, at(to, i) + roundedFor(to.type, at(from, i)));
+        store(to, i, load<std::int64_t>(to, i) + load<std::int64_t>(from, i));
+    }
+};
+
+/// What a part counts beside others, by the log-sum-exps of its row and of all: 0 where it has nothing.
+PLANLOOM_INLINE double weightOfRow(const Elements &own, const Elements &all, std::int64_t row)
+{
+    const auto mine = load<double>(own, row);
+    return mine < 0 && mine - mine != 0 ? 0 : exp(mine - load<double>(all, row));
+}
+
+/// As `weighInto` of box_copy.h.
+struct WeighKernel {
+    Elements to{};
+    Elements from{};
+    Elements own{};
+    Elements all{};
+    std::int64_t width = 1;
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        store(to, i, load<double>(from, i) * weightOfRow(own, all, i / width));
+    }
+};
+
+/// As `mergeInto` of box_copy.h, with the log-sum-exps of both made before.
+struct MergeKernel {
+    Elements to{};
+    Elements from[2] = {};
+    Elements own[2] = {};
+    Elements all{};
+    std::int64_t width = 1;
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        const std::int64_t row = i / width;
+        store(to, i,
+            load<double>(from[0], i) * weightOfRow(own[0], all, row)
+                + load<double>(from[1], i) * weightOfRow(own[1], all, row));
+    }
+};
+
+/// The functions of one operand by number.
+enum class UnaryFunction : std::int32_t {
+#define PLANLOOM_NAME_FUNCTION(Name) Name,
+    PLANLOOM_NUMBER_FUNCTIONS(PLANLOOM_NAME_FUNCTION) PLANLOOM_FLOAT_FUNCTIONS(PLANLOOM_NAME_FUNCTION)
+        GeluErf,
+    GeluTanh,
+    Dropped, ///< None: what follows is not a function.
+};
+
+/// y = f(x); or with dy, dx = dy f'(x), or of functions that allow it, of the value y = f(x).
+struct UnaryKernel {
+    Elements x{};
+    Elements dy{}; ///< No data: forward.
+    Elements made{};
+    UnaryFunction function{};
+    bool fromValue = false; ///< x is the value.
+    unary::Parameters<float> parameters{};
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        const float value = at(x, i);
+        float result = 0;
+        switch (function) {
+#define PLANLOOM_RUN_FUNCTION(Name)                                                                          \
+    case UnaryFunction::Name:                                                                                \
+        result = of<unary::Name>(value);                                                                     \
+        break;
+            PLANLOOM_NUMBER_FUNCTIONS(PLANLOOM_RUN_FUNCTION)
+            PLANLOOM_FLOAT_FUNCTIONS(PLANLOOM_RUN_FUNCTION)
+            PLANLOOM_RUN_FUNCTION(GeluErf)
+            PLANLOOM_RUN_FUNCTION(GeluTanh)
+        case UnaryFunction::Dropped:
+            break;
+        }
+        store(made, i, dy.data == nullptr ? result : at(dy, i) * result);
+    }
+    template<typename Function> PLANLOOM_INLINE float of(float value) const
+    {
+        if (dy.data == nullptr)
+            return Function::value(value, parameters);
+        if constexpr (Function::kFromValue)
+            if (fromValue)
+                return Function::slopeOfValue(value, parameters);
+        return Function::slope(value, parameters);
+    }
+};
+
+enum class BinaryFunction : std::int32_t { Add, Sub, Mul, Div, Pow, Min, Max, PRelu };
+
+/// f(a, b), or its slope in a or in b.
+PLANLOOM_INLINE float binaryOf(BinaryFunction function, std::int32_t slope, float a, float b)
+{
+    switch (function) {
+#define PLANLOOM_RUN_FUNCTION_OF_TWO(Name)                                                                   \
+    case BinaryFunction::Name:                                                                               \
+        return slope < 0 ? binary::Name::value(a, b)                                                         \
+            : slope == 0 ? binary::Name::slope<0>(a, b)                                                      \
+                         : binary::Name::slope<1>(a, b);
+        PLANLOOM_RUN_FUNCTION_OF_TWO(Add)
+        PLANLOOM_RUN_FUNCTION_OF_TWO(Sub)
+        PLANLOOM_RUN_FUNCTION_OF_TWO(Mul)
+        PLANLOOM_RUN_FUNCTION_OF_TWO(Div)
+        PLANLOOM_RUN_FUNCTION_OF_TWO(Pow)
+        PLANLOOM_RUN_FUNCTION_OF_TWO(Min)
+        PLANLOOM_RUN_FUNCTION_OF_TWO(Max)
+        PLANLOOM_RUN_FUNCTION_OF_TWO(PRelu)
+    }
+    return 0;
+}
+
+/// made = f(a, b); or with dy, dy times the slope in operand `slope`. Operands broadcast by strides of 0.
+struct BinaryKernel {
+    Elements a{};
+    Elements b{};
+    Elements dy{}; ///< No data: forward.
+    Elements made{};
+    BinaryFunction function{};
+    std::int32_t slope = -1; ///< Of operand 0 or 1.
+    Nest<2> nest{}; ///< Of a and b; the others are dense.
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        std::int64_t places[2] = {};
+        nest.find(i, places);
+        const float first = a.data == nullptr ? 1 : at(a, places[0]);
+        const float second = b.data == nullptr ? 1 : at(b, places[1]);
+        const float value = binaryOf(function, slope, first, second);
+        store(made, i, dy.data == nullptr ? value : at(dy, i) * value);
+    }
+};
+
+/// made = condition ? a : b, by bits.
+struct WhereKernel {
+    const std::uint8_t *condition = nullptr;
+    const void *a = nullptr;
+    const void *b = nullptr;
+    void *made = nullptr;
+    std::int32_t size = 4;
+    Nest<3> nest{};
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        std::int64_t places[3] = {};
+        nest.find(i, places);
+        const bool first = condition[places[0]] != 0;
+        const MoveKernel move{first ? a : b, made, size, {}};
+        const std::int64_t fromTo[2] = {first ? places[1] : places[2], i};
+        switch (size) {
+        case 1:
+            return move.moveAs<std::uint8_t>(fromTo);
+        case 2:
+            return move.moveAs<std::uint16_t>(fromTo);
+        case 4:
+            return move.moveAs<std::uint32_t>(fromTo);
+        default:
+            return move.moveAs<std::uint64_t>(fromTo);
+        }
+    }
+};
+
+/// As cast.cpp's: y = x / (1 - ratio) where the element of the whole pTensor is kept, else 0.
+struct DropoutKernel {
+    Elements from{};
+    Elements to{};
+    std::uint64_t key = 0;
+    std::uint64_t bound = 0;
+    std::uint64_t first = 0;
+    float scale = 1;
+    Nest<1> whole{}; ///< Where element i lies in the whole pTensor, behind `first`.
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        std::int64_t place = 0;
+        whole.find(i, &place);
+        store(
+            to, i, keeps(key, bound, first + static_cast<std::uint64_t>(place)) ? at(from, i) * scale : 0.0f);
+    }
+};
+
+/// As optimizer.cpp's adamW, with its names.
+struct AdamWKernel {
+    Elements weight{};
+    Elements gradient{};
+    Elements m{};
+    Elements v{};
+    Elements newWeight{};
+    Elements newM{};
+    Elements newV{};
+    float gradientFactor = 1;
+    float keep = 1;
+    float beta1 = 0;
+    float beta2 = 0;
+    float rest1 = 0;
+    float rest2 = 0;
+    float rate = 0;
+    float scale = 1;
+    float epsilon = 0;
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        const float g = at(gradient, i) * gradientFactor;
+        const float first = beta1 * at(m, i) + rest1 * g;
+        const float second = beta2 * at(v, i) + rest2 * g * g;
+        const float w = at(weight, i);
+        store(newM, i, first);
+        store(newV, i, second);
+        store(newWeight, i, w * keep - rate * first / (sqrtf(second) * scale + epsilon));
+    }
+};
+
+/// As optimizer.cpp's sgd.
+struct SgdKernel {
+    Elements weight{};
+    Elements gradient{};
+    Elements momentum{}; ///< No data: none.
+    Elements newWeight{};
+    Elements newMomentum{};
+    float gradientFactor = 1;
+    float rate = 0;
+    float decay = 0;
+    float kept = 0;
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        const float w = at(weight, i);
+        float direction = at(gradient, i) * gradientFactor + decay * w;
+        if (momentum.data != nullptr)
+            direction += kept * at(momentum, i);
+        if (newMomentum.data != nullptr)
+            store(newMomentum, i, direction);
+        store(newWeight, i, w - rate * direction);
+    }
+};
+
+/// y = the rows of a table that indices name; zeros for rows of other parts. Element i of y.
+struct EmbedKernel {
+    const void *table = nullptr;
+    Elements indices{};
+    void *made = nullptr;
+    std::int32_t size = 4; ///< Of an element.
+    std::int64_t width = 1;
+    std::int64_t first = 0; ///< Of the table's rows that this part has.
+    std::int64_t rows = 0;
+    std::int64_t allRows = 0;
+    Problem *problem = nullptr;
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        const auto index = load<std::int64_t>(indices, i / width);
+        if (index < -allRows || index >= allRows) {
+            problem->tell(index, allRows);
+            return;
+        }
+        const std::int64_t row = (index < 0 ? index + allRows : index) - first;
+        const bool here = row >= 0 && row < rows;
+        const std::int64_t from = here ? row * width + i % width : 0;
+        switch (size) {
+        case 2:
+            static_cast<std::uint16_t *>(made)[i] =
+                here ? static_cast<const std::uint16_t *>(table)[from] : std::uint16_t{0};
+            break;
+        case 4:
+            static_cast<std::uint32_t *>(made)[i] =
+                here ? static_cast<const std::uint32_t *>(table)[from] : 0;
+            break;
+        default:
+            static_cast<std::uint64_t *>(made)[i] =
+                here ? static_cast<const std::uint64_t *>(table)[from] : 0;
+        }
+    }
+};
+
+/// Of position i: the next one with the same index, or -1; and its row in this part of the table where it is
+/// the first of them and the row is here, else -1. So that rows are added up in the order of positions, by
+/// one thread each.
+struct EmbedChainKernel {
+    Elements indices{};
+    std::int64_t count = 0;
+    std::int64_t first = 0;
+    std::int64_t rows = 0;
+    std::int64_t allRows = 0;
+    std::int64_t padding = -1; ///< A row that gets no gradient.
+    std::int64_t *next = nullptr;
+    std::int64_t *row = nullptr;
+    Problem *problem = nullptr;
+
+    PLANLOOM_INLINE std::int64_t indexAt(std::int64_t i) const
+    {
+        const auto index = load<std::int64_t>(indices, i);
+        return index < 0 ? index + allRows : index;
+    }
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        const std::int64_t index = indexAt(i);
+        if (index < 0 || index >= allRows) {
+            problem->tell(index, allRows);
+            next[i] = row[i] = -1;
+            return;
+        }
+        std::int64_t before = i - 1;
+        while (before >= 0 && indexAt(before) != index)
+            --before;
+        std::int64_t after = i + 1;
+        while (after < count && indexAt(after) != index)
+            ++after;
+        const std::int64_t own = index - first;
+        next[i] = after < count ? after : -1;
+        row[i] = before < 0 && own >= 0 && own < rows && index != padding ? own : -1;
+    }
+};
+
+/// Adds up what comes to a row, by the chains above: element i of dy. Rows that nothing comes to were cleared
+/// before.
+struct EmbedSumKernel {
+    Elements dy{};
+    Elements made{};
+    const std::int64_t *next = nullptr;
+    const std::int64_t *row = nullptr;
+    std::int64_t width = 1;
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        std::int64_t position = i / width;
+        const std::int64_t column = i % width;
+        if (row[position] < 0)
+            return;
+        const std::int64_t to = row[position] * width + column;
+        float sum = 0;
+        for (; position >= 0; position = next[position])
+            sum += at(dy, position * width + column);
+        store(made, to, sum);
+    }
+};
+
+/// As rotary.cpp's: pairs of the last dimension are rotated. Backward (`inverse`), an element's partner gives
+/// with its own sine and the opposite sign.
+struct RotaryKernel {
+    Elements x{};
+    Elements cosine{};
+    Elements sine{};
+    Elements made{};
+    std::int64_t width = 2;
+    bool interleaved = false;
+    bool inverse = false;
+    Nest<2> nest{}; ///< Of cosine and sine, over x's elements.
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        const std::int64_t place = i % width;
+        const std::int64_t half = width / 2;
+        const bool first = interleaved ? place % 2 == 0 : place < half;
+        const std::int64_t distance = interleaved ? 1 : half;
+        const std::int64_t partner = first ? i + distance : i - distance;
+        std::int64_t own[2] = {};
+        nest.find(i, own);
+        std::int64_t other[2] = {};
+        nest.find(inverse ? partner : i, other);
+        const float turned = at(x, partner) * at(sine, other[1]);
+        const float sign = first != inverse ? -1.0f : 1.0f;
+        store(made, i, at(x, i) * at(cosine, own[0]) + sign * turned);
+    }
+};
+
+/// dx[i] = dy[where i goes] * factor: the gradient of a sum or a mean.
+struct SpreadKernel {
+    Elements dy{};
+    Elements made{};
+    float factor = 1;
+    Nest<1> nest{};
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        std::int64_t place = 0;
+        nest.find(i, &place);
+        store(made, i, at(dy, place) * factor);
+    }
+};
+
+/// Element i of c = a b (+ bias, + c), over all repeats; for products that cuBLASLt does not take.
+struct PlainProductKernel {
+    Elements a{};
+    Elements b{};
+    Elements bias{};
+    Elements c{};
+    std::int64_t m = 0, n = 0, k = 0;
+    std::int64_t aRow = 0, aColumn = 1, bRow = 0, bColumn = 1, cRow = 0;
+    std::int64_t aStep = 0, bStep = 0, cStep = 0;
+    DataType compute = DataType::Float32; ///< What is seen of the operands.
+    bool accumulate = false;
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        const std::int64_t repeat = i / (m * n);
+        const std::int64_t row = i / n % m;
+        const std::int64_t column = i % n;
+        const std::int64_t to = repeat * cStep + row * cRow + column;
+        const std::int64_t fromA = repeat * aStep + row * aRow;
+        const std::int64_t fromB = repeat * bStep + column * bColumn;
+        float sum = 0;
+        for (std::int64_t p = 0; p < k; ++p)
+            sum += roundedFor(compute, at(a, fromA + p * aColumn))
+                * roundedFor(compute, at(b, fromB + p * bRow));
+        if (bias.data != nullptr)
+            sum += at(bias, column);
+        store(c, to, accumulate ? at(c, to) + sum : sum);
+    }
+};
+
+} // namespace planloom

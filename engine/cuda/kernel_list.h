@@ -1,0 +1,46 @@
+#pragma once
+
+#include "engine/cuda/attention_kernels.h"
+#include "engine/cuda/element_kernels.h"
+#include "engine/cuda/row_kernels.h"
+
+#include <cstdint>
+
+namespace planloom {
+
+// All kernels of the device. `items` of a launch are elements, or rows and tiles; each kernel's arguments are
+// the object that its header declares.
+
+// One thread an item. (The formatter would lay such lists out anew each time.)
+// clang-format off
+#define PLANLOOM_ELEMENT_KERNELS(KERNEL)                                                                     \
+    KERNEL(Move)                                                                                             \
+    KERNEL(Convert) KERNEL(Combine) KERNEL(Add) KERNEL(Weigh) KERNEL(Merge) KERNEL(Unary) KERNEL(Binary)     \
+        KERNEL(Where) KERNEL(Dropout) KERNEL(AdamW) KERNEL(Sgd) KERNEL(Embed) KERNEL(EmbedChain)             \
+            KERNEL(EmbedSum) KERNEL(Rotary) KERNEL(Spread) KERNEL(PlainProduct)
+// clang-format on
+
+// One team an item.
+// clang-format off
+#define PLANLOOM_TEAM_KERNELS(KERNEL)                                                                        \
+    KERNEL(Softmax)                                                                                          \
+    KERNEL(Norm) KERNEL(NormAffine) KERNEL(Reduce) KERNEL(CrossEntropy) KERNEL(Sum)                          \
+        KERNEL(CrossEntropySlope) KERNEL(ClassStatistics) KERNEL(ClassStatisticsSlope) KERNEL(Attention)     \
+            KERNEL(AttentionRows) KERNEL(AttentionSlope)
+// clang-format on
+
+enum class DeviceKernel : std::int32_t {
+#define PLANLOOM_NAME_KERNEL(Name) Name,
+    PLANLOOM_ELEMENT_KERNELS(PLANLOOM_NAME_KERNEL) PLANLOOM_TEAM_KERNELS(PLANLOOM_NAME_KERNEL)
+};
+
+/// Which kernel takes arguments of type T.
+template<typename T> struct KernelOf;
+#define PLANLOOM_FIND_KERNEL(Name)                                                                           \
+    template<> struct KernelOf<Name##Kernel> {                                                               \
+        static constexpr DeviceKernel kKernel = DeviceKernel::Name;                                          \
+    };
+PLANLOOM_ELEMENT_KERNELS(PLANLOOM_FIND_KERNEL)
+PLANLOOM_TEAM_KERNELS(PLANLOOM_FIND_KERNEL)
+
+} // namespace planloom

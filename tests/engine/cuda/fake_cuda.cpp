@@ -1,0 +1,381 @@
+#include "tests/engine/cuda/fake_cuda.h"
+
+#include <algorithm>
+#include <barrier>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+namespace planloom {
+
+namespace {
+
+/// The host build of the kernels: one item after the other.
+template<typename Kernel> void runElements(const Kernel &kernel, std::int64_t items)
+{
+    for (std::int64_t i = 0; i < items; ++i)
+        kernel(i);
+}
+
+/// A team of threads that wait for each other, as a block of the device does.
+class ThreadTeam
+{
+public:
+    struct Shared {
+        explicit Shared(int threads)
+            : barrier(threads)
+            , parts(static_cast<std::size_t>(threads))
+        {
+        }
+        std::barrier<> barrier;
+        std::vector<double> parts;
+        std::vector<float> floats = std::vector<float>(
+            static_cast<std::size_t>(kTeamFloats), std::numeric_limits<float>::quiet_NaN());
+    };
+    ThreadTeam(Shared &shared, std::int64_t index)
+        : m_shared(shared)
+        , m_index(index)
+    {
+    }
+    std::int64_t index() const { return m_index; }
+    std::int64_t size() const { return static_cast<std::int64_t>(m_shared.parts.size()); }
+    void meet() const { m_shared.barrier.arrive_and_wait(); }
+    float *shared() const { return m_shared.floats.data(); }
+    double sum(double own) const
+    {
+        double all = 0;
+        for (const double part : partsWith(own))
+            all += part;
+        return all;
+    }
+    float largest(float own) const
+    {
+        const std::vector<double> parts = partsWith(static_cast<double>(own));
+        return static_cast<float>(*std::max_element(parts.begin(), parts.end()));
+    }
+
+private:
+    std::vector<double> partsWith(double own) const
+    {
+        m_shared.parts[static_cast<std::size_t>(m_index)] = own;
+        meet();
+        std::vector<double> all = m_shared.parts;
+        meet();
+        return all;
+    }
+    Shared &m_shared;
+    std::int64_t m_index;
+};
+
+template<typename Kernel> void runTeams(const Kernel &kernel, std::int64_t items, int threads)
+{
+    if (threads > 1) {
+        ThreadTeam::Shared shared(threads);
+        std::vector<std::thread> team;
+        for (int t = 0; t < threads; ++t)
+            team.emplace_back([&, t] {
+                for (std::int64_t i = 0; i < items; ++i)
+                    kernel(ThreadTeam(shared, t), i);
+            });
+        for (std::thread &each : team)
+            each.join();
+        return;
+    }
+    // Floats that nobody has written are no numbers: what a kernel relies on without having made it shows.
+    std::vector<float> shared(static_cast<std::size_t>(kTeamFloats), std::numeric_limits<float>::quiet_NaN());
+    const LoneTeam team(shared.data());
+    for (std::int64_t i = 0; i < items; ++i)
+        kernel(team, i);
+}
+
+} // namespace
+
+std::size_t FakeCuda::live() const
+{
+    const std::lock_guard lock{m_mutex};
+    return m_blocks.size() + m_streams.size() + m_events.size() + m_products.size();
+}
+
+CudaStatus FakeCuda::called(const std::string &what)
+{
+    ++m_called;
+    if (keepsCalls)
+        calls.push_back(what);
+    return failAfter >= 0 && m_called > failAfter ? failure : kCudaSuccess;
+}
+
+void FakeCuda::put(CudaStream stream, std::function<bool()> work)
+{
+    const std::lock_guard lock{m_mutex};
+    m_streams.at(stream)->work.push_back(std::move(work));
+}
+
+bool FakeCuda::advance(int most)
+{
+    const std::lock_guard lock{m_mutex};
+    return advanceLocked(most);
+}
+
+bool FakeCuda::advanceLocked(int most)
+{
+    bool any = false;
+    for (int i = 0; i < most; ++i) {
+        if (stuckAfter >= 0 && m_advanced >= stuckAfter)
+            break;
+        ++m_advanced;
+        std::vector<Stream *> order;
+        for (const auto &[handle, stream] : m_streams)
+            if (!stream->work.empty())
+                order.push_back(stream.get());
+        std::shuffle(order.begin(), order.end(), m_random);
+        const bool done = std::any_of(order.begin(), order.end(), [this](Stream *stream) {
+            ++m_clock;
+            if (!stream->work.front()())
+                return false;
+            stream->work.pop_front();
+            return true;
+        });
+        if (!done)
+            break;
+        any = true;
+    }
+    return any;
+}
+
+CudaStatus FakeCuda::driverVersion(std::int32_t &version)
+{
+    version = driver;
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::runtimeVersion(std::int32_t &version)
+{
+    version = 13000;
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::deviceCount(std::int32_t &count)
+{
+    if (driver < 13000)
+        return 35;
+    count = devices;
+    return devices == 0 ? 100 : kCudaSuccess;
+}
+CudaStatus FakeCuda::deviceInfo(std::int32_t device, CudaDeviceInfo &info)
+{
+    if (device < 0 || device >= devices)
+        return 101;
+    std::strcpy(info.name, "Fake GPU");
+    info.major = 9;
+    info.totalBytes = info.freeBytes = freeBytes;
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::setDevice(std::int32_t device)
+{
+    return device >= 0 && device < devices ? kCudaSuccess : 101;
+}
+std::string FakeCuda::errorText(CudaStatus status)
+{
+    return "error " + std::to_string(status) + " of the fake";
+}
+
+CudaStatus FakeCuda::take(void **memory, std::size_t bytes)
+{
+    const std::lock_guard lock{m_mutex};
+    if (const CudaStatus status = called("allocate " + std::to_string(bytes)); status != kCudaSuccess)
+        return status;
+    if (static_cast<std::int64_t>(bytes) > freeBytes)
+        return kCudaOutOfMemory;
+    auto block = std::make_unique<std::byte[]>(bytes + 256);
+    auto address = reinterpret_cast<std::uintptr_t>(block.get());
+    *memory = reinterpret_cast<void *>((address + 255) / 256 * 256);
+    std::memset(*memory, 0xFF, bytes);
+    freeBytes -= static_cast<std::int64_t>(bytes);
+    m_sizes[*memory] = static_cast<std::int64_t>(bytes);
+    m_blocks[*memory] = std::move(block);
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::giveBack(void *memory)
+{
+    const std::lock_guard lock{m_mutex};
+    freeBytes += m_sizes.at(memory);
+    m_sizes.erase(memory);
+    m_blocks.erase(memory);
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::allocate(void **memory, std::size_t bytes)
+{
+    return take(memory, bytes);
+}
+CudaStatus FakeCuda::release(void *memory)
+{
+    return giveBack(memory);
+}
+CudaStatus FakeCuda::allocateHost(void **memory, std::size_t bytes)
+{
+    return take(memory, bytes);
+}
+CudaStatus FakeCuda::releaseHost(void *memory)
+{
+    return giveBack(memory);
+}
+
+CudaStatus FakeCuda::createStream(CudaStream *stream, bool)
+{
+    const std::lock_guard lock{m_mutex};
+    if (const CudaStatus status = called("stream"); status != kCudaSuccess)
+        return status;
+    auto made = std::make_unique<Stream>();
+    made->name = "s" + std::to_string(m_streams.size());
+    *stream = made.get();
+    m_streams[*stream] = std::move(made);
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::destroyStream(CudaStream stream)
+{
+    const std::lock_guard lock{m_mutex};
+    m_streams.erase(stream);
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::createEvent(CudaEvent *event)
+{
+    const std::lock_guard lock{m_mutex};
+    if (const CudaStatus status = called("event"); status != kCudaSuccess)
+        return status;
+    auto made = std::make_shared<Event>();
+    made->name = "e" + std::to_string(m_names++);
+    *event = made.get();
+    m_events[*event] = std::move(made);
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::destroyEvent(CudaEvent event)
+{
+    const std::lock_guard lock{m_mutex};
+    m_events.erase(event);
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::record(CudaEvent event, CudaStream stream)
+{
+    const std::lock_guard lock{m_mutex};
+    const auto recorded = m_events.at(event);
+    const std::int64_t number = ++recorded->recorded;
+    put(stream, [this, recorded, number] {
+        recorded->happened = number;
+        recorded->time = ++m_clock;
+        return true;
+    });
+    return called("record " + recorded->name + " " + m_streams.at(stream)->name);
+}
+CudaStatus FakeCuda::wait(CudaStream stream, CudaEvent event)
+{
+    const std::lock_guard lock{m_mutex};
+    const auto awaited = m_events.at(event);
+    const std::int64_t number =
+        awaited->recorded; // as it is now: one that was not recorded is not waited for
+    put(stream, [awaited, number] { return awaited->happened >= number; });
+    return called("wait " + m_streams.at(stream)->name + " " + awaited->name);
+}
+CudaStatus FakeCuda::query(CudaEvent event)
+{
+    const std::lock_guard lock{m_mutex};
+    if (failAfter >= 0 && m_called > failAfter)
+        return failure;
+    advanceLocked(1 + static_cast<int>(m_random() % 40));
+    const Event &asked = *m_events.at(event);
+    return asked.happened >= asked.recorded ? kCudaSuccess : kCudaNotReady;
+}
+CudaStatus FakeCuda::milliseconds(float &passed, CudaEvent from, CudaEvent to)
+{
+    const std::lock_guard lock{m_mutex};
+    passed = static_cast<float>(m_events.at(to)->time - m_events.at(from)->time) * 1e-3F;
+    return kCudaSuccess;
+}
+
+CudaStatus FakeCuda::copy(void *to, const void *from, std::size_t bytes, CudaStream stream)
+{
+    const std::lock_guard lock{m_mutex};
+    put(stream, [=] {
+        std::memmove(to, from, bytes);
+        return true;
+    });
+    return called("copy " + std::to_string(bytes) + " " + m_streams.at(stream)->name);
+}
+CudaStatus FakeCuda::fill(void *to, std::uint8_t value, std::size_t bytes, CudaStream stream)
+{
+    const std::lock_guard lock{m_mutex};
+    put(stream, [=] {
+        std::memset(to, value, bytes);
+        return true;
+    });
+    return called("fill " + std::to_string(bytes) + " " + m_streams.at(stream)->name);
+}
+CudaStatus FakeCuda::hostFunction(CudaStream stream, void (*function)(void *), void *data)
+{
+    const std::lock_guard lock{m_mutex};
+    put(stream, [=] {
+        function(data);
+        return true;
+    });
+    return called("host " + m_streams.at(stream)->name);
+}
+
+CudaStatus FakeCuda::launch(DeviceKernel kernel, const void *arguments, std::int64_t items, CudaStream stream)
+{
+    const std::lock_guard lock{m_mutex};
+    switch (kernel) {
+#define PLANLOOM_FAKE_ELEMENTS(Name)                                                                         \
+    case DeviceKernel::Name:                                                                                 \
+        put(stream, [work = *static_cast<const Name##Kernel *>(arguments), items] {                          \
+            runElements(work, items);                                                                        \
+            return true;                                                                                     \
+        });                                                                                                  \
+        return called("launch " #Name " " + m_streams.at(stream)->name);
+#define PLANLOOM_FAKE_TEAMS(Name)                                                                            \
+    case DeviceKernel::Name:                                                                                 \
+        put(stream, [this, work = *static_cast<const Name##Kernel *>(arguments), items] {                    \
+            runTeams(work, items, teamThreads);                                                              \
+            return true;                                                                                     \
+        });                                                                                                  \
+        return called("launch " #Name " " + m_streams.at(stream)->name);
+        PLANLOOM_ELEMENT_KERNELS(PLANLOOM_FAKE_ELEMENTS)
+        PLANLOOM_TEAM_KERNELS(PLANLOOM_FAKE_TEAMS)
+    }
+    return 98; // invalid device function
+}
+
+CudaStatus FakeCuda::planProduct(const ProductShape &shape, std::size_t &workspace, CudaProduct *product)
+{
+    const std::lock_guard lock{m_mutex};
+    if (!hasProducts)
+        return 1;
+    if (const CudaStatus status = called("plan product"); status != kCudaSuccess)
+        return status;
+    workspace = 1024;
+    auto *const made = new ProductShape(shape);
+    *product = made;
+    m_products.insert(made);
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,
+    void *workspace, CudaStream stream)
+{
+    const std::lock_guard lock{m_mutex};
+    const ProductShape &p = *static_cast<const ProductShape *>(product);
+    const auto of = [](const void *data, DataType type) { return Elements{const_cast<void *>(data), type}; };
+    const PlainProductKernel kernel{of(a, p.operands), of(b, p.operands),
+        of(p.bias ? bias : nullptr, p.result), of(c, p.result), p.m, p.n, p.k, p.aRow, p.aColumn, p.bRow,
+        p.bColumn, p.cRow, p.aStep, p.bStep, p.cStep,
+        p.tensorFloat32 ? DataType::TensorFloat32 : DataType::Float32, p.accumulate};
+    put(stream, [kernel, workspace, items = p.m * p.n * p.repeats] {
+        std::memset(workspace, 0x5A, 1024);
+        runElements(kernel, items);
+        return true;
+    });
+    return called("multiply " + m_streams.at(stream)->name);
+}
+void FakeCuda::forgetProduct(CudaProduct product)
+{
+    const std::lock_guard lock{m_mutex};
+    m_products.erase(product);
+    delete static_cast<ProductShape *>(product);
+}
+
+} // namespace planloom

@@ -1,0 +1,112 @@
+#pragma once
+
+#include "engine/cuda/cuda_functions.h"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// CUDA without a GPU: memory of the device is memory of the host, kernels are run by their host build, and
+/// streams are carried out in a random order that their events allow, never sooner than somebody asks: what a
+/// stream does not wait for comes too late, or too soon. Thread-safe.
+class FakeCuda final : public CudaFunctions
+{
+public:
+    explicit FakeCuda(std::uint32_t seed = 1)
+        : m_random(seed)
+    {
+    }
+
+    // What tests set.
+    std::int64_t freeBytes = std::int64_t{8} << 30;
+    std::int32_t devices = 1;
+    std::int32_t driver = 13000;
+    int teamThreads = 1; ///< Threads of a team: what they owe each other shows with several.
+    std::int64_t stuckAfter = -1; ///< Things that streams do until none does anything any more; -1: never.
+    bool hasProducts = true; ///< As if cuBLASLt was there.
+    std::int64_t failAfter = -1; ///< Calls until everything fails with `failure`; -1: never.
+    CudaStatus failure = 719;
+    bool keepsCalls = false; ///< In `calls`.
+
+    /// "launch Move s2", "record e7 s1", ...: in the order of the calls.
+    std::vector<std::string> calls{};
+
+    /// What is allocated: blocks, streams, events, products. Nothing is, once all is over.
+    std::size_t live() const;
+
+    /// Something a stream does; false as long as it cannot be done yet.
+    void put(CudaStream stream, std::function<bool()> work);
+    /// Does some of what may be done. @return false if nothing may
+    bool advance(int most);
+
+    CudaStatus driverVersion(std::int32_t &version) override;
+    CudaStatus runtimeVersion(std::int32_t &version) override;
+    CudaStatus deviceCount(std::int32_t &count) override;
+    CudaStatus deviceInfo(std::int32_t device, CudaDeviceInfo &info) override;
+    CudaStatus setDevice(std::int32_t device) override;
+    std::string errorText(CudaStatus status) override;
+    std::string architectures() override { return "75 80 90 120+"; }
+    CudaStatus allocate(void **memory, std::size_t bytes) override;
+    CudaStatus release(void *memory) override;
+    CudaStatus allocateHost(void **memory, std::size_t bytes) override;
+    CudaStatus releaseHost(void *memory) override;
+    CudaStatus createStream(CudaStream *stream, bool urgent) override;
+    CudaStatus destroyStream(CudaStream stream) override;
+    CudaStatus createEvent(CudaEvent *event) override;
+    CudaStatus destroyEvent(CudaEvent event) override;
+    CudaStatus record(CudaEvent event, CudaStream stream) override;
+    CudaStatus wait(CudaStream stream, CudaEvent event) override;
+    CudaStatus query(CudaEvent event) override;
+    CudaStatus milliseconds(float &passed, CudaEvent from, CudaEvent to) override;
+    CudaStatus copy(void *to, const void *from, std::size_t bytes, CudaStream stream) override;
+    CudaStatus fill(void *to, std::uint8_t value, std::size_t bytes, CudaStream stream) override;
+    CudaStatus hostFunction(CudaStream stream, void (*function)(void *), void *data) override;
+    CudaStatus launch(
+        DeviceKernel kernel, const void *arguments, std::int64_t items, CudaStream stream) override;
+    std::string whyNoProducts() override { return hasProducts ? "" : "cuBLASLt was not found"; }
+    CudaStatus planProduct(const ProductShape &shape, std::size_t &workspace, CudaProduct *product) override;
+    CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,
+        void *workspace, CudaStream stream) override;
+    void forgetProduct(CudaProduct product) override;
+
+private:
+    struct Event {
+        std::int64_t recorded = 0; ///< How often it was put into a stream,
+        std::int64_t happened = 0; ///< and how often it has happened.
+        std::int64_t time = 0;
+        std::string name{};
+    };
+    struct Stream {
+        std::deque<std::function<bool()>> work{};
+        std::string name{};
+    };
+
+    /// Counts a call. @return what it fails with
+    CudaStatus called(const std::string &what);
+    bool advanceLocked(int most);
+    CudaStatus take(void **memory, std::size_t bytes);
+    CudaStatus giveBack(void *memory);
+
+    mutable std::recursive_mutex m_mutex{};
+    std::mt19937 m_random;
+    std::map<void *, std::unique_ptr<std::byte[]>> m_blocks{};
+    std::map<void *, std::int64_t> m_sizes{};
+    std::map<CudaStream, std::unique_ptr<Stream>> m_streams{};
+    std::map<CudaEvent, std::shared_ptr<Event>> m_events{};
+    std::set<CudaProduct> m_products{};
+    std::int64_t m_clock = 0; ///< In microseconds.
+    std::int64_t m_called = 0;
+    std::int64_t m_advanced = 0;
+    int m_names = 0;
+};
+
+} // namespace planloom
