@@ -16,6 +16,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 #include <poll.h>
@@ -400,10 +401,8 @@ private:
         const auto now = Clock::now();
         std::vector<std::int64_t> issued = issuedNow();
         const bool changed = issued != m_issued;
-        if (changed) {
+        if (changed)
             m_lastChange = now;
-            m_stalled = false;
-        }
         if (changed && now - m_lastReport >= kReportInterval) {
             m_lastReport = now;
             m_lastAlive = now;
@@ -419,9 +418,9 @@ private:
         const double limit = std::max(m_options.stallSeconds, 20 * m_request.predictedStepSeconds);
         const bool isSilent = std::find(silent.begin(), silent.end(), true) != silent.end();
         const bool isLong = m_ready && std::chrono::duration<double>(now - m_lastChange).count() >= limit;
-        if (m_stalled || m_ending || m_done || (!isSilent && !isLong))
+        const bool told = std::exchange(m_stalled, isSilent || isLong);
+        if (told || !m_stalled || m_ending || m_done)
             return;
-        m_stalled = true;
         const Stall found = findStall(m_plan, m_layout, issuedNow(), silent);
         Json stalled = event("stalled");
         stalled["seconds"] = isSilent ? m_options.stallSeconds : limit;

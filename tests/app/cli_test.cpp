@@ -256,6 +256,12 @@ TEST_F(Cli, APlanGoesFromSolveToVerifySimulateExportAndRun)
     EXPECT_EQ(ran.json()["steps"], 2);
     EXPECT_TRUE(std::filesystem::exists(m_folder / "dump" / "loss.npy"));
     EXPECT_TRUE(std::filesystem::exists(m_folder / "dump" / "grad" / "wte.weight.npy"));
+
+    const Outcome apart = run("run --json --random-weights 3 --steps 2 --ranks 2 " + path("plan.json"));
+    ASSERT_EQ(apart.status, 0) << apart.output;
+    EXPECT_EQ(apart.json()["ranks"], 2);
+    EXPECT_EQ(apart.json()["losses"], ran.json()["losses"]); // the same bits
+    EXPECT_EQ(run("run --random-weights 3 --ranks 4000 " + path("plan.json")).status, 2);
 }
 
 TEST_F(Cli, AttentionIsAChoiceOfEveryPlan)

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <random>
 #include <set>
 
@@ -400,6 +401,29 @@ TEST(RankFaults, AnErrorOfOneRankIsTheErrorOfTheRun)
         EXPECT_EQ(outcome.error().where, "operator:0");
         EXPECT_NE(outcome.error().message.find("all-reduce of product"), std::string::npos);
         EXPECT_TRUE(listener.ranksAreGone());
+    }
+}
+
+TEST(RankFaults, TheOperatorThatMakesNaNIsNamed)
+{
+    for (const std::int32_t ranks : {1, 2}) {
+        PlanWriter writer{productGraph(), 2};
+        emitProduct(writer, 0);
+        const auto y = emitProduct(writer, 1);
+        const auto loss = writer.buffer(1, writer.plan.graph->loss);
+        writer.emit(1, {.op = {1}, .inputs = {y}, .outputs = {loss}, .deaths = {y}});
+        writer.emit(1, {.kind = InstructionKind::Store, .op = {1}, .inputs = {loss}, .deaths = {loss}});
+        RunRequest request = requestOf(writer);
+        request.ranks = ranks;
+        // Times weights of both signs.
+        request.options.inputs["x"] =
+            floats({4, 4}, std::vector<float>(16, std::numeric_limits<float>::infinity()));
+        RunListener listener;
+        const auto outcome = superviseRun(request, {}, listener.sink());
+        ASSERT_TRUE(outcome) << describe(outcome.error());
+        const std::string text = listener.last("warn").at("text");
+        EXPECT_NE(text.find("the loss is NaN in step 1"), std::string::npos) << text;
+        EXPECT_NE(text.find("operator product made NaN out of numbers"), std::string::npos) << text;
     }
 }
 

@@ -1,5 +1,6 @@
 // One plan in one process and in several: the same bits.
 
+#include "engine/frontend/import_model.h"
 #include "engine/interop/npy.h"
 #include "engine/runtime/supervisor.h"
 #include "engine/table/table_text.h"
@@ -159,7 +160,7 @@ TEST_P(RandomInProcesses, SameBits)
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, RandomInProcesses,
-    testing::Values("gpt2_tiny", "t5_tiny", "swin_tiny", "evoformer_tiny", "resnet50_tiny", kRanksMoe));
+    testing::Values("gpt2_tiny", "t5_tiny", "swin_tiny", "evoformer_tiny", kRanksMoe));
 
 TEST(Ranks, ReportLikeOneProcess)
 {
@@ -204,6 +205,35 @@ TEST(Ranks, ReportLikeOneProcess)
     }
     EXPECT_EQ(told[1], told[3]);
     EXPECT_EQ(spans[1], spans[3]);
+}
+
+TEST(Ranks, CountTogetherWhatDataChoseAndHadNoRoom)
+{
+    ImportOptions import;
+    import.capacities["*"] = *capacityNamed("1"); // room for one token each
+    const auto forward = importModelFile(
+        std::filesystem::path{PLANLOOM_SOURCE_DIR} / "tests/engine/frontend/mixtures/picked.pt2", import);
+    ASSERT_TRUE(forward) << describe(forward.error());
+    auto step = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
+    ASSERT_TRUE(step) << describe(step.error());
+    const auto graph = std::make_shared<const Graph>(*std::move(step));
+    const auto table = galleryTable("data-parallel", graph, 2);
+    ASSERT_TRUE(table) << describe(table.error());
+    RunRequest request;
+    const auto plan = loweredRows(graph, print(*table), 2);
+    ASSERT_TRUE(plan) << describe(plan.error());
+    request.plan = *plan;
+    request.options.steps = 3;
+    request.options.randomWeights = true;
+    const auto alone = runOnCpu(request.plan, request.options);
+    ASSERT_TRUE(alone) << describe(alone.error());
+    EXPECT_GT(alone->dropped.at(0), 0);
+    request.ranks = 2;
+    RunListener listener;
+    const auto outcome = superviseRun(request, {}, listener.sink());
+    ASSERT_TRUE(outcome) << describe(outcome.error());
+    EXPECT_EQ(outcome->dropped, alone->dropped);
+    EXPECT_NE(listener.last("warn").at("text").get<std::string>().find("had no room"), std::string::npos);
 }
 
 TEST(Ranks, ThereAreNoMoreThanDevices)
