@@ -123,6 +123,8 @@ QVariant RunFiguresModel::data(const QModelIndex &index, int role) const
     if (role == Qt::ToolTipRole && m_lines[static_cast<std::size_t>(index.row())].isUtilization)
         return tr("Model FLOPs utilisation: what the model's operators compute in a step, each once,\n"
                   "as a share of the fastest that a kernel was measured to compute on this machine");
+    if (role == Qt::ToolTipRole && index.column() == Figure)
+        return m_lines[static_cast<std::size_t>(index.row())].figure;
     if (role != Qt::DisplayRole && role != Qt::AccessibleTextRole)
         return {};
     const Line &line = m_lines[static_cast<std::size_t>(index.row())];
@@ -142,17 +144,21 @@ QVariant RunFiguresModel::data(const QModelIndex &index, int role) const
 
 QVariant RunFiguresModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
-    if (orientation != Qt::Horizontal || role != Qt::DisplayRole)
+    if (orientation != Qt::Horizontal || (role != Qt::DisplayRole && role != Qt::ToolTipRole))
         return {};
+    const bool isLong = role == Qt::ToolTipRole;
     switch (section) {
     case Figure:
         return tr("Figure");
     case Predicted:
-        return tr("Predicted here");
+        return isLong ? tr("Predicted for this machine, as it was calibrated") : tr("Predicted");
     case Measured:
-        return m_over.isEmpty() ? tr("Measured here") : tr("Measured, %1").arg(m_over);
+        if (!isLong)
+            return tr("Measured");
+        return m_over.isEmpty() ? tr("Measured on this machine")
+                                : tr("Measured on this machine: %1").arg(m_over);
     case Difference:
-        return tr("Measured over predicted");
+        return isLong ? tr("By how much measured is more than predicted") : tr("Error");
     default:
         return tr("Cap");
     }

@@ -295,13 +295,13 @@ void RunPanel::build()
     splitter->addWidget(setupBox);
     splitter->addWidget(new ScrolledColumn(middle));
     splitter->addWidget(m_tabs);
-    constexpr int kSetupWidth = 330;
-    constexpr int kCourseWidth = 300;
-    constexpr int kFiguresWidth = 420;
+    constexpr int kSetupWidth = 260;
+    constexpr int kCourseWidth = 250;
+    constexpr int kFiguresWidth = 540;
     splitter->setSizes({kSetupWidth, kCourseWidth, kFiguresWidth});
-    splitter->setStretchFactor(0, 3);
-    splitter->setStretchFactor(1, 3);
-    splitter->setStretchFactor(2, 4);
+    splitter->setStretchFactor(0, 2);
+    splitter->setStretchFactor(1, 2);
+    splitter->setStretchFactor(2, 5);
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(splitter);
@@ -493,6 +493,13 @@ void RunPanel::refreshRecord()
         m_service.update() && m_service.update()->scene ? leastMemory(m_service.update()->scene->cluster)
                                                         : 0);
     m_figuresView->resizeColumnsToContents();
+    // Names give way to the figures: what is cut of them is in their tooltips.
+    int others = 0;
+    for (int column = 1; column < m_figures->columnCount(); ++column)
+        others += m_figuresView->columnWidth(column);
+    const int left = m_figuresView->viewport()->width() - others;
+    const int least = m_figuresView->fontMetrics().averageCharWidth() * 14;
+    m_figuresView->setColumnWidth(0, std::clamp(left, least, std::max(least, m_figuresView->columnWidth(0))));
     QStringList details;
     if (!m_calibrated.isEmpty())
         details << m_calibrated;

@@ -429,8 +429,8 @@ private Q_SLOTS:
         record.stepSeconds = {0.2, 0.12};
         figures.setRun(record, nullptr);
         QCOMPARE(figures.index(0, RunFiguresModel::Difference).data().toString(), QStringLiteral("+20%"));
-        QCOMPARE(figures.headerData(RunFiguresModel::Measured, Qt::Horizontal).toString(),
-            QStringLiteral("Measured, step 2"));
+        QCOMPARE(figures.headerData(RunFiguresModel::Measured, Qt::Horizontal, Qt::ToolTipRole).toString(),
+            QStringLiteral("Measured on this machine: step 2"));
         record.work = {.samples = 12, .tokens = 0, .flops = 6e9};
         record.fastestRate = 1e11;
         figures.setRun(record, nullptr);
