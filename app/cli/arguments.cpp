@@ -224,11 +224,11 @@ const std::vector<VerbSpec> &verbs()
                 {"seed", "S", "of the drawn numbers (default: 1)"}, kJson, kHelp}},
         {"verify", "PLAN", "proves from masks that the plan computes its model, or says where it does not",
             {kJson, kHelp}},
-        {"run", "MODEL|PLAN", "executes on emulated devices, of the CPU or of one GPU",
+        {"run", "MODEL|PLAN", "executes on GPUs, or on emulated devices of the CPU or of one GPU",
             with({kPlan,
                 {{"backend", "cpu",
-                     "what executes: cpu (the default), or cuda-emulated: all devices on one GPU of this "
-                     "machine"},
+                     "what executes: cpu (the default); cuda: each device on a GPU of this machine, in a "
+                     "process of its own; or cuda-emulated: all devices on one GPU"},
                     {"steps", "K", "training steps (default: 1)"},
                     {"inputs", "PATH",
                         "an .npz with in.<name> members, or a folder of <name>.npy (default: drawn)"},

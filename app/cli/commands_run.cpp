@@ -1,7 +1,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
 
-#include "engine/cuda/cuda_devices.h"
+#include "engine/cuda/nccl_devices.h"
 #include "engine/design/operator_files.h"
 #include "engine/design/reference.h"
 #include "engine/design/remembered.h"
@@ -145,7 +145,7 @@ Result<int> runRun(const Arguments &arguments)
     const std::string backend = arguments.text("backend", "cpu");
     RunRequest request;
     request.backend = backend;
-    TRY(request.options.devices, devicesOfBackend(backend));
+    TRY_VOID(devicesOfBackend(backend)); // that there is none of this name is said first
     TRY(const auto steps, arguments.integer("steps", 1, 1, 1'000'000));
     TRY(const auto seed, arguments.integer("seed", 1, 0, INT64_MAX));
     TRY(const auto ranks, arguments.integer("ranks", 1, 1, 4096));
@@ -182,6 +182,12 @@ Result<int> runRun(const Arguments &arguments)
         TRY(const auto solved, planOf(wanted));
         request.plan = *solved->execution;
     }
+    TRY_VOID(openBackend(request, !arguments.has("prepare")));
+    if (arguments.has("ranks") && request.ranks != ranks)
+        return Error{ErrorCode::InvalidInput,
+            "--backend cuda runs one process for each device: " + std::to_string(request.ranks) + ", and not "
+                + std::to_string(ranks),
+            "leave --ranks out", "--ranks"};
     SimulateOptions simulation;
     simulation.spans = arguments.has("trace");
     TRY(const auto profile, profileFor(request.plan, profilePath()));
@@ -227,7 +233,7 @@ Result<int> runRun(const Arguments &arguments)
         json object{{"steps", outcome.losses.size()}, {"losses", outcome.losses},
             {"step_seconds", stepSeconds}, {"predicted_step_seconds", request.predictedStepSeconds},
             {"machine", profile.machine}, {"peak_bytes", peak}, {"device_peak_bytes", peaks},
-            {"devices", request.plan.devices.size()}, {"ranks", ranks},
+            {"devices", request.plan.devices.size()}, {"ranks", request.ranks},
             {"micro_batches", request.plan.microBatches}, {"backend", backend}, {"dropped", dropped},
             {"first_step", outcome.firstStep}, {"stopped", outcome.stopped},
             {"checkpoint", outcome.checkpoint}};
@@ -242,8 +248,11 @@ Result<int> runRun(const Arguments &arguments)
     }
     const bool onCpu = backend == "cpu";
     std::printf("ran on %zu %s devices in %d micro-batches: %.1f ms a step, %.2f MiB at most on a device\n",
-        request.plan.devices.size(), onCpu ? "CPU" : "emulated CUDA", request.plan.microBatches,
-        stepSeconds * 1e3, static_cast<double>(peak) / 1048576);
+        request.plan.devices.size(),
+        onCpu                   ? "CPU"
+            : backend == "cuda" ? "CUDA"
+                                : "emulated CUDA",
+        request.plan.microBatches, stepSeconds * 1e3, static_cast<double>(peak) / 1048576);
     if (onCpu)
         std::printf(
             "predicted for this machine (%s): %.1f ms a step, %+.0f%% from the fastest step measured\n",

@@ -1,5 +1,5 @@
 #include "engine/base/files.h"
-#include "engine/cuda/cuda_devices.h"
+#include "engine/cuda/nccl_devices.h"
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/runtime/calibrate.h"
 #include "engine/runtime/event_json.h"
@@ -168,12 +168,9 @@ int main(int argc, char **argv)
     if (!given.contains("--plan") || !given.contains("--options"))
         return usage("--plan and --options are needed");
     auto request = readRunFolder(given["--plan"], given["--options"]);
-    if (request) {
-        if (auto devices = devicesOfBackend(request->backend))
-            request->options.devices = *std::move(devices);
-        else
-            request = std::move(devices).error();
-    }
+    if (request)
+        if (auto opened = openBackend(*request, true); !opened)
+            request = std::move(opened).error();
     if (!request) {
         writeLine(errorEvent(request.error()).dump(-1, ' ', false, Json::error_handler_t::replace));
         std::fprintf(stderr, "planloom-exec: %s\n", describe(request.error()).c_str());

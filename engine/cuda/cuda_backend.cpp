@@ -284,6 +284,10 @@ private:
         task.recorded = status == kCudaSuccess;
         if (outcome)
             outcome = task.queue->outcome();
+        // Without what others should have sent, what comes later makes nothing but errors of its own.
+        else if (outcome.error().code != ErrorCode::Cancelled
+            && !std::holds_alternative<std::monostate>(task.task.communication))
+            note(outcome.error());
         if (outcome && m_broken)
             outcome = *m_broken;
         else if (outcome && !task.recorded)
@@ -298,6 +302,12 @@ private:
     bool harvest()
     {
         bool any = false;
+        if (m_broken) // what others wait for is what has failed, so its error comes first
+            for (Queue &queue : m_queues)
+                if (communicatesNow(queue) && hasEnded(*m_tasks[queue.order[queue.ended]])) {
+                    ++queue.ended;
+                    any = true;
+                }
         for (Queue &queue : m_queues)
             while (queue.ended < queue.launched && hasEnded(*m_tasks[queue.order[queue.ended]])) {
                 ++queue.ended;
@@ -353,23 +363,43 @@ private:
         const auto passed = Clock::now() - m_lastEnd;
         if (m_broken || passed < m_options.deadline)
             return;
-        const bool communicates = std::any_of(m_queues.begin(), m_queues.end(), [this](const Queue &queue) {
-            return queue.ended < queue.launched
-                && !std::holds_alternative<std::monostate>(
-                    m_tasks[queue.order[queue.ended]]->task.communication);
-        });
-        if (!communicates && passed < kKernelsPatience * m_options.deadline)
+        std::string communication;
+        for (const Queue &queue : m_queues)
+            if (communicatesNow(queue))
+                communication += (communication.empty() ? "" : " and ")
+                    + textOf(m_tasks[queue.order[queue.ended]]->task.communication);
+        if (communication.empty() && passed < kKernelsPatience * m_options.deadline)
             return;
         m_communicator->abort();
-        note(hung(communicates ? "this communication, and nothing beside it, has ended for "
-                               : "no kernel has ended for ",
-            passed));
+        note(hung(communication.empty()
+                ? "no kernel has ended for "
+                : "neither " + communication + " nor anything beside it has ended for ",
+            passed, m_communicator->log()));
     }
 
-    static Error hung(const std::string &what, Clock::duration passed)
+    /// The queue's first task that has not ended communicates.
+    bool communicatesNow(const Queue &queue) const
+    {
+        return queue.ended < queue.launched
+            && !std::holds_alternative<std::monostate>(m_tasks[queue.order[queue.ended]]->task.communication);
+    }
+
+    static std::string textOf(const decltype(DeviceTask::communication) &communication)
+    {
+        if (const auto *const call = std::get_if<CollectiveCall>(&communication))
+            return std::string{nameOf(call->kind)} + " number " + std::to_string(call->sequence + 1)
+                + " of group " + std::to_string(call->group);
+        if (const auto *const send = std::get_if<SendCall>(&communication))
+            return "the send to device " + std::to_string(send->message.key.peer.index);
+        return "the receive from device "
+            + std::to_string(std::get<ReceiveCall>(communication).message.key.peer.index);
+    }
+
+    static Error hung(const std::string &what, Clock::duration passed, const std::string &log = {})
     {
         return Error{ErrorCode::Internal,
-            what + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(passed).count()) + " s",
+            what + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(passed).count()) + " s"
+                + log,
             "look whether another device has failed, and at dmesg (\"Xid\") and nvidia-smi", {}};
     }
 

@@ -4,6 +4,7 @@
 #include "engine/runtime/communicator.h"
 
 #include <functional>
+#include <string>
 
 namespace planloom {
 
@@ -26,6 +27,8 @@ public:
 
     /// What has gone wrong by itself since.
     virtual Result<void> poll() = 0;
+    /// What the library that communicates has written, to be put behind an error's message; may be empty.
+    virtual std::string log() const { return {}; }
     /// Tells all that waits to be launched that it will not be: Cancelled. After an abort.
     virtual void cancelWaiting() = 0;
     /// All that was issued in this step is done.

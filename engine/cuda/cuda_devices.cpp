@@ -3,6 +3,7 @@
 #include "engine/base/work_pool.h"
 #include "engine/cuda/cuda_plugin.h"
 #include "engine/cuda/emulated_world.h"
+#include "engine/cuda/nccl_devices.h"
 
 #include <algorithm>
 #include <utility>
@@ -18,17 +19,19 @@ public:
         std::shared_ptr<CudaFunctions> cuda, const ExecutionPlan &plan, const CudaBackendOptions &options)
         : m_cuda(std::move(cuda))
         , m_options(options)
+        , m_devices(static_cast<std::int32_t>(plan.devices.size()))
         , m_shared(*m_cuda, allowedCores())
         , m_world(m_shared, static_cast<std::int32_t>(plan.devices.size()), plan.groups)
     {
     }
 
-    Result<void> open(std::size_t devices)
+    Result<void> connect(const RankLink &link) override
     {
-        for (std::size_t d = 0; d < devices; ++d) {
-            TRY(auto backend,
-                cudaBackend(
-                    m_shared, m_world.communicator(DeviceId{static_cast<std::int32_t>(d)}), m_options));
+        if (link.ranks != 1)
+            return Error{ErrorCode::NotSupported, "devices that are emulated on one GPU run in one process",
+                "leave --ranks out", "ranks"};
+        for (std::int32_t d = 0; d < m_devices; ++d) {
+            TRY(auto backend, cudaBackend(m_shared, m_world.communicator(DeviceId{d}), m_options));
             m_backends.push_back(std::move(backend));
         }
         return {};
@@ -62,6 +65,7 @@ public:
 private:
     std::shared_ptr<CudaFunctions> m_cuda;
     CudaBackendOptions m_options;
+    std::int32_t m_devices;
     CudaShared m_shared;
     EmulatedWorld m_world;
     std::vector<std::unique_ptr<DeviceBackend>> m_backends{};
@@ -105,14 +109,12 @@ Result<void> checkCuda(CudaFunctions &cuda, std::int32_t gpu)
 
 OpenDevices emulatedCudaDevices(OpenCuda open, CudaBackendOptions options)
 {
-    return
-        [open = std::move(open), options](const ExecutionPlan &plan) -> Result<std::unique_ptr<RunDevices>> {
-            TRY(auto cuda, open());
-            TRY_VOID(checkCuda(*cuda, options.gpu));
-            auto made = std::make_unique<EmulatedDevices>(std::move(cuda), plan, options);
-            TRY_VOID(made->open(plan.devices.size()));
-            return std::unique_ptr<RunDevices>{std::move(made)};
-        };
+    return [open = std::move(open), options](
+               const ExecutionPlan &plan) -> Result<std::unique_ptr<RunDevices>> {
+        TRY(auto cuda, open());
+        TRY_VOID(checkCuda(*cuda, options.gpu));
+        return std::unique_ptr<RunDevices>{std::make_unique<EmulatedDevices>(std::move(cuda), plan, options)};
+    };
 }
 
 Result<OpenDevices> devicesOfBackend(const std::string &backend)
@@ -121,8 +123,10 @@ Result<OpenDevices> devicesOfBackend(const std::string &backend)
         return OpenDevices{};
     if (backend == "cuda-emulated")
         return emulatedCudaDevices([] { return openCudaPlugin(); });
+    if (backend == "cuda")
+        return ncclDevices([] { return openCudaPlugin(); }, [] { return openNcclPlugin(cudaPluginPaths()); });
     return Error{ErrorCode::NotSupported, "\"" + backend + "\" is no backend of this build",
-        "known: cpu, cuda-emulated", "--backend"};
+        "known: cpu, cuda, cuda-emulated", "--backend"};
 }
 
 } // namespace planloom

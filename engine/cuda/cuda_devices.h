@@ -18,8 +18,8 @@ using OpenCuda = std::function<Result<std::shared_ptr<CudaFunctions>>()>;
 /// What opens them returns NotFound or NotSupported with the reason where there is none that can be used.
 OpenDevices emulatedCudaDevices(OpenCuda open, CudaBackendOptions options = {});
 
-/// Which devices `--backend` names: "cpu", "cuda-emulated". @return NotSupported for others, naming those
-/// known
+/// Which devices `--backend` names: "cpu", "cuda" (nccl_devices.h), "cuda-emulated". @return NotSupported for
+/// others, naming those known
 Result<OpenDevices> devicesOfBackend(const std::string &backend);
 
 /// Why no GPU can be used; success where one can. Checks driver, devices and architectures.

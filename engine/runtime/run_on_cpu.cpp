@@ -90,18 +90,13 @@ public:
     {
         if (m_others != nullptr)
             m_others->setWarning([this](const std::string &text) { warn(text); });
-        for (std::size_t d = 0; d < plan.devices.size(); ++d) {
-            const auto device = static_cast<std::int32_t>(d);
-            if (device >= m_peers.first() && device < m_peers.end())
-                m_devices.push_back(std::make_unique<DeviceExecutor>(
-                    m_shared, device, m_progress[d], backendOf(DeviceId{device})));
-            else
-                passClaims(device);
-        }
-        for (const auto &device : m_devices)
-            device->setLive(static_cast<bool>(m_events.spans));
         if (m_end)
-            m_end->start({.failed = [this](Error error) { end(std::move(error)); },
+            m_end->start({.failed =
+                              [this](Error error) {
+                                  end(std::move(error));
+                                  if (m_others != nullptr)
+                                      m_others->abort();
+                              },
                 .posted = [this](std::span<const std::byte> bytes) { RunPeers::put(m_collector, bytes); }});
     }
 
@@ -113,7 +108,10 @@ public:
     {
         {
             const std::stop_callback onStop{stop, [this] { fail(cancelled("the run was stopped")); }};
-            if (auto ready = prepareMemory(); !ready)
+            auto ready = openDevices();
+            if (ready)
+                ready = prepareMemory();
+            if (!ready)
                 fail(std::move(ready).error()); // unless another rank has failed before
             std::thread driver([this] {
                 if (!m_stopped.load())
@@ -170,6 +168,29 @@ private:
             return cpuBackend(m_pool, m_world.communicator(device));
         return cpuBackend(m_pool, m_end->communicator(device),
             [this](std::size_t bytes) { return m_end->memory().take(bytes); }); // where other ranks reach it
+    }
+
+    /// Opens the devices of this rank: those of GPUs meet the other ranks' there.
+    Result<void> openDevices()
+    {
+        if (m_others != nullptr) {
+            RankLink link;
+            if (m_end)
+                link = {m_end->rank(), m_end->layout().ranks,
+                    [this](std::string_view bytes) { return m_end->broadcastBytes(bytes); }};
+            TRY_VOID(m_others->connect(link));
+        }
+        for (std::size_t d = 0; d < m_plan.devices.size(); ++d) {
+            const auto device = static_cast<std::int32_t>(d);
+            if (device < m_peers.first() || device >= m_peers.end()) {
+                passClaims(device);
+                continue;
+            }
+            m_devices.push_back(std::make_unique<DeviceExecutor>(
+                m_shared, device, m_progress[d], backendOf(DeviceId{device})));
+            m_devices.back()->setLive(static_cast<bool>(m_events.spans));
+        }
+        return {};
     }
 
     /// Makes the claims of a device of another rank: all ranks number them alike.
@@ -430,9 +451,6 @@ Result<RunOutcome> runAndExplain(const ExecutionPlan &plan, const RunOptions &op
 {
     if (options.steps < 1)
         return Error{ErrorCode::InvalidInput, "steps must be at least 1", {}, {}};
-    if (rank.world != nullptr && options.devices)
-        return Error{ErrorCode::NotSupported, "devices other than the CPU's run in one process",
-            "run all devices in one process", "ranks"};
     if (rank.world != nullptr && !options.training.checkpoints.empty())
         return Error{ErrorCode::NotSupported, "checkpoints are written by runs of one process",
             "run all devices in one process, or leave the checkpoints out", "checkpoint"};
@@ -450,6 +468,8 @@ Result<RunOutcome> runAndExplain(const ExecutionPlan &plan, const RunOptions &op
     RunOptions search{options};
     search.steps = static_cast<std::int32_t>(broken - outcome.losses.begin()) + 1;
     search.findNaN = true;
+    if (rank.world != nullptr)
+        search.devices = {}; // which are one of this process alone
     search.training.checkpoints.clear();
     search.training.every = 0;
     search.keepAll = false;

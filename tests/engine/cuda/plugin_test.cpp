@@ -2,6 +2,7 @@
 
 #include "engine/cuda/cuda_devices.h"
 #include "engine/cuda/cuda_plugin.h"
+#include "engine/cuda/nccl_devices.h"
 
 #include "planloom_paths.h"
 
@@ -56,12 +57,44 @@ TEST(CudaPlugin, OpensAndSaysWhatItFinds)
     EXPECT_EQ(usable ? (*cuda)->whyNoProducts() : "", "");
 }
 
+TEST(CudaPlugin, OpensNcclOrSaysWhyNot)
+{
+    if (!std::filesystem::exists(kBuilt))
+        GTEST_SKIP() << "the CUDA toolkit was not found: there is no plugin";
+    const auto nccl = openNcclPlugin({kBuilt});
+    if (!nccl) {
+        EXPECT_NE(nccl.error().message.find("libnccl.so.2"), std::string::npos) << nccl.error().message;
+        EXPECT_FALSE(nccl.error().advice.empty());
+        return;
+    }
+    EXPECT_TRUE(checkNccl(**nccl));
+    NcclId id;
+    EXPECT_EQ((*nccl)->uniqueId(id), kNcclSuccess) << (*nccl)->lastError(nullptr);
+    EXPECT_FALSE((*nccl)->errorText(kNcclInProgress).empty());
+}
+
+TEST(CudaPlugin, GpusAreAskedForInAProcessOfTheirOwn)
+{
+    const auto usable = requireGpus(4096); // nobody has as many
+    ASSERT_FALSE(usable);
+    EXPECT_FALSE(usable.error().advice.empty()) << usable.error().message;
+    RunRequest request;
+    request.backend = "cuda";
+    request.plan.devices.resize(3);
+    request.plan.units.count = 2;
+    ASSERT_TRUE(openBackend(request, false));
+    EXPECT_EQ(request.ranks, 6);
+    EXPECT_TRUE(request.options.devices);
+}
+
 TEST(CudaPlugin, UnknownBackendsAreNamedWithThoseThatAreKnown)
 {
     ASSERT_TRUE(devicesOfBackend("cpu"));
     EXPECT_FALSE(*devicesOfBackend("cpu"));
     ASSERT_TRUE(devicesOfBackend("cuda-emulated"));
     EXPECT_TRUE(*devicesOfBackend("cuda-emulated"));
+    ASSERT_TRUE(devicesOfBackend("cuda"));
+    EXPECT_TRUE(*devicesOfBackend("cuda"));
     const auto unknown = devicesOfBackend("tpu");
     ASSERT_FALSE(unknown);
     EXPECT_EQ(unknown.error().where, "--backend");
