@@ -271,11 +271,11 @@ private:
         for (std::size_t k = 0; k < ranks(); ++k) {
             const auto peer = static_cast<std::int32_t>(k);
             if (k != rank() && to[k].second > 0)
-                put(m_nccl->send(to[k].first, to[k].second, NcclType::Int8, peer, m_member.comm,
-                    m_queue.stream()));
+                put(m_nccl->send(
+                    to[k].first, to[k].second, NcclType::Int8, peer, m_member.comm, m_queue.stream()));
             if (k != rank() && from[k].second > 0)
-                put(m_nccl->receive(from[k].first, from[k].second, NcclType::Int8, peer, m_member.comm,
-                    m_queue.stream()));
+                put(m_nccl->receive(
+                    from[k].first, from[k].second, NcclType::Int8, peer, m_member.comm, m_queue.stream()));
         }
         // Ended in any case: what comes after it would belong to it.
         const NcclStatus ended = m_nccl->groupEnd();

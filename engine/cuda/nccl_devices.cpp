@@ -57,9 +57,10 @@ public:
         const auto devices = static_cast<std::int32_t>(m_plan.devices.size());
         if (link.ranks != devices)
             return Error{ErrorCode::NotSupported,
-                "the plan's " + std::to_string(devices) + " devices need as many processes, one for each GPU, "
-                    "and run in "
-                + std::to_string(link.ranks),
+                "the plan's " + std::to_string(devices)
+                    + " devices need as many processes, one for each GPU, "
+                      "and run in "
+                    + std::to_string(link.ranks),
                 "leave --ranks out", "ranks"};
         m_device = DeviceId{link.rank};
         m_options.gpu = link.rank;
@@ -128,8 +129,8 @@ private:
         if (link.rank == 0)
             if (const NcclStatus status = m_nccl->uniqueId(id); status != kNcclSuccess)
                 return Error{ErrorCode::Internal,
-                    "ncclGetUniqueId failed with " + std::to_string(status) + ": "
-                        + m_nccl->errorText(status) + ", " + m_nccl->lastError(nullptr),
+                    "ncclGetUniqueId failed with " + std::to_string(status) + ": " + m_nccl->errorText(status)
+                        + ", " + m_nccl->lastError(nullptr),
                     "run again with NCCL_DEBUG=INFO for more", {}};
         TRY(const auto bytes, link.broadcast({id.bytes, sizeof id.bytes}));
         assert(bytes.size() == sizeof id.bytes);
@@ -169,9 +170,9 @@ Result<void> inChild(const std::function<Result<void>()> &check)
         const auto outcome = check();
         const std::string text = outcome
             ? "{}"
-            : errorEvent(outcome.error())
-                  .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-        ::_exit(::write(writing.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
+            : errorEvent(outcome.error()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        ::_exit(
+            ::write(writing.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
     }
     writing.close();
     std::string text;
@@ -231,8 +232,8 @@ Result<void> checkGpus(const OpenCuda &openCuda, const OpenNccl &openNccl, std::
 Result<void> requireGpus(std::int32_t devices)
 {
     return inChild([devices] {
-        return checkGpus([] { return openCudaPlugin(); }, [] { return openNcclPlugin(cudaPluginPaths()); },
-            devices);
+        return checkGpus(
+            [] { return openCudaPlugin(); }, [] { return openNcclPlugin(cudaPluginPaths()); }, devices);
     });
 }
 

@@ -62,8 +62,7 @@ public:
 
     virtual NcclStatus uniqueId(NcclId &id) = 0;
     /// On the device of this thread.
-    virtual NcclStatus initRank(
-        NcclComm *comm, std::int32_t ranks, const NcclId &id, std::int32_t rank) = 0;
+    virtual NcclStatus initRank(NcclComm *comm, std::int32_t ranks, const NcclId &id, std::int32_t rank) = 0;
     /// `made` is written once `comm` is no longer in progress; null for those without color.
     virtual NcclStatus split(NcclComm comm, std::int32_t color, std::int32_t key, NcclComm *made) = 0;
     virtual NcclStatus asyncError(NcclComm comm, NcclStatus &state) = 0;
@@ -84,12 +83,10 @@ public:
         NcclReduction reduction, NcclComm comm, void *stream) = 0;
     virtual NcclStatus broadcast(const void *from, void *to, std::size_t count, NcclType type,
         std::int32_t root, NcclComm comm, void *stream) = 0;
-    virtual NcclStatus send(
-        const void *from, std::size_t count, NcclType type, std::int32_t peer, NcclComm comm, void *stream)
-        = 0;
+    virtual NcclStatus send(const void *from, std::size_t count, NcclType type, std::int32_t peer,
+        NcclComm comm, void *stream) = 0;
     virtual NcclStatus receive(
-        void *to, std::size_t count, NcclType type, std::int32_t peer, NcclComm comm, void *stream)
-        = 0;
+        void *to, std::size_t count, NcclType type, std::int32_t peer, NcclComm comm, void *stream) = 0;
 };
 
 /// NCCL, by the plugin of these paths (cuda_plugin.h). @return as openCudaPlugin; NotFound with where it was

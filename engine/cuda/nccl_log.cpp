@@ -36,9 +36,8 @@ std::string NcclLog::warnings() const
         return {};
     std::string text;
     std::array<char, 4096> bytes{};
-    for (ssize_t got = 0; (got = ::pread(m_file, bytes.data(), bytes.size(),
-                               static_cast<off_t>(text.size())))
-         > 0;)
+    for (ssize_t got = 0;
+         (got = ::pread(m_file, bytes.data(), bytes.size(), static_cast<off_t>(text.size()))) > 0;)
         text.append(bytes.data(), static_cast<std::size_t>(got));
     constexpr std::string_view kMark = "NCCL WARN ";
     constexpr std::size_t kMost = 5;

@@ -34,8 +34,7 @@ Walker walkerOf(const DeviceProgram &program)
     Walker walker;
     for (const ScheduleEntry &entry : program.schedule) {
         const auto &instructions = program.segments[static_cast<std::size_t>(entry.segment)].instructions;
-        const std::size_t end =
-            entry.end < 0 ? instructions.size() : static_cast<std::size_t>(entry.end);
+        const std::size_t end = entry.end < 0 ? instructions.size() : static_cast<std::size_t>(entry.end);
         for (auto i = static_cast<std::size_t>(entry.begin); i < end; ++i)
             if (isCommunication(instructions[i].kind))
                 walker.stops.push_back({&instructions[i], entry.microBatch});
@@ -103,8 +102,8 @@ private:
     std::int64_t bytesOf(std::size_t d) const
     {
         const Instruction &instruction = *m_walkers[d].stop().instruction;
-        const BufferInfo &buffer = bufferOf(d,
-            instruction.kind == InstructionKind::Send ? instruction.inputs[0] : instruction.outputs[0]);
+        const BufferInfo &buffer = bufferOf(
+            d, instruction.kind == InstructionKind::Send ? instruction.inputs[0] : instruction.outputs[0]);
         return elementCount(buffer.index) * sizeOf(buffer.dataType);
     }
     const BufferInfo &bufferOf(std::size_t d, std::int32_t buffer) const

@@ -47,8 +47,7 @@ public:
             const auto found = std::find(members.begin(), members.end(), m_options.device);
             Communicator &group = m_groups[g];
             group.name = "group " + std::to_string(g);
-            group.rank =
-                found == members.end() ? -1 : static_cast<std::int32_t>(found - members.begin());
+            group.rank = found == members.end() ? -1 : static_cast<std::int32_t>(found - members.begin());
             group.ranks = static_cast<std::int32_t>(members.size());
         }
     }
@@ -110,10 +109,10 @@ public:
         if (message.bytes == 0)
             return launched({});
         m_world.last = (sends ? "send to device " : "receive from device ") + std::to_string(peer);
-        const NcclStatus status = sends ? m_nccl->send(message.data, message.bytes, NcclType::Int8, peer,
-                                              m_world.comm, queue.stream())
-                                        : m_nccl->receive(message.data, message.bytes, NcclType::Int8, peer,
-                                              m_world.comm, queue.stream());
+        const NcclStatus status = sends
+            ? m_nccl->send(message.data, message.bytes, NcclType::Int8, peer, m_world.comm, queue.stream())
+            : m_nccl->receive(
+                message.data, message.bytes, NcclType::Int8, peer, m_world.comm, queue.stream());
         launched(through(m_world, sends ? "ncclSend" : "ncclRecv", status, m_options.deadline));
     }
 
@@ -181,8 +180,7 @@ private:
     Result<void> end()
     {
         for (Communicator *each : all())
-            TRY_VOID(
-                through(*each, "ncclCommFinalize", m_nccl->finalize(each->comm), m_options.deadline));
+            TRY_VOID(through(*each, "ncclCommFinalize", m_nccl->finalize(each->comm), m_options.deadline));
         for (Communicator *each : all())
             (void)m_nccl->destroy(std::exchange(each->comm, nullptr));
         return {};

@@ -94,14 +94,11 @@ Library openNccl()
         || !find(library, "ncclCommFinalize", nccl.commFinalize)
         || !find(library, "ncclCommDestroy", nccl.commDestroy)
         || !find(library, "ncclCommAbort", nccl.commAbort)
-        || !find(library, "ncclGroupStart", nccl.groupStart)
-        || !find(library, "ncclGroupEnd", nccl.groupEnd)
-        || !find(library, "ncclAllReduce", nccl.allReduce)
-        || !find(library, "ncclAllGather", nccl.allGather)
+        || !find(library, "ncclGroupStart", nccl.groupStart) || !find(library, "ncclGroupEnd", nccl.groupEnd)
+        || !find(library, "ncclAllReduce", nccl.allReduce) || !find(library, "ncclAllGather", nccl.allGather)
         || !find(library, "ncclReduceScatter", nccl.reduceScatter)
         || !find(library, "ncclBroadcast", nccl.broadcast) || !find(library, "ncclSend", nccl.send)
-        || !find(library, "ncclRecv", nccl.recv)
-        || !find(library, "ncclGetErrorString", nccl.getErrorString)
+        || !find(library, "ncclRecv", nccl.recv) || !find(library, "ncclGetErrorString", nccl.getErrorString)
         || !find(library, "ncclGetLastError", nccl.getLastError))
         nccl.why = "the NCCL that was found is older than 2.18: it lacks functions that are needed";
     return nccl;
@@ -168,11 +165,10 @@ public:
         return library().allReduce(from, to, count, static_cast<int>(type), static_cast<int>(reduction),
             commOf(comm), streamOf(stream));
     }
-    NcclStatus allGather(const void *from, void *to, std::size_t count, NcclType type, NcclComm comm,
-        void *stream) override
+    NcclStatus allGather(
+        const void *from, void *to, std::size_t count, NcclType type, NcclComm comm, void *stream) override
     {
-        return library().allGather(
-            from, to, count, static_cast<int>(type), commOf(comm), streamOf(stream));
+        return library().allGather(from, to, count, static_cast<int>(type), commOf(comm), streamOf(stream));
     }
     NcclStatus reduceScatter(const void *from, void *to, std::size_t count, NcclType type,
         NcclReduction reduction, NcclComm comm, void *stream) override
@@ -191,8 +187,8 @@ public:
     {
         return library().send(from, count, static_cast<int>(type), peer, commOf(comm), streamOf(stream));
     }
-    NcclStatus receive(void *to, std::size_t count, NcclType type, std::int32_t peer, NcclComm comm,
-        void *stream) override
+    NcclStatus receive(
+        void *to, std::size_t count, NcclType type, std::int32_t peer, NcclComm comm, void *stream) override
     {
         return library().recv(to, count, static_cast<int>(type), peer, commOf(comm), streamOf(stream));
     }

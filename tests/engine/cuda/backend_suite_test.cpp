@@ -1,7 +1,11 @@
-// Devices of the fake pass the suite of all backends.
+// Devices of the fake pass the suite of all backends, and those of a GPU where there is one.
 
 #include "engine/cuda/cuda_backend.h"
+#include "engine/cuda/cuda_devices.h"
+#include "engine/cuda/cuda_plugin.h"
 #include "engine/cuda/emulated_world.h"
+
+#include "planloom_paths.h"
 
 #include "tests/engine/cuda/fake_cuda.h"
 #include "tests/engine/runtime/backend_suite.h"
@@ -35,6 +39,62 @@ private:
 };
 
 PLANLOOM_BACKEND_TESTS(FakeCudaDevices)
+
+/// A device whose memory is pinned memory of the host, which both see.
+class VisibleDevice final : public DeviceBackend
+{
+public:
+    explicit VisibleDevice(std::unique_ptr<DeviceBackend> device)
+        : m_device(std::move(device))
+    {
+    }
+    Result<std::byte *> reserve(MemoryPlace, std::size_t bytes) override
+    {
+        return m_device->reserve(MemoryPlace::Host, bytes);
+    }
+    std::int64_t alignment() const override { return m_device->alignment(); }
+    void begin(std::int32_t events, TaskListener &listener) override { m_device->begin(events, listener); }
+    void issue(DeviceTask task) override { m_device->issue(std::move(task)); }
+    void finish() override { m_device->finish(); }
+
+private:
+    std::unique_ptr<DeviceBackend> m_device;
+};
+
+class RealCudaDevices
+{
+public:
+    RealCudaDevices(std::int32_t devices, std::vector<std::vector<DeviceId>> groups)
+        : m_plugin(*openCudaPlugin({kBuiltPlugin}))
+        , m_shared(*m_plugin, 2)
+        , m_world(m_shared, devices, std::move(groups))
+    {
+        for (std::int32_t d = 0; d < devices; ++d)
+            if (auto backend = cudaBackend(m_shared, m_world.communicator(DeviceId{d}), {}))
+                m_backends.push_back(std::make_unique<VisibleDevice>(*std::move(backend)));
+    }
+
+    static std::string whyNot()
+    {
+        const auto plugin = openCudaPlugin({kBuiltPlugin});
+        if (!plugin)
+            return "no GPU: " + plugin.error().message;
+        const auto usable = checkCuda(**plugin, 0);
+        return usable ? std::string{} : "no GPU: " + usable.error().message;
+    }
+    DeviceBackend &device(std::size_t d) { return *m_backends.at(d); }
+    void abort() { m_world.abort(); }
+
+private:
+    inline static const std::string kBuiltPlugin =
+        std::string{PLANLOOM_BINARY_DIR} + "/bin/" + kCudaPluginFile;
+    std::shared_ptr<CudaFunctions> m_plugin;
+    CudaShared m_shared;
+    EmulatedWorld m_world;
+    std::vector<std::unique_ptr<DeviceBackend>> m_backends{};
+};
+
+PLANLOOM_BACKEND_TESTS(RealCudaDevices)
 
 TEST(CudaBackend, CallsWhatThePlanSaysInItsOrder)
 {

@@ -216,18 +216,17 @@ NcclStatus FakeNccl::abort(NcclComm comm)
 
 NcclStatus FakeNccl::put(FakeNcclNet::Comm &comm, void *stream, std::function<bool()> tryIt)
 {
-    m_cuda.put(stream,
-        [this, of = &comm, id = comm.id, number = m_issued++, tryIt = std::move(tryIt)] {
-            const std::lock_guard lock{m_net.m_mutex};
-            if (!m_net.m_comms.contains(of)) // aborted here
-                return true;
-            if (m_net.m_broken.contains(id) || number != m_ended
-                || (m_net.stuckAfter >= 0 && m_net.m_operations >= m_net.stuckAfter) || !tryIt())
-                return false;
-            ++m_ended;
-            ++m_net.m_operations;
+    m_cuda.put(stream, [this, of = &comm, id = comm.id, number = m_issued++, tryIt = std::move(tryIt)] {
+        const std::lock_guard lock{m_net.m_mutex};
+        if (!m_net.m_comms.contains(of)) // aborted here
             return true;
-        });
+        if (m_net.m_broken.contains(id) || number != m_ended
+            || (m_net.stuckAfter >= 0 && m_net.m_operations >= m_net.stuckAfter) || !tryIt())
+            return false;
+        ++m_ended;
+        ++m_net.m_operations;
+        return true;
+    });
     return kNcclSuccess;
 }
 
@@ -248,27 +247,27 @@ NcclStatus FakeNccl::collective(FakeNcclNet::Part part, NcclComm comm, void *str
         part.what += std::string{" "} + nameOf(part.type) + " " + nameOf(part.combination);
         at = {of.id, of.operations++};
     }
-    return put(of, stream, [this, at, part = std::move(part), rank = of.rank, ranks = of.ranks,
-                               here = false]() mutable {
-        FakeNcclNet::Meeting &meeting = m_net.m_meetings[at];
-        meeting.parts.resize(static_cast<std::size_t>(ranks));
-        if (!std::exchange(here, true)) {
-            meeting.parts[static_cast<std::size_t>(rank)] = part;
-            ++meeting.arrived;
-        }
-        if (meeting.arrived < meeting.parts.size())
-            return false;
-        if (!meeting.done) {
-            for (const FakeNcclNet::Part &other : meeting.parts)
-                if (other.what != part.what) {
-                    m_net.blame(part.what + " meets " + other.what);
-                    return false; // nobody knows what would happen
-                }
-            FakeNcclNet::carryOut(meeting.parts);
-            meeting.done = true;
-        }
-        return true;
-    });
+    return put(of, stream,
+        [this, at, part = std::move(part), rank = of.rank, ranks = of.ranks, here = false]() mutable {
+            FakeNcclNet::Meeting &meeting = m_net.m_meetings[at];
+            meeting.parts.resize(static_cast<std::size_t>(ranks));
+            if (!std::exchange(here, true)) {
+                meeting.parts[static_cast<std::size_t>(rank)] = part;
+                ++meeting.arrived;
+            }
+            if (meeting.arrived < meeting.parts.size())
+                return false;
+            if (!meeting.done) {
+                for (const FakeNcclNet::Part &other : meeting.parts)
+                    if (other.what != part.what) {
+                        m_net.blame(part.what + " meets " + other.what);
+                        return false; // nobody knows what would happen
+                    }
+                FakeNcclNet::carryOut(meeting.parts);
+                meeting.done = true;
+            }
+            return true;
+        });
 }
 
 NcclStatus FakeNccl::groupStart()
@@ -316,34 +315,33 @@ NcclStatus FakeNccl::launch(std::vector<Exchange> exchanges)
                 + std::to_string(exchanges.front().peer) + " " + std::to_string(exchanges.front().bytes));
     }
     void *const stream = exchanges.front().stream;
-    return put(of, stream,
-        [this, exchanges = std::move(exchanges), id = of.id, rank = of.rank]() mutable {
-            bool all = true;
-            for (Exchange &each : exchanges) {
-                if (each.done)
-                    continue;
-                if (each.sends) {
-                    if (!each.message) {
-                        each.message = std::make_shared<FakeNcclNet::Message>(
-                            FakeNcclNet::Message{each.data, each.bytes, false});
-                        m_net.m_messages[{id, rank, each.peer}].push_back(each.message);
-                    }
-                    each.done = each.message->done;
-                } else if (auto &waiting = m_net.m_messages[{id, each.peer, rank}]; !waiting.empty()) {
-                    FakeNcclNet::Message &message = *waiting.front();
-                    if (message.bytes != each.bytes) {
-                        m_net.blame(std::to_string(message.bytes) + " bytes are sent where "
-                            + std::to_string(each.bytes) + " are received");
-                        return false;
-                    }
-                    std::memcpy(each.data, message.from, message.bytes);
-                    each.done = message.done = true;
-                    waiting.pop_front();
+    return put(of, stream, [this, exchanges = std::move(exchanges), id = of.id, rank = of.rank]() mutable {
+        bool all = true;
+        for (Exchange &each : exchanges) {
+            if (each.done)
+                continue;
+            if (each.sends) {
+                if (!each.message) {
+                    each.message = std::make_shared<FakeNcclNet::Message>(
+                        FakeNcclNet::Message{each.data, each.bytes, false});
+                    m_net.m_messages[{id, rank, each.peer}].push_back(each.message);
                 }
-                all = all && each.done;
+                each.done = each.message->done;
+            } else if (auto &waiting = m_net.m_messages[{id, each.peer, rank}]; !waiting.empty()) {
+                FakeNcclNet::Message &message = *waiting.front();
+                if (message.bytes != each.bytes) {
+                    m_net.blame(std::to_string(message.bytes) + " bytes are sent where "
+                        + std::to_string(each.bytes) + " are received");
+                    return false;
+                }
+                std::memcpy(each.data, message.from, message.bytes);
+                each.done = message.done = true;
+                waiting.pop_front();
             }
-            return all;
-        });
+            all = all && each.done;
+        }
+        return all;
+    });
 }
 
 NcclStatus FakeNccl::allReduce(const void *from, void *to, std::size_t count, NcclType type,
@@ -378,8 +376,8 @@ NcclStatus FakeNccl::broadcast(const void *from, void *to, std::size_t count, Nc
         {{}, InstructionKind::Broadcast, from, to, count, typeOf(type), Combination::Sum}, comm, stream);
 }
 
-NcclStatus FakeNccl::send(const void *from, std::size_t count, NcclType type, std::int32_t peer,
-    NcclComm comm, void *stream)
+NcclStatus FakeNccl::send(
+    const void *from, std::size_t count, NcclType type, std::int32_t peer, NcclComm comm, void *stream)
 {
     const auto bytes = count * static_cast<std::size_t>(sizeOf(typeOf(type)));
     return exchange({true, peer, const_cast<void *>(from), bytes, comm, stream, {}, false});

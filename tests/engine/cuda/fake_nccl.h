@@ -126,16 +126,16 @@ public:
     NcclStatus groupEnd() override;
     NcclStatus allReduce(const void *from, void *to, std::size_t count, NcclType type,
         NcclReduction reduction, NcclComm comm, void *stream) override;
-    NcclStatus allGather(const void *from, void *to, std::size_t count, NcclType type, NcclComm comm,
-        void *stream) override;
+    NcclStatus allGather(
+        const void *from, void *to, std::size_t count, NcclType type, NcclComm comm, void *stream) override;
     NcclStatus reduceScatter(const void *from, void *to, std::size_t count, NcclType type,
         NcclReduction reduction, NcclComm comm, void *stream) override;
     NcclStatus broadcast(const void *from, void *to, std::size_t count, NcclType type, std::int32_t root,
         NcclComm comm, void *stream) override;
     NcclStatus send(const void *from, std::size_t count, NcclType type, std::int32_t peer, NcclComm comm,
         void *stream) override;
-    NcclStatus receive(void *to, std::size_t count, NcclType type, std::int32_t peer, NcclComm comm,
-        void *stream) override;
+    NcclStatus receive(
+        void *to, std::size_t count, NcclType type, std::int32_t peer, NcclComm comm, void *stream) override;
 
 private:
     struct Exchange {

@@ -63,8 +63,7 @@ public:
                     [this, at]() -> Result<std::shared_ptr<NcclFunctions>> {
                         if (missing)
                             return *missing;
-                        return std::shared_ptr<NcclFunctions>{
-                            std::make_shared<FakeNccl>(net, *cudas[at])};
+                        return std::shared_ptr<NcclFunctions>{std::make_shared<FakeNccl>(net, *cudas[at])};
                     },
                     backend);
                 outcomes[at] = runRankOnCpu(
@@ -210,7 +209,10 @@ TEST_P(NcclPlans, AreWhatTheyAreEmulatedAndOnTheCpu)
         const bool adam = seed % 2 == 1;
         const Model &model = models[adam ? 1 : 0];
         const RandomCase drawn = randomCase(*model.graph, seed,
-            {.touched = 0.15, .wholeBatches = true, .precisions = seed % 4 == 3, .weightVersions = seed % 5 == 2});
+            {.touched = 0.15,
+                .wholeBatches = true,
+                .precisions = seed % 4 == 3,
+                .weightVersions = seed % 5 == 2});
         if (drawn.devices != 2 && drawn.devices != 4)
             continue;
         const RandomOutcome outcome = carryOut(model, drawn);
@@ -251,6 +253,7 @@ TEST_P(NcclPlans, AreWhatTheyAreEmulatedAndOnTheCpu)
         ++ran;
     }
     EXPECT_GT(ran, 0);
+    RecordProperty("plans", ran);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, NcclPlans,
