@@ -196,6 +196,8 @@ void RunPanel::build()
     m_seed->setAccessibleName(tr("Seed"));
     m_check = new QCheckBox(tr("Compare with the &unpartitioned model"), setupBox);
     m_live = new QCheckBox(tr("Show &spans while it runs"), setupBox);
+    buildBackends(setupBox);
+    form->addRow(tr("Run &on"), m_backend);
     form->addRow(tr("S&teps"), m_steps);
     form->addRow(tr("See&d"), m_seed);
     m_ranks = new QSpinBox(setupBox);
@@ -321,6 +323,7 @@ RunSetup RunPanel::setup() const
     setup.live = m_live->isChecked();
     setup.seed = m_seed->value();
     setup.ranks = m_ranks->value();
+    setup.backend = static_cast<RunBackend>(m_backend->currentIndex());
     setup.training = m_training->training();
     return setup;
 }
@@ -330,6 +333,7 @@ void RunPanel::setSetup(const RunSetup &setup)
     m_steps->setValue(setup.steps);
     m_seed->setValue(static_cast<int>(setup.seed));
     m_ranks->setValue(setup.ranks);
+    m_backend->setCurrentIndex(static_cast<int>(setup.backend));
     m_check->setChecked(setup.check);
     m_live->setChecked(setup.live);
     m_training->setTraining(setup.training);
@@ -363,7 +367,9 @@ void RunPanel::refreshSetup()
                               processors = QThread::idealThreadCount(), machine = m_machineProbe.found()] {
             std::vector<PreflightItem> items =
                 preflight(*good->scene->plan, *good->scene->timeline, verified, chosen, memory, processors);
-            if (machine)
+            if (auto fit = gpuPreflight(*good->scene->plan, *good->scene->timeline, chosen, machine))
+                items.push_back(*std::move(fit));
+            else if (machine)
                 items.push_back({PreflightItem::Level::Note,
                     whatItRunsOn(*machine, static_cast<std::int32_t>(good->scene->plan->devices.size()))});
             return items;
@@ -404,9 +410,11 @@ void RunPanel::start(const PlanUpdateSnapshot &good, StepId step, const RunSetup
     run.created = QDateTime::currentMSecsSinceEpoch();
     run.state = "running";
     const auto devices = good->scene->plan->devices.size();
-    run.title = (chosen.training.resume.empty() ? tr("%1 CPU devices, %2 steps")
-                                                : tr("%1 CPU devices, %2 more steps"))
+    run.title = (chosen.training.resume.empty() ? tr("%1 %2, %3 steps") : tr("%1 %2, %3 more steps"))
                     .arg(devices)
+                    .arg(chosen.backend == RunBackend::Cpu       ? tr("CPU devices")
+                            : chosen.backend == RunBackend::Cuda ? tr("GPUs")
+                                                                 : tr("devices on one GPU"))
                     .arg(chosen.steps)
                     .toStdString();
     run.details = m_service.record().toJson();
@@ -454,8 +462,13 @@ void RunPanel::refreshRecord()
     refreshSteps();
     m_badge->setText(clocks());
     for (QWidget *input :
-        std::initializer_list<QWidget *>{m_steps, m_seed, m_ranks, m_check, m_live, m_training})
+        std::initializer_list<QWidget *>{m_backend, m_steps, m_seed, m_check, m_live, m_training})
         input->setEnabled(!running);
+    m_ranks->setEnabled(!running && setup().backend == RunBackend::Cpu);
+    if (running && record.setup.backend != RunBackend::Cpu)
+        m_lookTimer.start();
+    else
+        m_lookTimer.stop();
     const bool calibrating = m_calibration->isRunning();
     m_progress->setVisible(running || calibrating);
     if (calibrating) {
@@ -466,9 +479,8 @@ void RunPanel::refreshRecord()
         return;
     }
     if (!any) {
-        m_state->setText(m_refusal.isEmpty()
-                ? tr("Nothing has run yet. F9 runs the plan on emulated devices.")
-                : tr("Cannot run: %1").arg(m_refusal));
+        m_state->setText(m_refusal.isEmpty() ? tr("Nothing has run yet. F9 runs the plan.")
+                                             : tr("Cannot run: %1").arg(m_refusal));
         m_details->setText(m_calibrated);
         return;
     }

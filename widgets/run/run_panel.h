@@ -1,5 +1,6 @@
 #pragma once
 
+#include <QtCore/QTimer>
 #include <QtWidgets/QWidget>
 
 #include "widgets/common/selection_model.h"
@@ -78,6 +79,7 @@ protected:
 
 private:
     void build();
+    void buildBackends(QWidget *parent);
     void buildDevices();
     void refreshDevices();
     void start(const PlanUpdateSnapshot &update, StepId step, const RunSetup &setup);
@@ -109,6 +111,8 @@ private:
     QSpinBox *m_steps = nullptr;
     QSpinBox *m_seed = nullptr;
     QSpinBox *m_ranks = nullptr;
+    QComboBox *m_backend = nullptr;
+    QTimer m_lookTimer; ///< Looks at the GPUs while they run.
     TrainingForm *m_training = nullptr;
     CalibrationJob *m_calibration = nullptr;
     QCheckBox *m_check = nullptr;

@@ -6,7 +6,9 @@
 #include "widgets/run/run_panel_parts.h"
 
 #include <QtGui/QAction>
+#include <QtWidgets/QComboBox>
 #include <QtWidgets/QHeaderView>
+#include <QtWidgets/QSpinBox>
 #include <QtWidgets/QTabWidget>
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QToolButton>
@@ -42,6 +44,24 @@ QToolButton *buttonFor(QAction *action, QWidget *parent)
     return button;
 }
 
+void RunPanel::buildBackends(QWidget *parent)
+{
+    m_backend = new QComboBox(parent);
+    // In the order of RunBackend.
+    m_backend->addItems({tr("Processor (emulated)"), tr("GPUs, a process each"), tr("One GPU (emulated)")});
+    m_backend->setAccessibleName(tr("Run on"));
+    m_backend->setToolTip(
+        tr("What the plan's devices are. GPUs each run a device and talk by NCCL; on the processor, or on "
+           "one GPU, any number of devices is emulated: the same results, other times."));
+    connect(m_backend, &QComboBox::currentIndexChanged, this, [this] {
+        m_ranks->setEnabled(m_backend->isEnabled() && setup().backend == RunBackend::Cpu);
+        refreshSetup();
+    });
+    constexpr int kLookMilliseconds = 2000;
+    m_lookTimer.setInterval(kLookMilliseconds);
+    connect(&m_lookTimer, &QTimer::timeout, this, [this] { m_machineProbe.look(m_service.program()); });
+}
+
 void RunPanel::buildDevices()
 {
     auto *page = new QWidget(m_tabs);
@@ -60,8 +80,8 @@ void RunPanel::buildDevices()
 
 void RunPanel::refreshDevices()
 {
-    m_machine->setFound(
-        m_machineProbe.found(), m_machineProbe.isLooking() ? tr("Looking ...") : m_machineProbe.problem());
+    m_machine->setFound(m_machineProbe.found(),
+        m_machineProbe.isLooking() && !m_lookTimer.isActive() ? tr("Looking ...") : m_machineProbe.problem());
     m_machineView->resizeColumnsToContents();
     if (!m_machineProbe.isLooking() && !m_service.isRunning())
         refreshSetup();

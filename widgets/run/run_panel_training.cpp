@@ -52,8 +52,7 @@ void RunPanel::refreshActions()
     const RunRecord &record = m_service.record();
     const QString refusal = busy || m_mayRun ? QString() : m_blocked;
     m_runAction->setEnabled(m_mayRun && !busy);
-    m_runAction->setToolTip(
-        refusal.isEmpty() ? tr("Run the plan on emulated devices") : tr("Cannot run: %1").arg(refusal));
+    m_runAction->setToolTip(refusal.isEmpty() ? tr("Run the plan") : tr("Cannot run: %1").arg(refusal));
     m_againAction->setEnabled(!busy && m_last.has_value());
     m_continueAction->setEnabled(!busy && m_mayRun && !record.checkpoint.empty());
     m_continueAction->setToolTip(record.checkpoint.empty()
@@ -74,7 +73,11 @@ void RunPanel::refreshActions()
 QString RunPanel::clocks() const
 {
     const RunRecord &record = m_service.record();
-    const QString emulation = tr("CPU emulation: times are not GPU times");
+    const QString emulation = record.setup.backend == RunBackend::Cpu
+        ? tr("CPU emulation: times are not GPU times")
+        : record.setup.backend == RunBackend::CudaEmulated
+        ? tr("Emulation on one GPU: times are not those of several")
+        : tr("On GPUs of this machine; predicted for the plan's cluster");
     const double measured = record.measuredStepSeconds();
     if (!(record.predictedStepSeconds > 0))
         return emulation;
@@ -95,6 +98,13 @@ QString RunPanel::badge() const
         : m_service.shownStep() >= 0
         ? tr("step %1").arg(m_service.record().firstStep + m_service.shownStep() + 1)
         : QString();
+    if (m_service.record().setup.backend != RunBackend::Cpu) {
+        const QString where =
+            m_service.record().setup.backend == RunBackend::Cuda ? tr("On GPUs") : tr("Emulation on one GPU");
+        return step.isEmpty()
+            ? tr("%1: outlines are predicted for the plan's cluster").arg(where)
+            : tr("%1: %2 as measured here, outlines as predicted for the plan's cluster").arg(where, step);
+    }
     return step.isEmpty()
         ? tr("CPU emulation: outlines are predicted for this machine")
         : tr("CPU emulation: %1 as measured here, outlines as predicted for this machine").arg(step);

@@ -361,10 +361,10 @@ std::string RunRecord::toJson() const
 {
     Json all{{"state", nameOf(state)}, {"steps", setup.steps}, {"check_wanted", setup.check},
         {"live", setup.live}, {"seed", setup.seed}, {"ranks", setup.ranks},
-        {"predicted_step_seconds", predictedStepSeconds}, {"step_seconds", stepSeconds},
-        {"peak_bytes", peakBytes}, {"warnings", warnings}, {"devices", devices.size()},
-        {"training", planloom::toJson(setup.training)}, {"first_step", firstStep}, {"checkpoint", checkpoint},
-        {"checkpoint_step", checkpointStep}};
+        {"backend", planloom::nameOf(setup.backend)}, {"predicted_step_seconds", predictedStepSeconds},
+        {"step_seconds", stepSeconds}, {"peak_bytes", peakBytes}, {"warnings", warnings},
+        {"devices", devices.size()}, {"training", planloom::toJson(setup.training)},
+        {"first_step", firstStep}, {"checkpoint", checkpoint}, {"checkpoint_step", checkpointStep}};
     all["losses"] = Json::array();
     for (const double loss : losses)
         all["losses"].push_back(numberOrNull(loss));
@@ -393,6 +393,8 @@ Result<RunRecord> RunRecord::fromJson(std::string_view text)
         record.state = static_cast<RunState>(found - kStates.begin());
         record.setup = {all.value("steps", 1), all.value("check_wanted", false), all.value("live", true),
             all.value("seed", std::int64_t{1}), all.value("ranks", 1), {}};
+        record.setup.backend =
+            backendNamed(all.value("backend", std::string{"cpu"})).value_or(RunBackend::Cpu);
         if (const auto training = all.find("training"); training != all.end()) {
             TRY(record.setup.training, trainingRunFromJson(*training));
         }
@@ -463,11 +465,14 @@ std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &
         add(Level::Good, "The plan is proven to compute what the model computes.");
     else
         add(Level::Note, "The plan is not proven yet; the check at the end compares its results.");
-    add(count > processors ? Level::Note : Level::Good,
-        std::to_string(count) + (count == 1 ? " CPU device" : " CPU devices") + " on "
-            + std::to_string(processors) + (processors == 1 ? " processor" : " processors")
-            + (count > processors ? ": they take turns, so steps are slower than the plan, results the same."
-                                  : "."));
+    const bool onCpu = setup.backend == RunBackend::Cpu;
+    if (onCpu)
+        add(count > processors ? Level::Note : Level::Good,
+            std::to_string(count) + (count == 1 ? " CPU device" : " CPU devices") + " on "
+                + std::to_string(processors) + (processors == 1 ? " processor" : " processors")
+                + (count > processors
+                        ? ": they take turns, so steps are slower than the plan, results the same."
+                        : "."));
     const Operator *missing = nullptr;
     for (const DeviceProgram &device : plan.devices) {
         for (const Segment &segment : device.segments) {
@@ -484,9 +489,9 @@ std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &
         add(Level::Blocked,
             "Operator " + missing->name + " (" + typeNameOf(*missing)
                 + ") can be planned but has no implementation to run.");
-    std::int64_t needed = 0;
+    std::int64_t needed = 0; // of this machine's memory
     for (const MemoryCurve &curve : predicted.memory)
-        needed += curve.peak.count;
+        needed += onCpu ? curve.peak.count : 0;
     std::int64_t whole = 0; // of the reference, roughly: weights and their states once more
     for (const Tensor &tensor : plan.graph->tensors)
         whole += tensor.role == TensorRole::Weight
@@ -497,9 +502,9 @@ std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &
     const auto sized = [](std::int64_t bytes) { return formatBytes(Bytes{bytes}); };
     if (memoryBytes > 0 && needed > memoryBytes)
         add(Level::Blocked,
-            "All devices together need about " + sized(needed) + "; this machine has " + sized(memoryBytes)
-                + " free.");
-    else
+            (onCpu ? "All devices together need about " : "The comparison needs about ") + sized(needed)
+                + "; this machine has " + sized(memoryBytes) + " free.");
+    else if (onCpu) // the memory of others is their own
         add(Level::Good,
             "All devices together need about " + sized(needed)
                 + (memoryBytes > 0 ? " of the " + sized(memoryBytes) + " that are free." : "."));
@@ -532,6 +537,30 @@ std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &
     else
         add(Level::Note, "Results are not compared with the unpartitioned model.");
     return items;
+}
+
+std::optional<PreflightItem> gpuPreflight(const ExecutionPlan &plan, const Timeline &predicted,
+    const RunSetup &setup, const std::optional<Probe> &machine)
+{
+    using Level = PreflightItem::Level;
+    if (setup.backend == RunBackend::Cpu)
+        return std::nullopt;
+    if (!machine)
+        return PreflightItem{Level::Note, "GPUs of this machine are looked for."};
+    std::vector<Bytes> peaks;
+    for (std::int32_t unit = 0; unit < plan.units.count; ++unit)
+        for (const MemoryCurve &curve : predicted.memory)
+            peaks.push_back(curve.peak);
+    const std::string why = whyNotOnGpus(*machine, setup.backend, peaks);
+    if (!why.empty())
+        return PreflightItem{Level::Blocked, "Not on GPUs: " + why + "."};
+    const std::string count = std::to_string(peaks.size()) + (peaks.size() == 1 ? " device" : " devices");
+    const ProbedGpu &gpu = machine->gpus.front();
+    return PreflightItem{Level::Good,
+        setup.backend == RunBackend::CudaEmulated
+            ? count + ", emulated on GPU 0 (" + gpu.name + ")."
+            : count + (peaks.size() == 1 ? " on a GPU (" : ", each on a GPU (") + gpu.name
+                + "), in a process of its own."};
 }
 
 bool mayRun(const std::vector<PreflightItem> &items)

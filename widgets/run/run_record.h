@@ -2,6 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/lowering/execution_plan.h"
+#include "engine/runtime/gpu_fit.h"
 #include "engine/runtime/run.h"
 #include "engine/runtime/throughput.h"
 #include "engine/simulate/timeline.h"
@@ -25,6 +26,7 @@ struct RunSetup {
     std::int64_t seed = 1; ///< Of drawn inputs and dropout.
     std::int32_t ranks = 1; ///< Processes that hold the devices; at most one a device.
     TrainingRun training{}; ///< Data, learning rate, checkpoints.
+    RunBackend backend = RunBackend::Cpu; ///< With Cuda there is a process for each device, whatever `ranks`.
     friend bool operator==(const RunSetup &, const RunSetup &) = default;
 };
 
@@ -175,6 +177,10 @@ struct PreflightItem {
 /// @param memoryBytes  free memory of this machine; @param processors  its cores
 std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &predicted, bool verified,
     const RunSetup &setup, std::int64_t memoryBytes, int processors);
+/// Whether the GPUs that were found fit, where the set-up wants any. @param machine  nothing before it is
+/// known
+std::optional<PreflightItem> gpuPreflight(const ExecutionPlan &plan, const Timeline &predicted,
+    const RunSetup &setup, const std::optional<Probe> &machine);
 bool mayRun(const std::vector<PreflightItem> &items);
 
 /// Predicted against measured, by operator: for the scatter and the DAG's colours.

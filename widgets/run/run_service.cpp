@@ -3,6 +3,7 @@
 #include "engine/design/operator_files.h"
 #include "engine/design/reference.h"
 #include "engine/hardware/cluster.h"
+#include "engine/hardware/cost.h"
 #include "engine/kernels/operator_library.h"
 #include "engine/runtime/calibrate.h"
 #include "engine/runtime/live_timeline.h"
@@ -27,8 +28,27 @@ struct Prediction {
     double fastestRate = 0;
 };
 
-Result<Prediction> predict(const std::shared_ptr<const ExecutionPlan> &plan, std::stop_token stop)
+/// What is expected of GPUs: the plan's own times, on the cluster that it was made for.
+Prediction predictOnGpus(TimelineSceneSnapshot scene)
 {
+    Prediction prediction;
+    const ExecutionPlan &plan = *scene->plan;
+    prediction.work = stepWorkOf(plan);
+    DataType type = DataType::Float32;
+    for (const Precision &precision : plan.precisions)
+        type = precision.compute != DataType::Float32 ? precision.compute : type;
+    prediction.fastestRate =
+        static_cast<double>(plan.devices.size()) * matrixFlopsOf(scene->deviceModel(DeviceId{0}), type);
+    prediction.seconds = std::chrono::duration<double>(scene->timeline->step).count();
+    prediction.scene = std::move(scene);
+    return prediction;
+}
+
+Result<Prediction> predict(const TimelineSceneSnapshot &scene, RunBackend backend, std::stop_token stop)
+{
+    if (backend != RunBackend::Cpu)
+        return predictOnGpus(scene);
+    const std::shared_ptr<const ExecutionPlan> &plan = scene->plan;
     TRY(const Cluster cluster, clusterNamed("cpu:" + std::to_string(plan->devices.size())));
     TRY(const MachineProfile profile, profileFor(*plan, profilePath(), {}, stop));
     TRY(Timeline timeline, predictRun(*plan, profile, {}, std::move(stop)));
@@ -57,7 +77,10 @@ Result<void> writeRun(const std::string &folder, const std::shared_ptr<const Exe
     request.predictedStepSeconds = predictedStepSeconds;
     request.liveSpans = setup.live;
     request.temporary = true; // nothing is left of it if this program is killed
-    request.ranks = std::clamp(setup.ranks, 1, static_cast<std::int32_t>(plan->devices.size()));
+    request.backend = nameOf(setup.backend);
+    request.ranks = setup.backend != RunBackend::Cpu
+        ? 1 // the runner knows better
+        : std::clamp(setup.ranks, 1, static_cast<std::int32_t>(plan->devices.size()));
     if (setup.check) {
         TRY(request.reference, referenceOf(*plan));
     }
@@ -152,10 +175,10 @@ bool RunService::start(const PlanUpdateSnapshot &update, const RunSetup &setup)
     m_viewPaused = false;
     m_record = RunRecord(update->scene->plan, setup, 0);
     m_prepareWatcher.setFuture(QtConcurrent::run(&m_pool,
-        [plan = update->scene->plan, setup, allowed = m_allowedLibraries,
+        [scene = update->scene, plan = update->scene->plan, setup, allowed = m_allowedLibraries,
             stop = m_stop.get_token()]() -> PreparedSnapshot {
             auto ready = std::make_shared<Prepared>();
-            auto prediction = predict(plan, stop);
+            auto prediction = predict(scene, setup.backend, stop);
             if (!prediction) {
                 ready->error = prediction.error();
                 return ready;
@@ -467,11 +490,11 @@ void RunService::show(const RunRecord &record, const QByteArray &measured, const
     m_update = update;
     m_choice = StepChoice::Last;
     m_prepareWatcher.setFuture(QtConcurrent::run(&m_pool,
-        [record, bytes = measured.toStdString(), plan = update->scene->plan,
+        [record, bytes = measured.toStdString(), scene = update->scene, plan = update->scene->plan,
             stop = m_stop.get_token()]() -> PreparedSnapshot {
             auto ready = std::make_shared<Prepared>();
             ready->record = record;
-            auto prediction = predict(plan, stop);
+            auto prediction = predict(scene, record.setup.backend, stop);
             if (!prediction) {
                 ready->error = prediction.error();
                 ready->overlay = std::make_shared<RunOverlay>();

@@ -22,7 +22,7 @@
 namespace planloom {
 
 /// Measured over predicted, for the timeline. Predicted on a cluster of CPU devices like those that run, so
-/// that the two can be compared at all.
+/// that the two can be compared at all; on GPUs, on the plan's own cluster.
 struct RunOverlay {
     TimelineSceneSnapshot predicted{};
     TimelineSceneSnapshot measured{}; ///< Null before the first span.
@@ -38,8 +38,8 @@ enum class StepChoice : std::uint8_t {
     One,
 };
 
-/// Runs plans on emulated CPU devices in a process of its own (planloom-exec), one at a time. Lives on the
-/// GUI thread, never waits.
+/// Runs plans on GPUs, or on emulated devices of the CPU or a GPU, in a process of its own (planloom-exec),
+/// one at a time. Lives on the GUI thread, never waits.
 ///
 /// The process gets the plan as files in a temporary folder and answers with events, a line each. Stopping
 /// asks, then kills after `kKillMilliseconds`. A process that dies is a failure with a reason, never more.

@@ -3,6 +3,7 @@
 #include "engine/runtime/probe.h"
 
 #include "engine/hardware/cluster_json.h"
+#include "engine/runtime/gpu_fit.h"
 #include "engine/runtime/machine_cluster.h"
 
 #include "planloom_paths.h"
@@ -142,6 +143,35 @@ TEST(Probe, SaysWhatAPlanRunsOn)
     probe.gpus.push_back({.name = "H100"});
     EXPECT_EQ(whatItRunsOn(probe, 2),
         "1 GPU of this machine can be used; in this run the plan's 2 devices are emulated on 2 cores.");
+}
+
+TEST(GpuFit, SaysBeforeARunWhatIsInItsWay)
+{
+    constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+    const std::vector<Bytes> two(2, Bytes{3 * kGiB});
+    Probe probe;
+    probe.gpuProblem = "no driver";
+    EXPECT_EQ(whyNotOnGpus(probe, RunBackend::Cpu, two), "");
+    EXPECT_EQ(whyNotOnGpus(probe, RunBackend::Cuda, two),
+        "this machine has no GPU that can be seen (no driver): the devices can be emulated on the processor");
+    probe.gpuProblem.clear();
+    probe.gpus = {{.index = 0, .name = "H100", .freeMemory = {4 * kGiB}}};
+    EXPECT_EQ(whyNotOnGpus(probe, RunBackend::Cuda, two),
+        "the plan is for 2 devices, and this machine has 1 GPU: they can be emulated on one GPU");
+    EXPECT_EQ(whyNotOnGpus(probe, RunBackend::CudaEmulated, two),
+        "all devices together need about 6144 MiB, and GPU 0 (H100) has 4096 MiB free");
+    EXPECT_EQ(whyNotOnGpus(probe, RunBackend::CudaEmulated, {two.front()}), "");
+    probe.gpus.push_back({.index = 1, .name = "V100", .freeMemory = {4 * kGiB}, .problem = "too old"});
+    EXPECT_NE(whyNotOnGpus(probe, RunBackend::Cuda, two).find("GPU 1 (V100), which cannot be used (too old)"),
+        std::string::npos);
+    probe.gpus[1] = {.index = 1, .name = "H100", .freeMemory = {2 * kGiB}};
+    EXPECT_EQ(whyNotOnGpus(probe, RunBackend::Cuda, two),
+        "device 1 needs about 3072 MiB, and GPU 1 (H100) has 2048 MiB free");
+    probe.gpus[1].freeMemory = {4 * kGiB};
+    EXPECT_EQ(whyNotOnGpus(probe, RunBackend::Cuda, two), "");
+    for (const RunBackend backend : {RunBackend::Cpu, RunBackend::Cuda, RunBackend::CudaEmulated})
+        EXPECT_EQ(backendNamed(nameOf(backend)), backend);
+    EXPECT_FALSE(backendNamed("tpu"));
 }
 
 TEST(MachineCluster, IsOfTheGpusThatCanBeUsedWithWhatWasFound)

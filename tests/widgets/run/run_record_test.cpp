@@ -272,5 +272,36 @@ TEST(Preflight, SaysWhatKeepsAPlanFromRunning)
     EXPECT_FALSE(mayRun(small));
 }
 
+TEST(Preflight, SaysWhetherGpusFit)
+{
+    const Planned plan = planned("data-parallel", 2);
+    RunSetup setup;
+    setup.check = false;
+    setup.backend = RunBackend::Cuda;
+    EXPECT_TRUE(mayRun(preflight(*plan.plan, plan.predicted, true, setup, 1000, 8))); // not on this memory
+    EXPECT_EQ(gpuPreflight(*plan.plan, plan.predicted, setup, {})->level, PreflightItem::Level::Note);
+    Probe probe;
+    probe.gpus = {{.index = 0, .name = "H100"}};
+    const auto tooFew = gpuPreflight(*plan.plan, plan.predicted, setup, probe);
+    ASSERT_TRUE(tooFew);
+    EXPECT_EQ(tooFew->level, PreflightItem::Level::Blocked);
+    EXPECT_EQ(tooFew->text,
+        "Not on GPUs: the plan is for 2 devices, and this machine has 1 GPU: they can be emulated on one "
+        "GPU.");
+    setup.backend = RunBackend::CudaEmulated;
+    EXPECT_EQ(
+        gpuPreflight(*plan.plan, plan.predicted, setup, probe)->text, "2 devices, emulated on GPU 0 (H100).");
+    probe.gpus.push_back({.index = 1, .name = "H100"});
+    setup.backend = RunBackend::Cuda;
+    EXPECT_EQ(gpuPreflight(*plan.plan, plan.predicted, setup, probe)->level, PreflightItem::Level::Good);
+    setup.backend = RunBackend::Cpu;
+    EXPECT_FALSE(gpuPreflight(*plan.plan, plan.predicted, setup, probe));
+    RunRecord record(plan.plan, {}, 0);
+    record.setup.backend = RunBackend::CudaEmulated;
+    const auto back = RunRecord::fromJson(record.toJson());
+    ASSERT_TRUE(back);
+    EXPECT_EQ(back->setup.backend, RunBackend::CudaEmulated);
+}
+
 } // namespace
 } // namespace planloom
