@@ -62,8 +62,8 @@ std::string whyNotOnGpus(const Probe &probe, RunBackend backend, const std::vect
     for (std::size_t d = 0; d < peaks.size(); ++d) {
         const ProbedGpu &gpu = probe.gpus[d];
         if (!gpu.problem.empty())
-            return "device " + std::to_string(d) + " would run on " + gpuText(gpu) + ", which cannot be used ("
-                + gpu.problem + ")" + kEmulate;
+            return "device " + std::to_string(d) + " would run on " + gpuText(gpu)
+                + ", which cannot be used (" + gpu.problem + ")" + kEmulate;
         if (gpu.freeMemory.count > 0 && peaks[d].count > gpu.freeMemory.count)
             return "device " + std::to_string(d) + " needs about " + memoryText(peaks[d].count) + ", and "
                 + gpuText(gpu) + " has " + memoryText(gpu.freeMemory.count) + " free";

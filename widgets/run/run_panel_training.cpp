@@ -73,9 +73,10 @@ void RunPanel::refreshActions()
 QString RunPanel::clocks() const
 {
     const RunRecord &record = m_service.record();
-    const QString emulation = record.setup.backend == RunBackend::Cpu
-        ? tr("CPU emulation: times are not GPU times")
-        : record.setup.backend == RunBackend::CudaEmulated
+    const bool any = m_service.isRunning() || m_service.update() != nullptr;
+    const RunBackend backend = any ? record.setup.backend : setup().backend;
+    const QString emulation = backend == RunBackend::Cpu ? tr("CPU emulation: times are not GPU times")
+        : backend == RunBackend::CudaEmulated
         ? tr("Emulation on one GPU: times are not those of several")
         : tr("On GPUs of this machine; predicted for the plan's cluster");
     const double measured = record.measuredStepSeconds();

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <limits>
 
@@ -552,8 +553,11 @@ std::optional<PreflightItem> gpuPreflight(const ExecutionPlan &plan, const Timel
         for (const MemoryCurve &curve : predicted.memory)
             peaks.push_back(curve.peak);
     const std::string why = whyNotOnGpus(*machine, setup.backend, peaks);
-    if (!why.empty())
-        return PreflightItem{Level::Blocked, "Not on GPUs: " + why + "."};
+    if (!why.empty()) {
+        std::string sentence = why + ".";
+        sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+        return PreflightItem{Level::Blocked, std::move(sentence)};
+    }
     const std::string count = std::to_string(peaks.size()) + (peaks.size() == 1 ? " device" : " devices");
     const ProbedGpu &gpu = machine->gpus.front();
     return PreflightItem{Level::Good,

@@ -286,7 +286,7 @@ TEST(Preflight, SaysWhetherGpusFit)
     ASSERT_TRUE(tooFew);
     EXPECT_EQ(tooFew->level, PreflightItem::Level::Blocked);
     EXPECT_EQ(tooFew->text,
-        "Not on GPUs: the plan is for 2 devices, and this machine has 1 GPU: they can be emulated on one "
+        "The plan is for 2 devices, and this machine has 1 GPU: they can be emulated on one "
         "GPU.");
     setup.backend = RunBackend::CudaEmulated;
     EXPECT_EQ(
