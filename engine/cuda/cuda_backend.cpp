@@ -285,8 +285,7 @@ private:
         if (outcome)
             outcome = task.queue->outcome();
         // Without what others should have sent, what comes later makes nothing but errors of its own.
-        else if (outcome.error().code != ErrorCode::Cancelled
-            && !std::holds_alternative<std::monostate>(task.task.communication))
+        else if (outcome.error().code != ErrorCode::Cancelled && m_communicator->isAborted())
             note(outcome.error());
         if (outcome && m_broken)
             outcome = *m_broken;

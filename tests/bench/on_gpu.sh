@@ -4,15 +4,14 @@
 #   bash tests/bench/on_gpu.sh prepare FOLDER   where Planloom is built (bash app/run.sh): writes plans, each with the
 #                                               unpartitioned model that it is compared with, and nlohmann's header
 #   bash tests/bench/on_gpu.sh run FOLDER       on the machine with the GPU: builds planloom-exec with its plugin, runs every
-#                                               plan on emulated devices, and prints a table; exit status 1 if one differs.
-#                                               Those that there are GPUs enough for run with NCCL, too, a process for each
+#                                               plan on emulated devices, and prints a table; exit status 1 if one differs
 #
 # Plans run forward and backward with an optimizer step. "ok" is the comparison with the CPU's run of the model on that
 # machine. With compute-sanitizer on PATH the smallest plan runs under it, too; with PyTorch, a step of GPT-2 is timed beside.
 set -uo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
-usage() { sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 [[ $# -eq 2 ]] || usage
 folder=$2
 
@@ -41,7 +40,6 @@ prepare)
         [[ $plan == "$timed" ]] && check=(--steps 10)
         # shellcheck disable=SC2086 # options are words
         "$cli" run "$model" $rest "${check[@]}" --backend cuda-emulated --random-weights 1 --prepare "$folder/$name" || exit 1
-        sed 's/.*--devices \([0-9]*\).*/\1/' <<<"$rest" >"$folder/$name/devices"
     done
     for header in /usr/include/nlohmann /usr/local/include/nlohmann; do
         [[ -d $header ]] && mkdir -p "$folder/deps/include" && cp -r "$header" "$folder/deps/include/"
@@ -56,26 +54,17 @@ run)
         -DPLANLOOM_CUDA_ARCHITECTURES="${ARCHITECTURES:-native}" -DCMAKE_PREFIX_PATH="$folder/deps" || exit 2
     cmake --build "$build" -j"$(nproc)" --target planloom-exec || exit 2
     failed=0
-    printf '%-12s %-14s %-6s %14s  %s\n' plan backend ok 'ms a step' 'worst'
-    gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
-    # What has run with one backend: NAME BACKEND OPTIONS
-    one() {
-        local log=$folder/$1.$2 status fastest worst
-        timeout 120 "$build/bin/planloom-exec" run --plan "$folder/$1/plan.json" --options "$3" >"$log.events" 2>"$log.errors"
-        status=$?
-        [[ $status -eq 0 ]] || failed=1
-        fastest=$(grep -o '"seconds":[0-9.e-]*' "$log.events" | cut -d: -f2 | sort -g | head -1)
-        worst=$(grep '"t":"check"' "$log.events" | grep -o '"worst[^,]*,[^,}]*' | head -1)
-        printf '%-12s %-14s %-6s %14s  %s\n' "$1" "$2" "$([[ $status -eq 0 ]] && echo yes || echo NO)" \
-            "$(awk -v s="${fastest:-0}" 'BEGIN { printf "%.3f", s * 1000 }')" "$worst$(head -c 300 "$log.errors")"
-    }
+    printf '%-12s %-6s %14s  %s\n' plan ok 'ms a step' 'worst'
     for plan in "$folder"/*/plan.json; do
         name=$(basename "$(dirname "$plan")")
-        one "$name" cuda-emulated "$folder/$name/options.json"
-        devices=$(cat "$folder/$name/devices")
-        [[ $devices -gt 1 && $devices -le $gpus ]] || continue
-        sed 's/"backend": "cuda-emulated"/"backend": "cuda"/' "$folder/$name/options.json" >"$folder/$name/options-nccl.json"
-        one "$name" cuda "$folder/$name/options-nccl.json"
+        timeout 120 "$build/bin/planloom-exec" run --plan "$plan" --options "$(dirname "$plan")/options.json" \
+            >"$folder/$name.events" 2>"$folder/$name.errors"
+        status=$?
+        [[ $status -eq 0 ]] || failed=1
+        fastest=$(grep -o '"seconds":[0-9.e-]*' "$folder/$name.events" | cut -d: -f2 | sort -g | head -1)
+        worst=$(grep '"t":"check"' "$folder/$name.events" | grep -o '"worst[^,]*,[^,}]*' | head -1)
+        printf '%-12s %-6s %14s  %s\n' "$name" "$([[ $status -eq 0 ]] && echo yes || echo NO)" \
+            "$(awk -v s="${fastest:-0}" 'BEGIN { printf "%.3f", s * 1000 }')" "$worst$(head -c 300 "$folder/$name.errors")"
     done
     if command -v compute-sanitizer >/dev/null; then
         timeout 120 compute-sanitizer --target-processes all --error-exitcode 9 "$build/bin/planloom-exec" run \

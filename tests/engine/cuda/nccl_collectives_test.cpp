@@ -47,8 +47,8 @@ DrawnCollective drawnCollective(std::mt19937 &random)
     drawn.calls.resize(members);
     const InstructionKind kind = kKinds[random() % kKinds.size()];
     const DataType type = kTypes[random() % kTypes.size()];
-    Combination combination = std::array{
-        Combination::Sum, Combination::Max, Combination::LogSumExp}[random() % 3];
+    Combination combination =
+        std::array{Combination::Sum, Combination::Max, Combination::LogSumExp}[random() % 3];
     if (!canCombine(type, combination))
         combination = Combination::Max;
     Shape shape;
@@ -92,8 +92,7 @@ DrawnCollective drawnCollective(std::mt19937 &random)
             drawn.pieces.cut = cuts;
         call.in = {nullptr, type, in};
         call.out = {nullptr, type, out};
-        auto &from = drawn.ins.emplace_back(
-            static_cast<std::size_t>(elementCount(in) * sizeOf(type)) + 8);
+        auto &from = drawn.ins.emplace_back(static_cast<std::size_t>(elementCount(in) * sizeOf(type)) + 8);
         drawn.outs.emplace_back(static_cast<std::size_t>(elementCount(out) * sizeOf(type)) + 8);
         for (std::byte &byte : from) // small numbers, in each of the types
             byte = static_cast<std::byte>(random() % 64);
@@ -126,8 +125,8 @@ TEST(NcclCollectives, AreWhatTheirDefinitionSays)
     for (int repeat = 0; repeat < 400; ++repeat) {
         const DrawnCollective drawn = drawnCollective(random);
         const std::size_t members = drawn.calls.size();
-        SCOPED_TRACE(std::string{nameOf(drawn.calls[0].kind)} + " of " + nameOf(drawn.calls[0].in.type) + " by "
-            + nameOf(drawn.calls[0].combination) + ", " + toString(drawn.calls[0].in.shape) + " to "
+        SCOPED_TRACE(std::string{nameOf(drawn.calls[0].kind)} + " of " + nameOf(drawn.calls[0].in.type)
+            + " by " + nameOf(drawn.calls[0].combination) + ", " + toString(drawn.calls[0].in.shape) + " to "
             + toString(drawn.calls[0].out.shape) + ", case " + std::to_string(repeat));
         ASSERT_EQ(misfit(drawn.calls), "");
         auto expected = drawn.calls;
