@@ -40,7 +40,7 @@ constexpr std::size_t kTriedWithoutHope = 12;
 /// A bound so near to the best price is not made tighter.
 constexpr double kCloseEnough = 0.005;
 /// Partitions of a configuration that are looked at while its bound does not grow.
-constexpr int kMostIdlePaths = 8;
+constexpr int kMostIdlePaths = 12;
 /// How much of the time for simulations tightening may take first.
 constexpr double kTighteningShare = 0.5;
 
