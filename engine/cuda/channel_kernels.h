@@ -18,8 +18,7 @@ struct ChannelPlace {
     }
     PLANLOOM_INLINE std::int64_t offset(std::int64_t which, std::int64_t e) const
     {
-        return byChannel ? (e / view.rest * view.c + which) * view.rest + e % view.rest
-                         : which * count() + e;
+        return byChannel ? (e / view.rest * view.c + which) * view.rest + e % view.rest : which * count() + e;
     }
 };
 
@@ -111,8 +110,8 @@ struct ChannelNormalizeKernel {
         const std::int64_t s = statisticOf(view, i);
         const std::int64_t c = channelOf(view, i);
         const double inverse = 1 / sqrt(static_cast<double>(at(variance, s)) + epsilon);
-        const auto factor = static_cast<float>(
-            inverse * (scale.data == nullptr ? 1.0 : static_cast<double>(at(scale, c))));
+        const auto factor =
+            static_cast<float>(inverse * (scale.data == nullptr ? 1.0 : static_cast<double>(at(scale, c))));
         const float centre = mean.data == nullptr ? 0.0f : at(mean, s);
         store(made, i, (at(x, i) - centre) * factor + (bias.data == nullptr ? 0.0f : at(bias, c)));
     }
@@ -160,8 +159,8 @@ struct ChannelSlopesKernel {
         if (ofMean.data != nullptr)
             store(ofMean, which, static_cast<float>(-sum * inverseOf(which)));
         if (ofVariance.data != nullptr)
-            store(ofVariance, which,
-                static_cast<float>(-0.5 * product * inverseOf(which) * inverseOf(which)));
+            store(
+                ofVariance, which, static_cast<float>(-0.5 * product * inverseOf(which) * inverseOf(which)));
     }
     PLANLOOM_INLINE double inverseOf(std::int64_t s) const
     {

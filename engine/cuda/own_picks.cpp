@@ -37,8 +37,7 @@ std::optional<PairFunction> pairOf(const Operator &op)
     case OperatorKind::Mod:
         return op.attributes.integer("fmod") != 0 ? PairFunction::TruncatedMod : PairFunction::FloorMod;
     case OperatorKind::BitShift:
-        return op.attributes.text("direction") == "LEFT" ? PairFunction::ShiftLeft
-                                                         : PairFunction::ShiftRight;
+        return op.attributes.text("direction") == "LEFT" ? PairFunction::ShiftLeft : PairFunction::ShiftRight;
     default:
         return std::nullopt;
     }
@@ -70,12 +69,11 @@ Result<bool> launchPair(const DeviceCall &device, PairFunction function)
     kernel.nest = *nest;
     if (!kernel.floats) {
         const bool rest = function != PairFunction::Div;
-        TRY(kernel.problem,
-            device.queue.task().problem([name = device.call.op->name, rest](const Problem &) {
-                return Error{ErrorCode::InvalidInput,
-                    "operator " + name + (rest ? " takes a remainder by zero" : " divides integers by zero"),
-                    {}, "operator:" + name};
-            }));
+        TRY(kernel.problem, device.queue.task().problem([name = device.call.op->name, rest](const Problem &) {
+            return Error{ErrorCode::InvalidInput,
+                "operator " + name + (rest ? " takes a remainder by zero" : " divides integers by zero"), {},
+                "operator:" + name};
+        }));
     }
     TRY_VOID(device.queue.launch(kernel, elementCount(y.shape)));
     return true;

@@ -63,27 +63,28 @@ public:
     /// y = w * unfolded x
     Result<void> forward(const Elements &x, const Elements &w, const Elements &y)
     {
-        return inParts(x.type, [&](std::int64_t first, std::int64_t images, Elements columns) -> Result<void> {
-            TRY_VOID(unfold(x, first, images, columns));
-            DeviceProduct product = productOf(m_conv.o, m_conv.window.outCount(), m_conv.rows());
-            product.a = w;
-            product.shape.aRow = m_conv.rows();
-            product.b = columns;
-            product.shape.bRow = m_conv.window.outCount();
-            product.c = behind(y, first * m_conv.groups * m_conv.yGroup());
-            product.shape.cRow = m_conv.window.outCount();
-            product.shape.batch = {{images, 0, columnsPerImage(), m_conv.groups * m_conv.yGroup()},
-                {m_conv.groups, m_conv.o * m_conv.rows(), columnsPerGroup(), m_conv.yGroup()}};
-            return run(product);
-        });
+        return inParts(
+            x.type, [&](std::int64_t first, std::int64_t images, Elements columns) -> Result<void> {
+                TRY_VOID(unfold(x, first, images, columns));
+                DeviceProduct product = productOf(m_conv.o, m_conv.window.outCount(), m_conv.rows());
+                product.a = w;
+                product.shape.aRow = m_conv.rows();
+                product.b = columns;
+                product.shape.bRow = m_conv.window.outCount();
+                product.c = behind(y, first * m_conv.groups * m_conv.yGroup());
+                product.shape.cRow = m_conv.window.outCount();
+                product.shape.batch = {{images, 0, columnsPerImage(), m_conv.groups * m_conv.yGroup()},
+                    {m_conv.groups, m_conv.o * m_conv.rows(), columnsPerGroup(), m_conv.yGroup()}};
+                return run(product);
+            });
     }
 
     /// dx = w^T * dy, folded back
     Result<void> ofData(const Elements &dy, const Elements &w, const Elements &dx)
     {
         const bool pointwise = m_conv.isPointwise();
-        return inParts(
-            DataType::Float32, [&](std::int64_t first, std::int64_t images, Elements columns) -> Result<void> {
+        return inParts(DataType::Float32,
+            [&](std::int64_t first, std::int64_t images, Elements columns) -> Result<void> {
                 const Elements to = behind(dx, first * m_conv.groups * m_conv.xGroup());
                 DeviceProduct product = productOf(m_conv.rows(), m_conv.window.outCount(), m_conv.o);
                 product.a = w;
@@ -113,8 +114,8 @@ public:
             sums.type = DataType::Float32;
         }
         m_device.queue.fill(static_cast<std::byte *>(sums.data), 0, static_cast<std::size_t>(size) * 4);
-        TRY_VOID(inParts(
-            x.type, [&](std::int64_t first, std::int64_t images, Elements columns) -> Result<void> {
+        TRY_VOID(
+            inParts(x.type, [&](std::int64_t first, std::int64_t images, Elements columns) -> Result<void> {
                 TRY_VOID(unfold(x, first, images, columns));
                 DeviceProduct product = productOf(m_conv.o, m_conv.rows(), m_conv.window.outCount());
                 product.a = behind(dy, first * m_conv.groups * m_conv.yGroup());
@@ -159,8 +160,7 @@ private:
         Elements columns{nullptr, type};
         if (!m_conv.isPointwise()) {
             TRY(columns.data,
-                m_device.queue.scratch().take(
-                    static_cast<std::size_t>(m_images * m_columns * sizeOf(type))));
+                m_device.queue.scratch().take(static_cast<std::size_t>(m_images * m_columns * sizeOf(type))));
         }
         for (std::int64_t first = 0; first < m_conv.n; first += m_images)
             TRY_VOID(work(first, std::min(m_images, m_conv.n - first), columns));
@@ -246,8 +246,7 @@ Result<Buffer> ownGradient(const DeviceCall &device, const Buffer &dy)
     piece.shape = shapeOf(box);
     piece.mask = box;
     const std::int64_t size = sizeOf(device.of(&dy).type);
-    TRY(piece.data,
-        device.queue.scratch().take(static_cast<std::size_t>(elementCount(piece.shape) * size)));
+    TRY(piece.data, device.queue.scratch().take(static_cast<std::size_t>(elementCount(piece.shape) * size)));
     TRY_VOID(launchMove(device.queue, boxMove(dy.data, dy.mask, piece.data, box, box, size)));
     return piece;
 }
@@ -321,7 +320,7 @@ Result<bool> launchConv(const DeviceCall &device)
 
 Pooling poolingOf(OperatorKind kind)
 {
-    return kind == OperatorKind::MaxPool      ? Pooling::Largest
+    return kind == OperatorKind::MaxPool    ? Pooling::Largest
         : kind == OperatorKind::AveragePool ? Pooling::Average
                                             : Pooling::Norm;
 }
@@ -362,9 +361,9 @@ Result<bool> launchPool(const DeviceCall &device)
     const auto share = windowsOf(windowGeometry(attributes, *dx, *dy, kernel));
     if (!windows || !share)
         return false;
-    TRY_VOID(device.queue.launch(PoolSlopeKernel{device.of(dy), average ? Elements{} : device.of(x),
-                                     average ? Elements{} : device.of(y), device.of(dx), pooling,
-                                     countPadding, p, *windows, *share},
+    TRY_VOID(device.queue.launch(
+        PoolSlopeKernel{device.of(dy), average ? Elements{} : device.of(x),
+            average ? Elements{} : device.of(y), device.of(dx), pooling, countPadding, p, *windows, *share},
         elementCount(*dx)));
     return true;
 }

@@ -101,8 +101,8 @@ struct PairKernel {
             return logic::BitwiseXor{}(first, second);
         case PairFunction::ShiftLeft:
         case PairFunction::ShiftRight:
-            return static_cast<std::int64_t>(logic::shifted(
-                a64 & mask, b64 & mask, bits, function == PairFunction::ShiftLeft));
+            return static_cast<std::int64_t>(
+                logic::shifted(a64 & mask, b64 & mask, bits, function == PairFunction::ShiftLeft));
         case PairFunction::Add:
             return static_cast<std::int64_t>(a64 + b64);
         case PairFunction::Sub:
@@ -165,8 +165,8 @@ struct ScanKernel {
     {
         Sum sum = 0;
         for (std::int64_t j = 0; j < extent; ++j) {
-            const std::int64_t place = line / inner * extent * inner + line % inner
-                + (fromBack ? extent - 1 - j : j) * inner;
+            const std::int64_t place =
+                line / inner * extent * inner + line % inner + (fromBack ? extent - 1 - j : j) * inner;
             const Sum next = sum + load<Sum>(x, place);
             store(made, place, static_cast<T>(exclusive ? sum : next));
             sum = next;

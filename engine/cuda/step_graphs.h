@@ -50,7 +50,8 @@ public:
 ///     others          +--- tasks, each event --+
 ///
 /// What is captured is what the members' own code puts into the streams, so a graph does what an issued step
-/// does. What changes from step to step is read from memory that a copy within the graph fills from the host's
+/// does. What changes from step to step is read from memory that a copy within the graph fills from the
+/// host's
 /// (`CudaQueue::fresh`).
 class StepGraphs
 {

@@ -143,9 +143,10 @@ struct PoolKernel {
                                             : static_cast<double>(value);
         }
         store(y, i,
-            pooling == Pooling::Largest       ? largest
-                : pooling == Pooling::Average ? static_cast<float>(sum / windows.divisorOf(window, countPadding))
-                                              : static_cast<float>(pow(sum, 1 / p)));
+            pooling == Pooling::Largest ? largest
+                : pooling == Pooling::Average
+                ? static_cast<float>(sum / windows.divisorOf(window, countPadding))
+                : static_cast<float>(pow(sum, 1 / p)));
     }
 };
 
@@ -195,8 +196,7 @@ struct PoolSlopeKernel {
         if (pooling == Pooling::Norm) {
             if (result == 0 || value == 0)
                 return 0;
-            const double size =
-                pow(fabs(static_cast<double>(value)) / static_cast<double>(result), p - 1);
+            const double size = pow(fabs(static_cast<double>(value)) / static_cast<double>(result), p - 1);
             return value < 0 ? -size : size;
         }
         if (value != result)

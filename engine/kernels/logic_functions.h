@@ -32,7 +32,10 @@ struct Or {
     template<typename T> PLANLOOM_INLINE bool operator()(T a, T b) const { return a != T(0) || b != T(0); }
 };
 struct Xor {
-    template<typename T> PLANLOOM_INLINE bool operator()(T a, T b) const { return (a != T(0)) != (b != T(0)); }
+    template<typename T> PLANLOOM_INLINE bool operator()(T a, T b) const
+    {
+        return (a != T(0)) != (b != T(0));
+    }
 };
 
 struct BitwiseAnd {
@@ -55,7 +58,7 @@ template<typename T> PLANLOOM_INLINE T remainder(T a, T divisor, bool likeC)
     else
         rest = std::fmod(a, divisor);
     return !likeC && rest != T(0) && (rest < T(0)) != (divisor < T(0)) ? static_cast<T>(rest + divisor)
-                                                                        : rest;
+                                                                       : rest;
 }
 
 /// The `bits` bits of `a`, unsigned as ONNX has it, shifted by `by`.

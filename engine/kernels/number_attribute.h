@@ -9,8 +9,7 @@
 namespace planloom {
 
 /// A number that an attribute gives as an integer or as a real.
-template<typename T>
-T numberOf(const Attributes &attributes, std::string_view name, T fallback)
+template<typename T> T numberOf(const Attributes &attributes, std::string_view name, T fallback)
 {
     const auto found = attributes.all().find(name);
     if (found == attributes.all().end())

@@ -28,10 +28,10 @@ OpenDevices devicesWith(const std::shared_ptr<FakeCuda> &cuda, bool captures)
 
 const Model &modelWith(OperatorKind optimizer)
 {
-    static const Model kSgd(trainingStepOf(
-        "zoo:gpt?layers=1&hidden=16&heads=4&seq=8&batch=8&vocab=24", OperatorKind::SgdStep));
-    static const Model kAdamW(trainingStepOf(
-        "zoo:gpt?layers=1&hidden=16&heads=4&seq=8&batch=8&vocab=24", OperatorKind::AdamWStep));
+    static const Model kSgd(
+        trainingStepOf("zoo:gpt?layers=1&hidden=16&heads=4&seq=8&batch=8&vocab=24", OperatorKind::SgdStep));
+    static const Model kAdamW(
+        trainingStepOf("zoo:gpt?layers=1&hidden=16&heads=4&seq=8&batch=8&vocab=24", OperatorKind::AdamWStep));
     return optimizer == OperatorKind::SgdStep ? kSgd : kAdamW;
 }
 
@@ -91,7 +91,7 @@ TEST(StepGraphs, OfRandomPlansMakeWhatIssuedStepsMakeBitForBit)
         RunOptions options = training(7);
         RunEvents events;
         if (seed % 3 == 0) // each step is timed
-            events.spans = [](DeviceId, const std::vector<LiveSpan> &) { };
+            events.spans = [](DeviceId, const std::vector<LiveSpan> &) {};
         std::array<RunOutcome, 2> outcomes;
         for (const bool captures : {false, true}) {
             const auto cuda = std::make_shared<FakeCuda>(seed);
@@ -104,7 +104,8 @@ TEST(StepGraphs, OfRandomPlansMakeWhatIssuedStepsMakeBitForBit)
             EXPECT_TRUE(captures || cuda->captured == 0);
             captured += cuda->captured;
             if (cuda->captured == 1) {
-                EXPECT_EQ(cuda->replayed, 4); // of seven, the first (which poisons), the second and the last are issued
+                EXPECT_EQ(cuda->replayed,
+                    4); // of seven, the first (which poisons), the second and the last are issued
             }
         }
         EXPECT_EQ(outcomes[0].losses, outcomes[1].losses);
@@ -159,7 +160,8 @@ TEST(StepGraphs, ThatCudaRefusesAreIssuedWithTheReason)
         losses[refuses ? 1 : 0] = outcome->losses;
         EXPECT_EQ(cuda->captured, refuses ? 0 : 1);
         EXPECT_EQ(cuda->live(), 0U);
-        EXPECT_EQ(warnings.find("steps are not run as CUDA graphs") != std::string::npos, refuses) << warnings;
+        EXPECT_EQ(warnings.find("steps are not run as CUDA graphs") != std::string::npos, refuses)
+            << warnings;
     }
     EXPECT_EQ(losses[0], losses[1]);
     EXPECT_NE(warnings.find("cudaStreamEndCapture failed with 900"), std::string::npos) << warnings;
