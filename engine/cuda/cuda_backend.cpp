@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,7 +19,7 @@ namespace {
 using Clock = TaskListener::Clock;
 constexpr int kKernelsPatience = 8; ///< Times the deadline.
 
-class CudaBackend final : public DeviceBackend
+class CudaBackend final : public DeviceBackend, private StepMember
 {
 public:
     CudaBackend(
@@ -35,13 +36,15 @@ public:
     {
         m_shared.pumps.erase(this);
         (void)m_cuda.setDevice(m_options.gpu);
+        m_shared.graphs.leave(*this);
         for (Queue &queue : m_queues) {
             queue.scratch.reset();
             if (queue.stream != nullptr)
                 (void)m_cuda.destroyStream(queue.stream);
         }
-        for (const CudaEvent event : m_events)
-            (void)m_cuda.destroyEvent(event);
+        for (const std::vector<CudaEvent> &events : {m_events, m_times})
+            for (const CudaEvent event : events)
+                (void)m_cuda.destroyEvent(event);
         for (const auto &[memory, place] : m_arenas)
             (void)(place == MemoryPlace::Host ? m_cuda.releaseHost(memory) : m_cuda.release(memory));
     }
@@ -55,7 +58,8 @@ public:
             CUDA_TRY(m_cuda, "cudaStreamCreate", m_cuda.createStream(&m_queues[at].stream, urgent));
             m_queues[at].scratch = std::make_unique<CudaScratch>(m_shared.device);
         }
-        TRY(m_anchor, newEvent());
+        TRY(m_anchor, newEvent(m_events));
+        m_shared.graphs.join(*this);
         m_shared.pumps.emplace(this, [this] {
             pump();
             return harvest();
@@ -84,9 +88,18 @@ public:
     }
     std::int64_t alignment() const override { return 256; }
 
+    void announce(const StepKind &kind) override
+    {
+        if (m_options.captures)
+            m_kind = kind;
+    }
+
     void begin(std::int32_t events, TaskListener &listener) override
     {
         assert(m_left == 0);
+        m_running = std::exchange(m_kind, {});
+        m_shared.graphs.begin();
+        m_mode = modeOfStep();
         m_listener = &listener;
         m_left = events;
         m_tasks.clear();
@@ -105,13 +118,18 @@ public:
         Queue &queue = m_queues[static_cast<std::size_t>(task.queue)];
         const auto event = static_cast<std::size_t>(task.event);
         queue.order.push_back(event);
-        m_tasks[event] = std::make_unique<Task>(std::move(task), m_shared);
-        pump();
+        m_tasks[event] = std::make_unique<Task>(std::move(task),
+            m_mode == StepMode::Replay ? m_captured[StepGraphs::keyOf(m_running)][event]
+                                       : std::make_shared<CudaTaskState>(m_shared));
+        if (m_mode == StepMode::Issue)
+            pump();
     }
 
     void finish() override
     {
         (void)m_cuda.setDevice(m_options.gpu);
+        if (m_mode != StepMode::Issue)
+            m_shared.graphs.start(m_running);
         auto pause = std::chrono::microseconds{5};
         while (m_left > 0) {
             if (m_communicator->isAborted())
@@ -132,6 +150,7 @@ public:
             pause = std::min(2 * pause, std::chrono::microseconds{500});
         }
         m_communicator->stepDone();
+        m_shared.graphs.ended(m_running);
         if (m_broken) // what hangs may still use what its task has
             std::move(m_tasks.begin(), m_tasks.end(), std::back_inserter(m_hung));
         m_tasks.clear();
@@ -146,13 +165,13 @@ private:
     };
 
     struct Task {
-        Task(DeviceTask given, CudaShared &shared)
+        Task(DeviceTask given, std::shared_ptr<CudaTaskState> itsState)
             : task(std::move(given))
-            , state(shared)
+            , state(std::move(itsState))
         {
         }
         DeviceTask task;
-        CudaTaskState state;
+        std::shared_ptr<CudaTaskState> state; ///< Of a graph's task, the same in all runs.
         std::unique_ptr<CudaQueue> queue{};
         Result<void> outcome{};
         Clock::time_point cancelled{}; ///< Where it has no times of its own.
@@ -167,23 +186,119 @@ private:
         std::size_t ended = 0;
     };
 
-    Result<CudaEvent> newEvent()
+    Result<CudaEvent> newEvent(std::vector<CudaEvent> &among)
     {
         CudaEvent event = nullptr;
         CUDA_TRY(m_cuda, "cudaEventCreate", m_cuda.createEvent(&event));
-        m_events.push_back(event);
+        among.push_back(event);
         return event;
     }
-    // The anchor is first.
-    CudaEvent startOf(std::size_t event) const { return m_events[1 + 2 * event]; }
+    // The anchor is first. What orders the tasks of a graph tells no times: others do.
+    CudaEvent startOf(std::size_t event) const
+    {
+        return m_mode == StepMode::Issue ? m_events[1 + 2 * event] : m_times[2 * event];
+    }
     CudaEvent endOf(std::size_t event) const { return m_events[2 + 2 * event]; }
+    CudaEvent timeOfEnd(std::size_t event) const
+    {
+        return m_mode == StepMode::Issue ? endOf(event) : m_times[1 + 2 * event];
+    }
+    bool recordsTimes() const { return m_mode == StepMode::Issue || m_running.timed; }
+
+    StepMode modeOfStep()
+    {
+        if (m_running.number < 0)
+            return StepMode::Issue;
+        if (const std::string why = m_communicator->whyNotCaptured();
+            !why.empty() && m_shared.graphs.modeOf(m_running) == StepMode::Capture)
+            m_shared.graphs.refuse(why);
+        if (const std::string &why = m_shared.graphs.whyNot();
+            !why.empty() && !std::exchange(m_shared.saidNotCaptured, true) && m_shared.warning)
+            m_shared.warning(
+                "steps are not run as CUDA graphs, and each kernel is launched by itself: " + why);
+        return m_shared.graphs.modeOf(m_running);
+    }
+
+    // Of StepGraphs:
+
+    std::vector<CudaStream> streams() const override
+    {
+        std::vector<CudaStream> streams;
+        for (const Queue &queue : m_queues)
+            streams.push_back(queue.stream);
+        return streams;
+    }
+    bool putMore() override { return pump(); }
+    Result<void> allPut() const override
+    {
+        for (const auto &task : m_tasks)
+            if (task && !task->outcome)
+                return task->outcome;
+        for (const Queue &queue : m_queues)
+            if (queue.launched < queue.order.size())
+                return Error{ErrorCode::Internal, "a task waits for what no stream has", {}, {}};
+        if (const std::string why = m_communicator->whyNotCaptured(); !why.empty())
+            return Error{ErrorCode::NotSupported, why, {}, {}};
+        return {};
+    }
+    void captured(bool made) override
+    {
+        if (made) {
+            auto &states = m_captured[StepGraphs::keyOf(m_running)];
+            for (const auto &task : m_tasks)
+                states.push_back(task ? task->state : nullptr);
+            m_launchedAt = Clock::now();
+            return;
+        }
+        m_communicator->captureFailed();
+        m_mode = StepMode::Issue;
+        for (const auto &task : m_tasks)
+            if (task) {
+                task->state = std::make_shared<CudaTaskState>(m_shared);
+                task->queue.reset();
+                task->outcome = {};
+                task->stage = Stage::Held;
+                task->recorded = false;
+            }
+        for (Queue &queue : m_queues)
+            queue.launched = 0;
+    }
+    Result<void> refresh() override
+    {
+        for (const auto &task : m_tasks) {
+            if (!task)
+                continue;
+            task->state->again();
+            if (!task->task.varies || !task->task.work)
+                continue;
+            Queue &queue = m_queues[static_cast<std::size_t>(task->task.queue)];
+            CudaQueue renewing(
+                m_shared, m_products, *queue.scratch, queue.stream, *task->state, StepMode::Replay);
+            TRY_VOID(task->task.work(renewing));
+        }
+        return {};
+    }
+    void replaying(const Result<void> &outcome) override
+    {
+        m_launchedAt = Clock::now();
+        for (const auto &task : m_tasks) {
+            task->outcome = outcome;
+            task->recorded = static_cast<bool>(outcome);
+            task->cancelled = m_launchedAt;
+            task->stage = Stage::Launched;
+        }
+        for (Queue &queue : m_queues)
+            queue.launched = queue.order.size();
+    }
 
     /// Events for a step, and the anchor of its times.
     Result<void> prepare(std::int32_t events)
     {
         CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
         while (m_events.size() < 1 + 2 * static_cast<std::size_t>(events))
-            TRY_VOID(newEvent());
+            TRY_VOID(newEvent(m_events));
+        while (m_mode != StepMode::Issue && m_times.size() < 2 * static_cast<std::size_t>(events))
+            TRY_VOID(newEvent(m_times));
         CUDA_TRY(m_cuda, "cudaEventRecord", m_cuda.record(m_anchor, m_queues[0].stream));
         CudaStatus status = kCudaNotReady;
         const auto begun = Clock::now();
@@ -202,17 +317,19 @@ private:
             m_broken = std::move(outcome).error();
     }
 
-    /// Puts into the streams what may be put there.
-    void pump()
+    /// Puts into the streams what may be put there. @return true if something was
+    bool pump()
     {
+        bool any = false;
         for (bool moved = true; moved;) {
             moved = false;
             for (std::size_t at = 0; at < m_queues.size(); ++at)
                 while (mayLaunch(at)) {
                     launch(at);
-                    moved = true;
+                    any = moved = true;
                 }
         }
+        return any;
     }
 
     bool mayLaunch(std::size_t at) const
@@ -232,8 +349,8 @@ private:
     {
         Queue &queue = m_queues[at];
         Task &task = *m_tasks[queue.order[queue.launched]];
-        task.queue =
-            std::make_unique<CudaQueue>(m_shared, m_products, *queue.scratch, queue.stream, task.state);
+        task.queue = std::make_unique<CudaQueue>(
+            m_shared, m_products, *queue.scratch, queue.stream, *task.state, m_mode);
         if (m_broken)
             return launched(at, task, *m_broken);
         if (auto begun = beginTask(queue, task); !begun)
@@ -258,8 +375,9 @@ private:
         for (const EventId event : task.task.waits)
             CUDA_TRY(m_cuda, "cudaStreamWaitEvent",
                 m_cuda.wait(queue.stream, endOf(static_cast<std::size_t>(event))));
-        CUDA_TRY(m_cuda, "cudaEventRecord",
-            m_cuda.record(startOf(static_cast<std::size_t>(task.task.event)), queue.stream));
+        if (recordsTimes())
+            CUDA_TRY(m_cuda, "cudaEventRecord",
+                m_cuda.recordTime(startOf(static_cast<std::size_t>(task.task.event)), queue.stream));
         if (!task.task.work)
             return {};
         try {
@@ -278,9 +396,10 @@ private:
     {
         Queue &queue = m_queues[at];
         (void)m_cuda.setDevice(m_options.gpu);
-        const CudaStatus status = m_broken
-            ? kCudaNotReady
-            : m_cuda.record(endOf(static_cast<std::size_t>(task.task.event)), queue.stream);
+        const auto event = static_cast<std::size_t>(task.task.event);
+        CudaStatus status = m_broken ? kCudaNotReady : m_cuda.record(endOf(event), queue.stream);
+        if (status == kCudaSuccess && m_mode == StepMode::Capture && m_running.timed)
+            status = m_cuda.recordTime(timeOfEnd(event), queue.stream);
         task.recorded = status == kCudaSuccess;
         if (outcome)
             outcome = task.queue->outcome();
@@ -321,7 +440,8 @@ private:
         Clock::time_point start = task.cancelled;
         Clock::time_point end = task.cancelled;
         if (task.recorded && !m_broken) {
-            const CudaStatus status = m_cuda.query(endOf(event));
+            const CudaStatus status =
+                m_mode == StepMode::Issue ? m_cuda.query(endOf(event)) : m_shared.graphs.query();
             if (status == kCudaNotReady)
                 return false;
             if (status != kCudaSuccess)
@@ -333,7 +453,7 @@ private:
         if (outcome && m_broken)
             outcome = *m_broken;
         if (outcome)
-            outcome = task.state.outcome();
+            outcome = task.state->outcome();
         task.stage = Stage::Ended;
         --m_left;
         m_listener->finished(task.task.event, outcome, start, end);
@@ -342,10 +462,15 @@ private:
 
     void timesOf(std::size_t event, Clock::time_point &start, Clock::time_point &end)
     {
+        if (!recordsTimes()) {
+            start = m_launchedAt;
+            end = Clock::now();
+            return;
+        }
         float from = 0;
         float to = 0;
         if (m_cuda.milliseconds(from, m_anchor, startOf(event)) != kCudaSuccess
-            || m_cuda.milliseconds(to, m_anchor, endOf(event)) != kCudaSuccess)
+            || m_cuda.milliseconds(to, m_anchor, timeOfEnd(event)) != kCudaSuccess)
             return;
         const auto since = [this](float milliseconds) {
             return m_anchored
@@ -379,7 +504,7 @@ private:
     /// The queue's first task that has not ended communicates.
     bool communicatesNow(const Queue &queue) const
     {
-        return queue.ended < queue.launched
+        return m_mode == StepMode::Issue && queue.ended < queue.launched
             && !std::holds_alternative<std::monostate>(m_tasks[queue.order[queue.ended]]->task.communication);
     }
 
@@ -413,8 +538,15 @@ private:
     CudaEvent m_anchor = nullptr;
     Clock::time_point m_anchored{}; ///< When the anchor was.
 
+    std::vector<CudaEvent> m_times{}; ///< Start and end of each event of the longest step that is a graph.
+    StepKind m_kind{}; ///< Of the step that begins next.
+    std::map<StepGraphs::Key, std::vector<std::shared_ptr<CudaTaskState>>> m_captured{}; ///< By event.
+
     // Of the step that runs.
     TaskListener *m_listener = nullptr;
+    StepKind m_running{};
+    StepMode m_mode = StepMode::Issue;
+    Clock::time_point m_launchedAt{}; ///< Of a graph.
     std::vector<std::unique_ptr<Task>> m_tasks{}; ///< By event.
     std::vector<std::unique_ptr<Task>> m_hung{};
     std::int32_t m_left = 0;

@@ -13,6 +13,7 @@ struct CudaBackendOptions {
     std::int32_t gpu = 0; ///< CUDA's number.
     /// A step in which nothing ends for so long while communication runs is given up.
     std::chrono::milliseconds deadline{15'000};
+    bool captures = true; ///< Steps that are alike run as CUDA graphs (step_graphs.h).
 };
 
 /// A device on a GPU: each queue is a stream, each event an event, and a task is in its stream as soon as all

@@ -25,6 +25,11 @@ public:
     virtual void send(const MessageCall &message, CudaQueue &queue, Launched launched) = 0;
     virtual void receive(const MessageCall &message, CudaQueue &queue, Launched launched) = 0;
 
+    /// Why a step's communication cannot be part of a CUDA graph now; empty where it can.
+    virtual std::string whyNotCaptured() const { return "its communication is not captured with it"; }
+    /// What was joined, sent and received since the step began is to be so again.
+    virtual void captureFailed() { cancelWaiting(); }
+
     /// What has gone wrong by itself since.
     virtual Result<void> poll() = 0;
     /// What the library that communicates has written, to be put behind an error's message; may be empty.

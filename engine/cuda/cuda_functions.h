@@ -22,6 +22,7 @@ constexpr CudaStatus kCudaNotReady = 600;
 using CudaStream = void *;
 using CudaEvent = void *;
 using CudaProduct = void *;
+using CudaGraph = void *; ///< One that can be launched.
 
 /// One GPU of this machine.
 struct CudaDeviceInfo {
@@ -88,6 +89,9 @@ public:
     virtual CudaStatus wait(CudaStream stream, CudaEvent event) = 0;
     /// kCudaNotReady until it has happened.
     virtual CudaStatus query(CudaEvent event) = 0;
+    /// As `record`; in a stream that is captured, it happens whenever the graph comes to it, and orders
+    /// nothing (cudaEventRecordExternal).
+    virtual CudaStatus recordTime(CudaEvent event, CudaStream stream) = 0;
     virtual CudaStatus milliseconds(float &passed, CudaEvent from, CudaEvent to) = 0;
 
     virtual CudaStatus copy(void *to, const void *from, std::size_t bytes, CudaStream stream) = 0;
@@ -98,6 +102,15 @@ public:
     /// @param arguments  the kernel's of kernel_list.h, copied @param items  as there
     virtual CudaStatus launch(
         DeviceKernel kernel, const void *arguments, std::int64_t items, CudaStream stream) = 0;
+
+    /// What is put into `stream`, and those that wait for its events from now on, is captured; in the relaxed
+    /// mode, in which other calls may be made, too.
+    virtual CudaStatus beginCapture(CudaStream stream) = 0;
+    /// Ends it, also where a call in between has failed; makes what was captured a graph that can be
+    /// launched.
+    virtual CudaStatus endCapture(CudaStream stream, CudaGraph *graph) = 0;
+    virtual CudaStatus launchGraph(CudaGraph graph, CudaStream stream) = 0;
+    virtual CudaStatus destroyGraph(CudaGraph graph) = 0;
 
     /// Why `planProduct` always fails (a library that is missing); empty where it does not.
     virtual std::string whyNoProducts() = 0;

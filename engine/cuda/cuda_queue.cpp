@@ -56,6 +56,8 @@ CudaTaskState::~CudaTaskState()
 {
     for (std::byte *const block : m_pinned)
         m_shared.pinned.giveBack(block);
+    for (const Fresh &fresh : m_fresh)
+        m_shared.device.giveBack(fresh.onDevice);
 }
 
 Result<std::byte *> CudaTaskState::pinned(std::size_t bytes)
@@ -63,6 +65,23 @@ Result<std::byte *> CudaTaskState::pinned(std::size_t bytes)
     TRY(std::byte *const block, m_shared.pinned.take(bytes));
     m_pinned.push_back(block);
     return block;
+}
+
+Result<CudaTaskState::Fresh> CudaTaskState::makeFresh(std::size_t bytes)
+{
+    Fresh made;
+    TRY(made.onHost, pinned(bytes));
+    TRY(made.onDevice, m_shared.device.take(bytes));
+    m_fresh.push_back(made);
+    return made;
+}
+
+void CudaTaskState::again()
+{
+    const std::lock_guard lock{m_mutex};
+    m_error.reset();
+    for (const auto &[problem, describe] : m_problems)
+        *problem = {};
 }
 
 Result<Problem *> CudaTaskState::problem(std::function<Error(const Problem &)> describe)
@@ -119,6 +138,7 @@ void CudaQueue::sayOnHost(const KernelCall &call)
 {
     const std::string name =
         typeNameOf(*call.op) + (call.op->direction == Direction::Backward ? " (backward)" : "");
+    m_shared.graphs.refuse("the host computes its operators of type " + name);
     if (m_shared.saidOnHost.insert(name).second && m_shared.warning)
         m_shared.warning("operators of type " + name + ", such as '" + call.op->name
             + "', have no CUDA kernel for these values: the host computes them, which is right but slow");
@@ -186,6 +206,7 @@ bool CudaQueue::throughHost(std::vector<std::pair<const std::byte *, std::size_t
     std::vector<std::pair<std::byte *, std::size_t>> to,
     std::function<bool(const std::vector<std::byte *> &, const std::vector<std::byte *> &)> work)
 {
+    m_shared.graphs.refuse("the host combines values of some of its types");
     const auto run = [&]() -> Result<void> {
         std::vector<std::byte *> ins;
         std::vector<std::byte *> outs;
@@ -213,7 +234,7 @@ bool CudaQueue::throughHost(std::vector<std::pair<const std::byte *, std::size_t
 
 void CudaQueue::fill(std::byte *to, std::uint8_t value, std::size_t bytes)
 {
-    if (bytes == 0)
+    if (bytes == 0 || m_mode == StepMode::Replay)
         return;
     if (const CudaStatus status = m_shared.cuda.fill(to, value, bytes, m_stream); status != kCudaSuccess)
         keep(cudaError(m_shared.cuda, status, "cudaMemsetAsync"));
@@ -221,7 +242,7 @@ void CudaQueue::fill(std::byte *to, std::uint8_t value, std::size_t bytes)
 
 void CudaQueue::copy(std::byte *to, const std::byte *from, std::size_t bytes)
 {
-    if (bytes == 0)
+    if (bytes == 0 || m_mode == StepMode::Replay)
         return;
     if (const CudaStatus status = m_shared.cuda.copy(to, from, bytes, m_stream); status != kCudaSuccess)
         keep(cudaError(m_shared.cuda, status, "cudaMemcpyAsync"));

@@ -2,8 +2,10 @@
 
 #include "engine/base/work_pool.h"
 #include "engine/cuda/cuda_memory.h"
+#include "engine/cuda/step_graphs.h"
 #include "engine/runtime/device_backend.h"
 
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,9 +23,11 @@ struct CudaShared {
     CudaFunctions &cuda;
     CudaPool device; ///< Memory beside the arenas: scratch, messages put aside.
     CudaPool pinned;
+    StepGraphs graphs;
     WorkPool workers; ///< Of kernels that run on the host.
     std::function<void(const std::string &)> warning{};
     std::set<std::string> saidOnHost{}; ///< Operator types that the run was told of.
+    bool saidNotCaptured = false;
     /// By backend: puts into its streams what may be put there by now, and tells of what has ended; true if
     /// something had. Whoever waits for one device keeps all going: it may wait for what another one has to
     /// say.
@@ -33,6 +37,7 @@ struct CudaShared {
         : cuda(functions)
         , device(functions, CudaPool::Kind::Device)
         , pinned(functions, CudaPool::Kind::PinnedHost)
+        , graphs(functions, device)
         , workers(threads)
     {
     }
@@ -57,6 +62,18 @@ public:
     /// Puts `work` into a stream; its error becomes the task's, and after one no more is done.
     Result<void> onHost(CudaStream stream, std::function<Result<void>()> work);
 
+    /// Values that are other ones in the next run of a graph: on the device, and on the host, from where a
+    /// graph copies them there.
+    struct Fresh {
+        std::byte *onDevice = nullptr;
+        std::byte *onHost = nullptr;
+    };
+    Result<Fresh> makeFresh(std::size_t bytes);
+    const std::vector<Fresh> &fresh() const { return m_fresh; }
+
+    /// A graph runs the task once more: what went wrong before is forgotten.
+    void again();
+
     /// Of what ran later than it was issued. Once the task has ended.
     Result<void> outcome() const;
 
@@ -69,6 +86,7 @@ private:
 
     CudaShared &m_shared;
     std::vector<std::byte *> m_pinned{};
+    std::vector<Fresh> m_fresh{};
     std::vector<std::unique_ptr<Call>> m_calls{};
     std::vector<std::pair<Problem *, std::function<Error(const Problem &)>>> m_problems{};
     mutable std::mutex m_mutex{};
@@ -83,13 +101,16 @@ class CudaProducts;
 class CudaQueue final : public DeviceQueue
 {
 public:
+    /// @param mode  Capture: the stream is captured. Replay: nothing is put into it; values that a graph
+    /// reads anew are renewed
     CudaQueue(CudaShared &shared, CudaProducts &products, CudaScratch &scratch, CudaStream stream,
-        CudaTaskState &task)
+        CudaTaskState &task, StepMode mode = StepMode::Issue)
         : m_shared(shared)
         , m_products(products)
         , m_scratch(scratch)
         , m_stream(stream)
         , m_task(task)
+        , m_mode(mode)
     {
     }
 
@@ -122,10 +143,25 @@ public:
     // For the kernels of the device.
     template<typename T> Result<void> launch(const T &arguments, std::int64_t items)
     {
-        if (items > 0)
+        if (items > 0 && m_mode != StepMode::Replay)
             CUDA_TRY(m_shared.cuda, "cudaLaunchKernel",
                 m_shared.cuda.launch(KernelOf<T>::kKernel, &arguments, items, m_stream));
         return {};
+    }
+    /// Where a kernel of a graph finds `value`, which the next run may have another one of; null where the
+    /// kernel is launched once, with its value.
+    template<typename T> Result<const T *> fresh(const T &value)
+    {
+        if (m_mode == StepMode::Issue)
+            return static_cast<const T *>(nullptr);
+        if (m_mode == StepMode::Capture)
+            TRY_VOID(m_task.makeFresh(sizeof value));
+        const CudaTaskState::Fresh &place =
+            m_task.fresh().at(m_mode == StepMode::Capture ? m_task.fresh().size() - 1 : m_renewed++);
+        std::memcpy(place.onHost, &value, sizeof value);
+        copy(place.onDevice, place.onHost, sizeof value);
+        TRY_VOID(outcome());
+        return reinterpret_cast<const T *>(place.onDevice);
     }
     CudaFunctions &cuda() { return m_shared.cuda; }
     CudaProducts &products() { return m_products; }
@@ -150,6 +186,8 @@ private:
     CudaScratch &m_scratch;
     CudaStream m_stream;
     CudaTaskState &m_task;
+    StepMode m_mode;
+    std::size_t m_renewed = 0; ///< Values.
     std::optional<Error> m_error{};
 };
 

@@ -4,6 +4,8 @@
 #include "engine/graph/combination.h"
 #include "engine/kernels/binary_functions.h"
 #include "engine/kernels/draw.h"
+#include "engine/kernels/logic_functions.h"
+#include "engine/kernels/optimizer_values.h"
 #include "engine/kernels/unary_functions.h"
 
 // Kernels of which each thread makes one element: the arguments, and what is done for element i.
@@ -228,7 +230,7 @@ struct UnaryKernel {
     }
 };
 
-enum class BinaryFunction : std::int32_t { Add, Sub, Mul, Div, Pow, Min, Max, PRelu };
+enum class BinaryFunction : std::int32_t { Add, Sub, Mul, Div, Pow, Min, Max, PRelu, FloorMod, TruncatedMod };
 
 /// f(a, b), or its slope in a or in b.
 PLANLOOM_INLINE float binaryOf(BinaryFunction function, std::int32_t slope, float a, float b)
@@ -247,6 +249,8 @@ PLANLOOM_INLINE float binaryOf(BinaryFunction function, std::int32_t slope, floa
         PLANLOOM_RUN_FUNCTION_OF_TWO(Min)
         PLANLOOM_RUN_FUNCTION_OF_TWO(Max)
         PLANLOOM_RUN_FUNCTION_OF_TWO(PRelu)
+        PLANLOOM_RUN_FUNCTION_OF_TWO(FloorMod)
+        PLANLOOM_RUN_FUNCTION_OF_TWO(TruncatedMod)
     }
     return 0;
 }
@@ -330,24 +334,19 @@ struct AdamWKernel {
     Elements newM{};
     Elements newV{};
     float gradientFactor = 1;
-    float keep = 1;
-    float beta1 = 0;
-    float beta2 = 0;
-    float rest1 = 0;
-    float rest2 = 0;
-    float rate = 0;
-    float scale = 1;
-    float epsilon = 0;
+    AdamW<float> own{};
+    const AdamW<float> *fresh = nullptr; ///< In place of `own`, on the device.
 
     PLANLOOM_INLINE void operator()(std::int64_t i) const
     {
+        const AdamW<float> &p = fresh != nullptr ? *fresh : own;
         const float g = at(gradient, i) * gradientFactor;
-        const float first = beta1 * at(m, i) + rest1 * g;
-        const float second = beta2 * at(v, i) + rest2 * g * g;
+        const float first = p.beta1 * at(m, i) + p.rest1 * g;
+        const float second = p.beta2 * at(v, i) + p.rest2 * g * g;
         const float w = at(weight, i);
         store(newM, i, first);
         store(newV, i, second);
-        store(newWeight, i, w * keep - rate * first / (sqrtf(second) * scale + epsilon));
+        store(newWeight, i, w * p.keep - p.rate * first / (sqrtf(second) * p.scale + p.epsilon));
     }
 };
 
@@ -359,9 +358,10 @@ struct SgdKernel {
     Elements newWeight{};
     Elements newMomentum{};
     float gradientFactor = 1;
-    float rate = 0;
     float decay = 0;
     float kept = 0;
+    float ownRate = 0;
+    const float *freshRate = nullptr; ///< In place of `ownRate`, on the device.
 
     PLANLOOM_INLINE void operator()(std::int64_t i) const
     {
@@ -371,7 +371,7 @@ struct SgdKernel {
             direction += kept * at(momentum, i);
         if (newMomentum.data != nullptr)
             store(newMomentum, i, direction);
-        store(newWeight, i, w - rate * direction);
+        store(newWeight, i, w - (freshRate != nullptr ? *freshRate : ownRate) * direction);
     }
 };
 

@@ -234,6 +234,16 @@ public:
         endStep();
     }
 
+    std::string whyNotCaptured() const
+    {
+        return m_messages.empty() ? std::string{} : "a later step receives what one has sent";
+    }
+    void captureFailed()
+    {
+        cancelWaiting();
+        m_messages.clear(); // there were none when it began
+    }
+
     void abort() { m_aborted = true; }
     bool isAborted() const { return m_aborted; }
 
@@ -324,7 +334,10 @@ private:
     Result<void> putAside(const MessageId &id, const MessageCall &message, CudaQueue &queue)
     {
         TRY(std::byte *const block, m_shared.device.take(message.bytes));
-        m_blocks.push_back(block);
+        if (m_shared.graphs.isCapturing())
+            m_shared.graphs.keep(block);
+        else
+            m_blocks.push_back(block);
         queue.copy(block, message.data, message.bytes);
         TRY(const CudaEvent ready, takeEvent());
         CUDA_TRY(m_cuda, "cudaEventRecord", m_cuda.record(ready, queue.stream()));
@@ -389,6 +402,8 @@ public:
     {
         m_world.receive(m_device, message, queue, std::move(launched));
     }
+    std::string whyNotCaptured() const override { return m_world.whyNotCaptured(); }
+    void captureFailed() override { m_world.captureFailed(); }
     Result<void> poll() override { return {}; }
     void cancelWaiting() override { m_world.cancelWaiting(); }
     void stepDone() override { m_world.stepDone(); }

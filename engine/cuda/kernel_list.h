@@ -1,8 +1,11 @@
 #pragma once
 
 #include "engine/cuda/attention_kernels.h"
+#include "engine/cuda/channel_kernels.h"
 #include "engine/cuda/element_kernels.h"
+#include "engine/cuda/pick_kernels.h"
 #include "engine/cuda/row_kernels.h"
+#include "engine/cuda/window_kernels.h"
 
 #include <cstdint>
 
@@ -17,7 +20,10 @@ namespace planloom {
     KERNEL(Move)                                                                                             \
     KERNEL(Convert) KERNEL(Combine) KERNEL(Add) KERNEL(Weigh) KERNEL(Merge) KERNEL(Unary) KERNEL(Binary)     \
         KERNEL(Where) KERNEL(Dropout) KERNEL(AdamW) KERNEL(Sgd) KERNEL(Embed) KERNEL(EmbedChain)             \
-            KERNEL(EmbedSum) KERNEL(Rotary) KERNEL(Spread) KERNEL(PlainProduct)
+            KERNEL(EmbedSum) KERNEL(Rotary) KERNEL(Spread) KERNEL(PlainProduct) KERNEL(Unfold) KERNEL(Fold)     \
+                KERNEL(Pool) KERNEL(PoolSlope) KERNEL(ChannelSpread) KERNEL(ChannelNormalize) KERNEL(Pair)   \
+                    KERNEL(WhereSlope) KERNEL(Pick) KERNEL(PickSum)             \
+                        KERNEL(Range) KERNEL(Scan) KERNEL(ClassLoss)
 // clang-format on
 
 // One team an item.
@@ -26,7 +32,8 @@ namespace planloom {
     KERNEL(Softmax)                                                                                          \
     KERNEL(Norm) KERNEL(NormAffine) KERNEL(Reduce) KERNEL(CrossEntropy) KERNEL(Sum)                          \
         KERNEL(CrossEntropySlope) KERNEL(ClassStatistics) KERNEL(ClassStatisticsSlope) KERNEL(Attention)     \
-            KERNEL(AttentionRows) KERNEL(AttentionSlope)
+            KERNEL(AttentionRows) KERNEL(AttentionSlope) KERNEL(ChannelStatistic)                            \
+                KERNEL(ChannelVarianceMean) KERNEL(ChannelSlopes) KERNEL(WhereSum) KERNEL(CountValid)
 // clang-format on
 
 enum class DeviceKernel : std::int32_t {

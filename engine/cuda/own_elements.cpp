@@ -39,9 +39,9 @@ bool hasSlopeOfValue(UnaryFunction function)
     }
 }
 
-std::optional<BinaryFunction> functionOfTwo(OperatorKind kind)
+std::optional<BinaryFunction> functionOfTwo(const Operator &op)
 {
-    switch (kind) {
+    switch (op.kind) {
     case OperatorKind::Add:
         return BinaryFunction::Add;
     case OperatorKind::Sub:
@@ -58,6 +58,11 @@ std::optional<BinaryFunction> functionOfTwo(OperatorKind kind)
         return BinaryFunction::Max;
     case OperatorKind::PRelu:
         return BinaryFunction::PRelu;
+    case OperatorKind::Mod:
+        if (op.direction == Direction::Backward)
+            return op.attributes.integer("fmod") != 0 ? BinaryFunction::TruncatedMod
+                                                      : BinaryFunction::FloorMod;
+        return std::nullopt; // with those of integers
     default:
         return std::nullopt;
     }
@@ -240,23 +245,22 @@ Result<bool> launchOptimizer(const DeviceCall &device)
         for (std::size_t slot = 0; slot < 4; ++slot)
             if (device.input(slot).data == nullptr || (slot < 3 && device.output(slot).data == nullptr))
                 return false;
-        const AdamW<float> p = adamWOf<float>(device.call);
-        TRY_VOID(device.queue.launch(
-            AdamWKernel{device.input(0), device.input(1), device.input(2), device.input(3), device.output(0),
-                device.output(1), device.output(2), device.gradientFactor(), p.keep, p.beta1, p.beta2,
-                p.rest1, p.rest2, p.rate, p.scale, p.epsilon},
-            count));
+        AdamWKernel kernel{device.input(0), device.input(1), device.input(2), device.input(3),
+            device.output(0), device.output(1), device.output(2), device.gradientFactor(),
+            adamWOf<float>(device.call)};
+        TRY(kernel.fresh, device.queue.fresh(kernel.own));
+        TRY_VOID(device.queue.launch(kernel, count));
         return true;
     }
     if (op.kind != OperatorKind::SgdStep || device.input(0).data == nullptr || device.input(1).data == nullptr
         || device.output(0).data == nullptr)
         return false;
     const Attributes &a = op.attributes;
-    TRY_VOID(device.queue.launch(
-        SgdKernel{device.input(0), device.input(1), device.input(2), device.output(0), device.output(1),
-            device.gradientFactor(), static_cast<float>(learningRateOf(device.call)),
-            static_cast<float>(a.real("weight_decay", 0)), static_cast<float>(a.real("momentum", 0))},
-        count));
+    SgdKernel kernel{device.input(0), device.input(1), device.input(2), device.output(0), device.output(1),
+        device.gradientFactor(), static_cast<float>(a.real("weight_decay", 0)),
+        static_cast<float>(a.real("momentum", 0)), static_cast<float>(learningRateOf(device.call))};
+    TRY(kernel.freshRate, device.queue.fresh(kernel.ownRate));
+    TRY_VOID(device.queue.launch(kernel, count));
     return true;
 }
 
@@ -269,8 +273,11 @@ Result<bool> launchElementWise(const DeviceCall &device)
         return launchOptimizer(device);
     if (const UnaryFunction function = functionOfOne(op); function != UnaryFunction::Dropped)
         return launchUnary(device, function);
-    if (const auto function = functionOfTwo(op.kind))
-        return launchBinary(device, *function);
+    if (const auto function = functionOfTwo(op)) {
+        TRY(const bool launched, launchBinary(device, *function));
+        if (launched)
+            return true;
+    }
     if (op.kind == OperatorKind::Where && op.direction == Direction::Forward)
         return launchWhere(device);
     if (op.kind == OperatorKind::Dropout)

@@ -151,8 +151,8 @@ Result<bool> launchOwnKernel(CudaQueue &queue, const KernelCall &call, const Ker
         return launchCast(device);
     if (!device.isFloat32OrNarrower())
         return false;
-    for (const auto family :
-        {launchElementWise, launchProduct, launchRows, launchLoss, launchEmbedding, launchAttention}) {
+    for (const auto family : {launchElementWise, launchProduct, launchRows, launchLoss, launchEmbedding,
+             launchAttention, launchWindows, launchChannels, launchPicks}) {
         TRY(const bool launched, family(device));
         if (launched)
             return true;

@@ -72,6 +72,10 @@ Result<bool> launchRows(const DeviceCall &device); ///< Softmax, norms, reductio
 Result<bool> launchLoss(const DeviceCall &device); ///< CrossEntropy, NegativeLogLikelihood, ClassStatistics.
 Result<bool> launchEmbedding(const DeviceCall &device); ///< Embedding, Rotary.
 Result<bool> launchAttention(const DeviceCall &device);
+Result<bool> launchWindows(const DeviceCall &device); ///< Convolution, pooling.
+Result<bool> launchChannels(const DeviceCall &device); ///< BatchMean, BatchVariance, BatchNormalize.
+Result<bool> launchPicks(
+    const DeviceCall &device); ///< Comparisons, logic, integers, Where's gradient, Gather.
 
 /// The sum of x over all dimensions along which `strides`, those of what is made, are 0.
 struct ReducedNests {

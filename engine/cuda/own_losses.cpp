@@ -87,6 +87,73 @@ Result<bool> launchLossBackward(const DeviceCall &device)
     return true;
 }
 
+/// Without the number of classes, labels are only known not to be negative.
+std::int64_t classesKnown(const Buffer *weights)
+{
+    return weights == nullptr ? std::numeric_limits<std::int64_t>::max() : elementCount(*weights);
+}
+
+Result<bool> launchCountValid(const DeviceCall &device)
+{
+    const Buffer *labels = findInput(device.call, 0);
+    const Buffer *weights = findInput(device.call, 1);
+    const Buffer *y = findOutput(device.call, 0);
+    if (y == nullptr)
+        return true;
+    if (labels == nullptr || isFloating(device.of(labels).type) || !isFloating(device.of(y).type))
+        return false;
+    TRY(const LabelRules rules, rulesOf(device, *labels, weights, classesKnown(weights)));
+    TRY_VOID(device.queue.launch(CountValidKernel{rules, device.of(y), elementCount(*labels)}, 1));
+    return true;
+}
+
+Result<bool> launchClassLossForward(const DeviceCall &device)
+{
+    const KernelCall &call = device.call;
+    const Buffer *labels = findInput(call, 2);
+    const Buffer *weights = findInput(call, 3);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return true;
+    if (findInput(call, 0) == nullptr || findInput(call, 1) == nullptr || labels == nullptr
+        || isFloating(device.of(labels).type))
+        return false;
+    const std::int64_t items = elementCount(*labels);
+    const bool sum = call.op->attributes.text("reduction", "sum") == "sum";
+    ClassLossKernel kernel;
+    kernel.sums = device.input(0);
+    kernel.picked = device.input(1);
+    TRY(kernel.rules, rulesOf(device, *labels, weights, classesKnown(weights)));
+    kernel.made = device.of(y);
+    if (sum) {
+        TRY(kernel.losses, device.scratch<double>(items));
+    }
+    TRY_VOID(device.queue.launch(kernel, items));
+    if (sum)
+        TRY_VOID(device.queue.launch(SumKernel{kernel.losses, device.of(y), items}, 1));
+    return true;
+}
+
+Result<bool> launchClassLossBackward(const DeviceCall &device)
+{
+    const BackwardCall back(device.call);
+    const Buffer *dy = back.gradient();
+    const Buffer *labels = back.input(2);
+    const Buffer *weights = back.input(3);
+    if (back.wanted(0) == nullptr && back.wanted(1) == nullptr)
+        return true;
+    if (dy == nullptr || labels == nullptr || isFloating(device.of(labels).type))
+        return false;
+    ClassLossKernel kernel;
+    kernel.sums = device.of(back.wanted(0));
+    kernel.picked = device.of(back.wanted(1));
+    kernel.dy = device.of(dy);
+    TRY(kernel.rules, rulesOf(device, *labels, weights, classesKnown(weights)));
+    kernel.oneGradient = device.call.op->attributes.text("reduction", "sum") == "sum";
+    TRY_VOID(device.queue.launch(kernel, elementCount(*labels)));
+    return true;
+}
+
 Result<bool> launchStatisticsForward(const DeviceCall &device)
 {
     const KernelCall &call = device.call;
@@ -218,6 +285,10 @@ Result<bool> launchLoss(const DeviceCall &device)
     case OperatorKind::CrossEntropy:
     case OperatorKind::NegativeLogLikelihood:
         return forward ? launchLossForward(device) : launchLossBackward(device);
+    case OperatorKind::ClassLoss:
+        return forward ? launchClassLossForward(device) : launchClassLossBackward(device);
+    case OperatorKind::CountValid:
+        return forward ? launchCountValid(device) : Result<bool>{false};
     case OperatorKind::ClassStatistics:
         return forward ? launchStatisticsForward(device) : launchStatisticsBackward(device);
     default:

@@ -356,6 +356,58 @@ struct SumKernel {
     }
 };
 
+/// The weights of all labels that count.
+struct CountValidKernel {
+    LabelRules rules{};
+    Elements made{};
+    std::int64_t count = 0;
+
+    template<typename Team> PLANLOOM_INLINE void operator()(const Team &team, std::int64_t) const
+    {
+        double part = 0;
+        for (std::int64_t i = team.index(); i < count; i += team.size())
+            if (const std::int64_t label = rules.at(i); label >= 0)
+                part += rules.weight(label);
+        const double sum = team.sum(part);
+        if (team.index() == 0)
+            store(made, 0, static_cast<float>(sum));
+    }
+};
+
+/// The loss of item i, of its statistics over all classes; with dy, the gradients of both.
+struct ClassLossKernel {
+    Elements sums{}; ///< Backward: its gradient, where wanted; as is picked.
+    Elements picked{};
+    Elements dy{}; ///< No data: forward.
+    LabelRules rules{};
+    double *losses = nullptr;
+    Elements made{};
+    bool oneGradient = true;
+
+    PLANLOOM_INLINE void operator()(std::int64_t i) const
+    {
+        const std::int64_t label = rules.at(i);
+        const double weight = label < 0 ? 0.0 : rules.weight(label);
+        if (dy.data != nullptr) {
+            const auto gradient = label < 0
+                ? 0.0f
+                : static_cast<float>(weight * static_cast<double>(at(dy, oneGradient ? 0 : i)));
+            if (sums.data != nullptr)
+                store(sums, i, gradient);
+            if (picked.data != nullptr)
+                store(picked, i, -gradient);
+            return;
+        }
+        const double loss = label < 0
+            ? 0.0
+            : weight * (static_cast<double>(at(sums, i)) - static_cast<double>(at(picked, i)));
+        if (losses != nullptr)
+            losses[i] = loss;
+        else
+            store(made, i, static_cast<float>(loss));
+    }
+};
+
 /// dx = softmax(x) g - g at the label, with g = dy times the label's weight.
 struct CrossEntropySlopeKernel {
     Elements x{};

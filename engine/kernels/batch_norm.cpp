@@ -1,3 +1,4 @@
+#include "engine/kernels/channel_view.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement.h"
@@ -8,32 +9,13 @@
 
 namespace planloom {
 
-namespace {
-
-/// x [n c ..] as [n, c, rest], and the statistics [c], or [n g] of groups of channels.
-struct ChannelView {
-    std::int64_t n = 1;
-    std::int64_t c = 1;
-    std::int64_t rest = 1;
-    std::int64_t groups = 0; ///< 0: the statistics are of channels, over all samples.
-
-    std::size_t statistics() const { return static_cast<std::size_t>(groups == 0 ? c : n * groups); }
-    std::int64_t statisticOf(std::int64_t sample, std::int64_t channel) const
-    {
-        return groups == 0 ? channel : sample * groups + channel * groups / c;
-    }
-};
-
-ChannelView channelView(const Shape &x, const Shape &statistics)
+double countOf(const Operator &op, const ChannelView &view)
 {
-    ChannelView view;
-    view.groups = statistics.size() == 2 ? statistics[1] : 0;
-    view.n = x.empty() ? 1 : x[0];
-    view.c = x.size() < 2 ? 1 : x[1];
-    for (std::size_t d = 2; d < x.size(); ++d)
-        view.rest *= x[d];
-    return view;
+    const std::int64_t each = view.groups == 0 ? view.n : view.c / view.groups;
+    return static_cast<double>(op.attributes.integer("count", each * view.rest));
 }
+
+namespace {
 
 /// Calls visit(statistic, channel, offset of its run) for every run of `rest` elements.
 template<typename Visit> void forEachRun(const ChannelView &view, Visit &&visit)
@@ -42,12 +24,6 @@ template<typename Visit> void forEachRun(const ChannelView &view, Visit &&visit)
         for (std::int64_t c = 0; c < view.c; ++c)
             visit(view.statisticOf(i, c), c, (i * view.c + c) * view.rest);
     }
-}
-
-double countOf(const Operator &op, const ChannelView &view)
-{
-    const std::int64_t each = view.groups == 0 ? view.n : view.c / view.groups;
-    return static_cast<double>(op.attributes.integer("count", each * view.rest));
 }
 
 /// BatchMean and BatchVariance: sums per channel, or group of a sample, divided by the number of elements in

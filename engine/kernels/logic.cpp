@@ -1,8 +1,8 @@
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/logic_functions.h"
 
-#include <cmath>
 #include <type_traits>
 
 namespace planloom {
@@ -51,31 +51,6 @@ template<typename Function> Result<void> predicate(const KernelCall &call)
     });
 }
 
-struct Equal {
-    template<typename T> bool operator()(T a, T b) const { return a == b; }
-};
-struct Greater {
-    template<typename T> bool operator()(T a, T b) const { return a > b; }
-};
-struct GreaterOrEqual {
-    template<typename T> bool operator()(T a, T b) const { return a >= b; }
-};
-struct Less {
-    template<typename T> bool operator()(T a, T b) const { return a < b; }
-};
-struct LessOrEqual {
-    template<typename T> bool operator()(T a, T b) const { return a <= b; }
-};
-struct And {
-    template<typename T> bool operator()(T a, T b) const { return a != T(0) && b != T(0); }
-};
-struct Or {
-    template<typename T> bool operator()(T a, T b) const { return a != T(0) || b != T(0); }
-};
-struct Xor {
-    template<typename T> bool operator()(T a, T b) const { return (a != T(0)) != (b != T(0)); }
-};
-
 /// The remainder with the sign of the divisor (Python's), or of the dividend where `fmod` is 1 (C's).
 Result<void> remainder(const KernelCall &call)
 {
@@ -92,17 +67,9 @@ Result<void> remainder(const KernelCall &call)
                 if (elements<const T>(b)[i] == 0)
                     return invalidInput(call, "operator " + call.op->name + " takes a remainder by zero");
             }
-            broadcastLoop<T, T>(call.inputs[0], b, *y, [likeC](T a, T divisor) -> T {
-                const auto rest = divisor == T(-1) ? T(0) : static_cast<T>(a % divisor);
-                return !likeC && rest != 0 && (rest < 0) != (divisor < 0) ? static_cast<T>(rest + divisor)
-                                                                          : rest;
-            });
-        } else {
-            broadcastLoop<T, T>(call.inputs[0], b, *y, [likeC](T a, T divisor) {
-                const T rest = std::fmod(a, divisor);
-                return !likeC && rest != T(0) && (rest < T(0)) != (divisor < T(0)) ? rest + divisor : rest;
-            });
         }
+        broadcastLoop<T, T>(call.inputs[0], b, *y,
+            [likeC](T a, T divisor) -> T { return logic::remainder(a, divisor, likeC); });
         return {};
     });
 }
@@ -118,25 +85,11 @@ Result<void> bitShift(const KernelCall &call)
     const bool left = call.op->attributes.text("direction") == "LEFT";
     return withElement(y->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero); // Unsigned, as ONNX has it.
-        broadcastLoop<T, T>(call.inputs[0], call.inputs[1], *y, [left](T a, T by) -> T {
-            if (by >= 8 * sizeof(T))
-                return T(0);
-            return static_cast<T>(
-                left ? static_cast<std::uint64_t>(a) << by : static_cast<std::uint64_t>(a) >> by);
-        });
+        broadcastLoop<T, T>(call.inputs[0], call.inputs[1], *y,
+            [left](T a, T by) -> T { return static_cast<T>(logic::shifted(a, by, 8 * sizeof(T), left)); });
         return {};
     });
 }
-
-struct BitwiseAnd {
-    template<typename T> T operator()(T a, T b) const { return static_cast<T>(a & b); }
-};
-struct BitwiseOr {
-    template<typename T> T operator()(T a, T b) const { return static_cast<T>(a | b); }
-};
-struct BitwiseXor {
-    template<typename T> T operator()(T a, T b) const { return static_cast<T>(a ^ b); }
-};
 
 /// Of the bits of integers.
 template<typename Function> Result<void> bitwise(const KernelCall &call)
@@ -160,19 +113,19 @@ void addLogicKernels(KernelTable &table)
 {
     const auto add = [&table](
                          OperatorKind kind, Kernel kernel) { table.add(kind, Direction::Forward, kernel); };
-    add(OperatorKind::Equal, predicate<Equal>);
-    add(OperatorKind::Greater, predicate<Greater>);
-    add(OperatorKind::GreaterOrEqual, predicate<GreaterOrEqual>);
-    add(OperatorKind::Less, predicate<Less>);
-    add(OperatorKind::LessOrEqual, predicate<LessOrEqual>);
-    add(OperatorKind::And, predicate<And>);
-    add(OperatorKind::Or, predicate<Or>);
-    add(OperatorKind::Xor, predicate<Xor>);
+    add(OperatorKind::Equal, predicate<logic::Equal>);
+    add(OperatorKind::Greater, predicate<logic::Greater>);
+    add(OperatorKind::GreaterOrEqual, predicate<logic::GreaterOrEqual>);
+    add(OperatorKind::Less, predicate<logic::Less>);
+    add(OperatorKind::LessOrEqual, predicate<logic::LessOrEqual>);
+    add(OperatorKind::And, predicate<logic::And>);
+    add(OperatorKind::Or, predicate<logic::Or>);
+    add(OperatorKind::Xor, predicate<logic::Xor>);
     add(OperatorKind::Mod, remainder);
     add(OperatorKind::BitShift, bitShift);
-    add(OperatorKind::BitwiseAnd, bitwise<BitwiseAnd>);
-    add(OperatorKind::BitwiseOr, bitwise<BitwiseOr>);
-    add(OperatorKind::BitwiseXor, bitwise<BitwiseXor>);
+    add(OperatorKind::BitwiseAnd, bitwise<logic::BitwiseAnd>);
+    add(OperatorKind::BitwiseOr, bitwise<logic::BitwiseOr>);
+    add(OperatorKind::BitwiseXor, bitwise<logic::BitwiseXor>);
 }
 
 } // namespace planloom

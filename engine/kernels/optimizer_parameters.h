@@ -1,23 +1,12 @@
 #pragma once
 
 #include "engine/kernels/kernel_call.h"
+#include "engine/kernels/optimizer_values.h"
 
 #include <cmath>
 #include <cstdint>
 
 namespace planloom {
-
-/// What an AdamW step computes with.
-template<typename T> struct AdamW {
-    T keep{}; ///< 1 - learning rate * weight decay
-    T beta1{};
-    T beta2{};
-    T rest1{}; ///< 1 - beta1, rounded once.
-    T rest2{};
-    T rate{}; ///< Learning rate, corrected for the bias of m.
-    T scale{}; ///< Of sqrt(v), corrected for the bias of v.
-    T epsilon{};
-};
 
 /// Of this step.
 inline double learningRateOf(const KernelCall &call)

@@ -213,8 +213,7 @@ Result<void> Lowering::emitBlock(std::int32_t block)
     const auto &sequence = m_sequence[static_cast<std::size_t>(block)];
     reserveRoom(block, sequence);
     for (std::size_t place = 0; place < sequence.size();) {
-        if (m_stop.stop_requested())
-            return cancelled("lowering was stopped");
+        TRY_VOID(goesOn());
         const std::size_t begin = place;
         const std::size_t end = regionEnd(sequence, begin);
         for (; place < end; ++place)
@@ -289,14 +288,25 @@ void Lowering::reserveRoom(std::int32_t block, const std::vector<OperatorId> &op
             m_builder.reserve(DeviceId{static_cast<std::int32_t>(d)}, block, runs[d] + runs[d] / 2);
 }
 
+Result<void> Lowering::goesOn() const
+{
+    if (m_stop.stop_requested())
+        return cancelled("lowering was stopped");
+    return {};
+}
+
 Result<MaterializedPlan> Lowering::run()
 {
+    TRY_VOID(goesOn());
     makeBlocks();
     findTurns();
     TRY_VOID(assignBlocks());
+    TRY_VOID(goesOn());
     collectPersistentBoxes();
+    TRY_VOID(goesOn());
     reserveRoom();
     estimateBlocks();
+    TRY_VOID(goesOn());
 
     findSharded();
     for (std::size_t t = 0; t < m_graph.tensors.size(); ++t)
@@ -316,7 +326,9 @@ Result<MaterializedPlan> Lowering::run()
     reduceAccumulators();
     TRY_VOID(emitOptimizer());
 
+    TRY_VOID(goesOn());
     m_builder.join(m_graph, m_plan.overlap);
+    TRY_VOID(goesOn());
     offload(m_plan, m_costs, m_seconds, m_builder);
     MaterializedPlan materialized;
     for (const auto &[earlier, later] : m_builder.sharedBufferDependencies())
@@ -324,6 +336,7 @@ Result<MaterializedPlan> Lowering::run()
     for (std::size_t s = 0; s < m_weightGradient.size(); ++s)
         for (std::size_t i = 0; i < m_weightGradient[s].size(); ++i)
             materialized.dataFlow.push_back({m_backward[s][i], m_weightGradient[s][i], 0, RowId{}});
+    TRY_VOID(goesOn());
     addSliceOrder(materialized);
     for (const BlockInfo &block : m_builder.blocks())
         if (block.kind == SegmentKind::Transfer)
@@ -352,7 +365,9 @@ Result<MaterializedPlan> Lowering::run()
         result.attention.push_back(decision.attention);
     }
     result.batch = std::move(m_transformed.batch);
+    TRY_VOID(goesOn());
     m_builder.finish(materialized);
+    TRY_VOID(goesOn());
     measureBlocks(materialized, m_cluster, m_costs);
     return materialized;
 }

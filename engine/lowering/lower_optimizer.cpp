@@ -250,8 +250,7 @@ Result<std::vector<Lowering::WeightUpdate>> Lowering::emitUpdates(const std::vec
                 TRY_VOID(gradientInUnit(id, slot));
     std::vector<WeightUpdate> updates;
     for (const OperatorId id : together) {
-        if (m_stop.stop_requested())
-            return cancelled("lowering was stopped");
+        TRY_VOID(goesOn());
         TRY(WeightUpdate update, emitUpdate(id));
         updates.push_back(std::move(update));
     }
@@ -280,8 +279,10 @@ Result<void> Lowering::emitOptimizer()
         reserveRoom(block, all);
         std::vector<WeightUpdate> before;
         const auto spread = [&]() -> Result<void> {
-            for (WeightUpdate &update : before)
+            for (WeightUpdate &update : before) {
+                TRY_VOID(goesOn());
                 TRY_VOID(spreadUpdate(std::move(update)));
+            }
             return {};
         };
         for (const auto &[bucket, operators] : byBucket) {

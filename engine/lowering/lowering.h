@@ -61,6 +61,7 @@ public:
     Result<MaterializedPlan> run();
 
 private:
+    Result<void> goesOn() const; ///< Cancelled, once it is told to stop.
     /// A buffer that lives across steps; of a weight with several versions, that of the newest.
     struct Persistent {
         DeviceId device{};

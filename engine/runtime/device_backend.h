@@ -73,6 +73,15 @@ struct DeviceTask {
     std::function<Result<void>(DeviceQueue &)> work{};
     /// What is done then.
     std::variant<std::monostate, CollectiveCall, SendCall, ReceiveCall> communication{};
+    bool varies = false; ///< `work` depends on more than the kind of its step.
+};
+
+/// What the step that begins has in common with others.
+struct StepKind {
+    /// Steps of the same number issue the same tasks, and the work of those that do not vary is the same; -1:
+    /// like no other.
+    std::int32_t number = -1;
+    bool timed = true; ///< It matters when each task ran, and not only when all did.
 };
 
 /// Hears of tasks as they run, one call at a time for each queue, on any thread.
@@ -105,6 +114,9 @@ public:
     /// Forgets the events of the step before, of which all is done.
     /// @param events  how many tasks will be issued, with events 0 to events - 1
     virtual void begin(std::int32_t events, TaskListener &listener) = 0;
+    /// Before `begin`: a backend may keep what it made of a step for the next one of its kind. Steps of which
+    /// nothing was said are like no other.
+    virtual void announce(const StepKind &) { }
     virtual void issue(DeviceTask task) = 0;
     /// Waits for all that was issued. After a task failed, later ones are still run: `work` says at once that
     /// the run has stopped.

@@ -120,6 +120,12 @@ bool DeviceExecutor::isCollective(const Instruction &instruction) const
         && instruction.kind != InstructionKind::Recv;
 }
 
+bool DeviceExecutor::isOptimizer(const Instruction &instruction) const
+{
+    return instruction.kind == InstructionKind::Kernel
+        && m_plan.graph->at(instruction.op).direction == Direction::Optimizer;
+}
+
 CollectiveCall DeviceExecutor::collectiveCall(const Turn &turn)
 {
     const Instruction &instruction = *turn.prepared.source;
@@ -149,6 +155,7 @@ void DeviceExecutor::issue(const Turn &turn, const std::vector<EventId> &waits)
     task.queue = queueOf(instruction);
     task.waits = waits;
     task.work = [this, turn](DeviceQueue &queue) { return run(turn, queue); };
+    task.varies = isOptimizer(instruction); // its rate and step
     const MessageKey key{instruction.peer, instruction.tag, turn.microBatch};
     if (isCollective(instruction))
         task.communication = collectiveCall(turn);
@@ -189,6 +196,10 @@ void DeviceExecutor::issueStep(std::int32_t step, Clock::time_point origin, bool
     }
     if (count > 0)
         m_progress.issued.store(m_doneBefore + 1, std::memory_order_relaxed);
+    // The last step shows more to the host, the first one may poison, and what looks for NaN remembers.
+    const bool usual = step + 1 < m_shared.options.steps && (step > 0 || !m_shared.options.poison)
+        && !m_shared.options.findNaN;
+    m_backend->announce({usual ? step % static_cast<std::int32_t>(m_phases.size()) : -1, measure});
     m_backend->begin(static_cast<std::int32_t>(count), *this);
     for (std::size_t i = 0; i < count; ++i) {
         const StepInstruction &at = phase.memory.instructions[i];

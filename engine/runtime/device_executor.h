@@ -150,6 +150,7 @@ private:
 
     void issue(const Turn &turn, const std::vector<EventId> &waits);
     bool isCollective(const Instruction &instruction) const;
+    bool isOptimizer(const Instruction &instruction) const;
     CollectiveCall collectiveCall(const Turn &turn);
     Result<void> run(const Turn &turn, DeviceQueue &queue);
     Result<void> execute(const Turn &turn, DeviceQueue &queue);

@@ -109,7 +109,7 @@ void PartitionProblem::findWeights()
         ++m_allWeights.count;
         m_allWeights.reducedBytes += m_reducedBytes[t];
         m_allWeights.modelBytes += modelBytes;
-        m_allWeights.widest = std::max(m_allWeights.widest, modelBytes / m_reducedBytes[t]);
+        m_allWeights.largest = std::max(m_allWeights.largest, m_reducedBytes[t]);
     }
     m_updates.assign(m_graph.tensors.size(), 0);
     m_readers.assign(m_graph.tensors.size(), 0);
@@ -322,7 +322,7 @@ double PartitionProblem::backwardSeconds(
     double seconds = 0;
     for (const AxisLayout form : forms)
         seconds += moveSeconds(form, read, meeting.gradientBytes, Combination::Sum);
-    if (terms > 1) { // they are added up where they meet
+    if (terms > 1 && !m_setting.batchAlone) { // they are added up where they meet
         const bool cut = forms.size() == 1 && *forms.begin() >= cutAlong(0);
         const std::int64_t bytes = cut ? meeting.gradientBytes / m_setting.parts : meeting.gradientBytes;
         seconds += m_setting.costs->copy(Bytes{bytes * (terms + 1) / 2}, m_setting.deviceClass);

@@ -120,8 +120,8 @@ public:
     {
         return m_weightBytes[static_cast<std::size_t>(weight.index)];
     }
-    /// The most bytes of a trained weight, as the model reads it, for a byte of its gradient as it is sent.
-    double widestWeight() const { return m_allWeights.widest > 0 ? m_allWeights.widest : 1; }
+    /// Bytes of the largest gradient of one, as it is sent, whole.
+    double largestReduced() const { return m_allWeights.largest; }
     /// What no choice goes below on one device: weights at the smallest shares that operators can read,
     /// states at any.
     WeightBytes leastWeightBytes() const;
@@ -224,7 +224,7 @@ private:
         double count = 0;
         double reducedBytes = 0;
         double modelBytes = 0;
-        double widest = 0; ///< See `widestWeight`.
+        double largest = 0; ///< See `largestReduced`.
     };
     AllWeights m_allWeights{};
     std::vector<bool> m_largest{}; ///< By tensor: the weight of its layer whose gradient is largest.

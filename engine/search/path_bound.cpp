@@ -27,9 +27,11 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
     , m_lastPass(problem.operatorCount(), 0)
     , m_firstPass(problem.operatorCount(), 0)
     , m_reduced(problem.setting().model->graph->tensors.size(), 0)
+    , m_reducedAsOne(m_reduced.size(), 0)
     , m_gathered(m_reduced.size(), 0)
     , m_read(least.size())
     , m_readers(m_reduced.size(), 0)
+    , m_isShared(m_reduced.size(), false)
 {
     for (const PartitionProblem::Meeting &meeting : problem.meetings()) {
         std::int32_t first = meeting.readers.front().first;
@@ -51,6 +53,7 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
             || problem.weightGradientSeconds(
                    static_cast<std::size_t>(first), problem.choiceOf(static_cast<std::size_t>(first), 0))
                 > 0;
+        m_isShared[static_cast<std::size_t>(meeting.tensor.index)] = readBy.size() > 1;
         for (const auto &[stage, reader] : readBy)
             m_read[static_cast<std::size_t>(stage)].push_back(
                 {reader, meeting.tensor, isLast && readBy.size() == 1});
@@ -86,7 +89,7 @@ Result<void> PathBound::add(const std::vector<StageFigures> &figures, const std:
     m_total += counts;
     m_constant += counts * way.constant;
     if (way.behind >= 0)
-        addReductions(way.behind, way.behindAll, counts);
+        addReductions(way, counts);
     // Which stages are linked is the same for all partitions: only whole tensors or parts are sent.
     for (std::size_t i = 0; i < way.sends.size(); ++i)
         m_constant += counts
@@ -111,17 +114,17 @@ Result<void> PathBound::add(const std::vector<StageFigures> &figures, const std:
     return {};
 }
 
-/// Those of a stage's weights that are complete when operator `behind` has made its gradients, or later:
+/// Those of a stage's weights that are complete when operator `Way::behind` has made its gradients, or later:
 /// behind what the last backward block does until then, unless that is all of it.
-void PathBound::addReductions(std::int32_t behind, bool isAll, double counts)
+void PathBound::addReductions(const Way &way, double counts)
 {
-    const std::int32_t stage = m_plan.stageOf[static_cast<std::size_t>(behind)];
-    for (auto i = static_cast<std::size_t>(behind); i < m_problem.operatorCount() && !isAll; ++i)
+    const std::int32_t stage = m_plan.stageOf[static_cast<std::size_t>(way.behind)];
+    for (auto i = static_cast<std::size_t>(way.behind); i < m_problem.operatorCount() && !way.behindAll; ++i)
         if (m_plan.stageOf[i] == stage)
             m_lastPass[i] += counts;
     for (const Read &read : m_read[static_cast<std::size_t>(stage)])
-        if (read.isLast && read.reader <= behind)
-            m_reduced[static_cast<std::size_t>(read.weight.index)] += counts;
+        if (read.isLast && read.reader <= way.behind)
+            (way.asOne ? m_reducedAsOne : m_reduced)[static_cast<std::size_t>(read.weight.index)] += counts;
 }
 
 /// Those that `reader` and the operators of its stage before it read, and then what it and those behind it
@@ -165,7 +168,7 @@ PathBound::Way PathBound::longestWayOf(const std::vector<StageFigures> &figures,
     };
     consider(its.computed + behind + its.gather, Through::Gathering);
     consider(its.reduction > 0 ? its.begin + its.reduction + its.gather : 0, Through::Reductions);
-    consider(its.behind >= 0 ? its.reduced + its.gather : 0, Through::Behind);
+    consider(its.behind >= 0 ? its.leastReduced + its.gather : 0, Through::Behind);
     consider(its.shared > 0 ? played.makespan + m_leastShared[last] + its.gather : 0, Through::Shared);
     const Through through = longest.second;
 
@@ -206,6 +209,11 @@ PathBound::Way PathBound::longestWayOf(const std::vector<StageFigures> &figures,
     }
     way.behind = through == Through::Behind ? its.behind : -1;
     way.behindAll = its.behindAll;
+    way.asOne = its.asOne;
+    if (way.behind >= 0 && way.asOne)
+        way.constant += m_reductions.leastLaunch();
+    if (through != Through::Updates && its.gather > 0)
+        way.constant += m_reductions.leastGatheringLaunch();
     return way;
 }
 
@@ -216,6 +224,7 @@ bool PathBound::hasTraffic(std::size_t op) const
     return std::any_of(inputs.begin(), inputs.end(), [this](TensorId input) {
         return input
             && m_reduced[static_cast<std::size_t>(input.index)]
+                + m_reducedAsOne[static_cast<std::size_t>(input.index)]
                 + m_gathered[static_cast<std::size_t>(input.index)]
             > 0;
     });
@@ -248,9 +257,12 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
             return times > 0 ? times * m_problem.secondsOf(weight, each, share, readers) : 0;
         };
         seconds += traffic(weights.gathering, m_reductions.leastGatheringAgain())
-            + traffic(weights.reducing + weights.reduction
+            + traffic(weights.reducing
+                    + (m_isShared[static_cast<std::size_t>(weight.index)] ? 0 : weights.reduction)
                     + m_reduced[static_cast<std::size_t>(weight.index)] / m_total,
                 m_reductions.leastReduction(adds->overShards))
+            + traffic(m_reducedAsOne[static_cast<std::size_t>(weight.index)] / m_total,
+                m_reductions.leastReductionAsOne(adds->overShards))
             + traffic(m_gathered[static_cast<std::size_t>(weight.index)] / m_total,
                 m_reductions.leastGatheringAhead(adds->overShards))
             + traffic(weights.gather, m_reductions.leastGathering(adds->overShards))

@@ -55,8 +55,9 @@ private:
         /// its stage makes last on this way: reductions of those, and of what comes behind, follow.
         std::int32_t behind = -1;
         bool behindAll = false; ///< That is all that the block does.
+        bool asOne = false; ///< They are reduced as if in one launch.
     };
-    void addReductions(std::int32_t behind, bool isAll, double counts);
+    void addReductions(const Way &way, double counts);
     void addGathering(std::int32_t reader, double counts);
     Way longestWayOf(const std::vector<StageFigures> &figures, const PipelineTime &played,
         const std::vector<PlayedBlock> &blocks) const;
@@ -74,6 +75,7 @@ private:
     std::vector<double> m_lastPass{};
     std::vector<double> m_firstPass{}; ///< Likewise its forward pass in a first block.
     std::vector<double> m_reduced{}; ///< By tensor, of all ways: reductions of weights behind the former,
+    std::vector<double> m_reducedAsOne{}; ///< in one launch,
     std::vector<double> m_gathered{}; ///< and gathering of weights before the latter.
     struct Read {
         std::int32_t reader = -1; ///< The first forward operator of the stage that reads it.
@@ -89,6 +91,7 @@ private:
     double m_total = 0; ///< Of what they count for.
     std::vector<std::size_t> m_charged{}; ///< By meeting: the reader that waits for it.
     std::vector<std::int32_t> m_readers{}; ///< By tensor: slots of forward operators that read it.
+    std::vector<bool> m_isShared{}; ///< By tensor: several stages do.
 };
 
 } // namespace planloom

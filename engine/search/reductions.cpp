@@ -13,6 +13,9 @@ namespace {
 
 /// Of a message whose time is that of its bytes alone.
 constexpr std::int64_t kLargeBytes = std::int64_t{1} << 30;
+/// No message is larger.
+constexpr double kMostBytes = 1e13;
+constexpr double kLatencyShare = 0.1; ///< Of a full bucket.
 
 } // namespace
 
@@ -27,9 +30,88 @@ std::vector<DeviceId> devicesApart(std::int32_t count, std::int32_t stride)
 double Ending::seconds() const
 {
     const double after = std::max(computed, reduced);
-    const double updated = std::max(computed + update, after + update / buckets);
-    return gather > 0 ? std::max(updated + gather / buckets, after + update / buckets + gather) : updated;
+    const double updated = std::max(computed + update, after + update * last);
+    return gather > 0 ? std::max(updated + gather * last, after + gather) : updated;
 }
+
+/// Gradients that are reduced together, as the backward pass completes them (lowering/lower_gradients.cpp): a
+/// bucket is full once its latency is less than a tenth of its time.
+class Reductions::Buckets
+{
+public:
+    Buckets(const Reductions &reductions, CollectiveKind kind)
+        : m_reductions(reductions)
+        , m_kind(kind)
+    {
+        for (const bool overShards : {false, true})
+            m_full[overShards ? 1 : 0] = fullAt(overShards);
+    }
+
+    /// @param at  when they are complete, no earlier than those before them
+    void add(const StageWeights &weights, double at)
+    {
+        m_at = at;
+        for (std::size_t form = 0; form < m_filled.size(); ++form)
+            for (std::int64_t left = weights.reducedBytes[form]; left > 0;) {
+                const std::int64_t room = m_full[form] - m_filled[0] - m_filled[1];
+                const std::int64_t next = std::min(left, std::max({weights.largest[form], room, kLeast}));
+                m_filled[form] += next;
+                left -= next;
+                if (m_filled[0] + m_filled[1] >= m_full[form])
+                    reduce();
+            }
+    }
+
+    /// What is left.
+    void end(Ending &ending)
+    {
+        reduce();
+        ending.reduction = m_seconds;
+        ending.reduced = m_reduced;
+        ending.last = m_all > 0 ? static_cast<double>(m_last) / static_cast<double>(m_all) : 1;
+    }
+
+private:
+    static constexpr std::int64_t kLeast = 1;
+
+    std::int64_t fullAt(bool overShards) const
+    {
+        const GroupShape group = m_reductions.shape(overShards);
+        if (group.ranks < 2)
+            return std::numeric_limits<std::int64_t>::max() / 4;
+        std::int64_t most = m_reductions.bucketBytes(group, kLargeBytes);
+        std::int64_t least = most / 2;
+        while (most - least > most / 64) {
+            const std::int64_t between = least + (most - least) / 2;
+            (m_reductions.isFull(group, between) ? most : least) = between;
+        }
+        return most;
+    }
+
+    void reduce()
+    {
+        double seconds = 0;
+        for (std::size_t form = 0; form < m_filled.size(); ++form)
+            seconds += m_reductions.reduction(m_kind, m_filled[form], form == 1);
+        if (seconds > 0) {
+            m_seconds += seconds;
+            m_reduced = std::max(m_reduced, m_at) + seconds;
+            m_last = m_filled[0] + m_filled[1];
+            m_all += m_last;
+        }
+        m_filled = {};
+    }
+
+    const Reductions &m_reductions;
+    const CollectiveKind m_kind;
+    std::array<std::int64_t, 2> m_full{}; ///< Bytes, by form: summands of the axis' devices second.
+    std::array<std::int64_t, 2> m_filled{};
+    double m_at = 0;
+    double m_seconds = 0;
+    double m_reduced = 0;
+    std::int64_t m_last = 0;
+    std::int64_t m_all = 0;
+};
 
 Reductions::Reductions(const Configuration &configuration, const CostModel &costs, const Cluster &cluster,
     const PartitionProblem &problem)
@@ -37,7 +119,7 @@ Reductions::Reductions(const Configuration &configuration, const CostModel &cost
     , m_costs(costs)
     , m_cluster(cluster)
     , m_problem(problem)
-    , m_widest(problem.widestWeight())
+    , m_largest(problem.largestReduced())
 {
     std::vector<DeviceId> replicas;
     std::vector<DeviceId> all;
@@ -96,8 +178,7 @@ Reductions::Ahead Reductions::aheadOf(const StageFigures &stage) const
     Ahead ahead;
     if (!m_ahead)
         return ahead;
-    const std::array rates{inBuckets(stage, CollectiveKind::AllGather, false).perByte,
-        inBuckets(stage, CollectiveKind::AllGather, true).perByte};
+    const std::array rates{gathering(stage, false).perByte, gathering(stage, true).perByte};
     double gathered = 0;
     for (const StageWeights &weights : stage.inOrder) {
         for (std::size_t i = 0; i < rates.size(); ++i)
@@ -114,13 +195,11 @@ Ending Reductions::endingOf(
     Ending ending;
     struct Complete { // gradients, and when
         double at = 0;
-        double seconds = 0; // of their reduction
+        const StageWeights *weights = nullptr;
         std::int32_t reader = -1;
         bool isLast = false;
     };
     std::vector<Complete> complete;
-    const CollectiveKind kind =
-        m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
     const bool splits = splitsBackward(m_configuration.schedule);
     for (std::size_t s = rank; s < figures.size(); s += static_cast<std::size_t>(m_configuration.ranks)) {
         const StageFigures &stage = figures[s];
@@ -128,35 +207,16 @@ Ending Reductions::endingOf(
         ending.computed = std::max(ending.computed, played.end[s]);
         for (const WeightPiece &piece : stage.weights)
             ending.update += piece.count * piece.update / updaters(piece.overShards);
-        if (m_configuration.zero >= 3)
-            continue;
-        std::array<double, 2> rates{};
-        for (const bool overShards : {false, true}) {
-            if (m_configuration.zero < 2) {
-                const InBuckets reduced = inBuckets(stage, kind, overShards);
-                ending.reduction += reduced.seconds;
-                ending.buckets = std::max(ending.buckets, reduced.buckets);
-                rates[overShards ? 1 : 0] = reduced.perByte;
-            }
-            if (m_configuration.zero > 0 && !m_ahead && (m_configuration.zero == 1 || !overShards)) {
-                const InBuckets gathered = inBuckets(stage, CollectiveKind::AllGather, overShards);
-                ending.gather += gathered.seconds;
-                ending.buckets = std::max(ending.buckets, gathered.buckets);
-            }
-        }
-        if (m_configuration.zero >= 2)
-            continue;
+        for (const bool overShards : {false, true})
+            if (!m_ahead && (m_configuration.zero == 1 || (m_configuration.zero == 2 && !overShards)))
+                ending.gather += gathering(stage, overShards).seconds;
         for (const StageWeights &weights : stage.inOrder) {
-            double seconds = 0;
-            for (std::size_t i = 0; i < rates.size(); ++i)
-                seconds += rates[i] * static_cast<double>(weights.reducedBytes[i]);
             const double left = splits ? weights.leftApart : weights.left;
-            if (seconds > 0)
-                complete.push_back({played.end[s] - left * (played.end[s] - played.lastBackward[s]), seconds,
-                    left == 0      ? weights.reader
-                        : left < 1 ? weights.lastReader
-                                   : -1,
-                    left == 0});
+            complete.push_back({played.end[s] - left * (played.end[s] - played.lastBackward[s]), &weights,
+                left == 0      ? weights.reader
+                    : left < 1 ? weights.lastReader
+                               : -1,
+                left == 0});
         }
     }
     if (m_configuration.zero >= 2)
@@ -170,24 +230,34 @@ Ending Reductions::endingOf(
             ending.shared +=
                 sharedSeconds(weight.stages, static_cast<double>(weight.reducedBytes), weight.overShards);
         }
-    std::sort(
+    std::stable_sort(
         complete.begin(), complete.end(), [](const Complete &a, const Complete &b) { return a.at < b.at; });
-    for (const Complete &each : complete) {
-        if (each.at >= ending.reduced) {
-            ending.behind = each.reader;
-            ending.behindAll = each.isLast;
+    Buckets buckets(
+        *this, m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce);
+    for (const Complete &each : complete)
+        buckets.add(*each.weights, each.at);
+    buckets.end(ending);
+    double inBuckets = 0; // seconds of reductions, at least
+    double asOne = 0;
+    for (auto each = complete.rbegin(); each != complete.rend(); ++each) {
+        if (std::max(each->weights->reducedBytes[0], each->weights->reducedBytes[1]) == 0)
+            continue;
+        for (const bool overShards : {false, true}) {
+            const auto bytes = static_cast<double>(each->weights->reducedBytes[overShards ? 1 : 0]);
+            inBuckets += leastReduction(overShards).perReducedByte * bytes;
+            asOne += leastReductionAsOne(overShards).perReducedByte * bytes;
         }
-        ending.reduced = std::max(ending.reduced, each.at) + each.seconds;
+        const double behind = std::max(inBuckets, leastLaunch() + asOne);
+        if (each->at + behind <= ending.leastReduced)
+            continue;
+        ending.leastReduced = each->at + behind;
+        ending.behind = each->reader;
+        ending.behindAll = each->isLast;
+        ending.asOne = behind > inBuckets;
     }
-    // One after the other, the last of them behind the last block.
-    double most = 0;
-    if (ending.reduction > 0)
-        most = std::max(ending.begin + ending.reduction, ending.computed + ending.reduction / ending.buckets);
     if (ending.shared > 0)
-        most = std::max(most, played.makespan + ending.shared);
-    if (most >= ending.reduced)
-        ending.behind = -1;
-    ending.reduced = std::max(ending.reduced, most);
+        ending.reduced = std::max(ending.reduced, played.makespan) + ending.shared;
+    ending.reduction += ending.shared;
     return ending;
 }
 
@@ -264,22 +334,24 @@ Reductions::Least Reductions::leastOf(const std::vector<LeastStage> &stages, std
             return m_problem.secondsOf(weight.weight, each, shareOf(sums), 1);
         };
         const auto bytes = [&](bool sums) { return traffic({.perReducedByte = 1}, sums); };
-        const double reduction = cheapest([&](bool sums) { return traffic(leastReduction(sums), sums); });
-        least.reduction += reduction;
+        const bool isShared = m_configuration.zero < 2 && weight.stages.size() > 1;
+        const double asOne = cheapest([&](bool sums) { return traffic(leastReductionAsOne(sums), sums); });
+        if (!isShared) {
+            least.reduction += cheapest([&](bool sums) { return traffic(leastReduction(sums), sums); });
+            least.reducedAsOne += asOne;
+        }
         least.gather += cheapest([&](bool sums) { return traffic(leastGathering(sums), sums); });
         least.update += cheapest([&](bool sums) {
             return m_problem.updateSeconds(weight.weight) * shareOf(sums) / updaters(sums);
         });
-        least.reducedBytes += cheapest(bytes);
-        least.maySum = least.maySum || weight.maySum;
         const auto first = std::find_if(weight.stages.begin(), weight.stages.end(),
             [&](std::int32_t s) { return rankOf(s) == rankOf(number); });
-        if (m_configuration.zero < 2 && weight.stages.size() > 1)
+        if (isShared)
             least.shared += static_cast<std::size_t>(*first) == number
                 ? cheapest([&](bool sums) { return sharedSeconds(weight.stages, bytes(sums), sums); })
                 : 0;
         else if (m_configuration.zero < 2 && weight.isFirst && !splitsBackward(m_configuration.schedule))
-            least.last += reduction;
+            least.last += asOne;
         if (!m_ahead)
             continue;
         const double ahead = cheapest([&](bool sums) { return traffic(leastGatheringAhead(sums), sums); });
@@ -291,38 +363,16 @@ Reductions::Least Reductions::leastOf(const std::vector<LeastStage> &stages, std
 
 double Reductions::leastBehind(const std::vector<LeastStage> &stages, std::size_t rank) const
 {
-    double bytes = 0;
     double shared = 0;
     double last = 0;
-    bool maySum = false;
     const auto ranks = static_cast<std::size_t>(m_configuration.ranks);
     for (std::size_t s = rank; s < stages.size(); s += ranks) {
         const Least weights = leastOf(stages, s);
-        bytes += weights.reducedBytes;
         shared += weights.shared;
-        maySum = maySum || weights.maySum;
         if (stages.size() <= ranks) // else it is not known which of them ends last
             last += weights.last;
     }
-    return std::max({leastLastBucket(bytes, maySum), last, shared});
-}
-
-double Reductions::leastLastBucket(double bytes, bool maySum) const
-{
-    if (m_configuration.zero >= 2 || bytes <= 0)
-        return 0;
-    const CollectiveKind kind =
-        m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
-    double least = std::numeric_limits<double>::infinity();
-    for (const bool sums : {false, true}) {
-        if (sums && !maySum)
-            continue;
-        // Several buckets are each at least half as large as the largest may be. Two of different groups take
-        // no less than one of the cheaper.
-        const double half = static_cast<double>(bucketBytes(shape(sums), kLargeBytes)) / 2;
-        least = std::min(least, reduction(kind, static_cast<std::int64_t>(std::min(bytes, half)), sums));
-    }
-    return least;
+    return std::max(last > 0 ? last + leastLaunch() : 0, shared);
 }
 
 template<typename Make> WeightTraffic Reductions::once(int which, bool overShards, const Make &make) const
@@ -336,29 +386,75 @@ template<typename Make> WeightTraffic Reductions::once(int which, bool overShard
 WeightTraffic Reductions::leastReduction(bool overShards) const
 {
     return once(0, overShards, [&](WeightTraffic &traffic) {
+        const double largest = largestReduction(shape(overShards));
         add(m_configuration.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
-            shape(overShards), shape(overShards), traffic);
+            shape(overShards), largest, traffic);
         if (overShards)
-            add(CollectiveKind::AllReduce, m_inUnit, m_all, traffic);
+            add(CollectiveKind::AllReduce, m_inUnit, largest, traffic);
         if (m_configuration.zero == 3)
-            add(CollectiveKind::AllGather, m_replicas, m_replicas, traffic);
+            add(CollectiveKind::AllGather, m_replicas, kMostBytes, traffic);
     });
+}
+
+WeightTraffic Reductions::leastReductionAsOne(bool overShards) const
+{
+    return once(5, overShards, [&](WeightTraffic &traffic) {
+        if (m_configuration.zero >= 2)
+            return;
+        traffic.perReducedByte =
+            perByte(m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
+                shape(overShards))
+            + (overShards ? perByte(CollectiveKind::AllReduce, m_inUnit) : 0);
+    });
+}
+
+double Reductions::leastLaunch() const
+{
+    if (m_configuration.zero >= 2)
+        return 0;
+    const CollectiveKind kind =
+        m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
+    const double apart = firstByte(kind, m_replicas);
+    return m_configuration.shards > 1
+        ? std::min(apart, firstByte(kind, m_all) + firstByte(CollectiveKind::AllReduce, m_inUnit))
+        : apart;
+}
+
+double Reductions::leastGatheringLaunch() const
+{
+    if (m_ahead || m_configuration.zero != 1)
+        return 0;
+    const double apart = firstByte(CollectiveKind::AllGather, m_replicas);
+    return m_configuration.shards > 1 ? std::min(apart, firstByte(CollectiveKind::AllGather, m_all)) : apart;
+}
+
+/// What a byte adds to a message of any size, at least: large ones use the links best.
+double Reductions::perByte(CollectiveKind kind, GroupShape over) const
+{
+    return over.ranks < 2
+        ? 0
+        : (seconds(kind, static_cast<std::int64_t>(kMostBytes), over) - seconds(kind, 1, over)) / kMostBytes;
+}
+
+double Reductions::firstByte(CollectiveKind kind, GroupShape over) const
+{
+    return std::max(0.0, seconds(kind, 1, over) - perByte(kind, over));
 }
 
 WeightTraffic Reductions::leastGatheringAgain() const
 {
     return once(1, false, [&](WeightTraffic &traffic) {
         if (m_configuration.zero == 3)
-            add(CollectiveKind::AllGather, m_replicas, m_replicas, traffic);
+            add(CollectiveKind::AllGather, m_replicas, kMostBytes, traffic);
     });
 }
 
 WeightTraffic Reductions::leastShardSum(bool overShards) const
 {
     return once(2, overShards, [&](WeightTraffic &traffic) {
-        add(CollectiveKind::ReduceScatter, shape(overShards), shape(overShards), traffic);
+        add(CollectiveKind::ReduceScatter, shape(overShards), kMostBytes, traffic);
         if (overShards)
-            add(CollectiveKind::AllReduce, m_inUnit, m_all, traffic);
+            add(CollectiveKind::AllReduce, m_inUnit, kMostBytes, traffic);
     });
 }
 
@@ -366,7 +462,7 @@ WeightTraffic Reductions::leastGatheringAhead(bool overShards) const
 {
     return once(4, overShards, [&](WeightTraffic &traffic) {
         if (m_ahead) {
-            add(CollectiveKind::AllGather, shape(overShards), shape(overShards), traffic);
+            add(CollectiveKind::AllGather, shape(overShards), kMostBytes, traffic);
             traffic.fixed = 0;
         }
     });
@@ -376,23 +472,26 @@ WeightTraffic Reductions::leastGathering(bool overShards) const
 {
     return once(3, overShards, [&](WeightTraffic &traffic) {
         if (!m_ahead && (m_configuration.zero == 1 || (m_configuration.zero == 2 && !overShards))) {
-            add(CollectiveKind::AllGather, shape(overShards), shape(overShards), traffic);
+            add(CollectiveKind::AllGather, shape(overShards), kMostBytes, traffic);
             traffic.fixed = 0;
         }
     });
 }
 
-/// A byte takes no less than in a larger message, of which a bucket is the largest.
-void Reductions::add(CollectiveKind kind, GroupShape over, GroupShape buckets, WeightTraffic &traffic) const
+/// Of a bucket: full but for one byte, before the last gradient joined it.
+double Reductions::largestReduction(GroupShape buckets) const
+{
+    return static_cast<double>(bucketBytes(buckets, kLargeBytes)) + m_largest;
+}
+
+/// A byte takes no less than in a larger message.
+void Reductions::add(CollectiveKind kind, GroupShape over, double largest, WeightTraffic &traffic) const
 {
     if (over.ranks < 2)
         return;
     double &perByte = kind == CollectiveKind::AllGather ? traffic.perModelByte : traffic.perReducedByte;
     if (m_configuration.zero < 2) {
-        // None is larger than this.
-        const double bucket = static_cast<double>(bucketBytes(buckets, kLargeBytes))
-            * (kind == CollectiveKind::AllGather ? m_widest : 1);
-        perByte += seconds(kind, static_cast<std::int64_t>(bucket), over) / bucket;
+        perByte += seconds(kind, static_cast<std::int64_t>(largest), over) / std::floor(largest);
         return;
     }
     const double first = seconds(kind, 1, over);
@@ -411,41 +510,36 @@ double Reductions::seconds(CollectiveKind kind, std::int64_t bytes, GroupShape s
     return shape.ranks < 2 || bytes == 0 ? 0 : m_costs.collective(kind, Bytes{bytes}, shape);
 }
 
-/// Gradients are reduced in buckets whose latency is a tenth of their time (lowering/lower_gradients.cpp).
+bool Reductions::isFull(GroupShape group, std::int64_t bytes) const
+{
+    const auto reduced = [&](std::int64_t each) {
+        return m_costs.collective(CollectiveKind::AllReduce, Bytes{each}, group);
+    };
+    return reduced(0) < kLatencyShare * reduced(bytes);
+}
+
+/// Of a full bucket, no less, and less than twice as many.
 std::int64_t Reductions::bucketBytes(GroupShape group, std::int64_t all) const
 {
-    constexpr double kLatencyShare = 0.1;
-    const double latency = m_costs.collective(CollectiveKind::AllReduce, Bytes{1}, group);
     std::int64_t bucket = 1 << 16;
-    while (bucket < all
-        && m_costs.collective(CollectiveKind::AllReduce, Bytes{bucket}, group) * kLatencyShare < latency)
+    while (bucket < all && !isFull(group, bucket))
         bucket *= 2;
     return bucket;
 }
 
-Reductions::InBuckets Reductions::inBuckets(
-    const StageFigures &stage, CollectiveKind kind, bool overShards) const
+Reductions::Gathering Reductions::gathering(const StageFigures &stage, bool overShards) const
 {
-    const GroupShape group = overShards ? m_all : m_replicas;
-    InBuckets result;
-    if (group.ranks < 2 && !(overShards && m_inUnit.ranks > 1))
+    const GroupShape group = shape(overShards);
+    Gathering result;
+    if (group.ranks < 2)
         return result;
     std::int64_t bytes = 0;
-    std::int64_t reduced = 0;
     for (const WeightPiece &piece : stage.weights)
-        if (piece.overShards == overShards && piece.reducedBytes > 0) {
-            bytes +=
-                piece.count * (kind == CollectiveKind::AllGather ? piece.modelBytes : piece.reducedBytes);
-            reduced += piece.count * piece.reducedBytes;
-        }
+        if (piece.overShards == overShards && piece.reducedBytes > 0)
+            bytes += piece.count * piece.modelBytes;
     if (bytes == 0)
         return result;
-    result.buckets = std::max(
-        1.0, std::ceil(static_cast<double>(reduced) / static_cast<double>(bucketBytes(group, reduced))));
-    const auto each = static_cast<std::int64_t>(static_cast<double>(bytes) / result.buckets);
-    result.seconds = result.buckets
-        * (kind == CollectiveKind::AllGather ? seconds(kind, each, group)
-                                             : reduction(kind, each, overShards));
+    result.seconds = seconds(CollectiveKind::AllGather, bytes, group);
     result.perByte = result.seconds / static_cast<double>(bytes);
     return result;
 }

@@ -24,14 +24,17 @@ struct Ending {
     double computed = 0; ///< The last block is over.
     double reduction = 0; ///< Seconds of all of them, one after the other.
     double reduced = 0; ///< When the last is over; 0 where there is none.
-    /// From the gradients of this operator's weights on, reductions follow one another without a pause until
-    /// `reduced`: what they wait for is the backward pass up to it. -1 where something else decides the end.
+    /// Reductions of the gradients of this operator's weights, and of those that are complete later, wait for
+    /// the backward pass up to it: of all such operators the one by which they end last. -1 where there is
+    /// none.
     std::int32_t behind = -1;
     bool behindAll = false; ///< That is the last that the last block does.
+    double leastReduced = 0; ///< When that is, whatever is reduced together:
+    bool asOne = false; ///< as if all of it were.
     double shared = 0; ///< Seconds of those of weights that several stages read; when all are done.
     double update = 0;
-    double gather = 0;
-    double buckets = 1;
+    double gather = 0; ///< All of it is one launch.
+    double last = 1; ///< The share of the last bucket of gradients in the bytes of all.
 
     double seconds() const;
 };
@@ -70,9 +73,8 @@ public:
         double reduction = 0; ///< With gathering again.
         double update = 0;
         double gather = 0; ///< Of what was updated.
-        double reducedBytes = 0;
-        bool maySum = false; ///< Over the shards, too.
-        double last = 0; ///< Of the reduction, what begins when the last gradient is complete.
+        double reducedAsOne = 0; ///< Of the reduction in one launch: the time of its bytes.
+        double last = 0; ///< Of that, what begins when the last gradient is complete.
         double shared = 0; ///< Likewise, when it is in all stages; once a rank.
         double ahead = 0; ///< Of gathering all of them as the step begins,
         double aheadOfAll = 0; ///< and of those that are read before anything can be computed.
@@ -84,6 +86,11 @@ public:
 
     /// What no weight's reduction takes less than, with gathering it again for every micro-batch.
     WeightTraffic leastReduction(bool overShards) const;
+    /// Likewise where all are reduced at once, but for `leastLaunch`.
+    WeightTraffic leastReductionAsOne(bool overShards) const;
+    /// What the first byte takes that is reduced at the end of a step, and that is gathered then.
+    double leastLaunch() const;
+    double leastGatheringLaunch() const;
     /// Likewise of gathering it again for a pass (ZeRO-3).
     WeightTraffic leastGatheringAgain() const;
     /// Likewise of the reduction that computation waits for at the end of a layer (ZeRO-2 and 3).
@@ -96,20 +103,23 @@ public:
 private:
     /// Of one of the five, by number, worked out once.
     template<typename Make> WeightTraffic once(int which, bool overShards, const Make &make) const;
-    /// @param buckets  the group by which their size is chosen
-    void add(CollectiveKind kind, GroupShape over, GroupShape buckets, WeightTraffic &traffic) const;
+    double perByte(CollectiveKind kind, GroupShape over) const;
+    double firstByte(CollectiveKind kind, GroupShape over) const;
+    /// @param largest  bytes that are launched together at most
+    void add(CollectiveKind kind, GroupShape over, double largest, WeightTraffic &traffic) const;
+    double largestReduction(GroupShape buckets) const;
     GroupShape shape(bool overShards) const { return overShards ? m_all : m_replicas; }
     double reduction(CollectiveKind kind, std::int64_t bytes, bool overShards) const;
     double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const;
     std::int64_t bucketBytes(GroupShape group, std::int64_t all) const;
-    double leastLastBucket(double bytes, bool maySum) const;
-    /// Seconds that replicas, or they and the axis' devices, take for a stage's weights, all of them.
-    struct InBuckets {
+    class Buckets;
+    bool isFull(GroupShape group, std::int64_t bytes) const;
+    /// Of a stage's weights that were updated, in one launch.
+    struct Gathering {
         double seconds = 0;
-        double perByte = 0; ///< Of what is reduced, or gathered.
-        double buckets = 1;
+        double perByte = 0;
     };
-    InBuckets inBuckets(const StageFigures &stage, CollectiveKind kind, bool overShards) const;
+    Gathering gathering(const StageFigures &stage, bool overShards) const;
     /// Seconds of adding up what several stages make of one weight's gradient: all devices that have some at
     /// once; scale units first by themselves.
     double sharedSeconds(const std::vector<std::int32_t> &stages, double bytes, bool overShards) const;
@@ -118,7 +128,7 @@ private:
     const CostModel &m_costs;
     const Cluster &m_cluster;
     const PartitionProblem &m_problem;
-    const double m_widest;
+    const double m_largest; ///< Bytes of the largest gradient of a weight.
     bool m_ahead = false; ///< What was updated is gathered as the next step begins.
     bool m_hasUnits = false; ///< Replicas are scale units.
     GroupShape m_replicas{};

@@ -2,6 +2,7 @@
 
 #include "engine/search/solver.h"
 #include "engine/search/step_estimate.h"
+#include "engine/search/steps_seen.h"
 
 #include <cstdint>
 #include <deque>
@@ -13,12 +14,6 @@
 #include <vector>
 
 namespace planloom {
-
-struct TimedStep {
-    double seconds = 0;
-    std::int64_t peak = 0;
-    std::int64_t sent = 0; ///< Bytes, by the device that sends most.
-};
 
 /// By what the model's seconds are to be multiplied to be those simulated, as far as simulations have shown.
 class Correction

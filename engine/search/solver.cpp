@@ -40,7 +40,7 @@ constexpr std::size_t kTriedWithoutHope = 12;
 /// A bound so near to the best price is not made tighter.
 constexpr double kCloseEnough = 0.005;
 /// Partitions of a configuration that are looked at while its bound does not grow.
-constexpr int kMostIdlePaths = 8;
+constexpr int kMostIdlePaths = 12;
 /// How much of the time for simulations tightening may take first.
 constexpr double kTighteningShare = 0.5;
 
@@ -485,6 +485,8 @@ private:
         TRY(Completion completed, completePlan(m_model, m_deviceCount, all, completion));
         if (auto error = firstError(completed))
             return *std::move(error);
+        if (const auto seen = m_seen.find(completed.plan)) // as good as the other one
+            return Timed{.step = *seen};
         Timed outcome;
         TRY(auto materialized, materialize(completed.plan, m_cluster, m_costs, m_stop));
         TRY(const auto execution, sequence(materialized, completed.plan));
@@ -498,6 +500,7 @@ private:
         outcome.step = {summary.stepSeconds, summary.largestPeak.count};
         for (const DeviceSummary &device : summary.devices)
             outcome.step.sent = std::max(outcome.step.sent, device.sent.count);
+        m_seen.add(completed.plan, outcome.step);
         outcome.plan = sharedInBackground(std::move(completed.plan));
         outcome.materialized = sharedInBackground(std::move(materialized));
         return outcome;
@@ -546,6 +549,7 @@ private:
     std::vector<StepEstimate> m_priced{};
     std::map<Configuration, double> m_bounds{}; ///< Of all configurations that hold.
     std::vector<SearchedPlan> m_simulated{};
+    StepsSeen m_seen{};
     Correction m_correction{};
     std::optional<Error> m_problem{};
     SearchResult m_result{};

@@ -249,7 +249,9 @@ private:
         if (apart >= 0)
             own.leftApart = std::min(own.leftApart, part(apart, stage.time.weights));
         const std::size_t form = read.piece.overShards ? 1 : 0;
-        own.reducedBytes[form] += read.isShared ? 0 : read.piece.reducedBytes;
+        const std::int64_t reduced = read.isShared ? 0 : read.piece.reducedBytes;
+        own.reducedBytes[form] += reduced;
+        own.largest[form] = std::max(own.largest[form], reduced);
         own.modelBytes[form] += read.piece.modelBytes;
     }
 

@@ -32,6 +32,7 @@ struct StageWeights {
     /// each; without those that other stages make, too.
     std::array<std::int64_t, 2> reducedBytes{};
     std::array<std::int64_t, 2> modelBytes{}; ///< Of them as the model reads them.
+    std::array<std::int64_t, 2> largest{}; ///< The most that one of them has of `reducedBytes`.
 };
 
 /// A weight that several stages read.

@@ -503,6 +503,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
             begin = std::min(begin, played.lastBackward[s]);
             computed = std::max(computed, played.end[s]);
             all.reduction += weights[s].reduction;
+            all.reducedAsOne += weights[s].reducedAsOne;
             all.update += weights[s].update;
             all.gather += weights[s].gather;
             shared += weights[s].shared;
@@ -515,6 +516,10 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
         result.peakBytes = std::max(result.peakBytes, static_cast<std::int64_t>(bytes));
         if (!m_trains)
             continue;
+        if (all.reducedAsOne > 0)
+            all.reduction = std::max(all.reduction, all.reducedAsOne + reductions.leastLaunch());
+        if (all.gather > 0)
+            all.gather += reductions.leastGatheringLaunch();
         reduced = std::max({reduced, begin + all.reduction, computed + reductions.leastBehind(*least, rank)});
         if (shared > 0)
             reduced = std::max(reduced, played.makespan + shared);

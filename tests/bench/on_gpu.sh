@@ -4,115 +4,245 @@
 #   bash tests/bench/on_gpu.sh prepare FOLDER   where Planloom is built (bash app/run.sh): writes plans, each with the
 #                                               unpartitioned model that it is compared with, and nlohmann's header
 #   bash tests/bench/on_gpu.sh run FOLDER       on the machine with the GPU: builds planloom-exec with its plugin, runs every
-#                                               plan on emulated devices, and prints a table; exit status 1 if one differs
+#                                               plan, and prints tables; exit status 1 if something is not as it should be
 #
-# Plans run forward and backward with an optimizer step. "ok" is the comparison with the CPU's run of the model on that
-# machine. With compute-sanitizer on PATH the smallest plan runs under it, too; with PyTorch, a step of GPT-2 is timed beside.
+# Tables: every plan's step, forward and backward with an optimizer, beside the CPU's run of the unpartitioned model on the
+# same machine (within 1e-4 of it, 2e-2 in bf16, relative L2); plans of several devices beside those of one; GPT-2 beside
+# PyTorch, eager and compiled, where that is installed; predicted beside measured, before and after one factor from the
+# first plan that was predicted. With compute-sanitizer on PATH the smallest plan runs under it; with --backend cuda in this
+# build, and two GPUs, one rank a GPU by NCCL. What did not run is named with the reason.
+#
+# To try this script without a GPU: BACKEND=cpu SMALL=1 for `prepare`, and EXEC=path of a planloom-exec for `run`.
 set -uo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
-usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 [[ $# -eq 2 ]] || usage
 folder=$2
+backend=${BACKEND:-cuda-emulated}
+cluster=${CLUSTER:-dgx-h100}
+limit=${LIMIT_SECONDS:-460} # of `run`, the build included
 
-# name, model, what solve takes
-plans=(
-    "gpt-1 zoo:gpt?layers=2&hidden=64&heads=4&seq=32&batch=8&vocab=128 --gallery single --devices 1"
-    "gpt-dp zoo:gpt?layers=2&hidden=64&heads=4&seq=32&batch=8&vocab=128 --gallery data-parallel --devices 4"
-    "gpt-tp zoo:gpt?layers=2&hidden=64&heads=4&seq=32&batch=8&vocab=128 --gallery tensor-parallel --devices 2"
-    "gpt-3d zoo:gpt?layers=2&hidden=64&heads=4&seq=32&batch=8&vocab=128 --gallery 3d:dp=2,tp=2,pp=2,micro-batches=2 --devices 8"
-    "gpt-zero zoo:gpt?layers=2&hidden=64&heads=4&seq=32&batch=8&vocab=128 --gallery zero2 --devices 4"
-    "gpt-bf16 zoo:gpt?layers=2&hidden=64&heads=4&seq=32&batch=8&vocab=128 --gallery data-parallel --devices 2 --precision bf16"
-    "llama-tp zoo:llama?layers=2&hidden=64&heads=4&kv_heads=2&seq=32&batch=4&vocab=128 --gallery tensor-parallel --devices 2"
-    "moe-1 zoo:moe?layers=2&hidden=32&heads=4&seq=16&batch=4&vocab=64&experts=4 --gallery single --devices 1"
+gpt="zoo:gpt?layers=2&hidden=64&heads=4&seq=32&batch=8&vocab=128"
+# name, model, precision, devices, gallery. Names up to the first "-" are one model: its plans make one loss.
+compared=(
+    "gpt-1 $gpt fp32 1 single"
+    "gpt-dp $gpt fp32 4 data-parallel"
+    "gpt-tp $gpt fp32 2 tensor-parallel"
+    "gpt-3d $gpt fp32 8 3d:dp=2,tp=2,pp=2,micro-batches=2"
+    "gpt-zero $gpt fp32 4 zero2"
+    "gpt16-1 $gpt bf16 1 single"
+    "gpt16-dp $gpt bf16 2 data-parallel"
+    "gpth-1 $gpt fp16 1 single"
+    "llama-1 zoo:llama?layers=2&hidden=64&heads=4&kv_heads=2&seq=32&batch=4&vocab=128 fp32 1 single"
+    "llama-tp zoo:llama?layers=2&hidden=64&heads=4&kv_heads=2&seq=32&batch=4&vocab=128 fp32 2 tensor-parallel"
+    "moe-1 zoo:moe?layers=2&hidden=32&heads=4&seq=16&batch=4&vocab=64&experts=4 fp32 1 single"
+    "resnet-1 zoo:resnet?batch=2&image=32 fp32 1 single"
 )
-# Timed, not compared: the reference on a CPU would take too long.
-timed="gpt2-124m zoo:gpt?layers=12&hidden=768&heads=12&seq=1024&batch=4&vocab=50257 --gallery single --devices 1 --precision bf16"
+# Models of files, where they are beside the checkout.
+for model in "${PLANLOOM_MODELS:-$root/../shared/models}"/*_tiny.onnx; do
+    [[ -f $model ]] || continue
+    short=$(basename "$model" _tiny.onnx)
+    compared+=("$short.file-1 $model fp32 1 single" "${short}16.file-1 $model bf16 1 single")
+done
+# Timed, not compared: the reference on a CPU would take too long. Layers, hidden size, heads, sequence, batch, vocabulary:
+timed=("gpt2-124m 12 768 12 1024 4 50257" "gpt2-1.5b 48 1600 25 1024 2 50257")
+[[ -n ${SMALL:-} ]] && timed=("gpt2-124m 2 64 4 64 2 512" "gpt2-1.5b 3 64 4 64 2 512")
 
-case $1 in
-prepare)
+left() { echo $((limit - SECONDS)); }
+# The number, or list, of a member of a JSON line.
+member() { grep -o "\"$1\":[^,}]*" | tail -1 | cut -d: -f2; }
+list() { grep -o "\"$1\":\[[^]]*\]" | tail -1 | cut -d: -f2 | tr -d '[]' | tr ',' '\n'; }
+milliseconds() { awk -v s="${1:-0}" 'BEGIN { printf "%.3f", s * 1000 }'; }
+
+prepare() {
+    local cli
     cli=$(command -v planloom-cli || echo "$root/build/run/bin/planloom-cli")
     [[ -x $cli ]] || { echo "on_gpu.sh: planloom-cli was not found: bash app/run.sh builds it" >&2; exit 2; }
     mkdir -p "$folder"
-    for plan in "${plans[@]}" "$timed"; do
-        read -r name model rest <<<"$plan"
-        check=(--check --steps 2)
-        [[ $plan == "$timed" ]] && check=(--steps 10)
-        # shellcheck disable=SC2086 # options are words
-        "$cli" run "$model" $rest "${check[@]}" --backend cuda-emulated --random-weights 1 --prepare "$folder/$name" || exit 1
+    # what the tables know of each plan: name, kind, devices, precision, model's sizes
+    : >"$folder/plans"
+    write() { # name kind devices precision sizes backend, and what solve takes
+        local name=$1 kind=$2 devices=$3 precision=$4 sizes=$5 on=$6
+        shift 6
+        if "$cli" run "$@" --precision "$precision" --cluster "$cluster:$devices" --backend "$on" --random-weights 1 \
+            --prepare "$folder/$name" 2>"$folder/$name.why"; then
+            "$cli" simulate "$folder/$name/plan.json" --json | member step_seconds >"$folder/$name/predicted"
+            echo "$name $kind $devices $precision $sizes" >>"$folder/plans"
+            rm -f "$folder/$name.why"
+        else
+            echo "on_gpu.sh: $name was left out: $(tail -1 "$folder/$name.why")"
+        fi
+    }
+    local each name model precision devices gallery layers hidden heads sequence batch vocabulary
+    for each in "${compared[@]}"; do
+        read -r name model precision devices gallery <<<"$each"
+        write "$name" compared "$devices" "$precision" - "$backend" "$model" --gallery "$gallery" --check --steps 6
     done
+    for each in "${timed[@]}"; do
+        read -r name layers hidden heads sequence batch vocabulary <<<"$each"
+        write "$name" timed 1 bf16 "$layers,$hidden,$heads,$sequence,$batch,$vocabulary" "$backend" \
+            "zoo:gpt?layers=$layers&hidden=$hidden&heads=$heads&seq=$sequence&batch=$batch&vocab=$vocabulary" --gallery single --steps 10
+    done
+    write gpt-nccl nccl 2 fp32 - cuda "$gpt" --gallery data-parallel --check --steps 4
+    local header config
     for header in /usr/include/nlohmann /usr/local/include/nlohmann; do
         [[ -d $header ]] && mkdir -p "$folder/deps/include" && cp -r "$header" "$folder/deps/include/"
     done
     for config in /usr/share/cmake/nlohmann_json /usr/local/share/cmake/nlohmann_json; do
         [[ -d $config ]] && mkdir -p "$folder/deps/share/cmake" && cp -r "$config" "$folder/deps/share/cmake/"
     done
-    ;;
-run)
-    build=$folder/build
-    cmake -S "$root" -B "$build" -DPLANLOOM_RUNNER=ON -DCMAKE_BUILD_TYPE=Release -DPLANLOOM_UNITY=ON -DPLANLOOM_PCH=OFF \
-        -DPLANLOOM_CUDA_ARCHITECTURES="${ARCHITECTURES:-native}" -DCMAKE_PREFIX_PATH="$folder/deps" || exit 2
-    cmake --build "$build" -j"$(nproc)" --target planloom-exec || exit 2
+    echo "$(wc -l <"$folder/plans") plans in $folder"
+}
+
+# Runs one plan; leaves NAME.events and NAME.errors. Of its steps, the first is not timed.
+carry_out() {
+    local name=$1 most
+    most=$(left)
+    [[ $most -gt 5 ]] || { echo "no time was left" >"$folder/$name.errors"; return 1; }
+    timeout "$((most < 150 ? most : 150))" "$exec" run --plan "$folder/$name/plan.json" --options "$folder/$name/options.json" \
+        >"$folder/$name.events" 2>"$folder/$name.errors" </dev/null
+}
+fastest() { grep '"t":"done"' "$folder/$1.events" | list step_seconds | tail -n +2 | sort -g | head -1; }
+reason() { { grep '"t":"error"' "$folder/$1.events"; cat "$folder/$1.errors"; } 2>/dev/null | head -1 | cut -c1-200; }
+
+compare() {
+    printf '\nBeside the CPU:\n%-16s %7s %9s %3s %12s %12s  %s\n' plan devices precision ok 'ms a step' error tensor
+    local name kind devices precision sizes ok check
+    while read -r name kind devices precision sizes; do
+        [[ $kind == compared ]] || continue
+        if carry_out "$name"; then ok=yes; else ok=NO; failed=1; fi
+        check=$(grep '"t":"check"' "$folder/$name.events")
+        if [[ $ok == yes ]]; then # the engine's own bounds, and those that were promised
+            awk -v e="$(member error <<<"$check")" -v p="$precision" \
+                'BEGIN { exit !(e != "" && e + 0 <= (p == "fp32" ? 1e-4 : 2e-2)) }' || { ok=NO; failed=1; }
+        fi
+        printf '%-16s %7s %9s %3s %12s %12s  %s\n' "$name" "$devices" "$precision" "$ok" \
+            "$(milliseconds "$(fastest "$name")")" "$(member error <<<"$check")" \
+            "$(grep -o '"tensor":"[^"]*"' <<<"$check" | cut -d'"' -f4)$([[ $ok == yes ]] || reason "$name")"
+    done <"$folder/plans"
+}
+
+# The losses of all steps of plans of one model, beside those of its plan of one device.
+several_are_one() {
+    printf '\nSeveral devices beside one:\n%-16s %7s %3s %14s\n' plan devices ok 'loss apart by'
+    local name kind devices precision sizes apart bound
+    while read -r name kind devices precision sizes; do
+        [[ $kind == compared && $devices -gt 1 ]] || continue
+        bound=1e-4
+        [[ $precision == fp32 ]] || bound=2e-2
+        apart=$(paste <(grep '"t":"done"' "$folder/${name%%-*}-1.events" | list losses) \
+            <(grep '"t":"done"' "$folder/$name.events" | list losses) | awk '
+                NF == 2 { d = ($1 - $2) / $1; d = d < 0 ? -d : d; if (d > most) most = d; n++ }
+                NF != 2 { bad = 1 }
+                END { if (bad || !n) print "none"; else printf "%.2e", most }')
+        if [[ $apart != none ]] && awk -v a="$apart" -v b="$bound" 'BEGIN { exit !(a <= b) }'; then
+            printf '%-16s %7s yes %14s\n' "$name" "$devices" "$apart"
+        else
+            printf '%-16s %7s  NO %14s\n' "$name" "$devices" "$apart"
+            failed=1
+        fi
+    done <"$folder/plans"
+}
+
+time_beside_pytorch() {
+    printf '\nSteps of GPT-2, bf16 (fastest, ms):\n%-12s %12s %12s %12s %14s\n' model Planloom 'torch eager' compiled 'of compiled'
+    local name kind devices precision sizes own eager compiled
+    local has_torch=yes
+    python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null || has_torch=no
+    while read -r name kind devices precision sizes; do
+        [[ $kind == timed ]] || continue
+        if ! carry_out "$name"; then
+            failed=1
+            printf '%-12s did not run: %s\n' "$name" "$(reason "$name")"
+            continue
+        fi
+        own=$(milliseconds "$(fastest "$name")")
+        eager=-
+        compiled=-
+        if [[ $has_torch == yes && $(left) -gt 30 ]]; then
+            timeout "$(left)" python3 "$root/tests/bench/gpt2_in_pytorch.py" "$sizes" >"$folder/$name.torch" 2>&1
+            eager=$(awk '$1 == "eager" { print $2 }' "$folder/$name.torch")
+            compiled=$(awk '$1 == "compiled" { print $2 }' "$folder/$name.torch")
+        fi
+        printf '%-12s %12s %12s %12s %14s\n' "$name" "$own" "${eager:--}" "${compiled:--}" \
+            "$(awk -v a="${compiled:--}" -v b="$own" 'BEGIN { if (a + 0 > 0 && b > 0) printf "%.2fx", a / b; else print "-" }')"
+    done <"$folder/plans"
+    [[ $has_torch == yes ]] || echo "PyTorch with a GPU is not there: no figures of it"
+}
+
+# One device's plans alone: several devices of one GPU share what the prediction gives each.
+predicted_beside_measured() {
+    printf '\nPredicted (%s) beside measured, and with one factor from the first:\n%-16s %12s %12s %8s %12s %8s\n' "$cluster" \
+        plan 'predicted ms' 'measured ms' error calibrated error
+    local name kind devices precision sizes measured predicted factor=
+    while read -r name kind devices precision sizes; do
+        [[ $devices -eq 1 && $kind != nccl ]] || continue
+        measured=$(fastest "$name")
+        predicted=$(cat "$folder/$name/predicted")
+        [[ -n $measured && -n $predicted ]] || continue
+        factor=${factor:-$(awk -v m="$measured" -v p="$predicted" 'BEGIN { print (p > 0 ? m / p : 1) }')}
+        awk -v name="$name" -v m="$measured" -v p="$predicted" -v f="$factor" 'BEGIN {
+            printf "%-16s %12.3f %12.3f %7.0f%% %12.3f %7.0f%%\n", name, p * 1e3, m * 1e3, (p / m - 1) * 100, p * f * 1e3, (p * f / m - 1) * 100 }'
+    done <"$folder/plans"
+}
+
+sanitize() {
+    echo
+    if ! command -v compute-sanitizer >/dev/null; then
+        echo "compute-sanitizer is not on PATH: nothing ran under it"
+    elif [[ $(left) -lt 20 ]]; then
+        echo "compute-sanitizer: no time was left"
+    elif timeout "$(left)" compute-sanitizer --target-processes all --error-exitcode 9 "$exec" run \
+        --plan "$folder/gpt-1/plan.json" --options "$folder/gpt-1/options.json" >"$folder/sanitizer.log" 2>&1 </dev/null; then
+        echo "compute-sanitizer: clean"
+    else
+        echo "compute-sanitizer: see $folder/sanitizer.log"
+        failed=1
+    fi
+}
+
+by_nccl() {
+    local gpus
+    gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+    if ! grep -q '^gpt-nccl ' "$folder/plans"; then
+        echo "NCCL: this build has no --backend cuda"
+    elif [[ $gpus -lt 2 ]]; then
+        echo "NCCL: needs two GPUs, this machine has $gpus"
+    elif carry_out gpt-nccl; then
+        echo "NCCL, one rank a GPU: ok, $(milliseconds "$(fastest gpt-nccl)") ms a step"
+    else
+        echo "NCCL, one rank a GPU: NO, $(reason gpt-nccl)"
+        failed=1
+    fi
+}
+
+run() {
+    [[ -s $folder/plans ]] || { echo "on_gpu.sh: there is nothing in $folder: prepare it first" >&2; exit 2; }
+    exec=${EXEC:-}
+    if [[ -z $exec ]]; then
+        local build=$folder/build
+        cmake -S "$root" -B "$build" -DPLANLOOM_RUNNER=ON -DCMAKE_BUILD_TYPE=Release -DPLANLOOM_UNITY=ON -DPLANLOOM_PCH=OFF \
+            -DPLANLOOM_CUDA_ARCHITECTURES="${ARCHITECTURES:-native}" -DCMAKE_PREFIX_PATH="$folder/deps" >"$folder/build.log" 2>&1 \
+            && cmake --build "$build" -j"$(nproc)" --target planloom-exec >>"$folder/build.log" 2>&1 \
+            || { tail -20 "$folder/build.log" >&2; exit 2; }
+        exec=$build/bin/planloom-exec
+    fi
+    echo "built after $SECONDS s; this machine:"
+    timeout 10 "$exec" probe | head -c 2000
     failed=0
-    printf '%-12s %-6s %14s  %s\n' plan ok 'ms a step' 'worst'
-    for plan in "$folder"/*/plan.json; do
-        name=$(basename "$(dirname "$plan")")
-        timeout 120 "$build/bin/planloom-exec" run --plan "$plan" --options "$(dirname "$plan")/options.json" \
-            >"$folder/$name.events" 2>"$folder/$name.errors"
-        status=$?
-        [[ $status -eq 0 ]] || failed=1
-        fastest=$(grep -o '"seconds":[0-9.e-]*' "$folder/$name.events" | cut -d: -f2 | sort -g | head -1)
-        worst=$(grep '"t":"check"' "$folder/$name.events" | grep -o '"worst[^,]*,[^,}]*' | head -1)
-        printf '%-12s %-6s %14s  %s\n' "$name" "$([[ $status -eq 0 ]] && echo yes || echo NO)" \
-            "$(awk -v s="${fastest:-0}" 'BEGIN { printf "%.3f", s * 1000 }')" "$worst$(head -c 300 "$folder/$name.errors")"
-    done
-    if command -v compute-sanitizer >/dev/null; then
-        timeout 120 compute-sanitizer --target-processes all --error-exitcode 9 "$build/bin/planloom-exec" run \
-            --plan "$folder/gpt-1/plan.json" --options "$folder/gpt-1/options.json" >"$folder/sanitizer.log" 2>&1 \
-            && echo "compute-sanitizer: clean" || { echo "compute-sanitizer: see $folder/sanitizer.log"; failed=1; }
-    fi
-    if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-        timeout 150 python3 - <<'PYTHON'
-import time, torch, torch.nn as nn, torch.nn.functional as F
-
-class Block(nn.Module):
-    def __init__(self, d, h):
-        super().__init__()
-        self.h, self.a, self.b = h, nn.LayerNorm(d), nn.LayerNorm(d)
-        self.qkv, self.out, self.up, self.down = nn.Linear(d, 3 * d), nn.Linear(d, d), nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
-    def forward(self, x):
-        n, s, d = x.shape
-        q, k, v = (t.view(n, s, self.h, -1).transpose(1, 2) for t in self.qkv(self.a(x)).chunk(3, -1))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(n, s, d)
-        x = x + self.out(y)
-        return x + self.down(F.gelu(self.up(self.b(x)), approximate="tanh"))
-
-class Gpt(nn.Module):
-    def __init__(self, layers=12, d=768, h=12, s=1024, vocab=50257):
-        super().__init__()
-        self.tokens, self.places = nn.Embedding(vocab, d), nn.Embedding(s, d)
-        self.blocks, self.norm, self.head = nn.Sequential(*(Block(d, h) for _ in range(layers))), nn.LayerNorm(d), nn.Linear(d, vocab, bias=False)
-    def forward(self, x, y):
-        h = self.tokens(x) + self.places(torch.arange(x.shape[1], device=x.device))
-        return F.cross_entropy(self.head(self.norm(self.blocks(h))).flatten(0, 1), y.flatten())
-
-for compiled in (False, True):
-    torch.manual_seed(0)
-    model = Gpt().cuda()
-    step_model = torch.compile(model) if compiled else model
-    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    x, y = torch.randint(50257, (2, 4, 1024), device="cuda")
-    times = []
-    for _ in range(12):
-        torch.cuda.synchronize(); begin = time.perf_counter()
-        with torch.autocast("cuda", torch.bfloat16):
-            loss = step_model(x, y)
-        loss.backward(); optimizer.step(); optimizer.zero_grad(set_to_none=True)
-        torch.cuda.synchronize(); times.append(time.perf_counter() - begin)
-    print(f"PyTorch {'compiled' if compiled else 'eager'}: GPT-2 124M, bf16: {min(times) * 1e3:.2f} ms a step")
-PYTHON
-    fi
+    compare
+    several_are_one
+    time_beside_pytorch
+    predicted_beside_measured
+    sanitize
+    by_nccl
+    printf '\n%s s in all\n' "$SECONDS"
     exit $failed
-    ;;
+}
+
+case $1 in
+prepare) prepare ;;
+run) run ;;
 *) usage ;;
 esac

@@ -99,6 +99,15 @@ public:
         return cudaStreamWaitEvent(streamOf(stream), eventOf(event), 0);
     }
     CudaStatus query(CudaEvent event) override { return cudaEventQuery(eventOf(event)); }
+    CudaStatus recordTime(CudaEvent event, CudaStream stream) override
+    {
+        cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+        if (const cudaError_t status = cudaStreamIsCapturing(streamOf(stream), &capture);
+            status != cudaSuccess)
+            return status;
+        return cudaEventRecordWithFlags(eventOf(event), streamOf(stream),
+            capture == cudaStreamCaptureStatusActive ? cudaEventRecordExternal : cudaEventRecordDefault);
+    }
     CudaStatus milliseconds(float &passed, CudaEvent from, CudaEvent to) override
     {
         return cudaEventElapsedTime(&passed, eventOf(from), eventOf(to));
@@ -120,6 +129,34 @@ public:
         DeviceKernel kernel, const void *arguments, std::int64_t items, CudaStream stream) override
     {
         return launchKernel(kernel, arguments, items, streamOf(stream));
+    }
+
+    CudaStatus beginCapture(CudaStream stream) override
+    {
+        return cudaStreamBeginCapture(streamOf(stream), cudaStreamCaptureModeRelaxed);
+    }
+    CudaStatus endCapture(CudaStream stream, CudaGraph *graph) override
+    {
+        cudaGraph_t captured = nullptr;
+        cudaError_t status = cudaStreamEndCapture(streamOf(stream), &captured);
+        if (status == cudaSuccess) {
+            cudaGraphExec_t made = nullptr;
+            status = cudaGraphInstantiate(&made, captured, 0);
+            *graph = made;
+        }
+        if (captured != nullptr)
+            (void)cudaGraphDestroy(captured);
+        if (status != cudaSuccess)
+            (void)cudaGetLastError(); // known, and not to be found again by the next launch
+        return status;
+    }
+    CudaStatus launchGraph(CudaGraph graph, CudaStream stream) override
+    {
+        return cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), streamOf(stream));
+    }
+    CudaStatus destroyGraph(CudaGraph graph) override
+    {
+        return cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
     }
 
     std::string whyNoProducts() override { return planloom::whyNoProducts(); }

@@ -93,7 +93,7 @@ template<typename Kernel> void runTeams(const Kernel &kernel, std::int64_t items
 std::size_t FakeCuda::live() const
 {
     const std::lock_guard lock{m_mutex};
-    return m_blocks.size() + m_streams.size() + m_events.size() + m_products.size();
+    return m_blocks.size() + m_streams.size() + m_events.size() + m_products.size() + m_graphs.size();
 }
 
 CudaStatus FakeCuda::called(const std::string &what)
@@ -107,7 +107,19 @@ CudaStatus FakeCuda::called(const std::string &what)
 void FakeCuda::put(CudaStream stream, std::function<bool()> work)
 {
     const std::lock_guard lock{m_mutex};
-    m_streams.at(stream)->work.push_back(std::move(work));
+    if (auto *const lane = laneOf(stream)) {
+        lane->push_back([work = std::move(work)](GraphRun &) { return work(); });
+        ++m_capture->after[m_capture->lanes.at(stream)][m_capture->lanes.at(stream)];
+    } else {
+        m_streams.at(stream)->work.push_back(std::move(work));
+    }
+}
+
+std::vector<std::function<bool(FakeCuda::GraphRun &)>> *FakeCuda::laneOf(CudaStream stream)
+{
+    if (!m_capture || m_capture->lanes.count(stream) == 0)
+        return nullptr;
+    return &m_capture->graph.lanes[m_capture->lanes.at(stream)];
 }
 
 bool FakeCuda::advance(int most)
@@ -127,6 +139,10 @@ bool FakeCuda::advanceLocked(int most)
         for (const auto &[handle, stream] : m_streams)
             if (!stream->work.empty())
                 order.push_back(stream.get());
+        for (const auto &run : m_runs)
+            for (const auto &lane : run->lanes)
+                if (!lane->work.empty())
+                    order.push_back(lane.get());
         std::shuffle(order.begin(), order.end(), m_random);
         const bool done = std::any_of(order.begin(), order.end(), [this](Stream *stream) {
             ++m_clock;
@@ -256,6 +272,19 @@ CudaStatus FakeCuda::record(CudaEvent event, CudaStream stream)
 {
     const std::lock_guard lock{m_mutex};
     const auto recorded = m_events.at(event);
+    if (auto *const lane = laneOf(stream)) {
+        const std::size_t own = m_capture->lanes.at(stream);
+        recorded->capture = m_capture->number;
+        recorded->token = m_capture->tokens.size();
+        lane->push_back([token = recorded->token](GraphRun &run) {
+            run.happened.insert(token);
+            return true;
+        });
+        ++m_capture->after[own][own];
+        m_capture->tokens.push_back(m_capture->after[own]);
+        return called("record " + recorded->name + " " + m_streams.at(stream)->name);
+    }
+    recorded->capture = 0;
     const std::int64_t number = ++recorded->recorded;
     put(stream, [this, recorded, number] {
         recorded->happened = number;
@@ -268,16 +297,115 @@ CudaStatus FakeCuda::wait(CudaStream stream, CudaEvent event)
 {
     const std::lock_guard lock{m_mutex};
     const auto awaited = m_events.at(event);
+    const std::string call = "wait " + m_streams.at(stream)->name + " " + awaited->name;
+    if (m_capture && awaited->capture == m_capture->number) {
+        const auto [found, isNew] = m_capture->lanes.emplace(stream, m_capture->lanes.size());
+        if (isNew) { // it becomes part of the capture
+            m_capture->graph.lanes.emplace_back();
+            m_capture->after.emplace_back();
+        }
+        for (const auto &[lane, count] : m_capture->tokens[awaited->token]) {
+            std::size_t &known = m_capture->after[found->second][lane];
+            known = std::max(known, count);
+        }
+        m_capture->graph.lanes[found->second].push_back(
+            [token = awaited->token](GraphRun &run) { return run.happened.count(token) != 0; });
+        ++m_capture->after[found->second][found->second];
+        return called(call);
+    }
+    if (laneOf(stream) != nullptr || awaited->capture != 0) {
+        if (m_capture)
+            m_capture->broken = 901;
+        return 905; // of another capture, or of none
+    }
     const std::int64_t number =
         awaited->recorded; // as it is now: one that was not recorded is not waited for
     put(stream, [awaited, number] { return awaited->happened >= number; });
-    return called("wait " + m_streams.at(stream)->name + " " + awaited->name);
+    return called(call);
+}
+CudaStatus FakeCuda::recordTime(CudaEvent event, CudaStream stream)
+{
+    const std::lock_guard lock{m_mutex};
+    if (laneOf(stream) == nullptr)
+        return record(event, stream);
+    const auto recorded = m_events.at(event);
+    recorded->capture = 0;
+    put(stream, [this, recorded] {
+        recorded->happened = ++recorded->recorded;
+        recorded->time = ++m_clock;
+        return true;
+    });
+    return called("time " + recorded->name + " " + m_streams.at(stream)->name);
+}
+CudaStatus FakeCuda::beginCapture(CudaStream stream)
+{
+    const std::lock_guard lock{m_mutex};
+    if (const CudaStatus status = called("begin capture"); status != kCudaSuccess)
+        return status;
+    if (m_capture)
+        return 900;
+    m_capture = std::make_unique<Capture>();
+    m_capture->number = ++m_captures;
+    m_capture->lanes[stream] = 0;
+    m_capture->graph.lanes.emplace_back();
+    m_capture->after.emplace_back();
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::endCapture(CudaStream stream, CudaGraph *graph)
+{
+    const std::lock_guard lock{m_mutex};
+    const auto ended = std::move(m_capture);
+    if (const CudaStatus status = called("end capture"); status != kCudaSuccess)
+        return status;
+    if (!ended || ended->lanes.at(stream) != 0)
+        return 903;
+    if (captureFails != 0 || ended->broken != 0)
+        return captureFails != 0 ? captureFails : ended->broken;
+    for (std::size_t lane = 0; lane < ended->after.size(); ++lane)
+        if (ended->after[0][lane] < ended->after[lane][lane])
+            return 904; // not joined to where it began
+    ++captured;
+    *graph = new Graph(std::move(ended->graph));
+    m_graphs.insert(*graph);
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::launchGraph(CudaGraph graph, CudaStream stream)
+{
+    const std::lock_guard lock{m_mutex};
+    const auto run = std::make_shared<GraphRun>();
+    for (std::size_t l = 0; l < static_cast<const Graph *>(graph)->lanes.size(); ++l)
+        run->lanes.push_back(std::make_shared<Stream>());
+    put(stream, [this, run, lanes = static_cast<const Graph *>(graph)->lanes, begun = false]() mutable {
+        if (!begun) {
+            for (std::size_t l = 0; l < lanes.size(); ++l)
+                for (const auto &work : lanes[l])
+                    run->lanes[l]->work.push_back([work, each = run.get()] { return work(*each); });
+            m_runs.push_back(run);
+            begun = true;
+        }
+        const auto isDone = [](const auto &lane) { return lane->work.empty(); };
+        if (!std::all_of(run->lanes.begin(), run->lanes.end(), isDone))
+            return false;
+        m_runs.erase(std::find(m_runs.begin(), m_runs.end(), run));
+        return true;
+    });
+    ++replayed;
+    return called("launch graph");
+}
+CudaStatus FakeCuda::destroyGraph(CudaGraph graph)
+{
+    const std::lock_guard lock{m_mutex};
+    m_graphs.erase(graph);
+    delete static_cast<Graph *>(graph);
+    return kCudaSuccess;
 }
 CudaStatus FakeCuda::query(CudaEvent event)
 {
     const std::lock_guard lock{m_mutex};
     if (failAfter >= 0 && m_called > failAfter)
         return failure;
+    if (m_capture && m_events.at(event)->capture == m_capture->number)
+        return 907; // it only says what comes after what
     advanceLocked(1 + static_cast<int>(m_random() % 40));
     const Event &asked = *m_events.at(event);
     return asked.happened >= asked.recorded ? kCudaSuccess : kCudaNotReady;

@@ -36,6 +36,9 @@ public:
     std::int64_t failAfter = -1; ///< Calls until everything fails with `failure`; -1: never.
     CudaStatus failure = 719;
     bool keepsCalls = false; ///< In `calls`.
+    CudaStatus captureFails = 0; ///< What the end of every capture fails with.
+    int captured = 0; ///< Graphs that were made,
+    int replayed = 0; ///< and launched.
 
     /// "launch Move s2", "record e7 s1", ...: in the order of the calls.
     std::vector<std::string> calls{};
@@ -67,6 +70,11 @@ public:
     CudaStatus wait(CudaStream stream, CudaEvent event) override;
     CudaStatus query(CudaEvent event) override;
     CudaStatus milliseconds(float &passed, CudaEvent from, CudaEvent to) override;
+    CudaStatus recordTime(CudaEvent event, CudaStream stream) override;
+    CudaStatus beginCapture(CudaStream stream) override;
+    CudaStatus endCapture(CudaStream stream, CudaGraph *graph) override;
+    CudaStatus launchGraph(CudaGraph graph, CudaStream stream) override;
+    CudaStatus destroyGraph(CudaGraph graph) override;
     CudaStatus copy(void *to, const void *from, std::size_t bytes, CudaStream stream) override;
     CudaStatus fill(void *to, std::uint8_t value, std::size_t bytes, CudaStream stream) override;
     CudaStatus hostFunction(CudaStream stream, void (*function)(void *), void *data) override;
@@ -84,11 +92,33 @@ private:
         std::int64_t happened = 0; ///< and how often it has happened.
         std::int64_t time = 0;
         std::string name{};
+        int capture = 0; ///< The one that it was last recorded in; 0: none.
+        std::size_t token = 0; ///< Of that capture.
     };
     struct Stream {
         std::deque<std::function<bool()>> work{};
         std::string name{};
     };
+    /// A graph that runs: what each captured stream has left, and which captured events have happened.
+    struct GraphRun {
+        std::vector<std::shared_ptr<Stream>> lanes{};
+        std::set<std::size_t> happened{};
+    };
+    struct Graph {
+        std::vector<std::vector<std::function<bool(GraphRun &)>>> lanes{};
+    };
+    /// A capture: its streams, each with how much of each other stream it comes after.
+    struct Capture {
+        int number = 0;
+        std::map<CudaStream, std::size_t> lanes{};
+        std::vector<std::map<std::size_t, std::size_t>> after{}; ///< By lane.
+        std::vector<std::map<std::size_t, std::size_t>> tokens{}; ///< `after` of what was recorded.
+        Graph graph{};
+        CudaStatus broken = 0;
+    };
+
+    /// The lane of a stream that is captured; null for others.
+    std::vector<std::function<bool(GraphRun &)>> *laneOf(CudaStream stream);
 
     /// Counts a call. @return what it fails with
     CudaStatus called(const std::string &what);
@@ -103,6 +133,10 @@ private:
     std::map<CudaStream, std::unique_ptr<Stream>> m_streams{};
     std::map<CudaEvent, std::shared_ptr<Event>> m_events{};
     std::set<CudaProduct> m_products{};
+    std::unique_ptr<Capture> m_capture{};
+    std::set<CudaGraph> m_graphs{};
+    std::vector<std::shared_ptr<GraphRun>> m_runs{}; ///< Of graphs, until all is done.
+    int m_captures = 0;
     std::int64_t m_clock = 0; ///< In microseconds.
     std::int64_t m_called = 0;
     std::int64_t m_advanced = 0;

@@ -3,6 +3,7 @@
 #include "engine/gallery/gallery.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
+#include "engine/search/steps_seen.h"
 #include "engine/simulate/simulate.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/table/models.h"
@@ -298,6 +299,51 @@ TEST(Solver, GoesOnAroundWhatRowsPlace)
         EXPECT_EQ(halves->best.configuration.ranks, 2);
         EXPECT_EQ(devicesOf(site, allOf(rows, *halves), op), (std::vector<std::int32_t>{0, 1}));
     }
+}
+
+/// What replicas reduce, update and gather takes in the search's model what it takes in simulation.
+TEST(Solver, PricesReplicasAsTheyAreSimulated)
+{
+    for (const int devices : {8, 32})
+        for (const char *zero : {"", "zero1 all over dp\n"}) {
+            const std::string rows = "mesh dp=" + std::to_string(devices)
+                + "\nsplit all : batch over dp\nmicro-batches 1\n" + zero;
+            SCOPED_TRACE(rows);
+            const Site site(
+                zooTraining("zoo:gpt?layers=6&hidden=768&heads=12&seq=512&vocab=16384&batch=64"), devices);
+            const auto found = site.search(rows);
+            ASSERT_TRUE(found) << describe(found.error());
+            EXPECT_NEAR(
+                found->best.seconds, found->best.simulatedSeconds, 0.03 * found->best.simulatedSeconds);
+        }
+}
+
+/// One plan can be written over several meshes.
+TEST(StepsSeen, KnowsAPlanOverAnotherMesh)
+{
+    const Site site(tinyGpt(8), 4);
+    const auto planOf = [&](const char *rows) {
+        const auto completed = completePlan(site.model, site.devices, *parseTable(rows));
+        EXPECT_TRUE(completed && !firstError(*completed)) << rows;
+        return completed->plan;
+    };
+    const Plan flat = planOf("mesh dp=4\nsplit all : batch over dp\n");
+    StepsSeen seen;
+    EXPECT_FALSE(seen.find(flat));
+    seen.add(flat, {.seconds = 7});
+    ASSERT_TRUE(seen.find(flat));
+    const Plan nested = planOf("mesh dp=2 tp=2\nsplit all : batch over dp\nsplit all : batch over tp\n");
+    ASSERT_TRUE(seen.find(nested));
+    EXPECT_EQ(seen.find(nested)->seconds, 7);
+    const auto stepOf = [&](const Plan &plan) {
+        return site.timed(*lower(plan, site.cluster, site.costs))->stepSeconds;
+    };
+    EXPECT_EQ(stepOf(flat), stepOf(nested));
+    for (const char *other : {"mesh dp=2 tp=2\nsplit all : batch over dp\n",
+             "mesh dp=4\nsplit all : batch over dp\nzero1 all over dp\n",
+             "mesh dp=4\nsplit all : batch over dp\nrecompute layer:* per layer\n",
+             "mesh dp=4\nsplit all : batch over dp\nmicro-batches 2\n"})
+        EXPECT_FALSE(seen.find(planOf(other))) << other;
 }
 
 TEST(Solver, SaysThatRowsPlaceEverything)

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "engine/plan/plan.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+
+/// What a plan takes, simulated.
+struct TimedStep {
+    double seconds = 0;
+    std::int64_t peak = 0; ///< Bytes, of the fullest device.
+    std::int64_t sent = 0; ///< Bytes, by the device that sends most.
+};
+
+/// Steps of plans, whatever meshes they were written over: a batch cut over 4 and then 2 devices is cut
+/// over 8.
+class StepsSeen
+{
+public:
+    /// O(operators x plans seen).
+    std::optional<TimedStep> find(const Plan &plan) const;
+    void add(const Plan &plan, const TimedStep &step);
+
+private:
+    std::vector<std::pair<Plan, TimedStep>> m_seen{}; ///< With partitions as `withoutMesh` has them.
+};
+
+/// Neighbouring splits of one kind and dimension are one, without names of axes; as far as that changes no
+/// part, and nothing is said of one of them.
+Partition withoutMesh(const OperatorDecision &decision);
+
+} // namespace planloom
