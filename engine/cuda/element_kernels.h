@@ -338,10 +338,11 @@ struct AdamWKernel {
     float rate = 0;
     float scale = 1;
     float epsilon = 0;
+    Elements factor{}; ///< No data: 1.
 
     PLANLOOM_INLINE void operator()(std::int64_t i) const
     {
-        const float g = at(gradient, i) * gradientFactor;
+        const float g = at(gradient, i) * gradientFactor * (factor.data != nullptr ? at(factor, 0) : 1);
         const float first = beta1 * at(m, i) + rest1 * g;
         const float second = beta2 * at(v, i) + rest2 * g * g;
         const float w = at(weight, i);
@@ -362,11 +363,13 @@ struct SgdKernel {
     float rate = 0;
     float decay = 0;
     float kept = 0;
+    Elements factor{}; ///< No data: 1.
 
     PLANLOOM_INLINE void operator()(std::int64_t i) const
     {
         const float w = at(weight, i);
-        float direction = at(gradient, i) * gradientFactor + decay * w;
+        const float clipped = factor.data != nullptr ? at(factor, 0) : 1;
+        float direction = at(gradient, i) * gradientFactor * clipped + decay * w;
         if (momentum.data != nullptr)
             direction += kept * at(momentum, i);
         if (newMomentum.data != nullptr)

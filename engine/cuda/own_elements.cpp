@@ -2,6 +2,7 @@
 
 #include "engine/cuda/nests.h"
 #include "engine/cuda/own_kernels.h"
+#include "engine/graph/weight_update.h"
 #include "engine/kernels/optimizer_parameters.h"
 #include "engine/kernels/unary_parameters.h"
 
@@ -244,7 +245,7 @@ Result<bool> launchOptimizer(const DeviceCall &device)
         TRY_VOID(device.queue.launch(
             AdamWKernel{device.input(0), device.input(1), device.input(2), device.input(3), device.output(0),
                 device.output(1), device.output(2), device.gradientFactor(), p.keep, p.beta1, p.beta2,
-                p.rest1, p.rest2, p.rate, p.scale, p.epsilon},
+                p.rest1, p.rest2, p.rate, p.scale, p.epsilon, device.input(factorSlotOf(op.kind))},
             count));
         return true;
     }
@@ -255,7 +256,8 @@ Result<bool> launchOptimizer(const DeviceCall &device)
     TRY_VOID(device.queue.launch(
         SgdKernel{device.input(0), device.input(1), device.input(2), device.output(0), device.output(1),
             device.gradientFactor(), static_cast<float>(learningRateOf(device.call)),
-            static_cast<float>(a.real("weight_decay", 0)), static_cast<float>(a.real("momentum", 0))},
+            static_cast<float>(a.real("weight_decay", 0)), static_cast<float>(a.real("momentum", 0)),
+            device.input(factorSlotOf(op.kind))},
         count));
     return true;
 }
