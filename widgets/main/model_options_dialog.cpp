@@ -46,7 +46,7 @@ ModelOptionsDialog::ModelOptionsDialog(const ModelOptions &options, QWidget *par
     form->addRow(m_training);
     for (const auto &[text, widget] : {std::pair<QString, QWidget *>{tr("&Optimizer"), m_optimizer},
              {tr("&Learning rate"), m_learningRate}, {tr("&Weight decay"), m_weightDecay},
-             {tr("C&lip gradients at norm"), m_clipNorm}, {tr("Capacit&y"), m_capacity}}) {
+             {tr("Clip &gradients at norm"), m_clipNorm}, {tr("Capacit&y"), m_capacity}}) {
         form->addRow(text, widget);
         widget->setAccessibleName(QString(text).remove(QLatin1Char('&')));
     }
