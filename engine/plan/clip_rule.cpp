@@ -54,10 +54,8 @@ void decideSquareSum(
     for (const std::vector<DeviceId> &holders : holdersOf(its)) {
         const DeviceId least = *std::min_element(holders.begin(), holders.end(),
             [&](DeviceId a, DeviceId b) { return std::pair(busy[a], a) < std::pair(busy[b], b); });
-        const auto part =
-            static_cast<std::int32_t>(own.devices.size()) * unitParts(own.partition);
-        busy[least] +=
-            elementCount(shapeOf(inputView(draft.graph(), op, own.partition, part, 0).index));
+        const auto part = static_cast<std::int32_t>(own.devices.size()) * unitParts(own.partition);
+        busy[least] += elementCount(shapeOf(inputView(draft.graph(), op, own.partition, part, 0).index));
         own.devices.push_back(least);
     }
     draft.decisionOf(id) = std::move(own);

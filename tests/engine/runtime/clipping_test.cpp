@@ -139,8 +139,8 @@ TEST(Clipping, UnderEveryPlanOfTheGalleryIsThatOfOneDevice)
     for (const std::string &entry : entries) {
         SCOPED_TRACE(entry);
         const auto table = galleryTable(entry, graph, kDevices);
-        const auto plan = table ? loweredRows(graph, print(*table), kDevices)
-                                : Result<ExecutionPlan>{table.error()};
+        const auto plan =
+            table ? loweredRows(graph, print(*table), kDevices) : Result<ExecutionPlan>{table.error()};
         if (!plan) { // does not apply, and says why
             EXPECT_NE(plan.error().code, ErrorCode::Internal) << describe(plan.error());
             continue;
@@ -161,7 +161,8 @@ TEST(Clipping, UnderEveryPlanOfTheGalleryIsThatOfOneDevice)
 TEST(Clipping, OfScaledNarrowGradientsIsThatOfOneDevice)
 {
     const GraphSnapshot graph = clippedStep(kClippedGpt, 0.05);
-    for (const char *gallery : {"data-parallel", "zero1", "zero2:micro-batches=2", "zero3", "tensor-parallel"})
+    for (const char *gallery :
+        {"data-parallel", "zero1", "zero2:micro-batches=2", "zero3", "tensor-parallel"})
         for (const char *precision : {"precision all : bf16", "precision all : fp16"}) {
             SCOPED_TRACE(std::string(gallery) + " " + precision);
             const auto table = galleryTable(gallery, graph, 4);
@@ -175,7 +176,8 @@ TEST(Clipping, OfScaledNarrowGradientsIsThatOfOneDevice)
 TEST(Clipping, OfWholeReplicasIsThatOfOneDevice)
 {
     const GraphSnapshot graph = clippedStep(kClippedGpt, 0.05);
-    for (const char *gallery : {"data-parallel", "3d:dp=2,tp=2,pp=1,micro-batches=2", "zero1", "zero2", "zero3"}) {
+    for (const char *gallery :
+        {"data-parallel", "3d:dp=2,tp=2,pp=1,micro-batches=2", "zero1", "zero2", "zero3"}) {
         SCOPED_TRACE(gallery);
         const auto table = galleryTable(gallery, graph, 4);
         ASSERT_TRUE(table) << describe(table.error());
