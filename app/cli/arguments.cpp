@@ -154,6 +154,7 @@ const std::vector<VerbSpec> &verbs()
         {"optimizer", "sgd|adamw", "optimizer of the training step (default: adamw)"},
         {"learning-rate", "X", "its learning rate (default: 0.001)"},
         {"weight-decay", "X", "its weight decay (default: 0)"},
+        {"clip-norm", "X", "clip gradients: at most so large is the norm of all of them (default: 0, any)"},
         {"inference", "", "plan the forward pass alone, also for a model with a loss"}};
     static const auto with = [](std::initializer_list<std::vector<OptionSpec>> lists) {
         std::vector<OptionSpec> all;

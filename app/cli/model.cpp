@@ -57,6 +57,7 @@ Result<ModelSource> modelSource(const Arguments &arguments, const std::string &m
     TRY(options.optimizer, optimizerNamed(arguments.text("optimizer", nameOf(options.optimizer))));
     TRY(options.learningRate, arguments.real("learning-rate", options.learningRate));
     TRY(options.weightDecay, arguments.real("weight-decay", options.weightDecay));
+    TRY(options.clipNorm, arguments.real("clip-norm", options.clipNorm));
     return source;
 }
 

@@ -78,7 +78,7 @@ public:
         example.attributes = std::move(with.made);
         example.inputs = std::move(inputs);
         example.outputs = std::move(outputs);
-        example.optimizer = kind == SgdStep || kind == AdamWStep;
+        example.optimizer = categoryOf(kind) == OperatorCategory::Optimizer;
         example.name = nameOf(kind);
         for (const ExampleInput &input : example.inputs)
             example.name += input.present ? " " + toString(input.type.shape) : " -";
@@ -483,6 +483,19 @@ void addComposites(Collector &c)
             .real("epsilon", 1e-6),
         {c.x({4, 6}), c.x({4, 6}), c.x({4, 6}), c.x({4, 6}, 0, 1)},
         {c.real({4, 6}), c.real({4, 6}), c.real({4, 6})});
+    const ExampleInput factor = Collector::given(DataType::Float32, {}, {0.25});
+    c.add(SgdStep, With{}.real("learning_rate", 0.1), {c.x({4, 6}), c.x({4, 6}), Collector::absent(), factor},
+        {c.real({4, 6})});
+    c.add(AdamWStep, With{}.real("learning_rate", 0.1).real("epsilon", 1e-6),
+        {c.x({4, 6}), c.x({4, 6}), c.x({4, 6}), c.x({4, 6}, 0, 1), factor},
+        {c.real({4, 6}), c.real({4, 6}), c.real({4, 6})});
+    // Its sum is rounded to Float32, which holds this one.
+    const Shape squares{4, 6};
+    std::vector<double> whole;
+    for (std::int64_t i = 0; i < elementCount(squares); ++i)
+        whole.push_back(static_cast<double>(i % 5) - 2);
+    c.add(SquareSum, {}, {Collector::given(c.real(squares).dataType, squares, std::move(whole))});
+    c.add(ClipFactor, With{}.real("clip_norm", 0.5), {Collector::given(DataType::Float32, {}, {4})});
 }
 
 TensorId addTensor(Graph &graph, std::string name, TensorType type, TensorRole role, TensorId of = {})

@@ -336,11 +336,12 @@ struct AdamWKernel {
     float gradientFactor = 1;
     AdamW<float> own{};
     const AdamW<float> *fresh = nullptr; ///< In place of `own`, on the device.
+    Elements factor{}; ///< No data: 1.
 
     PLANLOOM_INLINE void operator()(std::int64_t i) const
     {
         const AdamW<float> &p = fresh != nullptr ? *fresh : own;
-        const float g = at(gradient, i) * gradientFactor;
+        const float g = at(gradient, i) * gradientFactor * (factor.data != nullptr ? at(factor, 0) : 1);
         const float first = p.beta1 * at(m, i) + p.rest1 * g;
         const float second = p.beta2 * at(v, i) + p.rest2 * g * g;
         const float w = at(weight, i);
@@ -362,11 +363,13 @@ struct SgdKernel {
     float kept = 0;
     float ownRate = 0;
     const float *freshRate = nullptr; ///< In place of `ownRate`, on the device.
+    Elements factor{}; ///< No data: 1.
 
     PLANLOOM_INLINE void operator()(std::int64_t i) const
     {
         const float w = at(weight, i);
-        float direction = at(gradient, i) * gradientFactor + decay * w;
+        const float clipped = factor.data != nullptr ? at(factor, 0) : 1;
+        float direction = at(gradient, i) * gradientFactor * clipped + decay * w;
         if (momentum.data != nullptr)
             direction += kept * at(momentum, i);
         if (newMomentum.data != nullptr)

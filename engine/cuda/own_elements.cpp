@@ -2,6 +2,7 @@
 
 #include "engine/cuda/nests.h"
 #include "engine/cuda/own_kernels.h"
+#include "engine/graph/weight_update.h"
 #include "engine/kernels/optimizer_parameters.h"
 #include "engine/kernels/unary_parameters.h"
 
@@ -247,7 +248,7 @@ Result<bool> launchOptimizer(const DeviceCall &device)
                 return false;
         AdamWKernel kernel{device.input(0), device.input(1), device.input(2), device.input(3),
             device.output(0), device.output(1), device.output(2), device.gradientFactor(),
-            adamWOf<float>(device.call)};
+            adamWOf<float>(device.call), nullptr, device.input(factorSlotOf(op.kind))};
         TRY(kernel.fresh, device.queue.fresh(kernel.own));
         TRY_VOID(device.queue.launch(kernel, count));
         return true;
@@ -258,7 +259,8 @@ Result<bool> launchOptimizer(const DeviceCall &device)
     const Attributes &a = op.attributes;
     SgdKernel kernel{device.input(0), device.input(1), device.input(2), device.output(0), device.output(1),
         device.gradientFactor(), static_cast<float>(a.real("weight_decay", 0)),
-        static_cast<float>(a.real("momentum", 0)), static_cast<float>(learningRateOf(device.call))};
+        static_cast<float>(a.real("momentum", 0)), static_cast<float>(learningRateOf(device.call)), nullptr,
+        device.input(factorSlotOf(op.kind))};
     TRY(kernel.freshRate, device.queue.fresh(kernel.ownRate));
     TRY_VOID(device.queue.launch(kernel, count));
     return true;

@@ -84,6 +84,8 @@ std::map<std::string, std::string> valuesOf(const ModelOptions &options, Written
         values["learning-rate"] = textOf(options.learningRate);
     if (all || options.weightDecay != usual.weightDecay)
         values["weight-decay"] = textOf(options.weightDecay);
+    if (all || options.clipNorm != usual.clipNorm)
+        values["clip-norm"] = textOf(options.clipNorm);
     return values;
 }
 
@@ -119,6 +121,8 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
             TRY(options.learningRate, rateOf(name, value));
         } else if (name == "weight-decay") {
             TRY(options.weightDecay, rateOf(name, value));
+        } else if (name == "clip-norm") {
+            TRY(options.clipNorm, rateOf(name, value));
         } else if (name.starts_with(kDimensionOption) && name.size() > kDimensionOption.size()) {
             const std::string dimension = name.substr(kDimensionOption.size());
             const auto size = numberOf<std::int64_t>(value);
@@ -183,6 +187,8 @@ std::string describe(const ModelOptions &options)
             text += "learning rate " + value;
         else if (name == "weight-decay")
             text += "weight decay " + value;
+        else if (name == "clip-norm")
+            text += "gradients clipped at norm " + value;
         else if (name == "loss")
             text += "loss " + value;
         else if (name.starts_with(kOperatorsOption))

@@ -63,6 +63,7 @@ struct ModelOptions {
     Optimizer optimizer = Optimizer::AdamW; ///< "optimizer"
     double learningRate = 1e-3; ///< "learning-rate": at least 0.
     double weightDecay = 0; ///< "weight-decay": at least 0.
+    double clipNorm = 0; ///< "clip-norm": at most so large is the norm of all gradients; 0: any.
     friend bool operator==(const ModelOptions &, const ModelOptions &) = default;
 };
 

@@ -112,10 +112,11 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop,
             source.options.optimizer == Optimizer::Sgd ? OperatorKind::SgdStep : OperatorKind::AdamWStep;
         training.learningRate = source.options.learningRate;
         training.weightDecay = source.options.weightDecay;
+        training.clipNorm = source.options.clipNorm;
         auto step = buildTrainingStep(forward, training);
         if (step) {
             graph = sharedInBackground(*std::move(step));
-        } else if (training.learningRate < 0 || training.weightDecay < 0) {
+        } else if (training.learningRate < 0 || training.weightDecay < 0 || training.clipNorm < 0) {
             return std::move(step).error(); // the options are wrong, not the model
         } else {
             model.remark = step.error().message;

@@ -52,8 +52,9 @@ Result<ModelSource> rememberedModel(const ExecutionPlan &plan)
                 begin = end + 1;
             }
         } else if (name == "loss" || name == "inference" || name == "optimizer" || name == "learning-rate"
-            || name == "weight-decay" || name.starts_with(kStoredOption) || name.starts_with(kOperatorsOption)
-            || name.starts_with(kCapacityOption) || name.starts_with(kUnrollOption)) {
+            || name == "weight-decay" || name == "clip-norm" || name.starts_with(kStoredOption)
+            || name.starts_with(kOperatorsOption) || name.starts_with(kCapacityOption)
+            || name.starts_with(kUnrollOption)) {
             values[name] = value;
         }
     }

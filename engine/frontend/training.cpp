@@ -3,7 +3,9 @@
 #include "engine/frontend/autodiff.h"
 #include "engine/frontend/unique_names.h"
 #include "engine/graph/catalogue.h"
+#include "engine/graph/weight_update.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace planloom {
@@ -34,6 +36,8 @@ Result<void> checkOptions(const TrainingOptions &options)
         return wrong("epsilon", options.epsilon, "a number above 0");
     if (!(options.weightDecay >= 0) || !std::isfinite(options.weightDecay))
         return wrong("weight decay", options.weightDecay, "a number of at least 0");
+    if (!(options.clipNorm >= 0) || !std::isfinite(options.clipNorm))
+        return wrong("clip norm", options.clipNorm, "a number of at least 0");
     return {};
 }
 
@@ -57,8 +61,68 @@ TensorId addTensor(Graph &graph, Names &names, const std::string &name, TensorId
     return TensorId{static_cast<std::int32_t>(graph.tensors.size()) - 1};
 }
 
+TensorId addScalar(Graph &graph, Names &names, const std::string &name)
+{
+    Tensor tensor;
+    tensor.name = names.tensors.take(name);
+    tensor.type = {DataType::Float32, {}};
+    graph.tensors.push_back(std::move(tensor));
+    return TensorId{static_cast<std::int32_t>(graph.tensors.size()) - 1};
+}
+
+/// Annotates `op`, and appends it.
+void addAnnotated(Graph &graph, Operator op)
+{
+    const auto typesOf = [&graph](const std::vector<TensorId> &ids) {
+        std::vector<TensorType> types;
+        for (const TensorId id : ids)
+            types.push_back(id ? graph.at(id).type : TensorType{});
+        return types;
+    };
+    std::vector<bool> present;
+    for (const TensorId id : op.inputs)
+        present.push_back(id.valid());
+    AnnotationOutcome outcome =
+        annotate(op.kind, op.attributes, typesOf(op.inputs), present, typesOf(op.outputs));
+    op.annotation = std::move(outcome.annotation);
+    op.annotationProblem = std::move(outcome.problem);
+    graph.operators.push_back(std::move(op));
+}
+
+/// Operators that find the factor which all gradients are scaled by.
+/// @param gradients  by tensor: its gradient, if it is a weight that is trained
+TensorId addClipping(Graph &graph, Names &names, const std::vector<TensorId> &gradients,
+    const std::vector<ScopeId> &scopes, double clipNorm)
+{
+    const TensorId squares = addScalar(graph, names, "clip.square");
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+        if (!gradients[i])
+            continue;
+        Operator op;
+        op.name = names.operators.take(graph.tensors[i].name + ".square");
+        op.kind = OperatorKind::SquareSum;
+        op.direction = Direction::Optimizer;
+        op.scope = scopes[i];
+        op.inputs = {gradients[i]};
+        op.outputs = {squares};
+        addAnnotated(graph, std::move(op));
+    }
+    Operator op;
+    op.name = names.operators.take("clip");
+    op.kind = OperatorKind::ClipFactor;
+    op.direction = Direction::Optimizer;
+    op.scope = ScopeId{0}; // the model
+    op.attributes.set("clip_norm", clipNorm);
+    op.inputs = {squares};
+    op.outputs = {addScalar(graph, names, "clip.factor")};
+    const TensorId factor = op.outputs.front();
+    addAnnotated(graph, std::move(op));
+    return factor;
+}
+
+/// @param factor  what its gradient is multiplied with; invalid if nothing
 void addOptimizer(Graph &graph, Names &names, TensorId weight, TensorId gradient, ScopeId scope,
-    const TrainingOptions &options)
+    const TrainingOptions &options, TensorId factor)
 {
     const std::string name = graph.at(weight).name;
     Operator op;
@@ -82,22 +146,14 @@ void addOptimizer(Graph &graph, Names &names, TensorId weight, TensorId gradient
     op.inputs = {weight, gradient};
     for (const std::string &state : states)
         op.inputs.push_back(addTensor(graph, names, state, weight, TensorRole::OptimizerState));
+    if (factor) {
+        op.inputs.resize(factorSlotOf(op.kind));
+        op.inputs.push_back(factor);
+    }
     op.outputs = {addTensor(graph, names, name + ".new", weight, TensorRole::Weight)};
     for (const std::string &state : states)
         op.outputs.push_back(addTensor(graph, names, state + ".new", weight, TensorRole::OptimizerState));
-    const auto typesOf = [&graph](const std::vector<TensorId> &ids) {
-        std::vector<TensorType> types;
-        for (const TensorId id : ids)
-            types.push_back(graph.at(id).type);
-        return types;
-    };
-    const std::vector<TensorType> inputs = typesOf(op.inputs);
-    const std::vector<TensorType> outputs = typesOf(op.outputs);
-    AnnotationOutcome outcome =
-        annotate(op.kind, op.attributes, inputs, std::vector<bool>(inputs.size(), true), outputs);
-    op.annotation = std::move(outcome.annotation);
-    op.annotationProblem = std::move(outcome.problem);
-    graph.operators.push_back(std::move(op));
+    addAnnotated(graph, std::move(op));
 }
 
 } // namespace
@@ -124,12 +180,19 @@ Result<Graph> buildTrainingStep(const Graph &forward, const TrainingOptions &opt
     }
     Names names{UniqueNames::ofTensors(graph), UniqueNames::ofOperators(graph)};
     std::int64_t untrained = 0;
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+        if (graph.tensors[i].role != TensorRole::Weight)
+            gradients[i] = {};
+    const bool clips = options.clipNorm > 0
+        && std::any_of(gradients.begin(), gradients.end(), [](TensorId id) { return id.valid(); });
+    const TensorId factor =
+        clips ? addClipping(graph, names, gradients, scopes, options.clipNorm) : TensorId{};
     for (std::size_t i = 0; i < gradients.size(); ++i) {
         if (graph.tensors[i].role != TensorRole::Weight)
             continue;
         if (gradients[i])
-            addOptimizer(
-                graph, names, TensorId{static_cast<std::int32_t>(i)}, gradients[i], scopes[i], options);
+            addOptimizer(graph, names, TensorId{static_cast<std::int32_t>(i)}, gradients[i], scopes[i],
+                options, factor);
         else
             ++untrained;
     }

@@ -14,6 +14,9 @@ struct TrainingOptions {
     double beta2 = 0.999; ///< AdamWStep: in [0, 1).
     double epsilon = 1e-8; ///< AdamWStep: above 0.
     double weightDecay = 0; ///< At least 0; decoupled in AdamWStep, added to the gradient in SgdStep.
+    /// Above 0: gradients are scaled so that the norm over all of them is at most this. 0: they stay as they
+    /// are.
+    double clipNorm = 0;
 };
 
 /// The graph of a whole training step: `forward`, its backward pass (`appendBackward`) and one optimizer
@@ -23,6 +26,12 @@ struct TrainingOptions {
 /// "w.new" (role Weight, `of` = w) and the new states "w.momentum.new", or "w.m.new" and "w.v.new" (role
 /// OptimizerState, `of` = w) from "w.momentum", or "w.m" and "w.v", which start as zeros. SgdStep without
 /// momentum has two inputs and one output.
+///
+/// With `clipNorm`, gradients are clipped by their global norm, as PyTorch's clip_grad_norm_ does (Pascanu et
+/// al., arXiv:1211.5063, section 3.2): an operator "w.square" per weight adds the squares of its gradient up,
+/// all of them in the one tensor "clip.square"; "clip" makes the factor min(1, clipNorm / (norm + 1e-6)) of
+/// it, "clip.factor", which every optimizer operator multiplies its gradient with. A weight that is used
+/// several times has one gradient, which counts once.
 ///
 /// @return NotSupported for a model without a loss; InvalidInput for options out of range; errors of
 ///   `appendBackward`

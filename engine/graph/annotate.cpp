@@ -1,6 +1,7 @@
 #include "engine/graph/annotation_builder.h"
 #include "engine/graph/catalogue.h"
 #include "engine/graph/custom_operator.h"
+#include "engine/graph/weight_update.h"
 
 #include <algorithm>
 #include <utility>
@@ -278,13 +279,32 @@ std::string annotateOptimizer(const AnnotateCall &call, AnnotationBuilder &build
     const DimensionList weight = builder.freshAll(call.in(0));
     for (std::size_t slot = 0; slot < call.inputs.size(); ++slot) {
         if (call.has(slot))
-            builder.input(slot, weight);
+            builder.input(slot, slot == factorSlotOf(call.kind) ? DimensionList{} : weight);
     }
     // The second output of a momentum step is absent where its third input is.
     for (std::size_t slot = 0; slot < call.outputs.size(); ++slot) {
         if (slot == 0 || call.has(slot + 1))
             builder.output(slot, weight);
     }
+    return {};
+}
+
+/// Parts make summands of the sum; its identifiers are those of the weight's update.
+std::string annotateSquareSum(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!takes(call, 1, 1))
+        return missing(call);
+    builder.input(0, builder.freshAll(call.in(0), kReduce));
+    builder.output(0, DimensionList{});
+    return {};
+}
+
+std::string annotateClipFactor(const AnnotateCall &call, AnnotationBuilder &builder)
+{
+    if (!takes(call, 1, 1))
+        return missing(call);
+    builder.input(0, DimensionList{});
+    builder.output(0, DimensionList{});
     return {};
 }
 
@@ -354,6 +374,10 @@ std::string annotateKind(const AnnotateCall &call, AnnotationBuilder &builder)
     case SgdStep:
     case AdamWStep:
         return annotateOptimizer(call, builder);
+    case SquareSum:
+        return annotateSquareSum(call, builder);
+    case ClipFactor:
+        return annotateClipFactor(call, builder);
     case Unknown: {
         const std::string type = call.attributes.text("onnx_type", "this operator");
         return "Planloom does not know how " + type + " may be split";

@@ -54,6 +54,8 @@ bool isContinuous(const Operator &op, std::size_t slot)
     case Fill:
     case SgdStep:
     case AdamWStep:
+    case SquareSum:
+    case ClipFactor:
     case Custom: // see customGradientRule
     case Unknown:
         return false;

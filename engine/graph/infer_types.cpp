@@ -1,6 +1,7 @@
 #include "engine/graph/catalogue.h"
 #include "engine/graph/custom_operator.h"
 #include "engine/graph/infer_call.h"
+#include "engine/graph/weight_update.h"
 
 #include <algorithm>
 #include <cmath>
@@ -87,9 +88,9 @@ Arity arityOf(OperatorKind kind)
     case Rnn:
         return {1, 6};
     case SgdStep:
-        return {2, 3};
+        return {2, 4};
     case AdamWStep:
-        return {4, 4};
+        return {4, 5};
     case Custom:
     case Unknown:
         return {0, kAny};
@@ -633,12 +634,26 @@ TypesOutcome inferOptimizer(const InferCall &call)
     for (std::size_t slot = 1; slot < call.inputs.size(); ++slot) {
         if (!call.has(slot))
             continue;
+        if (slot == factorSlotOf(call.kind)) {
+            if (!call.in(slot).empty() || call.type(slot).dataType != DataType::Float32)
+                return call.misfit(slot, "one Float32 number to multiply the gradient with");
+            continue;
+        }
         if (call.in(slot) != call.in(0))
             return call.misfit(slot, "the weight's shape, " + toString(call.in(0)));
         if (slot >= 2)
             types.push_back(call.type(slot));
     }
     return types;
+}
+
+TypesOutcome inferClipFactor(const InferCall &call)
+{
+    if (!call.in(0).empty() || call.type(0).dataType != DataType::Float32)
+        return call.misfit(0, "one Float32 number, the sum of squares");
+    if (const double norm = call.attributes.real("clip_norm"); !(norm > 0) || !std::isfinite(norm))
+        return call.badAttribute("clip_norm", "a number above 0");
+    return one(DataType::Float32, {});
 }
 
 TypesOutcome inferKind(const InferCall &call)
@@ -684,6 +699,10 @@ TypesOutcome inferKind(const InferCall &call)
     case SgdStep:
     case AdamWStep:
         return inferOptimizer(call);
+    case SquareSum:
+        return one(DataType::Float32, {});
+    case ClipFactor:
+        return inferClipFactor(call);
     case Custom:
         return customTypes(call.attributes, call.inputs, call.present);
     case Unknown:

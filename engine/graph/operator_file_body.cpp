@@ -13,6 +13,8 @@ const char *whyNotInBody(OperatorKind kind)
         return "draws by an element's place in the whole tensor, which a body does not know";
     case OperatorKind::SgdStep:
     case OperatorKind::AdamWStep:
+    case OperatorKind::SquareSum:
+    case OperatorKind::ClipFactor:
         return "is a step of an optimizer";
     case OperatorKind::Custom:
     case OperatorKind::Unknown:

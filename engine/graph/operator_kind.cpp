@@ -40,7 +40,7 @@ constexpr std::array kKindNames{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan",
     // Composites
     "Rotary", "Attention", "Lstm", "Gru", "Rnn",
     // Optimizer steps
-    "SgdStep", "AdamWStep", "Custom", "Unknown"};
+    "SgdStep", "AdamWStep", "SquareSum", "ClipFactor", "Custom", "Unknown"};
 static_assert(kKindNames.size() == kOperatorKindCount);
 
 using KindIndex = std::pair<std::string_view, OperatorKind>;

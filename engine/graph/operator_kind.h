@@ -182,8 +182,12 @@ enum class OperatorKind : std::uint8_t {
     ///< directions gates*hidden], or batch first.
 
     // Optimizer steps; direction Optimizer. `learning_rate`, `weight_decay`, and as named.
-    SgdStep, ///< (weight, gradient, [momentum]) -> (weight, [momentum]); `momentum`.
-    AdamWStep, ///< (weight, gradient, m, v) -> (weight, m, v); `beta1`, `beta2`, `epsilon`.
+    // `factor`, a scalar, multiplies the gradient first.
+    SgdStep, ///< (weight, gradient, [momentum], [factor]) -> (weight, [momentum]); `momentum`.
+    AdamWStep, ///< (weight, gradient, m, v, [factor]) -> (weight, m, v); `beta1`, `beta2`, `epsilon`.
+    SquareSum, ///< (gradient) -> []: the sum of its squares, in Float32. Several make one tensor, the sum of
+    ///< what each of them makes.
+    ClipFactor, ///< (sum of squares []) -> []: min(1, `clip_norm` / (its root + 1e-6)).
 
     Custom, ///< What an operator file defines (operator_definition.h): `Attributes::definition()`.
 

@@ -179,6 +179,8 @@ TensorView outputViewOver(const Graph &graph, const Operator &op, const Partitio
         summands = !isLinear(annotation, forwardOutputs + slot);
     }
     forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
+        if (split.over == SplitOver::Units)
+            return; // what units add up is no summand of one of them (execution_plan.h, UnitShare::Partial)
         if (split.kind == SplitKind::Value ? summands
                                            : split.kind == SplitKind::Dimension
                     && annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark

@@ -1,5 +1,7 @@
 #include "engine/graph/storage_types.h"
 
+#include "engine/graph/weight_update.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -138,7 +140,7 @@ void StorageTypes::findFloat32(const Graph &graph, const Uses &uses)
     }
     // What an optimizer makes of a weight is that weight again.
     for (const Operator &op : graph.operators) {
-        if (op.direction != Direction::Optimizer)
+        if (!updatesWeight(op))
             continue;
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
             if (const TensorId old = op.inputs[slot == 0 ? 0 : slot + 1]; op.outputs[slot] && old)
@@ -158,8 +160,8 @@ void StorageTypes::findSettings(
         const TensorId id{static_cast<std::int32_t>(t)};
         const Tensor &tensor = graph.tensors[t];
         const auto &consumers = uses.consumers[t];
-        const auto updater = std::find_if(consumers.begin(), consumers.end(),
-            [&](OperatorId op) { return graph.at(op).direction == Direction::Optimizer; });
+        const auto updater = std::find_if(
+            consumers.begin(), consumers.end(), [&](OperatorId op) { return updatesWeight(graph.at(op)); });
         DataType carried = tensor.type.dataType;
         bool first = true;
         for (const OperatorId producer : uses.producers[t]) {

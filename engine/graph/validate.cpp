@@ -272,8 +272,12 @@ private:
             for (const TensorId id : op.outputs) {
                 if (!id)
                     continue;
-                if (m_graph.at(id).role != TensorRole::Gradient && first[at(id)] != kNone)
-                    return broken(m_graph.at(id), "has two producers, which only gradients may have");
+                const bool sum = m_graph.at(id).role == TensorRole::Gradient
+                    || (op.kind == OperatorKind::SquareSum && first[at(id)] != kNone
+                        && m_graph.operators[first[at(id)]].kind == OperatorKind::SquareSum);
+                if (!sum && first[at(id)] != kNone)
+                    return broken(m_graph.at(id),
+                        "has two producers, which only gradients and sums of their squares may have");
                 if (first[at(id)] == kNone)
                     first[at(id)] = i;
                 last[at(id)] = i;

@@ -263,7 +263,7 @@ double forwardFlops(const Operator &op, const Shapes &shapes)
     case OperatorCategory::Recurrent:
         return recurrentFlops(op, shapes);
     case OperatorCategory::Optimizer:
-        return shapes.inElements(0) * (op.kind == AdamWStep ? 16 : 6);
+        return shapes.inElements(0) * (op.kind == AdamWStep ? 16 : op.kind == SquareSum ? 2 : 6);
     case OperatorCategory::Normalization: {
         const double x = std::max(shapes.inElements(0), shapes.outElements(0));
         switch (op.kind) {

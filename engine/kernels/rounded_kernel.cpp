@@ -1,5 +1,6 @@
 #include "engine/kernels/rounded_kernel.h"
 
+#include "engine/graph/weight_update.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/narrow_float.h"
 
@@ -103,8 +104,7 @@ Result<void> runRounded(const KernelCall &call, const KernelRounding &rounding)
         if (buffer.data == nullptr || buffer.dataType != DataType::Float32)
             continue;
         const DataType seen = seenBy(call, rounding.compute, slot, memory);
-        const bool scaled =
-            rounding.gradientFactor != 1 && call.op->direction == Direction::Optimizer && slot == 1;
+        const bool scaled = rounding.gradientFactor != 1 && gradientSlot(*call.op) == slot;
         if (memory == DataType::Float32 && seen == memory && !scaled)
             continue;
         const auto count = static_cast<std::size_t>(elementCount(buffer));

@@ -1,5 +1,7 @@
 #include "engine/lowering/execution_plan.h"
 
+#include "engine/graph/weight_update.h"
+
 #include <algorithm>
 #include <array>
 
@@ -152,7 +154,7 @@ std::vector<bool> trainedWeights(const Graph &graph)
 {
     std::vector<bool> trained(graph.tensors.size(), false);
     for (const Operator &op : graph.operators)
-        if (op.direction == Direction::Optimizer && !op.inputs.empty() && op.inputs.front())
+        if (updatesWeight(op) && !op.inputs.empty() && op.inputs.front())
             trained[static_cast<std::size_t>(op.inputs.front().index)] = true;
     return trained;
 }

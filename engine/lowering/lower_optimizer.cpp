@@ -1,3 +1,4 @@
+#include "engine/graph/weight_update.h"
 #include "engine/lowering/lowering.h"
 
 #include <algorithm>
@@ -28,6 +29,8 @@ DeviceId updatedTwice(const std::vector<TransformedPart> &parts)
 /// Weights that one stage alone trains are updated by it; the others when all is done.
 std::int32_t Lowering::optimizerBlockOf(const Operator &op) const
 {
+    if (factorSlot(op))
+        return m_optimizer.back(); // the norm is of all gradients
     std::int32_t stage = -1;
     for (const TensorId input : op.inputs) {
         const auto complete = input ? m_complete.find(input) : m_complete.end();
@@ -73,6 +76,9 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
     const Operator &op = m_graph.at(id);
     const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
     const auto shard = unitShardOf(id);
+    // Where gradients are clipped, they wait for their norm: wider copies of them are made where they are
+    // read, not where they are reduced.
+    const bool waits = factorSlot(op) || op.kind == OperatorKind::SquareSum;
     std::vector<BufferList> inputs(parts.size());
     for (BufferList &list : inputs)
         list.resize(op.inputs.size(), -1);
@@ -81,6 +87,15 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
         if (!tensor)
             continue;
         const DataType type = m_types.read(id, slot);
+        if (slot == factorSlot(op)) {
+            std::vector<Need> needs;
+            for (const TransformedPart &part : parts)
+                needs.push_back({part.device, part.inputs[slot].index});
+            TRY(const auto factors, inputBuffers(tensor, needs, type, block, id));
+            for (std::size_t p = 0; p < parts.size(); ++p)
+                inputs[p][slot] = factors[p];
+            continue;
+        }
         const bool gradient = isWeightGradient(tensor);
         const ShardedWeight *sharded =
             gradient ? shardedWeight(m_graph.at(tensor).of, 2) : shardedWeight(tensor, 3);
@@ -97,7 +112,7 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
                     m_accumulators[static_cast<std::size_t>(tensor.index)].at(parts[p].device).front().buffer;
                 inputs[p][slot] = m_types.accumulated(tensor) == type
                     ? buffer
-                    : castBuffer(parts[p].device, where, id, buffer, type);
+                    : castBuffer(parts[p].device, waits ? block : where, id, buffer, type);
             }
             continue;
         }
@@ -111,11 +126,23 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
         const bool acrossUnits = gradient && !m_plan.units.isOne();
         const std::int32_t where =
             gradient ? m_buckets[static_cast<std::size_t>(m_bucketOf.at(tensor))].block : block;
-        TRY(const auto buffers, acrossUnits ? gradientInUnit(id, slot) : wholeInput(id, slot, type, where));
+        const bool castLater = waits && gradient && !acrossUnits && type != m_types.accumulated(tensor)
+            && type != m_types.reduced(tensor);
+        if (castLater)
+            TRY_VOID(wholeInput(id, slot, m_types.reduced(tensor), where));
+        TRY(const auto buffers,
+            acrossUnits ? gradientInUnit(id, slot) : wholeInput(id, slot, type, castLater ? block : where));
         for (std::size_t p = 0; p < parts.size(); ++p) {
             inputs[p][slot] = buffers[p];
             if (!acrossUnits && !shard)
                 continue;
+            const bool widens = acrossUnits && m_types.reduced(tensor) != type;
+            if (const auto known = m_gradientOfUnits.find({parts[p].device, buffers[p]});
+                acrossUnits && known != m_gradientOfUnits.end()) {
+                inputs[p][slot] =
+                    widens ? castBuffer(parts[p].device, block, id, known->second, type) : known->second;
+                continue;
+            }
             BufferInfo info = m_builder.buffer(parts[p].device, buffers[p]);
             info.index = parts[p].inputs[slot].index;
             info.persistent = false;
@@ -132,8 +159,11 @@ Result<std::vector<BufferList>> Lowering::optimizerInputs(OperatorId id, std::in
                                             : InstructionKind::ReduceScatter;
             instruction.dimension = acrossUnits && shard ? shard->dimension : -1;
             m_builder.emit(parts[p].device, where, std::move(instruction));
-            if (acrossUnits && m_types.reduced(tensor) != type)
-                inputs[p][slot] = castBuffer(parts[p].device, where, id, inputs[p][slot], type);
+            if (acrossUnits && waits)
+                m_gradientOfUnits[{parts[p].device, buffers[p]}] = inputs[p][slot];
+            if (widens)
+                inputs[p][slot] =
+                    castBuffer(parts[p].device, waits ? block : where, id, inputs[p][slot], type);
         }
     }
     return inputs;
@@ -257,22 +287,32 @@ Result<std::vector<Lowering::WeightUpdate>> Lowering::emitUpdates(const std::vec
     return updates;
 }
 
+/// The operators of the optimizer that `wanted` names, by block and bucket of the gradients they read.
+std::map<std::int32_t, std::map<std::int32_t, std::vector<OperatorId>>> Lowering::byBlockAndBucket(
+    bool (*wanted)(const Operator &)) const
+{
+    std::map<std::int32_t, std::map<std::int32_t, std::vector<OperatorId>>> sorted;
+    for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer.back())]) {
+        const Operator &op = m_graph.at(id);
+        if (!wanted(op))
+            continue;
+        std::int32_t bucket = -1;
+        for (const TensorId input : op.inputs)
+            if (const auto reduced = m_bucketOf.find(input); input && reduced != m_bucketOf.end())
+                bucket = std::max(bucket, reduced->second);
+        sorted[optimizerBlockOf(op)][bucket].push_back(id);
+    }
+    return sorted;
+}
+
 /// Weights are updated in the order in which their gradients are reduced, those of one bucket together: none
 /// waits for a reduction that comes later. What brings the new weights of a bucket to their copies (one
 /// launch casts them) stands behind the kernels of the next, which would else wait until they have been
 /// gathered.
 Result<void> Lowering::emitOptimizer()
 {
-    std::map<std::int32_t, std::map<std::int32_t, std::vector<OperatorId>>> updates; // by block and bucket
-    for (const OperatorId id : m_sequence[static_cast<std::size_t>(m_optimizer.back())]) {
-        const Operator &op = m_graph.at(id);
-        std::int32_t bucket = -1;
-        for (const TensorId input : op.inputs)
-            if (const auto reduced = m_bucketOf.find(input); input && reduced != m_bucketOf.end())
-                bucket = std::max(bucket, reduced->second);
-        updates[optimizerBlockOf(op)][bucket].push_back(id);
-    }
-    for (const auto &[block, byBucket] : updates) {
+    TRY_VOID(emitClipping());
+    for (const auto &[block, byBucket] : byBlockAndBucket(updatesWeight)) {
         std::vector<OperatorId> all;
         for (const auto &[bucket, operators] : byBucket)
             all.insert(all.end(), operators.begin(), operators.end());

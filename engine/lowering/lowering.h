@@ -178,6 +178,16 @@ private:
     std::int32_t optimizerBlockOf(const Operator &op) const;
     void markCompletions(OperatorId id, std::int32_t block);
     Result<void> recomputeFor(OperatorId backward, std::int32_t block);
+    /// Sums of squares that a device has found, one per box of a gradient: of what units share out, a unit's
+    /// own; of what all of them update, that of any.
+    struct SummedSquares {
+        struct Share {
+            BufferList buffers{};
+            SummandSet summands{};
+        };
+        Share ofUnit{};
+        Share ofAll{};
+    };
     /// A weight's update, of which its copies know nothing yet.
     struct WeightUpdate {
         OperatorId id{};
@@ -186,6 +196,12 @@ private:
         std::vector<std::vector<Holding>> made{}; ///< By slot of its outputs.
     };
     Result<void> emitOptimizer();
+    std::map<std::int32_t, std::map<std::int32_t, std::vector<OperatorId>>> byBlockAndBucket(
+        bool (*wanted)(const Operator &)) const;
+    Result<void> emitClipping();
+    Result<void> emitSquares(OperatorId id, std::int32_t block, std::map<DeviceId, SummedSquares> &squares);
+    Holding sumSquares(OperatorId op, TensorId sum, DeviceId device, BufferList buffers, SummandSet summands);
+    Result<void> emitClipFactor(OperatorId id);
     Result<std::vector<WeightUpdate>> emitUpdates(const std::vector<OperatorId> &together);
     Result<WeightUpdate> emitUpdate(OperatorId id);
     Result<void> spreadUpdate(WeightUpdate update);
@@ -286,6 +302,8 @@ private:
     std::vector<Bucket> m_buckets{};
     std::map<TensorId, std::int32_t> m_bucketOf{};
     std::map<std::pair<OperatorId, std::size_t>, std::vector<std::int32_t>> m_gradientInUnit{};
+    /// By device and buffer of a unit's own sum: that of all units, where several operators read it.
+    std::map<std::pair<DeviceId, std::int32_t>, std::int32_t> m_gradientOfUnits{};
     std::map<TensorId, ShardedWeight> m_sharded{}; ///< By weight.
     std::vector<GatherGroup> m_gatherGroups{}; ///< Of the block at hand, in the order of their begins.
     bool m_gathersWait = true; ///< Gathers start no earlier than what was emitted before them is done.

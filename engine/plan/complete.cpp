@@ -1,6 +1,7 @@
 #include "engine/plan/complete.h"
 
 #include "engine/plan/block_places.h"
+#include "engine/plan/clip_rule.h"
 #include "engine/plan/coshard_regions.h"
 #include "engine/plan/default_rule.h"
 #include "engine/plan/optimizer_rule.h"
@@ -263,6 +264,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         groupShardedWeights(draft);
         chooseOffloads(draft);
         decidePrecisions(draft, options.precision);
+        decideClipping(draft);
     }
     Completion completion;
     completion.rows = std::move(draft.bound.reports);

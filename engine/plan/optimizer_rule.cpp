@@ -1,5 +1,6 @@
 #include "engine/plan/optimizer_rule.h"
 
+#include "engine/graph/weight_update.h"
 #include "engine/plan/default_rule.h"
 
 #include <algorithm>
@@ -280,7 +281,7 @@ void decideOne(PlanDraft &draft, OperatorId id)
 void decideOptimizers(PlanDraft &draft)
 {
     for (std::size_t i = 0; i < draft.graph().operators.size(); ++i) {
-        if (draft.graph().operators[i].direction == Direction::Optimizer)
+        if (updatesWeight(draft.graph().operators[i]))
             decideOne(draft, {static_cast<std::int32_t>(i)});
     }
 }

@@ -4,7 +4,7 @@
 
 namespace planloom {
 
-/// Decides the optimizer operators, after the forward ones.
+/// Decides the operators that update weights, after the forward ones; of clipping, clip_rule.h.
 ///
 /// Where rows place or split one themselves, they are followed. Else it follows how forward operators see its
 /// weight: if each device sees one box of it, and these boxes form a grid in which all have equally many

@@ -1,6 +1,7 @@
 #include "engine/plan/precision_rule.h"
 
 #include "engine/base/words.h"
+#include "engine/graph/weight_update.h"
 
 #include <algorithm>
 #include <map>
@@ -39,9 +40,8 @@ void decidePrecisions(PlanDraft &draft, PrecisionPreset fallback)
             followOperator(id, op.mirror);
             continue;
         }
-        const OperatorId reader = op.direction == Direction::Optimizer
-            ? readers[static_cast<std::size_t>(op.inputs[0].index)]
-            : OperatorId{};
+        const OperatorId reader =
+            updatesWeight(op) ? readers[static_cast<std::size_t>(op.inputs[0].index)] : OperatorId{};
         if (reader && !draft.bindingOf(id).allowed.precision)
             followOperator(id, reader);
         else

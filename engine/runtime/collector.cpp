@@ -1,6 +1,7 @@
 #include "engine/runtime/collector.h"
 
 #include "engine/graph/storage_types.h"
+#include "engine/graph/weight_update.h"
 #include "engine/kernels/narrow_float.h"
 #include "engine/runtime/box_copy.h"
 
@@ -79,7 +80,7 @@ std::vector<Collector::Claim> Collector::claimsOf(std::int32_t device, const Ins
     const Maker maker{instruction.op, instruction.part};
     if (op.direction == Direction::Optimizer) {
         // Inputs (weight, gradient, ...), outputs (weight, ...): operator_kind.h.
-        if (m_keepGradients && op.inputs.size() > 1 && instruction.inputs.size() > 1
+        if (m_keepGradients && updatesWeight(op) && instruction.inputs.size() > 1
             && !instruction.outputs.empty()) {
             const TensorId weight = op.inputs[0];
             claim(claims, Kind::Gradient, weight, maker, program, instruction.inputs[1]);

@@ -1,6 +1,7 @@
 #include "engine/table/row_setting.h"
 
 #include "engine/base/words.h"
+#include "engine/graph/weight_update.h"
 #include "engine/table/mesh_axes.h"
 #include "engine/table/table_text.h"
 
@@ -141,8 +142,10 @@ std::vector<OperatorId> actedOn(const Graph &graph, const std::vector<OperatorId
 {
     for (const Direction direction : {Direction::Forward, Direction::Optimizer}) {
         std::vector<OperatorId> acted;
-        std::copy_if(selected.begin(), selected.end(), std::back_inserter(acted),
-            [&](OperatorId op) { return graph.at(op).direction == direction; });
+        std::copy_if(selected.begin(), selected.end(), std::back_inserter(acted), [&](OperatorId op) {
+            return graph.at(op).direction == direction
+                && (direction != Direction::Optimizer || updatesWeight(graph.at(op)));
+        });
         if (!acted.empty())
             return acted;
     }

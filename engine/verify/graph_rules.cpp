@@ -1,7 +1,11 @@
 #include "engine/verify/graph_rules.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/graph/weight_update.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <vector>
 
 namespace planloom {
@@ -36,14 +40,22 @@ std::string checkTypes(const Graph &graph, const Operator &op, const std::vector
 std::string checkOptimizer(const Graph &graph, const Operator &op, std::vector<bool> &updated)
 {
     const auto wrong = [&op](const char *what) { return op.name + " " + what; };
-    if (op.kind != OperatorKind::SgdStep && op.kind != OperatorKind::AdamWStep)
+    if (!updatesWeight(op))
         return wrong("is no optimizer, but stands behind the backward pass");
-    if (op.inputs.size() < 2 || op.outputs.size() + 1 != op.inputs.size())
+    if (op.inputs.size() < 2 || op.outputs.empty())
         return wrong("does not make one new value for its weight and for each of its states");
-    for (const auto *list : {&op.inputs, &op.outputs})
-        for (const TensorId id : *list)
-            if (!id)
-                return wrong("lacks a tensor");
+    const auto factor = factorSlot(op);
+    if (factor && (*factor + 1 != op.inputs.size() || graph.at(op.inputs[*factor]).type != TensorType{}))
+        return wrong("scales its gradient by what is no number");
+    const std::size_t states = op.outputs.size() - 1;
+    for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
+        if (slot != factor && op.inputs[slot].valid() != (slot < 2 + states))
+            return wrong(op.inputs[slot]
+                    ? "does not make one new value for its weight and for each of its states"
+                    : "lacks a tensor");
+    if (op.inputs.size() < 2 + states
+        || std::any_of(op.outputs.begin(), op.outputs.end(), [](TensorId id) { return !id; }))
+        return wrong("lacks a tensor");
     const TensorId weight = op.inputs[0];
     const Tensor &gradient = graph.at(op.inputs[1]);
     if (graph.at(weight).role != TensorRole::Weight || graph.at(op.outputs[0]).role != TensorRole::Weight
@@ -64,6 +76,43 @@ std::string checkOptimizer(const Graph &graph, const Operator &op, std::vector<b
             return wrong("updates what another operator updates");
         updated[static_cast<std::size_t>(old.index)] = true;
     }
+    return {};
+}
+
+/// What clips gradients: the squares of all gradients that updates read go into the one sum that their factor
+/// is made of.
+std::string checkClipping(const Graph &graph)
+{
+    std::map<TensorId, std::size_t> squared; // gradients: how often
+    std::map<TensorId, TensorId> sumOf; // by factor
+    std::set<TensorId> sums;
+    for (const Operator &op : graph.operators) {
+        if (op.kind == OperatorKind::SquareSum) {
+            ++squared[op.inputs[0]];
+            sums.insert(op.outputs[0]);
+        } else if (op.kind == OperatorKind::ClipFactor)
+            sumOf[op.outputs[0]] = op.inputs[0];
+    }
+    if (sums.size() > 1)
+        return "the squares of gradients are added up in more than one sum";
+    std::size_t scaled = 0;
+    for (const Operator &op : graph.operators) {
+        const auto slot = factorSlot(op);
+        scaled += slot ? 1 : 0;
+        if (!slot) {
+            if (updatesWeight(op) && !sums.empty())
+                return op.name + " does not scale its gradient, as others do";
+            continue;
+        }
+        const auto factor = sumOf.find(op.inputs[*slot]);
+        if (factor == sumOf.end() || !sums.contains(factor->second))
+            return op.name + " scales its gradient by what is not made of the gradients' norm";
+        if (squared[op.inputs[1]] != 1)
+            return "the norm of all gradients counts that of " + op.name + " "
+                + std::to_string(squared[op.inputs[1]]) + " times";
+    }
+    if (scaled != squared.size())
+        return "the norm of all gradients counts one that no weight is updated by";
     return {};
 }
 
@@ -101,7 +150,10 @@ std::string checkGraph(const Graph &graph)
             present.push_back(id.valid());
         const auto inputs = typesOf(graph, op.inputs);
         const auto outputs = typesOf(graph, op.outputs);
-        if (std::string reason = op.direction == Direction::Optimizer
+        const bool clips = op.kind == OperatorKind::SquareSum || op.kind == OperatorKind::ClipFactor;
+        if (clips != (op.direction == Direction::Optimizer && !updatesWeight(op)))
+            return op.name + " stands in a part of the step where its kind does not belong";
+        if (std::string reason = updatesWeight(op) && op.direction == Direction::Optimizer
                 ? checkOptimizer(graph, op, updated)
                 : checkTypes(graph, op, inputs, present, outputs);
             !reason.empty())
@@ -111,7 +163,7 @@ std::string checkGraph(const Graph &graph)
         if (op.annotation != today && op.annotation != withoutWindows(today))
             return otherDimensions();
     }
-    return {};
+    return checkClipping(graph);
 }
 
 } // namespace planloom

@@ -40,7 +40,7 @@ std::string textOf(const ExecutionPlan &plan, const Content &content)
     if (content.staleness != 0)
         text += " of " + counted(content.staleness, "update") + " ago";
     if (content.share == UnitShare::Partial)
-        text += " of one unit's micro-batches";
+        text += " of one unit alone";
     if (content.share == UnitShare::Shard)
         text += " as a unit's share of dimension " + std::to_string(content.shardDimension);
     return text;
@@ -61,7 +61,10 @@ bool sharedAlike(const Content &a, const Content &b)
 /// `content` is what a kernel may read or write in a slot whose view `shard` shares out.
 bool isShard(const Content &content, const ShardSpecification &shard)
 {
-    return content.share == (shard.dimension < 0 ? UnitShare::Same : UnitShare::Shard)
+    return content.share
+        == (shard.partial             ? UnitShare::Partial
+                : shard.dimension < 0 ? UnitShare::Same
+                                      : UnitShare::Shard)
         && content.shardDimension == shard.dimension
         && (shard.dimension < 0
             || content.shardEnd

@@ -168,6 +168,9 @@ Specification::Specification(const ExecutionPlan &plan)
         };
         noteShards(op.inputs.size(), &PartViews::inputs, m_inputShards[o]);
         noteShards(op.outputs.size(), &PartViews::outputs, m_outputShards[o]);
+        // They share the work out: what they make is theirs alone, or a summand.
+        for (ShardSpecification &made : m_outputShards[o])
+            made.partial = shards > 1 && made.dimension < 0;
         const auto check = [&](TensorId tensor, const TensorView &a, const TensorView &b,
                                std::vector<bool> &list) {
             bool moves = false;

@@ -23,6 +23,7 @@ struct PartSpecification {
 struct ShardSpecification {
     std::int32_t dimension = -1; ///< -1: all units have the same.
     std::int64_t extent = 0; ///< Of all pieces together.
+    bool partial = false; ///< Units make summands of it, each one.
 };
 
 /// The step that an execution plan has to carry out.

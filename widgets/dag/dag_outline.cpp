@@ -152,7 +152,8 @@ private:
         return unit >= 0 && !m_units[at(unit)].backward.valid() ? unit : -1;
     }
 
-    /// The unit of the first forward operator that reads the weight an optimizer step updates; else -1.
+    /// The unit of the first forward operator that reads the weight that an operator of the optimizer is for;
+    /// else -1.
     std::int32_t weightOwner(const Operator &op)
     {
         if (m_firstReader.empty()) {
@@ -168,7 +169,10 @@ private:
         }
         if (op.inputs.empty() || !op.inputs.front().valid())
             return -1;
-        const std::int32_t reader = m_firstReader[at(op.inputs.front().index)];
+        // Clipping reads the weight's gradient alone.
+        const Tensor &front = m_graph.at(op.inputs.front());
+        const TensorId weight = front.role == TensorRole::Gradient ? front.of : op.inputs.front();
+        const std::int32_t reader = m_firstReader[at(weight.index)];
         return reader < 0 ? -1 : m_outline.unitOfOperator[at(reader)];
     }
 

@@ -19,6 +19,7 @@ ModelOptionsDialog::ModelOptionsDialog(const ModelOptions &options, QWidget *par
     , m_optimizer(new QComboBox(this))
     , m_learningRate(new QLineEdit(this))
     , m_weightDecay(new QLineEdit(this))
+    , m_clipNorm(new QLineEdit(this))
     , m_capacity(new QLineEdit(this))
     , m_wrong(new QLabel(this))
     , m_buttons(new QDialogButtonBox(QDialogButtonBox::Cancel, this))
@@ -32,6 +33,10 @@ ModelOptionsDialog::ModelOptionsDialog(const ModelOptions &options, QWidget *par
     const auto written = valuesOf(options, WrittenOptions::All);
     m_learningRate->setText(QString::fromStdString(written.at("learning-rate")));
     m_weightDecay->setText(QString::fromStdString(written.at("weight-decay")));
+    m_clipNorm->setText(QString::fromStdString(written.at("clip-norm")));
+    m_clipNorm->setToolTip(
+        tr("Gradients are scaled so that the norm over all of them is at most this; 0 leaves them as they "
+           "are. The plan then holds the sums, the all-reduce and the scaling."));
     m_capacity->setText(QString::fromStdString(written.at(std::string(kCapacityOption))));
     m_capacity->setToolTip(
         tr("Room in every sample for what data choose, as the tokens of an expert: 1.25x is 1.25 "
@@ -39,9 +44,9 @@ ModelOptionsDialog::ModelOptionsDialog(const ModelOptions &options, QWidget *par
     m_wrong->setWordWrap(true);
     auto *form = new QFormLayout(this);
     form->addRow(m_training);
-    for (const auto &[text, widget] :
-        {std::pair<QString, QWidget *>{tr("&Optimizer"), m_optimizer}, {tr("&Learning rate"), m_learningRate},
-            {tr("&Weight decay"), m_weightDecay}, {tr("Capacit&y"), m_capacity}}) {
+    for (const auto &[text, widget] : {std::pair<QString, QWidget *>{tr("&Optimizer"), m_optimizer},
+             {tr("&Learning rate"), m_learningRate}, {tr("&Weight decay"), m_weightDecay},
+             {tr("Clip &gradients at norm"), m_clipNorm}, {tr("Capacit&y"), m_capacity}}) {
         form->addRow(text, widget);
         widget->setAccessibleName(QString(text).remove(QLatin1Char('&')));
     }
@@ -56,6 +61,7 @@ ModelOptionsDialog::ModelOptionsDialog(const ModelOptions &options, QWidget *par
     connect(m_training, &QCheckBox::toggled, this, &ModelOptionsDialog::refresh);
     connect(m_learningRate, &QLineEdit::textChanged, this, &ModelOptionsDialog::refresh);
     connect(m_weightDecay, &QLineEdit::textChanged, this, &ModelOptionsDialog::refresh);
+    connect(m_clipNorm, &QLineEdit::textChanged, this, &ModelOptionsDialog::refresh);
     connect(m_capacity, &QLineEdit::textChanged, this, &ModelOptionsDialog::refresh);
     connect(m_buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(m_buttons, &QDialogButtonBox::accepted, this, [this] {
@@ -75,6 +81,7 @@ Result<ModelOptions> ModelOptionsDialog::options() const
     values["optimizer"] = nameOf(static_cast<Optimizer>(m_optimizer->currentData().toInt()));
     values["learning-rate"] = m_learningRate->text().trimmed().toStdString();
     values["weight-decay"] = m_weightDecay->text().trimmed().toStdString();
+    values["clip-norm"] = m_clipNorm->text().trimmed().toStdString();
     values[std::string(kCapacityOption)] = m_capacity->text().trimmed().toStdString();
     return modelOptionsOf(values);
 }
@@ -82,7 +89,7 @@ Result<ModelOptions> ModelOptionsDialog::options() const
 void ModelOptionsDialog::refresh()
 {
     for (QWidget *widget : {static_cast<QWidget *>(m_optimizer), static_cast<QWidget *>(m_learningRate),
-             static_cast<QWidget *>(m_weightDecay)})
+             static_cast<QWidget *>(m_weightDecay), static_cast<QWidget *>(m_clipNorm)})
         widget->setEnabled(m_training->isChecked());
     const auto made = options();
     m_wrong->setText(made ? QString() : QString::fromStdString(made.error().message));

@@ -33,6 +33,7 @@ private:
     QComboBox *m_optimizer;
     QLineEdit *m_learningRate;
     QLineEdit *m_weightDecay;
+    QLineEdit *m_clipNorm;
     QLineEdit *m_capacity;
     QLabel *m_wrong;
     QDialogButtonBox *m_buttons;

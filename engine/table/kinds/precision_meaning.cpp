@@ -1,5 +1,6 @@
 #include "engine/table/kinds/meaning.h"
 
+#include "engine/graph/weight_update.h"
 #include "engine/table/selector_matcher.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ Result<std::vector<OperatorId>> RuleMeaning<PrecisionRule>::actsOn(
     const auto forward = forwardOnes(setting.graph(), selected);
     std::vector<OperatorId> updates;
     std::copy_if(selected.begin(), selected.end(), std::back_inserter(updates),
-        [&](OperatorId op) { return setting.graph().at(op).direction == Direction::Optimizer; });
+        [&](OperatorId op) { return updatesWeight(setting.graph().at(op)); });
     std::vector<OperatorId> both;
     std::set_union(forward.begin(), forward.end(), updates.begin(), updates.end(), std::back_inserter(both));
     return both;

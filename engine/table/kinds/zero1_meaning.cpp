@@ -1,5 +1,6 @@
 #include "engine/table/kinds/meaning.h"
 
+#include "engine/graph/weight_update.h"
 #include "engine/table/mesh_axes.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ Result<std::vector<OperatorId>> RuleMeaning<OptimizerShardingRule>::actsOn(
 {
     std::vector<OperatorId> named;
     std::copy_if(selected.begin(), selected.end(), std::back_inserter(named),
-        [&](OperatorId op) { return setting.graph().at(op).direction == Direction::Optimizer; });
+        [&](OperatorId op) { return updatesWeight(setting.graph().at(op)); });
     return named.empty() ? optimizersOf(setting.index(), selected) : named;
 }
 

@@ -17,6 +17,7 @@ ModelOptions unusual()
     options.optimizer = Optimizer::Sgd;
     options.learningRate = 0.1;
     options.weightDecay = 1e-30;
+    options.clipNorm = 0.1;
     options.capacities["*"] = Capacity{.factor = 1.25};
     options.capacities["h.0.choose"] = Capacity{.kind = Capacity::Kind::Rows, .rows = 128};
     options.unroll = {"rnn"};
@@ -28,8 +29,8 @@ TEST(ModelOptions, GoToASessionAndBack)
     EXPECT_EQ(valuesOf(unusual()),
         (Values{{"loss", "total"}, {"dim.batch", "8"}, {"dim.image.0", "3"}, {"stored.h.0.w", "constant"},
             {"stored.val_1", "parameter"}, {"inference", "1"}, {"optimizer", "sgd"}, {"learning-rate", "0.1"},
-            {"weight-decay", "1e-30"}, {"capacity", "1.25x"}, {"capacity.h.0.choose", "128"},
-            {"unroll.rnn", "1"}}));
+            {"weight-decay", "1e-30"}, {"clip-norm", "0.1"}, {"capacity", "1.25x"},
+            {"capacity.h.0.choose", "128"}, {"unroll.rnn", "1"}}));
     EXPECT_TRUE(valuesOf({}).empty());
     for (const ModelOptions &options : {ModelOptions{}, unusual()}) {
         const auto back = modelOptionsOf(valuesOf(options));
@@ -38,7 +39,7 @@ TEST(ModelOptions, GoToASessionAndBack)
     }
     EXPECT_EQ(valuesOf({}, WrittenOptions::All),
         (Values{{"loss", ""}, {"inference", "0"}, {"optimizer", "adamw"}, {"learning-rate", "0.001"},
-            {"weight-decay", "0"}, {"capacity", "1x"}, {"unroll", "0"}}));
+            {"weight-decay", "0"}, {"clip-norm", "0"}, {"capacity", "1x"}, {"unroll", "0"}}));
     EXPECT_EQ(*modelOptionsOf(valuesOf({}, WrittenOptions::All)), ModelOptions{});
     for (const double rate : {1.0 / 3, 5e-324, 0.1 + 0.2}) {
         ModelOptions options;
@@ -74,6 +75,7 @@ TEST(ModelOptions, SayWhatIsWrong)
         {{{"learning-rate", "-1"}}, "--learning-rate"},
         {{{"learning-rate", "nan"}}, "--learning-rate"},
         {{{"weight-decay", ""}}, "--weight-decay"},
+        {{{"clip-norm", "-1"}}, "--clip-norm"},
         {{{"precision", "half"}}, "--precision"},
     };
     for (const auto &[values, where] : cases) {

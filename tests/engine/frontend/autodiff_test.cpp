@@ -221,6 +221,9 @@ TEST(Training, AddsAnOptimizerPerWeightWithAGradient)
     ASSERT_EQ(plain.notes.size(), 1U); // the unused weight
     EXPECT_EQ(listing(trained(oneWeight(), {.momentum = 0.9}), Direction::Optimizer),
         (Lines{"w.step(w w.grad w.momentum) -> w.new w.momentum.new"}));
+    EXPECT_EQ(listing(trained(oneWeight(), {.clipNorm = 0.5}), Direction::Optimizer),
+        (Lines{"w.square(w.grad) -> clip.square", "clip(clip.square) -> clip.factor",
+            "w.step(w w.grad - clip.factor) -> w.new"}));
     const Graph adam = trained(oneWeight(), {.optimizer = AdamWStep});
     EXPECT_EQ(
         listing(adam, Direction::Optimizer), (Lines{"w.step(w w.grad w.m w.v) -> w.new w.m.new w.v.new"}));

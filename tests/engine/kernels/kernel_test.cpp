@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace planloom::testing {
@@ -41,7 +42,7 @@ OperatorExample example(
     made.kind = kind;
     made.inputs = std::move(inputs);
     made.outputs = std::move(outputs);
-    made.optimizer = kind == OperatorKind::SgdStep || kind == OperatorKind::AdamWStep;
+    made.optimizer = categoryOf(kind) == OperatorCategory::Optimizer;
     return made;
 }
 
@@ -285,6 +286,40 @@ TEST(Sgd, AddsDecayToTheGradientBeforeTheMomentum)
     step = with(with(with(std::move(step), "learning_rate", 0.1), "weight_decay", 0.01), "momentum", 0.9);
     EXPECT_NEAR(run(step, 1)[0], 0.9 * 0.2 + 0.5 + 0.01, 1e-7);
     EXPECT_NEAR(run(step, 0)[0], 1 - 0.1 * (0.9 * 0.2 + 0.5 + 0.01), 1e-7);
+}
+
+TEST(ClipFactor, IsTheNormsShareAboveItsMost)
+{
+    const auto factor = [](double most, double squares) {
+        return run(with(example(OperatorKind::ClipFactor, {given(DataType::Float32, {}, {squares})}),
+            "clip_norm", most))[0];
+    };
+    EXPECT_NEAR(factor(1, 16), 0.25, 1e-6);
+    EXPECT_EQ(factor(1, 0.25), 1);
+    EXPECT_EQ(factor(1, 0), 1);
+    EXPECT_EQ(factor(1, std::numeric_limits<double>::infinity()), 0);
+    EXPECT_TRUE(std::isnan(factor(1, std::nan(""))));
+}
+
+TEST(SquareSum, HoldsOfLongTensors)
+{
+    Numbers values(100'000); // several stretches
+    double sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = static_cast<double>(i % 7) - 3;
+        sum += values[i] * values[i];
+    }
+    EXPECT_EQ(run(example(OperatorKind::SquareSum, {floats(std::move(values))})), Numbers{sum});
+}
+
+TEST(Sgd, ScalesTheGradientAlone)
+{
+    using enum OperatorKind;
+    OperatorExample step =
+        example(SgdStep, {floats({1}), floats({0.5}), floats({0.2}), given(DataType::Float32, {}, {0.25})},
+            {{DataType::Float32, {1}}, {DataType::Float32, {1}}});
+    step = with(with(with(std::move(step), "learning_rate", 0.1), "weight_decay", 0.01), "momentum", 0.9);
+    EXPECT_NEAR(run(step, 1)[0], 0.9 * 0.2 + 0.125 + 0.01, 1e-7);
 }
 
 TEST(TopK, OrdersEqualElementsByIndex)
