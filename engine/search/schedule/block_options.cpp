@@ -14,7 +14,8 @@ void holdLessBetween(PlacementBlock &block, PlacementBlock &until, std::int64_t 
     block.memory -= amount;
     if (!atOnce)
         block.workspace += amount;
-    // What `until` takes again it has while it runs, if it gives back at its end; else it is as good as given.
+    // What `until` takes again it has while it runs, if it gives back at its end; else it is as good as
+    // given.
     if (until.givesBackAtEnd && until.memory < 0) {
         const std::int64_t given = std::min(amount, -until.memory);
         until.workspace += given;

@@ -89,8 +89,7 @@ SearchOutcome OptionSearch::visit(OptionChoices choices)
     const NodePointer node = nodeOf(choices);
     const bool open = isOpen(choices);
     const bool whole = m_placement.options.empty();
-    const SearchOutcome eased =
-        searchAt(node, whole ? m_nodesLeft : std::max(m_nodesLeft / 4, kShortLook));
+    const SearchOutcome eased = searchAt(node, whole ? m_nodesLeft : std::max(m_nodesLeft / 4, kShortLook));
     if (eased == SearchOutcome::None)
         return eased;
     if (!open) {

@@ -105,7 +105,8 @@ TEST(OptionSearch, OffloadsBesideComputation)
     EXPECT_EQ(answer->period.schedule->period, 4); // the busiest device
     EXPECT_GT(kept->period.schedule->period, 4);
     ASSERT_GE(answer->period.choices[0], 0);
-    EXPECT_EQ(placement.options[static_cast<std::size_t>(answer->period.choices[0])].kind, OptionKind::Offload);
+    EXPECT_EQ(
+        placement.options[static_cast<std::size_t>(answer->period.choices[0])].kind, OptionKind::Offload);
     const Placement chosen = withOptions(placement, answer->makespan.choices);
     EXPECT_EQ(textOf(violationsOf(chosen, answer->microBatches, answer->makespan.starts)), "");
 }
