@@ -189,7 +189,12 @@ const std::vector<VerbSpec> &verbs()
                 kModel})},
         {"schedule", "PLACEMENT",
             "finds the best pipeline schedule for a placement of blocks (JSON), and proves how good it is; "
-            "plays a schedule of torch.distributed.pipelining (CSV)",
+            "plays a schedule of torch.distributed.pipelining (CSV). A block that takes memory may have "
+            "\"recompute\": {\"until\": ID, \"time\": T, \"memory\": M}: M of it is dropped and computed "
+            "again by "
+            "block ID, which takes T longer; and \"offload\": {..., \"queue\": Q, \"back_time\": T, "
+            "\"back_queue\": Q}: M is copied away behind it, in T on queue Q, and back before block ID. The "
+            "search decides which blocks do so. \"workspace\": M is held while a block runs",
             {{"micro-batches", "N", "how many to schedule (default: enough to see the steady state)"},
                 {"memory", "M", "limit of every device, in place of the file's"},
                 {"template", "NAME",

@@ -13,10 +13,30 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <map>
 
 namespace planloom::cli {
 
 namespace {
+
+/// Which blocks recompute or offload, where they may.
+void printChoices(const Placement &placement, const OptionChoices &choices)
+{
+    if (placement.options.empty() || choices.empty())
+        return;
+    std::map<std::string, std::string> blocks; // by what is chosen
+    for (const MemoryOption &option : placement.options) {
+        const std::int32_t choice = choices[static_cast<std::size_t>(option.block)];
+        const std::string name =
+            choice < 0 ? "keep" : nameOf(placement.options[static_cast<std::size_t>(choice)].kind);
+        const std::string id =
+            std::to_string(placement.blocks[static_cast<std::size_t>(option.block)].id) + " ";
+        if (std::string &ids = blocks[name]; !(" " + ids).ends_with(" " + id))
+            ids += id;
+    }
+    for (const auto &[name, ids] : blocks)
+        std::printf("  %-14s block %s\n", name.c_str(), ids.c_str());
+}
 
 void printSchedule(const std::string &name, const Placement &placement, const ScheduleAnswer &answer)
 {
@@ -51,6 +71,7 @@ void printSchedule(const std::string &name, const Placement &placement, const Sc
                     - 100.0 * static_cast<double>(answer.figures.busy[d])
                         / static_cast<double>(makespan.makespan));
     }
+    printChoices(placement, makespan.choices);
     if (answer.seconds > 0)
         std::printf("  searched in    %s\n", formatSeconds(answer.seconds).c_str());
 }
@@ -118,6 +139,7 @@ Result<GivenSchedule> fromTemplate(
             "known: " + scheduleNames(), "--template"};
     GivenSchedule given{.microBatches = microBatches};
     given.stages.placement = placement;
+    given.stages.placement.options.clear(); // a template keeps everything
     TRY(given.starts, templateStarts(placement, *kind, microBatches));
     const auto violations = violationsOf(placement, microBatches, given.starts);
     if (!violations.empty())
@@ -201,10 +223,11 @@ Result<int> runSchedule(const Arguments &arguments)
             TRY(answer, findSchedule(placement, request));
         }
     }
+    const Placement chosen = withOptions(placement, answer.makespan.choices);
     if (arguments.has("picture"))
-        TRY_VOID(writeOut(arguments.text("picture"), scheduleToSvg(placement, answer.makespan.starts)));
+        TRY_VOID(writeOut(arguments.text("picture"), scheduleToSvg(chosen, answer.makespan.starts)));
     if (arguments.has("csv"))
-        TRY_VOID(writeCsv(arguments, placement, answer));
+        TRY_VOID(writeCsv(arguments, chosen, answer));
     if (arguments.has("json"))
         std::cout << toJson(placement, answer).dump() << "\n";
     else

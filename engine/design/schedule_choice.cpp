@@ -1,6 +1,7 @@
 #include "engine/design/schedule_choice.h"
 
 #include "engine/base/words.h"
+#include "engine/design/recompute_options.h"
 #include "engine/hardware/device_word.h"
 #include "engine/lowering/block_setting.h"
 #include "engine/lowering/in_flight.h"
@@ -143,10 +144,10 @@ Result<void> dropScheduleRows(TableDocument &document)
 
 /// Gives the rows this schedule, and these in place of those that lay the stages out.
 Result<void> setSchedule(PlanRequest &request, std::int32_t deviceCount, const ScheduleRule &rule,
-    const std::vector<Row> &stageRows)
+    const std::vector<Row> &stageRows, const std::vector<Row> &moreRows = {})
 {
     const GestureContext context = gestureContextOf(*request.model, request.table, deviceCount);
-    return request.table.apply(proposeSchedule(context, rule, {}, stageRows).edit);
+    return request.table.apply(proposeSchedule(context, rule, {}, stageRows, moreRows).edit);
 }
 
 /// A schedule by name is one of a pipeline. Without rows the search decides which, under schedules that it
@@ -355,16 +356,27 @@ public:
 private:
     static constexpr std::array kShapes{StageShape::AsTheyAre, StageShape::OneEach, StageShape::Wave};
 
+    /// Timed answers that share their blocks.
+    struct Seen {
+        std::vector<PlanAnswerSnapshot> answers{};
+        std::vector<ScheduleRule> rules{}; ///< By answer.
+        std::vector<Row> stageRows{};
+        bool overfull = false; ///< One of them does not fit its devices.
+    };
+
     /// Plans with a schedule; what fails is noted.
     Result<void> attempt(const std::string &name, const ScheduleRule &rule, StageShape shape,
-        const std::vector<Row> &stageRows)
+        const std::vector<Row> &stageRows, const std::vector<Row> &recomputeRows = {})
     {
         PlanRequest request = m_request;
         request.last = m_last;
-        TRY_VOID(setSchedule(request, m_deviceCount, rule, stageRows));
+        TRY_VOID(setSchedule(request, m_deviceCount, rule, stageRows, recomputeRows));
         TRY(const PlanAnswerSnapshot answer, answerOf(request, m_stop));
-        TriedSchedule &tried = m_choice.tried.emplace_back(
-            TriedSchedule{.name = name, .rule = rule, .shape = shape, .stageRows = stageRows});
+        TriedSchedule &tried = m_choice.tried.emplace_back(TriedSchedule{.name = name,
+            .rule = rule,
+            .shape = shape,
+            .stageRows = stageRows,
+            .recomputeRows = recomputeRows});
         if (!answer->isTimed()) {
             tried.problem = answer->firstError().value_or(Error{ErrorCode::Internal, "there is no plan"});
             report(answer);
@@ -386,8 +398,15 @@ private:
         const bool split =
             std::any_of(answer->materialized->blocks.begin(), answer->materialized->blocks.end(),
                 [](const BlockInfo &block) { return block.kind == SegmentKind::WeightGradient; });
+        if (!recomputeRows.empty()) {
+
+            report(answer); // its blocks are others
+            return {};
+        }
         Seen &seen = m_seen[{shape, split}];
         seen.answers.push_back(answer);
+        seen.rules.push_back(rule);
+        seen.overfull = seen.overfull || !fits(*answer);
         seen.stageRows = stageRows;
         report(answer);
         return {};
@@ -472,8 +491,12 @@ private:
                 m_choice.bentTo.push_back(m_rowOf[at(row)]);
         std::vector<BlockDependency> dependencies = plan.materialized->dataFlow;
         dependencies.insert(dependencies.end(), rows.kept.begin(), rows.kept.end());
-        const StagePlacement stages =
-            placementOfBlocks(simulatedBlocks(plan, timeline), dependencies, held, limit);
+        StagePlacement stages = placementOfBlocks(simulatedBlocks(plan, timeline), dependencies, held, limit);
+        std::vector<RecomputeWord> words;
+        if (seen.overfull && leavesRecomputation(m_request.table.table())) {
+            TRY(const auto recomputed, recomputedStages(seen, held, limit));
+            words = offerRecomputation(stages, recomputed);
+        }
         const std::vector<std::string> names = placementDevices(plan, stages.placement.devices);
         const std::int64_t update = leastUpdate(*plan.execution, timeline);
         const std::size_t own = m_choice.searches.size();
@@ -506,8 +529,52 @@ private:
         if (found->makespan.starts.empty())
             return {};
         m_last = answers.front();
+        TRY(const std::vector<Row> rowsToAdd,
+            rowsOfOptions(*m_request.model, m_request.table.table(), *plan.plan, stages,
+                found->makespan.choices, words));
         return attempt("best", {ScheduleKind::Listed, scheduleOf(stages, found->makespan.starts)}, shape,
-            seen.stageRows);
+            seen.stageRows, rowsToAdd);
+    }
+
+    /// The fullest of the plans again, with all that the rows leave open recomputed: what that takes, and
+    /// saves of a micro-batch where it holds the most.
+    Result<std::vector<RecomputedStages>> recomputedStages(
+        const Seen &seen, const std::vector<std::int64_t> &held, const std::vector<std::int64_t> &limit)
+    {
+        const auto fullest = std::max_element(seen.answers.begin(), seen.answers.end(),
+            [](const PlanAnswerSnapshot &a, const PlanAnswerSnapshot &b) {
+                return a->summary.largestPeak < b->summary.largestPeak;
+            });
+        const auto which = static_cast<std::size_t>(fullest - seen.answers.begin());
+        const std::vector<std::int64_t> counts = heldBy(**fullest);
+        std::vector<RecomputedStages> all;
+        for (const RecomputeWord word : {RecomputeWord::Selective, RecomputeWord::Full}) {
+            const auto rows = recomputeChoice(*m_request.model, m_request.table.table(), word);
+            if (!rows || rows->rows.empty())
+                continue;
+            PlanRequest request = m_request;
+            request.last = *fullest;
+            TRY_VOID(setSchedule(request, m_deviceCount, seen.rules[which], seen.stageRows, rows->rows));
+            TRY(const PlanAnswerSnapshot answer, answerOf(request, m_stop));
+            if (!answer->isTimed() || !answer->materialized)
+                continue; // it cannot be
+            SimulateOptions options;
+            options.spans = true;
+            TRY(const Timeline timeline,
+                simulate(*answer->execution, answer->cluster, costModelOf(answer->cluster), options, m_stop));
+            RecomputedStages &own = all.emplace_back();
+            own.word = word;
+            own.stages = placementOfBlocks(
+                simulatedBlocks(*answer, timeline), answer->materialized->dataFlow, held, limit);
+            own.saved.assign(at(own.stages.placement.devices), kMostPlacementTime);
+            for (const auto &[device, group] : groupsOf(answer->materialized->blocks)) {
+                const std::int64_t less = (*fullest)->summary.devices[at(device)].peak.count
+                    - answer->summary.devices[at(device)].peak.count;
+                own.saved[at(group)] =
+                    std::min(own.saved[at(group)], less / std::max<std::int64_t>(counts[at(device)], 1));
+            }
+        }
+        return all;
     }
 
     /// What the devices of a plan's placement are called.
@@ -538,11 +605,6 @@ private:
     std::vector<RowId> m_rowOf{}; ///< See `noteRows`.
     std::shared_ptr<const PlanAnswer> m_last{};
     std::int32_t m_deviceCount = 1;
-    /// Timed answers that share their blocks.
-    struct Seen {
-        std::vector<PlanAnswerSnapshot> answers{};
-        std::vector<Row> stageRows{};
-    };
     std::map<std::pair<StageShape, bool>, Seen> m_seen{}; ///< By shape, and whether passes are split.
     std::pair<bool, double> m_worth{};
     ScheduleChoice m_choice{};

@@ -37,6 +37,7 @@ struct TriedSchedule {
     ScheduleRule rule{};
     StageShape shape = StageShape::AsTheyAre; ///< Of the stages that it is for.
     std::vector<Row> stageRows{}; ///< That lay them out so; empty: they stay as they are.
+    std::vector<Row> recomputeRows{}; ///< That it needs beside the others; see `chooseSchedule`.
     double stepSeconds = 0; ///< Simulated; 0 where there is no plan.
     double bubble = 0;
     Bytes peak{}; ///< Of one device.
@@ -81,8 +82,9 @@ struct ScheduleTrial {
 /// Plans with every named schedule that fits the stages, as they lie or laid out anew, and with the best
 /// schedules that a search finds for their blocks' durations and memory: the one with the shortest simulated
 /// step. All else is as the request has it; schedule rows of its table give way to the chosen one, which is a
-/// row in `best`, and so do those that lay stages out where it needs them otherwise. Rows
-/// that order blocks or limit what is in flight are kept by all of them, those for all micro-batches as
+/// row in `best`, and so do those that lay stages out where it needs them otherwise. Where a schedule does
+/// not fit the devices and rows leave open what is recomputed, searches choose that, too, stage by stage.
+/// Rows that order blocks or limit what is in flight are kept by all of them, those for all micro-batches as
 /// dependencies of the searches.
 /// @return what keeps the request from being planned with any schedule; Cancelled if stopped
 Result<ScheduleChoice> chooseSchedule(

@@ -142,9 +142,9 @@ Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockR
 Proposal proposeInFlight(const GestureContext &context, StageId stage, std::int32_t count);
 /// Gives the pipeline this schedule: in the place of the row that gives one, or behind the last row. `words`
 /// is what it is called; empty for a schedule with a name. `stageRows`, if there are any, lay its stages out
-/// in place of the rows that do so far.
+/// in place of the rows that do so far; `moreRows` come behind the last row.
 Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule, std::string words = {},
-    const std::vector<Row> &stageRows = {});
+    const std::vector<Row> &stageRows = {}, const std::vector<Row> &moreRows = {});
 
 /// Where rows that are on lay a pipeline's stages out one by one over one axis of the mesh, as plans of the
 /// gallery do: a row numbers each, another one of the same operators places it at a coordinate.

@@ -37,7 +37,7 @@ std::optional<StageRows> stageRowsOf(const TableDocument &document)
 }
 
 Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule, std::string words,
-    const std::vector<Row> &stageRows)
+    const std::vector<Row> &stageRows, const std::vector<Row> &moreRows)
 {
     Proposal proposal;
     proposal.words = words.empty() ? std::string("schedule ") + nameOf(rule.kind) : std::move(words);
@@ -64,6 +64,8 @@ Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule
         for (const Row &row : stageRows)
             edits.append(row);
     }
+    for (const Row &row : moreRows)
+        edits.append(row);
     edits.finish(proposal);
     return proposal;
 }

@@ -33,7 +33,8 @@ bool leavesRecomputation(const ConstraintTable &rows)
     return isLeft || !isSaid;
 }
 
-Result<ConstraintTable> recomputeChoice(const Model &model, const ConstraintTable &rows, RecomputeWord word)
+Result<ConstraintTable> recomputeChoice(
+    const Model &model, const ConstraintTable &rows, RecomputeWord word, const std::vector<bool> &among)
 {
     auto text = recomputeRow(model, nameOf(word));
     if (!text || text->empty())
@@ -55,7 +56,7 @@ Result<ConstraintTable> recomputeChoice(const Model &model, const ConstraintTabl
         for (const OperatorId op : model.index->select(row.selector)) {
             if (model.graph->at(op).direction != Direction::Forward)
                 continue;
-            if (!taken[at(op)] && (!isLeft || left[at(op)]))
+            if (!taken[at(op)] && (!isLeft || left[at(op)]) && (among.empty() || among[at(op)]))
                 operators.push_back(op);
             else
                 all = false;

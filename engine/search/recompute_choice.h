@@ -5,6 +5,8 @@
 #include "engine/table/model.h"
 #include "engine/table/table.h"
 
+#include <vector>
+
 namespace planloom {
 
 /// Whether rows leave it to the search what is recomputed: none says so of an operator, or some leave it to
@@ -13,6 +15,8 @@ bool leavesRecomputation(const ConstraintTable &rows);
 
 /// What the search adds where it chooses `word`: its rows, but for operators that `rows` recompute or keep,
 /// and where rows leave some to the search, for those alone. Empty if nothing is left.
-Result<ConstraintTable> recomputeChoice(const Model &model, const ConstraintTable &rows, RecomputeWord word);
+/// @param among  by operator: those that it may be for; empty for all
+Result<ConstraintTable> recomputeChoice(
+    const Model &model, const ConstraintTable &rows, RecomputeWord word, const std::vector<bool> &among = {});
 
 } // namespace planloom

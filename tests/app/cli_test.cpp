@@ -403,6 +403,25 @@ TEST_F(Cli, SchedulesPlacements)
     EXPECT_EQ(run("schedule " + path("broken.json")).status, 2);
 }
 
+/// One device has room for one micro-batch unless its forward block recomputes.
+TEST_F(Cli, SchedulesSayWhatRecomputes)
+{
+    std::ofstream(m_folder / "placement.json") << R"({"devices": 2, "memory_limit": [4, 3], "blocks": [
+        {"id": 5, "kind": "forward", "devices": [0], "time": 2, "memory": 3,
+            "recompute": {"until": 8, "time": 1, "memory": 2}},
+        {"id": 6, "kind": "forward", "devices": [1], "time": 2, "memory": 3},
+        {"id": 7, "kind": "backward", "devices": [1], "time": 2, "memory": -3},
+        {"id": 8, "kind": "backward", "devices": [0], "time": 2, "memory": -3}],
+        "edges": [[5, 6], [6, 7], [7, 8]]})";
+    const std::string words = "schedule " + path("placement.json");
+    const auto json = run(words + " --json --picture " + path("picture.svg")).json();
+    EXPECT_EQ(json["status"], "optimal");
+    EXPECT_EQ(json["period"], 5);
+    EXPECT_EQ(json["repetend_choices"],
+        nlohmann::json::parse(R"([{"id": 5, "choice": "recompute", "until": 8, "memory": 2}])"));
+    EXPECT_NE(run(words).output.find("recompute      block 5"), std::string::npos);
+}
+
 TEST_F(Cli, AFileOfAnotherKindIsNamedForWhatItIs)
 {
     ASSERT_EQ(run(std::string("solve ") + kModel + " --out " + path("plan.json")).status, 0);

@@ -395,7 +395,9 @@ void ScheduleBoard::showChosen()
     const GestureContextSnapshot context = m_workspace->gestureContext();
     if (all.empty() || !request || !context)
         return;
-    if (!request->table.apply(proposeSchedule(*context, all.back()->rule, {}, all.back()->stageRows).edit))
+    if (!request->table.apply(
+            proposeSchedule(*context, all.back()->rule, {}, all.back()->stageRows, all.back()->recomputeRows)
+                .edit))
         return;
     request->upTo = PlanGrade::Simulated;
     request->explains = false;
@@ -410,7 +412,8 @@ bool ScheduleBoard::applyTried(const TriedSchedule &tried)
     const std::string words = tried.rule.kind == ScheduleKind::Listed
         ? tr("%1 schedule, %2 a step").arg(titleOf(tried), secondsText(tried.stepSeconds)).toStdString()
         : std::string{};
-    return m_workspace->commit(proposeSchedule(*context, tried.rule, words, tried.stageRows));
+    return m_workspace->commit(
+        proposeSchedule(*context, tried.rule, words, tried.stageRows, tried.recomputeRows));
 }
 
 void ScheduleBoard::apply()
@@ -444,7 +447,8 @@ std::vector<StepId> ScheduleBoard::stepsOf(const std::vector<const TriedSchedule
     bool beside = false;
     for (const TriedSchedule *each : tried) {
         const GestureContextSnapshot context = m_workspace->gestureContext();
-        if (!context || proposeSchedule(*context, each->rule, {}, each->stageRows).edit.empty()) {
+        if (!context
+            || proposeSchedule(*context, each->rule, {}, each->stageRows, each->recomputeRows).edit.empty()) {
             steps.push_back(kCurrentPlan); // it is what the design has
             continue;
         }

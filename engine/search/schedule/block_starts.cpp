@@ -36,8 +36,11 @@ std::vector<std::vector<MemoryEvent>> memoryEvents(
         const PlacementBlock &block = placement.blocks[at(run.block)];
         const bool late = block.memory < 0 && block.givesBackAtEnd;
         for (const std::int32_t device : block.devices)
-            if (block.memory != 0)
-                events[at(device)].push_back({run.start + (late ? block.time : 0), block.memory, run});
+            for (const auto &[time, change] : {std::pair{run.start + (late ? block.time : 0), block.memory},
+                     std::pair{run.start, block.workspace},
+                     std::pair{run.start + block.time, -block.workspace}})
+                if (change != 0)
+                    events[at(device)].push_back({time, change, run});
     }
     for (auto &own : events)
         std::sort(own.begin(), own.end(), [](const MemoryEvent &a, const MemoryEvent &b) {

@@ -1,10 +1,12 @@
 #include "engine/search/schedule/find_schedule.h"
 
+#include "engine/base/ids.h"
 #include "engine/lowering/schedule_templates.h"
 #include "engine/search/schedule/placement_stages.h"
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 
 namespace planloom {
 
@@ -48,6 +50,7 @@ PeriodicSchedule withShorterSpan(
 }
 
 /// The same for less memory: as long as a short search finds schedules that are no longer.
+/// @param placement  with the options of the steady state
 void holdLess(const Placement &placement, const ScheduleLimits &limits, ScheduleAnswer &answer)
 {
     for (std::int32_t round = 0; round < kMostRounds && !limits.areOver(); ++round) {
@@ -68,11 +71,12 @@ void holdLess(const Placement &placement, const ScheduleLimits &limits, Schedule
             return;
         const PeriodicSchedule steady{answer.period.schedule->period, search.starts()};
         const MakespanAnswer less =
-            makespanOf(problem, {steady, withShorterSpan(problem, steady, limits)}, answer.microBatches);
+            makespanOf(placement, {steady, withShorterSpan(problem, steady, limits)}, answer.microBatches);
         if (less.starts.empty() || less.makespan > answer.makespan.makespan)
             return; // no template is tried: those that hold less were
         answer.period.schedule = steady;
         answer.makespan.starts = less.starts;
+        answer.makespan.choices = answer.period.choices;
         answer.makespan.makespan = less.makespan;
         answer.figures = figuresOf(placement, less.starts);
     }
@@ -88,6 +92,44 @@ void takeTemplates(const Placement &placement, std::int32_t microBatches, Makesp
         if (const auto schedule = makeSchedule(kind, pipeline->setting))
             if (auto starts = playSchedule(pipeline->stages, *schedule, microBatches))
                 takeBetter(placement, microBatches, *std::move(starts), best);
+}
+
+/// The best that comes of steady states and templates, with the options of the steady state, with none, and
+/// with the first of each block. Its bound is one of all of them.
+MakespanAnswer plainMakespan(const OptionSearch &search, const PeriodAnswer &period,
+    const std::vector<PeriodicSchedule> &steady, std::int32_t microBatches, bool templates)
+{
+    const Placement &whole = search.placement();
+    std::vector<OptionChoices> tried;
+    if (!steady.empty())
+        tried.push_back(period.choices);
+    tried.push_back(keptOptions(whole));
+    tried.push_back(keptOptions(whole));
+    for (std::size_t o = whole.options.size(); o-- > 0;)
+        tried.back()[at(whole.options[o].block)] = static_cast<std::int32_t>(o);
+    const auto worth = [](const Placement &placement, const MakespanAnswer &answer) {
+        const ScheduleFigures figures = figuresOf(placement, answer.starts);
+        return std::tuple(figures.makespan,
+            *std::max_element(figures.peakMemory.begin(), figures.peakMemory.end()), figures.inFlight);
+    };
+    MakespanAnswer best;
+    for (std::size_t t = 0; t < tried.size(); ++t) {
+        if (std::find(tried.begin(), tried.begin() + static_cast<std::ptrdiff_t>(t), tried[t])
+            != tried.begin() + static_cast<std::ptrdiff_t>(t))
+            continue;
+        const Placement placement = withOptions(whole, tried[t]);
+        const bool isSteady = !steady.empty() && tried[t] == period.choices;
+        MakespanAnswer own =
+            makespanOf(placement, isSteady ? steady : std::vector<PeriodicSchedule>{}, microBatches);
+        if (templates)
+            takeTemplates(placement, microBatches, own);
+        own.choices = tried[t];
+        if (!own.starts.empty()
+            && (best.starts.empty() || worth(placement, own) < worth(withOptions(whole, best.choices), best)))
+            best = std::move(own);
+    }
+    best.bound = makespanBound(search.eased(), microBatches);
+    return best;
 }
 
 ScheduleStatus statusOf(bool found, bool proven, bool none)
@@ -132,19 +174,21 @@ Result<ScheduleAnswer> findSchedule(const Placement &placement, const ScheduleRe
         begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(request.seconds)),
         request.stop};
     ScheduleAnswer answer;
-    const StartProblem problem(placement);
-    answer.period = findPeriod(problem, limits);
+    OptionSearch search(placement);
+    answer.period = findPeriod(search, limits);
     answer.periodSeconds = since();
     if (request.stop.stop_requested())
         return cancelled();
     std::vector<PeriodicSchedule> steady;
     std::int64_t inSteadyState = 1;
+    const Placement repeated = withOptions(placement, answer.period.choices);
     if (answer.period.schedule) {
+        const StartProblem problem(repeated);
         steady.push_back(*answer.period.schedule);
         steady.push_back(withShorterSpan(problem, steady.front(), limits));
         answer.period.schedule = steady.back();
         const std::int64_t period = steady.back().period;
-        inSteadyState = (spanOf(placement, steady.back().start) + period - 1) / period;
+        inSteadyState = (spanOf(repeated, steady.back().start) + period - 1) / period;
     }
     answer.microBatches = request.microBatches.value_or(
         static_cast<std::int32_t>(std::min<std::int64_t>(2 * inSteadyState, kMostStarts / blocks)));
@@ -153,20 +197,19 @@ Result<ScheduleAnswer> findSchedule(const Placement &placement, const ScheduleRe
         if (request.report)
             request.report(answer);
     };
-    answer.makespan.bound = makespanBound(placement, answer.microBatches);
+    answer.makespan.bound = makespanBound(search.eased(), answer.microBatches);
     report();
-    answer.makespan = makespanOf(problem, steady, answer.microBatches);
-    if (answer.microBatches * blocks <= kMostTemplateStarts)
-        takeTemplates(placement, answer.microBatches, answer.makespan);
+    answer.makespan = plainMakespan(search, answer.period, steady, answer.microBatches,
+        answer.microBatches * blocks <= kMostTemplateStarts);
     report();
     if (request.microBatches || steady.empty())
-        searchMakespan(problem, answer.microBatches, limits, answer.makespan);
+        searchMakespan(search, answer.microBatches, limits, answer.makespan);
     if (request.stop.stop_requested())
         return cancelled();
     if (!answer.makespan.starts.empty()) {
-        answer.figures = figuresOf(placement, answer.makespan.starts);
+        answer.figures = figuresOf(withOptions(placement, answer.makespan.choices), answer.makespan.starts);
         if (!steady.empty())
-            holdLess(placement, limits, answer);
+            holdLess(repeated, limits, answer);
     }
     answer.status = answer.period.schedule
         ? statusOf(true, answer.period.proven(), false)

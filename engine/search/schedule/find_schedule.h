@@ -39,14 +39,16 @@ struct ScheduleAnswer {
     PeriodAnswer period{};
     std::int32_t microBatches = 0;
     MakespanAnswer makespan{}; ///< Of so many.
-    ScheduleFigures figures{}; ///< Of its schedule, where there is one.
+    ScheduleFigures figures{}; ///< Of its schedule, with its options, where there is one.
     double periodSeconds = 0; ///< Until the period was found, and proven where it is.
     double seconds = 0; ///< In all.
 };
 
 /// The best schedule of a placement: the shortest period first, which decides the makespan of many
 /// micro-batches; then the shortest makespan of the micro-batches asked for; then the least peak memory over
-/// all devices, then the fewest micro-batches in flight, as far as a short search finds them.
+/// all devices, then the fewest micro-batches in flight, as far as a short search finds them. What is decided
+/// on options may differ between the period and the makespan; the bounds of both hold for every choice.
+/// Indices of blocks are those of the placement `withOptions`.
 /// @return InvalidInput for a placement that `validate` refuses, or no micro-batches; Cancelled
 Result<ScheduleAnswer> findSchedule(const Placement &placement, const ScheduleRequest &request);
 

@@ -1,6 +1,7 @@
 #include "engine/search/schedule/least_value.h"
 
 #include <algorithm>
+#include <map>
 
 namespace planloom {
 
@@ -27,8 +28,13 @@ LeastValue leastValue(std::int64_t least, std::int64_t most, const ScheduleLimit
             value.bound = middle + 1;
     }
     std::int64_t nodes = kFirstAttempt;
+    std::map<std::int64_t, std::int64_t> stoppedAfter; // by value: nodes of the longest attempt
     const auto take = [&](std::int64_t tried) {
+        std::int64_t &longest = stoppedAfter[tried];
+        if (longest >= nodes)
+            return SearchOutcome::Stopped; // the same would come of it
         const ValueAttempt found = attempt(tried, nodes);
+        longest = nodes;
         if (found.outcome == SearchOutcome::Found)
             value.found = found.achieved;
         else if (found.outcome == SearchOutcome::None)

@@ -95,25 +95,29 @@ private:
         return free;
     }
 
+    static bool isLate(const PlacementBlock &block) { return block.memory < 0 && block.givesBackAtEnd; }
+    static std::int64_t takenBy(const PlacementBlock &block)
+    {
+        return block.workspace + (isLate(block) ? 0 : block.memory);
+    }
+
     bool fits(std::size_t i) const
     {
         const PlacementBlock &block = blockOf(i);
-        return block.memory <= 0 || m_placement.memoryLimit.empty()
+        return takenBy(block) <= 0 || m_placement.memoryLimit.empty()
             || std::all_of(block.devices.begin(), block.devices.end(), [&](std::int32_t device) {
-                   return m_held[at(device)] + block.memory <= m_placement.memoryLimit[at(device)];
+                   return m_held[at(device)] + takenBy(block) <= m_placement.memoryLimit[at(device)];
                });
     }
 
     void start(std::size_t i, std::int64_t now)
     {
         const PlacementBlock &block = blockOf(i);
-        const bool late = block.memory < 0 && block.givesBackAtEnd;
         for (const std::int32_t device : block.devices) {
             m_freeAt[{device, block.queue}] = now + block.time;
-            if (!late)
-                m_held[at(device)] += block.memory;
+            m_held[at(device)] += takenBy(block);
         }
-        if (late)
+        if (isLate(block) || block.workspace > 0)
             m_gives.emplace(now + block.time, i);
         for (const std::size_t each : m_next[i]) {
             m_readyAt[each] = std::max(m_readyAt[each], now + block.time);
@@ -126,7 +130,8 @@ private:
     {
         for (; !m_gives.empty() && m_gives.top().first <= now; m_gives.pop())
             for (const std::int32_t device : blockOf(m_gives.top().second).devices)
-                m_held[at(device)] += blockOf(m_gives.top().second).memory;
+                m_held[at(device)] +=
+                    blockOf(m_gives.top().second).memory - takenBy(blockOf(m_gives.top().second));
     }
 
     const Placement &m_placement;
@@ -217,9 +222,8 @@ std::vector<std::vector<BlockStart>> priorities(const Placement &placement, std:
 } // namespace
 
 MakespanAnswer makespanOf(
-    const StartProblem &problem, const std::vector<PeriodicSchedule> &steady, std::int32_t microBatches)
+    const Placement &placement, const std::vector<PeriodicSchedule> &steady, std::int32_t microBatches)
 {
-    const Placement &placement = problem.placement();
     MakespanAnswer best;
     best.bound = makespanBound(placement, microBatches);
     for (const PeriodicSchedule &each : steady) {
@@ -234,33 +238,46 @@ MakespanAnswer makespanOf(
     return best;
 }
 
-void searchMakespan(const StartProblem &problem, std::int32_t microBatches, const ScheduleLimits &limits,
-    MakespanAnswer &best)
+void searchMakespan(
+    OptionSearch &search, std::int32_t microBatches, const ScheduleLimits &limits, MakespanAnswer &best)
 {
-    const Placement &placement = problem.placement();
-    const std::int64_t count = static_cast<std::int64_t>(placement.blocks.size()) * microBatches;
+    const Placement &whole = search.placement();
+    const std::int64_t count = static_cast<std::int64_t>(whole.blocks.size()) * microBatches;
     if (best.proven() || count > kMostSearchedStarts)
         return;
     // Without a steady state: everything one after another, if memory lets that be.
     std::int64_t most = 0;
-    for (const PlacementBlock &block : placement.blocks)
+    for (const PlacementBlock &block : whole.blocks)
         most += block.time * microBatches;
+    for (const MemoryOption &option : whole.options)
+        most += (option.time + (option.kind == OptionKind::Offload ? option.backTime : 0)) * microBatches;
     if (!best.starts.empty())
         most = best.makespan - 1;
     const auto holds = [&](std::int64_t makespan) {
-        return problem.unrolled(microBatches, makespan).propagate();
+        return search.easedProblem().unrolled(microBatches, makespan).propagate();
     };
     const auto attempt = [&](std::int64_t makespan, std::int64_t nodes) {
-        StartSearch search = problem.unrolled(microBatches, makespan);
-        ValueAttempt found{search.find(limits, nodes), makespan};
+        const OptionSearch::Question question{.busy = makespan / microBatches,
+            .starts = [=](const StartProblem &problem) -> std::optional<StartSearch> {
+                if (makespanBound(problem.placement(), microBatches) > makespan)
+                    return std::nullopt;
+                return problem.unrolled(microBatches, makespan);
+            }};
+        ValueAttempt found{search.find(question, limits, nodes), makespan};
         if (found.outcome == SearchOutcome::Found) {
+            const Placement &placement = search.problem().placement();
             std::vector<BlockStart> starts;
             for (std::size_t i = 0; i < search.starts().size(); ++i)
                 starts.push_back({static_cast<std::int32_t>(i) / microBatches,
                     static_cast<std::int32_t>(i) % microBatches, search.starts()[i]});
             starts = asEarlyAsOrdered(placement, std::move(starts));
             found.achieved = figuresOf(placement, starts).makespan;
-            takeBetter(placement, microBatches, std::move(starts), best);
+            MakespanAnswer own{.choices = search.choices()};
+            takeBetter(placement, microBatches, std::move(starts), own);
+            if (!own.starts.empty() && (best.starts.empty() || own.makespan < best.makespan)) {
+                own.bound = best.bound;
+                best = std::move(own);
+            }
         }
         return found;
     };

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <queue>
 #include <tuple>
 
@@ -21,38 +20,68 @@ void moveToZero(std::vector<std::int64_t> &starts)
         start -= first;
 }
 
+constexpr std::int64_t kNeedlessSearch = 1000; ///< Nodes, for each option that may not be needed.
+
+/// Takes back options without which a short search finds the same period.
+void dropNeedless(const Placement &whole, const ScheduleLimits &limits, PeriodAnswer &answer)
+{
+    const std::int64_t period = answer.schedule->period;
+    for (std::size_t b = 0; b < answer.choices.size() && !limits.areOver(); ++b) {
+        if (answer.choices[b] < 0)
+            continue;
+        OptionChoices fewer = answer.choices;
+        fewer[b] = kOptionKept;
+        const Placement placement = withOptions(whole, fewer);
+        StartSearch search = StartProblem(placement).periodic(period);
+        if (search.find(limits, kNeedlessSearch) != SearchOutcome::Found)
+            continue;
+        answer.schedule->start = search.starts();
+        moveToZero(answer.schedule->start);
+        answer.choices = std::move(fewer);
+    }
+}
+
 } // namespace
 
-PeriodAnswer findPeriod(const StartProblem &problem, const ScheduleLimits &limits)
+PeriodAnswer findPeriod(OptionSearch &search, const ScheduleLimits &limits)
 {
     PeriodAnswer answer;
-    const Placement &placement = problem.placement();
-    answer.bound = busiestQueue(placement);
-    if (problem.fillsUp()) {
+    const Placement &whole = search.placement();
+    const StartProblem &eased = search.easedProblem();
+    answer.bound = busiestQueue(search.eased());
+    if (eased.fillsUp()) { // options give back what they take
         answer.none = true;
         return answer;
     }
     // All blocks one after another: in this period whatever fits any fits (in the order of the phases).
-    const std::int64_t most = std::accumulate(placement.blocks.begin(), placement.blocks.end(),
-        std::int64_t{0}, [](std::int64_t sum, const PlacementBlock &block) { return sum + block.time; });
+    std::int64_t most = 0;
+    for (const PlacementBlock &block : whole.blocks)
+        most += block.time;
+    for (const MemoryOption &option : whole.options)
+        most += option.time + (option.kind == OptionKind::Offload ? option.backTime : 0);
     PeriodicSchedule best;
-    const auto holds = [&](std::int64_t period) { return problem.periodic(period).propagate(); };
+    const auto holds = [&](std::int64_t period) { return eased.periodic(period).propagate(); };
     const auto attempt = [&](std::int64_t period, std::int64_t nodes) {
-        StartSearch search = problem.periodic(period);
-        ValueAttempt found{search.find(limits, nodes), period};
+        const OptionSearch::Question question{.busy = period,
+            .starts = [period](const StartProblem &problem) { return problem.periodic(period); }};
+        ValueAttempt found{search.find(question, limits, nodes), period};
         if (found.outcome == SearchOutcome::Found) {
             std::vector<std::int64_t> starts = search.starts();
-            found.achieved = problem.squeezed(starts, period, busiestQueue(placement));
+            found.achieved =
+                search.problem().squeezed(starts, period, busiestQueue(search.problem().placement()));
             moveToZero(starts);
             best = {found.achieved, std::move(starts)};
+            answer.choices = search.choices();
         }
         return found;
     };
     const LeastValue least = leastValue(answer.bound, most, limits, holds, attempt);
     answer.bound = least.bound;
     answer.none = least.none;
-    if (least.found >= 0)
+    if (least.found >= 0) {
         answer.schedule = std::move(best);
+        dropNeedless(whole, limits, answer);
+    }
     return answer;
 }
 
@@ -68,9 +97,12 @@ std::vector<BlockStart> unroll(const PeriodicSchedule &schedule, std::int32_t mi
 std::vector<BlockStart> asEarlyAsOrdered(const Placement &placement, std::vector<BlockStart> starts)
 {
     std::sort(starts.begin(), starts.end(), [&](const BlockStart &a, const BlockStart &b) {
-        // At one moment what gives memory back comes before what takes it.
-        return std::tuple(a.start, placement.blocks[at(a.block)].memory > 0, a)
-            < std::tuple(b.start, placement.blocks[at(b.block)].memory > 0, b);
+        // At one moment what gives memory back comes before what takes it; between them, what does both.
+        const auto takes = [&](const BlockStart &run) {
+            const PlacementBlock &block = placement.blocks[at(run.block)];
+            return !takesMemory(block) ? 0 : block.memory < 0 && !block.givesBackAtEnd ? 1 : 2;
+        };
+        return std::tuple(a.start, takes(a), a) < std::tuple(b.start, takes(b), b);
     });
     std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> freeAt; // by device and queue
     // By device: when memory was given back, before the move and after it, the earliest first; and the latest
@@ -92,9 +124,9 @@ std::vector<BlockStart> asEarlyAsOrdered(const Placement &placement, std::vector
         for (const std::int32_t device : block.devices) {
             run.start = std::max(run.start, freeAt[{device, block.queue}]);
             auto &given = gives[at(device)];
-            for (; block.memory > 0 && !given.empty() && given.top().first <= before; given.pop())
+            for (; takesMemory(block) && !given.empty() && given.top().first <= before; given.pop())
                 lastGive[at(device)] = std::max(lastGive[at(device)], given.top().second);
-            if (block.memory > 0)
+            if (takesMemory(block))
                 run.start = std::max(run.start, lastGive[at(device)]);
         }
         const std::int64_t end = run.start + block.time;
@@ -104,6 +136,8 @@ std::vector<BlockStart> asEarlyAsOrdered(const Placement &placement, std::vector
             freeAt[{device, block.queue}] = end;
             if (block.memory < 0)
                 gives[at(device)].emplace(before + late, run.start + late);
+            if (block.workspace > 0)
+                gives[at(device)].emplace(before + block.time, end);
         }
     }
     return starts;

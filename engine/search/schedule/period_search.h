@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/search/schedule/block_starts.h"
-#include "engine/search/schedule/start_problem.h"
+#include "engine/search/schedule/option_search.h"
 
 #include <cstdint>
 #include <optional>
@@ -19,6 +19,7 @@ struct PeriodicSchedule {
 
 struct PeriodAnswer {
     std::optional<PeriodicSchedule> schedule{}; ///< The best that was found.
+    OptionChoices choices{}; ///< That it is for; empty where there is none.
     std::int64_t bound = 0; ///< No period is shorter.
     bool none = false; ///< It is proven that there is no steady state.
     bool proven() const { return schedule && schedule->period == bound; }
@@ -27,8 +28,9 @@ struct PeriodAnswer {
 /// The shortest period in which a micro-batch can follow another for ever, as a modulo schedule (Rau, MICRO
 /// 1994; for pipelines: Tessel, HPCA '24, whose repetend is one): from the busiest queue and the longest
 /// cycle of dependencies and memory upwards. Of schedules with this period, one that ends a micro-batch early
-/// and holds little memory, as far as the limits let it look.
-PeriodAnswer findPeriod(const StartProblem &problem, const ScheduleLimits &limits);
+/// and holds little memory, as far as the limits let it look; with no more options than a short search finds
+/// it to need. The bound is one of all choices of options.
+PeriodAnswer findPeriod(OptionSearch &search, const ScheduleLimits &limits);
 
 /// The first `microBatches` of a steady state as they stand: a valid schedule.
 std::vector<BlockStart> unroll(const PeriodicSchedule &schedule, std::int32_t microBatches);

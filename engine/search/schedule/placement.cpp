@@ -37,6 +37,10 @@ Result<void> validateBlock(const Placement &placement, const PlacementBlock &blo
         return refusedPlacement(where,
             "memory is at most " + std::to_string(kMostPlacementTime) + " either way, found "
                 + std::to_string(block.memory));
+    if (block.workspace < 0 || block.workspace > kMostPlacementTime)
+        return refusedPlacement(where,
+            "a workspace is from 0 to " + std::to_string(kMostPlacementTime) + ", found "
+                + std::to_string(block.workspace));
     if (block.queue < 0)
         return refusedPlacement(where, "queues count from 0, found " + std::to_string(block.queue));
     return {};
@@ -71,7 +75,70 @@ std::vector<std::int32_t> sortedBlocks(const Placement &placement, std::vector<s
     return left;
 }
 
+/// Of a placement whose blocks and edges are valid.
+Result<void> validateOptions(const Placement &placement)
+{
+    const auto count = static_cast<std::int32_t>(placement.blocks.size());
+    std::vector<std::vector<std::int32_t>> next(placement.blocks.size());
+    for (const PlacementEdge &edge : placement.edges)
+        if (edge.distance == 0)
+            next[at(edge.before)].push_back(edge.after);
+    const auto reaches = [&](std::int32_t from, std::int32_t to) -> bool { // not a reference into `seen`
+        std::vector<bool> seen(placement.blocks.size(), false);
+        std::vector<std::int32_t> open{from};
+        while (!open.empty()) {
+            const std::int32_t block = open.back();
+            open.pop_back();
+            for (const std::int32_t after : next[at(block)])
+                if (!seen[at(after)]) {
+                    seen[at(after)] = true;
+                    open.push_back(after);
+                }
+        }
+        return seen[at(to)];
+    };
+    std::int64_t sum = 0;
+    for (const PlacementBlock &block : placement.blocks)
+        sum += block.time;
+    std::vector<std::int32_t> untilOf(placement.blocks.size(), -1);
+    for (const MemoryOption &option : placement.options) {
+        if (option.block < 0 || option.block >= count || option.until < 0 || option.until >= count)
+            return refusedPlacement("options", "an option is for two of the blocks");
+        const PlacementBlock &block = placement.blocks[at(option.block)];
+        const PlacementBlock &until = placement.blocks[at(option.until)];
+        const std::string where = "block:" + std::to_string(block.id);
+        const std::string kind = nameOf(option.kind);
+        if (option.memory < 1 || option.memory > block.memory)
+            return refusedPlacement(where,
+                "its " + kind + " saves " + std::to_string(option.memory) + " of the "
+                    + std::to_string(block.memory) + " that it takes",
+                "at least 1, and no more than the block's memory");
+        if (option.time < 1 || option.backTime < 1 || option.queue < 0 || option.backQueue < 0)
+            return refusedPlacement(
+                where, "its " + kind + " takes a time of at least 1, on a queue that counts from 0");
+        if ((sum += option.time + option.backTime) > kMostPlacementTime || option.time > kMostPlacementTime)
+            return refusedPlacement(where,
+                "all blocks and options together take longer than " + std::to_string(kMostPlacementTime),
+                "measure in a larger unit");
+        if (until.devices != block.devices || !reaches(option.block, option.until))
+            return refusedPlacement(where,
+                wordsOf(until) + ", which needs what its " + kind
+                    + " saves, does not wait for it, or runs on other devices",
+                "name a later block on the same devices");
+        if (untilOf[at(option.block)] >= 0 && untilOf[at(option.block)] != option.until)
+            return refusedPlacement(where, "its options are for different later blocks",
+                "all options of a block hold less until one block needs it again");
+        untilOf[at(option.block)] = option.until;
+    }
+    return {};
+}
+
 } // namespace
+
+const char *nameOf(OptionKind kind)
+{
+    return kind == OptionKind::Recompute ? "recompute" : "offload";
+}
 
 Result<void> validate(const Placement &placement)
 {
@@ -124,7 +191,7 @@ Result<void> validate(const Placement &placement)
                 + " wait for one another, or for blocks that do",
             "the edges inside a micro-batch must not form a cycle");
     }
-    return {};
+    return validateOptions(placement);
 }
 
 std::vector<std::int32_t> topologicalOrder(const Placement &placement)

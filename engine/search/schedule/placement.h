@@ -21,6 +21,7 @@ struct PlacementBlock {
     /// Taken on each of its devices when it starts; below 0 it is given back.
     std::int64_t memory = 0;
     bool givesBackAtEnd = false; ///< What it gives back, it gives back when it ends, not when it starts.
+    std::int64_t workspace = 0; ///< Held on each of its devices while it runs, beside `memory`; at least 0.
     friend bool operator==(const PlacementBlock &, const PlacementBlock &) = default;
 };
 
@@ -32,6 +33,31 @@ struct PlacementEdge {
     friend auto operator<=>(const PlacementEdge &, const PlacementEdge &) = default;
 };
 
+enum class OptionKind : std::uint8_t {
+    /// Dropped when `block` has run, and computed again at the begin of `until`, which takes `time` longer
+    /// (T. Chen et al., Training deep nets with sublinear memory cost, arXiv:1604.06174).
+    Recompute,
+    /// Copied to the host behind `block`, which takes `time` on `queue`, and back before `until`, which takes
+    /// `backTime` on `backQueue`: two more blocks of the same devices (vDNN, MICRO 2016).
+    Offload,
+};
+const char *nameOf(OptionKind kind); ///< "recompute", "offload"
+
+/// A way to hold less between a block, which takes memory, and a later one, which needs it again. Of the
+/// options of a block, which all have one `until`, at most one is taken, for all its micro-batches alike.
+/// What gives the memory back for good is `until` itself, or waits for it.
+struct MemoryOption {
+    OptionKind kind = OptionKind::Recompute;
+    std::int32_t block = 0; ///< Index of the block.
+    std::int32_t until = 0; ///< Waits for `block` in its own micro-batch, and runs on the same devices.
+    std::int64_t memory = 1; ///< That is not held between the two, of what `block` takes: at least 1.
+    std::int64_t time = 1; ///< At least 1.
+    std::int32_t queue = 0; ///< Of offloads, as the three below.
+    std::int64_t backTime = 1; ///< At least 1.
+    std::int32_t backQueue = 0;
+    friend bool operator==(const MemoryOption &, const MemoryOption &) = default;
+};
+
 /// Where the blocks of a micro-batch lie and what they wait for: Tessel's placement (HPCA '24), which knows
 /// whole steps, one queue and memory that is given back at starts.
 struct Placement {
@@ -40,6 +66,7 @@ struct Placement {
     std::vector<std::int64_t> memoryLimit{};
     std::vector<PlacementBlock> blocks{};
     std::vector<PlacementEdge> edges{}; ///< Those of distance 0 form no cycle.
+    std::vector<MemoryOption> options{}; ///< That a search decides on.
     friend bool operator==(const Placement &, const Placement &) = default;
 };
 
@@ -47,7 +74,8 @@ struct Placement {
 constexpr std::int64_t kMostPlacementTime = std::int64_t{1} << 50;
 constexpr std::int32_t kMostPlacementBlocks = 4096;
 
-/// @return InvalidInput naming the block ("block:ID") or edge ("edge:INDEX") that breaks what is said above
+/// @return InvalidInput naming the block ("block:ID") or edge ("edge:INDEX") that breaks what is said above;
+///   of an option, the block that it belongs to
 Result<void> validate(const Placement &placement);
 
 /// Indices of the blocks, each behind those it waits for in its own micro-batch. Of a valid placement.
@@ -64,6 +92,12 @@ ChainLengths chainLengths(const Placement &placement);
 /// Time that each (device, queue) is busy for one micro-batch, the largest of them: no period is shorter
 /// (ResMII, B. R. Rau, Iterative Modulo Scheduling, MICRO 1994, section 2).
 std::int64_t busiestQueue(const Placement &placement);
+
+/// It takes memory of its devices when it starts, be it for as long as it runs.
+inline bool takesMemory(const PlacementBlock &block)
+{
+    return block.memory > 0 || block.workspace > 0;
+}
 
 /// Two blocks share a queue of a device, so that they cannot overlap.
 bool shareQueue(const PlacementBlock &a, const PlacementBlock &b);

@@ -85,15 +85,98 @@ Result<const Json *> listMember(const Json &object, const char *key)
     return &*found;
 }
 
+/// An option before the blocks that it names are known.
+struct ReadOption {
+    MemoryOption option{};
+    std::int64_t until = 0; ///< An id.
+    bool queued = false; ///< It says on which queue.
+    bool queuedBack = false;
+    std::string where{};
+};
+
+Result<ReadOption> optionFrom(
+    const Json &object, OptionKind kind, const std::string &where, const PlacementBlock &block)
+{
+    const bool copies = kind == OptionKind::Offload;
+    if (copies) {
+        TRY_VOID(
+            knownMembers(object, {"until", "time", "memory", "queue", "back_time", "back_queue"}, where));
+    } else {
+        TRY_VOID(knownMembers(object, {"until", "time", "memory"}, where));
+    }
+    ReadOption read{.where = where};
+    read.option.kind = kind;
+    TRY(read.until, member(object, "until", where, {}, -kMostPlacementTime, kMostPlacementTime));
+    TRY(read.option.time, member(object, "time", where, {}, 1, kMostPlacementTime));
+    TRY(read.option.memory, member(object, "memory", where, block.memory, 1, kMostPlacementTime));
+    TRY(read.option.backTime,
+        member(object, "back_time", where, copies ? read.option.time : 1, 1, kMostPlacementTime));
+    read.queued = object.contains("queue");
+    read.queuedBack = object.contains("back_queue");
+    TRY(const auto queue, member(object, "queue", where, 0, 0, kMostPlacementBlocks));
+    TRY(const auto back, member(object, "back_queue", where, 0, 0, kMostPlacementBlocks));
+    read.option.queue = static_cast<std::int32_t>(queue);
+    read.option.backQueue = static_cast<std::int32_t>(back);
+    return read;
+}
+
+/// One option, or a list of them.
+Result<void> readOptions(const Json &object, OptionKind kind, const std::string &where,
+    const PlacementBlock &block, std::int32_t index, std::vector<ReadOption> &options)
+{
+    const auto found = object.find(nameOf(kind));
+    if (found == object.end())
+        return {};
+    const std::string own = where + nameOf(kind) + "/";
+    const std::size_t first = options.size();
+    if (!found->is_array()) {
+        TRY(options.emplace_back(), optionFrom(*found, kind, own, block));
+    } else {
+        for (std::size_t i = 0; i < found->size(); ++i) {
+            TRY(options.emplace_back(), optionFrom((*found)[i], kind, own + std::to_string(i) + "/", block));
+        }
+    }
+    for (std::size_t o = first; o < options.size(); ++o)
+        options[o].option.block = index;
+    return {};
+}
+
+/// Gives the options the blocks and queues that they are for.
+Result<void> joinOptions(std::vector<ReadOption> options, const std::map<std::int64_t, std::int32_t> &indexOf,
+    Placement &placement)
+{
+    std::int32_t last = 0; // queue
+    for (const PlacementBlock &block : placement.blocks)
+        last = std::max(last, block.queue);
+    for (const ReadOption &read : options)
+        last = std::max({last, read.option.queue, read.option.backQueue});
+    for (ReadOption &read : options) {
+        const auto until = indexOf.find(read.until);
+        if (until == indexOf.end())
+            return wrongPlacement(read.where + "until", "there is no block " + std::to_string(read.until),
+                "the id of the block that needs it again");
+        read.option.until = until->second;
+        if (read.option.kind == OptionKind::Offload) {
+            read.option.queue = read.queued ? read.option.queue : last + 1;
+            read.option.backQueue = read.queuedBack ? read.option.backQueue : read.option.queue;
+        }
+        placement.options.push_back(read.option);
+    }
+    return {};
+}
+
 Result<PlacementBlock> blockFrom(const Json &object, const std::string &where)
 {
-    TRY_VOID(knownMembers(
-        object, {"id", "kind", "name", "devices", "queue", "time", "memory", "gives_back"}, where));
+    TRY_VOID(knownMembers(object,
+        {"id", "kind", "name", "devices", "queue", "time", "memory", "workspace", "gives_back", "recompute",
+            "offload"},
+        where));
     PlacementBlock block;
     TRY(block.id, member(object, "id", where, {}, -kMostPlacementTime, kMostPlacementTime));
     TRY(block.kind, textMember(object, "kind", where));
     TRY(block.time, member(object, "time", where, {}, 1, kMostPlacementTime));
     TRY(block.memory, member(object, "memory", where, 0, -kMostPlacementTime, kMostPlacementTime));
+    TRY(block.workspace, member(object, "workspace", where, 0, 0, kMostPlacementTime));
     TRY(const auto queue, member(object, "queue", where, 0, 0, kMostPlacementBlocks));
     block.queue = static_cast<std::int32_t>(queue);
     TRY(const std::string gives, textMember(object, "gives_back", where));
@@ -139,11 +222,16 @@ Result<Placement> placementFromJson(std::string_view text)
     }
     TRY(const Json *blocks, listMember(json, "blocks"));
     std::map<std::int64_t, std::int32_t> indexOf;
+    std::vector<ReadOption> options;
     for (std::size_t b = 0; b < blocks->size(); ++b) {
-        TRY(PlacementBlock block, blockFrom((*blocks)[b], "blocks/" + std::to_string(b) + "/"));
+        const std::string where = "blocks/" + std::to_string(b) + "/";
+        TRY(PlacementBlock block, blockFrom((*blocks)[b], where));
+        for (const OptionKind kind : {OptionKind::Recompute, OptionKind::Offload})
+            TRY_VOID(readOptions((*blocks)[b], kind, where, block, static_cast<std::int32_t>(b), options));
         indexOf.emplace(block.id, static_cast<std::int32_t>(b));
         placement.blocks.push_back(std::move(block));
     }
+    TRY_VOID(joinOptions(std::move(options), indexOf, placement));
     if (json.contains("edges")) {
         TRY(const Json *edges, listMember(json, "edges"));
         for (std::size_t e = 0; e < edges->size(); ++e) {
@@ -188,7 +276,20 @@ Json placementToJson(const Placement &placement)
             each["queue"] = block.queue;
         if (block.givesBackAtEnd)
             each["gives_back"] = "end";
+        if (block.workspace != 0)
+            each["workspace"] = block.workspace;
         json["blocks"].push_back(std::move(each));
+    }
+    for (const MemoryOption &option : placement.options) {
+        Json each{{"until", placement.blocks[at(option.until)].id}, {"time", option.time},
+            {"memory", option.memory}};
+        if (option.kind == OptionKind::Offload)
+            each.update(
+                {{"queue", option.queue}, {"back_time", option.backTime}, {"back_queue", option.backQueue}});
+        Json &own = json["blocks"][at(option.block)][nameOf(option.kind)];
+        if (own.is_null())
+            own = Json::array();
+        own.push_back(std::move(each));
     }
     for (const PlacementEdge &edge : placement.edges) {
         Json each{placement.blocks[at(edge.before)].id, placement.blocks[at(edge.after)].id};
@@ -199,8 +300,38 @@ Json placementToJson(const Placement &placement)
     return json;
 }
 
-Json toJson(const Placement &placement, const ScheduleAnswer &answer)
+namespace {
+
+Json choicesJson(const Placement &placement, const OptionChoices &choices)
 {
+    const Placement chosen = withOptions(placement, choices);
+    const OptionChoices open = openOptions(placement);
+    std::size_t copy = placement.blocks.size();
+    Json list = Json::array();
+    for (std::size_t b = 0; b < choices.size(); ++b) {
+        if (open[b] != kOptionOpen)
+            continue;
+        Json &each = list.emplace_back(Json{{"id", placement.blocks[b].id}, {"choice", "kept"}});
+        if (choices[b] < 0)
+            continue;
+        const MemoryOption &option = placement.options[at(choices[b])];
+        each["choice"] = nameOf(option.kind);
+        each["until"] = placement.blocks[at(option.until)].id;
+        each["memory"] = option.memory;
+        if (option.kind == OptionKind::Offload) {
+            each["out"] = chosen.blocks[copy++].id;
+            each["back"] = chosen.blocks[copy++].id;
+        }
+    }
+    return list;
+}
+
+} // namespace
+
+Json toJson(const Placement &whole, const ScheduleAnswer &answer)
+{
+    const Placement placement = withOptions(whole, answer.makespan.choices);
+    const Placement repeated = withOptions(whole, answer.period.choices);
     const std::string count = std::to_string(answer.microBatches);
     const bool found = !answer.makespan.starts.empty();
     Json json{{"status", nameOf(answer.status)}, {"period", nullptr}, {"period_bound", nullptr},
@@ -213,7 +344,7 @@ Json toJson(const Placement &placement, const ScheduleAnswer &answer)
         json["period"] = steady->period;
         json["gap"] = 1 - static_cast<double>(answer.period.bound) / static_cast<double>(steady->period);
         for (std::size_t b = 0; b < steady->start.size(); ++b)
-            json["repetend"].push_back({{"id", placement.blocks[b].id},
+            json["repetend"].push_back({{"id", repeated.blocks[b].id},
                 {"stage", steady->start[b] / steady->period}, {"phase", steady->start[b] % steady->period}});
     }
     if (found) {
@@ -231,6 +362,11 @@ Json toJson(const Placement &placement, const ScheduleAnswer &answer)
     for (const BlockStart &run : answer.makespan.starts)
         json["blocks"].push_back({{"id", placement.blocks[at(run.block)].id}, {"micro_batch", run.microBatch},
             {"start", run.start}});
+    if (!whole.options.empty()) {
+        json["choices"] = found ? choicesJson(whole, answer.makespan.choices) : Json();
+        json["repetend_choices"] =
+            answer.period.schedule ? choicesJson(whole, answer.period.choices) : Json();
+    }
     return json;
 }
 

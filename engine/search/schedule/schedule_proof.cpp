@@ -55,7 +55,8 @@ std::string periodProof(const Placement &placement, const PeriodAnswer &period,
     if (!period.proven())
         return "The period is " + time(own) + "; none is below " + time(period.bound) + ": at most "
             + percent(gapOf(own, period.bound)) + " less.";
-    const Busiest busiest = busiestOf(placement);
+    // Recomputation may keep a device busy that could do without.
+    const Busiest busiest = busiestOf(withOptions(placement, openOptions(placement)));
     const std::string device = devices[at(busiest.device)];
     if (busiest.time == own)
         return (busiest.computes ? device + " is busy" : "The transfers of " + device + " take")

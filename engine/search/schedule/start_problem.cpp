@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 namespace planloom {
 
@@ -38,8 +39,15 @@ public:
             const std::int64_t before = m_placement.blocks[at(a / m_copies)].time;
             return {made(a, b, after, before, one, other), i != a};
         }
-        const std::int64_t late = other.memory < 0 && other.givesBackAtEnd ? other.time : 0;
-        return {made(i, j, late, 1 - late, one, other), false};
+        return ended(i, j, other.memory < 0 && other.givesBackAtEnd ? other.time : 0);
+    }
+
+    /// The same of blocks of different queues: how often j has been at it for `late`.
+    StartSearch::Height ended(std::int32_t i, std::int32_t j, std::int64_t late)
+    {
+        return {made(i, j, late, 1 - late, m_placement.blocks[at(i / m_copies)],
+                    m_placement.blocks[at(j / m_copies)]),
+            false};
     }
 
 private:
@@ -47,7 +55,7 @@ private:
         const PlacementBlock &one, const PlacementBlock &other)
     {
         const double weight = static_cast<double>(std::min(one.devices.size(), other.devices.size()));
-        const auto [found, isNew] = m_made.try_emplace({i, j}, 0);
+        const auto [found, isNew] = m_made.try_emplace({i, j, after}, 0);
         if (isNew)
             found->second = m_search.addPair({i, j, after, before, m_least, m_most}, weight);
         return found->second;
@@ -58,7 +66,7 @@ private:
     std::int32_t m_copies = 1;
     std::int64_t m_least = 0;
     std::int64_t m_most = 0;
-    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> m_made{};
+    std::map<std::tuple<std::int32_t, std::int32_t, std::int64_t>, std::int32_t> m_made{};
 };
 
 std::int64_t sumOfTimes(const Placement &placement)
@@ -212,6 +220,16 @@ bool StartProblem::fillsUp() const
     return false;
 }
 
+std::vector<std::int32_t> StartProblem::besideOn(std::int32_t block, std::int32_t device) const
+{
+    std::vector<std::int32_t> beside;
+    for (std::size_t j = 0; j < m_placement.blocks.size(); ++j)
+        if (m_placement.blocks[j].workspace > 0 && runsOn(m_placement.blocks[j], device)
+            && m_placement.blocks[j].queue != m_placement.blocks[at(block)].queue)
+            beside.push_back(static_cast<std::int32_t>(j));
+    return beside;
+}
+
 StartSearch StartProblem::periodic(std::int64_t period) const
 {
     const auto count = static_cast<std::int32_t>(m_placement.blocks.size());
@@ -241,17 +259,24 @@ StartSearch StartProblem::periodic(std::int64_t period) const
             continue; // ever more room
         for (std::int32_t i = 0; i < count; ++i) {
             const PlacementBlock &block = m_placement.blocks[at(i)];
-            if (block.memory <= 0 || !runsOn(block, static_cast<std::int32_t>(device)))
+            if (!takesMemory(block) || !runsOn(block, static_cast<std::int32_t>(device)))
                 continue;
-            StartSearch::MemoryRow row{m_placement.memoryLimit[device], {}};
-            const auto countOf = [&](std::int32_t j) {
-                if (j < 0 || j == i)
+            StartSearch::MemoryRow row{m_placement.memoryLimit[device] - block.workspace, {}};
+            const auto countOf = [&](std::int32_t j, bool gives) {
+                if (j < 0)
                     return StartSearch::Count{};
+                if (j == i)
+                    return StartSearch::Count{gives && block.givesBackAtEnd ? -1 : 0, {}};
                 return StartSearch::Count{0, {pairs.height(i, j)}};
             };
+            for (const std::int32_t j : besideOn(i, static_cast<std::int32_t>(device))) {
+                const PlacementBlock &other = m_placement.blocks[at(j)];
+                row.terms.push_back({other.workspace, {0, {pairs.ended(i, j, 0)}},
+                    {0, {pairs.ended(i, j, other.time)}}, true, {}});
+            }
             for (const Lease &lease : m_leases[device]) {
-                StartSearch::MemoryTerm term{lease.amount, countOf(lease.take), countOf(lease.give),
-                    lease.take >= 0 && lease.give >= 0, {}};
+                StartSearch::MemoryTerm term{lease.amount, countOf(lease.take, false),
+                    countOf(lease.give, true), lease.take >= 0 && lease.give >= 0, {}};
                 if (term.isPair) {
                     StartSearch::Height between = pairs.height(lease.take, lease.give);
                     between.turned = !between.turned;
@@ -294,22 +319,33 @@ StartSearch StartProblem::unrolled(std::int32_t microBatches, std::int64_t makes
     for (std::size_t device = 0; device < m_leases.size(); ++device)
         for (std::int32_t i = 0; i < count; ++i) {
             const PlacementBlock &block = m_placement.blocks[at(i)];
-            if (block.memory <= 0 || !runsOn(block, static_cast<std::int32_t>(device)))
+            if (!takesMemory(block) || !runsOn(block, static_cast<std::int32_t>(device)))
                 continue;
+            const auto beside = besideOn(i, static_cast<std::int32_t>(device));
             for (std::int32_t m = 0; m < microBatches; ++m) {
-                StartSearch::MemoryRow row{m_placement.memoryLimit[device], {}};
-                const auto countOf = [&](std::int32_t j) {
+                StartSearch::MemoryRow row{m_placement.memoryLimit[device] - block.workspace, {}};
+                const auto countOf = [&](std::int32_t j, bool gives) {
                     if (j < 0)
                         return StartSearch::Count{};
                     if (j == i)
-                        return StartSearch::Count{m + 1, {}};
+                        return StartSearch::Count{gives && block.givesBackAtEnd ? m : m + 1, {}};
                     StartSearch::Count started{microBatches, {}};
                     for (std::int32_t k = 0; k < microBatches; ++k)
                         started.heights.push_back(pairs.height(node(i, m), node(j, k)));
                     return started;
                 };
+                for (const std::int32_t j : beside) {
+                    const PlacementBlock &other = m_placement.blocks[at(j)];
+                    StartSearch::MemoryTerm term{
+                        other.workspace, {microBatches, {}}, {microBatches, {}}, true, {}};
+                    for (std::int32_t k = 0; k < microBatches; ++k) {
+                        term.takes.heights.push_back(pairs.ended(node(i, m), node(j, k), 0));
+                        term.gives.heights.push_back(pairs.ended(node(i, m), node(j, k), other.time));
+                    }
+                    row.terms.push_back(std::move(term));
+                }
                 for (const Lease &lease : m_leases[device])
-                    row.terms.push_back({lease.amount, countOf(lease.take), countOf(lease.give),
+                    row.terms.push_back({lease.amount, countOf(lease.take, false), countOf(lease.give, true),
                         lease.take >= 0 && lease.give >= 0, {}});
                 search.addMemory(std::move(row));
             }
@@ -346,12 +382,15 @@ std::int64_t StartProblem::squeezed(
             if (shareQueue(one, other)) {
                 if (i < j)
                     keep(i, j, other.time, one.time);
-            } else if (one.memory > 0 && other.memory != 0
+            } else if (takesMemory(one)
                 && std::find_first_of(
                        one.devices.begin(), one.devices.end(), other.devices.begin(), other.devices.end())
                     != one.devices.end()) {
-                const std::int64_t late = other.memory < 0 && other.givesBackAtEnd ? other.time : 0;
-                keep(i, j, late, 1 - late);
+                const bool late = other.memory < 0 && other.givesBackAtEnd;
+                if (other.workspace > 0 || (other.memory != 0 && !late))
+                    keep(i, j, 0, 1);
+                if (other.workspace > 0 || late)
+                    keep(i, j, other.time, 1 - other.time);
             }
         }
     // The earliest starts, by Bellman and Ford; none where a cycle is too long for the period.

@@ -48,6 +48,8 @@ private:
     void findJoints();
     void findLeases();
     bool givesBack(const std::vector<bool> &part) const;
+    /// Blocks of other queues of a device that hold a workspace there, which the block may run beside.
+    std::vector<std::int32_t> besideOn(std::int32_t block, std::int32_t device) const;
 
     const Placement &m_placement;
     std::vector<PlacementEdge> m_edges{}; ///< None that follows from others.

@@ -1,5 +1,7 @@
 #include "engine/design/schedule_choice.h"
 
+#include "engine/hardware/cluster_json.h"
+#include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/design/small_model.h"
 
@@ -52,6 +54,51 @@ TEST(ChooseSchedule, IsNoLongerThanAnyTemplate)
     const auto verdict = verify(*choice->best->execution);
     ASSERT_TRUE(verdict) << describe(verdict.error());
     EXPECT_TRUE(verdict->ok());
+}
+
+/// Where everything fits, nothing is recomputed; on devices that are too small for 1F1B, the search
+/// recomputes in some stages, and its plans fit.
+TEST(ChooseSchedule, RecomputesInStagesWhereMemoryBinds)
+{
+    const auto model =
+        openModel({"zoo:gpt?layers=8&hidden=256&heads=4&seq=512&batch=8&vocab=512", {}, {}}, {});
+    ASSERT_TRUE(model);
+    PlanRequest request = pipelineRequest();
+    request.model = *model;
+    const auto roomy = chooseSchedule(request, {.seconds = 1});
+    ASSERT_TRUE(roomy) << describe(roomy.error());
+    double peak = 0;
+    for (const TriedSchedule &each : roomy->tried) {
+        EXPECT_TRUE(each.recomputeRows.empty()) << each.name;
+        if (each.name == "1f1b")
+            peak = static_cast<double>(each.peak.count);
+    }
+    auto target = resolve(request.target);
+    ASSERT_TRUE(target);
+    target->cluster.device.memory.value = 0.95 * peak;
+    request.target = {.cluster = "small", .clusterJson = toJson(target->cluster)};
+    const auto tight = chooseSchedule(request, {.seconds = 1});
+    ASSERT_TRUE(tight) << describe(tight.error());
+    std::size_t recomputed = 0;
+    for (const TriedSchedule &each : tight->tried) {
+        EXPECT_TRUE(each.name != "1f1b" || !each.fits);
+        if (each.recomputeRows.empty())
+            continue;
+        EXPECT_EQ(each.name, "best");
+        recomputed += each.fits ? 1 : 0;
+    }
+    EXPECT_GT(recomputed, 0U);
+    ASSERT_TRUE(tight->best->execution);
+    const auto verdict = verify(*tight->best->execution);
+    ASSERT_TRUE(verdict) << describe(verdict.error());
+    EXPECT_TRUE(verdict->ok());
+    // A row that says what is recomputed leaves nothing to the search.
+    const auto never = parseTable("recompute all never");
+    ASSERT_TRUE(never && request.table.apply(appendRows(request.table, never->rows)));
+    const auto kept = chooseSchedule(request, {.seconds = 1});
+    ASSERT_TRUE(kept) << describe(kept.error());
+    for (const TriedSchedule &each : kept->tried)
+        EXPECT_TRUE(each.recomputeRows.empty()) << each.name;
 }
 
 TEST(ChooseSchedule, ASearchedScheduleIsAsListed)

@@ -12,7 +12,7 @@ namespace {
 TEST(PlacementJson, ReadsBackWhatItWrites)
 {
     for (std::uint32_t seed = 0; seed < 200; ++seed) {
-        const Placement placement = drawnPlacement(seed);
+        const Placement placement = drawnOptions(seed);
         if (!validate(placement))
             continue;
         const auto read = placementFromJson(placementToJson(placement).dump());
@@ -39,8 +39,19 @@ TEST(PlacementJson, SaysWhereAndWhatIsWrong)
         "block:0: expected devices from 0 to 0, found 1");
     EXPECT_EQ(errorOf(R"({"devices": 1, "blocks": [{"id": 0, "devices": [0], "time": 1, "tmie": 2}]})"),
         "blocks/0/tmie: nothing here is called \"tmie\" (known: id, kind, name, devices, queue, time, "
-        "memory, "
-        "gives_back)");
+        "memory, workspace, gives_back, recompute, offload)");
+    EXPECT_EQ(errorOf(R"({"devices": 1, "blocks": [{"id": 0, "devices": [0], "time": 1, "memory": 2,
+        "offload": {"until": 7, "time": 1}}]})"),
+        "blocks/0/offload/until: there is no block 7 (the id of the block that needs it again)");
+    EXPECT_EQ(errorOf(R"({"devices": 1, "blocks": [{"id": 0, "devices": [0], "time": 1, "memory": 2,
+        "recompute": {"until": 1, "time": 1, "memory": 3}}, {"id": 1, "devices": [0], "time": 1}],
+        "edges": [[0, 1]]})"),
+        "block:0: its recompute saves 3 of the 2 that it takes (at least 1, and no more than the block's "
+        "memory)");
+    EXPECT_EQ(errorOf(R"({"devices": 1, "blocks": [{"id": 0, "devices": [0], "time": 1, "memory": 2,
+        "recompute": {"until": 1, "time": 1}}, {"id": 1, "devices": [0], "time": 1}]})"),
+        "block:0: block 1, which needs what its recompute saves, does not wait for it, or runs on other "
+        "devices (name a later block on the same devices)");
     EXPECT_EQ(
         errorOf(R"({"devices": 1, "blocks": [{"id": 4, "devices": [0], "time": 1}], "edges": [[4, 5]]})"),
         "edges/0: there is no block 5 (edges join blocks by their ids)");

@@ -147,6 +147,68 @@ Placement drawnPlacement(std::uint32_t seed)
     return placement;
 }
 
+Placement drawnOptions(std::uint32_t seed)
+{
+    Placement placement = drawnPlacement(seed);
+    std::mt19937 generator(seed + 1);
+    const auto draw = [&](int least, int most) {
+        return least + static_cast<int>(generator() % static_cast<unsigned>(most - least + 1));
+    };
+    auto room = static_cast<int>(6 - placement.blocks.size()); // of copies
+    const auto count = static_cast<std::int32_t>(placement.blocks.size());
+    for (PlacementBlock &block : placement.blocks)
+        block.workspace = placement.memoryLimit.empty() || draw(0, 4) > 0 ? 0 : 1;
+    const auto &edges = placement.edges;
+    for (std::int32_t i = 0; i < count; ++i) {
+        const PlacementBlock &take = placement.blocks[at(i)];
+        if (take.memory <= 0)
+            continue;
+        // Edges to what gives back were drawn behind all others.
+        const auto give = std::find_if(edges.rbegin(), edges.rend(), [&](const PlacementEdge &edge) {
+            return edge.before == i && edge.distance == 0
+                && placement.blocks[at(edge.after)].memory == -take.memory;
+        });
+        std::int32_t until = give->after;
+        for (std::int32_t u = 0; u < count; ++u) // or something between the two
+            if (placement.blocks[at(u)].memory == 0 && placement.blocks[at(u)].devices == take.devices
+                && std::find(edges.begin(), edges.end(), PlacementEdge{i, u, 0}) != edges.end()
+                && std::find(edges.begin(), edges.end(), PlacementEdge{u, give->after, 0}) != edges.end()
+                && draw(0, 1) == 0)
+                until = u;
+        if (draw(0, 3) > 0)
+            placement.options.push_back(
+                {OptionKind::Recompute, i, until, draw(1, static_cast<int>(take.memory)), draw(1, 2)});
+        if (room >= 2 && draw(0, 2) > 0) {
+            room -= 2;
+            const std::int32_t queue = draw(0, 2);
+            placement.options.push_back(
+                {OptionKind::Offload, i, until, draw(1, static_cast<int>(take.memory)), draw(1, 2), queue,
+                    draw(1, 2), draw(0, 1) == 0 ? queue : 3});
+        }
+    }
+    return placement;
+}
+
+std::vector<Placement> allDecisions(const Placement &placement)
+{
+    std::vector<OptionChoices> decided{openOptions(placement)};
+    for (std::size_t b = 0; b < placement.blocks.size(); ++b)
+        for (std::size_t i = decided.size(); i-- > 0;) {
+            if (decided[i][b] != kOptionOpen)
+                continue;
+            decided[i][b] = kOptionKept;
+            for (std::size_t o = 0; o < placement.options.size(); ++o)
+                if (at(placement.options[o].block) == b) {
+                    decided.push_back(decided[i]);
+                    decided.back()[b] = static_cast<std::int32_t>(o);
+                }
+        }
+    std::vector<Placement> all;
+    for (const OptionChoices &choices : decided)
+        all.push_back(withOptions(placement, choices));
+    return all;
+}
+
 namespace {
 
 bool uses(const PlacementBlock &block, std::int32_t device)
@@ -232,8 +294,10 @@ private:
                 std::int64_t held = 0;
                 for (std::size_t j = 0; j < m_phase.size(); ++j) {
                     const PlacementBlock &block = m_placement.blocks[j];
-                    if (block.memory == 0 || !uses(block, static_cast<std::int32_t>(d)))
+                    if (!uses(block, static_cast<std::int32_t>(d)))
                         continue;
+                    if ((phase - m_phase[j] + m_period) % m_period < block.time)
+                        held += block.workspace;
                     const std::int64_t moment = memoryMoment(block, startOf(j));
                     held += block.memory * ((moment % m_period <= phase ? 1 : 0) - moment / m_period);
                 }
@@ -307,14 +371,19 @@ private:
                     if (start + m_placement.blocks[j].time > now)
                         return false;
         for (const std::int32_t device : block.devices) {
-            if (m_placement.memoryLimit.empty() || block.memory <= 0)
+            if (m_placement.memoryLimit.empty() || !takesMemory(block))
                 break;
-            std::int64_t held = block.memory;
+            const bool late = block.memory < 0 && block.givesBackAtEnd;
+            std::int64_t held = block.workspace + (late ? 0 : block.memory);
             for (std::size_t j = 0; j < m_starts.size(); ++j)
-                for (const std::int64_t start : m_starts[j])
-                    if (uses(m_placement.blocks[j], device)
-                        && memoryMoment(m_placement.blocks[j], start) <= now)
+                for (const std::int64_t start : m_starts[j]) {
+                    if (!uses(m_placement.blocks[j], device))
+                        continue;
+                    if (memoryMoment(m_placement.blocks[j], start) <= now)
                         held += m_placement.blocks[j].memory;
+                    if (start + m_placement.blocks[j].time > now)
+                        held += m_placement.blocks[j].workspace;
+                }
             if (held > m_placement.memoryLimit[at(device)])
                 return false;
         }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/search/schedule/block_options.h"
 #include "engine/search/schedule/block_starts.h"
 
 #include <cstdint>
@@ -20,6 +21,13 @@ Placement tesselPlacement(const std::string &name, std::int32_t devices, std::in
 /// a second queue, memory given back at the end, edges between micro-batches. What gives memory back waits
 /// for what took it.
 Placement drawnPlacement(std::uint32_t seed);
+
+/// The same with options on most blocks that take memory and have another that gives it back: of up to 6
+/// blocks, copies of offloads counted; some of them hold workspaces.
+Placement drawnOptions(std::uint32_t seed);
+
+/// All ways to decide on the options of a placement, as placements without any.
+std::vector<Placement> allDecisions(const Placement &placement);
 
 /// Whether a micro-batch can follow another every `period`, by trying all phases and stages.
 bool hasPeriod(const Placement &placement, std::int64_t period);
