@@ -58,8 +58,10 @@ std::vector<RecomputeWord> offerRecomputation(
                 continue;
             const std::int64_t time = each.stages.placement.blocks[at(later->second)].time
                 - stages.placement.blocks[at(until->second)].time;
-            MemoryOption option{
-                .block = block, .until = until->second, .memory = saved, .time = std::max<std::int64_t>(time, 1)};
+            MemoryOption option{.block = block,
+                .until = until->second,
+                .memory = saved,
+                .time = std::max<std::int64_t>(time, 1)};
             stages.placement.options.push_back(option);
             words.push_back(each.word);
         }
