@@ -2,6 +2,7 @@
 
 #include "engine/cuda/attention_kernels.h"
 #include "engine/cuda/channel_kernels.h"
+#include "engine/cuda/clip_kernels.h"
 #include "engine/cuda/element_kernels.h"
 #include "engine/cuda/pick_kernels.h"
 #include "engine/cuda/row_kernels.h"
@@ -23,7 +24,7 @@ namespace planloom {
             KERNEL(EmbedSum) KERNEL(Rotary) KERNEL(Spread) KERNEL(PlainProduct) KERNEL(Unfold) KERNEL(Fold)     \
                 KERNEL(Pool) KERNEL(PoolSlope) KERNEL(ChannelSpread) KERNEL(ChannelNormalize) KERNEL(Pair)   \
                     KERNEL(WhereSlope) KERNEL(Pick) KERNEL(PickSum)             \
-                        KERNEL(Range) KERNEL(Scan) KERNEL(ClassLoss)
+                        KERNEL(Range) KERNEL(Scan) KERNEL(ClassLoss) KERNEL(ClipFactor)
 // clang-format on
 
 // One team an item.
@@ -33,7 +34,8 @@ namespace planloom {
     KERNEL(Norm) KERNEL(NormAffine) KERNEL(Reduce) KERNEL(CrossEntropy) KERNEL(Sum)                          \
         KERNEL(CrossEntropySlope) KERNEL(ClassStatistics) KERNEL(ClassStatisticsSlope) KERNEL(Attention)     \
             KERNEL(AttentionRows) KERNEL(AttentionSlope) KERNEL(ChannelStatistic)                            \
-                KERNEL(ChannelVarianceMean) KERNEL(ChannelSlopes) KERNEL(WhereSum) KERNEL(CountValid)
+                KERNEL(ChannelVarianceMean) KERNEL(ChannelSlopes) KERNEL(WhereSum) KERNEL(CountValid) KERNEL(Squares)  \
+                    KERNEL(SquareSum)
 // clang-format on
 
 enum class DeviceKernel : std::int32_t {

@@ -241,6 +241,8 @@ Result<bool> launchDropout(const DeviceCall &device)
 Result<bool> launchOptimizer(const DeviceCall &device)
 {
     const Operator &op = *device.call.op;
+    if (op.kind == OperatorKind::SquareSum || op.kind == OperatorKind::ClipFactor)
+        return launchClipping(device);
     const std::int64_t count = device.call.outputs.empty() ? 0 : elementCount(device.call.outputs[0].shape);
     if (op.kind == OperatorKind::AdamWStep) {
         for (std::size_t slot = 0; slot < 4; ++slot)

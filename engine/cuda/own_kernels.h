@@ -69,6 +69,8 @@ Result<bool> launchElementWise(
     const DeviceCall &device); ///< Of one or two operands, Where, Dropout, optimizers.
 Result<bool> launchProduct(const DeviceCall &device); ///< Linear, MatMul.
 Result<bool> launchRows(const DeviceCall &device); ///< Softmax, norms, reductions.
+Result<bool> launchClipping(
+    const DeviceCall &device); ///< Sums of squares of gradients, and the factor of them.
 Result<bool> launchLoss(const DeviceCall &device); ///< CrossEntropy, NegativeLogLikelihood, ClassStatistics.
 Result<bool> launchEmbedding(const DeviceCall &device); ///< Embedding, Rotary.
 Result<bool> launchAttention(const DeviceCall &device);

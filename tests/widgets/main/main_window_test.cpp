@@ -275,7 +275,7 @@ private Q_SLOTS:
         QVERIFY(dialog && dialog->isVisible());
         auto *optimizer = dialog->findChild<QComboBox *>();
         const auto fields = dialog->findChildren<QLineEdit *>();
-        QCOMPARE(fields.size(), 3);
+        QCOMPARE(fields.size(), 4);
         QPushButton *anew = nullptr;
         for (QPushButton *button : dialog->findChildren<QPushButton *>())
             anew = button->isDefault() ? button : anew;
@@ -284,13 +284,17 @@ private Q_SLOTS:
         fields[0]->setText(QStringLiteral("fast"));
         QVERIFY(!anew->isEnabled()); // and a sentence says why
         fields[0]->setText(QStringLiteral("0.5"));
-        fields[2]->setText(QStringLiteral("much"));
+        fields[2]->setText(QStringLiteral("-1"));
         QVERIFY(!anew->isEnabled());
-        fields[2]->setText(QStringLiteral("1.25x"));
+        fields[2]->setText(QStringLiteral("2.5"));
+        fields[3]->setText(QStringLiteral("much"));
+        QVERIFY(!anew->isEnabled());
+        fields[3]->setText(QStringLiteral("1.25x"));
         QVERIFY(anew->isEnabled());
         QTest::mouseClick(anew, Qt::LeftButton);
         QCOMPARE(workspace.modelOptions().optimizer, Optimizer::Sgd);
         QCOMPARE(workspace.modelOptions().learningRate, 0.5);
+        QCOMPARE(workspace.modelOptions().clipNorm, 2.5);
         QCOMPARE(workspace.modelOptions().capacities.at("*").factor, 1.25);
         QTRY_VERIFY_WITH_TIMEOUT(
             proven() && workspace.model()->source.options == workspace.modelOptions(), kLong);
