@@ -39,8 +39,10 @@ constexpr std::size_t kTriedWithoutHope = 12;
 
 /// A bound so near to the best price is not made tighter.
 constexpr double kCloseEnough = 0.005;
-/// Partitions of a configuration that are looked at while its bound does not grow.
+/// Partitions of a configuration that are looked at while its bound does not grow: at first, and after an
+/// edit, which finds bounds of the rows before it and is waited for.
 constexpr int kMostIdlePaths = 12;
+constexpr int kMostIdlePathsOfAnEdit = 3;
 /// How much of the time for simulations tightening may take first.
 constexpr double kTighteningShare = 0.5;
 
@@ -77,10 +79,11 @@ public:
             return std::move(m_result);
         }
         takeOverBounds();
-        const bool tookOver = !m_known.empty();
+        m_tookOver = !m_known.empty();
         leaveOutWhatCannotFit();
         TRY_VOID(priceUntilOneFits());
-        if (tookOver && !anyFits()) { // whether none can is to be proven: from the beginning
+        if (m_tookOver && !anyFits()) { // whether none can is to be proven: from the beginning
+            m_tookOver = false;
             m_known.clear();
             m_open.clear();
             m_priced.clear();
@@ -354,7 +357,8 @@ private:
             keep(*std::move(estimate));
             int &idle = idlePaths[configuration];
             idle = proven > before * (1 + kCloseEnough) ? 0 : idle + 1;
-            if (idle < kMostIdlePaths && !m_estimator->problemOf(configuration).isDecided())
+            if (idle < (m_tookOver ? kMostIdlePathsOfAnEdit : kMostIdlePaths)
+                && !m_estimator->problemOf(configuration).isDecided())
                 lowest.emplace(proven, configuration);
         }
         if (!lowest.empty())
@@ -545,6 +549,7 @@ private:
     std::unique_ptr<StepEstimator> m_own{}; ///< Where nothing is remembered.
     StepEstimator *m_estimator = nullptr;
     KnownBounds m_known{}; ///< From searches before, and from this one.
+    bool m_tookOver = false; ///< Some are from searches before.
     std::vector<const Configuration *> m_open{}; ///< That may fit.
     std::vector<StepEstimate> m_priced{};
     std::map<Configuration, double> m_bounds{}; ///< Of all configurations that hold.
