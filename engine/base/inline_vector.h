@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <iterator>
 #include <type_traits>
@@ -32,14 +33,24 @@ public:
     InlineVector(std::initializer_list<T> values) { assign(values.begin(), values.end()); }
     InlineVector(const std::vector<T> &values) { assign(values.begin(), values.end()); }
     template<typename Iterator> InlineVector(Iterator first, Iterator last) { assign(first, last); }
-    InlineVector(const InlineVector &other) { assign(other.begin(), other.end()); }
+    InlineVector(const InlineVector &other)
+    {
+        if (other.m_capacity > N)
+            assign(other.begin(), other.end());
+        else
+            copyHere(other);
+    }
     InlineVector(InlineVector &&other) noexcept { take(other); }
     ~InlineVector() { release(); }
 
     InlineVector &operator=(const InlineVector &other)
     {
-        if (this != &other)
+        if (this == &other)
+            return *this;
+        if (m_capacity > N || other.m_capacity > N)
             assign(other.begin(), other.end());
+        else
+            copyHere(other);
         return *this;
     }
     InlineVector &operator=(InlineVector &&other) noexcept
@@ -161,14 +172,17 @@ private:
     }
     void take(InlineVector &other)
     {
-        m_size = other.m_size;
         m_capacity = other.m_capacity;
-        if (m_capacity > N)
-            m_storage.heap = other.m_storage.heap;
-        else
-            std::copy(other.begin(), other.end(), m_storage.here);
+        copyHere(other); // the pointer to the heap, too
         other.m_size = 0;
         other.m_capacity = N;
+    }
+    /// All of the storage, whatever its use: moves of a size that is known are instructions, not calls.
+    void copyHere(const InlineVector &other)
+    {
+        m_size = other.m_size;
+        std::memcpy(
+            static_cast<void *>(&m_storage), static_cast<const void *>(&other.m_storage), sizeof(Storage));
     }
 
     std::uint32_t m_size = 0;

@@ -5,6 +5,7 @@
 #include "engine/hardware/device_word.h"
 #include "engine/lowering/in_flight.h"
 #include "engine/lowering/listed_schedule.h"
+#include "engine/table/kinds/meaning.h"
 
 #include <algorithm>
 #include <numeric>
@@ -220,10 +221,9 @@ Proposal proposeUnitMove(const GestureContext &context, const ExecutionPlan &exe
     if (checked.refusal || move.first == move.second)
         return checked;
     Schedule schedule;
-    forEachRule<ScheduleRule>(context, [&](std::int32_t, const Row &, const ScheduleRule &rule) {
-        if (rule.kind == ScheduleKind::Listed)
-            schedule = rule.order;
-    });
+    const ConstraintTable table = context.document.table();
+    if (const auto row = scheduleRowAt(table, execution.microBatches))
+        schedule = std::get<ScheduleRule>(table.rows[at(row->index)].rule).order; // empty if it has a name
     const auto matches = [](const ScheduledBlock &block, const BlockRef &ref) {
         const bool backward = block.block.pass == Pass::Backward || block.block.pass == Pass::InputGradient;
         return block.block.stage == ref.stage && block.microBatch == ref.microBatch
@@ -291,7 +291,8 @@ Proposal proposeUnitMove(const GestureContext &context, const ExecutionPlan &exe
     if (moved == 0)
         proposal.words = std::move(words);
     else
-        proposal = proposeSchedule(context, {ScheduleKind::Listed, std::move(schedule)}, std::move(words));
+        proposal = proposeSchedule(
+            context, {ScheduleKind::Listed, std::move(schedule), execution.microBatches}, std::move(words));
     proposal.operators = checked.operators;
     return proposal;
 }

@@ -32,7 +32,7 @@ struct UnitMove {
     std::int32_t unit = 1; ///< Micro-batches that a unit is of; at least 1.
 };
 /// Moves every copy of the two blocks, `unit` micro-batches apart, wherever both are and run the other way
-/// round. The whole order becomes the schedule row.
+/// round. The whole order becomes the schedule row for the micro-batches that there are.
 /// @param execution  of the context's plan: its order is what is changed, or that which a row lists already
 /// @return refused as `proposeBlockOrder`
 Proposal proposeUnitMove(const GestureContext &context, const ExecutionPlan &execution, const UnitMove &move);

@@ -9,6 +9,7 @@
 #include "engine/lowering/order_rows.h"
 #include "engine/search/schedule/schedule_proof.h"
 #include "engine/simulate/simulate.h"
+#include "engine/table/kinds/meaning.h"
 
 #include <algorithm>
 #include <array>
@@ -131,15 +132,29 @@ StagePlacement placementOfBlocks(const std::vector<BlockInfo> &blocks,
 
 namespace {
 
-Result<void> dropScheduleRows(TableDocument &document)
+/// It gives the schedule of plans with so many micro-batches, or would without the others.
+bool givesSchedule(const Row &row, std::int32_t microBatches)
+{
+    const auto *rule = std::get_if<ScheduleRule>(&row.rule);
+    return rule && row.enabled && rule->holdsAt(microBatches);
+}
+
+/// Those for other numbers of micro-batches stay.
+Result<void> dropScheduleRows(TableDocument &document, std::int32_t microBatches)
 {
     std::vector<std::int32_t> lines;
     const ConstraintTable table = document.table();
     const auto rowLines = document.rowLines();
     for (std::size_t r = 0; r < table.rows.size(); ++r)
-        if (table.rows[r].enabled && std::holds_alternative<ScheduleRule>(table.rows[r].rule))
+        if (givesSchedule(table.rows[r], microBatches))
             lines.push_back(rowLines[r]);
     return document.apply(removeLines(document, lines));
+}
+
+/// Of an answer's rows.
+std::int32_t microBatchesOf(const PlanAnswer &answer)
+{
+    return answer.plan ? answer.plan->microBatches : givenMicroBatches(answer.table.table()).value_or(1);
 }
 
 /// Gives the rows this schedule, and these in place of those that lay the stages out.
@@ -323,8 +338,12 @@ public:
         m_request.gallery.clear();
         m_request.search = false;
         m_request.table = base->table;
-        noteRows(m_request.table);
-        TRY_VOID(dropScheduleRows(m_request.table));
+        noteRows(m_request.table, microBatchesOf(*base));
+        for (Row &row : m_request.table.table().rows)
+            if (const auto *rule = std::get_if<ScheduleRule>(&row.rule);
+                rule && row.enabled && rule->microBatches == 0)
+                m_forAnyNumber.push_back(std::move(row));
+        TRY_VOID(dropScheduleRows(m_request.table, microBatchesOf(*base)));
         m_deviceCount = base->deviceCount;
         // Shape by shape: plans that differ in the order of blocks alone share the first half of lowering.
         const std::vector<TemplateFit> fits = fitTemplates(*base);
@@ -419,11 +438,11 @@ private:
     }
 
     /// Rows of the table as it was, by row of the table without its schedule rows.
-    void noteRows(const TableDocument &document)
+    void noteRows(const TableDocument &document, std::int32_t microBatches)
     {
         const ConstraintTable table = document.table();
         for (std::size_t r = 0; r < table.rows.size(); ++r)
-            if (!table.rows[r].enabled || !std::holds_alternative<ScheduleRule>(table.rows[r].rule))
+            if (!givesSchedule(table.rows[r], microBatches))
                 m_rowOf.push_back({static_cast<std::int32_t>(r)});
     }
 
@@ -529,11 +548,13 @@ private:
         if (found->makespan.starts.empty())
             return {};
         m_last = answers.front();
-        TRY(const std::vector<Row> rowsToAdd,
+        TRY(std::vector<Row> rowsToAdd,
             rowsOfOptions(*m_request.model, m_request.table.table(), *plan.plan, stages,
                 found->makespan.choices, words));
-        return attempt("best", {ScheduleKind::Listed, scheduleOf(stages, found->makespan.starts)}, shape,
-            seen.stageRows, rowsToAdd);
+        rowsToAdd.insert(rowsToAdd.end(), m_forAnyNumber.begin(), m_forAnyNumber.end());
+        return attempt("best",
+            {ScheduleKind::Listed, scheduleOf(stages, found->makespan.starts), plan.execution->microBatches},
+            shape, seen.stageRows, rowsToAdd);
     }
 
     /// The fullest of the plans again, with all that the rows leave open recomputed: what that takes, and
@@ -603,6 +624,7 @@ private:
     ScheduleTrial m_trial{};
     std::stop_token m_stop{};
     std::vector<RowId> m_rowOf{}; ///< See `noteRows`.
+    std::vector<Row> m_forAnyNumber{}; ///< Schedule rows that one for this number comes before.
     std::shared_ptr<const PlanAnswer> m_last{};
     std::int32_t m_deviceCount = 1;
     std::map<std::pair<StageShape, bool>, Seen> m_seen{}; ///< By shape, and whether passes are split.
@@ -629,7 +651,7 @@ Result<PlanRequest> withSchedule(PlanRequest request, const ScheduleRule &rule, 
     rows.upTo = PlanGrade::Lowered;
     rows.gallery.clear();
     rows.table = request.table;
-    TRY_VOID(dropScheduleRows(rows.table));
+    TRY_VOID(dropScheduleRows(rows.table, microBatchesOf(*checked)));
     TRY_VOID(setSchedule(rows, checked->deviceCount, {ScheduleKind::OneFOneB, {}}, {}));
     std::vector<Row> stageRows;
     if (rule.kind != ScheduleKind::Listed) {

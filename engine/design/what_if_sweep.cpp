@@ -2,6 +2,7 @@
 
 #include "engine/analyse/limits.h"
 #include "engine/design/model_rows.h"
+#include "engine/gesture/kept_schedules.h"
 #include "engine/table/mesh_axes.h"
 
 #include <algorithm>
@@ -72,24 +73,7 @@ Result<PlanRequest> requestOf(PlanRequest request, const SweepChoice &choice)
         request.table = modelRows(request.table); // its rows take the place of all others
         return request;
     }
-    const ConstraintTable table = request.table.table();
-    const auto rowLines = request.table.rowLines();
-    for (std::size_t r = 0; r < table.rows.size(); ++r) {
-        const auto *rule = std::get_if<MicroBatchesRule>(&table.rows[r].rule);
-        if (!rule || !table.rows[r].enabled)
-            continue;
-        Row row = table.rows[r];
-        MicroBatchesRule wanted = *rule;
-        wanted.count = choice.value;
-        if (wanted.updateEvery > 0 && wanted.count % wanted.updateEvery != 0)
-            wanted.updateEvery = 0;
-        row.rule = wanted;
-        TRY_VOID(request.table.apply(replaceRow(request.table, rowLines[r], row)));
-        return request;
-    }
-    Row row;
-    row.rule = MicroBatchesRule{choice.value};
-    TRY_VOID(request.table.apply(appendRows(request.table, {row})));
+    TRY_VOID(request.table.apply(withMicroBatches(request.table, choice.value)));
     return request;
 }
 

@@ -140,9 +140,10 @@ std::string wordsOf(const BlockRef &block); ///< "F2 of stage 1"
 Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockRef before, bool onlyThis);
 /// The warm-up bracket: at most `count` micro-batches in flight on the stage.
 Proposal proposeInFlight(const GestureContext &context, StageId stage, std::int32_t count);
-/// Gives the pipeline this schedule: in the place of the row that gives one, or behind the last row. `words`
-/// is what it is called; empty for a schedule with a name. `stageRows`, if there are any, lay its stages out
-/// in place of the rows that do so far; `moreRows` come behind the last row.
+/// Gives the pipeline this schedule: in the place of the row that gives one for as many micro-batches (or for
+/// any), or behind the last row. One for any number switches off the one for the number that there is.
+/// `words` is what it is called; empty for a schedule with a name. `stageRows`, if there are any, lay its
+/// stages out in place of the rows that do so far; `moreRows` come behind the last row.
 Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule, std::string words = {},
     const std::vector<Row> &stageRows = {}, const std::vector<Row> &moreRows = {});
 

@@ -1,4 +1,5 @@
 #include "engine/gesture/gesture.h"
+#include "engine/gesture/kept_schedules.h"
 #include "engine/gesture/row_edits.h"
 
 #include <algorithm>
@@ -43,7 +44,17 @@ Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule
     proposal.words = words.empty() ? std::string("schedule ") + nameOf(rule.kind) : std::move(words);
     RowEdits edits(context);
     std::int32_t kept = -1;
+    const std::int32_t microBatches = microBatchesOf(context);
     forEachRule<ScheduleRule>(context, [&](std::int32_t line, const Row &row, const ScheduleRule &old) {
+        if (old.microBatches != rule.microBatches) {
+            // One for this number comes before one for any: it is off then, and can be had again.
+            if (rule.microBatches == 0 && old.microBatches == microBatches) {
+                Row off = row;
+                off.enabled = false;
+                edits.replace(line, std::move(off));
+            }
+            return;
+        }
         if (kept >= 0) {
             edits.remove(line);
             return;

@@ -5,6 +5,7 @@
 #include "engine/plan/followed_split.h"
 #include "engine/search/recompute_choice.h"
 #include "engine/table/domain.h"
+#include "engine/table/kinds/meaning.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -141,7 +142,7 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
                 add(stageSelector(index, free), OpAssignRule{{}, {{space.rankAxis, number % chosen.ranks}}});
             add(stageSelector(index, stages[s]), StageRule{number});
         }
-        if (!space.ownSchedule)
+        if (!scheduleRowAt(asked, chosen.microBatches))
             add({}, ScheduleRule{chosen.schedule});
     } else if (!placed.placed.empty()) { // else they would follow those that rows place
         const std::vector<MeshAxis> &mesh = problem.setting().bound->setting.mesh;

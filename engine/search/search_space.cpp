@@ -141,7 +141,6 @@ Result<SearchSpace> searchSpaceOf(
 {
     SearchSpace space;
     space.ownMicroBatches = hasRow<MicroBatchesRule>(rows);
-    space.ownSchedule = hasRow<ScheduleRule>(rows);
     space.ownSharding = hasRow<OptimizerShardingRule>(rows);
     space.ownRecompute = !leavesRecomputation(rows);
     space.memoryLimit = static_cast<std::int64_t>(leastMemory(cluster));
@@ -202,8 +201,11 @@ Result<SearchSpace> searchSpaceOf(
                         orders.emplace_back(ScheduleKind::Interleaved, chunks);
                 if (trains)
                     orders.emplace_back(ScheduleKind::ZeroBubbleH1, 1);
-                if (space.ownSchedule)
-                    std::erase_if(orders, [&](const auto &order) { return order.first != said.schedule; });
+                if (const auto row = scheduleRowAt(rows, microBatches)) {
+                    const auto &own =
+                        std::get<ScheduleRule>(rows.rows[static_cast<std::size_t>(row->index)].rule);
+                    std::erase_if(orders, [&](const auto &order) { return order.first != own.kind; });
+                }
             }
             for (const auto &[schedule, chunks] : orders)
                 for (std::int32_t zero = space.ownSharding ? ownZero : 0;

@@ -45,8 +45,7 @@ struct SearchSpace {
     std::string rankAxis = "pp";
     std::string shardAxis = "tp";
     bool ownMesh = false; ///< A row gives the mesh.
-    bool ownMicroBatches = false; ///< As the next three: a row says.
-    bool ownSchedule = false;
+    bool ownMicroBatches = false; ///< As the next two: a row says.
     bool ownSharding = false;
     bool ownRecompute = false;
     std::int64_t trafficLimit = 0; ///< Bytes that a device may send in a step; 0: any number.

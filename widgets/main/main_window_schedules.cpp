@@ -47,6 +47,12 @@ void MainWindow::buildScheduleMenu(QMenu *menu)
         say(tr("Not moved: %1").arg(QString::fromStdString(error.message)));
     });
     connect(m_schedules, &ScheduleChooser::chosen, this, &MainWindow::chooseSchedule);
+    connect(m_schedules, &ScheduleChooser::keptChosen, this, [this](int line) {
+        const GestureContextSnapshot context = m_workspace.gestureContext();
+        if (context && !m_workspace.isReadOnly())
+            m_workspace.commit(proposeKeptSchedule(*context, line));
+        m_schedules->setPlan(m_workspace.lastGood());
+    });
     connect(m_schedules, &ScheduleChooser::allAsked, this, [this] { showSchedules(false); });
     connect(m_schedules, &ScheduleChooser::bestAsked, this, [this] { showSchedules(true); });
     connect(m_schedules, &ScheduleChooser::possibleChanged, this,

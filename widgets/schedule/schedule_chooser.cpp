@@ -25,6 +25,8 @@ enum Role : int { PictureRole = Qt::UserRole, DetailRole };
 constexpr QSize kPicture{132, 36};
 constexpr int kMargin = 4;
 constexpr int kLetters = 84; ///< Of a template's line.
+constexpr int kAsked = 2; ///< Items behind all schedules that ask for more than one.
+constexpr auto kFirstKept = static_cast<int>(kAllSchedules.size()) + 1; ///< Behind a separator.
 
 std::size_t indexOf(ScheduleKind kind)
 {
@@ -145,6 +147,15 @@ void ScheduleChooser::paintPictures()
             setItemData(static_cast<int>(i),
                 pictureOf(example->stages, example->starts, palette, kPicture, devicePixelRatioF()),
                 PictureRole);
+    // A kept template looks like it; what is listed has no picture of its own, but the room for one.
+    for (std::size_t i = 0; i < m_kept.size(); ++i) {
+        const std::size_t own = indexOf(m_kept[i].rule.kind);
+        QImage none(kPicture, QImage::Format_ARGB32_Premultiplied);
+        none.fill(Qt::transparent);
+        setItemData(kFirstKept + static_cast<int>(i),
+            own < kAllSchedules.size() ? itemData(static_cast<int>(own), PictureRole) : QVariant(none),
+            PictureRole);
+    }
 }
 
 bool ScheduleChooser::isPossible(ScheduleKind kind) const
@@ -187,8 +198,42 @@ void ScheduleChooser::refreshItems()
         setItemData(row, tip, Qt::ToolTipRole);
         items->item(row)->setEnabled(isPossible(kind));
     }
-    for (int row = count() - 2; row < count(); ++row)
+    for (int row = count() - kAsked; row < count(); ++row)
         items->item(row)->setEnabled(m_plan != nullptr);
+}
+
+void ScheduleChooser::refreshKept()
+{
+    std::vector<KeptSchedule> kept = m_plan ? keptSchedules(m_plan->table) : std::vector<KeptSchedule>{};
+    if (kept == m_kept)
+        return;
+    m_kept = std::move(kept);
+    const QSignalBlocker blocker(this);
+    while (count() > kFirstKept + kAsked)
+        removeItem(kFirstKept);
+    int row = kFirstKept;
+    for (const KeptSchedule &each : m_kept) {
+        const std::int32_t number = each.rule.microBatches;
+        const QString name = each.rule.kind == ScheduleKind::Listed
+            ? tr("listed")
+            : QString::fromLatin1(nameOf(each.rule.kind));
+        const QString detail = each.enabled
+            ? tr("kept in row %1: holds whenever the plan has %n micro-batch(es)", nullptr, number)
+                  .arg(each.line + 1)
+            : tr("kept in row %1, which is off, for %n micro-batch(es)", nullptr, number).arg(each.line + 1);
+        insertItem(row, tr("%1 at %2 micro-batches").arg(name).arg(number));
+        setItemData(row, detail, DetailRole);
+        setItemData(row, QStringLiteral("%1: %2").arg(itemText(row), detail), Qt::AccessibleTextRole);
+        setItemData(row,
+            tr("<p><b>%1</b></p><p>%2. Choosing it gives the plan this number of micro-batches.</p>")
+                .arg(itemText(row).toHtmlEscaped(), detail.toHtmlEscaped()),
+            Qt::ToolTipRole);
+        ++row;
+    }
+    if (!m_kept.empty())
+        insertSeparator(row);
+    paintPictures();
+    setMaxVisibleItems(count());
 }
 
 std::vector<Row> ScheduleChooser::stageRows(ScheduleKind kind) const
@@ -201,6 +246,7 @@ void ScheduleChooser::setPlan(const PlanUpdateSnapshot &plan)
 {
     const bool had = m_plan != nullptr;
     m_plan = plan && plan->plan ? plan : nullptr;
+    refreshKept();
     showShown();
     if (had != (m_plan != nullptr)) {
         m_fits.clear();
@@ -229,7 +275,7 @@ void ScheduleChooser::showShown()
 
 void ScheduleChooser::onActivated(int index)
 {
-    const int all = count() - 2;
+    const int all = count() - kAsked;
     if (index >= 0 && index < static_cast<int>(kAllSchedules.size())) {
         const ScheduleKind kind = kAllSchedules[static_cast<std::size_t>(index)];
         if (m_plan && m_plan->plan->schedule != kind)
@@ -237,7 +283,9 @@ void ScheduleChooser::onActivated(int index)
         return;
     }
     showShown();
-    if (index == all)
+    if (const int kept = index - kFirstKept; kept >= 0 && kept < static_cast<int>(m_kept.size()))
+        Q_EMIT keptChosen(m_kept[static_cast<std::size_t>(kept)].line);
+    else if (index == all)
         Q_EMIT allAsked();
     else if (index > all)
         Q_EMIT bestAsked();

@@ -4,6 +4,7 @@
 #include <QtWidgets/QComboBox>
 
 #include "engine/design/stage_layout.h"
+#include "engine/gesture/kept_schedules.h"
 #include "engine/table/kinds/schedule.h"
 #include "widgets/design/plan_update.h"
 
@@ -14,8 +15,8 @@
 namespace planloom {
 
 /// The pipeline's schedule: every template by name, with a picture of it at work, what it is, and the paper
-/// it comes from. Those that are not for the stages of the plan are grey and say why. GUI thread; which fit
-/// is worked out on a worker.
+/// it comes from; below them those that the table keeps for numbers of micro-batches. Templates that are not
+/// for the stages of the plan are grey and say why. GUI thread; which fit is worked out on a worker.
 class ScheduleChooser : public QComboBox
 {
     Q_OBJECT
@@ -39,6 +40,8 @@ public:
 Q_SIGNALS:
     /// A person chose it.
     void chosen(planloom::ScheduleKind kind);
+    /// A person chose the schedule that the table keeps in this line, with its number of micro-batches.
+    void keptChosen(int line);
     /// All that fit are to be shown, side by side.
     void allAsked();
     /// The best one is to be searched for.
@@ -59,8 +62,10 @@ private:
     void ask();
     void paintPictures();
     void refreshItems();
+    void refreshKept();
 
     PlanUpdateSnapshot m_plan;
+    std::vector<KeptSchedule> m_kept; ///< Of the plan's table, as they stand in the list.
     Fits m_fits; ///< By template; of the plan, or of the one before until it is known.
     QFutureWatcher<Answer> m_watcher{this};
 };

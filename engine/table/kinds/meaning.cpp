@@ -191,7 +191,36 @@ PlanMeaning planMeaning(const Model &model, std::int32_t deviceCount, const Cons
         if (!applied && failed)
             failed(row, applied.error());
     }
+    if (const auto row = scheduleRowAt(table, plan.microBatches)) {
+        const auto &rule = std::get<ScheduleRule>(table.rows[static_cast<std::size_t>(row->index)].rule);
+        plan.scheduleRow = *row;
+        plan.schedule = rule.kind;
+        plan.order = rule.order;
+    }
     return plan;
+}
+
+std::optional<std::int32_t> givenMicroBatches(const ConstraintTable &table)
+{
+    for (const Row &row : table.rows)
+        if (const auto *rule = std::get_if<MicroBatchesRule>(&row.rule); rule && row.enabled)
+            return rule->count;
+    return std::nullopt;
+}
+
+std::optional<RowId> scheduleRowAt(const ConstraintTable &table, std::int32_t microBatches)
+{
+    std::optional<RowId> found;
+    bool own = false;
+    for (std::size_t i = 0; i < table.rows.size() && !own; ++i) {
+        const auto *rule = std::get_if<ScheduleRule>(&table.rows[i].rule);
+        if (!rule || !table.rows[i].enabled || !rule->holdsAt(microBatches))
+            continue;
+        own = rule->microBatches > 0;
+        if (own || !found)
+            found = RowId{static_cast<std::int32_t>(i)};
+    }
+    return found;
 }
 
 RowSetting settingOf(const Model &model, std::int32_t deviceCount, const ConstraintTable &table)

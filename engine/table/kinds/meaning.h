@@ -122,7 +122,8 @@ struct PlanMeaning {
     RowId microBatchesRow{};
     ScheduleKind schedule = ScheduleKind::Sequential;
     Schedule order{}; ///< Of a schedule that is listed.
-    RowId scheduleRow{};
+    RowId scheduleRow{}; ///< The one for this number of micro-batches, if there is one, else that for any.
+    std::map<std::int32_t, RowId> scheduleRows{}; ///< By number of micro-batches; 0 for any.
     CollectiveOverlap overlap = CollectiveOverlap::None;
     RowId overlapRow{};
     std::vector<std::pair<RowId, DegreeRule>> degrees{}; ///< That bound what the others give.
@@ -140,6 +141,7 @@ template<> struct RuleMeaning<MicroBatchesRule> {
     static Result<void> apply(const Model &model, std::int32_t deviceCount, const MicroBatchesRule &rule,
         RowId row, PlanMeaning &plan);
 };
+/// Says which rows there are; which of them holds is known behind all rows about the whole plan.
 template<> struct RuleMeaning<ScheduleRule> {
     static Result<void> apply(
         const Model &model, std::int32_t deviceCount, const ScheduleRule &rule, RowId row, PlanMeaning &plan);
@@ -403,6 +405,12 @@ Result<std::optional<OperatorMeaning>> meaningOf(const RowSetting &setting, cons
 /// The operators that a rule about single operators acts on; none for others.
 Result<std::vector<OperatorId>> actsOn(
     const RowSetting &setting, const Rule &rule, const std::vector<OperatorId> &selected);
+
+/// The micro-batches that the first row on gives that gives them; nothing without one.
+std::optional<std::int32_t> givenMicroBatches(const ConstraintTable &table);
+/// The first row on that gives the schedule of a plan with so many micro-batches: one for this number, else
+/// one for any; nothing without either. Its rule is a `ScheduleRule`. O(rows)
+std::optional<RowId> scheduleRowAt(const ConstraintTable &table, std::int32_t microBatches);
 
 /// Rows about the whole plan, in the order of the table.
 /// @param failed  called for each that cannot hold; may be empty

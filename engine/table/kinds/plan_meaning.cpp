@@ -139,11 +139,12 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
 Result<void> RuleMeaning<ScheduleRule>::apply(
     const Model &, std::int32_t, const ScheduleRule &rule, RowId row, PlanMeaning &plan)
 {
-    if (plan.scheduleRow.valid())
-        return invalidRule("the schedule is given already, by " + rowWords(plan.scheduleRow.index));
-    plan.scheduleRow = row;
-    plan.schedule = rule.kind;
-    plan.order = rule.order;
+    const auto [first, isNew] = plan.scheduleRows.try_emplace(rule.microBatches, row);
+    if (!isNew)
+        return invalidRule("the schedule "
+                + (rule.microBatches > 0 ? "at " + counted(rule.microBatches, "micro-batch") + " " : "")
+                + "is given already, by " + rowWords(first->second.index),
+            "switch one of the two rows off");
     return {};
 }
 

@@ -110,11 +110,27 @@ std::string scheduleNames()
     return names;
 }
 
+namespace {
+
+/// "at 8 micro-batches", if it is there.
+Result<ScheduleRule> withCount(TextCursor &cursor, ScheduleRule rule)
+{
+    if (!cursor.takeWord("at"))
+        return rule;
+    TRY(const auto count, cursor.integer("a number of micro-batches", 1, kMostCount));
+    if (!cursor.takeWord("micro-batches"))
+        return cursor.expected("micro-batches");
+    rule.microBatches = static_cast<std::int32_t>(count);
+    return rule;
+}
+
+} // namespace
+
 Result<ScheduleRule> RuleTraits<ScheduleRule>::parse(TextCursor &cursor, std::string_view)
 {
     for (const ScheduleKind kind : kAllSchedules) {
         if (cursor.takeWord(nameOf(kind)))
-            return ScheduleRule{kind};
+            return withCount(cursor, ScheduleRule{kind});
     }
     if (!cursor.takeWord(nameOf(ScheduleKind::Listed)))
         return cursor.expected(scheduleNames() + ", or order \"0F0 0B0 / 1F0 1B0\"");
@@ -124,14 +140,17 @@ Result<ScheduleRule> RuleTraits<ScheduleRule>::parse(TextCursor &cursor, std::st
     auto order = scheduleFromText(text);
     if (!order)
         return cursor.at(place, order.error().message, order.error().advice);
-    return ScheduleRule{ScheduleKind::Listed, *std::move(order)};
+    return withCount(cursor, ScheduleRule{ScheduleKind::Listed, *std::move(order)});
 }
 
 std::string RuleTraits<ScheduleRule>::print(const ScheduleRule &rule)
 {
+    std::string text = nameOf(rule.kind);
     if (rule.kind == ScheduleKind::Listed)
-        return std::string(nameOf(rule.kind)) + " \"" + toString(rule.order) + "\"";
-    return nameOf(rule.kind);
+        text += " \"" + toString(rule.order) + "\"";
+    if (rule.microBatches > 0)
+        text += " at " + std::to_string(rule.microBatches) + " micro-batches";
+    return text;
 }
 
 void RuleTraits<ScheduleRule>::write(const ScheduleRule &rule, nlohmann::json &json)
@@ -139,24 +158,27 @@ void RuleTraits<ScheduleRule>::write(const ScheduleRule &rule, nlohmann::json &j
     json["schedule"] = nameOf(rule.kind);
     if (rule.kind == ScheduleKind::Listed)
         json["order"] = toString(rule.order);
+    if (rule.microBatches > 0)
+        json["micro_batches"] = rule.microBatches;
 }
 
 Result<ScheduleRule> RuleTraits<ScheduleRule>::read(const nlohmann::json &json, const std::string &where)
 {
-    TRY_VOID(requireMembers(json, {"type", "schedule", "order"}, where));
+    TRY_VOID(requireMembers(json, {"type", "schedule", "order", "micro_batches"}, where));
     TRY(const std::string name, textAt(json, "schedule", where));
     const bool listed = name == nameOf(ScheduleKind::Listed);
     if (!listed && json.contains("order"))
         return wrong(where + "/order", "expected no order beside a schedule that has a name");
+    TRY(const auto count, countAt(json, "micro_batches", where, 1, 0));
     if (const auto kind = scheduleNamed(name))
-        return ScheduleRule{*kind};
+        return ScheduleRule{*kind, {}, count};
     if (!listed)
         return wrong(where + "/schedule", "expected " + scheduleNames() + ", or order");
     TRY(const std::string text, textAt(json, "order", where));
     auto order = scheduleFromText(text);
     if (!order)
         return wrong(where + "/order", order.error().message);
-    return ScheduleRule{ScheduleKind::Listed, *std::move(order)};
+    return ScheduleRule{ScheduleKind::Listed, *std::move(order), count};
 }
 
 } // namespace planloom

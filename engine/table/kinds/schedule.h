@@ -59,13 +59,17 @@ struct ScheduleRule {
     ScheduleKind kind = ScheduleKind::Sequential;
     /// Of Listed: the order of each rank's blocks; what it does not name runs where it can.
     Schedule order{};
+    /// It is for this number of micro-batches alone, and comes before one for any number; 0: for any. A table
+    /// has one of each, so that a plan keeps the schedules that were found or made for other numbers.
+    std::int32_t microBatches = 0;
+    bool holdsAt(std::int32_t count) const { return microBatches == 0 || microBatches == count; }
     friend bool operator==(const ScheduleRule &, const ScheduleRule &) = default;
 };
 
 template<> struct RuleTraits<ScheduleRule> {
     static constexpr std::array words{"schedule"};
     static constexpr RuleShape shape = RuleShape::Plain;
-    static constexpr std::int32_t mostRows = 1;
+    static constexpr std::int32_t mostRows = 0; // one for each number of micro-batches
     static constexpr const char *verb = "give the schedule";
     static Result<ScheduleRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const ScheduleRule &rule);

@@ -146,7 +146,7 @@ template<> struct RandomRule<ScheduleRule> {
     {
         const auto kind = static_cast<std::size_t>(random.number(0, static_cast<int>(kAllSchedules.size())));
         if (kind < kAllSchedules.size())
-            return {kAllSchedules[kind]};
+            return {kAllSchedules[kind], {}, random.chance(70) ? 0 : random.number(1, 64)};
         ScheduleRule rule{ScheduleKind::Listed, {.ranks = {{}}}};
         for (int i = random.number(1, 6); i > 0; --i) {
             rule.order.ranks.back().push_back(
@@ -159,6 +159,7 @@ template<> struct RandomRule<ScheduleRule> {
         const auto &first = rule.order.ranks.front();
         if (first.size() > 1)
             rule.order.interleaved.emplace_back(first[0], first[1]);
+        rule.microBatches = random.chance(50) ? 0 : random.number(1, 64);
         return rule;
     }
 };

@@ -123,6 +123,39 @@ private Q_SLOTS:
         QVERIFY(all.isEmpty());
     }
 
+    void whatIsKeptForOtherNumbersIsListedAndTaken()
+    {
+        Workspace workspace;
+        open(workspace);
+        ScheduleChooser chooser;
+        chooser.setPlan(workspace.lastGood());
+        const int plain = chooser.count();
+        TableDocument table = workspace.table();
+        workspace.editTable(QStringLiteral("keep"),
+            insertText(table, table.lineCount(),
+                "schedule gpipe at 4 micro-batches\nschedule zb-h1 at 8 micro-batches"));
+        QTRY_VERIFY_WITH_TIMEOUT(isSettled(workspace), kPatience);
+        QCOMPARE(workspace.lastGood()->plan->schedule, ScheduleKind::ZeroBubbleH1);
+        chooser.setPlan(workspace.lastGood());
+        QCOMPARE(chooser.count(), plain + 3); // and a separator
+        QCOMPARE(chooser.currentText(), QStringLiteral("zb-h1"));
+        const int kept = chooser.findText(QStringLiteral("gpipe at 4 micro-batches"));
+        QVERIFY(kept > chooser.findText(QStringLiteral("zb-h1")));
+        QSignalSpy chosen(&chooser, &ScheduleChooser::keptChosen);
+        Q_EMIT chooser.activated(kept);
+        QCOMPARE(chosen.size(), 1);
+        workspace.commit(proposeKeptSchedule(*workspace.gestureContext(), chosen.front().front().toInt()));
+        QTRY_VERIFY_WITH_TIMEOUT(isSettled(workspace), kPatience);
+        QCOMPARE(workspace.lastGood()->plan->schedule, ScheduleKind::GPipe);
+        QCOMPARE(workspace.lastGood()->plan->microBatches, 4);
+        workspace.undo();
+        QTRY_VERIFY_WITH_TIMEOUT(isSettled(workspace), kPatience);
+        QCOMPARE(workspace.lastGood()->plan->microBatches, 8);
+        QCOMPARE(workspace.lastGood()->plan->schedule, ScheduleKind::ZeroBubbleH1);
+        chooser.setPlan(nullptr);
+        QCOMPARE(chooser.count(), plain);
+    }
+
     void allThatFitStandSideBySide()
     {
         Workspace workspace;
