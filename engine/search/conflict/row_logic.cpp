@@ -105,8 +105,13 @@ private:
                 return mine->count != theirs.count
                     && (mine->stage < 0 || theirs.stage < 0 || mine->stage == theirs.stage);
             }
+            if (const auto *mine = std::get_if<ScheduleRule>(&one)) {
+                const auto &theirs = std::get<ScheduleRule>(other);
+                return mine->chosen == theirs.chosen
+                    || !(mine->chosen ? allows(*mine, theirs.kind) : allows(theirs, mine->kind));
+            }
             return std::holds_alternative<MeshRule>(one) || std::holds_alternative<MicroBatchesRule>(one)
-                || std::holds_alternative<ScheduleRule>(one) || std::holds_alternative<OverlapRule>(one);
+                || std::holds_alternative<OverlapRule>(one);
         };
         RowSet plan;
         for (const std::int32_t row : m_facts.rows)

@@ -123,6 +123,8 @@ struct PlanMeaning {
     ScheduleKind schedule = ScheduleKind::Sequential;
     Schedule order{}; ///< Of a schedule that is listed.
     RowId scheduleRow{};
+    ScheduleRule scheduleLeft{}; ///< What the search may choose from; where no row says, anything.
+    RowId scheduleLeftRow{};
     CollectiveOverlap overlap = CollectiveOverlap::None;
     RowId overlapRow{};
     std::vector<std::pair<RowId, DegreeRule>> degrees{}; ///< That bound what the others give.

@@ -139,8 +139,28 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
 Result<void> RuleMeaning<ScheduleRule>::apply(
     const Model &, std::int32_t, const ScheduleRule &rule, RowId row, PlanMeaning &plan)
 {
+    const auto mustBeAmong = [](const ScheduleRule &left, ScheduleKind kind, RowId other) -> Result<void> {
+        if (allows(left, kind))
+            return {};
+        return invalidRule("the schedule is " + std::string(nameOf(kind))
+                + ", which one of the rows does not have among" + " those to choose from: this row and "
+                + rowWords(other.index),
+            "change one of the two rows, or switch it off");
+    };
+    if (rule.chosen) {
+        if (plan.scheduleLeftRow.valid())
+            return invalidRule(
+                "the schedule is left to the search already, by " + rowWords(plan.scheduleLeftRow.index));
+        if (plan.scheduleRow.valid())
+            TRY_VOID(mustBeAmong(rule, plan.schedule, plan.scheduleRow));
+        plan.scheduleLeftRow = row;
+        plan.scheduleLeft = rule;
+        return {};
+    }
     if (plan.scheduleRow.valid())
         return invalidRule("the schedule is given already, by " + rowWords(plan.scheduleRow.index));
+    if (plan.scheduleLeftRow.valid())
+        TRY_VOID(mustBeAmong(plan.scheduleLeft, rule.kind, plan.scheduleLeftRow));
     plan.scheduleRow = row;
     plan.schedule = rule.kind;
     plan.order = rule.order;
