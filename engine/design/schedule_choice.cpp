@@ -341,7 +341,7 @@ public:
         noteRows(m_request.table, microBatchesOf(*base));
         for (Row &row : m_request.table.table().rows)
             if (const auto *rule = std::get_if<ScheduleRule>(&row.rule);
-                rule && row.enabled && rule->microBatches == 0)
+                rule && row.enabled && !rule->chosen && rule->microBatches == 0)
                 m_forAnyNumber.push_back(std::move(row));
         TRY_VOID(dropScheduleRows(m_request.table, microBatchesOf(*base)));
         m_deviceCount = base->deviceCount;

@@ -58,12 +58,13 @@ Proposal proposeKeptSchedule(const GestureContext &context, std::int32_t line)
     const auto own = std::find_if(
         kept.begin(), kept.end(), [line](const KeptSchedule &each) { return each.line == line; });
     if (own == kept.end()) {
-        proposal.refusal = refusalOf("no schedule is kept in " + rowWords(line), "row:" + std::to_string(line));
+        proposal.refusal =
+            refusalOf("no schedule is kept in " + rowWords(line), "row:" + std::to_string(line));
         return proposal;
     }
     const std::int32_t count = own->rule.microBatches;
-    proposal.words = std::string("schedule ") + nameOf(own->rule.kind) + " kept for "
-        + counted(count, "micro-batch");
+    proposal.words =
+        std::string("schedule ") + nameOf(own->rule.kind) + " kept for " + counted(count, "micro-batch");
     std::vector<std::int32_t> others;
     for (const KeptSchedule &each : kept)
         if (each.rule.microBatches == count && each.enabled && each.line != line)

@@ -46,6 +46,10 @@ Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule
     std::int32_t kept = -1;
     const std::int32_t microBatches = microBatchesOf(context);
     forEachRule<ScheduleRule>(context, [&](std::int32_t line, const Row &row, const ScheduleRule &old) {
+        if (old.chosen && rule.microBatches > 0 && !allows(old, rule.kind)) {
+            edits.remove(line);
+            return;
+        }
         if (old.microBatches != rule.microBatches) {
             // One for this number comes before one for any: it is off then, and can be had again.
             if (rule.microBatches == 0 && old.microBatches == microBatches) {

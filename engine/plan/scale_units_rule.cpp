@@ -52,6 +52,8 @@ private:
     }
     bool isAlike(const Row &row, const OptimizerShardingRule &rule, std::int32_t index)
     {
+        if (rule.chosen)
+            return true;
         if (rule.stage == 0)
             return row.preference == 0;
         if (rule.axis.empty() && rule.parts > 0) // of all replicas, whatever they are

@@ -30,13 +30,18 @@ template<typename Rule, typename... Rules> constexpr bool kIsOneOf = (std::is_sa
 
 Addition additionOf(const Row &row)
 {
+    // Of ZeRO: what a row does not name is sharded otherwise than before, too.
+    const bool isWhole = row.selector.kind == SelectorKind::All
+        || (row.selector.kind == SelectorKind::Weight && row.selector.text == "*");
     return std::visit(
-        []<typename R>(const R &rule) {
+        [isWhole]<typename R>(const R &rule) {
             if constexpr (std::is_same_v<R, RecomputeRule>)
                 return rule.when == Switched::Always ? Addition::TakesLonger : Addition::Changes;
+            else if constexpr (std::is_same_v<R, OptimizerShardingRule>)
+                return !rule.chosen && isWhole ? Addition::Restricts : Addition::Changes;
             else
                 return kIsOneOf<R, OpTransRule, PartsRule, AlikeRule, FollowRule, MeshRule, MicroBatchesRule,
-                           DegreeRule, ScheduleRule, OptimizerShardingRule, LimitRule>
+                           DegreeRule, ScheduleRule, LimitRule>
                     ? Addition::Restricts
                     : Addition::Changes;
         },

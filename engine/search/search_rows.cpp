@@ -162,10 +162,11 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
         }
     // Updates are shared out by those that have gradients to be added up: other replicas would only be more
     // groups to launch collectives for.
-    if (chosen.zero > 0 && !space.ownSharding)
-        add({},
-            OptimizerShardingRule{.stage = chosen.zero,
-                .axis = addsUpOverShards(problem, estimate.partition->choice) ? "" : space.replicaAxis});
+    if (chosen.zero > 0 && space.sharding.isLeft)
+        for (Row &row : shardingChoice(model, asked, chosen.zero,
+                 addsUpOverShards(problem, estimate.partition->choice) ? "" : space.replicaAxis)
+                            .rows)
+            add(std::move(row.selector), std::move(row.rule));
     if (!space.ownRecompute && chosen.recompute != RecomputeWord::None) {
         TRY(ConstraintTable rows, recomputeChoice(model, asked, chosen.recompute));
         for (Row &each : rows.rows) {

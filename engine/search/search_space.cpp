@@ -141,7 +141,8 @@ Result<SearchSpace> searchSpaceOf(
 {
     SearchSpace space;
     space.ownMicroBatches = hasRow<MicroBatchesRule>(rows);
-    space.ownSharding = hasRow<OptimizerShardingRule>(rows);
+    const PlanMeaning said = planMeaning(model, deviceCount, rows);
+    space.sharding = shardingLeft(model, rows);
     space.ownRecompute = !leavesRecomputation(rows);
     space.memoryLimit = static_cast<std::int64_t>(leastMemory(cluster));
     for (const Row &row : rows.rows)
@@ -152,11 +153,6 @@ Result<SearchSpace> searchSpaceOf(
                 space.trafficLimit =
                     space.trafficLimit == 0 ? limit->value : std::min(space.trafficLimit, limit->value);
         }
-
-    std::int32_t ownZero = 0; // the furthest of several rows
-    for (const Row &row : rows.rows)
-        if (const auto *rule = std::get_if<OptimizerShardingRule>(&row.rule); rule && row.enabled)
-            ownZero = std::max(ownZero, rule->stage);
 
     std::vector<std::array<std::int32_t, 3>> meshes;
     if (const MeshRule *mesh = meshOf(rows)) {
@@ -177,7 +173,6 @@ Result<SearchSpace> searchSpaceOf(
     }
     const bool trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
         [](const Operator &op) { return op.direction == Direction::Backward; });
-    const PlanMeaning said = planMeaning(model, deviceCount, rows);
     std::vector<std::int32_t> counts{said.microBatches};
     if (!space.ownMicroBatches)
         counts = divisorsOf(std::max<std::int64_t>(model.batch->size, 1));
@@ -195,24 +190,29 @@ Result<SearchSpace> searchSpaceOf(
                 continue;
             std::vector<std::pair<ScheduleKind, std::int32_t>> orders{{ScheduleKind::Sequential, 1}};
             if (ranks > 1) {
-                orders = {{ScheduleKind::OneFOneB, 1}, {ScheduleKind::GPipe, 1}};
-                for (std::int32_t chunks = 2; chunks <= kMostStagesPerRank; ++chunks)
-                    if (microBatches % ranks == 0)
-                        orders.emplace_back(ScheduleKind::Interleaved, chunks);
-                if (trains)
-                    orders.emplace_back(ScheduleKind::ZeroBubbleH1, 1);
-                if (const auto row = scheduleRowAt(rows, microBatches)) {
-                    const auto &own =
-                        std::get<ScheduleRule>(rows.rows[static_cast<std::size_t>(row->index)].rule);
-                    std::erase_if(orders, [&](const auto &order) { return order.first != own.kind; });
+                orders.clear();
+                for (const ScheduleKind kind : kSearchedSchedules) {
+                    if (kind == ScheduleKind::ZeroBubbleH1 && !trains)
+                        continue;
+                    const std::int32_t first = kind == ScheduleKind::Interleaved ? 2 : 1;
+                    const std::int32_t last = first == 1 ? 1
+                        : microBatches % ranks == 0      ? kMostStagesPerRank
+                                                         : 0;
+                    for (std::int32_t chunks = first; chunks <= last; ++chunks)
+                        orders.emplace_back(kind, chunks);
                 }
+                const auto row = scheduleRowAt(rows, microBatches);
+                const auto *own = row
+                    ? &std::get<ScheduleRule>(rows.rows[static_cast<std::size_t>(row->index)].rule)
+                    : nullptr;
+                std::erase_if(orders, [&](const auto &order) {
+                    return own ? order.first != own->kind : !allows(said.scheduleLeft, order.first);
+                });
             }
+            const std::int32_t mostZero = trains && replicas > 1 && space.sharding.left > 0 ? 3 : 0;
             for (const auto &[schedule, chunks] : orders)
-                for (std::int32_t zero = space.ownSharding ? ownZero : 0;
-                     zero <= (space.ownSharding       ? ownZero
-                             : trains && replicas > 1 ? 3
-                                                      : 0);
-                     ++zero)
+                for (std::int32_t zero = space.sharding.isLeft ? 0 : space.sharding.own;
+                     zero <= (space.sharding.isLeft ? mostZero : space.sharding.own); ++zero)
                     for (const RecomputeWord word : words)
                         if (const Configuration each{
                                 replicas, ranks, shards, chunks, microBatches, schedule, zero, word};

@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/binding/bound_table.h"
 #include "engine/hardware/cluster.h"
+#include "engine/search/sharding_choice.h"
 #include "engine/table/model.h"
 #include "engine/table/table.h"
 
@@ -46,7 +47,7 @@ struct SearchSpace {
     std::string shardAxis = "tp";
     bool ownMesh = false; ///< A row gives the mesh.
     bool ownMicroBatches = false; ///< As the next two: a row says.
-    bool ownSharding = false;
+    ShardingLeft sharding{}; ///< What rows leave of ZeRO.
     bool ownRecompute = false;
     std::int64_t trafficLimit = 0; ///< Bytes that a device may send in a step; 0: any number.
     std::int64_t memoryLimit = 0; ///< Bytes of each device: its own, or less where a row says.

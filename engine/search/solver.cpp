@@ -119,8 +119,8 @@ private:
                 m_memory = memory->m_kept.get();
         }
         std::string key = std::to_string(m_space.memoryLimit) + (m_space.ownRecompute ? "r" : "")
-            + (m_space.ownMesh ? "m" : "") + m_space.replicaAxis + "/" + m_space.rankAxis + "/"
-            + m_space.shardAxis;
+            + (m_space.ownMesh ? "m" : "") + m_space.sharding.key() + m_space.replicaAxis + "/"
+            + m_space.rankAxis + "/" + m_space.shardAxis;
         for (const Row &row : m_rows.rows)
             if (row.enabled
                 && (hasSelector(row.rule) || std::holds_alternative<MeshRule>(row.rule)
@@ -307,7 +307,8 @@ private:
     {
         double &bound = m_bounds[estimate.configuration];
         bound = std::max(bound, estimate.bound);
-        if (!fits(estimate) && m_estimator->problemOf(estimate.configuration).isDecided())
+        if (!fits(estimate) && m_estimator->problemOf(estimate.configuration).isDecided()
+            && !m_space.sharding.isMixed())
             bound = std::numeric_limits<double>::infinity(); // there is no other partition
         m_priced.push_back(std::move(estimate));
     }

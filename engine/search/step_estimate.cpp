@@ -255,6 +255,11 @@ PartitionPricing StepEstimator::pricingOf(
     pricing.updates = configuration.zero >= 1 ? 1.0 / configuration.replicas : 1;
     pricing.updatesOverAll =
         configuration.zero >= 1 ? 1.0 / configuration.replicas / configuration.shards : 1;
+    if (m_space.sharding.isMixed()) { // stages differ from weight to weight: what is sure of all of them
+        pricing.accumulates = false;
+        pricing.updates = pricing.updatesOverAll = 0;
+        return pricing;
+    }
     pricing.reductions = prices.reductions;
     const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration));
     if (prices.reductions > 0) {
@@ -433,6 +438,10 @@ Result<StepEstimate> StepEstimator::estimateAlongPaths(
 {
     TRY(Paths * paths, pathsOf(configuration, stop));
     TRY(StepEstimate result, assess(configuration, paths->next));
+    if (m_space.sharding.isMixed()) {
+        TRY(result.bound, boundOf(configuration, stop));
+        return result;
+    }
     if (problemOf(configuration).isDecided()) {
         TRY(result.bound, boundOf(configuration, stop));
         result.bound = std::max(result.bound, result.seconds - secondsAside(configuration));
@@ -452,6 +461,8 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     StagedBound result;
     TRY(result.seconds, boundOf(configuration, stop));
     TRY(result.peakBytes, leastPeakOf(configuration));
+    if (m_space.sharding.isMixed())
+        return result;
     TRY(const auto plan, stages(configuration, stop));
     TRY(const auto *least, this->least(configuration, stop));
     const PartitionProblem &problem = problemOf(configuration);
@@ -610,8 +621,10 @@ Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configurati
 double StepEstimator::heldBytes(
     const Configuration &configuration, double model, double state, double gradient, double kept) const
 {
+    // Where stages differ from weight to weight, as if all had the furthest.
+    const std::int32_t zero = std::max(configuration.zero, m_space.sharding.own);
     const auto share = [&](double bytes, int from) {
-        return bytes / (configuration.zero >= from ? configuration.replicas : 1);
+        return bytes / (zero >= from ? configuration.replicas : 1);
     };
     const double weights = share(model, 3) + share(state, 1);
     if (!m_trains)
@@ -628,7 +641,7 @@ Result<StepEstimate> StepEstimator::estimate(
     TRY(StepEstimate result, assess(configuration, answer));
     TRY(const auto fastest, partition(configuration, {}, stop));
     TRY(result.bound, boundOf(configuration, stop));
-    if (problemOf(configuration).isDecided())
+    if (problemOf(configuration).isDecided() && !m_space.sharding.isMixed())
         result.bound = std::max(result.bound, result.seconds - secondsAside(configuration));
     else if (prices.memory == 0)
         result.bound = std::max(result.bound, boundOf(configuration, *result.partition, *fastest));
@@ -700,11 +713,14 @@ Result<StepEstimate> StepEstimator::assess(
         for (std::size_t s = rank; s < figures.size(); s += ranks) {
             const StageFigures &stage = figures[s];
             const auto share = [&](std::int64_t whole, int from) {
-                return configuration.zero >= from ? whole / configuration.replicas : whole;
+                return static_cast<std::int64_t>(static_cast<double>(whole)
+                    * m_space.sharding.keptShare(configuration.zero, from, configuration.replicas));
             };
             bytes[rank] += share(stage.modelBytes, 3);
             for (const WeightPiece &piece : stage.weights)
-                bytes[rank] += piece.count * piece.stateBytes / reductions.updaters(piece.overShards);
+                bytes[rank] += m_space.sharding.isMixed()
+                    ? share(piece.count * piece.stateBytes, 1)
+                    : piece.count * piece.stateBytes / reductions.updaters(piece.overShards);
             const std::int64_t kept = stage.keptBytes * std::max(1, played.inFlight[s]);
             // In a single micro-batch gradients grow as what is kept shrinks, and are cut as they are
             // reduced.

@@ -105,8 +105,12 @@ private:
                 return mine->count != theirs.count
                     && (mine->stage < 0 || theirs.stage < 0 || mine->stage == theirs.stage);
             }
-            if (const auto *mine = std::get_if<ScheduleRule>(&one))
-                return mine->microBatches == std::get<ScheduleRule>(other).microBatches;
+            if (const auto *mine = std::get_if<ScheduleRule>(&one)) {
+                const auto &theirs = std::get<ScheduleRule>(other);
+                if (mine->chosen == theirs.chosen)
+                    return mine->microBatches == theirs.microBatches;
+                return !(mine->chosen ? allows(*mine, theirs.kind) : allows(theirs, mine->kind));
+            }
             return std::holds_alternative<MeshRule>(one) || std::holds_alternative<MicroBatchesRule>(one)
                 || std::holds_alternative<OverlapRule>(one);
         };

@@ -214,7 +214,7 @@ std::optional<RowId> scheduleRowAt(const ConstraintTable &table, std::int32_t mi
     bool own = false;
     for (std::size_t i = 0; i < table.rows.size() && !own; ++i) {
         const auto *rule = std::get_if<ScheduleRule>(&table.rows[i].rule);
-        if (!rule || !table.rows[i].enabled || !rule->holdsAt(microBatches))
+        if (!rule || !table.rows[i].enabled || rule->chosen || !rule->holdsAt(microBatches))
             continue;
         own = rule->microBatches > 0;
         if (own || !found)

@@ -123,7 +123,10 @@ struct PlanMeaning {
     ScheduleKind schedule = ScheduleKind::Sequential;
     Schedule order{}; ///< Of a schedule that is listed.
     RowId scheduleRow{}; ///< The one for this number of micro-batches, if there is one, else that for any.
-    std::map<std::int32_t, RowId> scheduleRows{}; ///< By number of micro-batches; 0 for any.
+    /// Rows that give a schedule, and which, by number of micro-batches; 0 for any.
+    std::map<std::int32_t, std::pair<RowId, ScheduleKind>> scheduleRows{};
+    ScheduleRule scheduleLeft{}; ///< What the search may choose from; where no row says, anything.
+    RowId scheduleLeftRow{};
     CollectiveOverlap overlap = CollectiveOverlap::None;
     RowId overlapRow{};
     std::vector<std::pair<RowId, DegreeRule>> degrees{}; ///< That bound what the others give.

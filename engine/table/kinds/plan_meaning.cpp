@@ -139,12 +139,32 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
 Result<void> RuleMeaning<ScheduleRule>::apply(
     const Model &, std::int32_t, const ScheduleRule &rule, RowId row, PlanMeaning &plan)
 {
-    const auto [first, isNew] = plan.scheduleRows.try_emplace(rule.microBatches, row);
-    if (!isNew)
+    const auto mustBeAmong = [](const ScheduleRule &left, ScheduleKind kind, RowId other) -> Result<void> {
+        if (allows(left, kind))
+            return {};
+        return invalidRule("the schedule is " + std::string(nameOf(kind))
+                + ", which one of the rows does not have among those to choose from: this row and "
+                + rowWords(other.index),
+            "change one of the two rows, or switch it off");
+    };
+    if (rule.chosen) {
+        if (plan.scheduleLeftRow.valid())
+            return invalidRule(
+                "the schedule is left to the search already, by " + rowWords(plan.scheduleLeftRow.index));
+        for (const auto &[number, given] : plan.scheduleRows)
+            TRY_VOID(mustBeAmong(rule, given.second, given.first));
+        plan.scheduleLeftRow = row;
+        plan.scheduleLeft = rule;
+        return {};
+    }
+    if (const auto first = plan.scheduleRows.find(rule.microBatches); first != plan.scheduleRows.end())
         return invalidRule("the schedule "
                 + (rule.microBatches > 0 ? "at " + counted(rule.microBatches, "micro-batch") + " " : "")
-                + "is given already, by " + rowWords(first->second.index),
+                + "is given already, by " + rowWords(first->second.first.index),
             "switch one of the two rows off");
+    if (plan.scheduleLeftRow.valid())
+        TRY_VOID(mustBeAmong(plan.scheduleLeft, rule.kind, plan.scheduleLeftRow));
+    plan.scheduleRows[rule.microBatches] = {row, rule.kind};
     return {};
 }
 

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace planloom {
 
 const char *nameOf(ScheduleKind kind)
@@ -99,18 +101,15 @@ std::optional<ScheduleKind> scheduleNamed(std::string_view name)
     return std::nullopt;
 }
 
-std::string scheduleNames()
+namespace {
+
+template<typename Kinds> std::string oneOfNames(const Kinds &kinds)
 {
     std::string names;
-    for (std::size_t i = 0; i < kAllSchedules.size(); ++i)
-        names += (i == 0                                ? ""
-                         : i + 1 < kAllSchedules.size() ? ", "
-                                                        : " or ")
-            + std::string(nameOf(kAllSchedules[i]));
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+        names += (i == 0 ? "" : i + 1 < kinds.size() ? ", " : " or ") + std::string(nameOf(kinds[i]));
     return names;
 }
-
-namespace {
 
 /// "at 8 micro-batches", if it is there.
 Result<ScheduleRule> withCount(TextCursor &cursor, ScheduleRule rule)
@@ -124,7 +123,33 @@ Result<ScheduleRule> withCount(TextCursor &cursor, ScheduleRule rule)
     return rule;
 }
 
+std::optional<ScheduleKind> searchedNamed(std::string_view name)
+{
+    const auto found = std::find_if(kSearchedSchedules.begin(), kSearchedSchedules.end(),
+        [&](ScheduleKind kind) { return name == nameOf(kind); });
+    return found == kSearchedSchedules.end() ? std::nullopt : std::optional(*found);
+}
+
+/// Takes one more down; false where it is there already.
+bool addTo(std::vector<ScheduleKind> &among, ScheduleKind kind)
+{
+    if (std::find(among.begin(), among.end(), kind) != among.end())
+        return false;
+    among.push_back(kind);
+    return true;
+}
+
 } // namespace
+
+std::string scheduleNames()
+{
+    return oneOfNames(kAllSchedules);
+}
+
+bool allows(const ScheduleRule &rule, ScheduleKind kind)
+{
+    return rule.among.empty() || std::find(rule.among.begin(), rule.among.end(), kind) != rule.among.end();
+}
 
 Result<ScheduleRule> RuleTraits<ScheduleRule>::parse(TextCursor &cursor, std::string_view)
 {
@@ -132,8 +157,21 @@ Result<ScheduleRule> RuleTraits<ScheduleRule>::parse(TextCursor &cursor, std::st
         if (cursor.takeWord(nameOf(kind)))
             return withCount(cursor, ScheduleRule{kind});
     }
+    if (cursor.takeWord("solver")) {
+        ScheduleRule rule{.chosen = true};
+        if (!cursor.takeWord("among"))
+            return rule;
+        do {
+            const auto kind = searchedNamed(cursor.peekWord());
+            if (!kind || !addTo(rule.among, *kind))
+                return cursor.expected(
+                    "schedules that the search chooses from, each once: " + oneOfNames(kSearchedSchedules));
+            cursor.takeWord(nameOf(*kind));
+        } while (cursor.take(','));
+        return rule;
+    }
     if (!cursor.takeWord(nameOf(ScheduleKind::Listed)))
-        return cursor.expected(scheduleNames() + ", or order \"0F0 0B0 / 1F0 1B0\"");
+        return cursor.expected(scheduleNames() + ", solver, or order \"0F0 0B0 / 1F0 1B0\"");
     cursor.atEnd(); // spaces
     const std::size_t place = cursor.position();
     TRY(const std::string text, cursor.word("the blocks of each rank in quotes"));
@@ -145,6 +183,12 @@ Result<ScheduleRule> RuleTraits<ScheduleRule>::parse(TextCursor &cursor, std::st
 
 std::string RuleTraits<ScheduleRule>::print(const ScheduleRule &rule)
 {
+    if (rule.chosen) {
+        std::string names;
+        for (const ScheduleKind kind : rule.among)
+            names += (names.empty() ? " among " : ", ") + std::string(nameOf(kind));
+        return "solver" + names;
+    }
     std::string text = nameOf(rule.kind);
     if (rule.kind == ScheduleKind::Listed)
         text += " \"" + toString(rule.order) + "\"";
@@ -155,6 +199,12 @@ std::string RuleTraits<ScheduleRule>::print(const ScheduleRule &rule)
 
 void RuleTraits<ScheduleRule>::write(const ScheduleRule &rule, nlohmann::json &json)
 {
+    if (rule.chosen) {
+        json["schedule"] = "solver";
+        for (const ScheduleKind kind : rule.among)
+            json["among"].push_back(nameOf(kind));
+        return;
+    }
     json["schedule"] = nameOf(rule.kind);
     if (rule.kind == ScheduleKind::Listed)
         json["order"] = toString(rule.order);
@@ -164,8 +214,30 @@ void RuleTraits<ScheduleRule>::write(const ScheduleRule &rule, nlohmann::json &j
 
 Result<ScheduleRule> RuleTraits<ScheduleRule>::read(const nlohmann::json &json, const std::string &where)
 {
-    TRY_VOID(requireMembers(json, {"type", "schedule", "order", "micro_batches"}, where));
+    TRY_VOID(requireMembers(json, {"type", "schedule", "order", "micro_batches", "among"}, where));
     TRY(const std::string name, textAt(json, "schedule", where));
+    const bool chosen = name == "solver";
+    if (!chosen && json.contains("among"))
+        return wrong(where + "/among", "expected it only beside solver");
+    if (chosen) {
+        for (const char *member : {"order", "micro_batches"})
+            if (json.contains(member))
+                return wrong(where + "/" + member, "expected none where the search chooses");
+        ScheduleRule rule{.chosen = true};
+        if (!json.contains("among"))
+            return rule;
+        const nlohmann::json &among = json["among"];
+        if (!among.is_array() || among.empty())
+            return wrong(where + "/among", "expected a list of schedules");
+        for (std::size_t i = 0; i < among.size(); ++i) {
+            const auto kind =
+                among[i].is_string() ? searchedNamed(among[i].get<std::string>()) : std::nullopt;
+            if (!kind || !addTo(rule.among, *kind))
+                return wrong(where + "/among/" + std::to_string(i),
+                    "expected each once: " + oneOfNames(kSearchedSchedules));
+        }
+        return rule;
+    }
     const bool listed = name == nameOf(ScheduleKind::Listed);
     if (!listed && json.contains("order"))
         return wrong(where + "/order", "expected no order beside a schedule that has a name");
@@ -173,7 +245,7 @@ Result<ScheduleRule> RuleTraits<ScheduleRule>::read(const nlohmann::json &json, 
     if (const auto kind = scheduleNamed(name))
         return ScheduleRule{*kind, {}, count};
     if (!listed)
-        return wrong(where + "/schedule", "expected " + scheduleNames() + ", or order");
+        return wrong(where + "/schedule", "expected " + scheduleNames() + ", solver or order");
     TRY(const std::string text, textAt(json, "order", where));
     auto order = scheduleFromText(text);
     if (!order)

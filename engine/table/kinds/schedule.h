@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace planloom {
 
@@ -54,7 +55,11 @@ std::optional<ScheduleKind> scheduleNamed(std::string_view name);
 /// "sequential, gpipe, 1f1b, interleaved, ... or dualpipev"
 std::string scheduleNames();
 
-/// The order in which the pipeline runs its blocks.
+/// Those that the search chooses from, where there is a pipeline.
+inline constexpr std::array kSearchedSchedules{
+    ScheduleKind::OneFOneB, ScheduleKind::GPipe, ScheduleKind::Interleaved, ScheduleKind::ZeroBubbleH1};
+
+/// The order in which the pipeline runs its blocks, or that the search chooses it.
 struct ScheduleRule {
     ScheduleKind kind = ScheduleKind::Sequential;
     /// Of Listed: the order of each rank's blocks; what it does not name runs where it can.
@@ -63,8 +68,15 @@ struct ScheduleRule {
     /// has one of each, so that a plan keeps the schedules that were found or made for other numbers.
     std::int32_t microBatches = 0;
     bool holdsAt(std::int32_t count) const { return microBatches == 0 || microBatches == count; }
+    /// Left to the search; Sequential, as without a row, where nothing is searched. Another row may give what
+    /// was chosen.
+    bool chosen = false;
+    std::vector<ScheduleKind> among{}; ///< Of chosen: one of these `kSearchedSchedules`; empty is any.
     friend bool operator==(const ScheduleRule &, const ScheduleRule &) = default;
 };
+
+/// Whether a plan's schedule may be `kind` where `rule` leaves it to the search.
+bool allows(const ScheduleRule &rule, ScheduleKind kind);
 
 template<> struct RuleTraits<ScheduleRule> {
     static constexpr std::array words{"schedule"};

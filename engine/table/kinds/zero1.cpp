@@ -17,13 +17,23 @@ constexpr std::int32_t kMostAhead = 64; ///< Layers: more than that is all of th
 
 const char *RuleTraits<OptimizerShardingRule>::wordOf(const OptimizerShardingRule &rule)
 {
-    return rule.stage == 0 ? words.back() : words[static_cast<std::size_t>(std::clamp(rule.stage, 1, 3)) - 1];
+    if (rule.chosen)
+        return words[4];
+    return rule.stage == 0 ? words[3] : words[static_cast<std::size_t>(std::clamp(rule.stage, 1, 3)) - 1];
 }
 
 Result<OptimizerShardingRule> RuleTraits<OptimizerShardingRule>::parse(
     TextCursor &cursor, std::string_view word)
 {
     OptimizerShardingRule rule;
+    if (word == words[4]) {
+        if (cursor.takeWord("never"))
+            return OptimizerShardingRule{.stage = 0};
+        if (!cursor.takeWord("solver"))
+            return cursor.expected("solver or never; else say zero1, zero2 or zero3");
+        rule.chosen = true;
+        return rule;
+    }
     rule.stage = word.back() - '0';
     if (rule.stage == 0)
         return rule;
@@ -46,6 +56,8 @@ Result<OptimizerShardingRule> RuleTraits<OptimizerShardingRule>::parse(
 
 std::string RuleTraits<OptimizerShardingRule>::print(const OptimizerShardingRule &rule)
 {
+    if (rule.chosen)
+        return "solver";
     std::string text;
     const auto add = [&text](const std::string &words) { text += (text.empty() ? "" : " ") + words; };
     if (!rule.axis.empty())
@@ -61,6 +73,10 @@ std::string RuleTraits<OptimizerShardingRule>::print(const OptimizerShardingRule
 
 void RuleTraits<OptimizerShardingRule>::write(const OptimizerShardingRule &rule, nlohmann::json &json)
 {
+    if (rule.chosen) {
+        json["when"] = "solver";
+        return;
+    }
     if (!rule.axis.empty())
         json["axis"] = rule.axis;
     if (rule.parts > 0)
@@ -76,8 +92,15 @@ void RuleTraits<OptimizerShardingRule>::write(const OptimizerShardingRule &rule,
 Result<OptimizerShardingRule> RuleTraits<OptimizerShardingRule>::read(
     const nlohmann::json &json, const std::string &where)
 {
-    TRY_VOID(requireMembers(json, {"type", "axis", "parts", "stage", "keep", "prefetch"}, where));
+    TRY_VOID(requireMembers(json, {"type", "axis", "parts", "stage", "keep", "prefetch", "when"}, where));
     OptimizerShardingRule rule;
+    if (json.contains("when")) {
+        TRY(const std::string when, textAt(json, "when", where));
+        if (when != "solver" || json.size() > 2)
+            return wrong(where + "/when", "expected solver, and nothing beside it");
+        rule.chosen = true;
+        return rule;
+    }
     TRY(rule.axis, textAt(json, "axis", where, ""));
     TRY(rule.parts, countAt(json, "parts", where, 1, 0));
     TRY(rule.stage, countAt(json, "stage", where, 0, 1));

@@ -31,7 +31,8 @@ Result<std::optional<OperatorMeaning>> RuleMeaning<OptimizerShardingRule>::of(
     const RowSetting &, const OptimizerShardingRule &rule, OperatorId)
 {
     OperatorMeaning meaning;
-    meaning.sharding = rule;
+    if (!rule.chosen)
+        meaning.sharding = rule;
     return std::optional(std::move(meaning));
 }
 

@@ -8,7 +8,8 @@
 namespace planloom {
 namespace {
 
-const std::string kPipeline = "mesh pp=4\nstage layer:0 : 0\nstage layer:1 : 1\nstage layer:2 : 2\nstage layer:3 : 3\n";
+const std::string kPipeline =
+    "mesh pp=4\nstage layer:0 : 0\nstage layer:1 : 1\nstage layer:2 : 2\nstage layer:3 : 3\n";
 
 std::string withRows(const std::string &rows)
 {
@@ -24,14 +25,17 @@ ScheduleKind scheduleOf(const std::string &rows)
 
 TEST(KeptSchedules, TheOneForTheNumberComesBeforeTheOneForAny)
 {
-    const std::string kept = "schedule gpipe\nschedule zb-h1 at 8 micro-batches\nschedule 1f1b at 4 micro-batches\n";
+    const std::string kept =
+        "schedule gpipe\nschedule zb-h1 at 8 micro-batches\nschedule 1f1b at 4 micro-batches\n";
     EXPECT_EQ(scheduleOf(kept + "micro-batches 8\n"), ScheduleKind::ZeroBubbleH1);
     EXPECT_EQ(scheduleOf(kept + "micro-batches 4\n"), ScheduleKind::OneFOneB);
     EXPECT_EQ(scheduleOf(kept + "micro-batches 2\n"), ScheduleKind::GPipe);
     // Wherever the rows stand.
-    EXPECT_EQ(scheduleOf("schedule 1f1b at 4 micro-batches\nmicro-batches 4\nschedule gpipe\n"), ScheduleKind::OneFOneB);
+    EXPECT_EQ(scheduleOf("schedule 1f1b at 4 micro-batches\nmicro-batches 4\nschedule gpipe\n"),
+        ScheduleKind::OneFOneB);
     // A row that is off gives nothing.
-    EXPECT_EQ(scheduleOf("micro-batches 4\nschedule gpipe\noff schedule 1f1b at 4 micro-batches\n"), ScheduleKind::GPipe);
+    EXPECT_EQ(scheduleOf("micro-batches 4\nschedule gpipe\noff schedule 1f1b at 4 micro-batches\n"),
+        ScheduleKind::GPipe);
 }
 
 TEST(KeptSchedules, TwoForOneNumberMeet)
@@ -44,16 +48,21 @@ TEST(KeptSchedules, TwoForOneNumberMeet)
         const auto error = firstError(*completion);
         return error ? describe(*error) : std::string{};
     };
-    EXPECT_NE(refused("micro-batches 4\nschedule 1f1b at 4 micro-batches\nschedule gpipe at 4 micro-batches\n")
-                  .find("the schedule at 4 micro-batches is given already"),
+    EXPECT_NE(
+        refused("micro-batches 4\nschedule 1f1b at 4 micro-batches\nschedule gpipe at 4 micro-batches\n")
+            .find("the schedule at 4 micro-batches is given already"),
         std::string::npos);
-    EXPECT_NE(refused("micro-batches 4\nschedule 1f1b\nschedule gpipe\n").find("is given already"), std::string::npos);
-    EXPECT_EQ(refused("micro-batches 4\nschedule 1f1b at 4 micro-batches\nschedule gpipe at 8 micro-batches\nschedule zb-h1\n"), "");
+    EXPECT_NE(refused("micro-batches 4\nschedule 1f1b\nschedule gpipe\n").find("is given already"),
+        std::string::npos);
+    EXPECT_EQ(refused("micro-batches 4\nschedule 1f1b at 4 micro-batches\nschedule gpipe at 8 "
+                      "micro-batches\nschedule zb-h1\n"),
+        "");
 }
 
 TEST(KeptSchedules, AreListedByTheirNumbers)
 {
-    const TableDocument document("# mine\nschedule zb-h1 at 16 micro-batches\nschedule gpipe\nschedule 1f1b at 2 micro-batches\n");
+    const TableDocument document(
+        "# mine\nschedule zb-h1 at 16 micro-batches\nschedule gpipe\nschedule 1f1b at 2 micro-batches\n");
     const auto kept = keptSchedules(document);
     ASSERT_EQ(kept.size(), 2u);
     EXPECT_EQ(kept[0].rule, (ScheduleRule{ScheduleKind::OneFOneB, {}, 2}));
@@ -76,7 +85,8 @@ TEST(KeptSchedules, OneIsTakenWithItsNumber)
 TEST(KeptSchedules, AScheduleByNameSwitchesOffWhatIsKeptForTheNumber)
 {
     const GestureContext context = gpt(4,
-        withRows("micro-batches 4\nschedule gpipe\nschedule 1f1b at 4 micro-batches\nschedule zb-h1 at 8 micro-batches\n"));
+        withRows("micro-batches 4\nschedule gpipe\nschedule 1f1b at 4 micro-batches\nschedule zb-h1 at 8 "
+                 "micro-batches\n"));
     TableDocument changed(after(context, proposeSchedule(context, {ScheduleKind::ZeroBubbleH1, {}})));
     const auto kept = keptSchedules(changed);
     ASSERT_EQ(kept.size(), 2u);

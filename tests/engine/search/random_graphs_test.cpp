@@ -140,6 +140,10 @@ std::string randomRows(Dice &dice, const Graph &graph, std::int32_t devices, boo
         add("limit memory "
             + (large ? dice.of<std::string>({"64MiB", "512MiB", "4GiB"})
                      : dice.of<std::string>({"1KiB", "2KiB", "8KiB"})));
+    for (int i = dice.hits(0.15) ? 2 : 0; i > 0; --i)
+        add("zero " + dice.of(forward) + dice.of<std::string>({" solver", " solver", " never"}));
+    if (dice.hits(0.1))
+        add("schedule solver" + dice.of<std::string>({"", " among gpipe", " among zb-h1, 1f1b"}));
     return rows;
 }
 

@@ -1,16 +1,21 @@
 #include "engine/search/solver.h"
 
 #include "engine/gallery/gallery.h"
+#include "engine/graph/weight_update.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/search/steps_seen.h"
 #include "engine/simulate/simulate.h"
+#include "engine/table/row_setting.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/table/models.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
 
 namespace planloom {
 namespace {
@@ -213,6 +218,88 @@ TEST(Solver, KeepsToRowsOfEveryKind)
         EXPECT_LT(plan.decisions[at(op)].recomputeGroup, 0);
     EXPECT_FALSE(site.search("stage layer:0 : 1 of 2\nstage layer:1 : 0\n"));
     EXPECT_FALSE(site.search("parts layer:0 & kind:Linear : in all at least 64\n"));
+}
+
+TEST(Solver, ChoosesTheScheduleAmongThoseThatARowLeaves)
+{
+    const Site site(tinyGpt(8), 4);
+    const auto scheduleOf = [&](const char *rows) {
+        SCOPED_TRACE(rows);
+        const auto found = site.search(rows);
+        EXPECT_TRUE(found) << describe(found.error());
+        site.expectHolds(rows, *found);
+        // It stands among the solver's rows, which hold beside the row that leaves it to the search.
+        const auto said = std::count_if(found->rows.rows.begin(), found->rows.rows.end(),
+            [](const Row &row) { return std::holds_alternative<ScheduleRule>(row.rule); });
+        EXPECT_EQ(said, 1);
+        return found->best.configuration.schedule;
+    };
+    EXPECT_EQ(scheduleOf("mesh pp=4\nmicro-batches 4\nschedule solver among gpipe\n"), ScheduleKind::GPipe);
+    EXPECT_EQ(
+        scheduleOf("mesh pp=4\nmicro-batches 4\nschedule solver among zb-h1\n"), ScheduleKind::ZeroBubbleH1);
+    const ScheduleKind either = scheduleOf("mesh pp=4\nmicro-batches 4\nschedule solver among gpipe, 1f1b\n");
+    EXPECT_TRUE(either == ScheduleKind::GPipe || either == ScheduleKind::OneFOneB);
+    const auto all = site.search("mesh pp=4\nmicro-batches 4\n");
+    const auto left = site.search("mesh pp=4\nmicro-batches 4\nschedule solver\n");
+    ASSERT_TRUE(all && left);
+    EXPECT_EQ(left->best.configuration, all->best.configuration);
+    // A row that gives it is one of them, or the two do not hold.
+    EXPECT_TRUE(site.carriedOut(*parseTable("mesh pp=4\nschedule gpipe\nschedule solver among gpipe\n")));
+    EXPECT_FALSE(site.carriedOut(*parseTable("mesh pp=4\nschedule 1f1b\nschedule solver among gpipe\n")));
+    EXPECT_FALSE(site.carriedOut(*parseTable("mesh pp=4\nschedule solver among gpipe\nschedule 1f1b\n")));
+}
+
+TEST(Solver, ShardsWhatRowsLeaveToIt)
+{
+    const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"), 4);
+    const auto search = [&](const std::string &rows) {
+        SCOPED_TRACE(rows);
+        auto found = site.search(rows);
+        EXPECT_TRUE(found) << describe(found.error());
+        site.expectHolds(rows, *found);
+        return *std::move(found);
+    };
+    const auto stagesOf = [&](const std::string &rows, const SearchResult &found) {
+        ConstraintTable all = *parseTable(rows);
+        all.rows.insert(all.rows.end(), found.rows.rows.begin(), found.rows.rows.end());
+        const Completion completion = *completePlan(site.model, site.devices, all);
+        std::map<std::string, int> stages; // by the name of what updates a weight
+        for (std::size_t o = 0; o < completion.plan.decisions.size(); ++o)
+            if (const Operator &op = site.model.graph->operators[o]; updatesWeight(op))
+                stages[op.name] = completion.plan.decisions[o].sharding.stage;
+        return stages;
+    };
+    // Nothing fits: it saves what it can, and what no row leaves to it is not cut.
+    const std::string mesh = "mesh dp=4\nmicro-batches 1\nlimit memory 1KiB\n";
+    const auto of = [&](const char *selector) {
+        std::set<std::string> names;
+        const auto selected = site.model.index->select(*parseSelector(selector));
+        for (const OperatorId op : optimizersOf(*site.model.index, selected))
+            names.insert(site.model.graph->at(op).name);
+        return names;
+    };
+    const auto first = of("layer:0-1");
+    ASSERT_FALSE(first.empty());
+    std::string rows = mesh + "zero layer:0-1 solver\n";
+    int cut = 0;
+    for (const auto &[name, stage] : stagesOf(rows, search(rows))) {
+        if (first.count(name) == 0)
+            EXPECT_EQ(stage, 0) << name;
+        cut += stage > 0 ? 1 : 0;
+    }
+    EXPECT_GT(cut, 0);
+    // What rows give stays as it is, whatever the search does with the rest.
+    rows = mesh + "zero all solver\nzero1 layer:0-1\nzero layer:2 never\n";
+    const auto never = of("layer:2");
+    for (const auto &[name, stage] : stagesOf(rows, search(rows))) {
+        if (first.count(name) > 0)
+            EXPECT_EQ(stage, 1) << name;
+        if (never.count(name) > 0)
+            EXPECT_EQ(stage, 0) << name;
+    }
+    // All of them is as without a row.
+    const SearchResult free = search("mesh dp=4\n");
+    EXPECT_EQ(search("mesh dp=4\nzero all solver\n").best.configuration, free.best.configuration);
 }
 
 TEST(Solver, FitsALimitThatTheFastestPlanBreaks)

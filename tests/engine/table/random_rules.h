@@ -144,6 +144,13 @@ template<> struct RandomRule<CommunicateRule> {
 template<> struct RandomRule<ScheduleRule> {
     static ScheduleRule make(RandomValues &random)
     {
+        if (random.chance(15)) {
+            ScheduleRule left{.chosen = true};
+            for (const ScheduleKind kind : kSearchedSchedules)
+                if (random.chance(40))
+                    left.among.push_back(kind);
+            return left;
+        }
         const auto kind = static_cast<std::size_t>(random.number(0, static_cast<int>(kAllSchedules.size())));
         if (kind < kAllSchedules.size())
             return {kAllSchedules[kind], {}, random.chance(70) ? 0 : random.number(1, 64)};
@@ -235,6 +242,8 @@ template<> struct RandomRule<OptimizerShardingRule> {
     {
         if (random.chance(20))
             return {.stage = 0};
+        if (random.chance(15))
+            return {.chosen = true};
         OptimizerShardingRule rule{.stage = random.number(1, 3),
             .axis = random.chance(50) ? random.text() : "",
             .parts = random.chance(50) ? 0 : random.number(1, 8)};

@@ -84,7 +84,7 @@ TEST(CellProblems, NameColumnExpectationAndExample)
              "name:\"a", "set{a,}", "all |", "\xc3\xbc", "forward backward"})
         wrong.push_back({TableColumn::Selector, cells(selector, "split", "batch by 2")});
     for (const char *rule : {"", "splitt", "Split", "place!", "spli t", "1", "by", "all", "off", "mesh dp=2",
-             "#", ":", "microbatches", "in flight", "zero", "limits", "\xc3\xbc"})
+             "#", ":", "microbatches", "in flight", "zeros", "limits", "\xc3\xbc"})
         wrong.push_back({TableColumn::Rule, cells("all", rule, "batch by 2")});
     const std::vector<std::pair<const char *, std::vector<const char *>>> values{
         {"split",

@@ -52,6 +52,7 @@ extern const RuleCells kZero0Cells;
 extern const RuleCells kZero1Cells;
 extern const RuleCells kZero2Cells;
 extern const RuleCells kZero3Cells;
+extern const RuleCells kZeroCells;
 extern const RuleCells kPrecisionCells;
 extern const RuleCells kMeshCells;
 extern const RuleCells kMicroBatchesCells;
@@ -74,10 +75,10 @@ extern const RuleCells kRingCells;
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPartsCells, &kAlikeCells,
     &kFollowCells, &kPlaceCells, &kSpreadCells, &kTogetherCells, &kApartCells, &kOrderCells, &kStageCells,
     &kRecomputeCells, &kCoshardCells, &kSliceCells, &kLanesCells, &kZero1Cells, &kZero2Cells, &kZero3Cells,
-    &kZero0Cells, &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells, &kOverlapCells,
-    &kInFlightCells, &kInterleaveCells, &kLimitCells, &kDegreeCells, &kAttentionCells, &kRingCells,
-    &kOffloadCells, &kSplitBackwardCells, &kWeightVersionsCells, &kCommunicateCells, &kDimensionSizeCells,
-    &kCapacityCells, &kUnrollCells};
+    &kZero0Cells, &kZeroCells, &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells,
+    &kOverlapCells, &kInFlightCells, &kInterleaveCells, &kLimitCells, &kDegreeCells, &kAttentionCells,
+    &kRingCells, &kOffloadCells, &kSplitBackwardCells, &kWeightVersionsCells, &kCommunicateCells,
+    &kDimensionSizeCells, &kCapacityCells, &kUnrollCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);

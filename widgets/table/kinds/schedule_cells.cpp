@@ -24,7 +24,9 @@ CellEditor *newScheduleEditor(const std::string &, const SelectorCompletionsSnap
             {"v-min", RuleTexts::tr("a third of the activations of 1f1b, with two stages on each rank")},
             {"dualpipe", RuleTexts::tr("pipelines in both directions, forward beside backward")},
             {"dualpipev", RuleTexts::tr("dualpipe folded in its middle, with two stages on each rank")},
-            {"sequential", RuleTexts::tr("each micro-batch forward and backward before the next")}});
+            {"sequential", RuleTexts::tr("each micro-batch forward and backward before the next")},
+            {"solver", RuleTexts::tr("as the search finds best")},
+            {"solver among 1f1b, gpipe", RuleTexts::tr("the better of these")}});
 }
 
 } // namespace

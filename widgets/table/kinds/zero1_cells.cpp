@@ -56,4 +56,27 @@ constinit const RuleCells kZero0Cells{
     .newEditor = newZero0Editor,
 };
 
+namespace {
+
+CellEditor *newZeroEditor(const std::string &value, const SelectorCompletionsSnapshot &, QWidget *parent)
+{
+    if (!value.empty() && value != "solver" && value != "never")
+        return nullptr;
+    return newChoiceEditor(parent,
+        {{"solver", RuleTexts::tr("as the search finds best")},
+            {"never", RuleTexts::tr("nothing is cut over replicas")}});
+}
+
+} // namespace
+
+constinit const RuleCells kZeroCells{
+    .word = {.word = "zero",
+        .shape = RuleTraits<OptimizerShardingRule>::shape,
+        .value = "solver",
+        .valueStart = "solver|never"},
+    .meaning = QT_TRANSLATE_NOOP(
+        "planloom::ConstraintTable", "the search chooses what is cut over replicas, of these weights alone"),
+    .newEditor = newZeroEditor,
+};
+
 } // namespace planloom

@@ -119,7 +119,16 @@ private:
             return "in-flight " + std::to_string(number(1, 2))
                 + (number(0, 1) == 0 ? "" : " stage " + std::to_string(number(0, 2)));
         case 19:
-            return number(0, 1) == 0 ? "schedule 1f1b" : "schedule gpipe";
+            switch (number(0, 3)) {
+            case 0:
+                return "schedule gpipe";
+            case 1:
+                return "schedule solver";
+            case 2:
+                return "schedule solver among gpipe, zb-h1";
+            default:
+                return "schedule 1f1b";
+            }
         case 20:
             return m_hasMesh && number(0, 1) == 0 ? "zero1 all over " + axis : "zero1 all";
         case 21:
