@@ -390,6 +390,8 @@ private:
         PlanRequest request = m_request;
         request.last = m_last;
         TRY_VOID(setSchedule(request, m_deviceCount, rule, stageRows, recomputeRows));
+        if (rule.microBatches > 0)
+            TRY_VOID(request.table.apply(appendRows(request.table, m_forAnyNumber)));
         TRY(const PlanAnswerSnapshot answer, answerOf(request, m_stop));
         TriedSchedule &tried = m_choice.tried.emplace_back(TriedSchedule{.name = name,
             .rule = rule,
@@ -548,10 +550,9 @@ private:
         if (found->makespan.starts.empty())
             return {};
         m_last = answers.front();
-        TRY(std::vector<Row> rowsToAdd,
+        TRY(const std::vector<Row> rowsToAdd,
             rowsOfOptions(*m_request.model, m_request.table.table(), *plan.plan, stages,
                 found->makespan.choices, words));
-        rowsToAdd.insert(rowsToAdd.end(), m_forAnyNumber.begin(), m_forAnyNumber.end());
         return attempt("best",
             {ScheduleKind::Listed, scheduleOf(stages, found->makespan.starts), plan.execution->microBatches},
             shape, seen.stageRows, rowsToAdd);

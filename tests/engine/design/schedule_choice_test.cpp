@@ -1,6 +1,7 @@
 #include "engine/design/schedule_choice.h"
 
 #include "engine/hardware/cluster_json.h"
+#include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/design/small_model.h"
@@ -50,7 +51,15 @@ TEST(ChooseSchedule, IsNoLongerThanAnyTemplate)
     const ConstraintTable table = choice->best->table.table();
     EXPECT_EQ(std::count_if(table.rows.begin(), table.rows.end(),
                   [](const Row &row) { return std::holds_alternative<ScheduleRule>(row.rule); }),
-        1);
+        2); // what was found, for this number of micro-batches; for any other one, what the rows said before
+    const auto scheduleAt = [&](std::int32_t microBatches) {
+        const auto row = scheduleRowAt(table, microBatches);
+        return row ? std::get<ScheduleRule>(table.rows[static_cast<std::size_t>(row->index)].rule).kind
+                   : ScheduleKind::Sequential;
+    };
+    const std::int32_t own = choice->best->plan->microBatches;
+    EXPECT_EQ(scheduleAt(own), ScheduleKind::Listed);
+    EXPECT_EQ(scheduleAt(own + 1), ScheduleKind::OneFOneB);
     const auto verdict = verify(*choice->best->execution);
     ASSERT_TRUE(verdict) << describe(verdict.error());
     EXPECT_TRUE(verdict->ok());

@@ -42,7 +42,7 @@ TEST(KeptSchedules, TwoForOneNumberMeet)
 {
     const auto refused = [](const std::string &rows) {
         const auto index = indexOf(kModel);
-        const auto completion = completePlan(*index->snapshot(), 4, TableDocument(withRows(rows)).table());
+        const auto completion = completePlan(index->snapshot(), 4, TableDocument(withRows(rows)).table());
         if (!completion)
             return describe(completion.error());
         const auto error = firstError(*completion);

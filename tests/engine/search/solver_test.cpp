@@ -283,8 +283,9 @@ TEST(Solver, ShardsWhatRowsLeaveToIt)
     std::string rows = mesh + "zero layer:0-1 solver\n";
     int cut = 0;
     for (const auto &[name, stage] : stagesOf(rows, search(rows))) {
-        if (first.count(name) == 0)
+        if (first.count(name) == 0) {
             EXPECT_EQ(stage, 0) << name;
+        }
         cut += stage > 0 ? 1 : 0;
     }
     EXPECT_GT(cut, 0);
@@ -292,10 +293,12 @@ TEST(Solver, ShardsWhatRowsLeaveToIt)
     rows = mesh + "zero all solver\nzero1 layer:0-1\nzero layer:2 never\n";
     const auto never = of("layer:2");
     for (const auto &[name, stage] : stagesOf(rows, search(rows))) {
-        if (first.count(name) > 0)
+        if (first.count(name) > 0) {
             EXPECT_EQ(stage, 1) << name;
-        if (never.count(name) > 0)
+        }
+        if (never.count(name) > 0) {
             EXPECT_EQ(stage, 0) << name;
+        }
     }
     // All of them is as without a row.
     const SearchResult free = search("mesh dp=4\n");
