@@ -8,6 +8,7 @@
 #include <QtWidgets/QAbstractItemView>
 #include <QtWidgets/QStyledItemDelegate>
 
+#include "engine/base/words.h"
 #include "engine/design/schedule_choice.h"
 #include "engine/lowering/schedule.h"
 #include "engine/search/schedule/template_example.h"
@@ -217,11 +218,11 @@ void ScheduleChooser::refreshKept()
         const QString name = each.rule.kind == ScheduleKind::Listed
             ? tr("listed")
             : QString::fromLatin1(nameOf(each.rule.kind));
-        const QString detail = each.enabled
-            ? tr("kept in row %1: holds whenever the plan has %n micro-batch(es)", nullptr, number)
-                  .arg(each.line + 1)
-            : tr("kept in row %1, which is off, for %n micro-batch(es)", nullptr, number).arg(each.line + 1);
-        insertItem(row, tr("%1 at %2 micro-batches").arg(name).arg(number));
+        const QString count = QString::fromStdString(counted(number, "micro-batch"));
+        const QString detail = (each.enabled ? tr("kept in row %1: holds whenever the plan has %2")
+                                             : tr("kept in row %1, which is off, for %2"))
+                                   .arg(QString::number(each.line + 1), count);
+        insertItem(row, tr("%1 at %2").arg(name, count));
         setItemData(row, detail, DetailRole);
         setItemData(row, QStringLiteral("%1: %2").arg(itemText(row), detail), Qt::AccessibleTextRole);
         setItemData(row,
