@@ -262,6 +262,9 @@ const std::vector<VerbSpec> &verbs()
                     {"ranks", "N",
                         "processes that hold the devices, with the same outcome (default: 1; at most one a "
                         "device)"},
+                    {"no-sharing", "",
+                        "devices on the CPU compute everything themselves, also what another one computes "
+                        "alike: slower, the same bits"},
                     {"prepare", "DIR",
                         "write what planloom-exec runs, plan.json and options.json, and run nothing"},
                     {"allow-library", "PATH",

@@ -191,7 +191,9 @@ Result<int> runRun(const Arguments &arguments)
     SimulateOptions simulation;
     simulation.spans = arguments.has("trace");
     TRY(const auto profile, profileFor(request.plan, profilePath()));
-    TRY(const auto predicted, predictRun(request.plan, profile, simulation));
+    request.options.shareValues = !arguments.has("no-sharing");
+    const bool sharesValues = request.options.shareValues && request.ranks <= 1 && request.backend == "cpu";
+    TRY(const auto predicted, predictRun(request.plan, profile, sharesValues, simulation));
     request.predictedStepSeconds = std::chrono::duration<double>(predicted.step).count();
     if (arguments.has("trace")) {
         std::ofstream stream(arguments.text("trace"), std::ios::binary | std::ios::trunc);

@@ -10,6 +10,7 @@
 #include "engine/runtime/free_memory.h"
 #include "engine/runtime/memory_pool.h"
 #include "engine/runtime/prepared_kernel.h"
+#include "engine/runtime/shared_values.h"
 #include "engine/runtime/thread_communicator.h"
 
 #include <algorithm>
@@ -291,12 +292,15 @@ Result<MachineProfile> profileFor(
     return profile;
 }
 
-Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &profile,
+Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &profile, bool sharesValues,
     const SimulateOptions &options, std::stop_token stop)
 {
     TRY(const Cluster cluster, clusterNamed("cpu:" + std::to_string(plan.devices.size())));
     const CostModel usual = costModelOf(cluster);
     SimulateOptions figures = options;
+    if (sharesValues && plan.units.isOne()) {
+        TRY(figures.shares, sharedWork(plan));
+    }
     figures.spans = false;
     CostModel costs = costModelOf(profile, usual);
     TRY(const Timeline alone, simulate(plan, cluster, costs, figures, stop));
@@ -318,7 +322,8 @@ Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &pro
         return stretch * unstretched.copy(bytes, deviceClass);
     };
     costs.hostCopy = costs.copy;
-    return simulate(plan, cluster, costs, options, std::move(stop));
+    figures.spans = options.spans;
+    return simulate(plan, cluster, costs, figures, std::move(stop));
 }
 
 } // namespace planloom

@@ -34,8 +34,10 @@ Result<MachineProfile> profileFor(const ExecutionPlan &plan, const std::string &
 
 /// What `runOnCpu` of `plan` will take on the machine of `profile`: simulated with its times, and stretched
 /// as far as devices have to wait for cores that they share. A step takes no less than all its work divided
-/// by the cores. @return as `simulate`
+/// by the cores.
+/// @param sharesValues  all its devices are in one process, and `RunOptions::shareValues` is set
+/// @return as `simulate`
 Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &profile,
-    const SimulateOptions &options = {}, std::stop_token stop = {});
+    bool sharesValues = true, const SimulateOptions &options = {}, std::stop_token stop = {});
 
 } // namespace planloom

@@ -115,6 +115,11 @@ void allReduceChunk(const std::vector<CollectiveCall> &slots, std::size_t member
     const std::size_t begin = std::min(count, member * chunk);
     const std::size_t end = std::min(count, begin + chunk);
     std::vector<const std::byte *> from(slots.size());
+    std::vector<std::byte *> others; // members may share their memory
+    for (const CollectiveCall &slot : slots)
+        if (slot.out.data != slots[member].out.data
+            && std::find(others.begin(), others.end(), slot.out.data) == others.end())
+            others.push_back(slot.out.data);
     constexpr std::size_t kBlock = 4096; // handed out while still in cache
     for (std::size_t at = begin; at < end; at += kBlock) {
         const std::size_t length = std::min(kBlock, end - at);
@@ -122,15 +127,23 @@ void allReduceChunk(const std::vector<CollectiveCall> &slots, std::size_t member
             from[k] = slots[k].in.data + at * size;
         std::byte *to = slots[member].out.data + at * size;
         combineInto(to, from, length, type, slots[0].combination);
-        for (std::size_t k = 0; k < slots.size(); ++k)
-            if (k != member)
-                std::memcpy(slots[k].out.data + at * size, to, length * size);
+        for (std::byte *const other : others)
+            std::memcpy(other + at * size, to, length * size);
     }
+}
+
+/// Members may share their memory: the first one fills it.
+bool isFilledBefore(const std::vector<CollectiveCall> &slots, std::size_t member)
+{
+    return std::any_of(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(member),
+        [&](const CollectiveCall &slot) { return slot.out.data == slots[member].out.data; });
 }
 
 void gatherInto(const std::vector<CollectiveCall> &slots, std::size_t member)
 {
     const CollectiveBuffer &out = slots[member].out;
+    if (isFilledBefore(slots, member))
+        return;
     const auto d = static_cast<std::size_t>(slots[member].dimension);
     std::int64_t offset = 0;
     for (const CollectiveCall &slot : slots) {
@@ -191,7 +204,7 @@ void copyFirst(const std::vector<CollectiveCall> &slots, std::size_t member)
 {
     const CollectiveBuffer &in = slots.front().in;
     const CollectiveBuffer &out = slots[member].out;
-    if (out.data != nullptr && out.data != in.data)
+    if (out.data != nullptr && out.data != in.data && !isFilledBefore(slots, member))
         std::memcpy(out.data, in.data, static_cast<std::size_t>(elementCount(in.shape) * sizeOf(in.type)));
 }
 

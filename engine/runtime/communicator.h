@@ -21,7 +21,8 @@ struct CollectiveBuffer {
 
 /// One member's part in a collective of a group of the plan (`ExecutionPlan::groups`). What each kind does:
 ///
-/// - AllReduce: out = all members' `in`, combined. `out` may be `in` itself.
+/// - AllReduce: out = all members' `in`, combined. `out` may be `in` itself. Of this and of AllGather and
+///   Broadcast, members that reach each other's memory may have one `out`.
 /// - AllGather: out = all members' `in` concatenated along `dimension`; extents along it may differ.
 /// - ReduceScatter: out = this member's chunk, along `dimension`, of all members' `in` combined. Chunks are
 /// as

@@ -110,10 +110,12 @@ public:
 class CpuBackend final : public DeviceBackend
 {
 public:
-    CpuBackend(WorkPool &pool, std::unique_ptr<Communicator> communicator, MemoryPool::Source memory)
+    CpuBackend(WorkPool &pool, std::unique_ptr<Communicator> communicator, MemoryPool::Source memory,
+        CpuBoard *board)
         : m_pool(pool)
         , m_communicator(std::move(communicator))
         , m_memory(std::move(memory))
+        , m_board(board)
     {
     }
 
@@ -142,8 +144,10 @@ public:
         m_left = events;
         for (Queue &queue : m_queues)
             queue.tasks.clear();
-        for (Queue &queue : m_queues)
+        for (Queue &queue : m_queues) {
             queue.next = 0;
+            queue.found = 0;
+        }
     }
 
     void issue(DeviceTask task) override
@@ -166,6 +170,8 @@ private:
         std::vector<std::unique_ptr<DeviceTask>> tasks{};
         std::size_t next = 0; ///< That is first in it.
         bool running = false;
+        std::size_t found = 0; ///< How many of what it waits for elsewhere are known to be done.
+        bool asked = false; ///< Is woken when the next of them is.
     };
 
     /// The first task of a queue, if it may start. Needs the lock.
@@ -177,7 +183,29 @@ private:
         DeviceTask *const task = queue.tasks[queue.next].get();
         const bool ready = std::all_of(task->waits.begin(), task->waits.end(),
             [this](EventId event) { return m_done[static_cast<std::size_t>(event)]; });
-        return ready ? task : nullptr;
+        return ready && isReadyElsewhere(at, *task) ? task : nullptr;
+    }
+
+    /// Needs the lock.
+    bool isReadyElsewhere(std::size_t at, const DeviceTask &task)
+    {
+        Queue &queue = m_queues[at];
+        assert(m_board != nullptr || task.waitsElsewhere.empty());
+        while (!queue.asked && queue.found < task.waitsElsewhere.size()) {
+            if (m_board->isDone(task.waitsElsewhere[queue.found], [this, at] { wake(at); }))
+                ++queue.found;
+            else
+                queue.asked = true;
+        }
+        return !queue.asked;
+    }
+
+    void wake(std::size_t at)
+    {
+        const std::lock_guard lock{m_mutex};
+        m_queues[at].asked = false;
+        if (readyTask(at) != nullptr)
+            submit(at);
     }
 
     /// Needs the lock, and that the queue's first task may start.
@@ -228,11 +256,14 @@ private:
         TaskListener::Clock::time_point begun, bool goOn)
     {
         m_listener->finished(task.event, outcome, begun, TaskListener::Clock::now());
+        if (m_board != nullptr)
+            m_board->done({m_communicator->device().index, task.event});
         DeviceTask *next = nullptr;
         const std::lock_guard lock{m_mutex};
         m_done[static_cast<std::size_t>(task.event)] = true;
         m_queues[at].running = false;
         m_queues[at].tasks[m_queues[at].next++].reset(); // `task` is gone
+        m_queues[at].found = 0;
         for (std::size_t queue = 0; queue < m_queues.size(); ++queue) {
             DeviceTask *const ready = readyTask(queue);
             if (ready == nullptr)
@@ -252,6 +283,7 @@ private:
     WorkPool &m_pool;
     std::unique_ptr<Communicator> m_communicator;
     MemoryPool m_memory; ///< Before its blocks.
+    CpuBoard *m_board;
     std::vector<MemoryBlock> m_arenas{};
     CpuQueue m_queue{};
     TaskListener *m_listener = nullptr;
@@ -265,9 +297,9 @@ private:
 } // namespace
 
 std::unique_ptr<DeviceBackend> cpuBackend(
-    WorkPool &pool, std::unique_ptr<Communicator> communicator, MemoryPool::Source memory)
+    WorkPool &pool, std::unique_ptr<Communicator> communicator, MemoryPool::Source memory, CpuBoard *board)
 {
-    return std::make_unique<CpuBackend>(pool, std::move(communicator), std::move(memory));
+    return std::make_unique<CpuBackend>(pool, std::move(communicator), std::move(memory), board);
 }
 
 } // namespace planloom

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/work_pool.h"
+#include "engine/runtime/cpu_board.h"
 #include "engine/runtime/device_backend.h"
 #include "engine/runtime/memory_pool.h"
 
@@ -12,7 +13,9 @@ namespace planloom {
 /// queue and what they wait for is done.
 /// @param communicator  this device's end; both must outlive the backend
 /// @param memory  where the device's memory comes from; by default the operating system
-std::unique_ptr<DeviceBackend> cpuBackend(
-    WorkPool &pool, std::unique_ptr<Communicator> communicator, MemoryPool::Source memory = {});
+/// @param board  of all devices that use each other's memory, outlives them; without it tasks do not wait for
+/// those of other devices
+std::unique_ptr<DeviceBackend> cpuBackend(WorkPool &pool, std::unique_ptr<Communicator> communicator,
+    MemoryPool::Source memory = {}, CpuBoard *board = nullptr);
 
 } // namespace planloom

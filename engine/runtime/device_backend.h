@@ -6,6 +6,7 @@
 #include "engine/runtime/communicator.h"
 
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -64,11 +65,20 @@ struct ReceiveCall {
 /// A number that a task has among those of its device and step: the event that it is done.
 using EventId = std::int32_t;
 
+/// A task among those of all devices of a process.
+struct DeviceEvent {
+    std::int32_t device = 0;
+    EventId event = 0;
+    friend auto operator<=>(const DeviceEvent &, const DeviceEvent &) = default;
+};
+
 /// What one instruction asks of its device.
 struct DeviceTask {
     EventId event = 0;
     QueueKind queue = QueueKind::Compute;
     std::vector<EventId> waits{}; ///< Of other queues of this device: must be done before this starts.
+    /// The same of other devices, of backends that use each other's memory (`cpuBackend`).
+    std::vector<DeviceEvent> waitsElsewhere{};
     /// What is done first; may be empty.
     std::function<Result<void>(DeviceQueue &)> work{};
     /// What is done then.

@@ -24,6 +24,7 @@ DeviceExecutor::DeviceExecutor(
     , m_backend(std::move(backend))
     , m_gradientFactor(static_cast<float>(m_plan.updates / lossScaleOf(*m_plan.graph, m_plan.precisions)))
 {
+    m_shared.arenas.resize(m_plan.devices.size());
     for (const BufferInfo &buffer : m_program.buffers) {
         Slot slot;
         slot.type = buffer.dataType;
@@ -79,14 +80,29 @@ Result<void> DeviceExecutor::planMemory()
         TRY(made.memory,
             planloom::planMemory(
                 m_plan, m_device, m_backend->alignment(), std::int64_t{phase} * m_plan.updates));
-        made.waits = stepOrder(m_program, made.memory);
-        for (std::size_t place = 0; place < m_arenaBytes.size(); ++place) {
-            m_arenaBytes[place] = std::max(m_arenaBytes[place], made.memory.arenaBytes[place]);
-            m_peak[place] = std::max(m_peak[place], made.memory.peak[place]);
-        }
+        made.waits.own = stepOrder(m_program, made.memory);
+        made.waits.elsewhere.resize(made.waits.own.size());
         m_phases.push_back(std::move(made));
     }
+    layArenas();
+    return planSetup();
+}
+
+void DeviceExecutor::layArenas()
+{
+    m_arenaBytes = {};
+    for (const Phase &phase : m_phases) {
+        for (std::size_t place = 0; place < m_arenaBytes.size(); ++place) {
+            m_arenaBytes[place] = std::max(m_arenaBytes[place], phase.memory.arenaBytes[place]);
+            m_peak[place] = std::max(m_peak[place], phase.memory.peak[place]);
+        }
+    }
+}
+
+Result<void> DeviceExecutor::planSetup()
+{
     const MemoryPlan &first = m_phases.front().memory;
+    m_setupMemory = {};
     m_setupMemory.blocks = first.blocks;
     m_setupMemory.firstOperand.push_back(0);
     for (std::size_t i = 0; i < m_program.setup.size(); ++i) {
@@ -96,8 +112,9 @@ Result<void> DeviceExecutor::planMemory()
                     "the plan loads " + m_plan.graph->at(info(out).tensor).name
                         + ", which does not stay, before the first step",
                     "this plan was not made by Planloom, or is damaged", {}};
-            m_setupMemory.operands.push_back(
-                {first.persistent[static_cast<std::size_t>(out)], OperandUse::Makes});
+            const std::int32_t block = first.persistent[static_cast<std::size_t>(out)];
+            const bool isOwn = first.blocks[static_cast<std::size_t>(block)].owner < 0;
+            m_setupMemory.operands.push_back({block, isOwn ? OperandUse::Makes : OperandUse::Shared});
         }
         m_setupMemory.instructions.push_back({-1, static_cast<std::int32_t>(i), 0});
         m_setupMemory.firstOperand.push_back(m_setupMemory.operands.size());
@@ -105,11 +122,22 @@ Result<void> DeviceExecutor::planMemory()
     return {};
 }
 
+void DeviceExecutor::share(SharedStep &step)
+{
+    assert(m_phases.size() == 1);
+    const auto at = static_cast<std::size_t>(m_device);
+    m_phases.front() = {std::move(step.memory[at]), std::move(step.waits[at])};
+    m_setupWaits = std::move(step.setupWaits[at]);
+    layArenas();
+    (void)planSetup(); // which went well before
+}
+
 Result<void> DeviceExecutor::reserve()
 {
     for (const MemoryPlace place : {MemoryPlace::Device, MemoryPlace::Host}) {
         const auto at = static_cast<std::size_t>(place);
-        TRY(m_arena[at], m_backend->reserve(place, static_cast<std::size_t>(m_arenaBytes[at])));
+        TRY(m_shared.arenas[static_cast<std::size_t>(m_device)][at],
+            m_backend->reserve(place, static_cast<std::size_t>(m_arenaBytes[at])));
     }
     return {};
 }
@@ -147,13 +175,15 @@ CollectiveCall DeviceExecutor::collectiveCall(const Turn &turn)
     return call;
 }
 
-void DeviceExecutor::issue(const Turn &turn, const std::vector<EventId> &waits)
+void DeviceExecutor::issue(
+    const Turn &turn, std::vector<EventId> waits, std::vector<DeviceEvent> waitsElsewhere)
 {
     const Instruction &instruction = *turn.prepared.source;
     DeviceTask task;
     task.event = turn.event;
     task.queue = queueOf(instruction);
-    task.waits = waits;
+    task.waits = std::move(waits);
+    task.waitsElsewhere = std::move(waitsElsewhere);
     task.work = [this, turn](DeviceQueue &queue) { return run(turn, queue); };
     task.varies = isOptimizer(instruction); // its rate and step
     const MessageKey key{instruction.peer, instruction.tag, turn.microBatch};
@@ -177,7 +207,8 @@ void DeviceExecutor::issueSetup()
     m_step = -1;
     m_backend->begin(static_cast<std::int32_t>(m_setup.size()), *this);
     for (std::size_t i = 0; i < m_setup.size(); ++i)
-        issue({m_setup[i], m_setupMemory, m_setupMemory.operandsOf(i), 0, 0, static_cast<EventId>(i)}, {});
+        issue({m_setup[i], m_setupMemory, m_setupMemory.operandsOf(i), 0, 0, static_cast<EventId>(i)}, {},
+            i < m_setupWaits.size() ? m_setupWaits[i] : std::vector<DeviceEvent>{});
 }
 
 void DeviceExecutor::issueStep(std::int32_t step, Clock::time_point origin, bool measure)
@@ -205,7 +236,7 @@ void DeviceExecutor::issueStep(std::int32_t step, Clock::time_point origin, bool
         const StepInstruction &at = phase.memory.instructions[i];
         issue({preparedAt(at), phase.memory, phase.memory.operandsOf(i), at.microBatch, step,
                   static_cast<EventId>(i)},
-            phase.waits[i]);
+            phase.waits.own[i], phase.waits.elsewhere[i]);
     }
 }
 

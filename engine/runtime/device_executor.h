@@ -6,6 +6,7 @@
 #include "engine/runtime/host_values.h"
 #include "engine/runtime/memory_plan.h"
 #include "engine/runtime/prepared_kernel.h"
+#include "engine/runtime/shared_values.h"
 
 #include <array>
 #include <atomic>
@@ -33,6 +34,8 @@ struct RunShared {
     const OperatorLibraries &libraries; ///< What computes operators of files.
     const std::atomic<bool> &stopped; ///< Set once the run is to end early.
     std::function<void(Error)> fail; ///< Ends the run; the first error is kept. Thread-safe.
+    /// By device and place: what the devices of this process have reserved.
+    std::vector<std::array<std::byte *, 2>> arenas{};
 };
 
 /// When an instruction ran, in nanoseconds from the start of its step.
@@ -66,6 +69,11 @@ public:
 
     /// Lays its memory out. @return as `planMemory`
     Result<void> planMemory();
+    /// How all its steps are laid out, once that is planned; null if they differ.
+    const MemoryPlan *stepMemory() const { return m_phases.size() == 1 ? &m_phases.front().memory : nullptr; }
+    std::int64_t alignment() const { return m_backend->alignment(); }
+    /// Does its step as `step` says of this device, whose devices are those of the process. Before `reserve`.
+    void share(SharedStep &step);
     /// What the device takes, once its memory is planned.
     std::int64_t arenaBytes(MemoryPlace place) const { return m_arenaBytes[static_cast<std::size_t>(place)]; }
 
@@ -121,7 +129,7 @@ private:
     /// A step whose weights' versions lie as they do after so many updates.
     struct Phase {
         MemoryPlan memory{};
-        std::vector<std::vector<EventId>> waits{}; ///< By instruction of the step.
+        StepWaits waits{};
     };
 
     /// One run of one instruction.
@@ -135,6 +143,8 @@ private:
     };
 
     Prepared prepare(const Instruction &instruction);
+    Result<void> planSetup();
+    void layArenas();
 
     const BufferInfo &info(std::int32_t buffer) const
     {
@@ -146,9 +156,10 @@ private:
     std::byte *input(const Turn &turn, std::size_t slot) const;
     std::byte *output(const Turn &turn, std::size_t slot) const;
     OperandUse useOf(const Turn &turn, std::size_t output) const;
+    bool isMadeElsewhere(const Turn &turn) const;
     Prepared &preparedAt(const StepInstruction &at);
 
-    void issue(const Turn &turn, const std::vector<EventId> &waits);
+    void issue(const Turn &turn, std::vector<EventId> waits, std::vector<DeviceEvent> waitsElsewhere);
     bool isCollective(const Instruction &instruction) const;
     bool isOptimizer(const Instruction &instruction) const;
     CollectiveCall collectiveCall(const Turn &turn);
@@ -180,9 +191,9 @@ private:
     std::vector<std::vector<Prepared>> m_segments;
     std::vector<Phase> m_phases{}; ///< That steps go through in turn.
     MemoryPlan m_setupMemory{}; ///< The setup's, in the blocks of the first phase.
+    std::vector<std::vector<DeviceEvent>> m_setupWaits{}; ///< By its instruction; may be empty.
     std::array<std::int64_t, 2> m_arenaBytes{};
     std::array<std::int64_t, 2> m_peak{};
-    std::array<std::byte *, 2> m_arena{};
     std::map<std::int32_t, std::int64_t> m_sequences{}; ///< By group: collectives issued so far.
     std::map<OperatorId, std::int64_t> m_dropped{};
     std::set<std::pair<OperatorId, std::int32_t>>

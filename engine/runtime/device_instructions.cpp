@@ -48,7 +48,8 @@ struct NaNsSeen {
 std::byte *DeviceExecutor::addressOf(const MemoryPlan &memory, const StepOperand &operand) const
 {
     const PlannedBlock &block = memory.blocks[static_cast<std::size_t>(operand.block)];
-    return m_arena[static_cast<std::size_t>(block.place)] + block.offset;
+    const auto owner = static_cast<std::size_t>(block.owner < 0 ? m_device : block.owner);
+    return m_shared.arenas[owner][static_cast<std::size_t>(block.place)] + block.offset;
 }
 
 std::byte *DeviceExecutor::input(const Turn &turn, std::size_t slot) const
@@ -64,6 +65,15 @@ std::byte *DeviceExecutor::output(const Turn &turn, std::size_t slot) const
 OperandUse DeviceExecutor::useOf(const Turn &turn, std::size_t output) const
 {
     return turn.operands[turn.prepared.source->inputs.size() + output].use;
+}
+
+bool DeviceExecutor::isMadeElsewhere(const Turn &turn) const
+{
+    const Instruction &instruction = *turn.prepared.source;
+    for (std::size_t o = 0; o < instruction.outputs.size(); ++o)
+        if (useOf(turn, o) == OperandUse::Shared)
+            return instruction.kind != InstructionKind::Load; // which may fill others, too
+    return false;
 }
 
 IndexMask DeviceExecutor::boxOf(std::int32_t buffer, std::int32_t microBatch) const
@@ -277,6 +287,8 @@ Result<void> DeviceExecutor::execute(const Turn &turn, DeviceQueue &queue)
     case InstructionKind::Load:
         for (std::size_t o = 0; o < instruction.outputs.size(); ++o) {
             const std::int32_t out = instruction.outputs[o];
+            if (useOf(turn, o) == OperandUse::Shared)
+                continue;
             TRY_VOID(queue.upload(
                 output(turn, o), slot(out).bytes, [this, out, microBatch = turn.microBatch](std::byte *to) {
                     return m_shared.values.load(
@@ -333,7 +345,8 @@ Result<void> DeviceExecutor::run(const Turn &turn, DeviceQueue &queue)
             if (useOf(turn, o) == OperandUse::Makes) // NaN in every floating type, -1 in integers
                 queue.fill(output(turn, o), 0xFF, slot(instruction.outputs[o]).bytes);
     }
-    TRY_VOID(execute(turn, queue));
+    if (!isMadeElsewhere(turn))
+        TRY_VOID(execute(turn, queue));
     const bool lastStep = turn.step + 1 == m_shared.options.steps;
     for (const Collector::Claim &claim : prepared.claims) {
         if (!lastStep && claim.lastStepOnly)
@@ -342,9 +355,9 @@ Result<void> DeviceExecutor::run(const Turn &turn, DeviceQueue &queue)
             return static_cast<std::size_t>(
                 std::find(buffers.begin(), buffers.end(), claim.buffer) - buffers.begin());
         };
-        const std::size_t in = of(instruction.inputs);
+        const std::size_t out = of(instruction.outputs); // what is updated in place is looked at behind it
         const std::byte *const from =
-            in < instruction.inputs.size() ? input(turn, in) : output(turn, of(instruction.outputs));
+            out < instruction.outputs.size() ? output(turn, out) : input(turn, of(instruction.inputs));
         TRY_VOID(queue.download(from, slot(claim.buffer).bytes,
             [this, &claim, microBatch = turn.microBatch, event = turn.event](
                 const std::byte *data) -> Result<void> {

@@ -185,23 +185,7 @@ public:
             if (!m_program.buffers[b].persistent)
                 for (std::int32_t m = 0; m < instancesOf(b); ++m)
                     die(static_cast<std::int32_t>(b), m);
-        for (std::size_t place = 0; place < m_made.arenaBytes.size(); ++place) {
-            std::vector<PlannedBlock *> blocks;
-            std::int64_t persistentEnd = 0; // these keep their places from step to step: they lie in front
-            for (const std::int32_t block : m_made.persistent) {
-                if (block < 0 || placeOf(block) != place)
-                    continue;
-                PlannedBlock &planned = m_made.blocks[static_cast<std::size_t>(block)];
-                planned.offset = persistentEnd;
-                persistentEnd += alignedUp(planned.bytes, alignment);
-            }
-            for (std::size_t block = m_persistentBlocks; block < m_made.blocks.size(); ++block)
-                if (placeOf(static_cast<std::int32_t>(block)) == place)
-                    blocks.push_back(&m_made.blocks[block]);
-            m_made.arenaBytes[place] = persistentEnd + placeBlocks(blocks, alignment);
-            for (PlannedBlock *const block : blocks)
-                block->offset += persistentEnd;
-        }
+        layOut(m_made, alignment);
         return std::move(m_made);
     }
 
@@ -214,10 +198,6 @@ private:
     std::int32_t instancesOf(std::size_t buffer) const
     {
         return m_program.buffers[buffer].perMicroBatch ? m_plan.microBatches : 1;
-    }
-    std::size_t placeOf(std::int32_t block) const
-    {
-        return static_cast<std::size_t>(m_made.blocks[static_cast<std::size_t>(block)].place);
     }
     std::int32_t now() const { return static_cast<std::int32_t>(m_made.instructions.size()) - 1; }
 
@@ -255,7 +235,6 @@ private:
             m_current[m_first[b]] = m_made.persistent[b];
             m_made.blocks.push_back({buffer.place, m_bytes[b], 0, 0, 0});
         }
-        m_persistentBlocks = m_made.blocks.size();
         for (const Instruction &instruction : m_program.setup)
             for (const std::int32_t out : instruction.outputs)
                 arrive(out, m_first[static_cast<std::size_t>(out)], -1);
@@ -455,7 +434,6 @@ private:
     std::vector<std::int32_t> m_current{}; ///< By instance: its block.
     std::vector<bool> m_isThere{}; ///< By instance.
     std::set<std::size_t> m_borrowed{}; ///< Instances in the block of a persistent buffer: not counted.
-    std::size_t m_persistentBlocks = 0;
     std::array<std::int64_t, 2> m_live{};
     MemoryPlan m_made{};
 };
@@ -477,6 +455,31 @@ std::int64_t placeBlocks(std::vector<PlannedBlock *> blocks, std::int64_t alignm
     for (std::size_t i = 0; i < blocks.size(); ++i)
         blocks[i]->offset = offsets[i];
     return byTime;
+}
+
+void layOut(MemoryPlan &memory, std::int64_t alignment)
+{
+    std::vector<bool> persists(memory.blocks.size(), false);
+    for (std::size_t place = 0; place < memory.arenaBytes.size(); ++place) {
+        std::int64_t persistentEnd = 0; // these keep their places from step to step: they lie in front
+        for (const std::int32_t at : memory.persistent) {
+            if (at < 0)
+                continue;
+            persists[static_cast<std::size_t>(at)] = true;
+            PlannedBlock &block = memory.blocks[static_cast<std::size_t>(at)];
+            if (static_cast<std::size_t>(block.place) != place)
+                continue;
+            block.offset = persistentEnd;
+            persistentEnd += alignedUp(block.bytes, alignment);
+        }
+        std::vector<PlannedBlock *> blocks;
+        for (std::size_t at = 0; at < memory.blocks.size(); ++at)
+            if (!persists[at] && static_cast<std::size_t>(memory.blocks[at].place) == place)
+                blocks.push_back(&memory.blocks[at]);
+        memory.arenaBytes[place] = persistentEnd + placeBlocks(blocks, alignment);
+        for (PlannedBlock *const block : blocks)
+            block->offset += persistentEnd;
+    }
 }
 
 std::int32_t versionCycle(const DeviceProgram &program)

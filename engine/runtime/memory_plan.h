@@ -27,6 +27,7 @@ struct PlannedBlock {
     std::int32_t first = 0; ///< Instructions of the step, both included.
     std::int32_t last = 0;
     std::int64_t offset = 0; ///< In the device's arena, or in its host's.
+    std::int32_t owner = -1; ///< The device whose arena it lies in; -1: the one whose plan this is.
     friend bool operator==(const PlannedBlock &, const PlannedBlock &) = default;
 };
 
@@ -37,6 +38,7 @@ enum class OperandUse : std::uint8_t {
     Makes, ///< An output that was not there.
     Takes, ///< An output made where an input lies that is needed no more: nothing has to be moved.
     Changes, ///< An output that is there already: added to, or written anew.
+    Shared, ///< An output that another device of the process makes, see shared_values.h.
 };
 
 struct StepOperand {
@@ -89,6 +91,10 @@ struct MemoryPlan {
 /// @return InvalidInput for a buffer that is read before it is made, with the operator in `where`
 Result<MemoryPlan> planMemory(
     const ExecutionPlan &plan, std::int32_t device, std::int64_t alignment, std::int64_t firstUpdate = 0);
+
+/// Gives all blocks of `memory` their offsets, and sets its arenas: blocks that persist lie in front, the
+/// others by `placeBlocks`.
+void layOut(MemoryPlan &memory, std::int64_t alignment);
 
 /// Offsets for `blocks` of one place, and the bytes that they take together. Blocks without bytes lie at 0.
 std::int64_t placeBlocks(std::vector<PlannedBlock *> blocks, std::int64_t alignment);

@@ -39,6 +39,9 @@ struct RunOptions {
     std::vector<std::string> libraries{};
     TrainingRun training{}; ///< Data, learning rates, checkpoints.
     OpenDevices devices{}; ///< Other devices than the CPU's; empty for those.
+    /// CPU devices of one process compute once what several of them compute alike (shared_values.h): the same
+    /// bits in less time. Off: each as if it were alone.
+    bool shareValues = true;
     bool findNaN =
         false; ///< Stop at the first operator that makes NaN out of numbers, with CheckFailed naming it.
 };

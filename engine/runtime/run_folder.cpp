@@ -93,10 +93,11 @@ Result<void> writeRunFolder(const std::string &folder, const RunRequest &request
     TRY_VOID(writeText(root / "plan.json", toJson(request.plan)));
     Json document{{"version", 1}, {"steps", options.steps}, {"seed", options.seed},
         {"random_weights", options.randomWeights}, {"keep_gradients", options.keepGradients},
-        {"poison", options.poison}, {"predicted_step_seconds", request.predictedStepSeconds},
-        {"libraries", options.libraries}, {"backend", request.backend}, {"outcome", request.outcomeFolder},
-        {"spans", request.spans}, {"live_spans", request.liveSpans}, {"ranks", request.ranks},
-        {"temporary", request.temporary}, {"training", toJson(options.training)}};
+        {"poison", options.poison}, {"share_values", options.shareValues},
+        {"predicted_step_seconds", request.predictedStepSeconds}, {"libraries", options.libraries},
+        {"backend", request.backend}, {"outcome", request.outcomeFolder}, {"spans", request.spans},
+        {"live_spans", request.liveSpans}, {"ranks", request.ranks}, {"temporary", request.temporary},
+        {"training", toJson(options.training)}};
     if (request.reference) {
         TRY_VOID(writeText(root / "reference.json", toJson(*request.reference)));
         document["reference"] = "reference.json";
@@ -139,6 +140,7 @@ Result<RunRequest> readRunFolder(const std::string &planPath, const std::string 
         options.randomWeights = document.value("random_weights", options.randomWeights);
         options.keepGradients = document.value("keep_gradients", options.keepGradients);
         options.poison = document.value("poison", options.poison);
+        options.shareValues = document.value("share_values", options.shareValues);
         options.libraries = document.value("libraries", options.libraries);
         if (const auto training = document.find("training"); training != document.end()) {
             TRY(options.training, trainingRunFromJson(*training));

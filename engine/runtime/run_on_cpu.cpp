@@ -165,7 +165,7 @@ private:
         if (m_others != nullptr)
             return m_others->device(device);
         if (!m_end)
-            return cpuBackend(m_pool, m_world.communicator(device));
+            return cpuBackend(m_pool, m_world.communicator(device), {}, &m_board);
         return cpuBackend(m_pool, m_end->communicator(device),
             [this](std::size_t bytes) { return m_end->memory().take(bytes); }); // where other ranks reach it
     }
@@ -210,6 +210,10 @@ private:
         std::vector<MemoryNeed> needs;
         for (std::size_t d = 0; d < m_devices.size(); ++d) {
             TRY_VOID(m_devices[d]->planMemory());
+        }
+        if (m_options.shareValues && !m_options.findNaN && m_others == nullptr && !m_end)
+            share();
+        for (std::size_t d = 0; d < m_devices.size(); ++d) {
             needs.push_back({m_peers.first() + static_cast<std::int32_t>(d),
                 {m_devices[d]->arenaBytes(MemoryPlace::Device)},
                 {m_devices[d]->arenaBytes(MemoryPlace::Host)}});
@@ -223,6 +227,20 @@ private:
         for (const auto &device : m_devices)
             TRY_VOID(device->reserve());
         return {};
+    }
+
+    /// All devices are in this process: what several compute alike is computed once.
+    void share()
+    {
+        std::vector<MemoryPlan> memory;
+        for (const auto &device : m_devices) {
+            if (device->stepMemory() == nullptr)
+                return;
+            memory.push_back(*device->stepMemory());
+        }
+        if (auto step = shareValues(m_plan, memory, m_devices.front()->alignment()))
+            for (const auto &device : m_devices)
+                device->share(*step);
     }
 
     /// Keeps the first error, and ends all that waits here and at the other ranks.
@@ -256,6 +274,7 @@ private:
 
     void drive()
     {
+        m_board.begin();
         for (const auto &device : m_devices)
             device->issueSetup();
         for (const auto &device : m_devices)
@@ -282,6 +301,7 @@ private:
             if (!origin)
                 return fail(std::move(origin).error());
             m_origin = *origin;
+            m_board.begin();
             for (const auto &device : m_devices)
                 device->issueStep(step, m_origin,
                     m_events.spans || step + 1 == m_options.steps || m_events.finish.stop_possible());
@@ -418,6 +438,7 @@ private:
     HostValues &m_values;
     TrainingProgress &m_training;
     ThreadWorld m_world; ///< Of a run of one process.
+    CpuBoard m_board{}; ///< Likewise.
     RunShared m_shared;
     RunDevices *m_others; ///< Null on the CPU.
     std::vector<std::unique_ptr<DeviceExecutor>> m_devices{}; ///< Of this rank.

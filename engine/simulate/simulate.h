@@ -6,13 +6,19 @@
 
 #include <functional>
 #include <stop_token>
+#include <vector>
 
 namespace planloom {
+
+/// By device, segment and instruction: the share of its work that is left to do where others do the rest.
+using WorkShares = std::vector<std::vector<std::vector<float>>>;
 
 struct SimulateOptions {
     bool spans = true; ///< Off: only totals, memory peaks and traffic.
     bool mergeSymmetric = true; ///< Off: every device on its own; for tests, the result is the same.
     bool sharedLinks = true; ///< Off: communication is as fast as if it had all links for itself.
+    /// What devices leave to others; empty: nothing. Then every device is simulated on its own.
+    WorkShares shares{};
     /// If set, called with all but the spans before these are written out, which takes longer than the
     /// simulation itself: for those who wait for the step time and the peaks.
     std::function<void(const Timeline &)> onFigures{};

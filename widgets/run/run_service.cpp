@@ -51,7 +51,7 @@ Result<Prediction> predict(const TimelineSceneSnapshot &scene, RunBackend backen
     const std::shared_ptr<const ExecutionPlan> &plan = scene->plan;
     TRY(const Cluster cluster, clusterNamed("cpu:" + std::to_string(plan->devices.size())));
     TRY(const MachineProfile profile, profileFor(*plan, profilePath(), {}, stop));
-    TRY(Timeline timeline, predictRun(*plan, profile, {}, std::move(stop)));
+    TRY(Timeline timeline, predictRun(*plan, profile, true, {}, std::move(stop)));
     Prediction prediction;
     prediction.work = stepWorkOf(*plan);
     prediction.fastestRate = fastestRate(profile);

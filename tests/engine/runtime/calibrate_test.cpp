@@ -156,8 +156,8 @@ TEST(PredictRun, DevicesThatShareCoresWaitForThem)
     // One kernel after another on one device; on two, each runs as many.
     const ExecutionPlan one = planOfGpt("single", 1);
     const ExecutionPlan two = planOfGpt("data-parallel", 2);
-    const auto alone = predictRun(two, millisecondProfile(two, 2));
-    const auto shared = predictRun(two, millisecondProfile(two, 1));
+    const auto alone = predictRun(two, millisecondProfile(two, 2), false);
+    const auto shared = predictRun(two, millisecondProfile(two, 1), false);
     const auto single = predictRun(one, millisecondProfile(one, 1));
     ASSERT_TRUE(alone && shared && single);
     const auto milliseconds = [](const Timeline &timeline) {
@@ -169,6 +169,31 @@ TEST(PredictRun, DevicesThatShareCoresWaitForThem)
     const auto idle = predictRun(one, millisecondProfile(one, 2));
     ASSERT_TRUE(idle);
     EXPECT_NEAR(milliseconds(*idle), milliseconds(*single), 0.01 * milliseconds(*single));
+}
+
+TEST(PredictRun, WhatDevicesComputeAlikeIsComputedOnce)
+{
+    // Every kernel takes a millisecond: of two devices that share one core, the second one updates no
+    // weights.
+    const ExecutionPlan plan = planOfGpt("data-parallel", 2);
+    int kernels = 0;
+    int updates = 0;
+    for (const Segment &segment : plan.devices[1].segments) {
+        for (const Instruction &instruction : segment.instructions) {
+            kernels += instruction.kind == InstructionKind::Kernel ? 1 : 0;
+            updates += instruction.kind == InstructionKind::Kernel
+                    && plan.graph->at(instruction.op).direction == Direction::Optimizer
+                ? 1
+                : 0;
+        }
+    }
+    ASSERT_GT(updates, 4);
+    const auto every = predictRun(plan, millisecondProfile(plan, 1), false);
+    const auto once = predictRun(plan, millisecondProfile(plan, 1), true);
+    ASSERT_TRUE(every && once);
+    const double saved = static_cast<double>(every->step.count() - once->step.count())
+        / static_cast<double>(every->step.count());
+    EXPECT_NEAR(saved, 0.5 * updates / kernels, 0.05);
 }
 
 } // namespace
