@@ -32,11 +32,7 @@ struct Number {
     Number &add(std::int32_t value) { return add(static_cast<std::int64_t>(value)); }
     Number &add(const Number &other) { return add(other.high).add(other.low); }
     template<typename Enum>
-        requires std::is_enum_v<Enum>
-    Number &add(Enum value)
-    {
-        return add(static_cast<std::int64_t>(value));
-    }
+    requires std::is_enum_v<Enum> Number &add(Enum value) { return add(static_cast<std::int64_t>(value)); }
     Number with(std::int64_t value) const { return Number{*this}.add(value); }
     friend bool operator==(const Number &, const Number &) = default;
 
@@ -74,7 +70,35 @@ void addBox(Number &number, const IndexMask &box)
 struct Deed {
     Number number{};
     bool mayBeShared = false; ///< Another device can do it, too.
+    bool keepsBytes = false; ///< Output 0 has the bytes of input 0, in whatever shape.
 };
+
+bool keepsBytes(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction)
+{
+    if (instruction.inputs.empty() || instruction.outputs.size() != 1 || instruction.inputs[0] < 0
+        || instruction.outputs[0] < 0)
+        return false;
+    const BufferInfo &in = program.buffers[static_cast<std::size_t>(instruction.inputs[0])];
+    const BufferInfo &out = program.buffers[static_cast<std::size_t>(instruction.outputs[0])];
+    if (in.dataType != out.dataType || sizeOf(in) != sizeOf(out))
+        return false;
+    switch (instruction.kind) {
+    case InstructionKind::Kernel:
+        return isView(plan.graph->at(instruction.op));
+    case InstructionKind::Select:
+        return in.index == out.index;
+    case InstructionKind::Concat:
+        return in.index == out.index && instruction.inputs.size() == 1;
+    case InstructionKind::ValueSelect:
+        return in.index == out.index && out.valuePart.index == 0;
+    case InstructionKind::Update:
+    case InstructionKind::Offload:
+    case InstructionKind::Fetch:
+        return true;
+    default:
+        return false;
+    }
+}
 
 Deed deedOf(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction)
 {
@@ -98,6 +122,7 @@ Deed deedOf(const ExecutionPlan &plan, const DeviceProgram &program, const Instr
         }
     }
     deed.mayBeShared = !isCommunication(instruction.kind) && !instruction.outputs.empty();
+    deed.keepsBytes = keepsBytes(plan, program, instruction);
     if (isKernel) {
         const Operator &op = plan.graph->at(instruction.op);
         const PreparedKernel prepared = prepareKernel(plan, program, instruction);
@@ -298,6 +323,24 @@ private:
         return number;
     }
 
+    /// The number of output `output` of what `deed` is.
+    Number made(const Turn &turn, const Number &deed, std::size_t output)
+    {
+        const bool isFirstSum = turn.instruction->kind == InstructionKind::Accumulate
+            && operand(turn.device, turn.outputs).use != OperandUse::Changes
+            && isOneType(turn.device, *turn.instruction);
+        if (turn.deed->keepsBytes || isFirstSum)
+            return viewOf(turn.device, operand(turn.device, turn.inputs).block).number;
+        return deed.with(static_cast<std::int64_t>(output - turn.outputs));
+    }
+
+    bool isOneType(std::size_t device, const Instruction &instruction) const
+    {
+        const auto &buffers = m_plan.devices[device].buffers.values();
+        return buffers[static_cast<std::size_t>(instruction.inputs[0])].dataType
+            == buffers[static_cast<std::size_t>(instruction.outputs[0])].dataType;
+    }
+
     void alone(const Turn &turn)
     {
         const Number deed = deedWith(turn);
@@ -318,16 +361,16 @@ private:
             return false;
         for (std::size_t o = turn.outputs; o < turn.end; ++o) {
             const std::int32_t block = operand(turn.device, o).block;
-            const Place &made = m_state[maker.device].places[maker.outputs + (o - turn.outputs)];
-            if ((block < 0) != (made.block < 0))
+            const Place &place = m_state[maker.device].places[maker.outputs + (o - turn.outputs)];
+            if ((block < 0) != (place.block < 0))
                 return false;
             if (block < 0)
                 continue;
-            if (!(heldAt(made) == deed.with(static_cast<std::int64_t>(o - turn.outputs)))
-                || (persists(turn.device, block) && viewOf(turn.device, block).place != made))
+            if (!(heldAt(place) == made(turn, deed, o))
+                || (persists(turn.device, block) && viewOf(turn.device, block).place != place))
                 return false;
         }
-        // Those who collect values look at inputs, too: all must be there but what is updated in place.
+        // Those who collect values look at inputs, too: all must be there but what was changed in place.
         for (std::size_t i = turn.inputs; i < turn.outputs; ++i) {
             const std::int32_t block = operand(turn.device, i).block;
             if (block < 0)
@@ -335,16 +378,27 @@ private:
             const View &view = viewOf(turn.device, block);
             if (heldAt(view.place) == view.number)
                 put(turn.device, i, OperandUse::Reads, view.place);
-            else if (persists(turn.device, block))
+            else if (persists(turn.device, block) || writes(maker, view.place))
                 put(turn.device, i, OperandUse::Absent, {});
             else
                 return false;
         }
+        std::vector<Number> numbers; // before views change
+        for (std::size_t o = turn.outputs; o < turn.end; ++o)
+            numbers.push_back(operand(turn.device, o).block < 0 ? Number{} : made(turn, deed, o));
         for (std::size_t o = turn.outputs; o < turn.end; ++o)
             if (operand(turn.device, o).block >= 0)
                 share(turn, o, m_state[maker.device].places[maker.outputs + (o - turn.outputs)],
-                    deed.with(static_cast<std::int64_t>(o - turn.outputs)));
+                    numbers[o - turn.outputs]);
         return true;
+    }
+
+    bool writes(const Turn &maker, const Place &place) const
+    {
+        const auto &places = m_state[maker.device].places;
+        return std::find(places.begin() + static_cast<std::ptrdiff_t>(maker.outputs),
+                   places.begin() + static_cast<std::ptrdiff_t>(maker.end), place)
+            != places.begin() + static_cast<std::ptrdiff_t>(maker.end);
     }
 
     void put(std::size_t device, std::size_t at, OperandUse use, const Place &place)
@@ -370,7 +424,7 @@ private:
         read(turn);
         for (std::size_t o = turn.outputs; o < turn.end; ++o)
             if (operand(turn.device, o).block >= 0)
-                write(turn, o, deed.with(static_cast<std::int64_t>(o - turn.outputs)));
+                write(turn, o, made(turn, deed, o));
     }
 
     void read(const Turn &turn)

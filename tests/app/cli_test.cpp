@@ -261,6 +261,11 @@ TEST_F(Cli, APlanGoesFromSolveToVerifySimulateExportAndRun)
     ASSERT_EQ(apart.status, 0) << apart.output;
     EXPECT_EQ(apart.json()["ranks"], 2);
     EXPECT_EQ(apart.json()["losses"], ran.json()["losses"]); // the same bits
+    const Outcome alone = run("run --json --random-weights 3 --steps 2 --no-sharing " + path("plan.json"));
+    ASSERT_EQ(alone.status, 0) << alone.output;
+    EXPECT_EQ(alone.json()["losses"], ran.json()["losses"]);
+    EXPECT_GT(alone.json()["predicted_step_seconds"].get<double>(),
+        ran.json()["predicted_step_seconds"].get<double>());
     EXPECT_EQ(run("run --random-weights 3 --ranks 4000 " + path("plan.json")).status, 2);
 }
 

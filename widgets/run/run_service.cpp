@@ -44,14 +44,14 @@ Prediction predictOnGpus(TimelineSceneSnapshot scene)
     return prediction;
 }
 
-Result<Prediction> predict(const TimelineSceneSnapshot &scene, RunBackend backend, std::stop_token stop)
+Result<Prediction> predict(const TimelineSceneSnapshot &scene, const RunSetup &setup, std::stop_token stop)
 {
-    if (backend != RunBackend::Cpu)
+    if (setup.backend != RunBackend::Cpu)
         return predictOnGpus(scene);
     const std::shared_ptr<const ExecutionPlan> &plan = scene->plan;
     TRY(const Cluster cluster, clusterNamed("cpu:" + std::to_string(plan->devices.size())));
     TRY(const MachineProfile profile, profileFor(*plan, profilePath(), {}, stop));
-    TRY(Timeline timeline, predictRun(*plan, profile, true, {}, std::move(stop)));
+    TRY(Timeline timeline, predictRun(*plan, profile, setup.ranks <= 1, {}, std::move(stop)));
     Prediction prediction;
     prediction.work = stepWorkOf(*plan);
     prediction.fastestRate = fastestRate(profile);
@@ -178,7 +178,7 @@ bool RunService::start(const PlanUpdateSnapshot &update, const RunSetup &setup)
         [scene = update->scene, plan = update->scene->plan, setup, allowed = m_allowedLibraries,
             stop = m_stop.get_token()]() -> PreparedSnapshot {
             auto ready = std::make_shared<Prepared>();
-            auto prediction = predict(scene, setup.backend, stop);
+            auto prediction = predict(scene, setup, stop);
             if (!prediction) {
                 ready->error = prediction.error();
                 return ready;
@@ -494,7 +494,7 @@ void RunService::show(const RunRecord &record, const QByteArray &measured, const
             stop = m_stop.get_token()]() -> PreparedSnapshot {
             auto ready = std::make_shared<Prepared>();
             ready->record = record;
-            auto prediction = predict(scene, record.setup.backend, stop);
+            auto prediction = predict(scene, record.setup, stop);
             if (!prediction) {
                 ready->error = prediction.error();
                 ready->overlay = std::make_shared<RunOverlay>();

@@ -41,9 +41,8 @@ std::vector<MemoryPlan> plannedMemory(const ExecutionPlan &plan)
 
 bool equalArrays(const NamedArrays &a, const NamedArrays &b)
 {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto &x, const auto &y) {
-        return x.first == y.first && x.second.bytes == y.second.bytes;
-    });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+        [](const auto &x, const auto &y) { return x.first == y.first && x.second.bytes == y.second.bytes; });
 }
 
 void expectEqualArrays(const NamedArrays &got, const NamedArrays &expected)
@@ -144,11 +143,15 @@ void expectJointlyOrdered(const ExecutionPlan &plan, const SharedStep &step, con
                 auto &there = touches[{block.owner < 0 ? device : block.owner, block.place}];
                 const bool isShared = operand.use == OperandUse::Shared;
                 for (const Touch &touch : there) {
-                    if (meetings[touch.turn] == begin && touch.turn >= begin && (touch.isShared || isShared || (touch.writes && writes && isCommunication(instruction.kind))))
+                    if (meetings[touch.turn] == begin && touch.turn >= begin
+                        && (touch.isShared || isShared
+                            || (touch.writes && writes && isCommunication(instruction.kind))))
                         continue; // what the members of a collective make together
-                    if ((touch.writes || writes) && touch.turn != at && touch.begin < block.offset + block.bytes
-                        && block.offset < touch.end) {
-                        ASSERT_TRUE(before[at].contains(touch.turn)) << touch.turn << (touch.writes ? " written" : " read") << " and " << at << (writes ? " written, " : " read, ") << nameOf(instruction.kind);
+                    if ((touch.writes || writes) && touch.turn != at
+                        && touch.begin < block.offset + block.bytes && block.offset < touch.end) {
+                        ASSERT_TRUE(before[at].contains(touch.turn))
+                            << touch.turn << (touch.writes ? " written" : " read") << " and " << at
+                            << (writes ? " written, " : " read, ") << nameOf(instruction.kind);
                     }
                 }
                 there.push_back({at, block.offset, block.offset + block.bytes, writes, isShared});
@@ -257,7 +260,9 @@ TEST_P(SharedValuesOf, RandomPlansChangeNothing)
         SCOPED_TRACE("seed " + std::to_string(seed));
         const RandomOutcome outcome = carryOut(model,
             randomCase(*graph, seed,
-                {.touched = seed % 2 == 0 ? 0.15 : 0.6, .wholeBatches = true, .weightVersions = seed % 5 == 2}));
+                {.touched = seed % 2 == 0 ? 0.15 : 0.6,
+                    .wholeBatches = true,
+                    .weightVersions = seed % 5 == 2}));
         if (!outcome.lowered)
             continue;
         const ExecutionPlan plan = expandUnits(*outcome.lowered);
@@ -343,7 +348,8 @@ TEST(SharedValues, HideNoMistakeOfAPlan)
     std::mt19937 random(11);
     int ran = 0;
     int wrong = 0;
-    for (const char *entry : {"data-parallel", "tensor-parallel", "zero2", "3d:dp=2,tp=2,pp=1,micro-batches=4"}) {
+    for (const char *entry :
+        {"data-parallel", "tensor-parallel", "zero2", "3d:dp=2,tp=2,pp=1,micro-batches=4"}) {
         const auto plan = planToShare(kGptToShare, entry, 4);
         ASSERT_TRUE(plan) << describe(plan.error());
         RunOptions options;
