@@ -183,7 +183,8 @@ Result<void> embeddingBackward(const KernelCall &call)
     const std::int64_t first = firstOf(*dx, 0);
     const std::int64_t width = dx->shape[1];
     const std::int64_t padding = call.op->attributes.integer("padding_index", -1);
-    fillZero(*dx);
+    if (!addsTo(call, 0))
+        fillZero(*dx);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         // By columns, so that rows that occur twice are added in their order.

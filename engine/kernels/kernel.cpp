@@ -79,6 +79,13 @@ bool onlyMoves(const Operator &op)
     }
 }
 
+bool canAddTo(const Operator &op, std::size_t output)
+{
+    return op.direction == Direction::Backward
+        && ((op.kind == OperatorKind::Linear && output == 1) // as their kernels heed `KernelCall::addsTo`
+            || (op.kind == OperatorKind::Embedding && output == 0));
+}
+
 bool hasKernel(const Operator &op)
 {
     if (op.kind == OperatorKind::Custom)

@@ -49,6 +49,8 @@ struct KernelCall {
     double rateShare = 1; ///< Of an optimizer: what its schedule leaves of the rate.
     const OperatorLibraries *libraries = nullptr; ///< What computes operators of files; may be null.
     ElementMover *mover = nullptr; ///< Of buffers that are elsewhere: for kinds of which `onlyMoves` is true.
+    /// Outputs that are added to what is there already, one bit each: those for which `canAddTo` is true.
+    std::uint32_t addsTo = 0;
     std::int64_t *dropped = nullptr; ///< If set, a NonZero adds what it had no room for (places.h).
 };
 
@@ -69,6 +71,10 @@ Result<void> runKernel(const KernelCall &call);
 /// True if `runKernel` has an implementation of this operator in its direction; of one of a file that a
 /// library computes, if the library is there once it is run.
 bool hasKernel(const Operator &op);
+
+/// True if the operator's kernel can add output `output` to what is there, where that is of the type it
+/// computes with: gradients of large weights, which are not worth writing twice.
+bool canAddTo(const Operator &op, std::size_t output);
 
 /// True if the operator does nothing but move elements, in its direction, and so heeds `KernelCall::mover`.
 bool onlyMoves(const Operator &op);

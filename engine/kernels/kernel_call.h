@@ -118,6 +118,12 @@ IndexMask ownBox(const KernelCall &call, std::size_t slot);
 /// The piece `box` of `from`, which has it; `from` itself where that is all of it, else a copy in `memory`.
 Buffer pieceOf(const Buffer &from, const IndexMask &box, std::vector<std::byte> &memory);
 
+/// Output `slot` is added to what is there.
+inline bool addsTo(const KernelCall &call, std::size_t slot)
+{
+    return (call.addsTo >> slot & 1U) != 0;
+}
+
 /// Fills the part with zero bytes.
 void fillZero(const Buffer &buffer);
 /// The same where the call's buffers are.

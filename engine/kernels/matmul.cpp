@@ -257,6 +257,7 @@ Result<void> linearBackward(const KernelCall &call)
             product.bRow = product.n;
             product.c = elements<T>(*dw);
             product.cRow = product.n;
+            product.accumulate = addsTo(call, 1);
             multiply(std::move(product));
         }
         if (dbias != nullptr) {

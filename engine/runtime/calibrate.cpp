@@ -298,8 +298,8 @@ Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &pro
     TRY(const Cluster cluster, clusterNamed("cpu:" + std::to_string(plan.devices.size())));
     const CostModel usual = costModelOf(cluster);
     SimulateOptions figures = options;
-    if (sharesValues && plan.units.isOne()) {
-        TRY(figures.shares, sharedWork(plan));
+    if (plan.units.isOne()) {
+        TRY(figures.shares, workLeft(plan, sharesValues));
     }
     figures.spans = false;
     CostModel costs = costModelOf(profile, usual);

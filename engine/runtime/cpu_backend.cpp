@@ -134,6 +134,7 @@ public:
         return m_arenas.back().data();
     }
     std::int64_t alignment() const override { return kCacheLine; }
+    bool addsInPlace() const override { return true; }
 
     void begin(std::int32_t events, TaskListener &listener) override
     {

@@ -120,6 +120,8 @@ public:
     /// bytes. @return ResourceLimit
     virtual Result<std::byte *> reserve(MemoryPlace place, std::size_t bytes) = 0;
     virtual std::int64_t alignment() const = 0;
+    /// Its kernels heed `KernelCall::addsTo`.
+    virtual bool addsInPlace() const { return false; }
 
     /// Forgets the events of the step before, of which all is done.
     /// @param events  how many tasks will be issued, with events 0 to events - 1

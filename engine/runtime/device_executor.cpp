@@ -77,9 +77,10 @@ Result<void> DeviceExecutor::planMemory()
     const std::int32_t phases = cycle / std::gcd(cycle, std::max(m_plan.updates, 1));
     for (std::int32_t phase = 0; phase < std::min(phases, m_shared.options.steps); ++phase) {
         Phase made;
+        const bool addsInPlace = m_backend->addsInPlace() && !m_shared.options.keepAll; // which looks at all
         TRY(made.memory,
             planloom::planMemory(
-                m_plan, m_device, m_backend->alignment(), std::int64_t{phase} * m_plan.updates));
+                m_plan, m_device, m_backend->alignment(), std::int64_t{phase} * m_plan.updates, addsInPlace));
         made.waits.own = stepOrder(m_program, made.memory);
         made.waits.elsewhere.resize(made.waits.own.size());
         m_phases.push_back(std::move(made));

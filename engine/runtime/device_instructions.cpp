@@ -107,9 +107,14 @@ Result<void> DeviceExecutor::kernel(const Turn &turn, DeviceQueue &queue)
     for (std::size_t i = 0; i < instruction.inputs.size(); ++i)
         if (const std::int32_t buffer = instruction.inputs[i]; buffer >= 0)
             bind(call.inputs[i], buffer, input(turn, i));
-    for (std::size_t i = 0; i < instruction.outputs.size(); ++i)
-        if (const std::int32_t buffer = instruction.outputs[i]; buffer >= 0)
+    call.addsTo = 0;
+    for (std::size_t i = 0; i < instruction.outputs.size(); ++i) {
+        if (const std::int32_t buffer = instruction.outputs[i]; buffer >= 0) {
             bind(call.outputs[i], buffer, output(turn, i));
+            if (useOf(turn, i) == OperandUse::Adds)
+                call.addsTo |= 1U << i;
+        }
+    }
     const std::int64_t step = m_shared.begin.step + turn.step;
     call.step = 1 + step;
     if (call.op->direction == Direction::Optimizer) {

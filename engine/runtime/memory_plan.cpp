@@ -1,6 +1,8 @@
 #include "engine/runtime/memory_plan.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/kernels/kernel.h"
+#include "engine/runtime/prepared_kernel.h"
 
 #include <algorithm>
 #include <cassert>
@@ -145,11 +147,12 @@ std::int64_t placeByTime(std::vector<PlannedBlock *> blocks, std::int64_t alignm
 class Planner
 {
 public:
-    Planner(const ExecutionPlan &plan, std::int32_t device, std::int64_t firstUpdate)
+    Planner(const ExecutionPlan &plan, std::int32_t device, std::int64_t firstUpdate, bool addsInPlace)
         : m_plan(plan)
         , m_device(device)
         , m_program(plan.devices[static_cast<std::size_t>(device)])
         , m_firstUpdate(firstUpdate)
+        , m_addsInPlace(addsInPlace)
     {
         std::size_t instances = 0;
         for (const BufferInfo &buffer : m_program.buffers) {
@@ -257,6 +260,11 @@ private:
             m_current[at] = -1;
             return;
         }
+        if (m_added.erase(at) > 0) { // its memory is the sum's
+            account(buffer, now(), false, false);
+            m_current[at] = -1;
+            return;
+        }
         PlannedBlock &block = m_made.blocks[static_cast<std::size_t>(m_current[at])];
         block.last = std::max({block.last, block.first, now()});
         account(buffer, now(), false, false);
@@ -355,6 +363,43 @@ private:
         return -1;
     }
 
+    /// The block of the sum that output `slot` of a kernel is for, if the kernel may add to it at once: an
+    /// Accumulate that follows in the segment, to what is there, of what nobody else looks at.
+    std::int32_t sumOf(const Segment &segment, std::size_t at, std::size_t slot, std::int32_t microBatch)
+    {
+        const Instruction &maker = segment.instructions[at];
+        if (!m_addsInPlace || maker.kind != InstructionKind::Kernel
+            || !canAddTo(m_plan.graph->at(maker.op), slot))
+            return -1;
+        const std::int32_t output = maker.outputs[slot];
+        const auto has = [](const BufferList &list, std::int32_t buffer) {
+            return std::find(list.begin(), list.end(), buffer) != list.end();
+        };
+        constexpr std::size_t kFar = 64; // it stands near by
+        const std::size_t end = std::min(segment.instructions.size(), at + 1 + kFar);
+        for (std::size_t i = at + 1; i < end; ++i) {
+            const Instruction &next = segment.instructions[i];
+            if (!has(next.inputs, output) && !has(next.outputs, output) && !has(next.deaths, output))
+                continue;
+            if (next.kind != InstructionKind::Accumulate || next.inputs[0] != output)
+                return -1;
+            const std::int32_t sum = next.outputs[0];
+            if (sum < 0 || !diesIn(next, output) || info(sum).perMicroBatch || info(sum).persistent
+                || info(sum).dataType != info(output).dataType || info(sum).place != info(output).place
+                || bytes(sum) != bytes(output) || !m_isThere[instance(sum, microBatch)])
+                return -1;
+            for (std::size_t j = at; j < i; ++j) {
+                const Instruction &between = segment.instructions[j];
+                if (has(between.inputs, sum) || has(between.outputs, sum) || has(between.deaths, sum))
+                    return -1;
+            }
+            if (prepareKernel(m_plan, m_program, maker).rounding)
+                return -1; // it works on copies
+            return current(sum, microBatch);
+        }
+        return -1;
+    }
+
     Result<void> step(const Segment &segment, std::size_t at, std::int32_t microBatch)
     {
         const Instruction &instruction = segment.instructions[at];
@@ -381,7 +426,7 @@ private:
                 m_made.operands.emplace_back();
                 continue;
             }
-            m_made.operands.push_back(place(segment, at, output, microBatch, takes && o == 0));
+            m_made.operands.push_back(place(segment, at, o, microBatch, takes && o == 0));
         }
         for (const std::int32_t buffer : instruction.deaths)
             if (!info(buffer).persistent)
@@ -390,9 +435,10 @@ private:
     }
 
     StepOperand place(
-        const Segment &segment, std::size_t at, std::int32_t output, std::int32_t microBatch, bool takes)
+        const Segment &segment, std::size_t at, std::size_t slot, std::int32_t microBatch, bool takes)
     {
         const Instruction &instruction = segment.instructions[at];
+        const std::int32_t output = instruction.outputs[slot];
         const std::size_t where = instance(output, microBatch);
         if (instruction.kind == InstructionKind::Update && info(output).persistent) {
             // Where its input was made there already, there is nothing to move.
@@ -400,6 +446,9 @@ private:
             arrive(output, where, now());
             return {m_current[where], input == m_current[where] ? OperandUse::Takes : OperandUse::Changes};
         }
+        if (instruction.kind == InstructionKind::Accumulate && m_isThere[where]
+            && m_added.contains(instance(instruction.inputs[0], microBatch)))
+            return {m_current[where], OperandUse::Takes}; // it was added when it was made
         if (info(output).persistent || m_isThere[where]) {
             const bool isThere = m_isThere[where];
             arrive(output, where, now());
@@ -418,6 +467,12 @@ private:
             m_borrowed.insert(where);
             return {target, OperandUse::Changes};
         }
+        if (const std::int32_t sum = sumOf(segment, at, slot, microBatch); sum >= 0) {
+            m_current[where] = sum;
+            m_added.insert(where);
+            arrive(output, where, now());
+            return {sum, OperandUse::Adds};
+        }
         m_current[where] = static_cast<std::int32_t>(m_made.blocks.size());
         m_made.blocks.push_back({info(output).place, bytes(output), now(), now(), 0});
         arrive(output, where, now());
@@ -428,11 +483,13 @@ private:
     std::int32_t m_device;
     const DeviceProgram &m_program;
     std::int64_t m_firstUpdate;
+    bool m_addsInPlace;
     std::int64_t m_update = 0;
     std::vector<std::size_t> m_first{}; ///< By buffer: its first instance.
     std::vector<std::int64_t> m_bytes{};
     std::vector<std::int32_t> m_current{}; ///< By instance: its block.
     std::vector<bool> m_isThere{}; ///< By instance.
+    std::set<std::size_t> m_added{}; ///< Instances that were added to the sum they are for at once.
     std::set<std::size_t> m_borrowed{}; ///< Instances in the block of a persistent buffer: not counted.
     std::array<std::int64_t, 2> m_live{};
     MemoryPlan m_made{};
@@ -491,11 +548,11 @@ std::int32_t versionCycle(const DeviceProgram &program)
     return cycle;
 }
 
-Result<MemoryPlan> planMemory(
-    const ExecutionPlan &plan, std::int32_t device, std::int64_t alignment, std::int64_t firstUpdate)
+Result<MemoryPlan> planMemory(const ExecutionPlan &plan, std::int32_t device, std::int64_t alignment,
+    std::int64_t firstUpdate, bool addsInPlace)
 {
     assert(alignment > 0);
-    return Planner(plan, device, firstUpdate).run(alignment);
+    return Planner(plan, device, firstUpdate, addsInPlace).run(alignment);
 }
 
 } // namespace planloom

@@ -38,6 +38,7 @@ enum class OperandUse : std::uint8_t {
     Makes, ///< An output that was not there.
     Takes, ///< An output made where an input lies that is needed no more: nothing has to be moved.
     Changes, ///< An output that is there already: added to, or written anew.
+    Adds, ///< An output that the kernel adds to what is there, in place of the Accumulate behind it.
     Shared, ///< An output that another device of the process makes, see shared_values.h.
 };
 
@@ -80,7 +81,9 @@ struct MemoryPlan {
 /// of `alignment`, a power of two.
 ///
 /// Kernels that only look at their input in another shape, copies of what dies, and updates of weights are
-/// laid into the memory of what they read or write: they cost neither memory nor time.
+/// laid into the memory of what they read or write: they cost neither memory nor time. Likewise, if
+/// `addsInPlace`, what a kernel makes that can add it to the sum that it is for (`canAddTo`); it still counts
+/// in `changes` and `peak`, as the plan has it.
 ///
 /// Blocks are placed where they fit best: large ones first, each at the tightest gap among those that live
 /// beside it (Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference,
@@ -89,8 +92,8 @@ struct MemoryPlan {
 ///
 /// @param firstUpdate  updates made before the step: weights kept in several versions change places with it
 /// @return InvalidInput for a buffer that is read before it is made, with the operator in `where`
-Result<MemoryPlan> planMemory(
-    const ExecutionPlan &plan, std::int32_t device, std::int64_t alignment, std::int64_t firstUpdate = 0);
+Result<MemoryPlan> planMemory(const ExecutionPlan &plan, std::int32_t device, std::int64_t alignment,
+    std::int64_t firstUpdate = 0, bool addsInPlace = false);
 
 /// Gives all blocks of `memory` their offsets, and sets its arenas: blocks that persist lie in front, the
 /// others by `placeBlocks`.

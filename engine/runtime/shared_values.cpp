@@ -136,6 +136,42 @@ Deed deedOf(const ExecutionPlan &plan, const DeviceProgram &program, const Instr
     return deed;
 }
 
+/// It costs nothing to make an output so.
+bool isSpared(const Instruction &instruction, OperandUse use)
+{
+    return use == OperandUse::Shared
+        || (use == OperandUse::Takes && instruction.kind == InstructionKind::Accumulate);
+}
+
+/// What devices leave out that share nothing.
+WorkShares workAlone(const ExecutionPlan &plan, const std::vector<MemoryPlan> &memory)
+{
+    WorkShares shares;
+    for (std::size_t d = 0; d < memory.size(); ++d) {
+        auto &of = shares.emplace_back();
+        std::vector<std::vector<std::int32_t>> runs;
+        for (const Segment &segment : plan.devices[d].segments) {
+            of.emplace_back(segment.instructions.size(), 0.0F);
+            runs.emplace_back(segment.instructions.size(), 0);
+        }
+        for (std::size_t i = 0; i < memory[d].instructions.size(); ++i) {
+            const StepInstruction &at = memory[d].instructions[i];
+            const auto segment = static_cast<std::size_t>(at.segment);
+            const auto index = static_cast<std::size_t>(at.instruction);
+            const Instruction &instruction = plan.devices[d].segments[segment].instructions[index];
+            const bool spared = !instruction.outputs.empty()
+                && isSpared(instruction, memory[d].operandsOf(i)[instruction.inputs.size()].use);
+            of[segment][index] += spared ? 0.0F : 1.0F;
+            ++runs[segment][index];
+        }
+        for (std::size_t s = 0; s < of.size(); ++s)
+            for (std::size_t i = 0; i < of[s].size(); ++i)
+                if (runs[s][i] > 0)
+                    of[s][i] /= static_cast<float>(runs[s][i]);
+    }
+    return shares;
+}
+
 class Sharing
 {
 public:
@@ -317,10 +353,18 @@ private:
         for (std::size_t i = turn.inputs; i < turn.outputs; ++i)
             if (const std::int32_t block = operand(turn.device, i).block; block >= 0)
                 number.add(viewOf(turn.device, block).number);
-        if (turn.instruction->kind == InstructionKind::Accumulate
-            && operand(turn.device, turn.outputs).use == OperandUse::Changes)
-            number.add(viewOf(turn.device, operand(turn.device, turn.outputs).block).number);
+        for (std::size_t o = turn.outputs; o < turn.end; ++o)
+            if (addsTo(turn, o))
+                number.add(viewOf(turn.device, operand(turn.device, o).block).number);
         return number;
+    }
+
+    /// Output `output` is added to what is there.
+    bool addsTo(const Turn &turn, std::size_t output) const
+    {
+        const OperandUse use = operand(turn.device, output).use;
+        return use == OperandUse::Adds
+            || (use == OperandUse::Changes && turn.instruction->kind == InstructionKind::Accumulate);
     }
 
     /// The number of output `output` of what `deed` is.
@@ -423,6 +467,11 @@ private:
     {
         read(turn);
         for (std::size_t o = turn.outputs; o < turn.end; ++o)
+            if (addsTo(turn, o))
+                if (const View &view = viewOf(turn.device, operand(turn.device, o).block);
+                    !(heldAt(view.place) == view.number))
+                    refuse(turn.device, operand(turn.device, o).block);
+        for (std::size_t o = turn.outputs; o < turn.end; ++o)
             if (operand(turn.device, o).block >= 0)
                 write(turn, o, made(turn, deed, o));
     }
@@ -449,7 +498,7 @@ private:
         OperandUse use = planned.use;
         if (!persists(turn.device, planned.block) && view.place != own) {
             // It goes on in memory of its own.
-            if (use == OperandUse::Changes && turn.instruction->kind == InstructionKind::Accumulate)
+            if (addsTo(turn, output))
                 refuse(turn.device, planned.block);
             if (use == OperandUse::Takes)
                 use = OperandUse::Makes;
@@ -655,7 +704,7 @@ private:
     {
         const DeviceState &state = m_state[turn.device];
         for (std::size_t o = turn.outputs; o < turn.end; ++o)
-            if (state.operands[o].use == OperandUse::Shared)
+            if (isSpared(*turn.instruction, state.operands[o].use))
                 return 0;
         return 1;
     }
@@ -690,17 +739,19 @@ std::optional<SharedStep> shareValues(
     return Sharing{plan, memory, *std::move(order)}.run(alignment);
 }
 
-Result<WorkShares> sharedWork(const ExecutionPlan &plan)
+Result<WorkShares> workLeft(const ExecutionPlan &plan, bool sharesValues)
 {
     std::vector<MemoryPlan> memory;
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
         const std::int32_t cycle = versionCycle(plan.devices[d]);
         if (cycle / std::gcd(cycle, std::max(plan.updates, 1)) > 1)
-            return WorkShares{}; // steps are laid out in turn
-        TRY(memory.emplace_back(), planMemory(plan, static_cast<std::int32_t>(d), 1));
+            sharesValues = false; // steps are laid out in turn
+        TRY(memory.emplace_back(), planMemory(plan, static_cast<std::int32_t>(d), 1, 0, true));
     }
+    if (!sharesValues)
+        return workAlone(plan, memory);
     auto step = shareValues(plan, memory, 1);
-    return step ? std::move(step->work) : WorkShares{};
+    return step ? std::move(step->work) : workAlone(plan, memory);
 }
 
 } // namespace planloom

@@ -39,8 +39,8 @@ struct SharedStep {
 std::optional<SharedStep> shareValues(
     const ExecutionPlan &plan, const std::vector<MemoryPlan> &memory, std::int64_t alignment);
 
-/// How much of its work each instruction of `plan` has left where `runOnCpu` runs all its devices in one
-/// process; empty where nothing is shared. @return as `planMemory`
-Result<WorkShares> sharedWork(const ExecutionPlan &plan);
+/// How much of its work each instruction of `plan` has left where `runOnCpu` runs it: what its devices share,
+/// if they do, and what kernels add at once need not be done. @return as `planMemory`
+Result<WorkShares> workLeft(const ExecutionPlan &plan, bool sharesValues);
 
 } // namespace planloom

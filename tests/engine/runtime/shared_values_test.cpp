@@ -31,7 +31,7 @@ std::vector<MemoryPlan> plannedMemory(const ExecutionPlan &plan)
 {
     std::vector<MemoryPlan> memory;
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
-        auto made = planMemory(plan, static_cast<std::int32_t>(d), kAlignment);
+        auto made = planMemory(plan, static_cast<std::int32_t>(d), kAlignment, 0, true);
         EXPECT_TRUE(made) << describe(made.error());
         if (made)
             memory.push_back(*std::move(made));
@@ -191,7 +191,7 @@ TEST(SharedValues, ReplicasUpdateTheirWeightsOnce)
 {
     const auto plan = planToShare(kGptToShare, "data-parallel", 4);
     ASSERT_TRUE(plan) << describe(plan.error());
-    const auto shares = sharedWork(*plan);
+    const auto shares = workLeft(*plan, true);
     ASSERT_TRUE(shares) << describe(shares.error());
     ASSERT_EQ(shares->size(), 4U);
     float updates = 0;
@@ -206,7 +206,7 @@ TEST(SharedValues, ShardsComputeNormsOnce)
 {
     const auto plan = planToShare(kGptToShare, "tensor-parallel", 4);
     ASSERT_TRUE(plan) << describe(plan.error());
-    const auto shares = sharedWork(*plan);
+    const auto shares = workLeft(*plan, true);
     ASSERT_TRUE(shares) << describe(shares.error());
     for (std::size_t s = 0; s < plan->devices[1].segments.size(); ++s) {
         const Segment &segment = plan->devices[1].segments[s];
@@ -225,9 +225,12 @@ TEST(SharedValues, AloneThereIsNothingToShare)
 {
     const auto plan = planToShare(kGptToShare, "single", 1);
     ASSERT_TRUE(plan) << describe(plan.error());
-    const auto shares = sharedWork(*plan);
+    const auto shares = workLeft(*plan, true);
     ASSERT_TRUE(shares) << describe(shares.error());
-    EXPECT_TRUE(shares->empty());
+    for (const auto &segment : shares->front())
+        for (const float share : segment)
+            EXPECT_TRUE(share == 0 || share == 1); // 0: what takes over memory
+    EXPECT_FALSE(shareValues(*plan, plannedMemory(*plan), kAlignment));
 }
 
 TEST(SharedValues, TakeLessMemory)
@@ -240,6 +243,43 @@ TEST(SharedValues, TakeLessMemory)
     for (std::size_t d = 1; d < 4; ++d) {
         EXPECT_LT(2 * step->memory[d].arenaBytes[0], alone[d].arenaBytes[0]);
         EXPECT_EQ(step->memory[d].peak, alone[d].peak); // that of a device on its own
+    }
+}
+
+TEST(AddsInPlace, GradientsOfLaterMicroBatches)
+{
+    const auto plan = planToShare(kGptToShare, "single:micro-batches=4", 1);
+    ASSERT_TRUE(plan) << describe(plan.error());
+    const auto memory = planMemory(*plan, 0, kAlignment, 0, true);
+    const auto plain = planMemory(*plan, 0, kAlignment);
+    ASSERT_TRUE(memory && plain);
+    EXPECT_EQ(memory->peak, plain->peak);
+    EXPECT_LE(memory->arenaBytes[0], plain->arenaBytes[0]);
+    std::map<OperatorKind, int> adds;
+    for (std::size_t i = 0; i < memory->instructions.size(); ++i) {
+        const StepInstruction &at = memory->instructions[i];
+        const Instruction &instruction = plan->devices[0]
+                                             .segments[static_cast<std::size_t>(at.segment)]
+                                             .instructions[static_cast<std::size_t>(at.instruction)];
+        for (const StepOperand &operand : memory->operandsOf(i))
+            if (operand.use == OperandUse::Adds)
+                ++adds[plan->graph->at(instruction.op).kind];
+    }
+    EXPECT_EQ(adds[OperatorKind::Linear], 3 * (4 * 2 + 1)); // of all micro-batches but the first
+    EXPECT_GT(adds[OperatorKind::Embedding], 0);
+    RunOptions options;
+    options.steps = 2;
+    options.randomWeights = true;
+    options.keepGradients = true;
+    const auto got = runOnCpu(*plan, options);
+    options.keepAll = true; // where everything is looked at, nothing is left out
+    const auto expected = runOnCpu(*plan, options);
+    ASSERT_TRUE(got && expected);
+    for (const auto &[name, array] : expected->gradients) {
+        const auto *a = reinterpret_cast<const float *>(array.bytes.data());
+        const auto *b = reinterpret_cast<const float *>(got->gradients.at(name).bytes.data());
+        for (std::size_t i = 0; i < array.bytes.size() / sizeof(float); ++i)
+            ASSERT_NEAR(a[i], b[i], 1e-5F * std::max(1.0F, std::abs(a[i]))) << name;
     }
 }
 
