@@ -1,10 +1,8 @@
 #include "engine/runtime/shared_values.h"
 
-#include "engine/graph/catalogue.h"
-#include "engine/runtime/prepared_kernel.h"
+#include "engine/runtime/value_number.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <numeric>
 #include <set>
@@ -17,124 +15,12 @@ namespace {
 
 constexpr int kMostRounds = 64; ///< Behind so many nothing is shared. Plans need two or three.
 
-/// Of what a value is: 128 bits, so that two things never have the same by chance.
-struct Number {
-    std::uint64_t high = 0x9E3779B97F4A7C15U;
-    std::uint64_t low = 0xC2B2AE3D27D4EB4FU;
-
-    Number &add(std::uint64_t value)
-    {
-        high = scrambled(std::rotl(high, 23) ^ (value * 0xFF51AFD7ED558CCDU));
-        low = scrambled(std::rotl(low, 41) + (value ^ 0xC4CEB9FE1A85EC53U));
-        return *this;
-    }
-    Number &add(std::int64_t value) { return add(static_cast<std::uint64_t>(value)); }
-    Number &add(std::int32_t value) { return add(static_cast<std::int64_t>(value)); }
-    Number &add(const Number &other) { return add(other.high).add(other.low); }
-    template<typename Enum>
-    requires std::is_enum_v<Enum> Number &add(Enum value) { return add(static_cast<std::int64_t>(value)); }
-    Number with(std::int64_t value) const { return Number{*this}.add(value); }
-    friend bool operator==(const Number &, const Number &) = default;
-
-private:
-    /// The last step of MurmurHash3.
-    static std::uint64_t scrambled(std::uint64_t value)
-    {
-        value ^= value >> 33U;
-        value *= 0xFF51AFD7ED558CCDU;
-        value ^= value >> 33U;
-        value *= 0xC4CEB9FE1A85EC53U;
-        return value ^ (value >> 33U);
-    }
-};
-
-struct NumberHash {
-    std::size_t operator()(const Number &number) const { return number.high ^ (number.low >> 1U); }
-};
-
 /// Memory of a device.
 struct Place {
     std::int32_t device = -1;
     std::int32_t block = -1;
     friend auto operator<=>(const Place &, const Place &) = default;
 };
-
-void addBox(Number &number, const IndexMask &box)
-{
-    number.add(static_cast<std::int64_t>(box.ranges.size()));
-    for (const Range &range : box.ranges)
-        number.add(range.begin).add(range.end);
-}
-
-/// What an instruction is, but for the values that it reads and its micro-batch.
-struct Deed {
-    Number number{};
-    bool mayBeShared = false; ///< Another device can do it, too.
-    bool keepsBytes = false; ///< Output 0 has the bytes of input 0, in whatever shape.
-};
-
-bool keepsBytes(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction)
-{
-    if (instruction.inputs.empty() || instruction.outputs.size() != 1 || instruction.inputs[0] < 0
-        || instruction.outputs[0] < 0)
-        return false;
-    const BufferInfo &in = program.buffers[static_cast<std::size_t>(instruction.inputs[0])];
-    const BufferInfo &out = program.buffers[static_cast<std::size_t>(instruction.outputs[0])];
-    if (in.dataType != out.dataType || sizeOf(in) != sizeOf(out))
-        return false;
-    switch (instruction.kind) {
-    case InstructionKind::Kernel:
-        return isView(plan.graph->at(instruction.op));
-    case InstructionKind::Select:
-        return in.index == out.index;
-    case InstructionKind::Concat:
-        return in.index == out.index && instruction.inputs.size() == 1;
-    case InstructionKind::ValueSelect:
-        return in.index == out.index && out.valuePart.index == 0;
-    case InstructionKind::Update:
-    case InstructionKind::Offload:
-    case InstructionKind::Fetch:
-        return true;
-    default:
-        return false;
-    }
-}
-
-Deed deedOf(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction)
-{
-    Deed deed;
-    Number &number = deed.number;
-    number.add(instruction.kind).add(instruction.combination);
-    number.add(instruction.dimension).add(instruction.gatherDimension);
-    const bool isKernel = instruction.kind == InstructionKind::Kernel;
-    const bool namesTensors = isKernel || instruction.kind == InstructionKind::Load;
-    for (const BufferList *const list : {&instruction.inputs, &instruction.outputs}) {
-        number.add(static_cast<std::int64_t>(list->size()));
-        for (const std::int32_t buffer : *list) {
-            if (buffer < 0) {
-                number.add(std::int64_t{-1});
-                continue;
-            }
-            const BufferInfo &info = program.buffers[static_cast<std::size_t>(buffer)];
-            number.add(namesTensors ? info.tensor.index : 0).add(info.dataType).add(info.place);
-            number.add(info.valuePart.index).add(info.valuePart.count);
-            addBox(number, info.index);
-        }
-    }
-    deed.mayBeShared = !isCommunication(instruction.kind) && !instruction.outputs.empty();
-    deed.keepsBytes = keepsBytes(plan, program, instruction);
-    if (isKernel) {
-        const Operator &op = plan.graph->at(instruction.op);
-        const PreparedKernel prepared = prepareKernel(plan, program, instruction);
-        number.add(instruction.op.index);
-        number.add(prepared.call.value.index).add(prepared.call.value.count);
-        for (const Range &range : prepared.call.ranges)
-            number.add(range.begin).add(range.end);
-        // What a NonZero had no room for is counted where it runs; a file's code may do anything.
-        deed.mayBeShared = deed.mayBeShared && op.kind != OperatorKind::NonZero && !isNamedByFile(op);
-    }
-    return deed;
-}
 
 /// It costs nothing to make an output so.
 bool isSpared(const Instruction &instruction, OperandUse use)
@@ -209,14 +95,14 @@ public:
 private:
     /// What a device sees in one of its blocks.
     struct View {
-        Number number{};
+        ValueNumber number{};
         Place place{}; ///< Where it lies.
         std::int32_t since = -1; ///< Of another device's: the turn that said so; -1: all the time.
     };
     struct DeviceState {
         std::vector<View> views{}; ///< By block.
-        std::vector<Number> held{}; ///< By block: what lies there.
-        std::unordered_map<Number, std::int32_t, NumberHash> times{}; ///< How often it did what.
+        std::vector<ValueNumber> held{}; ///< By block: what lies there.
+        std::unordered_map<ValueNumber, std::int32_t, ValueNumberHash> times{}; ///< How often it did what.
         std::vector<StepOperand> operands{}; ///< As `MemoryPlan::operands`: their uses,
         std::vector<Place> places{}; ///< and where they lie.
     };
@@ -252,7 +138,7 @@ private:
     {
         return m_state[device].views[static_cast<std::size_t>(block)];
     }
-    Number &heldAt(const Place &place)
+    ValueNumber &heldAt(const Place &place)
     {
         return m_state[static_cast<std::size_t>(place.device)].held[static_cast<std::size_t>(place.block)];
     }
@@ -290,7 +176,7 @@ private:
             state.operands.resize(memory.operands.size());
             state.places.resize(memory.operands.size());
             for (std::int32_t b = 0; b < static_cast<std::int32_t>(memory.blocks.size()); ++b) {
-                const Number own = Number{}.with(-2).with(device).with(b);
+                const ValueNumber own = ValueNumber{}.with(-2).with(device).with(b);
                 state.views.push_back({own, {device, b}, -1});
                 state.held.push_back(own);
             }
@@ -305,7 +191,7 @@ private:
                     if (block < 0 || load.kind != InstructionKind::Load)
                         continue;
                     const BufferInfo &info = program.buffers[static_cast<std::size_t>(out)];
-                    Number number;
+                    ValueNumber number;
                     number.add(info.tensor.index).add(info.dataType).add(info.place);
                     addBox(number, info.index);
                     const std::pair key{number.high, number.low};
@@ -347,9 +233,9 @@ private:
     }
 
     /// The number of what `turn` does, of the values that it finds.
-    Number deedWith(const Turn &turn)
+    ValueNumber deedWith(const Turn &turn)
     {
-        Number number = turn.deed->number.with(turn.at->microBatch);
+        ValueNumber number = turn.deed->number.with(turn.at->microBatch);
         for (std::size_t i = turn.inputs; i < turn.outputs; ++i)
             if (const std::int32_t block = operand(turn.device, i).block; block >= 0)
                 number.add(viewOf(turn.device, block).number);
@@ -368,7 +254,7 @@ private:
     }
 
     /// The number of output `output` of what `deed` is.
-    Number made(const Turn &turn, const Number &deed, std::size_t output)
+    ValueNumber made(const Turn &turn, const ValueNumber &deed, std::size_t output)
     {
         const bool isFirstSum = turn.instruction->kind == InstructionKind::Accumulate
             && operand(turn.device, turn.outputs).use != OperandUse::Changes
@@ -387,19 +273,19 @@ private:
 
     void alone(const Turn &turn)
     {
-        const Number deed = deedWith(turn);
+        const ValueNumber deed = deedWith(turn);
         if (!turn.deed->mayBeShared) {
             execute(turn, deed);
             return;
         }
-        const Number time = deed.with(m_state[turn.device].times[deed]++);
+        const ValueNumber time = deed.with(m_state[turn.device].times[deed]++);
         const auto [maker, isFirst] = m_makers.try_emplace(time, turn);
         if (isFirst || !follow(turn, maker->second, deed))
             execute(turn, deed);
     }
 
     /// Uses what `maker` made, if it is there still.
-    bool follow(const Turn &turn, const Turn &maker, const Number &deed)
+    bool follow(const Turn &turn, const Turn &maker, const ValueNumber &deed)
     {
         if (m_ownTurns.contains({turn.device, turn.step}))
             return false;
@@ -427,9 +313,9 @@ private:
             else
                 return false;
         }
-        std::vector<Number> numbers; // before views change
+        std::vector<ValueNumber> numbers; // before views change
         for (std::size_t o = turn.outputs; o < turn.end; ++o)
-            numbers.push_back(operand(turn.device, o).block < 0 ? Number{} : made(turn, deed, o));
+            numbers.push_back(operand(turn.device, o).block < 0 ? ValueNumber{} : made(turn, deed, o));
         for (std::size_t o = turn.outputs; o < turn.end; ++o)
             if (operand(turn.device, o).block >= 0)
                 share(turn, o, m_state[maker.device].places[maker.outputs + (o - turn.outputs)],
@@ -451,7 +337,7 @@ private:
         m_state[device].places[at] = place;
     }
 
-    void share(const Turn &turn, std::size_t output, const Place &place, const Number &number)
+    void share(const Turn &turn, std::size_t output, const Place &place, const ValueNumber &number)
     {
         const std::int32_t block = operand(turn.device, output).block;
         View &view = viewOf(turn.device, block);
@@ -463,7 +349,7 @@ private:
         m_shares = true;
     }
 
-    void execute(const Turn &turn, const Number &deed)
+    void execute(const Turn &turn, const ValueNumber &deed)
     {
         read(turn);
         for (std::size_t o = turn.outputs; o < turn.end; ++o)
@@ -489,7 +375,7 @@ private:
         }
     }
 
-    void write(const Turn &turn, std::size_t output, const Number &number)
+    void write(const Turn &turn, std::size_t output, const ValueNumber &number)
     {
         const StepOperand &planned = operand(turn.device, output);
         const auto device = static_cast<std::int32_t>(turn.device);
@@ -518,10 +404,12 @@ private:
         for (std::size_t at = first; at < last; ++at)
             turns.push_back(turnAt(m_order.turns[at]));
         const InstructionKind kind = turns.back().instruction->kind;
-        Number deed = turns.back().deed->number;
+        ValueNumber deed = turns.back().deed->number;
         const bool isMessage = kind == InstructionKind::Recv;
         if (!isMessage)
-            deed = Number{}.with(static_cast<std::int64_t>(kind)).add(turns.front().instruction->combination);
+            deed = ValueNumber{}
+                       .with(static_cast<std::int64_t>(kind))
+                       .add(turns.front().instruction->combination);
         deed.add(turns.front().instruction->dimension).add(turns.front().instruction->gatherDimension);
         deed.add(static_cast<std::int64_t>(turns.size()));
         for (const Turn &turn : turns) {
@@ -536,7 +424,7 @@ private:
         const bool alike = kind == InstructionKind::AllReduce || kind == InstructionKind::AllGather
             || kind == InstructionKind::Broadcast;
         Place made; // what is the same for all
-        Number number = deed;
+        ValueNumber number = deed;
         if (kind == InstructionKind::Broadcast && turns.front().inputs < turns.front().outputs) {
             const std::int32_t block = operand(turns.front().device, turns.front().inputs).block;
             made = viewOf(turns.front().device, block).place;
@@ -548,7 +436,7 @@ private:
                 const StepOperand &planned = operand(turn.device, o);
                 if (planned.block < 0)
                     continue;
-                const Number each = alike ? number : deed.with(static_cast<std::int64_t>(m));
+                const ValueNumber each = alike ? number : deed.with(static_cast<std::int64_t>(m));
                 if (alike && made.block >= 0 && planned.use != OperandUse::Changes
                     && !persists(turn.device, planned.block)
                     && !m_ownTurns.contains({turn.device, turn.step})) {
@@ -721,7 +609,7 @@ private:
     bool m_refused = false;
     bool m_shares = false;
     std::vector<DeviceState> m_state{};
-    std::unordered_map<Number, Turn, NumberHash> m_makers{}; ///< Who did what first.
+    std::unordered_map<ValueNumber, Turn, ValueNumberHash> m_makers{}; ///< Who did what first.
     std::vector<std::vector<std::vector<DeviceEvent>>> m_setup{};
     std::vector<std::pair<std::size_t, std::int32_t>> m_readBeside{};
 };
