@@ -9,7 +9,6 @@
 #include <cassert>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 namespace planloom {
@@ -73,8 +72,7 @@ DeviceExecutor::Prepared DeviceExecutor::prepare(const Instruction &instruction)
 
 Result<void> DeviceExecutor::planMemory()
 {
-    const std::int32_t cycle = versionCycle(m_program);
-    const std::int32_t phases = cycle / std::gcd(cycle, std::max(m_plan.updates, 1));
+    const std::int32_t phases = stepCycle(m_plan, m_program);
     for (std::int32_t phase = 0; phase < std::min(phases, m_shared.options.steps); ++phase) {
         Phase made;
         const bool addsInPlace = m_backend->addsInPlace() && !m_shared.options.keepAll; // which looks at all

@@ -548,6 +548,12 @@ std::int32_t versionCycle(const DeviceProgram &program)
     return cycle;
 }
 
+std::int32_t stepCycle(const ExecutionPlan &plan, const DeviceProgram &program)
+{
+    const std::int32_t cycle = versionCycle(program);
+    return cycle / std::gcd(cycle, std::max(plan.updates, 1));
+}
+
 Result<MemoryPlan> planMemory(const ExecutionPlan &plan, std::int32_t device, std::int64_t alignment,
     std::int64_t firstUpdate, bool addsInPlace)
 {

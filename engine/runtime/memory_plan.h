@@ -104,5 +104,7 @@ std::int64_t placeBlocks(std::vector<PlannedBlock *> blocks, std::int64_t alignm
 
 /// After how many updates a device's weights are where they were: 1 where each has one version.
 std::int32_t versionCycle(const DeviceProgram &program);
+/// The same in steps of `plan`: so many layouts take turns.
+std::int32_t stepCycle(const ExecutionPlan &plan, const DeviceProgram &program);
 
 } // namespace planloom

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -29,33 +28,62 @@ bool isSpared(const Instruction &instruction, OperandUse use)
         || (use == OperandUse::Takes && instruction.kind == InstructionKind::Accumulate);
 }
 
-/// What devices leave out that share nothing.
+/// Takes together what each run of an instruction leaves to do.
+class ShareCount
+{
+public:
+    explicit ShareCount(const ExecutionPlan &plan)
+    {
+        for (const DeviceProgram &program : plan.devices) {
+            auto &shares = m_shares.emplace_back();
+            auto &runs = m_runs.emplace_back();
+            for (const Segment &segment : program.segments) {
+                shares.emplace_back(segment.instructions.size(), 0.0F);
+                runs.emplace_back(segment.instructions.size(), 0);
+            }
+        }
+    }
+
+    void add(std::size_t device, const StepInstruction &at, float share)
+    {
+        const auto segment = static_cast<std::size_t>(at.segment);
+        const auto index = static_cast<std::size_t>(at.instruction);
+        m_shares[device][segment][index] += share;
+        ++m_runs[device][segment][index];
+    }
+
+    /// The mean over the runs of each.
+    WorkShares finish() &&
+    {
+        for (std::size_t d = 0; d < m_shares.size(); ++d)
+            for (std::size_t s = 0; s < m_shares[d].size(); ++s)
+                for (std::size_t i = 0; i < m_shares[d][s].size(); ++i)
+                    if (m_runs[d][s][i] > 0)
+                        m_shares[d][s][i] /= static_cast<float>(m_runs[d][s][i]);
+        return std::move(m_shares);
+    }
+
+private:
+    WorkShares m_shares{};
+    std::vector<std::vector<std::vector<std::int32_t>>> m_runs{};
+};
+
+/// What is left to do by devices that share nothing.
 WorkShares workAlone(const ExecutionPlan &plan, const std::vector<MemoryPlan> &memory)
 {
-    WorkShares shares;
+    ShareCount count{plan};
     for (std::size_t d = 0; d < memory.size(); ++d) {
-        auto &of = shares.emplace_back();
-        std::vector<std::vector<std::int32_t>> runs;
-        for (const Segment &segment : plan.devices[d].segments) {
-            of.emplace_back(segment.instructions.size(), 0.0F);
-            runs.emplace_back(segment.instructions.size(), 0);
-        }
         for (std::size_t i = 0; i < memory[d].instructions.size(); ++i) {
             const StepInstruction &at = memory[d].instructions[i];
-            const auto segment = static_cast<std::size_t>(at.segment);
-            const auto index = static_cast<std::size_t>(at.instruction);
-            const Instruction &instruction = plan.devices[d].segments[segment].instructions[index];
+            const Instruction &instruction = plan.devices[d]
+                                                 .segments[static_cast<std::size_t>(at.segment)]
+                                                 .instructions[static_cast<std::size_t>(at.instruction)];
             const bool spared = !instruction.outputs.empty()
                 && isSpared(instruction, memory[d].operandsOf(i)[instruction.inputs.size()].use);
-            of[segment][index] += spared ? 0.0F : 1.0F;
-            ++runs[segment][index];
+            count.add(d, at, spared ? 0.0F : 1.0F);
         }
-        for (std::size_t s = 0; s < of.size(); ++s)
-            for (std::size_t i = 0; i < of[s].size(); ++i)
-                if (runs[s][i] > 0)
-                    of[s][i] /= static_cast<float>(runs[s][i]);
     }
-    return shares;
+    return std::move(count).finish();
 }
 
 class Sharing
@@ -458,14 +486,10 @@ private:
         for (std::size_t other = 0; other < turns.size(); ++other) {
             const Turn &turn = turns[other];
             for (std::size_t i = turn.inputs; other != m && i < turn.outputs; ++i)
-                if (const std::int32_t block = operand(turn.device, i).block;
-                    block >= 0 && m_state[turn.device].places[i] == place)
-                    m_readBeside.push_back({turn.device, block});
+                if (const std::int32_t block = operand(turn.device, i).block; block >= 0
+                    && m_state[turn.device].places[i] == place && viewOf(turn.device, block).place == place)
+                    refuse(turn.device, block);
         }
-        for (const auto &[device, block] : m_readBeside)
-            if (viewOf(device, block).place == place)
-                refuse(device, block);
-        m_readBeside.clear();
     }
 
     SharedStep lay(std::int64_t alignment)
@@ -552,16 +576,7 @@ private:
 
     WorkShares shares() const
     {
-        WorkShares shares;
-        std::vector<std::vector<std::vector<std::int32_t>>> runs;
-        for (const DeviceProgram &program : m_plan.devices) {
-            auto &of = shares.emplace_back();
-            auto &count = runs.emplace_back();
-            for (const Segment &segment : program.segments) {
-                of.emplace_back(segment.instructions.size(), 0.0F);
-                count.emplace_back(segment.instructions.size(), 0);
-            }
-        }
+        ShareCount count{m_plan};
         for (const auto &[first, last] : m_order.meetings) {
             // A collective reads and writes as much as its members' memory is; each is as long as the others.
             float left = 0;
@@ -573,18 +588,10 @@ private:
                 left = (members + left) / 2;
             for (std::size_t at = first; at < last; ++at) {
                 const Turn turn = turnAt(m_order.turns[at]);
-                const auto segment = static_cast<std::size_t>(turn.at->segment);
-                const auto index = static_cast<std::size_t>(turn.at->instruction);
-                shares[turn.device][segment][index] += left / members;
-                ++runs[turn.device][segment][index];
+                count.add(turn.device, *turn.at, left / members);
             }
         }
-        for (std::size_t d = 0; d < shares.size(); ++d)
-            for (std::size_t s = 0; s < shares[d].size(); ++s)
-                for (std::size_t i = 0; i < shares[d][s].size(); ++i)
-                    if (runs[d][s][i] > 0)
-                        shares[d][s][i] /= static_cast<float>(runs[d][s][i]);
-        return shares;
+        return std::move(count).finish();
     }
 
     /// 0 where another device does it, else 1.
@@ -611,7 +618,6 @@ private:
     std::vector<DeviceState> m_state{};
     std::unordered_map<ValueNumber, Turn, ValueNumberHash> m_makers{}; ///< Who did what first.
     std::vector<std::vector<std::vector<DeviceEvent>>> m_setup{};
-    std::vector<std::pair<std::size_t, std::int32_t>> m_readBeside{};
 };
 
 } // namespace
@@ -631,8 +637,7 @@ Result<WorkShares> workLeft(const ExecutionPlan &plan, bool sharesValues)
 {
     std::vector<MemoryPlan> memory;
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
-        const std::int32_t cycle = versionCycle(plan.devices[d]);
-        if (cycle / std::gcd(cycle, std::max(plan.updates, 1)) > 1)
+        if (stepCycle(plan, plan.devices[d]) > 1)
             sharesValues = false; // steps are laid out in turn
         TRY(memory.emplace_back(), planMemory(plan, static_cast<std::int32_t>(d), 1, 0, true));
     }

@@ -24,7 +24,10 @@ struct ValueNumber {
     ValueNumber &add(std::int32_t value) { return add(static_cast<std::int64_t>(value)); }
     ValueNumber &add(const ValueNumber &other) { return add(other.high).add(other.low); }
     template<typename Enum>
-    requires std::is_enum_v<Enum> ValueNumber &add(Enum value) { return add(static_cast<std::int64_t>(value)); }
+    requires std::is_enum_v<Enum> ValueNumber &add(Enum value)
+    {
+        return add(static_cast<std::int64_t>(value));
+    }
     ValueNumber with(std::int64_t value) const { return ValueNumber{*this}.add(value); }
     friend bool operator==(const ValueNumber &, const ValueNumber &) = default;
 
