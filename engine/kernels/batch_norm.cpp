@@ -1,7 +1,10 @@
+#include "engine/base/work_pool.h"
 #include "engine/kernels/channel_view.h"
+#include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement.h"
+#include "engine/kernels/vector_reduce.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,14 +20,108 @@ double countOf(const Operator &op, const ChannelView &view)
 
 namespace {
 
-/// Calls visit(statistic, channel, offset of its run) for every run of `rest` elements.
-template<typename Visit> void forEachRun(const ChannelView &view, Visit &&visit)
+/// Calls visit(statistic, channel, number of the run) for every run of `rest` elements, in pieces: in any
+/// order, side by side.
+template<typename Visit> void forEachRun(const ChannelView &view, const Visit &visit)
 {
-    for (std::int64_t i = 0; i < view.n; ++i) {
-        for (std::int64_t c = 0; c < view.c; ++c)
-            visit(view.statisticOf(i, c), c, (i * view.c + c) * view.rest);
-    }
+    const std::int64_t stretch =
+        std::max<std::int64_t>(1, kElementStretch / std::max<std::int64_t>(1, view.rest));
+    forEachStretch(view.n * view.c, stretch, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t run = begin; run < end; ++run)
+            visit(view.statisticOf(run / view.c, run % view.c), run % view.c, run);
+    });
 }
+
+/// What `ofRun(statistic, channel, run)` is of every run.
+template<typename OfRun> std::vector<double> valuesOfRuns(const ChannelView &view, const OfRun &ofRun)
+{
+    std::vector<double> values(static_cast<std::size_t>(view.n * view.c));
+    forEachRun(view, [&](std::int64_t s, std::int64_t c, std::int64_t run) {
+        values[static_cast<std::size_t>(run)] = ofRun(s, c, run);
+    });
+    return values;
+}
+
+/// The sum of each statistic's, or channel's, runs, times factor(statistic, channel), in their order.
+template<typename Factor>
+std::vector<double> sumOfRuns(
+    const ChannelView &view, const std::vector<double> &values, bool byChannel, const Factor &factor)
+{
+    std::vector<double> sums(byChannel ? static_cast<std::size_t>(view.c) : view.statistics(), 0.0);
+    for (std::size_t run = 0; run < values.size(); ++run) {
+        const auto i = static_cast<std::int64_t>(run);
+        const std::int64_t c = i % view.c;
+        const std::int64_t s = view.statisticOf(i / view.c, c);
+        sums[static_cast<std::size_t>(byChannel ? c : s)] += values[run] * factor(s, c);
+    }
+    return sums;
+}
+
+template<typename T> PLANLOOM_INLINE double squaresIn(const T *x, std::int64_t count, double centre)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < count; ++i) {
+        const double d = static_cast<double>(x[i]) - centre;
+        sum += d * d;
+    }
+    return sum;
+}
+
+template<typename T>
+PLANLOOM_INLINE double productsIn(const T *a, const T *x, std::int64_t count, double centre)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < count; ++i)
+        sum += static_cast<double>(a[i]) * (static_cast<double>(x[i]) - centre);
+    return sum;
+}
+
+/// y = (x - centre) * factor + shift
+template<typename T>
+PLANLOOM_INLINE void moveInto(const T *x, std::int64_t count, T centre, T factor, T shift, T *y)
+{
+    for (std::int64_t i = 0; i < count; ++i)
+        y[i] = (x[i] - centre) * factor + shift;
+}
+
+// The same for float, in several versions.
+PLANLOOM_HOT double sumOfRun(const float *x, std::int64_t count)
+{
+    return sumOf(x, count);
+}
+double sumOfRun(const double *x, std::int64_t count)
+{
+    return sumOf(x, count);
+}
+PLANLOOM_HOT double squaresOfRun(const float *x, std::int64_t count, double centre)
+{
+    return squaresIn(x, count, centre);
+}
+double squaresOfRun(const double *x, std::int64_t count, double centre)
+{
+    return squaresIn(x, count, centre);
+}
+PLANLOOM_HOT double productsOfRun(const float *a, const float *x, std::int64_t count, double centre)
+{
+    return productsIn(a, x, count, centre);
+}
+double productsOfRun(const double *a, const double *x, std::int64_t count, double centre)
+{
+    return productsIn(a, x, count, centre);
+}
+PLANLOOM_HOT void moveRun(
+    const float *x, std::int64_t count, float centre, float factor, float shift, float *y)
+{
+    moveInto(x, count, centre, factor, shift, y);
+}
+void moveRun(const double *x, std::int64_t count, double centre, double factor, double shift, double *y)
+{
+    moveInto(x, count, centre, factor, shift, y);
+}
+
+constexpr auto unweighted = [](std::int64_t, std::int64_t) { return 1.0; };
 
 /// BatchMean and BatchVariance: sums per channel, or group of a sample, divided by the number of elements in
 /// the whole pTensor.
@@ -42,17 +139,13 @@ Result<void> statisticForward(const KernelCall &call)
     const double count = countOf(*call.op, view);
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        std::vector<double> sums(view.statistics(), 0.0);
-        forEachRun(view, [&](std::int64_t s, std::int64_t, std::int64_t at) {
-            const T *from = elements<const T>(*x) + at;
-            const double centre = variance ? static_cast<double>(elements<const T>(*mean)[s]) : 0.0;
-            double sum = 0;
-            for (std::int64_t i = 0; i < view.rest; ++i) {
-                const double d = static_cast<double>(from[i]) - centre;
-                sum += variance ? d * d : d;
-            }
-            sums[static_cast<std::size_t>(s)] += sum;
+        const auto values = valuesOfRuns(view, [&](std::int64_t statistic, std::int64_t, std::int64_t run) {
+            const T *from = elements<const T>(*x) + run * view.rest;
+            return variance
+                ? squaresOfRun(from, view.rest, static_cast<double>(elements<const T>(*mean)[statistic]))
+                : sumOfRun(from, view.rest);
         });
+        std::vector<double> sums = sumOfRuns(view, values, false, unweighted);
         for (double &sum : sums)
             sum /= count;
         storeSums<T>(sums, *y);
@@ -73,9 +166,9 @@ Result<void> meanBackward(const KernelCall &call)
     const double count = countOf(*call.op, view);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        forEachRun(view, [&](std::int64_t s, std::int64_t, std::int64_t at) {
+        forEachRun(view, [&](std::int64_t s, std::int64_t, std::int64_t run) {
             const auto share = static_cast<T>(static_cast<double>(elements<const T>(*dy)[s]) / count);
-            std::fill_n(elements<T>(*dx) + at, view.rest, share);
+            std::fill_n(elements<T>(*dx) + run * view.rest, view.rest, share);
         });
         return {};
     });
@@ -95,22 +188,20 @@ Result<void> varianceBackward(const KernelCall &call)
     const double count = countOf(*call.op, view);
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        std::vector<double> sums(view.statistics(), 0.0);
-        forEachRun(view, [&](std::int64_t s, std::int64_t, std::int64_t at) {
-            const T *from = elements<const T>(*x) + at;
+        const auto values = valuesOfRuns(view, [&](std::int64_t s, std::int64_t, std::int64_t run) {
+            const T *from = elements<const T>(*x) + run * view.rest;
             const T centre = elements<const T>(*mean)[s];
             const auto scale = static_cast<T>(2 * static_cast<double>(elements<const T>(*dy)[s]) / count);
-            double sum = 0;
-            for (std::int64_t i = 0; i < view.rest; ++i) {
-                const T slope = scale * (from[i] - centre);
-                if (dx != nullptr)
-                    elements<T>(*dx)[at + i] = slope;
-                sum -= static_cast<double>(slope);
-            }
-            sums[static_cast<std::size_t>(s)] += sum;
+            if (dx != nullptr)
+                moveRun(from, view.rest, centre, scale, T(0), elements<T>(*dx) + run * view.rest);
+            if (dmean == nullptr)
+                return 0.0;
+            const double sum = sumOfRun(from, view.rest);
+            return -static_cast<double>(scale)
+                * (sum - static_cast<double>(view.rest) * static_cast<double>(centre));
         });
         if (dmean != nullptr)
-            storeSums<T>(sums, *dmean);
+            storeSums<T>(sumOfRuns(view, values, false, unweighted), *dmean);
         return {};
     });
 }
@@ -132,17 +223,15 @@ Result<void> normalizeForward(const KernelCall &call)
     const double epsilon = call.op->attributes.real("epsilon", 1e-5);
     return withFloat(call, x.dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        forEachRun(view, [&](std::int64_t s, std::int64_t c, std::int64_t at) {
+        forEachRun(view, [&](std::int64_t s, std::int64_t c, std::int64_t run) {
             const T mean = elements<const T>(call.inputs[1])[s];
             const double inverse =
                 1 / std::sqrt(static_cast<double>(elements<const T>(call.inputs[2])[s]) + epsilon);
             const auto factor = static_cast<T>(
                 inverse * (scale == nullptr ? 1.0 : static_cast<double>(elements<const T>(*scale)[c])));
             const T shift = bias == nullptr ? T(0) : elements<const T>(*bias)[c];
-            const T *from = elements<const T>(x) + at;
-            T *to = elements<T>(*y) + at;
-            for (std::int64_t i = 0; i < view.rest; ++i)
-                to[i] = (from[i] - mean) * factor + shift;
+            moveRun(elements<const T>(x) + run * view.rest, view.rest, mean, factor, shift,
+                elements<T>(*y) + run * view.rest);
         });
         return {};
     });
@@ -172,49 +261,45 @@ Result<void> normalizeBackward(const KernelCall &call)
     const double epsilon = call.op->attributes.real("epsilon", 1e-5);
     return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        const auto channels = static_cast<std::size_t>(view.c);
-        std::vector<double> sums(channels, 0.0); // of dy
-        std::vector<double> products(channels, 0.0); // of dy (x - mean) / sigma
-        std::vector<double> scaledSums(view.statistics(), 0.0); // the same of dy scale
-        std::vector<double> scaledProducts(view.statistics(), 0.0);
         std::vector<double> inverses(view.statistics(), 1.0);
         for (std::size_t s = 0; s < inverses.size() && usesVariance; ++s)
             inverses[s] = 1 / std::sqrt(static_cast<double>(elements<const T>(*variance)[s]) + epsilon);
-        forEachRun(view, [&](std::int64_t statistic, std::int64_t channel, std::int64_t at) {
-            const auto s = static_cast<std::size_t>(statistic);
-            const auto c = static_cast<std::size_t>(channel);
-            const double factor = scale == nullptr ? 1.0 : static_cast<double>(elements<const T>(*scale)[c]);
-            const T *gradient = elements<const T>(*dy) + at;
-            double sum = 0;
-            double product = 0;
-            const double centre = usesX ? static_cast<double>(elements<const T>(*mean)[s]) : 0.0;
-            for (std::int64_t i = 0; i < view.rest; ++i) {
-                sum += static_cast<double>(gradient[i]);
-                if (usesX)
-                    product += static_cast<double>(gradient[i])
-                        * (static_cast<double>(elements<const T>(*x)[at + i]) - centre);
-            }
-            sums[c] += sum;
-            products[c] += product * inverses[s];
-            scaledSums[s] += sum * factor;
-            scaledProducts[s] += product * inverses[s] * factor;
-            if (dx != nullptr) {
-                const auto slope = static_cast<T>(inverses[s] * factor);
-                for (std::int64_t i = 0; i < view.rest; ++i)
-                    elements<T>(*dx)[at + i] = gradient[i] * slope;
-            }
-        });
-        for (std::size_t s = 0; s < inverses.size(); ++s) {
+        const auto inverseOf = [&](std::int64_t s) { return inverses[static_cast<std::size_t>(s)]; };
+        const auto scaleOf = [&](std::int64_t c) {
+            return scale == nullptr ? 1.0 : static_cast<double>(elements<const T>(*scale)[c]);
+        };
+        if (dx != nullptr)
+            forEachRun(view, [&](std::int64_t s, std::int64_t c, std::int64_t run) {
+                moveRun(elements<const T>(*dy) + run * view.rest, view.rest, T(0),
+                    static_cast<T>(inverseOf(s) * scaleOf(c)), T(0), elements<T>(*dx) + run * view.rest);
+            });
+        if (dmean != nullptr || dbias != nullptr) {
+            const auto sums = valuesOfRuns(view, [&](std::int64_t, std::int64_t, std::int64_t run) {
+                return sumOfRun(elements<const T>(*dy) + run * view.rest, view.rest);
+            });
             if (dmean != nullptr)
-                elements<T>(*dmean)[s] = static_cast<T>(-scaledSums[s] * inverses[s]);
-            if (dvariance != nullptr)
-                elements<T>(*dvariance)[s] =
-                    static_cast<T>(-0.5 * scaledProducts[s] * inverses[s] * inverses[s]);
+                storeSums<T>(sumOfRuns(view, sums, false,
+                                 [&](std::int64_t s, std::int64_t c) { return -scaleOf(c) * inverseOf(s); }),
+                    *dmean);
+            if (dbias != nullptr)
+                storeSums<T>(sumOfRuns(view, sums, true, unweighted), *dbias);
         }
-        if (dscale != nullptr)
-            storeSums<T>(products, *dscale);
-        if (dbias != nullptr)
-            storeSums<T>(sums, *dbias);
+        if (usesX) { // of dy (x - mean) / sigma
+            const auto products = valuesOfRuns(view, [&](std::int64_t s, std::int64_t, std::int64_t run) {
+                return inverseOf(s)
+                    * productsOfRun(elements<const T>(*dy) + run * view.rest,
+                        elements<const T>(*x) + run * view.rest, view.rest,
+                        static_cast<double>(elements<const T>(*mean)[s]));
+            });
+            if (dvariance != nullptr)
+                storeSums<T>(sumOfRuns(view, products, false,
+                                 [&](std::int64_t s, std::int64_t c) {
+                                     return -0.5 * scaleOf(c) * inverseOf(s) * inverseOf(s);
+                                 }),
+                    *dvariance);
+            if (dscale != nullptr)
+                storeSums<T>(sumOfRuns(view, products, true, unweighted), *dscale);
+        }
         return {};
     });
 }

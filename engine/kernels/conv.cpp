@@ -1,142 +1,169 @@
-#include "engine/kernels/convolution.h"
+#include "engine/base/work_pool.h"
+#include "engine/kernels/blocked_convolution.h"
 #include "engine/kernels/gemm.h"
+#include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement.h"
 #include "engine/kernels/vector_reduce.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 namespace planloom {
 
 namespace {
 
-/// Offsets into a plane of the input by (tap, window), -1 for padding.
-std::vector<std::int32_t> unfoldedOffsets(const WindowGeometry &g)
+/// Multiplications that are worth a thread of their own.
+constexpr std::int64_t kWorkOfPiece = std::int64_t{1} << 22;
+
+/// Calls work(begin, end) for stretches of `count` parts, each of about `work` multiplications.
+template<typename Work> void forEachPart(std::int64_t count, std::int64_t work, const Work &visit)
 {
-    std::vector<std::int32_t> offsets(static_cast<std::size_t>(g.kernelCount() * g.outCount()), -1);
-    if (offsets.empty())
-        return offsets;
-    Shape position(g.rank(), 0);
-    std::int64_t window = 0;
-    do {
-        forEachTap(g, position, [&](std::int64_t tap, std::int64_t offset) {
-            offsets[static_cast<std::size_t>(tap * g.outCount() + window)] =
-                static_cast<std::int32_t>(offset);
-        });
-        ++window;
-    } while (advance(position, g.out));
-    return offsets;
+    forEachStretch(count, std::max<std::int64_t>(1, kWorkOfPiece / std::max<std::int64_t>(1, work)), visit);
 }
 
-/// columns [c kernel, out] of one group of one image.
-template<typename T>
-void unfold(const Convolution &conv, const std::vector<std::int32_t> &offsets, const T *x, T *columns)
+template<typename T> std::unique_ptr<T[]> scratch(std::int64_t size)
 {
-    const std::size_t plane = offsets.size();
-    for (std::int64_t c = 0; c < conv.c; ++c) {
-        const T *from = x + c * conv.window.inCount();
-        T *to = columns + static_cast<std::size_t>(c) * plane;
-        for (std::size_t i = 0; i < plane; ++i)
-            to[i] = offsets[i] < 0 ? T(0) : from[offsets[i]];
-    }
+    return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(size));
 }
 
-/// The reverse, summing where windows overlap.
-template<typename T>
-void foldBack(const Convolution &conv, const std::vector<std::int32_t> &offsets, const T *columns, T *x)
+/// Into how many parts to cut the channels of a group: no more than `most`, each with as many rows as a
+/// product is worth.
+std::int64_t channelParts(const Convolution &conv, std::int64_t most)
 {
-    const std::size_t plane = offsets.size();
-    for (std::int64_t c = 0; c < conv.c; ++c) {
-        const T *from = columns + static_cast<std::size_t>(c) * plane;
-        T *to = x + c * conv.window.inCount();
-        for (std::size_t i = 0; i < plane; ++i) {
-            if (offsets[i] >= 0)
-                to[offsets[i]] += from[i];
-        }
-    }
+    constexpr std::int64_t kRows = 128;
+    return std::clamp<std::int64_t>(std::min(conv.c, conv.rows() / kRows), 1, most);
 }
 
 /// y = w * unfolded x
 template<typename T> void convolve(const Convolution &conv, const T *x, const T *w, T *y)
 {
-    const bool pointwise = conv.isPointwise();
-    const auto offsets = pointwise ? std::vector<std::int32_t>{} : unfoldedOffsets(conv.window);
-    std::vector<T> columns(pointwise ? 0 : static_cast<std::size_t>(conv.rows() * conv.window.outCount()));
-    for (std::int64_t i = 0; i < conv.n * conv.groups; ++i) {
-        const T *image = x + i * conv.xGroup();
-        if (!pointwise)
-            unfold(conv, offsets, image, columns.data());
-        MatrixProduct<T> product;
-        product.m = conv.o;
-        product.n = conv.window.outCount();
-        product.k = conv.rows();
-        product.a = w + i % conv.groups * conv.o * conv.rows();
-        product.aRow = product.k;
-        product.b = pointwise ? image : columns.data();
-        product.bRow = product.n;
-        product.c = y + i * conv.yGroup();
-        product.cRow = product.n;
-        multiply(std::move(product));
-    }
+    const BlockedConvolution blocked(conv);
+    const std::int64_t work = conv.o * conv.rows() * blocked.mostWindows();
+    forEachPart(blocked.blocks() * conv.groups, work, [&](std::int64_t begin, std::int64_t end) {
+        const auto columns = scratch<T>(blocked.unfoldedSize(conv.c));
+        const auto joined = scratch<T>(blocked.outputsSize());
+        for (std::int64_t i = begin; i < end; ++i) {
+            const WindowBlock block = blocked.block(i / conv.groups);
+            const std::int64_t group = i % conv.groups;
+            const auto from = blocked.unfolded(block, group, 0, conv.c, x, columns.get());
+            const auto to = blocked.toOutputs(block, group, y, joined.get());
+            MatrixProduct<T> product;
+            product.m = conv.o;
+            product.n = blocked.windowsOf(block);
+            product.k = conv.rows();
+            product.a = w + group * conv.o * conv.rows();
+            product.aRow = product.k;
+            product.b = from.data;
+            product.bRow = from.stride;
+            product.c = to.data;
+            product.cRow = to.stride;
+            multiply(std::move(product));
+            blocked.spreadOutputs(block, group, joined.get(), y);
+        }
+    });
 }
 
-/// dx = w^T * dy, folded back
+/// dx = w^T * dy, folded back. Windows overlap: a part has all those of its images and channels.
 template<typename T> void convolveData(const Convolution &conv, const T *dy, const T *w, T *dx)
 {
-    const bool pointwise = conv.isPointwise();
-    const auto offsets = pointwise ? std::vector<std::int32_t>{} : unfoldedOffsets(conv.window);
-    std::vector<T> columns(pointwise ? 0 : static_cast<std::size_t>(conv.rows() * conv.window.outCount()));
-    if (!pointwise)
-        std::fill_n(dx, conv.n * conv.groups * conv.xGroup(), T(0));
-    for (std::int64_t i = 0; i < conv.n * conv.groups; ++i) {
-        MatrixProduct<T> product;
-        product.m = conv.rows();
-        product.n = conv.window.outCount();
-        product.k = conv.o;
-        product.a = w + i % conv.groups * conv.o * conv.rows();
-        product.aRow = 1;
-        product.aColumn = conv.rows();
-        product.b = dy + i * conv.yGroup();
-        product.bRow = product.n;
-        product.c = pointwise ? dx + i * conv.xGroup() : columns.data();
-        product.cRow = product.n;
-        multiply(std::move(product));
-        if (!pointwise)
-            foldBack(conv, offsets, columns.data(), dx + i * conv.xGroup());
-    }
+    const BlockedConvolution blocked(conv);
+    const std::int64_t groups = blocked.imageBlocks() * conv.groups;
+    const std::int64_t parts = channelParts(conv, groups >= 4 ? 1 : 4);
+    const std::int64_t channels = (conv.c + parts - 1) / parts;
+    const std::int64_t taps = conv.window.kernelCount();
+    const std::int64_t plane = conv.window.inCount();
+    const std::int64_t work = conv.o * channels * taps * blocked.mostWindows() * blocked.blocksOfImages();
+    const bool folds = blocked.unfoldedSize(1) > 0 || blocked.blocksOfImages() == 0;
+    forEachPart(groups * parts, work, [&](std::int64_t begin, std::int64_t end) {
+        const auto columns = scratch<T>(blocked.unfoldedSize(channels));
+        const auto joined = scratch<T>(blocked.outputsSize());
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t from = i % parts * channels;
+            const std::int64_t to = std::min(conv.c, from + channels);
+            const std::int64_t group = i / parts % conv.groups;
+            const std::int64_t images = i / parts / conv.groups;
+            if (from >= to)
+                continue;
+            for (std::int64_t image = images * blocked.imagesOfBlock();
+                 folds && image < std::min(conv.n, (images + 1) * blocked.imagesOfBlock()); ++image)
+                std::fill_n(dx + (image * conv.groups + group) * conv.xGroup() + from * plane,
+                    (to - from) * plane, T(0));
+            for (std::int64_t b = 0; b < blocked.blocksOfImages(); ++b) {
+                const WindowBlock block = blocked.block(images * blocked.blocksOfImages() + b);
+                const auto gradient = blocked.outputs(block, group, dy, joined.get());
+                const auto unfolded = blocked.toFold(block, group, from, dx, columns.get());
+                MatrixProduct<T> product;
+                product.m = (to - from) * taps;
+                product.n = blocked.windowsOf(block);
+                product.k = conv.o;
+                product.a = w + group * conv.o * conv.rows() + from * taps;
+                product.aRow = 1;
+                product.aColumn = conv.rows();
+                product.b = gradient.data;
+                product.bRow = gradient.stride;
+                product.c = unfolded.data;
+                product.cRow = unfolded.stride;
+                multiply(std::move(product));
+                blocked.foldBack(block, group, from, to, columns.get(), dx);
+            }
+        }
+    });
 }
 
-/// dw = sum over images of dy * (unfolded x)^T
+/// dw = sum over windows of dy * (unfolded x)^T. Where channels are too few to be parts, windows are, whose
+/// sums are added in their order.
 template<typename T> void convolveWeights(const Convolution &conv, const T *x, const T *dy, T *dw)
 {
-    const bool pointwise = conv.isPointwise();
-    const auto offsets = pointwise ? std::vector<std::int32_t>{} : unfoldedOffsets(conv.window);
-    std::vector<T> columns(pointwise ? 0 : static_cast<std::size_t>(conv.rows() * conv.window.outCount()));
-    const std::int64_t size = conv.o * conv.rows();
-    std::vector<T> summand(static_cast<std::size_t>(size));
-    std::fill_n(dw, conv.groups * size, T(0));
-    for (std::int64_t i = 0; i < conv.n * conv.groups; ++i) {
-        const T *image = x + i * conv.xGroup();
-        if (!pointwise)
-            unfold(conv, offsets, image, columns.data());
-        MatrixProduct<T> product;
-        product.m = conv.o;
-        product.n = conv.rows();
-        product.k = conv.window.outCount();
-        product.a = dy + i * conv.yGroup();
-        product.aRow = product.k;
-        product.b = pointwise ? image : columns.data();
-        product.bRow = 1;
-        product.bColumn = product.k;
-        product.c = summand.data();
-        product.cRow = product.n;
-        multiply(std::move(product));
-        T *to = dw + i % conv.groups * size;
-        for (std::int64_t j = 0; j < size; ++j)
-            to[j] += summand[static_cast<std::size_t>(j)];
+    const BlockedConvolution blocked(conv);
+    const std::int64_t size = conv.groups * conv.o * conv.rows();
+    if (blocked.blocks() == 0) {
+        std::fill_n(dw, size, T(0));
+        return;
     }
+    const std::int64_t parts = channelParts(conv, conv.groups >= 8 ? 1 : 8);
+    const std::int64_t channels = (conv.c + parts - 1) / parts;
+    const std::int64_t taps = conv.window.kernelCount();
+    const std::int64_t sums = parts * conv.groups >= 4 ? 1 : std::min<std::int64_t>(4, blocked.blocks());
+    const std::int64_t blocks = (blocked.blocks() + sums - 1) / sums;
+    std::vector<T> others(static_cast<std::size_t>((sums - 1) * size), T(0));
+    const std::int64_t work = conv.o * channels * taps * blocked.mostWindows() * blocks;
+    forEachPart(sums * conv.groups * parts, work, [&](std::int64_t begin, std::int64_t end) {
+        const auto columns = scratch<T>(blocked.unfoldedSize(channels));
+        const auto joined = scratch<T>(blocked.outputsSize());
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t from = i % parts * channels;
+            const std::int64_t to = std::min(conv.c, from + channels);
+            const std::int64_t group = i / parts % conv.groups;
+            const std::int64_t sum = i / parts / conv.groups;
+            T *target = (sum == 0 ? dw : others.data() + (sum - 1) * size) + group * conv.o * conv.rows()
+                + from * taps;
+            const std::int64_t last = std::min(blocked.blocks(), (sum + 1) * blocks);
+            for (std::int64_t b = sum * blocks; from < to && b < last; ++b) {
+                const WindowBlock block = blocked.block(b);
+                const auto gradient = blocked.outputs(block, group, dy, joined.get());
+                const auto unfolded = blocked.unfolded(block, group, from, to, x, columns.get());
+                MatrixProduct<T> product;
+                product.m = conv.o;
+                product.n = (to - from) * taps;
+                product.k = blocked.windowsOf(block);
+                product.a = gradient.data;
+                product.aRow = gradient.stride;
+                product.b = unfolded.data;
+                product.bRow = 1;
+                product.bColumn = unfolded.stride;
+                product.c = target;
+                product.cRow = conv.rows();
+                product.accumulate = b > sum * blocks;
+                multiply(std::move(product));
+            }
+        }
+    });
+    for (std::int64_t sum = 1; sum < sums; ++sum)
+        for (std::int64_t i = 0; i < size; ++i)
+            dw[i] += others[static_cast<std::size_t>((sum - 1) * size + i)];
 }
 
 /// Extents of y as [n, channels, rest].
@@ -151,20 +178,30 @@ std::int64_t restOf(const Shape &y)
 template<typename T> void addBias(const Buffer &y, const Buffer &bias)
 {
     const std::int64_t rest = restOf(y.shape);
-    T *to = elements<T>(y);
-    for (std::int64_t i = 0; i < y.shape[0] * y.shape[1]; ++i) {
-        const T value = elements<const T>(bias)[i % y.shape[1]];
-        for (std::int64_t j = 0; j < rest; ++j)
-            *to++ += value;
-    }
+    const std::int64_t stretch = std::max<std::int64_t>(1, kElementStretch / std::max<std::int64_t>(1, rest));
+    forEachStretch(y.shape[0] * y.shape[1], stretch, [&](std::int64_t begin, std::int64_t end) {
+        T *to = elements<T>(y) + begin * rest;
+        for (std::int64_t i = begin; i < end; ++i) {
+            const T value = elements<const T>(bias)[i % y.shape[1]];
+            for (std::int64_t j = 0; j < rest; ++j)
+                *to++ += value;
+        }
+    });
 }
 
 template<typename T> void sumBias(const Buffer &dy, const Buffer &dbias)
 {
     const std::int64_t rest = restOf(dy.shape);
-    std::vector<double> sums(static_cast<std::size_t>(dy.shape[1]), 0.0);
-    for (std::int64_t i = 0; i < dy.shape[0] * dy.shape[1]; ++i)
-        sums[static_cast<std::size_t>(i % dy.shape[1])] += sumOf(elements<const T>(dy) + i * rest, rest);
+    const std::int64_t channels = dy.shape[1];
+    std::vector<double> sums(static_cast<std::size_t>(channels), 0.0);
+    const std::int64_t each = std::max<std::int64_t>(1, dy.shape[0] * rest);
+    forEachStretch(channels, std::max<std::int64_t>(1, kElementStretch / each),
+        [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t n = 0; n < dy.shape[0]; ++n)
+                for (std::int64_t c = begin; c < end; ++c)
+                    sums[static_cast<std::size_t>(c)] +=
+                        sumOf(elements<const T>(dy) + (n * channels + c) * rest, rest);
+        });
     storeSums<T>(sums, dbias);
 }
 

@@ -1,3 +1,5 @@
+#include "engine/base/work_pool.h"
+#include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement.h"
@@ -72,6 +74,17 @@ std::vector<std::int64_t> madeOffsets(const WindowTaps &read, const WindowTaps &
     return offsets;
 }
 
+/// Calls visit(plane) for every plane of `read` elements, in pieces.
+template<typename Visit> void forEachPlane(std::int64_t planes, std::size_t read, const Visit &visit)
+{
+    const auto each = std::max<std::int64_t>(1, static_cast<std::int64_t>(read));
+    forEachStretch(
+        planes, std::max<std::int64_t>(1, kElementStretch / each), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t plane = begin; plane < end; ++plane)
+                visit(plane);
+        });
+}
+
 template<typename T>
 T pooled(
     const Operator &op, const T *x, const std::int64_t *offsets, std::size_t count, double divisor, double p)
@@ -106,14 +119,14 @@ Result<void> poolForward(const KernelCall &call)
         using T = decltype(zero);
         const std::int64_t planes = x->shape[0] * x->shape[1];
         const auto windows = static_cast<std::size_t>(g.outCount());
-        for (std::int64_t plane = 0; plane < planes; ++plane) {
+        forEachPlane(planes, taps.offsets.size(), [&](std::int64_t plane) {
             const T *from = elements<const T>(*x) + plane * g.inCount();
             T *to = elements<T>(*y) + plane * g.outCount();
             for (std::size_t w = 0; w < windows; ++w) {
                 to[w] = pooled(*call.op, from, taps.offsets.data() + taps.firsts[w],
                     taps.firsts[w + 1] - taps.firsts[w], taps.divisors[w], p);
             }
-        }
+        });
         return {};
     });
 }
@@ -144,7 +157,7 @@ Result<void> poolBackward(const KernelCall &call)
         const std::int64_t planes = dx->shape[0] * dx->shape[1];
         const auto windows = static_cast<std::size_t>(g.outCount());
         std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);
-        for (std::int64_t plane = 0; plane < planes; ++plane) {
+        forEachPlane(planes, taps.offsets.size(), [&](std::int64_t plane) {
             const T *from = average ? nullptr : elements<const T>(*x) + plane * g.inCount();
             double *to = sums.data() + plane * made;
             for (std::size_t w = 0; w < windows; ++w) {
@@ -169,7 +182,7 @@ Result<void> poolBackward(const KernelCall &call)
                         break; // The first of equal elements takes all, as in PyTorch.
                 }
             }
-        }
+        });
         storeSums<T>(sums, *dx);
         return {};
     });

@@ -1,11 +1,13 @@
 // Kernels whose definition is intricate, against that definition written out loop by loop.
 
+#include "engine/base/work_pool.h"
 #include "engine/check/part_runner.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
+#include <future>
 #include <random>
 
 namespace planloom::testing {
@@ -142,6 +144,69 @@ TEST(Conv, EqualsItsDefinition)
         forEachTerm(
             conv, [&](std::size_t xi, std::size_t wi, std::size_t yi) { expected[yi] += x[xi] * w[wi]; });
         expectNear(expected, *y);
+    }
+}
+
+/// As models have them: cut into blocks of windows, of several images where these are small, and into parts
+/// of channels.
+TEST(Conv, OfAnySizeAndItsGradientsEqualTheirDefinition)
+{
+    const std::array<Conv2d, 9> sizes{{
+        {3, 1, 24, 5, 23, 29, 3, 3, {1, 1}, {1, 1}, {1, 1, 1, 1}}, // several blocks of an image
+        {9, 1, 40, 6, 7, 7, 3, 3, {1, 1}, {1, 1}, {1, 1, 1, 1}}, // of five images each, and a rest
+        {2, 1, 3, 8, 37, 31, 7, 7, {2, 2}, {1, 1}, {3, 3, 3, 3}}, // channels too few to be parts
+        {5, 1, 300, 7, 6, 5, 1, 1, {1, 1}, {1, 1}, {0, 0, 0, 0}}, // pointwise, joined
+        {2, 1, 270, 7, 19, 17, 1, 1, {1, 1}, {1, 1}, {0, 0, 0, 0}}, // pointwise, in place
+        {3, 1, 17, 9, 21, 23, 1, 1, {2, 3}, {1, 1}, {0, 0, 0, 0}}, // leaves elements out
+        {2, 21, 1, 2, 18, 20, 3, 3, {1, 2}, {2, 1}, {2, 0, 1, 2}}, // of each channel alone
+        {4, 3, 50, 2, 4, 9, 2, 3, {1, 1}, {1, 2}, {0, 4, 3, 4}},
+        {1, 1, 140, 3, 5, 6, 5, 1, {1, 1}, {2, 1}, {4, 0, 4, 0}}, // taps that are outside everywhere
+    }};
+    for (std::size_t round = 0; round < sizes.size(); ++round) {
+        SCOPED_TRACE(round);
+        const Conv2d &conv = sizes[round];
+        const OperatorExample example = exampleOf(conv, false);
+        const auto graph = graphOf(example);
+        ASSERT_TRUE(graph) << describe(graph.error());
+        const Operator &forward = graph->operators[0];
+        const Operator &backward = graph->operators[1];
+        OperatorValues values = drawValues(example, *graph, round);
+        ASSERT_TRUE(runParts(*graph, forward, {}, values));
+        ASSERT_TRUE(runParts(*graph, backward, {}, values));
+        const auto x = numbersOf(*graph, forward.inputs[0], values);
+        const auto w = numbersOf(*graph, forward.inputs[1], values);
+        const auto bias = numbersOf(*graph, forward.inputs[2], values);
+        const auto dy = numbersOf(*graph, backward.inputs[0], values);
+        const auto plane = static_cast<std::size_t>(conv.outExtent(0) * conv.outExtent(1));
+        std::vector<double> y(dy.size());
+        std::vector<double> dx(x.size());
+        std::vector<double> dw(w.size());
+        std::vector<double> dbias(bias.size());
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            y[i] = bias[i / plane % bias.size()];
+            dbias[i / plane % bias.size()] += dy[i];
+        }
+        forEachTerm(conv, [&](std::size_t xi, std::size_t wi, std::size_t yi) {
+            y[yi] += x[xi] * w[wi];
+            dx[xi] += dy[yi] * w[wi];
+            dw[wi] += dy[yi] * x[xi];
+        });
+        expectNear(y, numbersOf(*graph, forward.outputs[0], values));
+        expectNear(dx, numbersOf(*graph, backward.outputs[0], values));
+        expectNear(dw, numbersOf(*graph, backward.outputs[1], values));
+        expectNear(dbias, numbersOf(*graph, backward.outputs[2], values));
+
+        // The same bits on several threads.
+        OperatorValues again = drawValues(example, *graph, round);
+        WorkPool pool(3);
+        std::promise<void> ran;
+        pool.submit([&] {
+            EXPECT_TRUE(runParts(*graph, forward, {}, again));
+            EXPECT_TRUE(runParts(*graph, backward, {}, again));
+            ran.set_value();
+        });
+        ran.get_future().wait();
+        EXPECT_EQ(values, again);
     }
 }
 
