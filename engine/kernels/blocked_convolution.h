@@ -107,8 +107,7 @@ private:
         const std::int64_t first = g.elementAt(last, 0, tap[last]) - g.inFirst[last];
         const std::int64_t step = g.strides[last];
         run.begin = first >= 0 ? 0 : std::min(g.out[last], (-first + step - 1) / step);
-        run.end =
-            first >= g.in[last] ? 0 : std::min(g.out[last], (g.in[last] - first + step - 1) / step);
+        run.end = first >= g.in[last] ? 0 : std::min(g.out[last], (g.in[last] - first + step - 1) / step);
         run.end = std::max(run.begin, run.end);
         if (run.begin == run.end)
             return {};
@@ -184,8 +183,8 @@ public:
     /// Channels [from, to) of a group of the input, unfolded: [channels * taps, windows].
     /// @param memory  for what has to be unfolded
     template<typename T>
-    Matrix<const T> unfolded(const WindowBlock &block, std::int64_t group, std::int64_t from,
-        std::int64_t to, const T *x, T *memory) const
+    Matrix<const T> unfolded(const WindowBlock &block, std::int64_t group, std::int64_t from, std::int64_t to,
+        const T *x, T *memory) const
     {
         const std::int64_t plane = m_conv.window.inCount();
         if (m_pointwise && block.images == 1)
@@ -205,8 +204,7 @@ public:
 
     /// Where `unfolded` would be written to, to be folded back then.
     template<typename T>
-    Matrix<T> toFold(
-        const WindowBlock &block, std::int64_t group, std::int64_t from, T *x, T *memory) const
+    Matrix<T> toFold(const WindowBlock &block, std::int64_t group, std::int64_t from, T *x, T *memory) const
     {
         if (!m_pointwise || block.images > 1)
             return {memory, windowsOf(block)};
@@ -278,7 +276,8 @@ private:
             m_conv.window.outCount()};
     }
 
-    /// Calls visit(windows of an image and channel of y, where they are in [o, image, windows], their number).
+    /// Calls visit(windows of an image and channel of y, where they are in [o, image, windows], their
+    /// number).
     template<typename T, typename Visit>
     void forEachOutput(const WindowBlock &block, std::int64_t group, T *y, Visit &&visit) const
     {

@@ -238,6 +238,39 @@ private Q_SLOTS:
         settle();
     }
 
+    /// A plan that is known from before is shown within the press; the next press goes on from there.
+    void keysGoOnFromAPlanThatWasKnown()
+    {
+        workspace().openWith(
+            {kScheduled, {}, {}}, "dgx-h100", 4, "pipeline:stages=4,micro-batches=8,schedule=gpipe");
+        QTRY_VERIFY_WITH_TIMEOUT(workspace().model() != nullptr, kPatience);
+        settle();
+        const std::string text = workspace().tableText();
+        view()->expandAll(true);
+        view()->fitAll();
+        m_at.window->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(m_at.window.get()));
+        std::vector<std::string> reached;
+        for (const bool waits : {true, false}) {
+            view()->setFocus();
+            QTest::mouseClick(
+                view()->viewport(), Qt::LeftButton, {}, block(SegmentKind::Backward, 0).center());
+            QTRY_VERIFY2(view()->focusText().startsWith(QStringLiteral("backward of micro-batch 0")),
+                qPrintable(view()->focusText()));
+            for (int press = 0; press < 2; ++press) {
+                QTest::keyClick(view(), Qt::Key_Left, Qt::ShiftModifier);
+                if (waits)
+                    settle();
+            }
+            settle();
+            reached.push_back(workspace().tableText());
+            QVERIFY(reached.back() != text);
+            workspace().setTableText(text);
+            settle();
+        }
+        QCOMPARE(reached.back(), reached.front());
+    }
+
     /// Every template is a command, those that do not fit are not to be had.
     void everyTemplateIsInThePalette()
     {

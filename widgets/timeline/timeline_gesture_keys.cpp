@@ -23,6 +23,7 @@ QString keyOf(const char *what, const std::vector<OperatorId> &operators)
 
 void TimelineGestures::forgetKeys()
 {
+    ++m_pictures;
     m_keyLane.reset();
     m_keySlots.clear();
     m_keyInFlight.clear();
@@ -66,10 +67,18 @@ bool TimelineGestures::moveLane(
         return false;
     }
     const auto &devices = (*canvas.rows)[static_cast<std::size_t>(to)].devices;
+    const std::uint64_t picture = m_pictures;
     if (!commit(proposePlace(*context, {.operators = forward, .devices = devices}), keyOf("lane", forward)))
         return false;
-    m_keyLane = {forward, to};
+    if (picture == m_pictures)
+        m_keyLane = {forward, to};
     return true;
+}
+
+std::int32_t TimelineGestures::slotsMoved(std::int32_t lane, std::size_t what) const
+{
+    const auto known = m_keySlots.find({lane, what});
+    return known == m_keySlots.end() ? 0 : known->second;
 }
 
 bool TimelineGestures::moveBlock(const TimelineCanvas &canvas, std::int32_t lane, std::size_t block,
@@ -86,7 +95,8 @@ bool TimelineGestures::moveBlock(const TimelineCanvas &canvas, std::int32_t lane
         m_refusal = "this runs once per step: only forward and backward blocks can be moved";
         return false;
     }
-    std::int32_t &moved = m_keySlots[{lane, block}];
+    const std::int32_t moved = slotsMoved(lane, block);
+    const std::uint64_t picture = m_pictures;
     const std::int32_t slots = moved + by;
     // Blocks without an order of their own are no slots.
     std::size_t other = block;
@@ -122,7 +132,8 @@ bool TimelineGestures::moveBlock(const TimelineCanvas &canvas, std::int32_t lane
                 by < 0 ? neighbouring : block, onlyThis, false)
                   : Followers{}))
         return false;
-    moved = slots;
+    if (picture == m_pictures) // else the plan was at hand, and what is shown now is that of the press
+        m_keySlots[{lane, block}] = slots;
     return true;
 }
 
@@ -142,7 +153,8 @@ bool TimelineGestures::moveSpan(
         return false;
     const TimelineBlock &within = lane.blocks[static_cast<std::size_t>(block)];
     const LaneRows rows = within.rows;
-    std::int32_t &moved = m_keySlots[{-1 - device, span}];
+    const std::int32_t moved = slotsMoved(-1 - device, span);
+    const std::uint64_t picture = m_pictures;
     const std::int32_t slots = moved + by;
     std::int64_t other = static_cast<std::int64_t>(span);
     OperatorId neighbour = own;
@@ -176,7 +188,8 @@ bool TimelineGestures::moveSpan(
                 gesture.second.front())
                   : Followers{}))
         return false;
-    moved = slots;
+    if (picture == m_pictures)
+        m_keySlots[{-1 - device, span}] = slots;
     return true;
 }
 
@@ -199,10 +212,12 @@ bool TimelineGestures::changeInFlight(const TimelineCanvas &canvas, std::int32_t
             : "there are only " + std::to_string(canvas.scene->plan->microBatches) + " micro-batches";
         return false;
     }
+    const std::uint64_t picture = m_pictures;
     if (!commit(proposeInFlight(*context, warmUp.stage, count),
             QStringLiteral("timeline.inflight:%1").arg(warmUp.stage.index)))
         return false;
-    m_keyInFlight[warmUp.stage.index] = count;
+    if (picture == m_pictures)
+        m_keyInFlight[warmUp.stage.index] = count;
     return true;
 }
 

@@ -165,6 +165,8 @@ private:
     void show(Key key, Proposal proposal);
     void previewWay();
     bool keepOrder(const GestureContext &context, const Preview &preview);
+    /// How far keys have sent what is shown there.
+    std::int32_t slotsMoved(std::int32_t lane, std::size_t what) const;
     bool commitOrder(const Proposal &proposal, const Followers &followers, const QString &mergeKey);
     void showHome(Key key);
 
@@ -219,6 +221,7 @@ private:
     std::optional<std::pair<std::vector<OperatorId>, std::int32_t>> m_keyLane;
     std::map<std::pair<std::int32_t, std::size_t>, std::int32_t>
         m_keySlots; ///< By lane and block or span: slots moved.
+    std::uint64_t m_pictures = 0; ///< So often these were forgotten; a commit may show a new plan at once.
     std::map<std::int32_t, std::int32_t> m_keyInFlight; ///< By stage.
 };
 
