@@ -72,8 +72,10 @@ public:
         if (bytes == 0)
             return static_cast<std::byte *>(nullptr);
         CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
-        void *memory = nullptr;
         const bool host = place == MemoryPlace::Host;
+        if (std::byte *const own = host ? nullptr : m_communicator->allocate(bytes))
+            return own;
+        void *memory = nullptr;
         const CudaStatus status =
             host ? m_cuda.allocateHost(&memory, bytes) : m_cuda.allocate(&memory, bytes);
         if (status != kCudaSuccess) {
@@ -128,8 +130,10 @@ public:
     void finish() override
     {
         (void)m_cuda.setDevice(m_options.gpu);
-        if (m_mode != StepMode::Issue)
+        if (m_mode != StepMode::Issue) {
             m_shared.graphs.start(m_running);
+            m_lastEnd = Clock::now(); // capturing takes its time
+        }
         auto pause = std::chrono::microseconds{5};
         while (m_left > 0) {
             if (m_communicator->isAborted())

@@ -20,6 +20,9 @@ public:
     virtual ~CudaCommunicator() = default;
 
     virtual DeviceId device() const = 0;
+    /// Memory of the device that it communicates from best, which it keeps until the run's end; null where
+    /// any will do, or there is none left. On the device of this thread.
+    virtual std::byte *allocate(std::size_t) { return nullptr; }
     /// As those of Communicator, in the stream of `queue`, which lives until it has been told.
     virtual void join(const CollectiveCall &call, CudaQueue &queue, Launched launched) = 0;
     virtual void send(const MessageCall &message, CudaQueue &queue, Launched launched) = 0;

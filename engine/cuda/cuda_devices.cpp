@@ -4,6 +4,7 @@
 #include "engine/cuda/cuda_plugin.h"
 #include "engine/cuda/emulated_world.h"
 #include "engine/cuda/nccl_devices.h"
+#include "engine/runtime/stall.h"
 
 #include <algorithm>
 #include <utility>
@@ -117,14 +118,18 @@ OpenDevices emulatedCudaDevices(OpenCuda open, CudaBackendOptions options)
     };
 }
 
-Result<OpenDevices> devicesOfBackend(const std::string &backend)
+Result<OpenDevices> devicesOfBackend(const std::string &backend, double predictedStepSeconds)
 {
+    CudaBackendOptions options;
+    options.deadline = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(
+        stallLimit(std::chrono::duration<double>(options.deadline).count(), predictedStepSeconds)));
     if (backend == "cpu")
         return OpenDevices{};
     if (backend == "cuda-emulated")
-        return emulatedCudaDevices([] { return openCudaPlugin(); });
+        return emulatedCudaDevices([] { return openCudaPlugin(); }, options);
     if (backend == "cuda")
-        return ncclDevices([] { return openCudaPlugin(); }, [] { return openNcclPlugin(cudaPluginPaths()); });
+        return ncclDevices(
+            [] { return openCudaPlugin(); }, [] { return openNcclPlugin(cudaPluginPaths()); }, options);
     return Error{ErrorCode::NotSupported, "\"" + backend + "\" is no backend of this build",
         "known: cpu, cuda, cuda-emulated", "--backend"};
 }

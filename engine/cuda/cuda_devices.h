@@ -20,7 +20,8 @@ OpenDevices emulatedCudaDevices(OpenCuda open, CudaBackendOptions options = {});
 
 /// Which devices `--backend` names: "cpu", "cuda" (nccl_devices.h), "cuda-emulated". @return NotSupported for
 /// others, naming those known
-Result<OpenDevices> devicesOfBackend(const std::string &backend);
+/// @param predictedStepSeconds  0 if unknown: of long steps more patience is had
+Result<OpenDevices> devicesOfBackend(const std::string &backend, double predictedStepSeconds = 0);
 
 /// Why no GPU can be used; success where one can. Checks driver, devices and architectures.
 Result<void> checkCuda(CudaFunctions &cuda, std::int32_t gpu);

@@ -239,7 +239,7 @@ Result<void> requireGpus(std::int32_t devices)
 
 Result<void> openBackend(RunRequest &request, bool now)
 {
-    TRY(request.options.devices, devicesOfBackend(request.backend));
+    TRY(request.options.devices, devicesOfBackend(request.backend, request.predictedStepSeconds));
     if (request.backend != "cuda")
         return {};
     request.ranks = static_cast<std::int32_t>(request.plan.devices.size()) * request.plan.units.count;

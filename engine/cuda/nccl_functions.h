@@ -14,7 +14,7 @@ namespace planloom {
 // ranks are threads. What they do is what NVIDIA's documents say of the function named. Numbers are NCCL's.
 
 /// Of what stands between the program and the plugin, as kCudaPluginVersion.
-constexpr std::uint32_t kNcclPluginVersion = 1;
+constexpr std::uint32_t kNcclPluginVersion = 2;
 /// The plugin's entry point: `NcclFunctions *planloomNcclFunctions(std::uint32_t version, const char **why)`;
 /// null, and why, where there is no NCCL that can be used.
 constexpr const char *kNcclPluginEntry = "planloomNcclFunctions";
@@ -70,6 +70,14 @@ public:
     virtual NcclStatus destroy(NcclComm comm) = 0;
     /// Ends what runs, at this rank, and destroys it.
     virtual NcclStatus abort(NcclComm comm) = 0;
+
+    /// Whether the library has the next four: since 2.19.
+    virtual bool hasOwnMemory() = 0;
+    /// Of the device of this thread; collectives between registered buffers need no copies.
+    virtual NcclStatus allocate(void **memory, std::size_t bytes) = 0;
+    virtual NcclStatus release(void *memory) = 0;
+    virtual NcclStatus registerMemory(NcclComm comm, void *memory, std::size_t bytes, void **handle) = 0;
+    virtual NcclStatus deregister(NcclComm comm, void *handle) = 0;
 
     virtual NcclStatus groupStart() = 0;
     virtual NcclStatus groupEnd() = 0;

@@ -57,6 +57,8 @@ public:
         if (!m_aborted)
             (void)end();
         abortAll(); // those that did not end
+        for (const OwnMemory &memory : m_memory)
+            (void)m_nccl->release(memory.data);
     }
 
     Result<void> connect(const NcclId &id)
@@ -118,6 +120,22 @@ public:
 
     DeviceId device() const { return m_options.device; }
 
+    std::byte *allocate(std::size_t bytes)
+    {
+        if (m_nccl == nullptr || m_aborted || !m_nccl->hasOwnMemory())
+            return nullptr;
+        OwnMemory memory;
+        if (m_nccl->allocate(&memory.data, bytes) != kNcclSuccess)
+            return nullptr;
+        for (Communicator *each : all())
+            // One that cannot be registered is communicated from all the same, more slowly.
+            if (void *handle = nullptr;
+                m_nccl->registerMemory(each->comm, memory.data, bytes, &handle) == kNcclSuccess)
+                memory.handles.emplace_back(each, handle);
+        m_memory.push_back(std::move(memory));
+        return static_cast<std::byte *>(m_memory.back().data);
+    }
+
     Result<void> poll()
     {
         for (Communicator *each : all()) {
@@ -158,6 +176,12 @@ private:
         std::string last{}; ///< What was issued last.
     };
 
+    /// A block that NCCL has given, and what it is known as to communicators.
+    struct OwnMemory {
+        void *data = nullptr;
+        std::vector<std::pair<Communicator *, void *>> handles{};
+    };
+
     /// Those that there are.
     std::vector<Communicator *> all()
     {
@@ -179,6 +203,10 @@ private:
     /// All is done everywhere: gives the communicators back.
     Result<void> end()
     {
+        for (OwnMemory &memory : m_memory)
+            for (const auto &[of, handle] : std::exchange(memory.handles, {}))
+                TRY_VOID(through(
+                    *of, "ncclCommDeregister", m_nccl->deregister(of->comm, handle), m_options.deadline));
         for (Communicator *each : all())
             TRY_VOID(through(*each, "ncclCommFinalize", m_nccl->finalize(each->comm), m_options.deadline));
         for (Communicator *each : all())
@@ -235,6 +263,7 @@ private:
     NcclWorldOptions m_options;
     Communicator m_world{};
     std::vector<Communicator> m_groups; ///< As the plan's; they stay where they are, for `split`.
+    std::vector<OwnMemory> m_memory{};
     std::atomic<bool> m_aborted{false};
 };
 
@@ -249,6 +278,7 @@ public:
     }
 
     DeviceId device() const override { return m_world.device(); }
+    std::byte *allocate(std::size_t bytes) override { return m_world.allocate(bytes); }
     void join(const CollectiveCall &call, CudaQueue &queue, Launched launched) override
     {
         m_world.join(call, queue, launched);

@@ -13,7 +13,7 @@ PLANLOOM_INLINE float minusInfinity()
 }
 
 /// A row whose elements are `inner` apart: row r of a tensor [outer, extent, inner].
-struct RowPlace {
+struct RowElements {
     std::int64_t extent = 1;
     std::int64_t inner = 1;
 
@@ -30,7 +30,7 @@ struct RowPlace {
 /// The largest element of a row, and the sum of the exponentials of their distances from it.
 template<typename Team>
 PLANLOOM_INLINE void normaliserOf(
-    const Team &team, const Elements &x, const RowPlace &place, std::int64_t row, float &top, double &sum)
+    const Team &team, const Elements &x, const RowElements &place, std::int64_t row, float &top, double &sum)
 {
     float largest = minusInfinity();
     for (std::int64_t i = team.index(); i < place.extent; i += team.size()) {
@@ -49,7 +49,7 @@ struct SoftmaxKernel {
     Elements x{}; ///< y in the backward pass.
     Elements dy{}; ///< No data: forward.
     Elements made{};
-    RowPlace place{};
+    RowElements place{};
     bool logarithm = false;
 
     template<typename Team> PLANLOOM_INLINE void operator()(const Team &team, std::int64_t row) const
@@ -313,7 +313,7 @@ struct CrossEntropyKernel {
     LabelRules rules{};
     double *losses = nullptr;
     Elements made{}; ///< Of each item, if wanted.
-    RowPlace place{};
+    RowElements place{};
     bool logits = true;
 
     template<typename Team> PLANLOOM_INLINE void operator()(const Team &team, std::int64_t item) const
@@ -414,7 +414,7 @@ struct CrossEntropySlopeKernel {
     Elements dy{};
     Elements made{};
     LabelRules rules{};
-    RowPlace place{};
+    RowElements place{};
     bool logits = true;
     bool oneGradient = true; ///< dy has one element for all items.
 
@@ -445,7 +445,7 @@ struct ClassStatisticsKernel {
     Elements sums{}; ///< No data: not wanted.
     Elements picked{};
     LabelRules rules{};
-    RowPlace place{};
+    RowElements place{};
     std::int64_t first = 0; ///< Class of this part.
 
     template<typename Team> PLANLOOM_INLINE void operator()(const Team &team, std::int64_t item) const
@@ -473,7 +473,7 @@ struct ClassStatisticsSlopeKernel {
     Elements dPicked{};
     Elements made{};
     LabelRules rules{};
-    RowPlace place{};
+    RowElements place{};
     std::int64_t first = 0;
 
     template<typename Team> PLANLOOM_INLINE void operator()(const Team &team, std::int64_t item) const

@@ -149,12 +149,12 @@ Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule
 
 /// Where rows that are on lay a pipeline's stages out one by one over one axis of the mesh, as plans of the
 /// gallery do: a row numbers each, another one of the same operators places it at a coordinate.
-struct StageRows {
+struct StageLayoutRows {
     std::string axis{};
     std::vector<std::int32_t> lines{}; ///< Of the document; ascending.
 };
 /// Nothing where no rows do, or where a stage lies otherwise.
-std::optional<StageRows> stageRowsOf(const TableDocument &document);
+std::optional<StageLayoutRows> stageRowsOf(const TableDocument &document);
 /// All forward operators of a stage in the context's plan.
 std::vector<OperatorId> operatorsOfStage(const GestureContext &context, StageId stage);
 

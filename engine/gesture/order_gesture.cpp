@@ -110,7 +110,7 @@ Selector directedSelector(const SelectorIndex &index, const std::vector<Operator
     return exact ? made : byName();
 }
 
-PathFinder::PathFinder(
+OrderPaths::OrderPaths(
     const GestureContext &context, const std::vector<std::int32_t> &without, const BlockPart &part)
     : m_context(context)
     , m_visits(context.graph().operators.size())
@@ -132,7 +132,7 @@ PathFinder::PathFinder(
     }
 }
 
-std::vector<OperatorId> PathFinder::find(
+std::vector<OperatorId> OrderPaths::find(
     const std::vector<OperatorId> &from, const std::vector<OperatorId> &to, std::int32_t mostOffset)
 {
     const Graph &graph = m_context.graph();
@@ -253,7 +253,7 @@ Proposal proposeOrderOf(
         return proposal;
     }
     std::vector<OperatorId> cycle;
-    PathFinder finder(context, without, part);
+    OrderPaths finder(context, without, part);
     const bool knowsPaths = part == secondPart;
     // From any to any first: mostly there is no path at all, which one search says for all pairs.
     if (knowsPaths && (first.size() != second.size() || first.size() > 1))

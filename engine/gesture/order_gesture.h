@@ -12,12 +12,12 @@ namespace planloom {
 Selector directedSelector(const SelectorIndex &index, const std::vector<OperatorId> &operators);
 
 /// Looks for paths along data flow and order rows.
-class PathFinder
+class OrderPaths
 {
 public:
     /// @param without  lines of order rows that do not count
     /// @param part  of blocks: other rows count where they order the same part, or all of every block
-    explicit PathFinder(const GestureContext &context, const std::vector<std::int32_t> &without = {},
+    explicit OrderPaths(const GestureContext &context, const std::vector<std::int32_t> &without = {},
         const BlockPart &part = {});
 
     /// A path from one of `from` to one of `to` on which micro-batches are at most `mostOffset` later; empty

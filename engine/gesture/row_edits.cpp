@@ -195,9 +195,9 @@ Domain planned(const GestureContext &context, const OperatorDecision &decision)
 
 } // namespace
 
-std::vector<Placement> placementsOf(const GestureContext &context, const Subset &subset)
+std::vector<PlacementByRow> placementsOf(const GestureContext &context, const Subset &subset)
 {
-    std::vector<Placement> placements(subset.operators().size());
+    std::vector<PlacementByRow> placements(subset.operators().size());
     std::vector<const OpAssignRule *> rules(placements.size(), nullptr);
     forEachRule<OpAssignRule>(context, [&](std::int32_t line, const Row &row, const OpAssignRule &rule) {
         for (const OperatorId op : subset.selected(row.selector)) {
@@ -210,7 +210,7 @@ std::vector<Placement> placementsOf(const GestureContext &context, const Subset 
     Domain last;
     for (std::size_t i = 0; i < placements.size(); ++i) {
         const auto op = static_cast<std::size_t>(subset.operators()[i].index);
-        Placement &placement = placements[i];
+        PlacementByRow &placement = placements[i];
         if (rules[i]) {
             if (rules[i] != lastRule) {
                 last = domainOf(context, *rules[i]).value_or(everywhere(context.mesh, context.deviceCount));

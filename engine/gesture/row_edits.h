@@ -92,13 +92,13 @@ template<typename RuleType, typename Visit> void forEachRule(const GestureContex
 }
 
 /// The place rows on some operators.
-struct Placement {
+struct PlacementByRow {
     std::int32_t line = -1; ///< The last place row that is on; -1 if none places the operator.
     Domain domain{}; ///< Where it runs, by that row; else by the plan, else everywhere.
     bool known = true; ///< False if neither a row nor a plan says so.
 };
 /// By position in `subset`, which holds forward operators.
-std::vector<Placement> placementsOf(const GestureContext &context, const Subset &subset);
+std::vector<PlacementByRow> placementsOf(const GestureContext &context, const Subset &subset);
 
 /// The place of a rule, if its devices and coordinates exist.
 std::optional<Domain> domainOf(const GestureContext &context, const OpAssignRule &rule);

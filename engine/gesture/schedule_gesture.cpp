@@ -6,9 +6,9 @@
 
 namespace planloom {
 
-std::optional<StageRows> stageRowsOf(const TableDocument &document)
+std::optional<StageLayoutRows> stageRowsOf(const TableDocument &document)
 {
-    StageRows found;
+    StageLayoutRows found;
     std::vector<std::pair<std::int32_t, const Row *>> numbers;
     std::vector<std::pair<std::int32_t, const Row *>> places; // at one coordinate
     const auto &lines = document.lines();

@@ -198,20 +198,13 @@ ProbedLibrary probeLibrary(const char *name, const std::vector<std::string> &nam
 {
     ProbedLibrary library;
     library.name = name;
-    for (const std::string &file : names) {
-        void *const handle = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
-        if (handle == nullptr) {
-            const char *const why = ::dlerror();
-            if (library.problem.empty())
-                library.problem = why == nullptr ? "there is no " + file : why;
-            continue;
-        }
-        void *const asked = ::dlsym(handle, function);
-        library.version = asked == nullptr ? std::string{} : versionOf(asked);
-        library.problem =
-            library.version.empty() ? file + " does not say its version (" + function + ")" : std::string{};
-        return library; // stays open: some do not bear to be closed
-    }
+    void *const handle = openVendorLibrary(names, library.problem); // some do not bear to be closed
+    if (handle == nullptr)
+        return library;
+    void *const asked = ::dlsym(handle, function);
+    library.version = asked == nullptr ? std::string{} : versionOf(asked);
+    if (library.version.empty())
+        library.problem = std::string{"it does not say its version ("} + function + ")";
     return library;
 }
 
@@ -220,7 +213,7 @@ std::vector<ProbedLibrary> probeLibraries(const ProbeOptions &options)
     const auto dots = [](int major, int minor, int patch) {
         return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
     };
-    return {probeLibrary("NCCL", {options.nccl}, "ncclGetVersion",
+    return {probeLibrary("NCCL", options.nccl, "ncclGetVersion",
                 [&](void *function) {
                     int version = 0; // 22809 is 2.28.9; before 2.9, 2708 was 2.7.8
                     if (reinterpret_cast<int (*)(int *)>(function)(&version) != 0)

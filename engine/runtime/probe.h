@@ -2,6 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/base/units.h"
+#include "engine/base/vendor_library.h"
 
 #include <chrono>
 #include <cstdint>
@@ -69,9 +70,10 @@ struct Probe {
 /// Where `probeMachine` looks, and for how long.
 struct ProbeOptions {
     std::string nvml = "libnvidia-ml.so.1";
-    std::string nccl = "libnccl.so.2";
-    std::vector<std::string> products{"libcublasLt.so.13", "libcublasLt.so.12"}; ///< The first one found.
-    std::vector<std::string> compilers{"libnvrtc.so.13", "libnvrtc.so.12"};
+    // The first one of each that is found counts, where runs would look for it, too.
+    std::vector<std::string> nccl = kNcclNames;
+    std::vector<std::string> products = kProductNames;
+    std::vector<std::string> compilers = kCompilerNames;
     std::string root{}; ///< In front of /proc and /sys.
     /// A driver that does not answer for so long is a reason, too.
     std::chrono::milliseconds patience{1500};

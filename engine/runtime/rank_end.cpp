@@ -39,8 +39,8 @@ public:
     ~Impl()
     {
         if (m_listener.joinable()) {
-            Notice leave;
-            leave.kind = NoticeKind::Leave;
+            RankNotice leave;
+            leave.kind = RankNoticeKind::Leave;
             leave.from = m_rank;
             m_outbox.tell(m_rank, leave);
             m_listener.join();
@@ -80,8 +80,8 @@ public:
         mine.done = std::move(done);
         if (!mine.staged.stage(call, m_shared.memory, m_outbox.parcels()))
             return mine.done(noSharedMemory());
-        Notice notice;
-        notice.kind = NoticeKind::Joined;
+        RankNotice notice;
+        notice.kind = RankNoticeKind::Joined;
         notice.from = m_rank;
         notice.group = call.group;
         notice.sequence = call.sequence;
@@ -113,8 +113,8 @@ public:
         if (!peer.valid() || peer.index >= m_shared.layout.devices)
             return done(
                 Error{ErrorCode::InvalidInput, "there is no device " + std::to_string(peer.index), {}, {}});
-        Notice notice;
-        notice.kind = NoticeKind::Message;
+        RankNotice notice;
+        notice.kind = RankNoticeKind::Message;
         notice.from = m_rank;
         notice.receiver = peer.index;
         notice.sender = device.index;
@@ -134,7 +134,7 @@ public:
     void receive(DeviceId device, const MessageCall &message, Done done)
     {
         const MessageId id{device.index, message.key.peer.index, message.key.tag, message.key.microBatch};
-        Notice aside;
+        RankNotice aside;
         {
             std::unique_lock lock{m_mutex};
             if (m_aborted) {
@@ -161,8 +161,8 @@ public:
         const std::string text =
             errorEvent(error).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
         for (std::int32_t rank = 0; rank < m_shared.layout.ranks; ++rank) {
-            Notice notice;
-            notice.kind = NoticeKind::Failed;
+            RankNotice notice;
+            notice.kind = RankNoticeKind::Failed;
             notice.from = m_rank;
             // A rank whose inbox is full hears of it from the supervisor: nothing may wait here.
             if (rank != m_rank && m_outbox.pack(notice, std::as_bytes(std::span{text}), {}))
@@ -199,8 +199,8 @@ public:
 
     Result<void> post(std::span<const std::byte> head, std::span<const std::byte> body)
     {
-        Notice notice;
-        notice.kind = NoticeKind::Posted;
+        RankNotice notice;
+        notice.kind = RankNoticeKind::Posted;
         notice.from = m_rank;
         if (!m_outbox.pack(notice, head, body))
             return noSharedMemory();
@@ -239,8 +239,8 @@ private:
 
     Result<void> tellBytes(std::int32_t rank, std::int64_t number, std::string_view bytes)
     {
-        Notice notice;
-        notice.kind = NoticeKind::Bytes;
+        RankNotice notice;
+        notice.kind = RankNoticeKind::Bytes;
         notice.from = m_rank;
         notice.sequence = number;
         if (!m_outbox.pack(notice, std::as_bytes(std::span{bytes}), {}))
@@ -301,8 +301,8 @@ private:
         if (meeting.problem.empty())
             forEachPiece(static_cast<std::int64_t>(mine.size()),
                 [&](std::int64_t each) { memberPart(calls, mine[static_cast<std::size_t>(each)]); });
-        Notice notice;
-        notice.kind = NoticeKind::DidPart;
+        RankNotice notice;
+        notice.kind = RankNoticeKind::DidPart;
         notice.from = m_rank;
         notice.group = meeting.group;
         notice.sequence = meeting.sequence;
@@ -340,7 +340,7 @@ private:
         }
     }
 
-    static Result<void> deliver(const Notice &notice, const MessageCall &to)
+    static Result<void> deliver(const RankNotice &notice, const MessageCall &to)
     {
         Result<void> outcome;
         if (notice.bytes != to.bytes)
@@ -355,7 +355,7 @@ private:
     }
 
     /// A message has come. @return what hands it over, if it was asked for
-    std::function<void()> match(const Notice &notice)
+    std::function<void()> match(const RankNotice &notice)
     {
         const MessageId id{notice.receiver, notice.sender, notice.tag, notice.microBatch};
         const std::lock_guard lock{m_mutex};
@@ -412,53 +412,53 @@ private:
     {
         const int inbox = m_shared.inboxes[static_cast<std::size_t>(m_rank)].reading;
         for (;;) {
-            Notice notice;
+            RankNotice notice;
             const ssize_t got = ::recv(inbox, &notice, sizeof(notice), 0);
             if (got < 0 && errno == EINTR)
                 continue;
-            if (got != static_cast<ssize_t>(sizeof(notice)) || notice.kind == NoticeKind::Leave)
+            if (got != static_cast<ssize_t>(sizeof(notice)) || notice.kind == RankNoticeKind::Leave)
                 return;
             take(notice);
         }
     }
 
-    void take(const Notice &notice)
+    void take(const RankNotice &notice)
     {
         switch (notice.kind) {
-        case NoticeKind::Joined:
+        case RankNoticeKind::Joined:
             return takeJoined(notice);
-        case NoticeKind::DidPart:
+        case RankNoticeKind::DidPart:
             if (const auto complete = didPart(notice.group, notice.sequence))
                 end(*complete);
             return;
-        case NoticeKind::Message:
+        case RankNoticeKind::Message:
             if (const auto deliver = match(notice))
                 deliver();
             return;
-        case NoticeKind::Bytes: {
+        case RankNoticeKind::Bytes: {
             const std::lock_guard lock{m_mutex};
             m_bytes[{notice.sequence, notice.from}] = textOf(notice);
             RankOutbox::unpacked(notice);
             m_changed.notify_all();
             return;
         }
-        case NoticeKind::Posted:
+        case RankNoticeKind::Posted:
             m_handlers.posted({notice.parcel, notice.bytes});
             return RankOutbox::unpacked(notice);
-        case NoticeKind::Failed: {
+        case RankNoticeKind::Failed: {
             const bool first = !m_failed.exchange(true);
             if (first && m_handlers.failed)
                 m_handlers.failed(errorIn(nlohmann::json::parse(textOf(notice), nullptr, false)));
             RankOutbox::unpacked(notice);
             return abort();
         }
-        case NoticeKind::Leave:
+        case RankNoticeKind::Leave:
             break;
         }
         assert(false);
     }
 
-    void takeJoined(const Notice &notice)
+    void takeJoined(const RankNotice &notice)
     {
         Member member;
         member.staged = StagedCall{callOf(notice)};
@@ -485,7 +485,7 @@ private:
     std::mutex m_mutex{}; ///< Of all below.
     std::condition_variable m_changed{};
     std::map<MeetingId, std::shared_ptr<Meeting>> m_meetings{};
-    std::map<MessageId, std::deque<Notice>> m_messages{}; ///< That came before they were asked for.
+    std::map<MessageId, std::deque<RankNotice>> m_messages{}; ///< That came before they were asked for.
     std::map<MessageId, std::deque<Receiver>> m_receivers{};
     std::map<std::pair<std::int64_t, std::int32_t>, std::string> m_bytes{}; ///< By exchange and rank.
     std::int64_t m_submitted = 0; ///< To the pool, and not done.

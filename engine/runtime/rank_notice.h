@@ -28,7 +28,7 @@ struct FlatBuffer {
     std::array<std::int64_t, kMostDimensions> extents{};
 };
 
-enum class NoticeKind : std::uint8_t {
+enum class RankNoticeKind : std::uint8_t {
     Joined, ///< `member` of `group` has come to its `sequence`-th collective.
     DidPart, ///< All members of rank `from` have done their parts.
     Message, ///< From device `sender` to device `receiver`, in a parcel.
@@ -39,8 +39,8 @@ enum class NoticeKind : std::uint8_t {
 };
 
 /// What goes through an inbox: the same for all kinds, so that nothing has to be taken apart.
-struct Notice {
-    NoticeKind kind{};
+struct RankNotice {
+    RankNoticeKind kind{};
     std::int32_t from = 0; ///< Rank.
     std::int32_t group = 0;
     std::int64_t sequence = 0;
@@ -58,7 +58,7 @@ struct Notice {
     std::byte *parcel = nullptr; ///< Null for no bytes.
     std::size_t bytes = 0;
 };
-static_assert(std::is_trivially_copyable_v<Notice>);
+static_assert(std::is_trivially_copyable_v<RankNotice>);
 
 inline FlatBuffer flat(const CollectiveBuffer &buffer)
 {
@@ -72,7 +72,7 @@ inline CollectiveBuffer bufferOf(const FlatBuffer &flat)
     return {flat.data, flat.type, Shape(flat.extents.begin(), flat.extents.begin() + flat.dimensions)};
 }
 
-inline CollectiveCall callOf(const Notice &notice)
+inline CollectiveCall callOf(const RankNotice &notice)
 {
     CollectiveCall call;
     call.kind = notice.collective;
@@ -86,7 +86,7 @@ inline CollectiveCall callOf(const Notice &notice)
     return call;
 }
 
-inline std::string_view textOf(const Notice &notice)
+inline std::string_view textOf(const RankNotice &notice)
 {
     return {reinterpret_cast<const char *>(notice.parcel), notice.bytes};
 }

@@ -7,20 +7,20 @@
 
 namespace planloom {
 
-void RankOutbox::tell(std::int32_t rank, const Notice &notice, int flags)
+void RankOutbox::tell(std::int32_t rank, const RankNotice &notice, int flags)
 {
     const int inbox = m_shared.inboxes[static_cast<std::size_t>(rank)].writing;
     while (::send(inbox, &notice, sizeof(notice), MSG_NOSIGNAL | flags) < 0 && errno == EINTR) { }
 }
 
-void RankOutbox::tellOthers(std::int32_t group, const Notice &notice)
+void RankOutbox::tellOthers(std::int32_t group, const RankNotice &notice)
 {
     for (const std::int32_t rank : m_shared.ranksOf[static_cast<std::size_t>(group)])
         if (rank != m_rank)
             tell(rank, notice);
 }
 
-bool RankOutbox::pack(Notice &notice, std::span<const std::byte> head, std::span<const std::byte> body)
+bool RankOutbox::pack(RankNotice &notice, std::span<const std::byte> head, std::span<const std::byte> body)
 {
     notice.bytes = head.size() + body.size();
     if (notice.bytes == 0)
@@ -35,7 +35,7 @@ bool RankOutbox::pack(Notice &notice, std::span<const std::byte> head, std::span
     return true;
 }
 
-void RankOutbox::unpacked(const Notice &notice)
+void RankOutbox::unpacked(const RankNotice &notice)
 {
     if (notice.parcel != nullptr)
         Parcels::release(notice.parcel);

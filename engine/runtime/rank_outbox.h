@@ -24,14 +24,14 @@ public:
 
     /// To one that is gone nothing is told: the supervisor ends the rest.
     /// @param flags  of send(2)
-    void tell(std::int32_t rank, const Notice &notice, int flags = 0);
+    void tell(std::int32_t rank, const RankNotice &notice, int flags = 0);
     /// To all other ranks with members in `group`.
-    void tellOthers(std::int32_t group, const Notice &notice);
+    void tellOthers(std::int32_t group, const RankNotice &notice);
 
     /// Puts `head` and `body` into a parcel of `notice`. @return false if memory is exhausted
-    bool pack(Notice &notice, std::span<const std::byte> head, std::span<const std::byte> body);
+    bool pack(RankNotice &notice, std::span<const std::byte> head, std::span<const std::byte> body);
     /// The parcel of `notice`, if it has one, has been read.
-    static void unpacked(const Notice &notice);
+    static void unpacked(const RankNotice &notice);
 
 private:
     WorldShared &m_shared;

@@ -29,6 +29,12 @@ std::string whereIs(
 
 } // namespace
 
+double stallLimit(double least, double predictedStepSeconds)
+{
+    constexpr double kSteps = 20; // predictions are not so far from what is measured
+    return std::max(least, kSteps * predictedStepSeconds);
+}
+
 std::string nameOfRank(const RankLayout &layout, std::int32_t rank)
 {
     const std::int32_t first = layout.first(rank);

@@ -16,6 +16,10 @@ struct Stall {
     std::int32_t device = -1; ///< That holds the others up.
 };
 
+/// After how many seconds without any progress a step of so long hangs: `least`, or a multiple of what it
+/// takes. The same rule on all kinds of devices. @param predictedStepSeconds  0 if unknown
+double stallLimit(double least, double predictedStepSeconds);
+
 /// "rank 1 (devices 2 and 3)"; only the devices where there is one rank.
 std::string nameOfRank(const RankLayout &layout, std::int32_t rank);
 

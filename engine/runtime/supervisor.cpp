@@ -415,7 +415,7 @@ private:
             send(event("alive"));
         }
         const std::vector<bool> silent = silentRanks(now);
-        const double limit = std::max(m_options.stallSeconds, 20 * m_request.predictedStepSeconds);
+        const double limit = stallLimit(m_options.stallSeconds, m_request.predictedStepSeconds);
         const bool isSilent = std::find(silent.begin(), silent.end(), true) != silent.end();
         const bool isLong = m_ready && std::chrono::duration<double>(now - m_lastChange).count() >= limit;
         const bool told = std::exchange(m_stalled, isSilent || isLong);

@@ -79,6 +79,7 @@ public:
             std::unique_lock lock{m_mutex};
             if (m_aborted) {
                 lock.unlock();
+                copy.reset();
                 return done(cancelled("the run was stopped"));
             }
             if (const auto found = m_receivers.find(id); found != m_receivers.end()) {
@@ -87,6 +88,7 @@ public:
                 if (found->second.empty())
                     m_receivers.erase(found);
                 lock.unlock();
+                copy.reset(); // who is told last may end the world
                 receiver.done(deliver(message.data, message.bytes, receiver.message));
                 return done({});
             }
@@ -124,7 +126,9 @@ public:
             if (found->second.empty())
                 m_messages.erase(found);
         }
-        done(deliver(aside.data.data(), aside.bytes, message));
+        const Result<void> outcome = deliver(aside.data.data(), aside.bytes, message);
+        aside.data.reset(); // who is told last may end the world, and what the block goes back to
+        done(outcome);
     }
 
     void abort()

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -272,6 +273,59 @@ TEST(Layering, ViewsStandSideBySide)
             EXPECT_TRUE(allowed || !startsWith(used, "widgets_")) << name << " uses " << used;
         }
     }
+}
+
+/// "struct", "class" or "enum class" and a name at the beginning of a line that goes on with a definition.
+std::string definedType(const std::string &line)
+{
+    static const std::regex kDefinition(
+        R"(^(struct|class|enum class|union) (\w+)( final)?( : [^;]*)?( ?\{.*)?$)");
+    std::smatch match;
+    return std::regex_match(line, match, kDefinition) ? match[2].str() : std::string{};
+}
+
+TEST(Layering, FindsDefinedTypes)
+{
+    EXPECT_EQ(definedType("struct Point {"), "Point");
+    EXPECT_EQ(definedType("class View : public QWidget"), "View");
+    EXPECT_EQ(definedType("enum class Kind : std::uint8_t { A, B };"), "Kind");
+    EXPECT_EQ(definedType("enum class Kind : std::uint8_t { A,"), "Kind");
+    EXPECT_EQ(definedType("class View;"), "");
+    EXPECT_EQ(definedType("class View::Impl"), "");
+}
+
+/// Two types of one name are undefined behaviour where both are linked, although nothing says so: their
+/// inline functions, such as those of vectors of them, become those of one of the two.
+TEST(Layering, TypesHaveOneDefinition)
+{
+    std::map<std::string, std::string> defined;
+    for (const char *folder : {"engine", "sessions", "widgets", "app"})
+        for (const auto &entry : fs::recursive_directory_iterator(root() / folder)) {
+            const std::string extension = entry.path().extension().string();
+            if (extension != ".h" && extension != ".cpp" && extension != ".cu")
+                continue;
+            const std::string file = fs::relative(entry.path(), root()).generic_string();
+            std::ifstream stream(entry.path());
+            std::vector<std::string> spaces;
+            int number = 0;
+            for (std::string line; std::getline(stream, line);) {
+                ++number;
+                if (startsWith(line, "namespace ") && line.back() == '{')
+                    spaces.push_back(line.substr(10, line.size() - 11));
+                else if (startsWith(line, "} // namespace") && !spaces.empty())
+                    spaces.pop_back();
+                const std::string type = definedType(line);
+                if (type.empty() || std::count(spaces.begin(), spaces.end(), "") > 0)
+                    continue; // of a nameless space: the file's own
+                std::string name;
+                for (const std::string &space : spaces)
+                    name += space + "::";
+                const std::string place = file + ":" + std::to_string(number);
+                const auto [first, isNew] = defined.emplace(name + type, place);
+                EXPECT_TRUE(isNew) << name << type << " is defined in " << first->second << " and " << place;
+            }
+        }
+    EXPECT_GT(defined.size(), 500U);
 }
 
 TEST(Layering, EverySourceIsCompiled)

@@ -132,10 +132,10 @@ QSize OperatorScatter::minimumSizeHint() const
     return {fontMetrics().averageCharWidth() * 20, fontMetrics().height() * 5};
 }
 
-void OperatorScatter::setPoints(std::vector<ScatterPoint> points)
+void OperatorScatter::setPoints(std::vector<OperatorPoint> points)
 {
     std::erase_if(
-        points, [](const ScatterPoint &point) { return !(point.predicted > 0) || !(point.measured > 0); });
+        points, [](const OperatorPoint &point) { return !(point.predicted > 0) || !(point.measured > 0); });
     m_points = std::move(points);
     m_current = -1;
     m_least = 1e-6;
@@ -143,7 +143,7 @@ void OperatorScatter::setPoints(std::vector<ScatterPoint> points)
     if (!m_points.empty()) {
         m_least = m_points.front().predicted;
         m_most = m_least;
-        for (const ScatterPoint &point : m_points) {
+        for (const OperatorPoint &point : m_points) {
             m_least = std::min({m_least, point.predicted, point.measured});
             m_most = std::max({m_most, point.predicted, point.measured});
         }
@@ -154,7 +154,7 @@ void OperatorScatter::setPoints(std::vector<ScatterPoint> points)
     update();
 }
 
-std::vector<std::size_t> OperatorScatter::outliers(const std::vector<ScatterPoint> &points, std::size_t most)
+std::vector<std::size_t> OperatorScatter::outliers(const std::vector<OperatorPoint> &points, std::size_t most)
 {
     std::vector<std::size_t> order(points.size());
     for (std::size_t i = 0; i < order.size(); ++i)
@@ -179,7 +179,7 @@ QRectF OperatorScatter::plot() const
         -metrics.averageCharWidth() * 2, -metrics.height() * 2.4);
 }
 
-QPointF OperatorScatter::placeOf(const ScatterPoint &point) const
+QPointF OperatorScatter::placeOf(const OperatorPoint &point) const
 {
     const QRectF area = plot();
     const double least = std::log(m_least);
@@ -209,7 +209,7 @@ void OperatorScatter::choose(int point)
     update();
     if (point < 0)
         return;
-    const ScatterPoint &chosenPoint = m_points[static_cast<std::size_t>(point)];
+    const OperatorPoint &chosenPoint = m_points[static_cast<std::size_t>(point)];
     setAccessibleDescription(tr("%1: predicted %2, measured %3")
                                  .arg(QString::fromStdString(chosenPoint.name),
                                      QString::fromStdString(formatSeconds(chosenPoint.predicted)),
@@ -239,7 +239,7 @@ bool OperatorScatter::event(QEvent *event)
     if (event->type() == QEvent::ToolTip) {
         const auto *help = static_cast<QHelpEvent *>(event); // the type says so
         if (const int point = pointAt(help->pos()); point >= 0) {
-            const ScatterPoint &shown = m_points[static_cast<std::size_t>(point)];
+            const OperatorPoint &shown = m_points[static_cast<std::size_t>(point)];
             QToolTip::showText(help->globalPos(),
                 tr("%1\npredicted %2\nmeasured %3")
                     .arg(QString::fromStdString(shown.name),
@@ -296,11 +296,11 @@ void OperatorScatter::paintEvent(QPaintEvent *)
     painter.setPen(Qt::NoPen);
     painter.setBrush(fill);
     painter.setClipRect(area);
-    for (const ScatterPoint &point : m_points)
+    for (const OperatorPoint &point : m_points)
         painter.drawEllipse(placeOf(point), kRadius, kRadius);
     painter.setBrush(Qt::NoBrush);
     for (const std::size_t outlier : outliers(m_points, kNamed)) {
-        const ScatterPoint &point = m_points[outlier];
+        const OperatorPoint &point = m_points[outlier];
         const QPointF at = placeOf(point);
         painter.setPen(palette.text);
         const QString name = QString::fromStdString(elided(point.name, 28));

@@ -34,7 +34,7 @@ private:
 };
 
 /// One operator's predicted and measured seconds.
-struct ScatterPoint {
+struct OperatorPoint {
     OperatorId op{};
     std::string name{};
     double predicted = 0;
@@ -48,10 +48,10 @@ class OperatorScatter : public QWidget
     Q_OBJECT
 public:
     explicit OperatorScatter(QWidget *parent = nullptr);
-    void setPoints(std::vector<ScatterPoint> points);
-    const std::vector<ScatterPoint> &points() const { return m_points; }
+    void setPoints(std::vector<OperatorPoint> points);
+    const std::vector<OperatorPoint> &points() const { return m_points; }
     /// Indices of the points furthest from the diagonal by ratio, the worst first; at most `most`.
-    static std::vector<std::size_t> outliers(const std::vector<ScatterPoint> &points, std::size_t most);
+    static std::vector<std::size_t> outliers(const std::vector<OperatorPoint> &points, std::size_t most);
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override;
 
@@ -66,11 +66,11 @@ protected:
 
 private:
     QRectF plot() const;
-    QPointF placeOf(const ScatterPoint &point) const;
+    QPointF placeOf(const OperatorPoint &point) const;
     int pointAt(QPointF at) const;
     void choose(int point);
 
-    std::vector<ScatterPoint> m_points;
+    std::vector<OperatorPoint> m_points;
     double m_least = 1e-6;
     double m_most = 1;
     int m_current = -1;

@@ -25,7 +25,7 @@ namespace {
 
 /// A run held against its prediction; made on a worker.
 struct Comparison {
-    OperatorTimes times{}; ///< Of whole steps alone, as the next three.
+    OperatorStepTimes times{}; ///< Of whole steps alone, as the next three.
     std::optional<Waterfall> waterfall{};
     std::vector<CollectiveFigures> collectives{};
     SpanErrors errors{};
@@ -128,7 +128,7 @@ void RunPanel::compare(const RunOverlaySnapshot &overlay)
         m_spanErrors->setErrors(made->errors);
         m_spanErrorsView->resizeColumnsToContents();
         const Graph &graph = *overlay->predicted->plan->graph;
-        std::vector<ScatterPoint> points;
+        std::vector<OperatorPoint> points;
         std::vector<double> ratios(graph.operators.size(), 0);
         for (std::size_t i = 0; i < graph.operators.size(); ++i) {
             if (!(made->times.predicted[i] > 0) || !(made->times.measured[i] > 0))

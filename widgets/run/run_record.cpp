@@ -573,9 +573,10 @@ bool mayRun(const std::vector<PreflightItem> &items)
         [](const PreflightItem &item) { return item.level == PreflightItem::Level::Blocked; });
 }
 
-OperatorTimes operatorTimes(const ExecutionPlan &plan, const Timeline &predicted, const Timeline &measured)
+OperatorStepTimes operatorTimes(
+    const ExecutionPlan &plan, const Timeline &predicted, const Timeline &measured)
 {
-    OperatorTimes times;
+    OperatorStepTimes times;
     const auto sum = [&plan](const Timeline &timeline) {
         std::vector<double> seconds(plan.graph->operators.size(), 0);
         const SpanColumns &spans = timeline.spans;

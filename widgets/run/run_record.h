@@ -184,11 +184,12 @@ std::optional<PreflightItem> gpuPreflight(const ExecutionPlan &plan, const Timel
 bool mayRun(const std::vector<PreflightItem> &items);
 
 /// Predicted against measured, by operator: for the scatter and the DAG's colours.
-struct OperatorTimes {
+struct OperatorStepTimes {
     std::vector<double> predicted{}; ///< Seconds of one step by operator index; 0 where it does not run.
     std::vector<double> measured{};
 };
 /// O(spans). Both timelines are of `plan`.
-OperatorTimes operatorTimes(const ExecutionPlan &plan, const Timeline &predicted, const Timeline &measured);
+OperatorStepTimes operatorTimes(
+    const ExecutionPlan &plan, const Timeline &predicted, const Timeline &measured);
 
 } // namespace planloom

@@ -1,7 +1,7 @@
 // The real functions of NCCL, opened when they are needed.
 
+#include "engine/base/vendor_library.h"
 #include "engine/cuda/nccl_functions.h"
-#include "engine/cuda/plugin/libraries.h"
 
 #include <climits>
 #include <cstddef>
@@ -61,6 +61,11 @@ struct Library {
     int (*commFinalize)(Comm) = nullptr;
     int (*commDestroy)(Comm) = nullptr;
     int (*commAbort)(Comm) = nullptr;
+    // Since 2.19; null where the library is older.
+    int (*memAlloc)(void **, std::size_t) = nullptr;
+    int (*memFree)(void *) = nullptr;
+    int (*commRegister)(Comm, void *, std::size_t, void **) = nullptr;
+    int (*commDeregister)(Comm, void *) = nullptr;
     int (*groupStart)() = nullptr;
     int (*groupEnd)() = nullptr;
     int (*allReduce)(const void *, void *, std::size_t, int, int, Comm, cudaStream_t) = nullptr;
@@ -83,7 +88,7 @@ template<typename Function> bool find(void *library, const char *name, Function 
 Library openNccl()
 {
     Library nccl;
-    void *const library = openLibrary({"libnccl.so.2", "libnccl.so"}, nccl.why);
+    void *const library = openVendorLibrary(kNcclNames, nccl.why);
     if (library == nullptr)
         return nccl;
     if (!find(library, "ncclGetVersion", nccl.getVersion)
@@ -101,6 +106,10 @@ Library openNccl()
         || !find(library, "ncclRecv", nccl.recv) || !find(library, "ncclGetErrorString", nccl.getErrorString)
         || !find(library, "ncclGetLastError", nccl.getLastError))
         nccl.why = "the NCCL that was found is older than 2.18: it lacks functions that are needed";
+    if (!find(library, "ncclMemAlloc", nccl.memAlloc) || !find(library, "ncclMemFree", nccl.memFree)
+        || !find(library, "ncclCommRegister", nccl.commRegister)
+        || !find(library, "ncclCommDeregister", nccl.commDeregister))
+        nccl.memAlloc = nullptr;
     return nccl;
 }
 
@@ -156,6 +165,21 @@ public:
     NcclStatus finalize(NcclComm comm) override { return library().commFinalize(commOf(comm)); }
     NcclStatus destroy(NcclComm comm) override { return library().commDestroy(commOf(comm)); }
     NcclStatus abort(NcclComm comm) override { return library().commAbort(commOf(comm)); }
+
+    bool hasOwnMemory() override { return library().memAlloc != nullptr; }
+    NcclStatus allocate(void **memory, std::size_t bytes) override
+    {
+        return library().memAlloc(memory, bytes);
+    }
+    NcclStatus release(void *memory) override { return library().memFree(memory); }
+    NcclStatus registerMemory(NcclComm comm, void *memory, std::size_t bytes, void **handle) override
+    {
+        return library().commRegister(commOf(comm), memory, bytes, handle);
+    }
+    NcclStatus deregister(NcclComm comm, void *handle) override
+    {
+        return library().commDeregister(commOf(comm), handle);
+    }
 
     NcclStatus groupStart() override { return library().groupStart(); }
     NcclStatus groupEnd() override { return library().groupEnd(); }

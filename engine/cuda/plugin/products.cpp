@@ -1,6 +1,5 @@
 #include "engine/cuda/plugin/products.h"
-
-#include "engine/cuda/plugin/libraries.h"
+#include "engine/base/vendor_library.h"
 
 #include <memory>
 
@@ -38,7 +37,7 @@ template<typename Function> bool find(void *library, const char *name, Function 
 Blas openBlas()
 {
     Blas blas;
-    void *const library = openLibrary({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}, blas.why);
+    void *const library = openVendorLibrary(kProductNames, blas.why);
     if (library == nullptr)
         return blas;
     if (!find(library, "cublasLtCreate", blas.create)

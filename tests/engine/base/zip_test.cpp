@@ -89,10 +89,12 @@ TEST(Zip, DeflatedContentIsUnpackedAsFarAsIsAllowed)
     ASSERT_FALSE(tooMuch);
     EXPECT_EQ(tooMuch.error().code, ErrorCode::ResourceLimit);
 
-    const auto liar = opened(zipOf({{"run", deflatedRun(kMatches), 8, 0, 1000, -1, plain}}));
+    const std::string lies = zipOf({{"run", deflatedRun(kMatches), 8, 0, 1000, -1, plain}});
+    const auto liar = opened(lies);
     ASSERT_TRUE(liar);
     EXPECT_FALSE(liar->content(liar->entries()[0], 1U << 20U)) << "more than it says";
-    const auto bomb = opened(zipOf({{"run", "x", 8, 0, 1 << 30, -1, plain}}));
+    const std::string explodes = zipOf({{"run", "x", 8, 0, 1 << 30, -1, plain}});
+    const auto bomb = opened(explodes);
     ASSERT_TRUE(bomb);
     EXPECT_FALSE(bomb->content(bomb->entries()[0], std::uint64_t{1} << 40U)) << "no byte makes that many";
 }
@@ -100,7 +102,8 @@ TEST(Zip, DeflatedContentIsUnpackedAsFarAsIsAllowed)
 TEST(Zip, WhatIsEncryptedUnknownSharedOrOutsideIsRefused)
 {
     const auto refused = [](const ZipMember &member) {
-        const auto archive = opened(zipOf({{"plain", "sound content"}, member}));
+        const std::string bytes = zipOf({{"plain", "sound content"}, member});
+        const auto archive = opened(bytes);
         return archive && !archive->content(archive->entries()[1], 1U << 20U);
     };
     EXPECT_FALSE(refused({"sound", "abc"}));
@@ -109,7 +112,9 @@ TEST(Zip, WhatIsEncryptedUnknownSharedOrOutsideIsRefused)
     EXPECT_TRUE(refused({"two sizes", "abc", 0, 0, 4}));
     EXPECT_TRUE(refused({"outside", "abc", 0, 0, -1, 1 << 20}));
     EXPECT_TRUE(refused({"no header", "abc", 0, 0, -1, 3}));
-    const auto shared = opened(zipOf({{"plain", "sound content"}, {"other", "sound content", 0, 0, -1, 0}}));
+    const std::string overlapping =
+        zipOf({{"plain", "sound content"}, {"other", "sound content", 0, 0, -1, 0}});
+    const auto shared = opened(overlapping);
     ASSERT_TRUE(shared);
     EXPECT_FALSE(shared->checkOverlaps());
 }
@@ -121,7 +126,8 @@ TEST(Zip, DamageNeverPassesForContent)
     for (const bool zip64 : {false, true}) {
         const std::string sound = zipOf(members, zip64);
         for (std::size_t length = 0; length < sound.size(); ++length) {
-            const auto archive = opened(sound.substr(0, length));
+            const std::string bytes = sound.substr(0, length);
+            const auto archive = opened(bytes);
             EXPECT_FALSE(archive) << length;
         }
         for (int i = 0; i < 5000; ++i) {

@@ -55,6 +55,12 @@ int FakeNcclNet::aborted() const
     return m_aborted;
 }
 
+int FakeNcclNet::registered() const
+{
+    const std::lock_guard lock{m_mutex};
+    return m_registered;
+}
+
 void FakeNcclNet::blame(const std::string &what)
 {
     if (m_misuse.empty())
@@ -185,9 +191,48 @@ NcclStatus FakeNccl::asyncError(NcclComm comm, NcclStatus &state)
     return kNcclSuccess;
 }
 
+NcclStatus FakeNccl::allocate(void **memory, std::size_t bytes)
+{
+    return m_cuda.allocate(memory, bytes);
+}
+
+NcclStatus FakeNccl::release(void *memory)
+{
+    {
+        const std::lock_guard lock{m_net.m_mutex};
+        for (const auto &[comm, registered] : m_net.m_registrations)
+            if (registered == memory)
+                m_net.blame("memory is released that is still registered");
+    }
+    return m_cuda.release(memory);
+}
+
+NcclStatus FakeNccl::registerMemory(NcclComm comm, void *memory, std::size_t, void **handle)
+{
+    const std::lock_guard lock{m_net.m_mutex};
+    if (const NcclStatus status = called(); status != kNcclSuccess)
+        return status;
+    if (!m_net.m_registrations.emplace(static_cast<FakeNcclNet::Comm *>(comm), memory).second)
+        m_net.blame("memory is registered twice");
+    ++m_net.m_registered;
+    *handle = memory;
+    return kNcclSuccess;
+}
+
+NcclStatus FakeNccl::deregister(NcclComm comm, void *handle)
+{
+    const std::lock_guard lock{m_net.m_mutex};
+    if (m_net.m_registrations.erase({static_cast<FakeNcclNet::Comm *>(comm), handle}) == 0)
+        m_net.blame("memory is deregistered that was not registered");
+    return called();
+}
+
 NcclStatus FakeNccl::finalize(NcclComm comm)
 {
     const std::lock_guard lock{m_net.m_mutex};
+    for (const auto &[of, memory] : m_net.m_registrations)
+        if (of == comm)
+            m_net.blame("a communicator ends with which memory is registered");
     static_cast<FakeNcclNet::Comm *>(comm)->busy = 2;
     const NcclStatus status = called();
     return status == kNcclSuccess ? kNcclInProgress : status;
@@ -197,6 +242,7 @@ NcclStatus FakeNccl::destroy(NcclComm comm)
 {
     const std::lock_guard lock{m_net.m_mutex};
     auto *const of = static_cast<FakeNcclNet::Comm *>(comm);
+    std::erase_if(m_net.m_registrations, [of](const auto &each) { return each.first == of; });
     if (m_net.m_comms.erase(of) == 0)
         m_net.blame("a communicator is destroyed twice");
     else

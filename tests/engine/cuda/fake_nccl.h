@@ -31,6 +31,7 @@ public:
     std::int64_t asyncAfter = -1; ///< Operations until communicators fail by themselves; -1: never.
     std::int64_t stuckAfter = -1; ///< Operations until none ends any more; -1: never.
     bool initFails = false;
+    bool hasOwnMemory = true;
     NcclStatus failure = 6; ///< ncclRemoteError
 
     /// By the number of the split that made the communicator (-1: of all ranks) and rank of the world: what
@@ -40,6 +41,7 @@ public:
     std::string misuse() const;
     std::size_t live() const; ///< Communicators that there are.
     int aborted() const; ///< Communicators that were aborted.
+    int registered() const; ///< Pairs of a communicator and memory that was ever registered with it.
 
 private:
     friend class FakeNccl;
@@ -91,6 +93,8 @@ private:
     std::int64_t m_operations = 0; ///< That have ended, of all ranks.
     int m_ids = 1; ///< 0 is of all ranks.
     int m_aborted = 0;
+    int m_registered = 0;
+    std::set<std::pair<Comm *, void *>> m_registrations{}; ///< With what is registered.
     std::size_t m_came = 0; ///< Ranks, to the first communicator.
     std::set<Comm *> m_comms{};
     std::set<int> m_broken{}; ///< Communicators that a rank has aborted.
@@ -122,6 +126,11 @@ public:
     NcclStatus finalize(NcclComm comm) override;
     NcclStatus destroy(NcclComm comm) override;
     NcclStatus abort(NcclComm comm) override;
+    bool hasOwnMemory() override { return m_net.hasOwnMemory; }
+    NcclStatus allocate(void **memory, std::size_t bytes) override;
+    NcclStatus release(void *memory) override;
+    NcclStatus registerMemory(NcclComm comm, void *memory, std::size_t bytes, void **handle) override;
+    NcclStatus deregister(NcclComm comm, void *handle) override;
     NcclStatus groupStart() override;
     NcclStatus groupEnd() override;
     NcclStatus allReduce(const void *from, void *to, std::size_t count, NcclType type,

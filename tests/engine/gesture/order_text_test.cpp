@@ -120,7 +120,7 @@ void comparePaths(const std::vector<OrderedPair> &rows)
     const Graph &graph = context.graph();
     RandomTable random(8);
     const auto count = static_cast<std::int32_t>(graph.operators.size());
-    PathFinder finder(context);
+    OrderPaths finder(context);
     const auto edge = [&](OperatorId a, OperatorId b) -> std::optional<std::int32_t> {
         for (const TensorId tensor : graph.at(a).outputs) {
             if (!tensor.valid())
@@ -196,12 +196,12 @@ void comparePaths(const std::vector<OrderedPair> &rows)
     EXPECT_GT(found, 20);
 }
 
-TEST(PathFinder, FindsPathsWhereThereAreSome)
+TEST(OrderPaths, FindsPathsWhereThereAreSome)
 {
     comparePaths({{"h.2.attn.k_attn", "h.2.attn.q_attn", 1}, {"h.3.mlp.c_fc", "h.0.ln_1", 1}});
 }
 
-TEST(PathFinder, FindsPathsToEarlierMicroBatches)
+TEST(OrderPaths, FindsPathsToEarlierMicroBatches)
 {
     comparePaths({{"h.0.ln_1", "h.2.mlp.c_fc", -1}, {"h.2.attn.k_attn", "h.3.attn.q_attn", -1},
         {"h.3.mlp.c_fc", "h.0.ln_1", 3}});

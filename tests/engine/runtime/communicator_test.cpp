@@ -644,3 +644,27 @@ TEST(MemoryPool, GivesFreedBlocksAgain)
     EXPECT_NE(other.data(), first);
     EXPECT_GT(pool.reserved(), reserved);
 }
+
+/// The run ends with the last thing that is told, on whichever thread: nothing may be touched behind it.
+TEST(ThreadCommunicator, WhoIsToldLastMayEndTheWorld)
+{
+    Values sent(64, 3.0F);
+    Values received(64);
+    const MessageCall to{{.peer = {1}, .tag = 0, .microBatch = 0}, reinterpret_cast<std::byte *>(sent.data()),
+        sent.size() * sizeof(float)};
+    MessageCall from{to};
+    from.key.peer = DeviceId{0};
+    from.data = reinterpret_cast<std::byte *>(received.data());
+    auto world = std::make_unique<ThreadWorld>(2, std::vector<std::vector<DeviceId>>{});
+    const auto sender = world->communicator({0});
+    const auto receiver = world->communicator({1});
+    bool isSent = false;
+    sender->send(to, [&](const Result<void> &outcome) { isSent = static_cast<bool>(outcome); });
+    ASSERT_TRUE(isSent); // put aside
+    receiver->receive(from, [&](const Result<void> &outcome) {
+        EXPECT_TRUE(outcome);
+        world.reset();
+    });
+    EXPECT_FALSE(world);
+    EXPECT_EQ(received, sent);
+}

@@ -23,7 +23,8 @@ const char *const kFake = PLANLOOM_BINARY_DIR "/tests/libplanloom_fake_nvidia.so
 
 Probe probeWith(const char *wrong, ProbeOptions options = {})
 {
-    options.nvml = options.nccl = kFake;
+    options.nvml = kFake;
+    options.nccl = {kFake};
     options.products = {"/none/libcublasLt.so", kFake};
     options.compilers = {kFake};
     ::setenv("PLANLOOM_FAKE_NVIDIA", wrong, 1);
@@ -94,7 +95,8 @@ TEST(Probe, ADriverThatDoesNotAnswerIsAReasonToo)
 TEST(Probe, LibrariesThatAreMissingAreNamed)
 {
     ProbeOptions options;
-    options.nvml = options.nccl = "libplanloom_none.so.1";
+    options.nvml = "libplanloom_none.so.1";
+    options.nccl = {"libplanloom_none.so.1"};
     options.products = options.compilers = {"libplanloom_none.so.2", "libplanloom_none.so.1"};
     const Probe probe = probeMachine(options);
     EXPECT_TRUE(probe.gpus.empty());

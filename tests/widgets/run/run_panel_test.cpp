@@ -455,7 +455,7 @@ private Q_SLOTS:
 
     void theWorstOperatorsAreNamed()
     {
-        std::vector<ScatterPoint> points;
+        std::vector<OperatorPoint> points;
         for (int i = 0; i < 50; ++i)
             points.push_back({OperatorId{i}, "op" + std::to_string(i), 1e-3,
                 1e-3

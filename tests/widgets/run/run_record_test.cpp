@@ -136,7 +136,7 @@ TEST(RunRecord, TheReportedStepIsTheTimelineThatWasSent)
     ASSERT_TRUE(again) << describe(again.error());
     EXPECT_EQ(again->spans.start, measured.spans.start);
     EXPECT_EQ(again->step, measured.step);
-    const OperatorTimes times = operatorTimes(*plan.plan, plan.predicted, measured);
+    const OperatorStepTimes times = operatorTimes(*plan.plan, plan.predicted, measured);
     EXPECT_EQ(times.predicted, times.measured);
 }
 

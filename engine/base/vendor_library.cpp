@@ -1,4 +1,4 @@
-#include "engine/cuda/plugin/libraries.h"
+#include "engine/base/vendor_library.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -55,7 +55,7 @@ std::vector<fs::path> foldersToSearch()
 
 } // namespace
 
-void *openLibrary(const std::vector<std::string> &names, std::string &why)
+void *openVendorLibrary(const std::vector<std::string> &names, std::string &why)
 {
     for (const std::string &name : names)
         if (void *const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL))
