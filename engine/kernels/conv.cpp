@@ -15,11 +15,8 @@ namespace planloom {
 
 namespace {
 
-/// Multiplications that are worth a thread of their own.
-constexpr std::int64_t kWorkOfPiece = std::int64_t{1} << 22;
-
 /// Calls work(begin, end) for stretches of `count` parts, each of about `work` multiplications.
-template<typename Work> void forEachPart(std::int64_t count, std::int64_t work, const Work &visit)
+template<typename Work> void forEachShare(std::int64_t count, std::int64_t work, const Work &visit)
 {
     forEachStretch(count, std::max<std::int64_t>(1, kWorkOfPiece / std::max<std::int64_t>(1, work)), visit);
 }
@@ -42,7 +39,7 @@ template<typename T> void convolve(const Convolution &conv, const T *x, const T 
 {
     const BlockedConvolution blocked(conv);
     const std::int64_t work = conv.o * conv.rows() * blocked.mostWindows();
-    forEachPart(blocked.blocks() * conv.groups, work, [&](std::int64_t begin, std::int64_t end) {
+    forEachShare(blocked.blocks() * conv.groups, work, [&](std::int64_t begin, std::int64_t end) {
         const auto columns = scratch<T>(blocked.unfoldedSize(conv.c));
         const auto joined = scratch<T>(blocked.outputsSize());
         for (std::int64_t i = begin; i < end; ++i) {
@@ -77,7 +74,7 @@ template<typename T> void convolveData(const Convolution &conv, const T *dy, con
     const std::int64_t plane = conv.window.inCount();
     const std::int64_t work = conv.o * channels * taps * blocked.mostWindows() * blocked.blocksOfImages();
     const bool folds = blocked.unfoldedSize(1) > 0 || blocked.blocksOfImages() == 0;
-    forEachPart(groups * parts, work, [&](std::int64_t begin, std::int64_t end) {
+    forEachShare(groups * parts, work, [&](std::int64_t begin, std::int64_t end) {
         const auto columns = scratch<T>(blocked.unfoldedSize(channels));
         const auto joined = scratch<T>(blocked.outputsSize());
         for (std::int64_t i = begin; i < end; ++i) {
@@ -130,7 +127,7 @@ template<typename T> void convolveWeights(const Convolution &conv, const T *x, c
     const std::int64_t blocks = (blocked.blocks() + sums - 1) / sums;
     std::vector<T> others(static_cast<std::size_t>((sums - 1) * size), T(0));
     const std::int64_t work = conv.o * channels * taps * blocked.mostWindows() * blocks;
-    forEachPart(sums * conv.groups * parts, work, [&](std::int64_t begin, std::int64_t end) {
+    forEachShare(sums * conv.groups * parts, work, [&](std::int64_t begin, std::int64_t end) {
         const auto columns = scratch<T>(blocked.unfoldedSize(channels));
         const auto joined = scratch<T>(blocked.outputsSize());
         for (std::int64_t i = begin; i < end; ++i) {

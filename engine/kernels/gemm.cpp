@@ -1,5 +1,6 @@
 #include "engine/kernels/gemm.h"
 #include "engine/base/work_pool.h"
+#include "engine/kernels/iteration.h"
 
 #include <algorithm>
 #include <cassert>
@@ -69,8 +70,6 @@ void runPiece(const ProductStep<double> &step)
     multiplyPortably(step);
 }
 
-/// Multiplications and additions that are worth a thread of their own.
-constexpr std::int64_t kWorkOfPiece = std::int64_t{1} << 22;
 constexpr std::int64_t kMostPieces = 16;
 constexpr std::int64_t kWholeVectors = 32; ///< Rows and columns of pieces are a multiple of it.
 

@@ -12,6 +12,8 @@ namespace planloom {
 
 /// Elements that are worth a thread of their own where little is done with each.
 constexpr std::int64_t kElementStretch = 32768;
+/// Multiplications and additions that are.
+constexpr std::int64_t kWorkOfPiece = std::int64_t{1} << 22;
 
 /// Row-major strides of a dense tensor, in elements.
 inline Shape denseStrides(const Shape &shape)
