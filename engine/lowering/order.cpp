@@ -7,11 +7,14 @@
 #include "engine/table/table.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <span>
+#include <tuple>
 
 namespace planloom {
 
@@ -24,9 +27,37 @@ bool oncePerStep(SegmentKind kind)
 
 /// One (block, micro-batch) on its way into the order.
 struct Item {
-    std::vector<std::int32_t> next{}; ///< Items that wait for this one.
     std::int32_t waitingFor = 0;
     double readyAt = 0;
+};
+
+/// Which items wait for which. There are many, with few each: they lie one after the other.
+class Waiters
+{
+public:
+    using Link = std::pair<std::int32_t, std::int32_t>; ///< The second waits for the first.
+
+    Waiters(std::size_t items, const std::vector<Link> &links)
+        : m_begin(items + 1, 0)
+        , m_waiters(links.size())
+    {
+        for (const auto &[from, to] : links)
+            ++m_begin[static_cast<std::size_t>(from) + 1];
+        std::partial_sum(m_begin.begin(), m_begin.end(), m_begin.begin());
+        std::vector<std::int32_t> place(m_begin.begin(), m_begin.end() - 1);
+        for (const auto &[from, to] : links)
+            m_waiters[static_cast<std::size_t>(place[static_cast<std::size_t>(from)]++)] = to;
+    }
+
+    std::span<const std::int32_t> of(std::size_t item) const ///< In the order of the links.
+    {
+        return std::span(m_waiters).subspan(static_cast<std::size_t>(m_begin[item]),
+            static_cast<std::size_t>(m_begin[item + 1] - m_begin[item]));
+    }
+
+private:
+    std::vector<std::int32_t> m_begin; ///< By item, and one more.
+    std::vector<std::int32_t> m_waiters;
 };
 
 /// Two runs, slice by slice: each at an even pace, from cut to cut.
@@ -96,30 +127,44 @@ std::optional<RowId> waitingPair(const std::vector<PairOfRow> &pairs, std::size_
     return std::nullopt;
 }
 
-/// Which of the `repeated` blocks this one is; -1 if none.
-std::int32_t positionOf(
-    const std::vector<BlockInfo> &blocks, const std::vector<std::int32_t> &repeated, const BlockKey &key)
+/// Blocks that run once for each micro-batch, found by what a schedule calls them.
+class RepeatedBlocks
 {
-    const auto runs = [&](SegmentKind kind) {
-        switch (key.pass) {
-        case Pass::Forward:
-            return kind == SegmentKind::Forward;
-        case Pass::WeightGradient:
-            return kind == SegmentKind::WeightGradient;
-        case Pass::Backward:
-        case Pass::InputGradient:
-            break;
+public:
+    RepeatedBlocks(const std::vector<BlockInfo> &blocks, const std::vector<std::int32_t> &repeated)
+    {
+        for (std::size_t p = 0; p < repeated.size(); ++p) {
+            const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[p])];
+            if (isPass(block.kind))
+                m_places.emplace_back(Name{block.stage, block.slice, block.lane, passOf(block.kind)},
+                    static_cast<std::int32_t>(p));
         }
-        return kind == SegmentKind::Backward || kind == SegmentKind::InputGradient;
-    };
-    for (std::size_t p = 0; p < repeated.size(); ++p) {
-        const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[p])];
-        if (runs(block.kind) && block.stage == key.stage && block.slice == key.slice
-            && block.lane == key.lane)
-            return static_cast<std::int32_t>(p);
+        std::sort(m_places.begin(), m_places.end());
     }
-    return -1;
-}
+
+    /// Which of the `repeated` blocks this one is; -1 if none.
+    std::int32_t positionOf(const BlockKey &key) const
+    {
+        // A backward block runs what gradients of inputs ask for, and the other way round.
+        const Pass pass = key.pass == Pass::InputGradient ? Pass::Backward : key.pass;
+        const Name name{key.stage, key.slice, key.lane, pass};
+        const auto found = std::lower_bound(m_places.begin(), m_places.end(), name,
+            [](const auto &place, const Name &wanted) { return place.first < wanted; });
+        return found == m_places.end() || found->first != name ? -1 : found->second;
+    }
+
+private:
+    using Name = std::tuple<StageId, std::int32_t, std::int32_t, Pass>;
+
+    static Pass passOf(SegmentKind kind)
+    {
+        return kind == SegmentKind::Forward       ? Pass::Forward
+            : kind == SegmentKind::WeightGradient ? Pass::WeightGradient
+                                                  : Pass::Backward;
+    }
+
+    std::vector<std::pair<Name, std::int32_t>> m_places{};
+};
 
 /// How the template makes its schedule; null for those that only say what goes first, and for listed ones.
 Result<Schedule> (*templateOf(ScheduleKind kind))(const ScheduleSetting &)
@@ -160,9 +205,10 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
 
     const std::size_t m = static_cast<std::size_t>(microBatches);
     std::vector<Item> items(repeated.size() * m);
+    const RepeatedBlocks byName(blocks, repeated);
     const auto itemOf =
         [&](const ScheduledBlock &block) { // nothing for a stage without operators in this pass
-            const std::int32_t p = positionOf(blocks, repeated, block.block);
+            const std::int32_t p = byName.positionOf(block.block);
             return p < 0 ? std::optional<std::size_t>{}
                          : static_cast<std::size_t>(p) * m + static_cast<std::size_t>(block.microBatch);
         };
@@ -170,8 +216,8 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     std::set<ScheduledBlock> named;
     for (const auto &rank : explicitly.ranks)
         for (const ScheduledBlock &block : rank)
-            if (block.microBatch < 0 || block.microBatch >= microBatches
-                || positionOf(blocks, repeated, block.block) < 0 || !named.insert(block).second)
+            if (block.microBatch < 0 || block.microBatch >= microBatches || byName.positionOf(block.block) < 0
+                || !named.insert(block).second)
                 return Error{ErrorCode::InvalidInput,
                     (named.contains(block) ? "the listed schedule has block " + toString(block) + " twice"
                                            : "the listed schedule has block " + toString(block)
@@ -281,10 +327,11 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
             act(besideOf[leader]);
     };
     std::vector<std::pair<std::size_t, std::size_t>> edges; // of data and rows, where rows pair blocks
+    std::vector<Waiters::Link> links;
     const auto link = [&](std::size_t from, std::size_t to) {
         from = leaderOf[from];
         to = leaderOf[to];
-        items[from].next.push_back(static_cast<std::int32_t>(to));
+        links.emplace_back(static_cast<std::int32_t>(from), static_cast<std::int32_t>(to));
         ++items[to].waitingFor;
     };
     const std::vector<std::pair<std::int32_t, std::int32_t>> sent = transferOrder(blocks);
@@ -326,9 +373,9 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         std::set<std::size_t> seen; // blocks on all ranks stand in the order of the first
         for (auto &rank : ranks)
             std::erase_if(rank, [&](std::size_t item) { return !seen.insert(item).second; });
-        std::vector<std::vector<std::int32_t>> next;
-        for (const Item &item : items)
-            next.push_back(item.next);
+        std::vector<std::vector<std::int32_t>> next(items.size());
+        for (const auto &[from, to] : links)
+            next[static_cast<std::size_t>(from)].push_back(to);
         ranks = bentRanks(ranks, next);
     }
     for (const auto &rank : ranks)
@@ -340,6 +387,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         for (std::size_t item = 1; item < items.size(); ++item)
             if (item % m > 0)
                 link(item - 1, item);
+    const Waiters waiters(items.size(), links);
     const auto blockAt = [&](std::size_t item) -> const BlockInfo & {
         return blocks[static_cast<std::size_t>(repeated[item / m])];
     };
@@ -421,23 +469,41 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     };
     ReceivedRuns received(blocks, microBatches);
 
+    // What the items of a position have in common: they are looked at over and over.
+    struct Place {
+        const BlockInfo *block = nullptr;
+        std::vector<double> *free = nullptr;
+        bool backward = false;
+        bool transfer = false;
+        bool ofWeights = false; ///< Nobody waits for them.
+    };
+    std::vector<Place> places;
+    for (const std::int32_t b : repeated) {
+        const BlockInfo &block = blocks[static_cast<std::size_t>(b)];
+        places.push_back({&block, &freeOf(block), planloom::isBackward(block.kind),
+            block.kind == SegmentKind::Transfer, block.kind == SegmentKind::WeightGradient});
+    }
+    struct Ready {
+        std::size_t item = 0;
+        std::size_t position = 0;
+        double microBatch = 0;
+    };
     // Smaller is earlier among items that could start at the same time.
-    const auto priority = [&](std::size_t item) {
-        const auto p = static_cast<std::int32_t>(item / m);
-        const auto microBatch = static_cast<double>(item % m);
-        const BlockInfo &block = blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])];
-        const bool ofWeights = block.kind == SegmentKind::WeightGradient; // nobody waits for them
-        if (block.kind == SegmentKind::Transfer && schedule != ScheduleKind::Sequential)
-            return std::make_tuple(-1.0, microBatch, block.rank); // it takes no block's time
+    const auto priority = [&](const Ready &ready) {
+        const Place &place = places[ready.position];
+        const double microBatch = ready.microBatch;
+        const double rank = place.block->rank;
+        if (place.transfer && schedule != ScheduleKind::Sequential)
+            return std::array{-1.0, microBatch, rank}; // it takes no block's time
         switch (schedule) {
         case ScheduleKind::Sequential:
-            return std::make_tuple(microBatch, block.rank, 0.0);
+            return std::array{microBatch, rank, 0.0};
         case ScheduleKind::GPipe:
-            return std::make_tuple(ofWeights ? 2.0 : isBackward(p) ? 1.0 : 0.0, microBatch, block.rank);
+            return std::array{place.ofWeights ? 2.0 : place.backward ? 1.0 : 0.0, microBatch, rank};
         default:
             break;
         }
-        return std::make_tuple(ofWeights ? 2.0 : isBackward(p) ? 0.0 : 1.0, microBatch, block.rank);
+        return std::array{place.ofWeights ? 2.0 : place.backward ? 0.0 : 1.0, microBatch, rank};
     };
 
     struct Event {
@@ -447,10 +513,13 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     };
     std::vector<Event> events;
     std::int32_t sequence = 0;
-    std::vector<std::size_t> ready;
+    const auto readyItem = [m](std::size_t item) {
+        return Ready{item, item / m, static_cast<double>(item % m)};
+    };
+    std::vector<Ready> ready;
     for (std::size_t i = 0; i < items.size(); ++i)
         if (items[i].waitingFor == 0 && leaderOf[i] == i)
-            ready.push_back(i);
+            ready.push_back(readyItem(i));
     std::vector<std::int32_t> ran(repeated.size(), 0);
     std::vector<bool> isDone(items.size(), false);
     const auto isLeft = [&](const BlockDependency &dependency) {
@@ -459,45 +528,47 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         return from >= 0 && to >= 0 && ran[static_cast<std::size_t>(from)] < microBatches
             && ran[static_cast<std::size_t>(to)] < microBatches;
     };
-    const auto startOf = [&](std::size_t leader) {
-        double start = items[leader].readyAt;
-        forBoth(leader, [&](std::size_t item) {
-            for (const DeviceId device : blockAt(item).devices)
-                start = std::max(start, freeOf(blockAt(item))[static_cast<std::size_t>(device.index)]);
-        });
+    const auto startOf = [&](const Ready &leader) {
+        double start = items[leader.item].readyAt;
+        const auto waitForDevices = [&start](const Place &place) {
+            for (const DeviceId device : place.block->devices)
+                start = std::max(start, (*place.free)[static_cast<std::size_t>(device.index)]);
+        };
+        waitForDevices(places[leader.position]);
+        if (const std::size_t beside = besideOf[leader.item]; beside != leader.item)
+            waitForDevices(places[beside / m]);
         return start;
     };
     for (; left > 0; --left) {
         std::size_t best = ready.size();
         double bestStart = std::numeric_limits<double>::infinity();
+        std::array<double, 3> bestPriority{};
         // First of all rules hold; then that what arrives waits for what came before it gives way; then
         // GPipe's, that backward blocks wait for all forward blocks, to limits of what is in flight; then
         // they do.
         for (const int lifted : {0, 1, 2, 3}) {
             for (std::size_t r = 0; r < ready.size(); ++r) {
-                const auto p = static_cast<std::int32_t>(ready[r] / m);
-                const BlockInfo &block =
-                    blocks[static_cast<std::size_t>(repeated[static_cast<std::size_t>(p)])];
-                if (schedule == ScheduleKind::GPipe && isBackward(p) && forwardLeft > 0 && lifted < 2)
+                // What is no better needs no look at the rules. Under Sequential, priority alone decides.
+                const double start = schedule == ScheduleKind::Sequential ? 0 : startOf(ready[r]);
+                if (best != ready.size()
+                    && (start > bestStart || (start == bestStart && priority(ready[r]) >= bestPriority)))
                     continue;
-                if (isTransfer(static_cast<std::size_t>(p)) && lifted < 1
-                    && !received.mayArrive(
-                        repeated[static_cast<std::size_t>(p)], static_cast<std::int32_t>(ready[r] % m)))
+                const auto &[item, position, microBatch] = ready[r];
+                const Place &place = places[position];
+                const BlockInfo &block = *place.block;
+                if (schedule == ScheduleKind::GPipe && place.backward && forwardLeft > 0 && lifted < 2)
                     continue;
-                const bool letsGo = besideOf[ready[r]] != ready[r]
-                    && planloom::isBackward(blockAt(besideOf[ready[r]]).kind)
-                    && holderOf(blockAt(besideOf[ready[r]])) == holderOf(block);
-                if (!isBackward(p) && !isTransfer(static_cast<std::size_t>(p)) && !letsGo && lifted < 3
-                    && !mayHold(block, ready[r] % m))
+                if (place.transfer && lifted < 1
+                    && !received.mayArrive(repeated[position], static_cast<std::int32_t>(item % m)))
                     continue;
-                double start = startOf(ready[r]);
-                if (schedule == ScheduleKind::Sequential)
-                    start = 0; // priority alone decides
-                if (best == ready.size() || start < bestStart
-                    || (start == bestStart && priority(ready[r]) < priority(ready[best]))) {
-                    best = r;
-                    bestStart = start;
-                }
+                const bool letsGo = besideOf[item] != item
+                    && planloom::isBackward(blockAt(besideOf[item]).kind)
+                    && holderOf(blockAt(besideOf[item])) == holderOf(block);
+                if (!place.backward && !place.transfer && !letsGo && lifted < 3 && !mayHold(block, item % m))
+                    continue;
+                best = r;
+                bestStart = start;
+                bestPriority = priority(ready[r]);
             }
             if (best != ready.size())
                 break; // a limit is only lifted where rows leave nothing else to run
@@ -529,9 +600,9 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                     listed, [&](const ScheduledBlock &block) { return isDone[*itemOf(block)]; });
             return Error{ErrorCode::Internal, "the blocks of this plan wait for each other", {}, "plan"};
         }
-        const std::size_t item = ready[best];
+        const std::size_t item = ready[best].item;
+        const double start = startOf(ready[best]);
         ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(best));
-        const double start = startOf(item);
         double end = start;
         forBoth(item, [&](std::size_t each) { end += blockAt(each).seconds; });
         std::vector<BlockRun> runs;
@@ -561,11 +632,11 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         });
         for (const BlockRun &run : runs.size() == 1 ? runs : interleaved(blocks, runs[0], runs[1]))
             events.push_back({start, sequence++, run});
-        for (const std::int32_t next : items[item].next) {
+        for (const std::int32_t next : waiters.of(item)) {
             Item &waiting = items[static_cast<std::size_t>(next)];
             waiting.readyAt = std::max(waiting.readyAt, end);
             if (--waiting.waitingFor == 0)
-                ready.push_back(static_cast<std::size_t>(next));
+                ready.push_back(readyItem(static_cast<std::size_t>(next)));
         }
     }
     // By time, so that the order of communication is the order in which it becomes possible. Blocks were

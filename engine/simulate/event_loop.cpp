@@ -89,18 +89,16 @@ private:
         for (const std::int32_t buffer : program.persistent) {
             const auto b = static_cast<std::size_t>(buffer);
             state.single[static_cast<std::size_t>(program.buffers[b].index)].there = 0;
-            auto &events = program.onHost[b] ? trace.hostMemory : trace.memory[0];
-            events.push_back({0, program.bufferBytes[b], program.bufferKind[b]});
+            note(static_cast<std::int32_t>(c), buffer, 0, {0, program.bufferBytes[b], program.bufferKind[b]});
         }
-        std::array<std::int64_t, std::size_t{2} * kQueueCount> events{};
+        std::array<std::int64_t, kQueueCount> events{}; // at most
         for (std::size_t i = 0; i < program.instructions.size(); ++i) {
             const CompiledInstruction &instruction = program.instructions[i];
-            const std::size_t list = 2 * static_cast<std::size_t>(instruction.queue);
-            events[list] += program.runs[i] * (instruction.deathBegin - instruction.outputBegin);
-            events[list + 1] += program.runs[i] * (instruction.deathEnd - instruction.deathBegin);
+            events[static_cast<std::size_t>(instruction.queue)] +=
+                program.runs[i] * (instruction.deathEnd - instruction.outputBegin);
         }
-        for (std::size_t list = 0; list < events.size(); ++list)
-            trace.memory[list].reserve(trace.memory[list].size() + static_cast<std::size_t>(events[list]));
+        for (std::size_t q = 0; q < events.size(); ++q)
+            trace.memory[q].reserve(static_cast<std::size_t>(kMemoryKindCount + events[q]));
         for (std::size_t q = 0; q < trace.queues.size(); ++q) {
             const auto count = static_cast<std::size_t>(program.counts[q]);
             trace.queues[q].segment.reserve(count);
@@ -121,12 +119,15 @@ private:
             + static_cast<std::size_t>(slot.index)];
     }
 
-    /// Where births (or deaths) of buffer `b` of class `c` are noted: in `list`, or as its host's.
-    std::vector<MemoryEvent> &memoryOf(std::int32_t c, std::int32_t b, std::size_t list)
+    /// What buffer `b` of class `c` takes or gives back for an instruction of `queue`: of the device, or of
+    /// its host.
+    void note(std::int32_t c, std::int32_t b, std::size_t queue, const MemoryEvent &event)
     {
         DeviceTrace &trace = m_traces[static_cast<std::size_t>(c)];
-        const CompiledProgram &program = m_programs[static_cast<std::size_t>(c)];
-        return program.onHost[static_cast<std::size_t>(b)] ? trace.hostMemory : trace.memory[list];
+        if (m_programs[static_cast<std::size_t>(c)].onHost[static_cast<std::size_t>(b)])
+            trace.hostMemory.push_back(event);
+        else
+            trace.memory[queue].add(event);
     }
 
     /// Runs class `c` until it ends or waits. Appends the classes that it wakes to `ready`.
@@ -253,16 +254,16 @@ private:
             const std::int32_t b = program.operands[static_cast<std::size_t>(k)];
             BufferState &buffer = bufferOf(state, b, entry.microBatch);
             if (buffer.there == kAbsent)
-                memoryOf(c, b, 2 * queue)
-                    .push_back({start, program.bufferBytes[static_cast<std::size_t>(b)],
+                note(c, b, queue,
+                    {start, program.bufferBytes[static_cast<std::size_t>(b)],
                         program.bufferKind[static_cast<std::size_t>(b)]});
             buffer.there = end;
         }
         if (!program.workspaces.empty())
             if (const auto workspace = program.workspaces.find(state.instruction);
                 workspace != program.workspaces.end()) {
-                trace.memory[2 * queue].push_back({start, workspace->second, MemoryKind::Activation});
-                trace.memory[2 * queue + 1].push_back({end, -workspace->second, MemoryKind::Activation});
+                trace.memory[queue].add({start, workspace->second, MemoryKind::Activation});
+                trace.memory[queue].add({end, -workspace->second, MemoryKind::Activation});
             }
         for (std::int32_t k = instruction.deathBegin; k < instruction.deathEnd; ++k) {
             const std::int32_t b = program.operands[static_cast<std::size_t>(k)];
@@ -270,8 +271,8 @@ private:
             if (buffer.there == kAbsent)
                 continue;
             // What another queue still fills or reads lives until that is done.
-            memoryOf(c, b, 2 * queue + 1)
-                .push_back({std::max({end, buffer.there, buffer.read}),
+            note(c, b, queue,
+                {std::max({end, buffer.there, buffer.read}),
                     -program.bufferBytes[static_cast<std::size_t>(b)],
                     program.bufferKind[static_cast<std::size_t>(b)]});
             buffer.there = kAbsent;

@@ -2,6 +2,7 @@
 
 #include "engine/simulate/compiled_program.h"
 #include "engine/simulate/meetings.h"
+#include "engine/simulate/memory_log.h"
 #include "engine/simulate/timeline.h"
 
 #include <array>
@@ -21,18 +22,10 @@ struct QueueTrace {
     std::vector<std::int64_t> duration{};
 };
 
-/// Memory that a buffer takes or gives back.
-struct MemoryEvent {
-    std::int64_t time = 0;
-    std::int64_t bytes = 0;
-    MemoryKind kind{};
-};
-
 /// What one device class did.
 struct DeviceTrace {
     std::array<QueueTrace, kQueueCount> queues{}; ///< By QueueKind.
-    /// By queue, births then deaths: each in order of execution, which is almost that of time.
-    std::array<std::vector<MemoryEvent>, std::size_t{2} * kQueueCount> memory{};
+    std::array<MemoryLog, kQueueCount> memory{}; ///< By QueueKind.
     std::vector<MemoryEvent> hostMemory{}; ///< Of its host, in no order.
     std::int64_t end = 0;
 };

@@ -20,63 +20,6 @@ namespace planloom {
 
 namespace {
 
-std::vector<MemoryEvent> inOrderOfTime(
-    std::array<std::vector<MemoryEvent>, std::size_t{2} * kQueueCount> lists)
-{
-    const auto earlier = [](const MemoryEvent &a, const MemoryEvent &b) { return a.time < b.time; };
-    // Short lists first: what is merged early is copied often.
-    std::sort(lists.begin(), lists.end(), [](const auto &a, const auto &b) { return a.size() < b.size(); });
-    std::vector<MemoryEvent> all;
-    for (auto &list : lists) { // Only deaths that wait for another queue can be out of order.
-        if (!std::is_sorted(list.begin(), list.end(), earlier))
-            std::stable_sort(list.begin(), list.end(), earlier);
-        if (all.empty()) {
-            all = std::move(list);
-            continue;
-        }
-        std::vector<MemoryEvent> merged(all.size() + list.size());
-        std::merge(all.begin(), all.end(), list.begin(), list.end(), merged.begin(), earlier);
-        all = std::move(merged);
-    }
-    return all;
-}
-
-/// Nets out what happens at one time: a buffer that lives for no time takes no memory.
-MemoryCurve memoryCurve(const std::vector<MemoryEvent> &events, bool points)
-{
-    MemoryCurve curve;
-    std::vector<std::int64_t> times;
-    std::vector<std::array<std::int64_t, kMemoryKindCount>> bytes;
-    if (points) {
-        times.reserve(events.size());
-        bytes.reserve(events.size());
-    }
-    std::array<std::int64_t, kMemoryKindCount> now{};
-    std::int64_t total = 0;
-    for (std::size_t i = 0; i < events.size();) {
-        const std::int64_t time = events[i].time;
-        auto next = now;
-        for (; i < events.size() && events[i].time == time; ++i) {
-            next[static_cast<std::size_t>(events[i].kind)] += events[i].bytes;
-            total += events[i].bytes;
-        }
-        if (next == now)
-            continue;
-        now = next;
-        if (points) {
-            times.push_back(time);
-            bytes.push_back(now);
-        }
-        if (total > curve.peak.count) {
-            curve.peak = {total};
-            curve.atPeak = now;
-        }
-    }
-    curve.time = std::move(times);
-    curve.bytes = std::move(bytes);
-    return curve;
-}
-
 std::int64_t exposedOf(const std::array<QueueTrace, kQueueCount> &queues)
 {
     std::vector<Stretch> stretches;
@@ -420,8 +363,8 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     timeline.blockingSends = cluster.blockingSends;
     inParallel(classes, 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t c = begin; c < end; ++c) {
-            curves[c] = memoryCurve(inOrderOfTime(std::move(traces[c].memory)), options.spans);
-            hostPeaks[c] = memoryCurve(inOrderOfTime({std::move(traces[c].hostMemory)}), false).peak;
+            curves[c] = memoryCurve(traces[c].memory, options.spans);
+            hostPeaks[c] = memoryCurve(std::move(traces[c].hostMemory), false).peak;
             const QueueTrace &compute = traces[c].queues[static_cast<std::size_t>(QueueKind::Compute)];
             busy[c] = Nanoseconds{
                 std::accumulate(compute.duration.begin(), compute.duration.end(), std::int64_t{0})};
