@@ -203,7 +203,8 @@ const std::vector<VerbSpec> &verbs()
                 {"picture", "FILE.svg", "write the schedule as a picture"},
                 {"csv", "FILE", "write the order for torch.distributed.pipelining"},
                 {"csv-format", "compute_only|compute_comms",
-                    "whether it has what is communicated (default: compute_only)"},
+                    "whether it has what is communicated (default: as a CSV that was read, else "
+                    "compute_only)"},
                 kJson, kHelp}},
         {"simulate", "PLAN", "predicted timeline, memory and communication of a plan file",
             {{"cluster", "C", "another cluster than the plan was made for"},

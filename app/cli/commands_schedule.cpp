@@ -85,6 +85,7 @@ struct GivenSchedule {
     StagePlacement stages{};
     std::int32_t microBatches = 1;
     std::vector<BlockStart> starts{};
+    std::optional<TorchSchedule> torch{}; ///< As it was read, with what it communicates.
 };
 
 /// What a search would say of it: figures, and bounds that hold for every schedule.
@@ -115,6 +116,8 @@ Result<GivenSchedule> readCsv(const std::string &path)
     const auto computed = computedSchedule(*torch);
     if (!computed)
         return inFile(computed.error());
+    if (const auto runs = checkCommunication(*torch); !runs)
+        return inFile(runs.error());
     const ScheduleSetting &setting = computed->setting;
     bool splits = false;
     for (const auto &rank : computed->schedule.ranks)
@@ -127,6 +130,7 @@ Result<GivenSchedule> readCsv(const std::string &path)
     if (!starts)
         return inFile(starts.error());
     given.starts = *std::move(starts);
+    given.torch = *torch;
     return given;
 }
 
@@ -158,16 +162,25 @@ Result<void> writeOut(const std::string &path, const std::string &text)
     return {};
 }
 
-/// The order of a schedule for PyTorch.
-Result<void> writeCsv(const Arguments &arguments, const Placement &placement, const ScheduleAnswer &answer)
+/// The order of a schedule for PyTorch. One that was read stays as it is, with what it communicates, unless
+/// the other format is asked for.
+Result<void> writeCsv(const Arguments &arguments, const std::optional<TorchSchedule> &read,
+    const Placement &placement, const ScheduleAnswer &answer)
 {
-    const std::string format = arguments.text("csv-format", "compute_only");
+    const bool communicated = read && communicates(*read);
+    const std::string format = arguments.text("csv-format", communicated ? "compute_comms" : "compute_only");
     if (format != "compute_only" && format != "compute_comms")
         return Error{ErrorCode::InvalidInput, "\"" + format + "\" is no format of PyTorch's schedules",
             "known: compute_only, compute_comms", "--csv-format"};
-    TRY(const PipelineOfPlacement pipeline, pipelineOf(placement, answer.microBatches));
-    TRY(TorchSchedule torch, torchSchedule(scheduleOf(pipeline.stages, answer.makespan.starts)));
-    if (format == "compute_comms") {
+    const bool communicating = format == "compute_comms";
+    TorchSchedule torch;
+    if (read) {
+        torch = communicated && !communicating ? computationOf(*read) : *read;
+    } else {
+        TRY(const PipelineOfPlacement pipeline, pipelineOf(placement, answer.microBatches));
+        TRY(torch, torchSchedule(scheduleOf(pipeline.stages, answer.makespan.starts)));
+    }
+    if (communicating && !communicated) {
         TRY(torch, withCommunication(torch));
     }
     return writeOut(arguments.text("csv"), writeTorchSchedule(torch));
@@ -196,6 +209,7 @@ Result<int> runSchedule(const Arguments &arguments)
     const std::string &path = arguments.positional();
     Placement placement;
     ScheduleAnswer answer;
+    std::optional<TorchSchedule> torch; // where one is read
     if (path.ends_with(".csv")) {
         for (const char *option : {"micro-batches", "memory", "template", "time-limit"})
             if (arguments.has(option))
@@ -203,6 +217,7 @@ Result<int> runSchedule(const Arguments &arguments)
                     std::string("--") + option};
         TRY(GivenSchedule given, readCsv(path));
         placement = given.stages.placement;
+        torch = std::move(given.torch);
         answer = answerOf(placement, std::move(given));
     } else {
         TRY(placement, readPlacement(arguments, path));
@@ -227,7 +242,7 @@ Result<int> runSchedule(const Arguments &arguments)
     if (arguments.has("picture"))
         TRY_VOID(writeOut(arguments.text("picture"), scheduleToSvg(chosen, answer.makespan.starts)));
     if (arguments.has("csv"))
-        TRY_VOID(writeCsv(arguments, chosen, answer));
+        TRY_VOID(writeCsv(arguments, torch, chosen, answer));
     if (arguments.has("json"))
         std::cout << toJson(placement, answer).dump() << "\n";
     else

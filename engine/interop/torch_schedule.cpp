@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -90,6 +91,25 @@ std::vector<TorchAction> partsOf(const TorchAction &action)
 }
 
 } // namespace
+
+bool communicates(const TorchSchedule &schedule)
+{
+    return std::any_of(schedule.ranks.begin(), schedule.ranks.end(), [](const auto &rank) {
+        return std::any_of(
+            rank.begin(), rank.end(), [](const auto &action) { return action && !isCompute(action->kind); });
+    });
+}
+
+TorchSchedule computationOf(const TorchSchedule &schedule)
+{
+    TorchSchedule computation{.lineEnd = schedule.lineEnd};
+    for (const auto &rank : schedule.ranks) {
+        auto &own = computation.ranks.emplace_back();
+        std::copy_if(rank.begin(), rank.end(), std::back_inserter(own),
+            [](const auto &action) { return action && isCompute(action->kind); });
+    }
+    return computation;
+}
 
 std::string toString(const TorchAction &action)
 {

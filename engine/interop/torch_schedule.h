@@ -56,7 +56,19 @@ Result<TorchSchedule> readTorchSchedule(std::string_view text);
 /// A file that PyTorch reads; what was read from one of its files, unchanged.
 std::string writeTorchSchedule(const TorchSchedule &schedule);
 
-/// The order of computation, and how stages lie. Communication is left out: it follows from that order.
+/// It says what is communicated, as "compute_comms" files do.
+bool communicates(const TorchSchedule &schedule);
+/// Computation alone, without idle steps: what a "compute_only" file says.
+TorchSchedule computationOf(const TorchSchedule &schedule);
+
+/// Whether a schedule that communicates runs to its end, as PyTorch's runtime carries it out: each rank in
+/// its order; what is received has been sent, and is there before it is computed with; gradients follow their
+/// forward block; weights of stages that gather them are there while they compute. A schedule that does not
+/// communicate has nothing to check. O(actions log actions)
+/// @return InvalidInput naming the action that cannot run ("line:2:5"), and what it waits for
+Result<void> checkCommunication(const TorchSchedule &schedule);
+
+/// The order of computation, and how stages lie. Communication is left out.
 struct ComputedSchedule {
     Schedule schedule{};
     ScheduleSetting setting{};

@@ -398,6 +398,17 @@ TEST_F(Cli, SchedulesPlacements)
     EXPECT_EQ(textOf("gpipe.csv"), "0F0,0F1,0B0,0B1\r\n1F0,1F1,1B0,1B1\r\n");
     EXPECT_EQ(run(words + " --micro-batches 4 --template gpipe").status, 2); // holds 4 of 2
     EXPECT_EQ(run(words + " --template waltz").status, 2);
+    // What is communicated is kept, whatever PyTorch would have made of the computation.
+    const std::string theirs = "0F0,0SEND_F0,,0RECV_B0,0B0\r\n,1RECV_F0,1F0,1B0,1SEND_B0\r\n";
+    std::ofstream(m_folder / "theirs.csv", std::ios::binary) << theirs;
+    EXPECT_EQ(run("schedule " + path("theirs.csv") + " --csv " + path("kept.csv")).status, 0);
+    EXPECT_EQ(textOf("kept.csv"), theirs);
+    EXPECT_EQ(
+        run("schedule " + path("theirs.csv") + " --csv-format compute_only --csv " + path("only.csv")).status,
+        0);
+    EXPECT_EQ(textOf("only.csv"), "0F0,0B0\r\n1F0,1B0\r\n");
+    std::ofstream(m_folder / "unsent.csv") << "0F0,0RECV_B0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n";
+    EXPECT_EQ(run("schedule " + path("unsent.csv")).status, 2);
     std::ofstream(m_folder / "stuck.csv") << "0F0,0B0\n1B0,1F0\n";
     EXPECT_EQ(run("schedule " + path("stuck.csv")).status, 2);
     std::ofstream(m_folder / "beyond.csv") << "0F0,0B9\n1F0,1B0\n";

@@ -91,6 +91,10 @@ TEST(TorchSchedule, TemplatesComeBackFromTheirFiles)
         ASSERT_TRUE(written) << describe(written.error());
         const auto whole = withCommunication(*written);
         ASSERT_TRUE(whole) << describe(whole.error());
+        const auto runs = checkCommunication(*whole);
+        EXPECT_TRUE(runs) << describe(runs.error());
+        EXPECT_FALSE(communicates(*written));
+        EXPECT_EQ(computationOf(*whole), *written);
         for (const TorchSchedule &each : {*written, *whole}) {
             const auto read = readTorchSchedule(writeTorchSchedule(each));
             ASSERT_TRUE(read) << describe(read.error());
@@ -103,6 +107,58 @@ TEST(TorchSchedule, TemplatesComeBackFromTheirFiles)
             EXPECT_EQ(*again, *written);
         }
     }
+}
+
+/// Nothing can be left out of what is communicated but what nobody waits for.
+TEST(TorchSchedule, EveryMissingTransferIsFound)
+{
+    const auto whole = readTorchSchedule(kDualPipeVWithCommunication);
+    ASSERT_TRUE(whole) << describe(whole.error());
+    ASSERT_TRUE(checkCommunication(*whole));
+    using Kind = TorchActionKind;
+    int left = 0;
+    for (std::size_t r = 0; r < whole->ranks.size(); ++r)
+        for (std::size_t i = 0; i < whole->ranks[r].size(); ++i) {
+            const TorchAction &action = *whole->ranks[r][i];
+            if (action.kind != Kind::Unshard && action.kind != Kind::SendForward
+                && action.kind != Kind::SendBackward && action.kind != Kind::ReceiveForward
+                && action.kind != Kind::ReceiveBackward)
+                continue;
+            TorchSchedule without = *whole;
+            without.ranks[r].erase(without.ranks[r].begin() + static_cast<std::ptrdiff_t>(i));
+            EXPECT_FALSE(checkCommunication(without)) << "without " << toString(action);
+            ++left;
+        }
+    EXPECT_GT(left, 20);
+}
+
+TEST(TorchSchedule, SaysWhyCommunicationStops)
+{
+    const auto errorOf = [](const char *text) {
+        const auto read = readTorchSchedule(text);
+        const auto check = read ? checkCommunication(*read) : Result<void>(read.error());
+        return check ? std::string{} : check.error().where + " " + check.error().message;
+    };
+    EXPECT_EQ(errorOf("0F0,0B0\n1F0,1B0\n"), ""); // nothing is communicated
+    EXPECT_EQ(errorOf("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n"), "");
+    // Both wait for the other's send.
+    EXPECT_EQ(errorOf("0F0,0RECV_B0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n"),
+        "line:1:2 0RECV_B0 never runs: it waits for 1SEND_B0, which does not come before it");
+    EXPECT_EQ(errorOf("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1RECV_F0,1B0,1SEND_B0\n"),
+        "line:1:3 0RECV_B0 never runs: it waits for 1SEND_B0, which does not come before it");
+    EXPECT_EQ(errorOf("0SEND_F0,0F0\n1RECV_F0,1F0\n"),
+        "line:1:1 0SEND_F0 never runs: it waits for 0F0, which does not come before it");
+    EXPECT_EQ(errorOf("0F0,0SEND_F0\n1F0\n"), "line:1:2 0SEND_F0 has no 1RECV_F0 on rank 1");
+    EXPECT_EQ(errorOf("0F0,0SEND_B0\n"), "line:1:2 0SEND_B0 has no stage at its other end");
+    EXPECT_EQ(
+        errorOf("0F0,1RECV_F0\n1F0\n"), "line:1:2 1RECV_F0 stands on rank 0, which does not compute stage 1");
+    EXPECT_EQ(errorOf("0UNSHARD,0F0,0RESHARD,0B0\n"),
+        "line:1:4 0B0 runs while the weights of stage 0 are not gathered");
+    EXPECT_EQ(errorOf("0UNSHARD,0UNSHARD,0F0\n"),
+        "line:1:2 0UNSHARD: the weights of the stage are gathered already");
+    EXPECT_EQ(errorOf("0RESHARD,0F0\n"), "line:1:1 0RESHARD: the weights of the stage are not gathered");
+    EXPECT_EQ(errorOf("0F0,0B0,0WAIT_REDUCE_GRAD\n"),
+        "line:1:3 0WAIT_REDUCE_GRAD never runs: it waits for 0REDUCE_GRAD, which does not come before it");
 }
 
 TEST(TorchSchedule, SaysWhereAFileIsWrong)
