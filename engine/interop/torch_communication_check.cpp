@@ -28,8 +28,11 @@ public:
     {
         for (const auto &rank : schedule.ranks)
             for (const auto &action : rank)
-                if (action && action->kind == Kind::Unshard)
-                    m_gathers.insert(action->stage);
+                if (action) {
+                    m_transfers = m_transfers || isSend(action->kind) || isReceive(action->kind);
+                    if (action->kind == Kind::Unshard)
+                        m_gathers.insert(action->stage);
+                }
     }
 
     Result<void> run()
@@ -74,7 +77,8 @@ private:
     static bool isSend(Kind kind) { return kind == Kind::SendForward || kind == Kind::SendBackward; }
     static bool isReceive(Kind kind) { return kind == Kind::ReceiveForward || kind == Kind::ReceiveBackward; }
 
-    /// The other end of a send or a receive, and the rank that it belongs to; -1 where there is no such stage.
+    /// The other end of a send or a receive, and the rank that it belongs to; -1 where there is no such
+    /// stage.
     std::pair<TorchAction, std::int32_t> partnerOf(const TorchAction &action) const
     {
         const bool forward = action.kind == Kind::SendForward || action.kind == Kind::ReceiveForward;
@@ -102,8 +106,8 @@ private:
         TRY_VOID(each([&](std::size_t r, std::size_t i, const TorchAction &action) -> Result<void> {
             if (at(action.stage) >= m_rankOf.size() || m_rankOf[at(action.stage)] != static_cast<int>(r))
                 return wrong(r, i,
-                    toString(action) + " stands on rank " + std::to_string(r) + ", which does not compute stage "
-                        + std::to_string(action.stage),
+                    toString(action) + " stands on rank " + std::to_string(r)
+                        + ", which does not compute stage " + std::to_string(action.stage),
                     "let the rank of a stage send and receive for it");
             if (!all[r].insert(keyOf(action)).second)
                 return wrong(r, i, toString(action) + " is there twice", "send and receive everything once");
@@ -115,7 +119,8 @@ private:
                 return {};
             return wrong(r, i,
                 toString(action) + " has no "
-                    + (rank < 0 ? "stage at its other end" : toString(other) + " on rank " + std::to_string(rank)),
+                    + (rank < 0 ? "stage at its other end"
+                                : toString(other) + " on rank " + std::to_string(rank)),
                 "give every send its receive on the rank of the other stage");
         });
     }
@@ -132,8 +137,9 @@ private:
                 "gather them with " + std::to_string(action.stage) + "UNSHARD before");
         for (const TorchAction &part : action.kind == Kind::Overlap ? action.parts : std::vector{action})
             if (part.kind <= Kind::Backward && m_gathers.contains(part.stage) && !gathered(part.stage))
-                return wrong(r, i, toString(action) + " runs while the weights of stage "
-                        + std::to_string(part.stage) + " are not gathered",
+                return wrong(r, i,
+                    toString(action) + " runs while the weights of stage " + std::to_string(part.stage)
+                        + " are not gathered",
                     "gather them with " + std::to_string(part.stage) + "UNSHARD before");
         return {};
     }
@@ -158,31 +164,19 @@ private:
                     return waits;
             return std::nullopt;
         case Kind::Forward:
-            return stage == 0 ? std::nullopt
-                              : needs(has(Kind::ReceiveForward, stage, microBatch)
-                                        || has(Kind::Forward, stage - 1, microBatch),
-                                  m_rankOf[at(stage - 1)] == static_cast<std::int32_t>(r)
-                                      ? Kind::Forward
-                                      : Kind::ReceiveForward,
-                                  m_rankOf[at(stage - 1)] == static_cast<std::int32_t>(r) ? stage - 1 : stage);
+            return stage == 0 ? std::nullopt : missingFrom(r, action, stage - 1);
         case Kind::Backward:
-        case Kind::InputGradient: {
+        case Kind::InputGradient:
             if (!has(Kind::Forward, stage, microBatch))
                 return needs(false, Kind::Forward, stage);
-            if (at(stage) + 1 == m_rankOf.size())
-                return std::nullopt;
-            const bool local = m_rankOf[at(stage + 1)] == static_cast<std::int32_t>(r);
-            return needs(has(Kind::ReceiveBackward, stage, microBatch)
-                    || has(Kind::Backward, stage + 1, microBatch)
-                    || has(Kind::InputGradient, stage + 1, microBatch),
-                local ? Kind::InputGradient : Kind::ReceiveBackward, local ? stage + 1 : stage);
-        }
+            return at(stage) + 1 == m_rankOf.size() ? std::nullopt : missingFrom(r, action, stage + 1);
         case Kind::WeightGradient:
             return needs(has(Kind::InputGradient, stage, microBatch), Kind::InputGradient, stage);
         case Kind::SendForward:
             return needs(has(Kind::Forward, stage, microBatch), Kind::Forward, stage);
         case Kind::SendBackward:
-            return needs(backwardDone || has(Kind::InputGradient, stage, microBatch), Kind::InputGradient, stage);
+            return needs(
+                backwardDone || has(Kind::InputGradient, stage, microBatch), Kind::InputGradient, stage);
         case Kind::ReceiveForward:
         case Kind::ReceiveBackward: {
             const auto [other, rank] = partnerOf(action);
@@ -202,6 +196,24 @@ private:
         return std::nullopt;
     }
 
+    /// As `missing`, of what a block gets from a neighbouring stage: received, or made on the same rank.
+    /// Where nothing is sent in the whole schedule, it is there once it is made.
+    std::optional<std::string> missingFrom(
+        std::size_t r, const TorchAction &action, std::int32_t neighbour) const
+    {
+        const bool forward = action.kind == Kind::Forward;
+        const TorchAction received{
+            action.stage, forward ? Kind::ReceiveForward : Kind::ReceiveBackward, action.microBatch, {}};
+        const TorchAction made{
+            neighbour, forward ? Kind::Forward : Kind::InputGradient, action.microBatch, {}};
+        const bool local = !m_transfers || m_rankOf[at(neighbour)] == static_cast<std::int32_t>(r);
+        const std::set<Key> &maker = m_done[local ? at(m_rankOf[at(neighbour)]) : r];
+        if (m_done[r].contains(keyOf(received)) || maker.contains(keyOf(made))
+            || (!forward && maker.contains({Kind::Backward, neighbour, action.microBatch})))
+            return std::nullopt;
+        return toString(local ? made : received);
+    }
+
     void carryOut(std::size_t r, const TorchAction &action)
     {
         for (const TorchAction &part : action.kind == Kind::Overlap ? action.parts : std::vector{action})
@@ -214,6 +226,7 @@ private:
 
     const TorchSchedule &m_schedule;
     const std::vector<std::int32_t> &m_rankOf; ///< By stage.
+    bool m_transfers = false; ///< It says what is sent; else whatever has to be, is.
     std::set<std::int32_t> m_gathers{}; ///< Stages whose weights are gathered for them.
     std::vector<std::set<Key>> m_done; ///< By rank.
     std::vector<std::set<std::int32_t>> m_gathered; ///< By rank: stages whose weights are there.

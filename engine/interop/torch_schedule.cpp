@@ -2,6 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/text.h"
+#include "engine/base/words.h"
 
 #include <algorithm>
 #include <array>
@@ -213,12 +214,16 @@ Result<ComputedSchedule> computedSchedule(const TorchSchedule &torch)
     for (std::int32_t s = 0; s <= rankOf.rbegin()->first; ++s) {
         const auto own = forwards.find(s);
         const auto count = own == forwards.end() ? 0 : static_cast<std::int32_t>(own->second.size());
-        if (count != computed.setting.microBatches || *own->second.rbegin() != count - 1)
+        if (count != computed.setting.microBatches || *own->second.rbegin() != count - 1) {
+            std::int32_t missing = 0; // the first
+            while (count > 0 && own->second.contains(missing))
+                ++missing;
             return Error{ErrorCode::InvalidInput,
-                "stage " + std::to_string(s) + " has " + std::to_string(count)
-                    + " forward blocks of micro-batches 0 to "
-                    + std::to_string(computed.setting.microBatches - 1),
-                "every stage runs each micro-batch forward once", "stage:" + std::to_string(s)};
+                "stage " + std::to_string(s) + " has no forward block of micro-batch "
+                    + std::to_string(missing) + ", and "
+                    + counted(computed.setting.microBatches, "micro-batch") + " in all",
+                "every stage runs each micro-batch forward once, from 0 on", "stage:" + std::to_string(s)};
+        }
         computed.setting.rankOf.push_back(rankOf.at(s));
     }
     return computed;

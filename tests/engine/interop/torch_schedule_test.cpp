@@ -141,6 +141,10 @@ TEST(TorchSchedule, SaysWhyCommunicationStops)
     };
     EXPECT_EQ(errorOf("0F0,0B0\n1F0,1B0\n"), ""); // nothing is communicated
     EXPECT_EQ(errorOf("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n"), "");
+    // PyTorch's GPipe says when gradients are reduced, and nothing of what is sent.
+    EXPECT_EQ(errorOf("0F0,0B0,0REDUCE_GRAD\n1F0,1B0,1REDUCE_GRAD\n"), "");
+    EXPECT_EQ(errorOf("0F0,0B0,0REDUCE_GRAD\n1B0,1F0,1REDUCE_GRAD\n"),
+        "line:1:2 0B0 never runs: it waits for 1I0, which does not come before it");
     // Both wait for the other's send.
     EXPECT_EQ(errorOf("0F0,0RECV_B0,0SEND_F0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n"),
         "line:1:2 0RECV_B0 never runs: it waits for 1SEND_B0, which does not come before it");
@@ -178,7 +182,12 @@ TEST(TorchSchedule, SaysWhereAFileIsWrong)
     EXPECT_EQ(twice.error().message, "stage 0 runs on ranks 0 and 1");
     const auto missing = computedSchedule(*readTorchSchedule("0F0,0F1\n1F0\n"));
     ASSERT_FALSE(missing);
-    EXPECT_EQ(missing.error().message, "stage 1 has 1 forward blocks of micro-batches 0 to 1");
+    EXPECT_EQ(
+        missing.error().message, "stage 1 has no forward block of micro-batch 1, and 2 micro-batches in all");
+    const auto shifted = computedSchedule(*readTorchSchedule("0F0,0F1\n1F1,1F2\n"));
+    ASSERT_FALSE(shifted);
+    EXPECT_EQ(
+        shifted.error().message, "stage 1 has no forward block of micro-batch 0, and 2 micro-batches in all");
     EXPECT_FALSE(withCommunication(*readTorchSchedule("0B0,0F0\n1F0,1B0\n")));
 }
 
