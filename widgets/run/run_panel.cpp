@@ -129,12 +129,14 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
     connect(&m_preflightWatcher, &QFutureWatcherBase::finished, this, [this] {
         if (m_preflightWatcher.future().resultCount() == 0)
             return;
-        const std::vector<PreflightItem> items = m_preflightWatcher.result();
+        const Readiness readiness = m_preflightWatcher.result();
+        const std::vector<PreflightItem> &items = readiness.items;
         m_mayRun = planloom::mayRun(items);
         m_blocked.clear();
         for (const PreflightItem &item : items)
             if (item.level == PreflightItem::Level::Blocked && m_blocked.isEmpty())
                 m_blocked = QString::fromStdString(item.text);
+        showOffer(readiness.offer);
         m_preflight->clear();
         for (const PreflightItem &item : items)
             m_preflight->addItem(
@@ -232,6 +234,8 @@ void RunPanel::build()
     below->setContentsMargins(0, 0, 0, 0);
     below->addLayout(form);
     below->addWidget(m_preflight, 1);
+    buildOffer(setupBox);
+    below->addWidget(m_offerButton);
     left->addWidget(new ScrolledColumn(choices), 1);
 
     auto *middle = new QWidget(this);
@@ -346,6 +350,7 @@ void RunPanel::refreshSetup()
         m_mayRun = false;
         m_blocked =
             good ? tr("The rows have changed: a plan is awaited.") : tr("There is no plan to run yet.");
+        showOffer({});
         m_preflight->clear();
         m_preflight->addItem(m_blocked);
         refreshRecord();
@@ -354,6 +359,7 @@ void RunPanel::refreshSetup()
     if (const QString problem = m_training->problem(); !problem.isEmpty()) {
         m_mayRun = false;
         m_blocked = problem;
+        showOffer({});
         m_preflight->clear();
         m_preflight->addItem(markOf(PreflightItem::Level::Blocked) + QStringLiteral("  ") + problem);
         refreshRecord();
@@ -362,17 +368,10 @@ void RunPanel::refreshSetup()
     const bool verified = good->verdict && good->verdict->ok();
     m_ranks->setMaximum(static_cast<int>(good->scene->plan->devices.size()));
     // A pool thread: the plan's instructions are looked through.
-    m_preflightWatcher.setFuture(
-        QtConcurrent::run([good, verified, chosen = setup(), memory = freeMemory(),
-                              processors = QThread::idealThreadCount(), machine = m_machineProbe.found()] {
-            std::vector<PreflightItem> items =
-                preflight(*good->scene->plan, *good->scene->timeline, verified, chosen, memory, processors);
-            if (auto fit = gpuPreflight(*good->scene->plan, *good->scene->timeline, chosen, machine))
-                items.push_back(*std::move(fit));
-            else if (machine)
-                items.push_back({PreflightItem::Level::Note,
-                    whatItRunsOn(*machine, static_cast<std::int32_t>(good->scene->plan->devices.size()))});
-            return items;
+    m_preflightWatcher.setFuture(QtConcurrent::run(
+        [good, verified, chosen = setup(),
+            machine = RunMachine{freeMemory(), QThread::idealThreadCount(), m_machineProbe.found()}] {
+            return readinessOf(*good->scene->plan, *good->scene->timeline, verified, chosen, machine);
         }));
 }
 

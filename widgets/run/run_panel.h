@@ -6,6 +6,7 @@
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
 #include "widgets/run/machine_devices.h"
+#include "widgets/run/readiness.h"
 #include "widgets/run/run_service.h"
 
 #include <functional>
@@ -96,6 +97,8 @@ private:
     void refreshSteps();
     void compare(const RunOverlaySnapshot &overlay);
     void refreshSetup();
+    void buildOffer(QWidget *parent);
+    void showOffer(std::optional<RunBackend> offer);
     void refreshRecord();
     void finished();
     void takeOverlay();
@@ -118,6 +121,9 @@ private:
     QCheckBox *m_check = nullptr;
     QCheckBox *m_live = nullptr;
     QListWidget *m_preflight = nullptr;
+    QAction *m_offerAction = nullptr; ///< Runs on what else there is; seen where that can be.
+    QToolButton *m_offerButton = nullptr;
+    std::optional<RunBackend> m_offer{};
     QLabel *m_state = nullptr;
     QLabel *m_badge = nullptr;
     QLabel *m_details = nullptr;
@@ -146,7 +152,7 @@ private:
     QAction *m_pauseAction = nullptr;
     QAction *m_removeAction = nullptr;
     QAction *m_overlayAction = nullptr;
-    QFutureWatcher<std::vector<PreflightItem>> m_preflightWatcher{this};
+    QFutureWatcher<Readiness> m_preflightWatcher{this};
     bool m_mayRun = false;
     QString m_blocked; ///< What of the list before a run forbids it.
     QString m_refusal;

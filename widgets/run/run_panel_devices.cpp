@@ -47,6 +47,7 @@ QToolButton *buttonFor(QAction *action, QWidget *parent)
 void RunPanel::buildBackends(QWidget *parent)
 {
     m_backend = new QComboBox(parent);
+    m_backend->setObjectName(QStringLiteral("run.backend"));
     // In the order of RunBackend.
     m_backend->addItems({tr("Processor (emulated)"), tr("GPUs, a process each"), tr("One GPU (emulated)")});
     m_backend->setAccessibleName(tr("Run on"));
@@ -60,6 +61,33 @@ void RunPanel::buildBackends(QWidget *parent)
     constexpr int kLookMilliseconds = 2000;
     m_lookTimer.setInterval(kLookMilliseconds);
     connect(&m_lookTimer, &QTimer::timeout, this, [this] { m_machineProbe.look(m_service.program()); });
+}
+
+void RunPanel::buildOffer(QWidget *parent)
+{
+    m_offerAction = new QAction(themedIcon(QLatin1String("run")), QString(), this);
+    m_offerAction->setObjectName(QLatin1String("run.takeOffer"));
+    connect(m_offerAction, &QAction::triggered, this, [this] {
+        if (m_offer)
+            m_backend->setCurrentIndex(static_cast<int>(*m_offer));
+    });
+    m_offerButton = buttonFor(m_offerAction, parent);
+    m_offerButton->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    m_offerButton->hide();
+}
+
+/// What cannot run where it was to run can do so elsewhere: that is one click away.
+void RunPanel::showOffer(std::optional<RunBackend> offer)
+{
+    m_offer = offer;
+    m_offerAction->setVisible(offer.has_value());
+    m_offerButton->setVisible(offer.has_value());
+    if (!offer)
+        return;
+    m_offerAction->setText(*offer == RunBackend::Cuda ? tr("Run on the &GPUs Instead")
+            : *offer == RunBackend::CudaEmulated      ? tr("&Emulate on One GPU Instead")
+                                                      : tr("&Emulate on the Processor Instead"));
+    m_offerButton->setAccessibleName(m_offerAction->text().remove(QLatin1Char('&')));
 }
 
 void RunPanel::buildDevices()

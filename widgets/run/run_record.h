@@ -164,25 +164,6 @@ private:
 std::string measuredJson(const Timeline &timeline);
 Result<Timeline> measuredFromJson(std::string_view json, const ExecutionPlan &plan);
 
-/// One line of the list before a run.
-struct PreflightItem {
-    enum class Level : std::uint8_t { Good, Note, Blocked };
-    Level level = Level::Good;
-    std::string text{};
-    friend bool operator==(const PreflightItem &, const PreflightItem &) = default;
-};
-
-/// What can be said before a run, in words: is the plan proven, can every operator run, is there memory, how
-/// many processors share the devices, are there weights.
-/// @param memoryBytes  free memory of this machine; @param processors  its cores
-std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &predicted, bool verified,
-    const RunSetup &setup, std::int64_t memoryBytes, int processors);
-/// Whether the GPUs that were found fit, where the set-up wants any. @param machine  nothing before it is
-/// known
-std::optional<PreflightItem> gpuPreflight(const ExecutionPlan &plan, const Timeline &predicted,
-    const RunSetup &setup, const std::optional<Probe> &machine);
-bool mayRun(const std::vector<PreflightItem> &items);
-
 /// Predicted against measured, by operator: for the scatter and the DAG's colours.
 struct OperatorStepTimes {
     std::vector<double> predicted{}; ///< Seconds of one step by operator index; 0 where it does not run.

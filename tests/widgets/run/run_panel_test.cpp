@@ -11,6 +11,7 @@
 #include <QtWidgets/QMessageBox>
 #include <QtWidgets/QSlider>
 #include <QtWidgets/QSpinBox>
+#include <QtWidgets/QToolButton>
 
 #include "planloom_paths.h"
 #include "tests/engine/check/swish_for_tests.h"
@@ -375,6 +376,48 @@ private Q_SLOTS:
         stage.panel.stopAction()->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
         QCOMPARE(stage.panel.service().record().state, RunState::Stopped);
+    }
+
+    void whatDoesNotFitTheGpusIsEmulatedByAClick()
+    {
+        QTemporaryDir folder;
+        // Another machine: one without GPUs, whatever this one has.
+        const QString program = folder.filePath(QStringLiteral("planloom-exec"));
+        QFile script(program);
+        QVERIFY(script.open(QIODevice::WriteOnly));
+        script.write(
+            "#!/bin/sh\nif [ \"$1\" = probe ]; then echo '"
+            R"({"v":1,"cpu":{"cores":2,"free_bytes":0,"memory_bytes":0,"name":"","vector_units":""},)"
+            R"("cuda":"","driver":"","gpu_problem":"there are none","gpus":[],"libraries":[]})"
+            "'; else exec "
+            + kProgram.toUtf8() + " \"$@\"; fi\n");
+        script.close();
+        QVERIFY(script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+        Stage stage;
+        stage.panel.service().setProgram(program);
+        stage.panel.resize(1200, 500);
+        stage.panel.show();
+        stage.workspace.openWith({kSmall, {}, {}}, "dgx-a100", 2, "data-parallel");
+        QTRY_VERIFY_WITH_TIMEOUT(settled(stage.workspace) && stage.panel.runAction()->isEnabled(), kLong);
+        auto *offer = stage.panel.findChild<QAction *>(QStringLiteral("run.takeOffer"));
+        auto *backend = stage.panel.findChild<QComboBox *>(QStringLiteral("run.backend"));
+        QVERIFY(offer && backend);
+        QToolButton *button = nullptr;
+        for (auto *each : stage.panel.findChildren<QToolButton *>())
+            if (each->defaultAction() == offer)
+                button = each;
+        QVERIFY(button && !button->isVisible());
+        backend->setCurrentIndex(static_cast<int>(RunBackend::Cuda));
+        QTRY_VERIFY_WITH_TIMEOUT(button->isVisible(), kLong);
+        QVERIFY(!stage.panel.runAction()->isEnabled());
+        QCOMPARE(button->accessibleName(), QStringLiteral("Emulate on the Processor Instead"));
+        QTest::mouseClick(button, Qt::LeftButton);
+        QCOMPARE(backend->currentIndex(), static_cast<int>(RunBackend::Cpu));
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled() && !button->isVisible(), kLong);
+        stage.panel.runAction()->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.service().isRunning(), kLong);
+        QVERIFY2(stage.panel.service().record().state == RunState::Done,
+            stage.panel.service().record().sentence().c_str());
     }
 
     void aMissingRunnerIsAReason()

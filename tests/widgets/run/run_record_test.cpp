@@ -1,3 +1,4 @@
+#include "widgets/run/readiness.h"
 #include "widgets/run/run_record.h"
 
 #include "engine/base/result.h"
@@ -262,14 +263,39 @@ TEST(RunRecord, DamagedLinesAreWarningsAndNeverMore)
 TEST(Preflight, SaysWhatKeepsAPlanFromRunning)
 {
     const Planned plan = planned("data-parallel", 2);
-    const auto fine = preflight(*plan.plan, plan.predicted, true, {}, std::int64_t{1} << 40, 8);
+    const auto fine = preflight(*plan.plan, plan.predicted, true, {}, {std::int64_t{1} << 40, 8, {}});
     EXPECT_TRUE(mayRun(fine));
-    const auto crowded = preflight(*plan.plan, plan.predicted, false, {}, std::int64_t{1} << 40, 1);
+    const auto crowded = preflight(*plan.plan, plan.predicted, false, {}, {std::int64_t{1} << 40, 1, {}});
     EXPECT_TRUE(mayRun(crowded));
     EXPECT_NE(crowded[1].text.find("take turns"), std::string::npos);
     EXPECT_EQ(crowded[0].level, PreflightItem::Level::Note);
-    const auto small = preflight(*plan.plan, plan.predicted, true, {}, 1000, 8);
+    const auto small = preflight(*plan.plan, plan.predicted, true, {}, {1000, 8, {}});
     EXPECT_FALSE(mayRun(small));
+}
+
+/// What cannot run where it was to run is offered to run elsewhere, as far as that is possible.
+TEST(Preflight, OffersWhatElseItCanRunOn)
+{
+    const Planned plan = planned("data-parallel", 2);
+    constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
+    RunSetup setup;
+    setup.check = false;
+    const auto offered = [&](RunBackend backend, std::int64_t memory, const std::optional<Probe> &probe) {
+        setup.backend = backend;
+        return readinessOf(*plan.plan, plan.predicted, true, setup, {memory, 8, probe}).offer;
+    };
+    Probe gpus;
+    EXPECT_EQ(offered(RunBackend::Cuda, kPlenty, gpus), RunBackend::Cpu); // there are none
+    EXPECT_EQ(offered(RunBackend::Cuda, 1000, gpus), std::nullopt); // nor is there memory
+    EXPECT_EQ(offered(RunBackend::Cuda, kPlenty, std::nullopt), std::nullopt); // it may turn out to fit
+    gpus.gpus = {{.index = 0, .name = "H100"}};
+    EXPECT_EQ(offered(RunBackend::Cuda, kPlenty, gpus), RunBackend::CudaEmulated);
+    EXPECT_EQ(offered(RunBackend::CudaEmulated, kPlenty, gpus), std::nullopt); // it fits
+    EXPECT_EQ(offered(RunBackend::Cpu, 1000, gpus), RunBackend::CudaEmulated);
+    EXPECT_EQ(offered(RunBackend::Cpu, 1000, std::nullopt), std::nullopt); // nobody has looked
+    gpus.gpus.push_back({.index = 1, .name = "H100"});
+    EXPECT_EQ(offered(RunBackend::Cpu, 1000, gpus), RunBackend::Cuda);
+    EXPECT_EQ(offered(RunBackend::Cpu, kPlenty, gpus), std::nullopt);
 }
 
 TEST(Preflight, SaysWhetherGpusFit)
@@ -278,24 +304,26 @@ TEST(Preflight, SaysWhetherGpusFit)
     RunSetup setup;
     setup.check = false;
     setup.backend = RunBackend::Cuda;
-    EXPECT_TRUE(mayRun(preflight(*plan.plan, plan.predicted, true, setup, 1000, 8))); // not on this memory
-    EXPECT_EQ(gpuPreflight(*plan.plan, plan.predicted, setup, {})->level, PreflightItem::Level::Note);
+    EXPECT_TRUE(
+        mayRun(preflight(*plan.plan, plan.predicted, true, setup, {1000, 8, {}}))); // not on this memory
+    EXPECT_EQ(gpuPreflight(*plan.plan, plan.predicted, setup, {0, 8, {}})->level, PreflightItem::Level::Note);
     Probe probe;
     probe.gpus = {{.index = 0, .name = "H100"}};
-    const auto tooFew = gpuPreflight(*plan.plan, plan.predicted, setup, probe);
+    const auto tooFew = gpuPreflight(*plan.plan, plan.predicted, setup, {0, 8, probe});
     ASSERT_TRUE(tooFew);
     EXPECT_EQ(tooFew->level, PreflightItem::Level::Blocked);
     EXPECT_EQ(tooFew->text,
         "The plan is for 2 devices, and this machine has 1 GPU: they can be emulated on one "
         "GPU.");
     setup.backend = RunBackend::CudaEmulated;
-    EXPECT_EQ(
-        gpuPreflight(*plan.plan, plan.predicted, setup, probe)->text, "2 devices, emulated on GPU 0 (H100).");
+    EXPECT_EQ(gpuPreflight(*plan.plan, plan.predicted, setup, {0, 8, probe})->text,
+        "2 devices, emulated on GPU 0 (H100).");
     probe.gpus.push_back({.index = 1, .name = "H100"});
     setup.backend = RunBackend::Cuda;
-    EXPECT_EQ(gpuPreflight(*plan.plan, plan.predicted, setup, probe)->level, PreflightItem::Level::Good);
+    EXPECT_EQ(
+        gpuPreflight(*plan.plan, plan.predicted, setup, {0, 8, probe})->level, PreflightItem::Level::Good);
     setup.backend = RunBackend::Cpu;
-    EXPECT_FALSE(gpuPreflight(*plan.plan, plan.predicted, setup, probe));
+    EXPECT_FALSE(gpuPreflight(*plan.plan, plan.predicted, setup, {0, 8, probe}));
     RunRecord record(plan.plan, {}, 0);
     record.setup.backend = RunBackend::CudaEmulated;
     const auto back = RunRecord::fromJson(record.toJson());

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "engine/lowering/execution_plan.h"
+#include "engine/runtime/gpu_fit.h"
+#include "engine/runtime/probe.h"
+#include "engine/simulate/timeline.h"
+#include "widgets/run/run_record.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// One line of the list before a run.
+struct PreflightItem {
+    enum class Level : std::uint8_t { Good, Note, Blocked };
+    Level level = Level::Good;
+    std::string text{};
+    friend bool operator==(const PreflightItem &, const PreflightItem &) = default;
+};
+
+/// What this machine has for a run.
+struct RunMachine {
+    std::int64_t freeMemory = 0; ///< Bytes; 0 where nothing is known.
+    int processors = 1;
+    std::optional<Probe> probe{}; ///< Nothing before it is known.
+};
+
+/// What can be said before a run, in words: is the plan proven, can every operator run, is there memory, how
+/// many processors share the devices, are there weights.
+std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &predicted, bool verified,
+    const RunSetup &setup, const RunMachine &machine);
+/// Whether the GPUs that were found fit, where the set-up wants any.
+std::optional<PreflightItem> gpuPreflight(const ExecutionPlan &plan, const Timeline &predicted,
+    const RunSetup &setup, const RunMachine &machine);
+bool mayRun(const std::vector<PreflightItem> &items);
+
+/// All that is said before a run.
+struct Readiness {
+    std::vector<PreflightItem> items{};
+    /// Where what the set-up wants cannot be: what else the plan can run on, with the rest of the set-up as it
+    /// is. GPUs come first, one that emulates all devices next, the processor last.
+    std::optional<RunBackend> offer{};
+};
+/// O(instructions): for a worker.
+Readiness readinessOf(const ExecutionPlan &plan, const Timeline &predicted, bool verified,
+    const RunSetup &setup, const RunMachine &machine);
+
+} // namespace planloom
