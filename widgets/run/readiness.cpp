@@ -97,8 +97,8 @@ std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &
     return items;
 }
 
-std::optional<PreflightItem> gpuPreflight(const ExecutionPlan &plan, const Timeline &predicted,
-    const RunSetup &setup, const RunMachine &machine)
+std::optional<PreflightItem> gpuPreflight(
+    const ExecutionPlan &plan, const Timeline &predicted, const RunSetup &setup, const RunMachine &machine)
 {
     using Level = PreflightItem::Level;
     if (setup.backend == RunBackend::Cpu)

@@ -33,15 +33,15 @@ struct RunMachine {
 std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &predicted, bool verified,
     const RunSetup &setup, const RunMachine &machine);
 /// Whether the GPUs that were found fit, where the set-up wants any.
-std::optional<PreflightItem> gpuPreflight(const ExecutionPlan &plan, const Timeline &predicted,
-    const RunSetup &setup, const RunMachine &machine);
+std::optional<PreflightItem> gpuPreflight(
+    const ExecutionPlan &plan, const Timeline &predicted, const RunSetup &setup, const RunMachine &machine);
 bool mayRun(const std::vector<PreflightItem> &items);
 
 /// All that is said before a run.
 struct Readiness {
     std::vector<PreflightItem> items{};
-    /// Where what the set-up wants cannot be: what else the plan can run on, with the rest of the set-up as it
-    /// is. GPUs come first, one that emulates all devices next, the processor last.
+    /// Where what the set-up wants cannot be: what else the plan can run on, with the rest of the set-up as
+    /// it is. GPUs come first, one that emulates all devices next, the processor last.
     std::optional<RunBackend> offer{};
 };
 /// O(instructions): for a worker.

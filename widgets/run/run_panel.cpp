@@ -200,6 +200,8 @@ void RunPanel::build()
     m_live = new QCheckBox(tr("Show &spans while it runs"), setupBox);
     buildBackends(setupBox);
     form->addRow(tr("Run &on"), m_backend);
+    buildOffer(setupBox);
+    form->addRow(m_offerButton); // where the choice is that it replaces
     form->addRow(tr("S&teps"), m_steps);
     form->addRow(tr("See&d"), m_seed);
     m_ranks = new QSpinBox(setupBox);
@@ -234,8 +236,6 @@ void RunPanel::build()
     below->setContentsMargins(0, 0, 0, 0);
     below->addLayout(form);
     below->addWidget(m_preflight, 1);
-    buildOffer(setupBox);
-    below->addWidget(m_offerButton);
     left->addWidget(new ScrolledColumn(choices), 1);
 
     auto *middle = new QWidget(this);
