@@ -194,7 +194,9 @@ const std::vector<VerbSpec> &verbs()
             "again by "
             "block ID, which takes T longer; and \"offload\": {..., \"queue\": Q, \"back_time\": T, "
             "\"back_queue\": Q}: M is copied away behind it, in T on queue Q, and back before block ID. The "
-            "search decides which blocks do so. \"workspace\": M is held while a block runs",
+            "search decides which blocks do so. \"workspace\": M is held while a block runs; \"once\": true "
+            "runs once a "
+            "step, before the micro-batches (weights are gathered) or behind them (gradients are reduced)",
             {{"micro-batches", "N", "how many to schedule (default: enough to see the steady state)"},
                 {"memory", "M", "limit of every device, in place of the file's"},
                 {"template", "NAME",

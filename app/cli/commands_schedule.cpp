@@ -86,6 +86,7 @@ struct GivenSchedule {
     std::int32_t microBatches = 1;
     std::vector<BlockStart> starts{};
     std::optional<TorchSchedule> torch{}; ///< As it was read, with what it communicates.
+    std::vector<TorchRun> runs{}; ///< Of its actions, where it communicates.
 };
 
 /// What a search would say of it: figures, and bounds that hold for every schedule.
@@ -116,8 +117,13 @@ Result<GivenSchedule> readCsv(const std::string &path)
     const auto computed = computedSchedule(*torch);
     if (!computed)
         return inFile(computed.error());
-    if (const auto runs = checkCommunication(*torch); !runs)
-        return inFile(runs.error());
+    std::vector<TorchRun> runs;
+    if (communicates(*torch)) {
+        auto ran = runTorchSchedule(*torch);
+        if (!ran)
+            return inFile(ran.error());
+        runs = *std::move(ran);
+    }
     const ScheduleSetting &setting = computed->setting;
     bool splits = false;
     for (const auto &rank : computed->schedule.ranks)
@@ -131,6 +137,7 @@ Result<GivenSchedule> readCsv(const std::string &path)
         return inFile(starts.error());
     given.starts = *std::move(starts);
     given.torch = *torch;
+    given.runs = std::move(runs);
     return given;
 }
 
@@ -151,6 +158,58 @@ Result<GivenSchedule> fromTemplate(
             "raise the memory limit, take fewer micro-batches, or let the search find a schedule",
             "--template"};
     return given;
+}
+
+/// The name of an action's kind, without its stage and micro-batch: "F", "SEND_F".
+std::string kindOf(const TorchAction &action)
+{
+    if (action.kind == TorchActionKind::Overlap)
+        return "OVERLAP_F_B";
+    const std::string text = toString(TorchAction{0, action.kind, -1, {}});
+    return text.substr(1); // behind the stage
+}
+
+/// A schedule with what it communicates: lanes for what each rank computes, sends and gathers.
+std::string communicationToSvg(const TorchSchedule &torch, const std::vector<TorchRun> &runs)
+{
+    std::map<std::pair<std::int32_t, TorchLane>, std::size_t> lanes;
+    for (const TorchRun &run : runs)
+        lanes[{run.rank, run.lane}] = 0;
+    std::vector<std::string> names;
+    for (auto &[lane, index] : lanes) {
+        index = names.size();
+        names.push_back("rank " + std::to_string(lane.first)
+            + (lane.second == TorchLane::Compute ? "" : std::string(" ") + nameOf(lane.second)));
+    }
+    std::vector<PictureBox> boxes;
+    for (const TorchRun &run : runs) {
+        const TorchAction &action =
+            *torch.ranks[static_cast<std::size_t>(run.rank)][static_cast<std::size_t>(run.field)];
+        boxes.push_back({lanes.at({run.rank, run.lane}), run.start, run.end, kindOf(action),
+            action.microBatch < 0 ? "" : std::to_string(action.microBatch), toString(action)});
+    }
+    return lanesToSvg(names, boxes);
+}
+
+/// Of the steps that a schedule takes with what it communicates.
+std::int64_t stepsOf(const std::vector<TorchRun> &runs)
+{
+    std::int64_t last = 0;
+    for (const TorchRun &run : runs)
+        last = std::max(last, run.end);
+    return last;
+}
+
+nlohmann::json communicationJson(const TorchSchedule &torch, const std::vector<TorchRun> &runs)
+{
+    nlohmann::json actions = nlohmann::json::array();
+    for (const TorchRun &run : runs)
+        actions.push_back({{"rank", run.rank}, {"lane", nameOf(run.lane)}, {"start", run.start},
+            {"end", run.end},
+            {"action",
+                toString(
+                    *torch.ranks[static_cast<std::size_t>(run.rank)][static_cast<std::size_t>(run.field)])}});
+    return {{"makespan", stepsOf(runs)}, {"actions", std::move(actions)}};
 }
 
 Result<void> writeOut(const std::string &path, const std::string &text)
@@ -210,6 +269,7 @@ Result<int> runSchedule(const Arguments &arguments)
     Placement placement;
     ScheduleAnswer answer;
     std::optional<TorchSchedule> torch; // where one is read
+    std::vector<TorchRun> runs; // where it communicates
     if (path.ends_with(".csv")) {
         for (const char *option : {"micro-batches", "memory", "template", "time-limit"})
             if (arguments.has(option))
@@ -218,6 +278,7 @@ Result<int> runSchedule(const Arguments &arguments)
         TRY(GivenSchedule given, readCsv(path));
         placement = given.stages.placement;
         torch = std::move(given.torch);
+        runs = std::move(given.runs);
         answer = answerOf(placement, std::move(given));
     } else {
         TRY(placement, readPlacement(arguments, path));
@@ -240,13 +301,21 @@ Result<int> runSchedule(const Arguments &arguments)
     }
     const Placement chosen = withOptions(placement, answer.makespan.choices);
     if (arguments.has("picture"))
-        TRY_VOID(writeOut(arguments.text("picture"), scheduleToSvg(chosen, answer.makespan.starts)));
+        TRY_VOID(writeOut(arguments.text("picture"),
+            runs.empty() ? scheduleToSvg(chosen, answer.makespan.starts) : communicationToSvg(*torch, runs)));
     if (arguments.has("csv"))
         TRY_VOID(writeCsv(arguments, torch, chosen, answer));
-    if (arguments.has("json"))
-        std::cout << toJson(placement, answer).dump() << "\n";
-    else
+    if (arguments.has("json")) {
+        nlohmann::json json = toJson(placement, answer);
+        if (!runs.empty())
+            json["communication"] = communicationJson(*torch, runs);
+        std::cout << json.dump() << "\n";
+    } else {
         printSchedule(path, placement, answer);
+        if (!runs.empty())
+            std::printf("  communicating  %lld steps, where a transfer, a gather and a reduction take one\n",
+                static_cast<long long>(stepsOf(runs)));
+    }
     return answer.status == ScheduleStatus::Infeasible || answer.status == ScheduleStatus::Unknown ? 1 : 0;
 }
 

@@ -70,6 +70,8 @@ std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
             : binding.splitRow() >= 0     ? binding.splitRow()
             : binding.coshardRow >= 0     ? binding.coshardRow
                                           : binding.sliceRow;
+    case Aspect::Offload:
+        return binding.offloadRow;
     }
     return -1;
 }
@@ -348,6 +350,8 @@ const char *clashWords(Aspect aspect)
         return "compute attention differently in";
     case Aspect::WeightVersions:
         return "keep different numbers of weight versions of";
+    case Aspect::Offload:
+        return "offload, or keep on their devices,";
     case Aspect::Parts:
         return "ask for different numbers of parts of";
     }
@@ -431,8 +435,9 @@ std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &me
         now.ring = meaning.ring;
         binding.ringRow = row;
     }
-    if (meaning.offloaded) {
-        now.offloaded = true;
+    if (meaning.offloaded || meaning.staysOnDevice) {
+        now.offloaded = meaning.offloaded;
+        now.staysOnDevice = meaning.staysOnDevice;
         binding.offloadRow = row;
     }
     return std::nullopt;

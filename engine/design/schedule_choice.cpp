@@ -1,7 +1,8 @@
 #include "engine/design/schedule_choice.h"
 
 #include "engine/base/words.h"
-#include "engine/design/recompute_options.h"
+#include "engine/design/memory_options.h"
+#include "engine/design/simulated_blocks.h"
 #include "engine/hardware/device_word.h"
 #include "engine/lowering/block_setting.h"
 #include "engine/lowering/in_flight.h"
@@ -20,115 +21,6 @@
 #include <tuple>
 
 namespace planloom {
-
-namespace {
-
-constexpr std::int32_t kTransfers =
-    1; ///< Queue of sends and receives, as devices have it (QueueKind::Pipeline).
-
-std::int64_t nanosecondsOf(double seconds)
-{
-    return std::max<std::int64_t>(std::llround(seconds * 1e9), 1);
-}
-
-/// Devices that run the same blocks are one: what a placement calls a device.
-std::map<DeviceId, std::int32_t> groupsOf(const std::vector<BlockInfo> &blocks)
-{
-    std::map<DeviceId, std::vector<std::size_t>> signatures;
-    for (std::size_t b = 0; b < blocks.size(); ++b)
-        if (isPass(blocks[b].kind))
-            for (const DeviceId device : blocks[b].devices)
-                signatures[device].push_back(b);
-    std::map<std::vector<std::size_t>, std::int32_t> numbers;
-    std::map<DeviceId, std::int32_t> groups;
-    for (const auto &[device, signature] : signatures)
-        groups[device] =
-            numbers.try_emplace(signature, static_cast<std::int32_t>(numbers.size())).first->second;
-    return groups;
-}
-
-} // namespace
-
-StagePlacement placementOfBlocks(const std::vector<BlockInfo> &blocks,
-    const std::vector<BlockDependency> &dataFlow, const std::vector<std::int64_t> &held,
-    const std::vector<std::int64_t> &limit)
-{
-    const auto groups = groupsOf(blocks);
-    StagePlacement built;
-    Placement &placement = built.placement;
-    placement.devices = 1;
-    for (const auto &[device, group] : groups)
-        placement.devices = std::max(placement.devices, group + 1);
-    // By group: what its stages hold; the least room of its devices.
-    std::vector<std::int64_t> most(at(placement.devices), 0);
-    std::vector<std::set<std::pair<StageId, std::int32_t>>> stagesOf(at(placement.devices));
-    if (!held.empty())
-        placement.memoryLimit.assign(at(placement.devices), kMostPlacementTime);
-    for (const auto &[device, group] : groups)
-        if (at(device) < held.size()) {
-            most[at(group)] = std::max(most[at(group)], held[at(device)]);
-            placement.memoryLimit[at(group)] =
-                std::clamp<std::int64_t>(limit[at(device)], 0, placement.memoryLimit[at(group)]);
-        }
-    std::map<std::tuple<StageId, std::int32_t, std::int32_t>, bool> splits; // by stage, lane, slice
-    for (const BlockInfo &block : blocks) {
-        splits[{block.stage, block.lane, block.slice}] |= block.kind == SegmentKind::WeightGradient;
-        if (block.kind == SegmentKind::Forward)
-            for (const DeviceId device : block.devices)
-                stagesOf[at(groups.at(device))].insert({block.stage, block.lane});
-    }
-    std::vector<std::int32_t> indexOf(blocks.size(), -1);
-    for (std::size_t b = 0; b < blocks.size(); ++b) {
-        const BlockInfo &block = blocks[b];
-        const bool transfer = block.kind == SegmentKind::Transfer;
-        std::set<std::int32_t> devices;
-        for (const DeviceId device : block.devices)
-            if (const auto found = groups.find(device); found != groups.end())
-                devices.insert(found->second);
-        if ((!isPass(block.kind) && !transfer) || devices.empty() || (transfer && block.seconds <= 0))
-            continue;
-        indexOf[b] = static_cast<std::int32_t>(placement.blocks.size());
-        PlacementBlock own{.id = indexOf[b],
-            .kind = nameOf(block.kind),
-            .devices = {devices.begin(), devices.end()},
-            .time = nanosecondsOf(block.seconds)};
-        if (transfer) {
-            own.queue = kTransfers;
-            placement.blocks.push_back(std::move(own));
-            built.keys.emplace_back();
-            continue;
-        }
-        const std::int32_t group = *devices.begin();
-        const auto share = static_cast<std::int64_t>(
-            std::max<std::size_t>(stagesOf[at(group)].size(), 1) * static_cast<std::size_t>(block.slices));
-        const bool last = splits[{block.stage, block.lane, block.slice}]
-            ? block.kind == SegmentKind::WeightGradient
-            : block.kind != SegmentKind::Forward;
-        own.memory = most[at(group)] / share * (block.kind == SegmentKind::Forward ? 1 : last ? -1 : 0);
-        placement.blocks.push_back(std::move(own));
-        built.keys.push_back(BlockKey{block.stage, passOf(block.kind), block.slice, block.lane});
-    }
-    std::set<PlacementEdge> edges;
-    const auto link = [&](std::int32_t earlier, std::int32_t later, std::int32_t distance) {
-        // What comes without time is there with its source.
-        while (earlier >= 0 && indexOf[at(earlier)] < 0)
-            earlier = blocks[at(earlier)].kind == SegmentKind::Transfer ? blocks[at(earlier)].source : -1;
-        if (earlier < 0 || later < 0 || indexOf[at(later)] < 0 || distance < 0
-            || (earlier == later && distance == 0))
-            return;
-        edges.insert({indexOf[at(earlier)], indexOf[at(later)], distance});
-    };
-    for (std::size_t b = 0; b < blocks.size(); ++b)
-        if (blocks[b].kind == SegmentKind::Transfer) {
-            link(blocks[b].source, static_cast<std::int32_t>(b), 0);
-            link(static_cast<std::int32_t>(b), blocks[b].target, 0);
-        }
-    for (const BlockDependency &dependency : dataFlow)
-        if (dependency.groupSize == 0 && dependency.microBatch < 0)
-            link(dependency.earlier, dependency.later, dependency.offset);
-    placement.edges.assign(edges.begin(), edges.end());
-    return built;
-}
 
 namespace {
 
@@ -173,109 +65,6 @@ void makePipeline(PlanRequest &request, ScheduleKind kind)
         || kind == ScheduleKind::Listed || !scheduleTemplates()[static_cast<std::size_t>(kind)].make;
     if (!searched && request.gallery.empty() && request.table.rowLines().empty())
         request.gallery = "pipeline";
-}
-
-/// When a block of one micro-batch ran on a device.
-struct BlockExtent {
-    std::vector<std::pair<std::int64_t, std::int64_t>> runs{}; ///< Of what it computes, and waits for inside.
-    std::int64_t computed = 0; ///< End of its last computation.
-    std::int64_t last = 0; ///< End of all that it does.
-
-    /// What it takes up to its last computation. What needs nothing of other blocks may have run long before
-    /// the rest: the time between is none of the block's.
-    std::int64_t busy()
-    {
-        std::sort(runs.begin(), runs.end());
-        std::int64_t sum = 0;
-        std::int64_t until = 0;
-        for (const auto &[begin, end] : runs) {
-            const std::int64_t to = std::min(end, computed);
-            sum += std::max<std::int64_t>(to - std::max(begin, until), 0);
-            until = std::max(until, to);
-        }
-        return sum;
-    }
-};
-
-/// The extents of all blocks on one device, by block and micro-batch; none for blocks that it does not run.
-std::vector<std::vector<BlockExtent>> extentsOn(
-    std::size_t device, const PlanAnswer &answer, const Timeline &timeline)
-{
-    const auto &segmentOf = answer.materialized->segmentOf[device];
-    std::vector<std::int32_t> blockOf(answer.execution->devices[device].segments.size(), -1);
-    for (std::size_t b = 0; b < segmentOf.size(); ++b)
-        if (segmentOf[b] >= 0)
-            blockOf[at(segmentOf[b])] = static_cast<std::int32_t>(b);
-    std::vector<std::vector<BlockExtent>> extents(answer.materialized->blocks.size());
-    const SpanColumns &spans = timeline.spans;
-    for (std::size_t row = timeline.deviceBegin[device]; row < timeline.deviceBegin[device + 1]; ++row) {
-        const std::int32_t block = blockOf[at(spans.segment[row])];
-        const std::int32_t microBatch = spans.microBatch[row];
-        if (block < 0 || microBatch < 0 || microBatch >= answer.execution->microBatches)
-            continue;
-        const bool transfer = answer.materialized->blocks[at(block)].kind == SegmentKind::Transfer;
-        auto &own = extents[at(block)];
-        own.resize(at(answer.execution->microBatches));
-        BlockExtent &extent = own[at(microBatch)];
-        const std::int64_t end = spans.start[row] + spans.duration[row];
-        extent.last = std::max(extent.last, end);
-        const QueueKind queue = spans.queue[row];
-        if (transfer || queue == QueueKind::Compute || queue == QueueKind::Tensor)
-            extent.runs.emplace_back(spans.start[row], end);
-        if (transfer || queue == QueueKind::Compute)
-            extent.computed = std::max(extent.computed, end);
-    }
-    return extents;
-}
-
-/// The blocks of a plan with the durations that its simulation shows: what a block computes, and waits for
-/// inside, to the end of its last computation, the median of its micro-batches and the longest of its
-/// devices. What it communicates behind that runs beside the next block and makes what is sent late.
-/// Transfers may wait for their other end: the shortest counts.
-std::vector<BlockInfo> simulatedBlocks(const PlanAnswer &answer, const Timeline &timeline)
-{
-    std::vector<BlockInfo> blocks = answer.materialized->blocks;
-    std::vector<double> late(blocks.size(), 0);
-    for (BlockInfo &block : blocks)
-        block.seconds = 0;
-    std::set<std::int32_t> seen; // classes of devices that do the same
-    for (std::size_t d = 0; d + 1 < timeline.deviceBegin.size(); ++d) {
-        if (d < timeline.symmetryClass.size() && !seen.insert(timeline.symmetryClass[d]).second)
-            continue;
-        auto extents = extentsOn(d, answer, timeline);
-        for (std::size_t b = 0; b < blocks.size(); ++b) {
-            std::vector<std::pair<std::int64_t, std::int64_t>> durations; // and how late what is sent is
-            for (BlockExtent &extent : extents[b])
-                if (extent.computed > 0)
-                    durations.emplace_back(extent.busy(), extent.last - extent.computed);
-            if (durations.empty())
-                continue;
-            std::sort(durations.begin(), durations.end());
-            const auto [nanoseconds, behind] =
-                durations[blocks[b].kind == SegmentKind::Transfer ? 0 : durations.size() / 2];
-            blocks[b].seconds = std::max(blocks[b].seconds, static_cast<double>(nanoseconds) / 1e9);
-            late[b] = std::max(late[b], static_cast<double>(behind) / 1e9);
-        }
-    }
-    for (BlockInfo &block : blocks)
-        if (block.kind == SegmentKind::Transfer && block.seconds > 0)
-            block.seconds += late[at(block.source)];
-    return blocks;
-}
-
-/// What the updates of a step take of every device at least; 0 where they come between its blocks.
-std::int64_t leastUpdate(const ExecutionPlan &plan, const Timeline &timeline)
-{
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (std::size_t d = 0; d + 1 < timeline.deviceBegin.size(); ++d) {
-        std::int64_t own = 0;
-        for (std::size_t row = timeline.deviceBegin[d]; row < timeline.deviceBegin[d + 1]; ++row)
-            if (timeline.spans.queue[row] == QueueKind::Compute
-                && plan.devices[d].segments[at(timeline.spans.segment[row])].kind == SegmentKind::Optimizer)
-                own += timeline.spans.duration[row];
-        least = std::min(least, own);
-    }
-    return plan.updates == 1 && timeline.deviceBegin.size() > 1 ? least : 0;
 }
 
 /// What rows want of a plan's blocks, as dependencies that hold for every micro-batch, and the rows that say
@@ -385,19 +174,16 @@ private:
 
     /// Plans with a schedule; what fails is noted.
     Result<void> attempt(const std::string &name, const ScheduleRule &rule, StageShape shape,
-        const std::vector<Row> &stageRows, const std::vector<Row> &recomputeRows = {})
+        const std::vector<Row> &stageRows, const std::vector<Row> &memoryRows = {})
     {
         PlanRequest request = m_request;
         request.last = m_last;
-        TRY_VOID(setSchedule(request, m_deviceCount, rule, stageRows, recomputeRows));
+        TRY_VOID(setSchedule(request, m_deviceCount, rule, stageRows, memoryRows));
         if (rule.microBatches > 0)
             TRY_VOID(request.table.apply(appendRows(request.table, m_forAnyNumber)));
         TRY(const PlanAnswerSnapshot answer, answerOf(request, m_stop));
-        TriedSchedule &tried = m_choice.tried.emplace_back(TriedSchedule{.name = name,
-            .rule = rule,
-            .shape = shape,
-            .stageRows = stageRows,
-            .recomputeRows = recomputeRows});
+        TriedSchedule &tried = m_choice.tried.emplace_back(TriedSchedule{
+            .name = name, .rule = rule, .shape = shape, .stageRows = stageRows, .memoryRows = memoryRows});
         if (!answer->isTimed()) {
             tried.problem = answer->firstError().value_or(Error{ErrorCode::Internal, "there is no plan"});
             report(answer);
@@ -419,7 +205,7 @@ private:
         const bool split =
             std::any_of(answer->materialized->blocks.begin(), answer->materialized->blocks.end(),
                 [](const BlockInfo &block) { return block.kind == SegmentKind::WeightGradient; });
-        if (!recomputeRows.empty()) {
+        if (!memoryRows.empty()) {
 
             report(answer); // its blocks are others
             return {};
@@ -513,13 +299,12 @@ private:
         std::vector<BlockDependency> dependencies = plan.materialized->dataFlow;
         dependencies.insert(dependencies.end(), rows.kept.begin(), rows.kept.end());
         StagePlacement stages = placementOfBlocks(simulatedBlocks(plan, timeline), dependencies, held, limit);
-        std::vector<RecomputeWord> words;
-        if (seen.overfull && leavesRecomputation(m_request.table.table())) {
-            TRY(const auto recomputed, recomputedStages(seen, held, limit));
-            words = offerRecomputation(stages, recomputed);
+        std::vector<MemorySaving> savings;
+        if (seen.overfull) {
+            TRY(const auto lighter, lighterStages(seen, held, limit));
+            savings = offerSavings(stages, lighter, kPlacementCopies);
         }
         const std::vector<std::string> names = placementDevices(plan, stages.placement.devices);
-        const std::int64_t update = leastUpdate(*plan.execution, timeline);
         const std::size_t own = m_choice.searches.size();
         const auto note = [&](const ScheduleAnswer &answer) {
             m_choice.searches.resize(own);
@@ -527,7 +312,6 @@ private:
             static_cast<ScheduleAnswer &>(known) = answer;
             known.splits = split;
             known.shape = shape;
-            known.update = update;
             known.proof = proofOf(stages.placement, answer, names,
                 [](std::int64_t time) { return formatSeconds(static_cast<double>(time) / 1e9); });
         };
@@ -552,15 +336,15 @@ private:
         m_last = answers.front();
         TRY(const std::vector<Row> rowsToAdd,
             rowsOfOptions(*m_request.model, m_request.table.table(), *plan.plan, stages,
-                found->makespan.choices, words));
+                found->makespan.choices, savings));
         return attempt("best",
             {ScheduleKind::Listed, scheduleOf(stages, found->makespan.starts), plan.execution->microBatches},
             shape, seen.stageRows, rowsToAdd);
     }
 
-    /// The fullest of the plans again, with all that the rows leave open recomputed: what that takes, and
-    /// saves of a micro-batch where it holds the most.
-    Result<std::vector<RecomputedStages>> recomputedStages(
+    /// The fullest of the plans again, with memory saved wherever the rows leave that open: what that takes,
+    /// and saves of a micro-batch where it holds the most.
+    Result<std::vector<LighterStages>> lighterStages(
         const Seen &seen, const std::vector<std::int64_t> &held, const std::vector<std::int64_t> &limit)
     {
         const auto fullest = std::max_element(seen.answers.begin(), seen.answers.end(),
@@ -569,14 +353,14 @@ private:
             });
         const auto which = static_cast<std::size_t>(fullest - seen.answers.begin());
         const std::vector<std::int64_t> counts = heldBy(**fullest);
-        std::vector<RecomputedStages> all;
-        for (const RecomputeWord word : {RecomputeWord::Selective, RecomputeWord::Full}) {
-            const auto rows = recomputeChoice(*m_request.model, m_request.table.table(), word);
-            if (!rows || rows->rows.empty())
+        std::vector<LighterStages> all;
+        for (const MemorySaving saving : kAllMemorySavings) {
+            const auto rows = savingRows(*m_request.model, m_request.table.table(), saving);
+            if (!rows || rows->empty())
                 continue;
             PlanRequest request = m_request;
             request.last = *fullest;
-            TRY_VOID(setSchedule(request, m_deviceCount, seen.rules[which], seen.stageRows, rows->rows));
+            TRY_VOID(setSchedule(request, m_deviceCount, seen.rules[which], seen.stageRows, *rows));
             TRY(const PlanAnswerSnapshot answer, answerOf(request, m_stop));
             if (!answer->isTimed() || !answer->materialized)
                 continue; // it cannot be
@@ -584,12 +368,13 @@ private:
             options.spans = true;
             TRY(const Timeline timeline,
                 simulate(*answer->execution, answer->cluster, costModelOf(answer->cluster), options, m_stop));
-            RecomputedStages &own = all.emplace_back();
-            own.word = word;
-            own.stages = placementOfBlocks(
-                simulatedBlocks(*answer, timeline), answer->materialized->dataFlow, held, limit);
+            LighterStages &own = all.emplace_back();
+            own.saving = saving;
+            const std::vector<BlockInfo> blocks = simulatedBlocks(*answer, timeline);
+            own.stages = placementOfBlocks(blocks, answer->materialized->dataFlow, held, limit);
+            own.copies = copiesOf(own.stages, blocks, simulatedCopies(*answer, timeline));
             own.saved.assign(at(own.stages.placement.devices), kMostPlacementTime);
-            for (const auto &[device, group] : groupsOf(answer->materialized->blocks)) {
+            for (const auto &[device, group] : placementDevicesOf(answer->materialized->blocks)) {
                 const std::int64_t less = (*fullest)->summary.devices[at(device)].peak.count
                     - answer->summary.devices[at(device)].peak.count;
                 own.saved[at(group)] =
@@ -599,11 +384,27 @@ private:
         return all;
     }
 
+    /// By block of a placement: what the plan's blocks copy, in nanoseconds.
+    static std::vector<std::int64_t> copiesOf(const StagePlacement &stages,
+        const std::vector<BlockInfo> &blocks, const std::vector<double> &seconds)
+    {
+        std::map<BlockKey, double> byKey;
+        for (std::size_t b = 0; b < blocks.size(); ++b)
+            if (isPass(blocks[b].kind))
+                byKey[BlockKey{blocks[b].stage, passOf(blocks[b].kind), blocks[b].slice, blocks[b].lane}] =
+                    seconds[b];
+        std::vector<std::int64_t> copies(stages.keys.size(), 0);
+        for (std::size_t b = 0; b < copies.size(); ++b)
+            if (stages.keys[b])
+                copies[b] = std::llround(byKey[*stages.keys[b]] * 1e9);
+        return copies;
+    }
+
     /// What the devices of a plan's placement are called.
     static std::vector<std::string> placementDevices(const PlanAnswer &plan, std::int32_t count)
     {
         std::vector<std::string> names(at(count));
-        for (const auto &[device, group] : groupsOf(plan.materialized->blocks))
+        for (const auto &[device, group] : placementDevicesOf(plan.materialized->blocks))
             if (names[at(group)].empty())
                 names[at(group)] = deviceWord(plan.cluster) + " " + std::to_string(device.index);
         return names;

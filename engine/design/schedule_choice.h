@@ -13,16 +13,6 @@
 
 namespace planloom {
 
-/// The blocks of a plan as a placement: their durations in nanoseconds, transfers on a queue of their own.
-/// What a stage holds between its passes is its share of what its devices hold.
-/// @param blocks    of a `MaterializedPlan`, with durations that are to be believed
-/// @param dataFlow  between them
-/// @param held      by device of the plan: bytes of one micro-batch of all stages there; empty: not looked at
-/// @param limit     by device: what there is room for beside all else; as long as `held`
-StagePlacement placementOfBlocks(const std::vector<BlockInfo> &blocks,
-    const std::vector<BlockDependency> &dataFlow, const std::vector<std::int64_t> &held,
-    const std::vector<std::int64_t> &limit);
-
 /// The request with this schedule in place of those that rows of its gallery plan and of its table give: rows
 /// of its table alone. Where the schedule is not for the stages as they lie, they are laid out anew
 /// (stage_layout.h). A request without any rows gets those of a pipeline over all devices for a schedule that
@@ -37,7 +27,7 @@ struct TriedSchedule {
     ScheduleRule rule{};
     StageShape shape = StageShape::AsTheyAre; ///< Of the stages that it is for.
     std::vector<Row> stageRows{}; ///< That lay them out so; empty: they stay as they are.
-    std::vector<Row> recomputeRows{}; ///< That it needs beside the others; see `chooseSchedule`.
+    std::vector<Row> memoryRows{}; ///< That it needs beside the others; see `chooseSchedule`.
     double stepSeconds = 0; ///< Simulated; 0 where there is no plan.
     double bubble = 0;
     Bytes peak{}; ///< Of one device.
@@ -50,12 +40,11 @@ struct TriedSchedule {
 struct ScheduleSearch : ScheduleAnswer {
     bool splits = false; ///< Gradients of weights are blocks of their own.
     StageShape shape = StageShape::AsTheyAre; ///< Of the stages whose blocks they are.
-    /// Nanoseconds that every device takes at least for its updates, which come behind its last block.
-    std::int64_t update = 0;
     std::string proof{}; ///< See `proofOf`.
 
-    /// No schedule of these blocks makes a step that is shorter, in nanoseconds.
-    std::int64_t stepBound() const { return makespan.bound + update; }
+    /// No schedule of these blocks, updates and what is left of reductions among them, makes a step that is
+    /// shorter, in nanoseconds.
+    std::int64_t stepBound() const { return makespan.bound; }
 };
 
 struct ScheduleChoice {
@@ -83,9 +72,9 @@ struct ScheduleTrial {
 /// schedules that a search finds for their blocks' durations and memory: the one with the shortest simulated
 /// step. All else is as the request has it; schedule rows of its table give way to the chosen one, which is a
 /// row in `best`, and so do those that lay stages out where it needs them otherwise. Where a schedule does
-/// not fit the devices and rows leave open what is recomputed, searches choose that, too, stage by stage.
-/// Rows that order blocks or limit what is in flight are kept by all of them, those for all micro-batches as
-/// dependencies of the searches.
+/// not fit the devices and rows leave open what is recomputed or offloaded, searches choose that, too, stage
+/// by stage. Rows that order blocks or limit what is in flight are kept by all of them, those for all
+/// micro-batches as dependencies of the searches.
 /// @return what keeps the request from being planned with any schedule; Cancelled if stopped
 Result<ScheduleChoice> chooseSchedule(
     const PlanRequest &request, const ScheduleTrial &trial, const std::stop_token &stop = {});

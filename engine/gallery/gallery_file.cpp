@@ -235,7 +235,8 @@ Result<void> FileReader::readNeed(std::string_view rest, std::size_t column)
 {
     using Kind = GalleryNeed::Kind;
     for (const auto &[name, kind] : {std::pair{"axial-attention", Kind::AxialAttention},
-             {"experts", Kind::Experts}, {"weights", Kind::Weights}, {"passes", Kind::Passes}})
+             {"experts", Kind::Experts}, {"weights", Kind::Weights}, {"passes", Kind::Passes},
+             {"no-backward", Kind::NoBackward}})
         if (rest == name) {
             m_entry.needs.push_back({kind, {}});
             return {};
@@ -243,9 +244,8 @@ Result<void> FileReader::readNeed(std::string_view rest, std::size_t column)
     const auto meaning = dimensionMeaningNamed(rest);
     if (!meaning)
         return wrong(column,
-            "expected axial-attention, experts, passes, weights or the meaning of a dimension (heads, "
-            "sequence, "
-            "height, ...), found '"
+            "expected axial-attention, experts, passes, weights, no-backward or the meaning of a dimension "
+            "(heads, sequence, height, ...), found '"
                 + shortened(rest) + "'");
     m_entry.needs.push_back({Kind::Dimension, *meaning});
     return {};

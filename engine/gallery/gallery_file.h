@@ -120,7 +120,7 @@ struct GalleryLine {
 
 /// What a model must have for an entry to make sense.
 struct GalleryNeed {
-    enum class Kind : std::uint8_t { Dimension, AxialAttention, Experts, Weights, Passes };
+    enum class Kind : std::uint8_t { Dimension, AxialAttention, Experts, Weights, Passes, NoBackward };
     Kind kind = Kind::Dimension;
     DimensionMeaning meaning{}; ///< Of Dimension.
     friend bool operator==(const GalleryNeed &, const GalleryNeed &) = default;

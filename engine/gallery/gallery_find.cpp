@@ -396,6 +396,11 @@ Result<void> checkNeed(const GalleryNeed &need, const Model &model)
                 [](const Tensor &tensor) { return tensor.role == TensorRole::Weight; }))
             return notFound("the model has no weights");
         return {};
+    case Kind::NoBackward:
+        if (std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
+                [](const Operator &op) { return op.direction == Direction::Backward; }))
+            return notFound("the model is trained: it has a backward pass", "use gpipe or 1f1b");
+        return {};
     }
     return {};
 }

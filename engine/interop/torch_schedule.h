@@ -61,11 +61,35 @@ bool communicates(const TorchSchedule &schedule);
 /// Computation alone, without idle steps: what a "compute_only" file says.
 TorchSchedule computationOf(const TorchSchedule &schedule);
 
-/// Whether a schedule that communicates runs to its end, as PyTorch's runtime carries it out: each rank in
-/// its order; what is received has been sent, and is there before it is computed with; gradients follow their
-/// forward block; weights of stages that gather them are there while they compute. A schedule that does not
-/// communicate has nothing to check. O(actions log actions)
-/// @return InvalidInput naming the action that cannot run ("line:2:5"), and what it waits for
+/// What of a rank an action keeps busy: actions of one lane run one behind another, lanes run side by side.
+enum class TorchLane : std::uint8_t {
+    Compute,
+    Transfers, ///< Sends and receives.
+    Weights, ///< Gathered, let go, and their gradients reduced.
+};
+const char *nameOf(TorchLane lane); ///< "compute", "transfers", "weights"
+
+/// When an action ran: an index into `TorchSchedule::ranks`, and steps since the begin.
+struct TorchRun {
+    std::int32_t rank = 0;
+    std::int32_t field = 0;
+    TorchLane lane = TorchLane::Compute;
+    std::int64_t start = 0;
+    std::int64_t end = 0; ///< As `start` where it waits for something, or lets weights go.
+    friend bool operator==(const TorchRun &, const TorchRun &) = default;
+};
+
+/// Carries a schedule out as PyTorch's runtime does: each rank in its order, where sends, receives, gathers
+/// and reductions let it go on at once; what is received has been sent, and is there before it is computed
+/// with; gradients follow their forward block; weights of stages that gather them are there while they
+/// compute, and their gradients are reduced behind the last. Forward blocks and each half of a backward block
+/// take a step, so do a transfer, a gather and a reduction. O(actions log actions)
+/// @return by start, then rank and field; InvalidInput naming the action that cannot run ("line:2:5"), and
+///   what it waits for
+Result<std::vector<TorchRun>> runTorchSchedule(const TorchSchedule &schedule);
+
+/// Whether a schedule that communicates runs to its end: see `runTorchSchedule`. One that does not
+/// communicate has nothing to check.
 Result<void> checkCommunication(const TorchSchedule &schedule);
 
 /// The order of computation, and how stages lie. Communication is left out.

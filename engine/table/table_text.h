@@ -48,7 +48,9 @@ namespace planloom {
 //     in-flight 3 stage 0                                 # without a stage: of every stage
 //     attention layer:0-5 : plain                         # probabilities in memory; default: fused
 //     ring kind:Attention : over cp                       # keys and values go round the devices of cp
-//     offload all : states                                # or activations: wait in host memory
+//     offload all : states                                # or activations: wait in host memory; states
+//     never,
+//                                                         # activations never, activations solver
 //     degree tensor at most 4                             # data, pipeline, stages, sequence, expert, ...
 //     degree stages one of 2 4                            # at most, at least, one of
 //     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB

@@ -396,7 +396,7 @@ void ScheduleBoard::showChosen()
     if (all.empty() || !request || !context)
         return;
     if (!request->table.apply(
-            proposeSchedule(*context, all.back()->rule, {}, all.back()->stageRows, all.back()->recomputeRows)
+            proposeSchedule(*context, all.back()->rule, {}, all.back()->stageRows, all.back()->memoryRows)
                 .edit))
         return;
     request->upTo = PlanGrade::Simulated;
@@ -413,7 +413,7 @@ bool ScheduleBoard::applyTried(const TriedSchedule &tried)
         ? tr("%1 schedule, %2 a step").arg(titleOf(tried), secondsText(tried.stepSeconds)).toStdString()
         : std::string{};
     return m_workspace->commit(
-        proposeSchedule(*context, tried.rule, words, tried.stageRows, tried.recomputeRows));
+        proposeSchedule(*context, tried.rule, words, tried.stageRows, tried.memoryRows));
 }
 
 void ScheduleBoard::apply()
@@ -448,7 +448,7 @@ std::vector<StepId> ScheduleBoard::stepsOf(const std::vector<const TriedSchedule
     for (const TriedSchedule *each : tried) {
         const GestureContextSnapshot context = m_workspace->gestureContext();
         if (!context
-            || proposeSchedule(*context, each->rule, {}, each->stageRows, each->recomputeRows).edit.empty()) {
+            || proposeSchedule(*context, each->rule, {}, each->stageRows, each->memoryRows).edit.empty()) {
             steps.push_back(kCurrentPlan); // it is what the design has
             continue;
         }

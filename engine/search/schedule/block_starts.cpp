@@ -1,6 +1,7 @@
 #include "engine/search/schedule/block_starts.h"
 
 #include "engine/base/ids.h"
+#include "engine/search/schedule/placement_runs.h"
 
 #include <algorithm>
 #include <map>
@@ -12,7 +13,8 @@ namespace {
 
 std::string runWords(const Placement &placement, const BlockStart &run)
 {
-    return wordsOf(placement.blocks[at(run.block)]) + " of micro-batch " + std::to_string(run.microBatch);
+    const PlacementBlock &block = placement.blocks[at(run.block)];
+    return wordsOf(block) + (block.once ? "" : " of micro-batch " + std::to_string(run.microBatch));
 }
 
 std::int64_t endOf(const Placement &placement, const BlockStart &run)
@@ -49,12 +51,12 @@ std::vector<std::vector<MemoryEvent>> memoryEvents(
     return events;
 }
 
-void findMissing(const Placement &placement, std::int32_t microBatches, const std::vector<BlockStart> &starts,
+void findMissing(const Placement &placement, const std::vector<BlockStart> &starts,
     std::vector<std::vector<const BlockStart *>> &runs, std::vector<ScheduleViolation> &found)
 {
     for (const BlockStart &run : starts) {
         const bool known = run.block >= 0 && at(run.block) < placement.blocks.size() && run.microBatch >= 0
-            && run.microBatch < microBatches;
+            && at(run.microBatch) < runs[at(run.block)].size();
         if (!known) {
             found.push_back({ViolationKind::Missing, run, run, -1,
                 "there is no block " + std::to_string(run.block) + " of micro-batch "
@@ -130,21 +132,23 @@ std::vector<ScheduleViolation> violationsOf(
     const Placement &placement, std::int32_t microBatches, const std::vector<BlockStart> &starts)
 {
     std::vector<ScheduleViolation> found;
-    std::vector<std::vector<const BlockStart *>> runs(
-        placement.blocks.size(), std::vector<const BlockStart *>(at(microBatches), nullptr));
-    findMissing(placement, microBatches, starts, runs, found);
+    const PlacementRuns counts(placement, microBatches);
+    std::vector<std::vector<const BlockStart *>> runs(placement.blocks.size());
+    for (std::size_t b = 0; b < runs.size(); ++b)
+        runs[b].assign(at(counts.of(static_cast<std::int32_t>(b))), nullptr);
+    findMissing(placement, starts, runs, found);
     if (!found.empty())
         return found; // nothing else can be told
     for (const PlacementEdge &edge : placement.edges)
-        for (std::int32_t m = 0; m + edge.distance < microBatches; ++m) {
-            const BlockStart &first = *runs[at(edge.before)][at(m)];
-            const BlockStart &second = *runs[at(edge.after)][at(m + edge.distance)];
-            if (second.start < endOf(placement, first))
-                found.push_back({ViolationKind::Dependency, first, second, -1,
-                    runWords(placement, second) + " starts at " + std::to_string(second.start)
-                        + " and waits for " + runWords(placement, first) + ", which ends at "
-                        + std::to_string(endOf(placement, first))});
-        }
+        for (const BlockStart *second : runs[at(edge.after)])
+            forEachRunBefore(placement, edge, second->microBatch, microBatches, [&](std::int32_t m) {
+                const BlockStart &first = *runs[at(edge.before)][at(m)];
+                if (second->start < endOf(placement, first))
+                    found.push_back({ViolationKind::Dependency, first, *second, -1,
+                        runWords(placement, *second) + " starts at " + std::to_string(second->start)
+                            + " and waits for " + runWords(placement, first) + ", which ends at "
+                            + std::to_string(endOf(placement, first))});
+            });
     findOverlaps(placement, starts, found);
     findOverfull(placement, starts, found);
     return found;
@@ -165,6 +169,8 @@ ScheduleFigures figuresOf(const Placement &placement, const std::vector<BlockSta
         const PlacementBlock &block = placement.blocks[at(run.block)];
         for (const std::int32_t device : block.devices)
             figures.busy[at(device)] += block.queue == 0 ? block.time : 0;
+        if (block.once)
+            continue;
         auto &[from, to] = lives.try_emplace(run.microBatch, run.start, end).first->second;
         from = std::min(from, run.start);
         to = std::max(to, end);

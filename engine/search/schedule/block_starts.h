@@ -8,7 +8,7 @@
 
 namespace planloom {
 
-/// When a block of one micro-batch starts.
+/// When a block of one micro-batch starts, or one that runs once (of micro-batch 0).
 struct BlockStart {
     std::int32_t block = 0; ///< Index into `Placement::blocks`.
     std::int32_t microBatch = 0;

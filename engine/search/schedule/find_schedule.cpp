@@ -2,6 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/lowering/schedule_templates.h"
+#include "engine/search/schedule/placement_runs.h"
 #include "engine/search/schedule/placement_stages.h"
 
 #include <algorithm>
@@ -63,7 +64,8 @@ void holdLess(const Placement &placement, const ScheduleLimits &limits, Schedule
         for (std::size_t d = 0; d < tighter.memoryLimit.size(); ++d)
             tighter.memoryLimit[d] =
                 placement.memoryLimit.empty() ? peak - 1 : std::min(placement.memoryLimit[d], peak - 1);
-        const StartProblem problem(tighter);
+        const Placement steadyState = steadyStateOf(tighter);
+        const StartProblem problem(steadyState);
         if (problem.fillsUp())
             return;
         StartSearch search = problem.periodic(answer.period.schedule->period);
@@ -175,7 +177,13 @@ Result<ScheduleAnswer> findSchedule(const Placement &placement, const ScheduleRe
         request.stop};
     ScheduleAnswer answer;
     OptionSearch search(placement);
-    answer.period = findPeriod(search, limits);
+    const Placement steadyState = steadyStateOf(placement);
+    if (steadyState == placement) {
+        answer.period = findPeriod(search, limits);
+    } else {
+        OptionSearch steadySearch(steadyState);
+        answer.period = findPeriod(steadySearch, limits);
+    }
     answer.periodSeconds = since();
     if (request.stop.stop_requested())
         return cancelled();
@@ -183,12 +191,13 @@ Result<ScheduleAnswer> findSchedule(const Placement &placement, const ScheduleRe
     std::int64_t inSteadyState = 1;
     const Placement repeated = withOptions(placement, answer.period.choices);
     if (answer.period.schedule) {
-        const StartProblem problem(repeated);
+        const Placement repeatedState = steadyStateOf(repeated);
+        const StartProblem problem(repeatedState);
         steady.push_back(*answer.period.schedule);
         steady.push_back(withShorterSpan(problem, steady.front(), limits));
         answer.period.schedule = steady.back();
         const std::int64_t period = steady.back().period;
-        inSteadyState = (spanOf(repeated, steady.back().start) + period - 1) / period;
+        inSteadyState = (spanOf(repeatedState, steady.back().start) + period - 1) / period;
     }
     answer.microBatches = request.microBatches.value_or(
         static_cast<std::int32_t>(std::min<std::int64_t>(2 * inSteadyState, kMostStarts / blocks)));

@@ -2,6 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/search/schedule/least_value.h"
+#include "engine/search/schedule/placement_runs.h"
 
 #include <algorithm>
 #include <limits>
@@ -27,7 +28,7 @@ void sortByStart(std::vector<BlockStart> &starts)
 class Dispatcher
 {
 public:
-    Dispatcher(const Placement &placement, const std::vector<BlockStart> &like)
+    Dispatcher(const Placement &placement, const std::vector<BlockStart> &like, std::int32_t microBatches)
         : m_placement(placement)
         , m_order(like)
         , m_held(at(placement.devices), 0)
@@ -41,12 +42,12 @@ public:
         m_readyAt.assign(m_order.size(), 0);
         for (const PlacementEdge &edge : placement.edges)
             for (std::size_t i = 0; i < m_order.size(); ++i)
-                if (m_order[i].block == edge.before)
-                    if (const auto found = place.find({edge.after, m_order[i].microBatch + edge.distance});
-                        found != place.end()) {
-                        m_next[i].push_back(found->second);
-                        ++m_waiting[found->second];
-                    }
+                if (m_order[i].block == edge.after)
+                    forEachRunBefore(
+                        placement, edge, m_order[i].microBatch, microBatches, [&](std::int32_t before) {
+                            m_next[place.at({edge.before, before})].push_back(i);
+                            ++m_waiting[i];
+                        });
         for (std::size_t i = 0; i < m_order.size(); ++i)
             if (m_waiting[i] == 0)
                 m_ready.insert(i);
@@ -168,29 +169,45 @@ void takeBetter(const Placement &placement, std::int32_t microBatches, std::vect
     best.makespan = std::get<0>(its);
 }
 
-std::int64_t makespanBound(const Placement &placement, std::int32_t microBatches)
+namespace {
+
+/// On every queue of every device: the shortest way to one of its blocks, all its work, and the shortest way
+/// on.
+/// @param once  what runs once counts as work of its queue, not only on the way on
+std::int64_t busiestBound(
+    const Placement &placement, const ChainLengths &chains, std::int32_t microBatches, bool once)
 {
     struct Load {
         std::int64_t head = std::numeric_limits<std::int64_t>::max();
-        std::int64_t work = 0;
+        std::int64_t work = 0; ///< Of all micro-batches.
         std::int64_t tail = std::numeric_limits<std::int64_t>::max();
     };
     std::map<Queue, Load> loads;
-    const ChainLengths chains = chainLengths(placement);
-    std::int64_t bound = 0;
     for (std::size_t b = 0; b < placement.blocks.size(); ++b) {
         const PlacementBlock &block = placement.blocks[b];
-        bound = std::max(bound, chains.from[b]);
         for (const std::int32_t device : block.devices) {
+            if (block.once && !once)
+                continue;
             Load &load = loads[{device, block.queue}];
             load.head = std::min(load.head, chains.upTo[b] - block.time);
             load.tail = std::min(load.tail, chains.from[b] - block.time);
-            load.work += block.time;
+            load.work += block.time * (block.once ? 1 : microBatches);
         }
     }
+    std::int64_t bound = 0;
     for (const auto &[queue, load] : loads)
-        bound = std::max(bound, load.head + microBatches * load.work + load.tail);
+        bound = std::max(bound, load.head + load.work + load.tail);
     return bound;
+}
+
+} // namespace
+
+std::int64_t makespanBound(const Placement &placement, std::int32_t microBatches)
+{
+    const ChainLengths chains = chainLengths(placement);
+    return std::max({*std::max_element(chains.from.begin(), chains.from.end()),
+        busiestBound(placement, chains, microBatches, false),
+        busiestBound(placement, chains, microBatches, true)});
 }
 
 namespace {
@@ -203,18 +220,25 @@ std::vector<std::vector<BlockStart>> priorities(const Placement &placement, std:
     const ChainLengths chains = chainLengths(placement);
     const std::int64_t longest = *std::max_element(chains.from.begin(), chains.from.end());
     std::vector<bool> isLast(placement.blocks.size(), true);
-    for (const PlacementEdge &edge : placement.edges)
-        isLast[at(edge.before)] = false;
+    std::vector<bool> isBehind(placement.blocks.size(), false); // waits for something
+    for (const PlacementEdge &edge : placement.edges) {
+        isLast[at(edge.before)] = isLast[at(edge.before)] && placement.blocks[at(edge.after)].once;
+        isBehind[at(edge.after)] = true;
+    }
+    const PlacementRuns runs(placement, microBatches);
     std::vector<std::vector<BlockStart>> orders;
     for (const bool lastApart : {false, true})
         for (const bool oldestFirst : {false, true}) {
             auto &order = orders.emplace_back();
             const std::int64_t weight = oldestFirst ? longest + 1 : busiestQueue(placement);
             for (std::size_t b = 0; b < placement.blocks.size(); ++b)
-                for (std::int32_t m = 0; m < microBatches; ++m)
+                for (std::int32_t m = 0; m < runs.of(static_cast<std::int32_t>(b)); ++m) {
+                    // What runs once behind the micro-batches comes with the last of them.
+                    const std::int32_t age = placement.blocks[b].once && isBehind[b] ? microBatches : m;
                     order.push_back({static_cast<std::int32_t>(b), m,
-                        m * weight + longest - chains.from[b]
+                        age * weight + longest - chains.from[b]
                             + (lastApart && isLast[b] ? (microBatches + 1) * (longest + weight) : 0)});
+                }
         }
     return orders;
 }
@@ -227,14 +251,15 @@ MakespanAnswer makespanOf(
     MakespanAnswer best;
     best.bound = makespanBound(placement, microBatches);
     for (const PeriodicSchedule &each : steady) {
-        const std::vector<BlockStart> ordered = asEarlyAsOrdered(placement, unroll(each, microBatches));
+        const std::vector<BlockStart> ordered =
+            asEarlyAsOrdered(placement, unroll(placement, each, microBatches));
         takeBetter(placement, microBatches, ordered, best);
         takeBetter(placement, microBatches,
-            asEarlyAsOrdered(placement, Dispatcher(placement, ordered).dispatch()), best);
+            asEarlyAsOrdered(placement, Dispatcher(placement, ordered, microBatches).dispatch()), best);
     }
     for (const auto &order : priorities(placement, microBatches))
         takeBetter(placement, microBatches,
-            asEarlyAsOrdered(placement, Dispatcher(placement, order).dispatch()), best);
+            asEarlyAsOrdered(placement, Dispatcher(placement, order, microBatches).dispatch()), best);
     return best;
 }
 
@@ -242,13 +267,12 @@ void searchMakespan(
     OptionSearch &search, std::int32_t microBatches, const ScheduleLimits &limits, MakespanAnswer &best)
 {
     const Placement &whole = search.placement();
-    const std::int64_t count = static_cast<std::int64_t>(whole.blocks.size()) * microBatches;
-    if (best.proven() || count > kMostSearchedStarts)
+    if (best.proven() || PlacementRuns(whole, microBatches).count() > kMostSearchedStarts)
         return;
     // Without a steady state: everything one after another, if memory lets that be.
     std::int64_t most = 0;
     for (const PlacementBlock &block : whole.blocks)
-        most += block.time * microBatches;
+        most += block.time * (block.once ? 1 : microBatches);
     for (const MemoryOption &option : whole.options)
         most += (option.time + (option.kind == OptionKind::Offload ? option.backTime : 0)) * microBatches;
     if (!best.starts.empty())
@@ -258,6 +282,7 @@ void searchMakespan(
     };
     const auto attempt = [&](std::int64_t makespan, std::int64_t nodes) {
         const OptionSearch::Question question{.busy = makespan / microBatches,
+            .microBatches = microBatches,
             .starts = [=](const StartProblem &problem) -> std::optional<StartSearch> {
                 if (makespanBound(problem.placement(), microBatches) > makespan)
                     return std::nullopt;
@@ -267,9 +292,9 @@ void searchMakespan(
         if (found.outcome == SearchOutcome::Found) {
             const Placement &placement = search.problem().placement();
             std::vector<BlockStart> starts;
-            for (std::size_t i = 0; i < search.starts().size(); ++i)
-                starts.push_back({static_cast<std::int32_t>(i) / microBatches,
-                    static_cast<std::int32_t>(i) % microBatches, search.starts()[i]});
+            const PlacementRuns runs(placement, microBatches);
+            for (std::int32_t i = 0; i < runs.count(); ++i)
+                starts.push_back({runs.run(i).block, runs.run(i).microBatch, search.starts()[at(i)]});
             starts = asEarlyAsOrdered(placement, std::move(starts));
             found.achieved = figuresOf(placement, starts).makespan;
             MakespanAnswer own{.choices = search.choices()};

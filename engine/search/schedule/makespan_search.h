@@ -21,7 +21,7 @@ struct MakespanAnswer {
 };
 
 /// What no schedule of so many micro-batches is shorter than: on every queue of every device, the shortest
-/// way to one of its blocks, all its work, and the shortest way on.
+/// way to one of its blocks, all its work, with what runs once and without, and the shortest way on.
 std::int64_t makespanBound(const Placement &placement, std::int32_t microBatches);
 
 /// The shortest schedule that comes of steady states: from the order of each, and from every block starting

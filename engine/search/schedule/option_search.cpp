@@ -1,6 +1,7 @@
 #include "engine/search/schedule/option_search.h"
 
 #include "engine/base/ids.h"
+#include "engine/search/schedule/placement_runs.h"
 
 #include <algorithm>
 
@@ -53,14 +54,14 @@ void OptionSearch::keepWhatHasNoTime(OptionChoices &choices) const
 /// What holds the most for the longest, in the starts that were found for the node, where there are any.
 std::size_t OptionSearch::blockToDecide(const Node &node, bool found) const
 {
-    const std::size_t copies = found ? m_starts.size() / node.placement.blocks.size() : 1; // micro-batches
+    const PlacementRuns runs(node.placement, m_question->microBatches);
+    const auto startOf = [&](std::int32_t block) { return m_starts[at(runs.number(block, 0))]; };
     double most = -1;
     std::size_t best = 0;
     for (const MemoryOption &option : m_placement.options) {
         if (node.choices[at(option.block)] != kOptionOpen)
             continue;
-        const std::int64_t apart =
-            found ? m_starts[at(option.until) * copies] - m_starts[at(option.block) * copies] : 0;
+        const std::int64_t apart = found ? startOf(option.until) - startOf(option.block) : 0;
         const double held = static_cast<double>(option.memory) * static_cast<double>(apart + 1);
         if (held > most) {
             most = held;

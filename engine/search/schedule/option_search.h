@@ -28,6 +28,7 @@ public:
     /// What starts are asked for.
     struct Question {
         std::int64_t busy = 0; ///< Time that a queue has for the blocks of one micro-batch.
+        std::int32_t microBatches = 1; ///< Whose runs, as `PlacementRuns` numbers them, have starts.
         /// Of a placement with some or all decisions; nothing where it is plain that there are none.
         std::function<std::optional<StartSearch>(const StartProblem &)> starts{};
     };

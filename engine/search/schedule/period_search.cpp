@@ -2,8 +2,10 @@
 
 #include "engine/base/ids.h"
 #include "engine/search/schedule/least_value.h"
+#include "engine/search/schedule/placement_runs.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <queue>
 #include <tuple>
@@ -85,12 +87,56 @@ PeriodAnswer findPeriod(OptionSearch &search, const ScheduleLimits &limits)
     return answer;
 }
 
-std::vector<BlockStart> unroll(const PeriodicSchedule &schedule, std::int32_t microBatches)
+namespace {
+
+/// Adds the runs of blocks that run once to those of all others.
+void addOnce(const Placement &placement, std::vector<BlockStart> &starts)
+{
+    constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+    struct Extent {
+        std::int64_t first = kNone; ///< Start.
+        std::int64_t last = -kNone; ///< End.
+    };
+    std::vector<Extent> extents(placement.blocks.size());
+    const auto add = [&](const BlockStart &run) {
+        Extent &own = extents[at(run.block)];
+        own.first = std::min(own.first, run.start);
+        own.last = std::max(own.last, run.start + placement.blocks[at(run.block)].time);
+    };
+    std::for_each(starts.begin(), starts.end(), add);
+    const auto addRun = [&](std::int32_t block, std::int64_t start) {
+        starts.push_back({block, 0, start});
+        add(starts.back());
+    };
+    const auto order = topologicalOrder(placement);
+    for (auto block = order.rbegin(); block != order.rend(); ++block) {
+        std::int64_t first = kNone;
+        for (const PlacementEdge &edge : placement.edges)
+            if (edge.before == *block)
+                first = std::min(first, extents[at(edge.after)].first);
+        if (placement.blocks[at(*block)].once && first != kNone)
+            addRun(*block, first - placement.blocks[at(*block)].time);
+    }
+    for (const std::int32_t block : order) {
+        std::int64_t last = -kNone;
+        for (const PlacementEdge &edge : placement.edges)
+            if (edge.after == block)
+                last = std::max(last, extents[at(edge.before)].last);
+        if (placement.blocks[at(block)].once && extents[at(block)].first == kNone)
+            addRun(block, last == -kNone ? 0 : last);
+    }
+}
+
+} // namespace
+
+std::vector<BlockStart> unroll(
+    const Placement &placement, const PeriodicSchedule &schedule, std::int32_t microBatches)
 {
     std::vector<BlockStart> starts;
     for (std::size_t b = 0; b < schedule.start.size(); ++b)
-        for (std::int32_t m = 0; m < microBatches; ++m)
+        for (std::int32_t m = 0; m < microBatches && !placement.blocks[b].once; ++m)
             starts.push_back({static_cast<std::int32_t>(b), m, schedule.start[b] + m * schedule.period});
+    addOnce(placement, starts);
     return starts;
 }
 
@@ -111,6 +157,9 @@ std::vector<BlockStart> asEarlyAsOrdered(const Placement &placement, std::vector
     std::vector<std::priority_queue<Give, std::vector<Give>, std::greater<>>> gives(at(placement.devices));
     std::vector<std::int64_t> lastGive(at(placement.devices), 0);
     std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> ends; // by block and micro-batch
+    std::int32_t microBatches = 0;
+    for (const BlockStart &run : starts)
+        microBatches = std::max(microBatches, run.microBatch + 1);
     std::vector<std::vector<PlacementEdge>> into(placement.blocks.size());
     for (const PlacementEdge &edge : placement.edges)
         into[at(edge.after)].push_back(edge);
@@ -119,8 +168,9 @@ std::vector<BlockStart> asEarlyAsOrdered(const Placement &placement, std::vector
         const std::int64_t before = run.start;
         run.start = 0;
         for (const PlacementEdge &edge : into[at(run.block)])
-            if (run.microBatch >= edge.distance)
-                run.start = std::max(run.start, ends.at({edge.before, run.microBatch - edge.distance}));
+            forEachRunBefore(placement, edge, run.microBatch, microBatches, [&](std::int32_t m) {
+                run.start = std::max(run.start, ends.at({edge.before, m}));
+            });
         for (const std::int32_t device : block.devices) {
             run.start = std::max(run.start, freeAt[{device, block.queue}]);
             auto &given = gives[at(device)];

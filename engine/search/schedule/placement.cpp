@@ -1,6 +1,7 @@
 #include "engine/search/schedule/placement.h"
 
 #include "engine/base/ids.h"
+#include "engine/search/schedule/placement_runs.h"
 
 #include <algorithm>
 #include <map>
@@ -191,7 +192,8 @@ Result<void> validate(const Placement &placement)
                 + " wait for one another, or for blocks that do",
             "the edges inside a micro-batch must not form a cycle");
     }
-    return validateOptions(placement);
+    TRY_VOID(validateOptions(placement));
+    return validateOnce(placement);
 }
 
 std::vector<std::int32_t> topologicalOrder(const Placement &placement)
@@ -230,7 +232,8 @@ std::int64_t busiestQueue(const Placement &placement)
     std::int64_t most = 0;
     for (const PlacementBlock &block : placement.blocks)
         for (const std::int32_t device : block.devices)
-            most = std::max(most, busy[{device, block.queue}] += block.time);
+            if (!block.once)
+                most = std::max(most, busy[{device, block.queue}] += block.time);
     return most;
 }
 

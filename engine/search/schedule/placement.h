@@ -8,8 +8,8 @@
 
 namespace planloom {
 
-/// A block of one micro-batch, as the search for schedules sees it: computation, or communication on a queue
-/// of its own.
+/// A block of a micro-batch, or one that runs once a step, as the search for schedules sees it: computation,
+/// or communication on a queue of its own.
 struct PlacementBlock {
     std::int64_t id = 0; ///< Unique; for people and files. The engine counts blocks by their index.
     std::string kind{}; ///< "forward", "backward", "send", ...: for people alone.
@@ -22,10 +22,14 @@ struct PlacementBlock {
     std::int64_t memory = 0;
     bool givesBackAtEnd = false; ///< What it gives back, it gives back when it ends, not when it starts.
     std::int64_t workspace = 0; ///< Held on each of its devices while it runs, beside `memory`; at least 0.
+    /// It runs once a step, before the micro-batches (weights are gathered) or behind them (gradients are
+    /// reduced): what waits for it does so for every micro-batch, and it waits for all of them.
+    bool once = false;
     friend bool operator==(const PlacementBlock &, const PlacementBlock &) = default;
 };
 
-/// `after` of micro-batch i + `distance` starts once `before` of micro-batch i has ended.
+/// `after` of micro-batch i + `distance` starts once `before` of micro-batch i has ended. Of a block that
+/// runs once the distance is 0.
 struct PlacementEdge {
     std::int32_t before = 0; ///< Index of a block.
     std::int32_t after = 0;
@@ -59,7 +63,7 @@ struct MemoryOption {
 };
 
 /// Where the blocks of a micro-batch lie and what they wait for: Tessel's placement (HPCA '24), which knows
-/// whole steps, one queue and memory that is given back at starts.
+/// whole steps, one queue, memory that is given back at starts, and nothing that runs once.
 struct Placement {
     std::int32_t devices = 1;
     /// By device: the most its blocks may hold at once. Empty: no limit.
@@ -89,8 +93,8 @@ struct ChainLengths {
 };
 ChainLengths chainLengths(const Placement &placement);
 
-/// Time that each (device, queue) is busy for one micro-batch, the largest of them: no period is shorter
-/// (ResMII, B. R. Rau, Iterative Modulo Scheduling, MICRO 1994, section 2).
+/// Time that each (device, queue) is busy for one micro-batch, without what runs once, the largest of them:
+/// no period is shorter (ResMII, B. R. Rau, Iterative Modulo Scheduling, MICRO 1994, section 2).
 std::int64_t busiestQueue(const Placement &placement);
 
 /// It takes memory of its devices when it starts, be it for as long as it runs.

@@ -168,8 +168,8 @@ Result<void> joinOptions(std::vector<ReadOption> options, const std::map<std::in
 Result<PlacementBlock> blockFrom(const Json &object, const std::string &where)
 {
     TRY_VOID(knownMembers(object,
-        {"id", "kind", "name", "devices", "queue", "time", "memory", "workspace", "gives_back", "recompute",
-            "offload"},
+        {"id", "kind", "name", "devices", "queue", "time", "memory", "workspace", "gives_back", "once",
+            "recompute", "offload"},
         where));
     PlacementBlock block;
     TRY(block.id, member(object, "id", where, {}, -kMostPlacementTime, kMostPlacementTime));
@@ -183,6 +183,11 @@ Result<PlacementBlock> blockFrom(const Json &object, const std::string &where)
     if (!gives.empty() && gives != "start" && gives != "end")
         return wrongPlacement(where + "gives_back", "expected \"start\" or \"end\", found \"" + gives + "\"");
     block.givesBackAtEnd = gives == "end";
+    if (const auto once = object.find("once"); once != object.end()) {
+        if (!once->is_boolean())
+            return wrongPlacement(where + "once", "expected true or false" + foundWords(*once));
+        block.once = once->get<bool>();
+    }
     const auto devices = object.find("devices");
     if (devices == object.end() || !devices->is_array())
         return wrongPlacement(where + "devices", "expected a list of devices");
@@ -278,6 +283,8 @@ Json placementToJson(const Placement &placement)
             each["gives_back"] = "end";
         if (block.workspace != 0)
             each["workspace"] = block.workspace;
+        if (block.once)
+            each["once"] = true;
         json["blocks"].push_back(std::move(each));
     }
     for (const MemoryOption &option : placement.options) {
@@ -344,8 +351,10 @@ Json toJson(const Placement &whole, const ScheduleAnswer &answer)
         json["period"] = steady->period;
         json["gap"] = 1 - static_cast<double>(answer.period.bound) / static_cast<double>(steady->period);
         for (std::size_t b = 0; b < steady->start.size(); ++b)
-            json["repetend"].push_back({{"id", repeated.blocks[b].id},
-                {"stage", steady->start[b] / steady->period}, {"phase", steady->start[b] % steady->period}});
+            if (!repeated.blocks[b].once)
+                json["repetend"].push_back(
+                    {{"id", repeated.blocks[b].id}, {"stage", steady->start[b] / steady->period},
+                        {"phase", steady->start[b] % steady->period}});
     }
     if (found) {
         json["makespan"][count] = answer.makespan.makespan;

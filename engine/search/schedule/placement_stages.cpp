@@ -38,6 +38,8 @@ std::vector<std::int32_t> partsOf(const Placement &placement)
     for (bool moved = true; moved;) {
         moved = false;
         for (const PlacementEdge &edge : placement.edges) {
+            if (placement.blocks[at(edge.before)].once || placement.blocks[at(edge.after)].once)
+                continue; // what runs once is for all parts
             const std::int32_t least = std::min(part[at(edge.before)], part[at(edge.after)]);
             for (const std::int32_t end : {edge.before, edge.after}) {
                 moved = moved || part[at(end)] != least;
@@ -81,35 +83,35 @@ private:
     Result<void> readBlock(std::int32_t index)
     {
         const PlacementBlock &block = m_placement.blocks[at(index)];
-        if (block.queue != 0)
-            return {}; // communication follows the blocks that it is for
+        if (block.queue != 0 || block.once)
+            return {}; // communication follows the blocks that it is for, so does what runs once
         const std::string where = "block:" + std::to_string(block.id);
         const auto pass = passNamed(block.kind);
         if (!pass)
             return noPipeline(where, "a template knows no blocks of kind \"" + block.kind + "\"",
                 "known: forward, backward, input-gradient, weight-gradient; communication has a queue of its "
-                "own");
+                "own, and what is for no micro-batch runs once");
         const std::int32_t lane = m_lanes[at(index)];
         auto &forwards = m_forwards[lane];
         BlockKey key{StageId{static_cast<std::int32_t>(forwards.size())}, *pass, 0, lane};
         if (*pass == Pass::Forward) {
-            forwards.push_back(index);
+                forwards.push_back(index);
         } else {
-            m_read.setting.backward = true;
-            m_read.splits = m_read.splits || *pass == Pass::WeightGradient;
-            auto its = forwards.rbegin();
-            for (; its != forwards.rend(); ++its) {
-                const auto stage = static_cast<std::int32_t>(forwards.rend() - its) - 1;
-                if (m_placement.blocks[at(*its)].devices == block.devices
-                    && m_taken.insert({lane, stage, *pass}).second) {
-                    key.stage = StageId{stage};
-                    break;
+                m_read.setting.backward = true;
+                m_read.splits = m_read.splits || *pass == Pass::WeightGradient;
+                auto its = forwards.rbegin();
+                for (; its != forwards.rend(); ++its) {
+                    const auto stage = static_cast<std::int32_t>(forwards.rend() - its) - 1;
+                    if (m_placement.blocks[at(*its)].devices == block.devices
+                        && m_taken.insert({lane, stage, *pass}).second) {
+                        key.stage = StageId{stage};
+                        break;
+                    }
                 }
-            }
-            if (its == forwards.rend())
-                return noPipeline(where,
-                    "there is no forward block on the devices of this " + block.kind + " block",
-                    "a backward block runs where its forward block does");
+                if (its == forwards.rend())
+                    return noPipeline(where,
+                        "there is no forward block on the devices of this " + block.kind + " block",
+                        "a backward block runs where its forward block does");
         }
         m_read.stages.keys[at(index)] = key;
         return {};

@@ -1,6 +1,7 @@
 #include "engine/search/schedule/stage_blocks.h"
 
 #include "engine/base/ids.h"
+#include "engine/search/schedule/placement_runs.h"
 
 #include <algorithm>
 #include <limits>
@@ -12,13 +13,6 @@ namespace {
 
 constexpr std::int64_t kNotYet = -1;
 
-/// A block of one micro-batch on its way.
-struct Run {
-    std::int32_t block = 0;
-    std::int32_t microBatch = 0;
-    friend bool operator==(const Run &, const Run &) = default;
-};
-
 /// Starts what can start first, again and again, so that what is sent leaves in the order in which it is
 /// there.
 class SchedulePlayer
@@ -28,7 +22,8 @@ public:
         : m_stages(stages)
         , m_placement(stages.placement)
         , m_microBatches(microBatches)
-        , m_ends(stages.placement.blocks.size() * at(microBatches), kNotYet)
+        , m_runs(stages.placement, microBatches)
+        , m_ends(at(m_runs.count()), kNotYet)
         , m_into(stages.placement.blocks.size())
         , m_sends(stages.placement.blocks.size())
     {
@@ -38,8 +33,9 @@ public:
                 m_sends[at(edge.before)].push_back(edge);
         }
         for (std::size_t b = 0; b < m_into.size(); ++b) // what is sent without waiting for anything
-            for (std::int32_t m = 0; m < microBatches && !m_stages.keys[b] && m_into[b].empty(); ++m)
-                m_pending.push_back({static_cast<std::int32_t>(b), m});
+            for (std::int32_t m = 0; m < m_runs.of(static_cast<std::int32_t>(b)); ++m)
+                if (!m_stages.keys[b] && m_into[b].empty())
+                    m_pending.push_back({static_cast<std::int32_t>(b), m});
     }
 
     /// Reads what every rank runs. Whole backward blocks are both their parts where the placement has those,
@@ -80,7 +76,7 @@ public:
     Result<std::vector<BlockStart>> play()
     {
         while (true) {
-            Run best{-1, 0};
+            PlacedRun best{-1, 0};
             std::size_t sent = m_pending.size(); // which of the pending, if one is the best
             std::int64_t least = std::numeric_limits<std::int64_t>::max();
             for (std::size_t i = 0; i < m_pending.size(); ++i)
@@ -113,21 +109,23 @@ public:
 private:
     std::int64_t &endOf(std::int32_t block, std::int32_t microBatch)
     {
-        return m_ends[at(block) * at(m_microBatches) + at(microBatch)];
+        return m_ends[at(m_runs.number(block, microBatch))];
     }
 
     /// What a block waits for: another that has not run; -1 for nothing.
-    std::int32_t waitsFor(const Run &run)
+    std::int32_t waitsFor(const PlacedRun &run)
     {
+        std::int32_t waits = -1;
         for (const PlacementEdge &edge : m_into[at(run.block)])
-            if (run.microBatch >= edge.distance
-                && endOf(edge.before, run.microBatch - edge.distance) == kNotYet)
-                return edge.before;
-        return -1;
+            forEachRunBefore(m_placement, edge, run.microBatch, m_microBatches, [&](std::int32_t m) {
+                if (endOf(edge.before, m) == kNotYet)
+                    waits = edge.before;
+            });
+        return waits;
     }
 
     /// It has not run, comes next on all its ranks, and waits for nothing.
-    bool isReady(const Run &run)
+    bool isReady(const PlacedRun &run)
     {
         const auto &devices = m_placement.blocks[at(run.block)].devices;
         return endOf(run.block, run.microBatch) == kNotYet
@@ -139,30 +137,33 @@ private:
             && waitsFor(run) < 0;
     }
 
-    std::int64_t startOf(const Run &run)
+    std::int64_t startOf(const PlacedRun &run)
     {
         const PlacementBlock &own = m_placement.blocks[at(run.block)];
         std::int64_t start = 0;
         for (const PlacementEdge &edge : m_into[at(run.block)])
-            if (run.microBatch >= edge.distance)
-                start = std::max(start, endOf(edge.before, run.microBatch - edge.distance));
+            forEachRunBefore(m_placement, edge, run.microBatch, m_microBatches,
+                [&](std::int32_t m) { start = std::max(start, endOf(edge.before, m)); });
         for (const std::int32_t device : own.devices)
             start = std::max(start, m_freeAt[{device, own.queue}]);
         return start;
     }
 
-    void run(const Run &run, std::int64_t start)
+    void run(const PlacedRun &run, std::int64_t start)
     {
         const PlacementBlock &own = m_placement.blocks[at(run.block)];
         for (const std::int32_t device : own.devices)
             m_freeAt[{device, own.queue}] = start + own.time;
         endOf(run.block, run.microBatch) = start + own.time;
         m_starts.push_back({run.block, run.microBatch, start});
-        for (const PlacementEdge &edge : m_sends[at(run.block)]) {
-            const Run send{edge.after, run.microBatch + edge.distance};
-            if (send.microBatch < m_microBatches && waitsFor(send) < 0)
-                m_pending.push_back(send);
-        }
+        for (const PlacementEdge &edge : m_sends[at(run.block)])
+            for (std::int32_t m = 0; m < m_runs.of(edge.after); ++m) {
+                bool waitsForThis = false;
+                forEachRunBefore(m_placement, edge, m, m_microBatches,
+                    [&](std::int32_t before) { waitsForThis |= before == run.microBatch; });
+                if (waitsForThis && waitsFor({edge.after, m}) < 0)
+                    m_pending.push_back({edge.after, m});
+            }
     }
 
     std::string wordsOf(std::int32_t block, std::int32_t microBatch) const
@@ -178,7 +179,7 @@ private:
         for (std::size_t r = 0; r < m_order.size(); ++r) {
             if (m_next[r] == m_order[r].size())
                 continue;
-            const Run stuck = m_order[r][m_next[r]];
+            const PlacedRun stuck = m_order[r][m_next[r]];
             const std::string where = "rank:" + std::to_string(r);
             if (endOf(stuck.block, stuck.microBatch) != kNotYet)
                 return {ErrorCode::InvalidInput,
@@ -202,13 +203,14 @@ private:
     const StagePlacement &m_stages;
     const Placement &m_placement;
     std::int32_t m_microBatches = 1;
-    std::vector<std::int64_t> m_ends{}; ///< By block and micro-batch.
+    PlacementRuns m_runs;
+    std::vector<std::int64_t> m_ends{}; ///< By run.
     std::vector<std::vector<PlacementEdge>> m_into{};
     std::vector<std::vector<PlacementEdge>> m_sends{}; ///< Edges to what is sent then.
     std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> m_freeAt{}; ///< By device and queue.
-    std::vector<std::vector<Run>> m_order{}; ///< By rank.
+    std::vector<std::vector<PlacedRun>> m_order{}; ///< By rank.
     std::vector<std::size_t> m_next{};
-    std::vector<Run> m_pending{}; ///< What can be sent.
+    std::vector<PlacedRun> m_pending{}; ///< What can be sent.
     std::vector<BlockStart> m_starts{};
 };
 

@@ -36,7 +36,8 @@ Busiest busiestOf(const Placement &placement)
     std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> busy; // by queue and device
     for (const PlacementBlock &block : placement.blocks)
         for (const std::int32_t device : block.devices)
-            busy[{block.queue, device}] += block.time;
+            if (!block.once)
+                busy[{block.queue, device}] += block.time;
     Busiest most;
     for (const auto &[queue, time] : busy)
         if (time > most.time)

@@ -1,6 +1,7 @@
 #include "engine/search/schedule/start_problem.h"
 
 #include "engine/base/ids.h"
+#include "engine/search/schedule/placement_runs.h"
 
 #include <algorithm>
 #include <map>
@@ -16,12 +17,12 @@ namespace {
 class PairMaker
 {
 public:
-    /// @param copies  nodes of each block: they are numbered block by block
-    PairMaker(const Placement &placement, StartSearch &search, std::int32_t copies, std::int64_t least,
+    /// @param runs  that are the nodes
+    PairMaker(const Placement &placement, StartSearch &search, const PlacementRuns &runs, std::int64_t least,
         std::int64_t most)
         : m_placement(placement)
         , m_search(search)
-        , m_copies(copies)
+        , m_runs(runs)
         , m_least(least)
         , m_most(most)
     {
@@ -30,13 +31,13 @@ public:
     /// Of node i over node j: how often j has started, or given back, when i starts.
     StartSearch::Height height(std::int32_t i, std::int32_t j)
     {
-        const PlacementBlock &one = m_placement.blocks[at(i / m_copies)];
-        const PlacementBlock &other = m_placement.blocks[at(j / m_copies)];
+        const PlacementBlock &one = blockOf(i);
+        const PlacementBlock &other = blockOf(j);
         if (shareQueue(one, other)) {
             const std::int32_t a = std::min(i, j);
             const std::int32_t b = std::max(i, j);
-            const std::int64_t after = m_placement.blocks[at(b / m_copies)].time;
-            const std::int64_t before = m_placement.blocks[at(a / m_copies)].time;
+            const std::int64_t after = blockOf(b).time;
+            const std::int64_t before = blockOf(a).time;
             return {made(a, b, after, before, one, other), i != a};
         }
         return ended(i, j, other.memory < 0 && other.givesBackAtEnd ? other.time : 0);
@@ -45,12 +46,15 @@ public:
     /// The same of blocks of different queues: how often j has been at it for `late`.
     StartSearch::Height ended(std::int32_t i, std::int32_t j, std::int64_t late)
     {
-        return {made(i, j, late, 1 - late, m_placement.blocks[at(i / m_copies)],
-                    m_placement.blocks[at(j / m_copies)]),
-            false};
+        return {made(i, j, late, 1 - late, blockOf(i), blockOf(j)), false};
     }
 
 private:
+    const PlacementBlock &blockOf(std::int32_t node) const
+    {
+        return m_placement.blocks[at(m_runs.blockOf(node))];
+    }
+
     std::int32_t made(std::int32_t i, std::int32_t j, std::int64_t after, std::int64_t before,
         const PlacementBlock &one, const PlacementBlock &other)
     {
@@ -63,7 +67,7 @@ private:
 
     const Placement &m_placement;
     StartSearch &m_search;
-    std::int32_t m_copies = 1;
+    const PlacementRuns &m_runs;
     std::int64_t m_least = 0;
     std::int64_t m_most = 0;
     std::map<std::tuple<std::int32_t, std::int32_t, std::int64_t>, std::int32_t> m_made{};
@@ -192,8 +196,9 @@ void StartProblem::findLeases()
             }
             std::int64_t gives = -block.memory;
             for (auto lease = open.rbegin(); lease != open.rend() && gives > 0; ++lease) {
-                if (lease->amount == 0 || !m_reaches[at(lease->take)][at(index)])
-                    continue;
+                if (lease->amount == 0 || !m_reaches[at(lease->take)][at(index)]
+                    || m_placement.blocks[at(lease->take)].once != block.once)
+                    continue; // of what runs once and what does not, neither is the other's
                 const std::int64_t amount = std::min(lease->amount, gives);
                 leases.push_back({lease->take, index, amount});
                 lease->amount -= amount;
@@ -246,7 +251,8 @@ StartSearch StartProblem::periodic(std::int64_t period) const
         search.require(before, joint.edge.after, least);
         search.require(joint.edge.after, before, -(least + period - 1));
     }
-    PairMaker pairs(m_placement, search, 1, -horizon / period - 2, horizon / period + 2);
+    const PlacementRuns runs(m_placement, 1);
+    PairMaker pairs(m_placement, search, runs, -horizon / period - 2, horizon / period + 2);
     for (std::int32_t i = 0; i < count; ++i)
         for (std::int32_t j = i + 1; j < count; ++j)
             if (shareQueue(m_placement.blocks[at(i)], m_placement.blocks[at(j)]))
@@ -296,25 +302,28 @@ StartSearch StartProblem::unrolled(std::int32_t microBatches, std::int64_t makes
     std::int64_t longest = 0;
     for (const PlacementBlock &block : m_placement.blocks)
         longest = std::max(longest, block.time);
-    StartSearch search(count * microBatches, 2 * (makespan + longest), makespan);
-    const auto node = [&](std::int32_t block, std::int32_t m) { return block * microBatches + m; };
+    const PlacementRuns runs(m_placement, microBatches);
+    StartSearch search(runs.count(), 2 * (makespan + longest), makespan);
+    const auto node = [&](std::int32_t block, std::int32_t m) { return runs.number(block, m); };
     for (std::int32_t b = 0; b < count; ++b)
-        for (std::int32_t m = 0; m < microBatches; ++m) {
+        for (std::int32_t m = 0; m < runs.of(b); ++m) {
             const std::int64_t time = m_placement.blocks[at(b)].time;
             search.require(node(b, m), search.origin(), time - makespan);
-            if (m + 1 < microBatches)
+            if (m + 1 < runs.of(b))
                 search.require(node(b, m), node(b, m + 1), time);
         }
     for (const PlacementEdge &edge : m_edges)
-        for (std::int32_t m = 0; m + edge.distance < microBatches; ++m)
-            search.require(node(edge.before, m), node(edge.after, m + edge.distance),
-                m_placement.blocks[at(edge.before)].time);
-    PairMaker pairs(m_placement, search, microBatches, -1, 0);
+        for (std::int32_t m = 0; m < runs.of(edge.after); ++m)
+            forEachRunBefore(m_placement, edge, m, microBatches, [&](std::int32_t before) {
+                search.require(
+                    node(edge.before, before), node(edge.after, m), m_placement.blocks[at(edge.before)].time);
+            });
+    PairMaker pairs(m_placement, search, runs, -1, 0);
     for (std::int32_t i = 0; i < count; ++i)
         for (std::int32_t j = i + 1; j < count; ++j)
             if (shareQueue(m_placement.blocks[at(i)], m_placement.blocks[at(j)]))
-                for (std::int32_t m = 0; m < microBatches; ++m)
-                    for (std::int32_t k = 0; k < microBatches; ++k)
+                for (std::int32_t m = 0; m < runs.of(i); ++m)
+                    for (std::int32_t k = 0; k < runs.of(j); ++k)
                         pairs.height(node(i, m), node(j, k));
     for (std::size_t device = 0; device < m_leases.size(); ++device)
         for (std::int32_t i = 0; i < count; ++i) {
@@ -322,23 +331,23 @@ StartSearch StartProblem::unrolled(std::int32_t microBatches, std::int64_t makes
             if (!takesMemory(block) || !runsOn(block, static_cast<std::int32_t>(device)))
                 continue;
             const auto beside = besideOn(i, static_cast<std::int32_t>(device));
-            for (std::int32_t m = 0; m < microBatches; ++m) {
+            for (std::int32_t m = 0; m < runs.of(i); ++m) {
                 StartSearch::MemoryRow row{m_placement.memoryLimit[device] - block.workspace, {}};
                 const auto countOf = [&](std::int32_t j, bool gives) {
                     if (j < 0)
                         return StartSearch::Count{};
                     if (j == i)
                         return StartSearch::Count{gives && block.givesBackAtEnd ? m : m + 1, {}};
-                    StartSearch::Count started{microBatches, {}};
-                    for (std::int32_t k = 0; k < microBatches; ++k)
+                    StartSearch::Count started{runs.of(j), {}};
+                    for (std::int32_t k = 0; k < runs.of(j); ++k)
                         started.heights.push_back(pairs.height(node(i, m), node(j, k)));
                     return started;
                 };
                 for (const std::int32_t j : beside) {
                     const PlacementBlock &other = m_placement.blocks[at(j)];
                     StartSearch::MemoryTerm term{
-                        other.workspace, {microBatches, {}}, {microBatches, {}}, true, {}};
-                    for (std::int32_t k = 0; k < microBatches; ++k) {
+                        other.workspace, {runs.of(j), {}}, {runs.of(j), {}}, true, {}};
+                    for (std::int32_t k = 0; k < runs.of(j); ++k) {
                         term.takes.heights.push_back(pairs.ended(node(i, m), node(j, k), 0));
                         term.gives.heights.push_back(pairs.ended(node(i, m), node(j, k), other.time));
                     }

@@ -20,10 +20,11 @@ public:
     /// Blocks of one device take more than they give back: no schedule goes on for ever within its limit.
     bool fillsUp() const;
 
-    /// Starts t of one micro-batch such that micro-batch n may start at t + n `period`.
+    /// Starts t of one micro-batch such that micro-batch n may start at t + n `period`. Of a placement
+    /// without blocks that run once, or of its `steadyStateOf`; so for `squeezed` and `fillsUp`.
     StartSearch periodic(std::int64_t period) const;
     /// Starts of all blocks of `microBatches` micro-batches, each block's in ascending order, which end by
-    /// `makespan`; block b of micro-batch m is number b * microBatches + m. That the order of micro-batches
+    /// `makespan`; they are numbered as `PlacementRuns` does. That the order of micro-batches
     /// is the same for all blocks loses nothing: numbering each block's runs anew in the order of their
     /// starts keeps every dependency.
     StartSearch unrolled(std::int32_t microBatches, std::int64_t makespan) const;

@@ -144,6 +144,8 @@ std::optional<Aspect> clashOf(const OperatorMeaning &a, const OperatorMeaning &b
         return Aspect::Attention;
     if (a.weightVersions && b.weightVersions && *a.weightVersions != *b.weightVersions)
         return Aspect::WeightVersions;
+    if ((a.offloaded && b.staysOnDevice) || (a.staysOnDevice && b.offloaded))
+        return Aspect::Offload;
     return std::nullopt;
 }
 

@@ -51,7 +51,8 @@ enum class Aspect : std::uint8_t {
     WeightVersions,
     Slices,
     Lanes,
-    Parts
+    Parts,
+    Offload
 };
 
 /// The splits allowed along one axis of the mesh.
@@ -98,6 +99,7 @@ struct OperatorMeaning {
     std::optional<std::int32_t> weightVersions{};
     bool splitBackward = false; ///< Gradients of its weights have a pass of their own.
     bool offloaded = false; ///< False leaves it open: rows that ask for it cannot disagree.
+    bool staysOnDevice = false; ///< It is not offloaded.
 
     bool splits() const { return !axes.empty() || !within.isAnything(); }
 };

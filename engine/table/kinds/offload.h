@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/table/kinds/recompute.h"
 #include "engine/table/kinds/rule_traits.h"
 
 namespace planloom {
@@ -13,9 +14,11 @@ enum class OffloadedKind : std::uint8_t {
 const char *nameOf(OffloadedKind kind); ///< "states", "activations"
 
 /// Moves states of the selected operators' weights, or what the selected operators make, to host memory while
-/// nothing is computed with them.
+/// nothing is computed with them; or keeps them on their devices, or leaves it to the search for schedules
+/// (activations alone).
 struct OffloadRule {
     OffloadedKind what = OffloadedKind::States;
+    Switched when = Switched::Always; ///< Of states never `Chosen`.
     friend bool operator==(const OffloadRule &, const OffloadRule &) = default;
 };
 

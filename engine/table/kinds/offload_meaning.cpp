@@ -18,10 +18,11 @@ Result<std::vector<OperatorId>> RuleMeaning<OffloadRule>::actsOn(
 }
 
 Result<std::optional<OperatorMeaning>> RuleMeaning<OffloadRule>::of(
-    const RowSetting &, const OffloadRule &, OperatorId)
+    const RowSetting &, const OffloadRule &rule, OperatorId)
 {
     OperatorMeaning meaning;
-    meaning.offloaded = true;
+    meaning.offloaded = rule.when == Switched::Always;
+    meaning.staysOnDevice = rule.when == Switched::Never;
     return std::optional(std::move(meaning));
 }
 

@@ -1,5 +1,7 @@
 #include "engine/design/schedule_choice.h"
 
+#include "engine/design/simulated_blocks.h"
+
 #include "engine/hardware/cluster_json.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
@@ -65,6 +67,55 @@ TEST(ChooseSchedule, IsNoLongerThanAnyTemplate)
     EXPECT_TRUE(verdict->ok());
 }
 
+/// The pipeline's devices with so much of the memory that 1F1B needs.
+void shrinkMemory(PlanRequest &request, double share)
+{
+    const auto roomy = chooseSchedule(request, {.seconds = 0});
+    ASSERT_TRUE(roomy) << describe(roomy.error());
+    double peak = 0;
+    for (const TriedSchedule &each : roomy->tried)
+        if (each.name == "1f1b")
+            peak = static_cast<double>(each.peak.count);
+    auto target = resolve(request.target);
+    ASSERT_TRUE(target);
+    target->cluster.device.memory.value = share * peak;
+    request.target = {.cluster = "small", .clusterJson = toJson(target->cluster)};
+}
+
+/// Where a device has a quick way to its host, and rows forbid to recompute, the search offloads in stages
+/// that hold too much; where rows leave only some operators to it, only those.
+TEST(ChooseSchedule, OffloadsInStagesWhereMemoryBinds)
+{
+    const auto model =
+        openModel({"zoo:gpt?layers=8&hidden=256&heads=4&seq=512&batch=8&vocab=512", {}, {}}, {});
+    ASSERT_TRUE(model);
+    PlanRequest request = pipelineRequest();
+    request.model = *model;
+    shrinkMemory(request, 0.95);
+    const auto table = parseTable("recompute all never");
+    ASSERT_TRUE(table && request.table.apply(appendRows(request.table, table->rows)));
+    const auto choice = chooseSchedule(request, {.seconds = 1});
+    ASSERT_TRUE(choice) << describe(choice.error());
+    std::size_t offloaded = 0;
+    for (const TriedSchedule &each : choice->tried)
+        for (const Row &row : each.memoryRows) {
+            const auto *rule = std::get_if<OffloadRule>(&row.rule);
+            ASSERT_NE(rule, nullptr) << print(row);
+            EXPECT_EQ(rule->what, OffloadedKind::Activations);
+            offloaded += each.fits ? 1 : 0;
+        }
+    EXPECT_GT(offloaded, 0U);
+    const auto verdict = verify(*choice->best->execution);
+    ASSERT_TRUE(verdict) << describe(verdict.error());
+    EXPECT_TRUE(verdict->ok());
+    const auto never = parseTable("offload all : activations never");
+    ASSERT_TRUE(never && request.table.apply(appendRows(request.table, never->rows)));
+    const auto kept = chooseSchedule(request, {.seconds = 1});
+    ASSERT_TRUE(kept) << describe(kept.error());
+    for (const TriedSchedule &each : kept->tried)
+        EXPECT_TRUE(each.memoryRows.empty()) << each.name;
+}
+
 /// Where everything fits, nothing is recomputed; on devices that are too small for 1F1B, the search
 /// recomputes in some stages, and its plans fit.
 TEST(ChooseSchedule, RecomputesInStagesWhereMemoryBinds)
@@ -78,7 +129,7 @@ TEST(ChooseSchedule, RecomputesInStagesWhereMemoryBinds)
     ASSERT_TRUE(roomy) << describe(roomy.error());
     double peak = 0;
     for (const TriedSchedule &each : roomy->tried) {
-        EXPECT_TRUE(each.recomputeRows.empty()) << each.name;
+        EXPECT_TRUE(each.memoryRows.empty()) << each.name;
         if (each.name == "1f1b")
             peak = static_cast<double>(each.peak.count);
     }
@@ -91,7 +142,7 @@ TEST(ChooseSchedule, RecomputesInStagesWhereMemoryBinds)
     std::size_t recomputed = 0;
     for (const TriedSchedule &each : tight->tried) {
         EXPECT_TRUE(each.name != "1f1b" || !each.fits);
-        if (each.recomputeRows.empty())
+        if (each.memoryRows.empty())
             continue;
         EXPECT_EQ(each.name, "best");
         recomputed += each.fits ? 1 : 0;
@@ -101,13 +152,13 @@ TEST(ChooseSchedule, RecomputesInStagesWhereMemoryBinds)
     const auto verdict = verify(*tight->best->execution);
     ASSERT_TRUE(verdict) << describe(verdict.error());
     EXPECT_TRUE(verdict->ok());
-    // A row that says what is recomputed leaves nothing to the search.
-    const auto never = parseTable("recompute all never");
+    // Rows that say what is recomputed and offloaded leave nothing to the search.
+    const auto never = parseTable("recompute all never\noffload all : activations never");
     ASSERT_TRUE(never && request.table.apply(appendRows(request.table, never->rows)));
     const auto kept = chooseSchedule(request, {.seconds = 1});
     ASSERT_TRUE(kept) << describe(kept.error());
     for (const TriedSchedule &each : kept->tried)
-        EXPECT_TRUE(each.recomputeRows.empty()) << each.name;
+        EXPECT_TRUE(each.memoryRows.empty()) << each.name;
 }
 
 TEST(ChooseSchedule, ASearchedScheduleIsAsListed)

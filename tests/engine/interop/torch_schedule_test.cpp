@@ -160,9 +160,41 @@ TEST(TorchSchedule, SaysWhyCommunicationStops)
         "line:1:4 0B0 runs while the weights of stage 0 are not gathered");
     EXPECT_EQ(errorOf("0UNSHARD,0UNSHARD,0F0\n"),
         "line:1:2 0UNSHARD: the weights of the stage are gathered already");
+    EXPECT_EQ(
+        errorOf("0F0,0REDUCE_GRAD,0B0\n"), "line:1:2 0REDUCE_GRAD comes before the last block of its stage");
     EXPECT_EQ(errorOf("0RESHARD,0F0\n"), "line:1:1 0RESHARD: the weights of the stage are not gathered");
     EXPECT_EQ(errorOf("0F0,0B0,0WAIT_REDUCE_GRAD\n"),
         "line:1:3 0WAIT_REDUCE_GRAD never runs: it waits for 0REDUCE_GRAD, which does not come before it");
+}
+
+/// Every transfer and gather takes a step beside the computation:
+///
+///     step       0   1   2   3   4   5   6
+///     0 compute      F0  F1          B0  B0  ...
+///     0 weights  U                               R
+///     transfers          f0  f1  b0
+///     1 compute              F0  ...
+TEST(TorchSchedule, RunsWhatIsCommunicatedBesideComputation)
+{
+    const auto read =
+        readTorchSchedule("0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD\n"
+                          "1RECV_F0,1F0,1I0,1SEND_B0,1W0,1RECV_F1,1F1,1I1,1SEND_B1,1W1\n");
+    ASSERT_TRUE(read) << describe(read.error());
+    const auto runs = runTorchSchedule(*read);
+    ASSERT_TRUE(runs) << describe(runs.error());
+    std::string text;
+    for (const TorchRun &run : *runs)
+        text += std::to_string(run.start) + "-" + std::to_string(run.end) + " "
+            + toString(*read->ranks[static_cast<std::size_t>(run.rank)][static_cast<std::size_t>(run.field)])
+            + " " + nameOf(run.lane) + "\n";
+    EXPECT_EQ(text,
+        "0-1 0UNSHARD weights\n1-2 0F0 compute\n2-3 0SEND_F0 transfers\n2-3 0F1 compute\n2-3 1RECV_F0 "
+        "transfers\n"
+        "3-4 0SEND_F1 transfers\n3-4 1F0 compute\n3-4 1RECV_F1 transfers\n4-5 1I0 compute\n5-6 0RECV_B0 "
+        "transfers\n"
+        "5-6 1SEND_B0 transfers\n5-6 1W0 compute\n6-8 0B0 compute\n6-7 1F1 compute\n7-8 1I1 compute\n"
+        "8-9 0RECV_B1 transfers\n8-9 1SEND_B1 transfers\n8-9 1W1 compute\n9-11 0B1 compute\n"
+        "11-12 0REDUCE_GRAD weights\n");
 }
 
 TEST(TorchSchedule, SaysWhereAFileIsWrong)

@@ -200,6 +200,14 @@ TEST_F(RowKinds, SwitchesSayNever)
     EXPECT_EQ(wrong(), (std::vector<std::size_t>{1, 2}));
     complete("recompute name:r never\nrecompute name:r never\nrecompute name:r solver\n");
     EXPECT_EQ(error(), "");
+    complete("offload name:a : activations\noffload name:r : activations never\n");
+    ASSERT_EQ(error(), "");
+    EXPECT_TRUE(of("a").offloaded);
+    EXPECT_FALSE(of("r").offloaded);
+    complete("offload name:a | name:r : activations\noffload name:r : activations never\n");
+    EXPECT_EQ(wrong(), (std::vector<std::size_t>{1, 2}));
+    complete("offload name:r : activations never\noffload name:r : activations solver\n");
+    EXPECT_EQ(error(), "");
     complete("mesh dp=4\nsplit all : batch over dp\nzero1 weight:w1\nzero0 weight:w2\n");
     ASSERT_EQ(error(), "");
     std::set<std::int32_t> sharded;

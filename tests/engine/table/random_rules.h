@@ -233,7 +233,9 @@ template<> struct RandomRule<WeightVersionsRule> {
 template<> struct RandomRule<OffloadRule> {
     static OffloadRule make(RandomValues &random)
     {
-        return {random.chance(50) ? OffloadedKind::States : OffloadedKind::Activations};
+        const bool states = random.chance(50);
+        return {states ? OffloadedKind::States : OffloadedKind::Activations,
+            static_cast<Switched>(random.number(0, states ? 1 : 2))};
     }
 };
 

@@ -8,7 +8,10 @@ CellEditor *newOffloadEditor(const std::string &, const SelectorCompletionsSnaps
 {
     return newChoiceEditor(parent,
         {{"states", RuleTexts::tr("optimizer states and master weights: fetched for each update")},
-            {"activations", RuleTexts::tr("what the backward pass reads: fetched when it does")}});
+            {"activations", RuleTexts::tr("what the backward pass reads: fetched when it does")},
+            {"states never", RuleTexts::tr("optimizer states stay on their devices")},
+            {"activations never", RuleTexts::tr("what the backward pass reads stays on its devices")},
+            {"activations solver", RuleTexts::tr("as the search for schedules finds best")}});
 }
 
 } // namespace

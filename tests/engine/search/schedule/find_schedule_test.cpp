@@ -39,11 +39,116 @@ TEST(FindSchedule, FindsThePeriodAndTheMakespanThatTryingEverythingFinds)
         ASSERT_TRUE(makespan.proven());
         EXPECT_EQ(textOf(violationsOf(placement, microBatches, makespan.starts)), "");
         EXPECT_FALSE(hasShorter(placement, microBatches, makespan.makespan));
-        const auto unrolled = unroll(*answer->period.schedule, 8);
+        const auto unrolled = unroll(placement, *answer->period.schedule, 8);
         EXPECT_EQ(textOf(violationsOf(placement, 8, unrolled)), "");
         EXPECT_EQ(textOf(violationsOf(placement, 8, asEarlyAsOrdered(placement, unrolled))), "");
     }
     EXPECT_GT(refuted, 10); // the draw has those too
+}
+
+/// So with blocks that run once, before the micro-batches and behind them.
+TEST(FindSchedule, FindsWhatTryingEverythingFindsWhereBlocksRunOnce)
+{
+    std::int32_t tried = 0;
+    std::int32_t refuted = 0;
+    std::int32_t steady = 0;
+    for (std::uint32_t seed = 0; tried < 1000; ++seed) {
+        const Placement placement = drawnOnce(seed);
+        if (std::none_of(placement.blocks.begin(), placement.blocks.end(),
+                [](const PlacementBlock &block) { return block.once; })
+            || !validate(placement))
+            continue;
+        SCOPED_TRACE(testing::Message() << "seed " << seed);
+        ++tried;
+        const auto blocks = static_cast<std::int32_t>(placement.blocks.size());
+        const std::int32_t microBatches = blocks <= 4 ? 3 : 2;
+        const auto answer = findSchedule(placement, {.microBatches = microBatches, .seconds = 60});
+        ASSERT_TRUE(answer) << answer.error().message;
+        // What micro-batches take and what runs once gives back fills a device, or frees it, with every
+        // period.
+        const Placement rest = withoutOnce(placement);
+        std::vector<std::int64_t> grows(static_cast<std::size_t>(rest.devices), 0);
+        for (const PlacementBlock &block : rest.blocks)
+            for (const std::int32_t device : block.devices)
+                grows[static_cast<std::size_t>(device)] += block.memory;
+        const auto [least, most] = std::minmax_element(grows.begin(), grows.end());
+        if (const auto &period = answer->period; *most > 0) {
+            EXPECT_TRUE(period.none);
+        } else if (period.schedule) {
+            ASSERT_TRUE(period.proven());
+            if (*least == 0) {
+                ++steady;
+                EXPECT_TRUE(period.schedule->period == 1 || !hasPeriod(rest, period.schedule->period - 1));
+            }
+        } else {
+            ASSERT_TRUE(period.none);
+            EXPECT_TRUE(*least < 0 || !hasPeriod(rest, sumOfTimes(rest)));
+        }
+        const MakespanAnswer &makespan = answer->makespan;
+        if (makespan.none) {
+            ++refuted;
+            EXPECT_FALSE(hasShorter(placement, microBatches, microBatches * sumOfTimes(placement) + 1));
+            continue;
+        }
+        ASSERT_TRUE(makespan.proven());
+        EXPECT_EQ(textOf(violationsOf(placement, microBatches, makespan.starts)), "");
+        EXPECT_FALSE(hasShorter(placement, microBatches, makespan.makespan));
+    }
+    EXPECT_GT(refuted, 10);
+    EXPECT_GT(steady, 500);
+}
+
+/// Two stages whose gradients are reduced once all micro-batches are done, which takes as long as five
+/// blocks: the first stage's begins as soon as its last backward block ends. Weights that are gathered hold
+/// memory in every period.
+TEST(FindSchedule, SchedulesWhatRunsOnceAStep)
+{
+    Placement placement = tesselPlacement("vshape", 2, 4, 1, 1);
+    for (const std::int32_t device : {0, 1}) {
+        const auto gather = static_cast<std::int32_t>(placement.blocks.size());
+        placement.blocks.push_back({.id = 10 + device,
+            .kind = "unshard",
+            .devices = {device},
+            .queue = 1,
+            .time = 2,
+            .memory = 2,
+            .once = true});
+        placement.blocks.push_back({.id = 20 + device,
+            .kind = "reduce",
+            .devices = {device},
+            .queue = 1,
+            .time = 5,
+            .memory = -2,
+            .once = true});
+        placement.edges.push_back({gather, device, 0});
+        placement.edges.push_back({3 - device, gather + 1, 0});
+    }
+    const auto answer = findSchedule(placement, {.microBatches = 3, .seconds = 60});
+    ASSERT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->status, ScheduleStatus::Optimal);
+    EXPECT_EQ(answer->period.schedule->period, 2);
+    EXPECT_TRUE(answer->makespan.proven());
+    // Gathered in 2, a forward block on each, 3 pairs of blocks on the first, the way back, reduced in 5.
+    EXPECT_EQ(answer->makespan.makespan, 2 + 6 + 2 + 5);
+    EXPECT_EQ(answer->figures.peakMemory, (std::vector<std::int64_t>{4, 3}));
+    EXPECT_EQ(answer->figures.inFlight, 2);
+    placement.memoryLimit = {3, 3}; // beside the gathered weights there is room for one micro-batch
+    const auto tight = findSchedule(placement, {.microBatches = 3, .seconds = 60});
+    ASSERT_TRUE(tight);
+    EXPECT_EQ(tight->period.schedule->period, 4);
+    EXPECT_EQ(textOf(violationsOf(placement, 3, tight->makespan.starts)), "");
+}
+
+TEST(FindSchedule, RefusesWhatRunsOnceInTheMiddle)
+{
+    Placement placement = tesselPlacement("vshape", 2, 4);
+    placement.blocks[1].once = true;
+    const auto answer = findSchedule(placement, {});
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(describe(answer.error()),
+        "block:1: forward block 1 runs once, waits for blocks of all micro-batches, and blocks of all wait "
+        "for "
+        "it (what runs once comes before the micro-batches, or behind them)");
 }
 
 /// Each block's period on 4 devices, from reference-systems.md, section 5.6: the busiest device where memory

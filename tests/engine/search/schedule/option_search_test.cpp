@@ -44,7 +44,7 @@ TEST(OptionSearch, FindsWhatTryingAllDecisionsFinds)
         EXPECT_EQ(textOf(violationsOf(chosen, microBatches, makespan.starts)), "");
         EXPECT_EQ(figuresOf(chosen, makespan.starts), answer->figures);
         const Placement repeated = withOptions(placement, answer->period.choices);
-        const auto unrolled = unroll(*answer->period.schedule, 8);
+        const auto unrolled = unroll(repeated, *answer->period.schedule, 8);
         EXPECT_EQ(textOf(violationsOf(repeated, 8, unrolled)), "");
         EXPECT_EQ(textOf(violationsOf(repeated, 8, asEarlyAsOrdered(repeated, unrolled))), "");
         taken += std::any_of(answer->period.choices.begin(), answer->period.choices.end(),

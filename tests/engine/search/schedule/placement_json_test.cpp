@@ -12,7 +12,7 @@ namespace {
 TEST(PlacementJson, ReadsBackWhatItWrites)
 {
     for (std::uint32_t seed = 0; seed < 200; ++seed) {
-        const Placement placement = drawnOptions(seed);
+        const Placement placement = seed % 2 == 0 ? drawnOptions(seed) : drawnOnce(seed);
         if (!validate(placement))
             continue;
         const auto read = placementFromJson(placementToJson(placement).dump());
@@ -39,7 +39,9 @@ TEST(PlacementJson, SaysWhereAndWhatIsWrong)
         "block:0: expected devices from 0 to 0, found 1");
     EXPECT_EQ(errorOf(R"({"devices": 1, "blocks": [{"id": 0, "devices": [0], "time": 1, "tmie": 2}]})"),
         "blocks/0/tmie: nothing here is called \"tmie\" (known: id, kind, name, devices, queue, time, "
-        "memory, workspace, gives_back, recompute, offload)");
+        "memory, workspace, gives_back, once, recompute, offload)");
+    EXPECT_EQ(errorOf(R"({"devices": 1, "blocks": [{"id": 0, "devices": [0], "time": 1, "once": 1}]})"),
+        "blocks/0/once: expected true or false, found 1");
     EXPECT_EQ(errorOf(R"({"devices": 1, "blocks": [{"id": 0, "devices": [0], "time": 1, "memory": 2,
         "offload": {"until": 7, "time": 1}}]})"),
         "blocks/0/offload/until: there is no block 7 (the id of the block that needs it again)");

@@ -189,6 +189,43 @@ Placement drawnOptions(std::uint32_t seed)
     return placement;
 }
 
+Placement drawnOnce(std::uint32_t seed)
+{
+    Placement placement = drawnPlacement(seed);
+    std::mt19937 generator(seed + 2);
+    for (std::size_t b = 0; b < placement.blocks.size(); ++b) {
+        const auto touches = [&](bool before) {
+            return std::any_of(placement.edges.begin(), placement.edges.end(),
+                [&](const PlacementEdge &edge) { return at(before ? edge.after : edge.before) == b; });
+        };
+        placement.blocks[b].once = !(touches(true) && touches(false)) && generator() % 2 == 0;
+    }
+    return placement;
+}
+
+Placement withoutOnce(const Placement &placement)
+{
+    Placement rest{.devices = placement.devices, .memoryLimit = placement.memoryLimit};
+    std::vector<std::int32_t> indexOf(placement.blocks.size(), -1);
+    for (std::size_t b = 0; b < placement.blocks.size(); ++b) {
+        const PlacementBlock &block = placement.blocks[b];
+        const bool first = std::any_of(placement.edges.begin(), placement.edges.end(),
+            [&](const PlacementEdge &edge) { return at(edge.before) == b; });
+        if (!block.once) {
+            indexOf[b] = static_cast<std::int32_t>(rest.blocks.size());
+            rest.blocks.push_back(block);
+        } else if (first) { // drawn without any that only others that run once wait for
+            for (const std::int32_t device : block.devices)
+                if (!rest.memoryLimit.empty())
+                    rest.memoryLimit[at(device)] -= block.memory;
+        }
+    }
+    for (const PlacementEdge &edge : placement.edges)
+        if (indexOf[at(edge.before)] >= 0 && indexOf[at(edge.after)] >= 0)
+            rest.edges.push_back({indexOf[at(edge.before)], indexOf[at(edge.after)], edge.distance});
+    return rest;
+}
+
 std::vector<Placement> allDecisions(const Placement &placement)
 {
     std::vector<OptionChoices> decided{openOptions(placement)};
@@ -323,6 +360,8 @@ public:
         , m_makespan(makespan)
         , m_starts(placement.blocks.size())
     {
+        for (std::size_t b = 0; b < m_starts.size(); ++b)
+            m_runs += runsOf(b);
     }
 
     /// @param from  blocks before it are not tried again at this moment, but for those that give back
@@ -331,7 +370,7 @@ public:
         std::size_t started = 0;
         for (const auto &own : m_starts)
             started += own.size();
-        if (started == m_starts.size() * m_microBatches)
+        if (started == m_runs)
             return true;
         for (std::size_t b = 0; b < m_starts.size(); ++b) {
             const PlacementBlock &block = m_placement.blocks[b];
@@ -351,18 +390,22 @@ public:
     }
 
 private:
+    std::size_t runsOf(std::size_t b) const { return m_placement.blocks[b].once ? 1 : m_microBatches; }
+
     bool canStart(std::size_t b, std::int64_t now) const
     {
         const PlacementBlock &block = m_placement.blocks[b];
-        if (m_starts[b].size() == m_microBatches || now + block.time >= m_makespan)
+        if (m_starts[b].size() == runsOf(b) || now + block.time >= m_makespan)
             return false;
         for (const PlacementEdge &edge : m_placement.edges) {
             if (at(edge.after) != b || m_starts[b].size() < at(edge.distance))
                 continue;
-            const std::size_t microBatch = m_starts[b].size() - at(edge.distance);
+            const PlacementBlock &other = m_placement.blocks[at(edge.before)];
             const auto &before = m_starts[at(edge.before)];
-            if (before.size() <= microBatch
-                || before[microBatch] + m_placement.blocks[at(edge.before)].time > now)
+            // All of a block before one that runs once; the only one of that.
+            const std::size_t microBatch = block.once || other.once ? runsOf(at(edge.before)) - 1
+                                                                    : m_starts[b].size() - at(edge.distance);
+            if (before.size() <= microBatch || before[microBatch] + other.time > now)
                 return false;
         }
         for (std::size_t j = 0; j < m_starts.size(); ++j)
@@ -393,6 +436,7 @@ private:
     const Placement &m_placement;
     std::size_t m_microBatches = 1;
     std::int64_t m_makespan = 0;
+    std::size_t m_runs = 0;
     std::vector<std::vector<std::int64_t>> m_starts{}; ///< By block, those of its micro-batches in order.
 };
 

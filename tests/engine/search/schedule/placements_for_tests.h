@@ -26,6 +26,13 @@ Placement drawnPlacement(std::uint32_t seed);
 /// blocks, copies of offloads counted; some of them hold workspaces.
 Placement drawnOptions(std::uint32_t seed);
 
+/// The same as `drawnPlacement`, with half of the blocks that only begin or only end something running once.
+Placement drawnOnce(std::uint32_t seed);
+
+/// Such a placement far from both ends of a step: without what runs once, and with what that holds all the
+/// while taken off the limits.
+Placement withoutOnce(const Placement &placement);
+
 /// All ways to decide on the options of a placement, as placements without any.
 std::vector<Placement> allDecisions(const Placement &placement);
 
