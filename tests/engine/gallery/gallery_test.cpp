@@ -250,6 +250,16 @@ TEST(Gallery, EveryPlanOfEveryFamilyIsCompleteOrRefusedWithAReason)
     }
 }
 
+TEST(Gallery, AModelWithoutABackwardPassIsAPipelineOfItsOwn)
+{
+    auto forward = buildZooModel("zoo:gpt?layers=4&hidden=32&heads=4&seq=8&vocab=32&batch=8");
+    ASSERT_TRUE(forward) << describe(forward.error());
+    const Plan plan = galleryPlan(shared(*std::move(forward)), "inference:stages=2,dp=2,micro-batches=4", 4);
+    EXPECT_EQ(plan.stageCount, 2);
+    EXPECT_EQ(plan.microBatches, 4);
+    EXPECT_EQ(plan.schedule, ScheduleKind::GPipe);
+}
+
 TEST(Gallery, WhatDoesNotFitIsRefusedWithTheReason)
 {
     struct Case {
@@ -269,6 +279,8 @@ TEST(Gallery, WhatDoesNotFitIsRefusedWithTheReason)
         {"pipeline:stages=x", 2, "a number"},
         {"pipeline:stages=0", 2, "at least 1"},
         {"3d:dp=2,tp=2", 8, "the cluster has 8"},
+        {"inference", 2, "it has a backward pass"},
+        {"terapipe:slices=3", 2, "3 equal parts"},
         {"4d", 8, "no gallery plan '4d'"},
         {"", 8, "no gallery plan"},
     };

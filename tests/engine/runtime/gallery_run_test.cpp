@@ -31,6 +31,7 @@ constexpr const char *kRunFolding = "zoo:evoformer?layers=2&msa=8&pair=8&single=
                                     "pair_heads=2&head_width=4&triangle=8&batch=4";
 constexpr const char *kRunRecycled = "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=4&residues=4&heads=2&"
                                      "pair_heads=2&head_width=4&triangle=8&batch=4&recycles=2";
+constexpr const char *kRunGpt = "zoo:gpt?layers=4&hidden=16&heads=2&seq=8&batch=4&vocab=24";
 constexpr const char *kRunVision = "zoo:vgg?depth=11&width=2&head=8&image=32&classes=4&batch=4";
 
 class GalleryRuns : public testing::TestWithParam<GalleryRun>
@@ -55,7 +56,9 @@ const GalleryRun kGalleryRuns[] = {{kRunT5, "interlaced", 2},
     {kRunFolding, "axial:dp=2,dap=2", 4}, {kRunRecycled, "3f1b", 2},
     {kRunRecycled, "3f1b:pp=2,dap=2,recompute=1", 4},
     {kRunRecycled, "3f1b:pp=2,dp=2,schedule=gpipe,zero=1", 4}, {kRunVision, "conv-dense", 2},
-    {kRunT5, "1f1b:pp=2,tp=2,recompute=1", 4}, {kRunT5, "sequence-parallel", 2}};
+    {kRunT5, "1f1b:pp=2,tp=2,recompute=1", 4}, {kRunT5, "sequence-parallel", 2},
+    {kRunGpt, "terapipe:slices=4,micro-batches=2", 2},
+    {kRunGpt, "terapipe:slices=2,micro-batches=4,schedule=gpipe", 4}};
 
 INSTANTIATE_TEST_SUITE_P(Gallery, GalleryRuns, testing::ValuesIn(kGalleryRuns));
 
