@@ -23,35 +23,23 @@ std::int64_t nanosecondsOf(double seconds)
     return std::max<std::int64_t>(std::llround(seconds * 1e9), 1);
 }
 
-/// By block: the blocks of passes that it waits for, through others that run once per update; of passes
-/// themselves nothing.
-std::vector<std::set<std::int32_t>> passesBefore(
-    const std::vector<BlockInfo> &blocks, const std::vector<BlockDependency> &dataFlow)
+/// By block: of one that runs once per update the blocks of passes that it waits for, the backward passes of
+/// its stage; of others nothing.
+std::vector<std::vector<std::int32_t>> passesBefore(const std::vector<BlockInfo> &blocks)
 {
-    std::vector<std::set<std::int32_t>> before(blocks.size());
-    for (bool moved = true; moved;) { // through reductions to updates
-        moved = false;
-        for (const BlockDependency &each : dataFlow) {
-            if (!isOfUpdate(blocks[at(each.later)].kind))
-                continue;
-            auto &own = before[at(each.later)];
-            const std::size_t known = own.size();
-            if (isPass(blocks[at(each.earlier)].kind))
-                own.insert(each.earlier);
-            else
-                own.insert(before[at(each.earlier)].begin(), before[at(each.earlier)].end());
-            moved = moved || own.size() > known;
-        }
-    }
+    std::vector<std::vector<std::int32_t>> before(blocks.size());
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+        for (std::size_t pass = 0; pass < blocks.size() && isOfUpdate(blocks[b].kind); ++pass)
+            if (isBackward(blocks[pass].kind) && blocks[pass].stage == blocks[b].stage)
+                before[b].push_back(static_cast<std::int32_t>(pass));
     return before;
 }
 
 /// Adds the blocks that run once a step.
-void addUpdates(const std::vector<BlockInfo> &blocks, const std::vector<BlockDependency> &dataFlow,
-    const std::map<DeviceId, std::int32_t> &groups, const std::vector<std::int32_t> &indexOf,
-    StagePlacement &built)
+void addUpdates(const std::vector<BlockInfo> &blocks, const std::map<DeviceId, std::int32_t> &groups,
+    const std::vector<std::int32_t> &indexOf, StagePlacement &built)
 {
-    const auto before = passesBefore(blocks, dataFlow);
+    const auto before = passesBefore(blocks);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
         std::set<std::int32_t> devices;
         for (const DeviceId device : blocks[b].devices)
@@ -168,7 +156,7 @@ StagePlacement placementOfBlocks(const std::vector<BlockInfo> &blocks,
         if (dependency.groupSize == 0 && dependency.microBatch < 0)
             link(dependency.earlier, dependency.later, dependency.offset);
     placement.edges.assign(edges.begin(), edges.end());
-    addUpdates(blocks, dataFlow, groups, indexOf, built);
+    addUpdates(blocks, groups, indexOf, built);
     return built;
 }
 
@@ -245,8 +233,8 @@ template<typename Visit> void forEachClass(const Timeline &timeline, const Visit
 
 /// What reductions and updates of the only update take on a device; see `simulatedBlocks`.
 void addUpdateSeconds(std::size_t device, const PlanAnswer &answer, const Timeline &timeline,
-    const std::vector<std::vector<BlockExtent>> &extents, const std::vector<std::set<std::int32_t>> &before,
-    std::vector<BlockInfo> &blocks)
+    const std::vector<std::vector<BlockExtent>> &extents,
+    const std::vector<std::vector<std::int32_t>> &before, std::vector<BlockInfo> &blocks)
 {
     std::vector<std::int64_t> ready(blocks.size(), 0); // when the last block that it waits for has computed
     for (std::size_t b = 0; b < blocks.size(); ++b)
@@ -279,7 +267,7 @@ std::vector<BlockInfo> simulatedBlocks(const PlanAnswer &answer, const Timeline 
     std::vector<double> late(blocks.size(), 0);
     for (BlockInfo &block : blocks)
         block.seconds = 0;
-    const auto before = passesBefore(blocks, answer.materialized->dataFlow);
+    const auto before = passesBefore(blocks);
     forEachClass(timeline, [&](std::size_t d) {
         auto extents = extentsOn(d, answer, timeline);
         for (std::size_t b = 0; b < blocks.size(); ++b) {

@@ -14,9 +14,9 @@ namespace planloom {
 std::map<DeviceId, std::int32_t> placementDevicesOf(const std::vector<BlockInfo> &blocks);
 
 /// The blocks of a plan as a placement: their durations in nanoseconds, transfers on a queue of their own.
-/// Reductions of gradients and updates that take time run once, behind the blocks that they depend on; the
-/// reductions on a queue of their own. What a stage holds between its passes is its share of what its devices
-/// hold.
+/// Reductions of gradients and updates that take time run once, behind the backward passes of their stages;
+/// the reductions on a queue of their own. What a stage holds between its passes is its share of what its
+/// devices hold.
 /// @param blocks    of a `MaterializedPlan`, with durations that are to be believed
 /// @param dataFlow  between them
 /// @param held      by device of the plan: bytes of one micro-batch of all stages there; empty: not looked at

@@ -158,7 +158,7 @@ std::vector<Case> allCases()
                 if (pp > 1 && dap == 1)
                     pipelines.specs.push_back("1f1b:dp=" + std::to_string(dp) + ",pp=" + std::to_string(pp)
                         + counts + (dp > 1 ? ",zero=1" : ""));
-                for (const char *schedule : {"1f1b", "gpipe"})
+                for (const char *schedule : {"3f1b", "1f1b", "gpipe"})
                     if (pp > 1 && pp < 32)
                         ours.specs.push_back("3f1b:" + text + ",pp=" + std::to_string(pp) + counts
                             + ",schedule=" + schedule + (dp > 1 ? ",zero=1" : ""));

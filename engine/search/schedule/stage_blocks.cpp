@@ -130,9 +130,9 @@ Schedule scheduleOf(const StagePlacement &stages, std::vector<BlockStart> starts
     Schedule schedule;
     schedule.ranks.resize(at(stages.placement.devices));
     for (const BlockStart &run : starts)
-        if (const auto &key = stages.keys[at(run.block)])
+        if (at(run.block) < stages.keys.size() && stages.keys[at(run.block)])
             for (const std::int32_t device : stages.placement.blocks[at(run.block)].devices)
-                schedule.ranks[at(device)].push_back({*key, run.microBatch});
+                schedule.ranks[at(device)].push_back({*stages.keys[at(run.block)], run.microBatch});
     return schedule;
 }
 

@@ -42,7 +42,7 @@ StagePlacement placementOf(
 Result<std::vector<BlockStart>> playSchedule(
     const StagePlacement &stages, const Schedule &schedule, std::int32_t microBatches);
 
-/// The order that starts have on every rank.
+/// The order that starts have on every rank; copies of offloads, which `withOptions` adds, have none.
 Schedule scheduleOf(const StagePlacement &stages, std::vector<BlockStart> starts);
 
 } // namespace planloom

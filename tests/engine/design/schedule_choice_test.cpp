@@ -1,7 +1,6 @@
 #include "engine/design/schedule_choice.h"
 
 #include "engine/design/simulated_blocks.h"
-
 #include "engine/hardware/cluster_json.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
@@ -159,6 +158,46 @@ TEST(ChooseSchedule, RecomputesInStagesWhereMemoryBinds)
     ASSERT_TRUE(kept) << describe(kept.error());
     for (const TriedSchedule &each : kept->tried)
         EXPECT_TRUE(each.memoryRows.empty()) << each.name;
+}
+
+/// Gradients of replicas are reduced, and weights updated, once behind the backward blocks of their stage;
+/// what no schedule is shorter than counts both, and the simulated step is no shorter.
+TEST(ChooseSchedule, CountsWhatRunsOnceAStep)
+{
+    PlanRequest request = pipelineRequest();
+    request.gallery = "3d:dp=2,pp=2,micro-batches=4";
+    request.upTo = PlanGrade::Simulated;
+    const auto answer = answerOf(request);
+    ASSERT_TRUE(answer && (*answer)->timeline && (*answer)->execution);
+    const std::vector<BlockInfo> blocks = simulatedBlocks(**answer, *(*answer)->timeline);
+    const StagePlacement stages = placementOfBlocks(blocks, (*answer)->materialized->dataFlow, {}, {});
+    ASSERT_TRUE(validate(stages.placement)) << describe(validate(stages.placement).error());
+    std::map<std::string, std::int32_t> once;
+    Placement without = stages.placement;
+    for (std::size_t b = 0; b < stages.placement.blocks.size(); ++b) {
+        const PlacementBlock &block = stages.placement.blocks[b];
+        if (!block.once)
+            continue;
+        ++once[block.kind];
+        EXPECT_EQ(block.queue, block.kind == "reduce" ? 2 : 0);
+        std::int32_t waits = 0;
+        for (const PlacementEdge &edge : stages.placement.edges)
+            if (edge.after == static_cast<std::int32_t>(b)) {
+                ++waits;
+                const PlacementBlock &before = stages.placement.blocks[static_cast<std::size_t>(edge.before)];
+                // The update of a weight that both stages have is on all devices.
+                EXPECT_TRUE(std::includes(block.devices.begin(), block.devices.end(), before.devices.begin(),
+                    before.devices.end()));
+                EXPECT_EQ(before.kind, "backward");
+            }
+        EXPECT_EQ(waits, 1);
+        without.blocks[b].time = 1;
+    }
+    EXPECT_GE(once["reduce"], 2);
+    EXPECT_GE(once["optimizer"], 2);
+    const std::int64_t bound = makespanBound(stages.placement, 4);
+    EXPECT_GT(bound, makespanBound(without, 4));
+    EXPECT_LE(static_cast<double>(bound), (*answer)->summary.stepSeconds * 1e9);
 }
 
 TEST(ChooseSchedule, ASearchedScheduleIsAsListed)
