@@ -4,6 +4,7 @@
 #include "engine/lowering/block_times.h"
 #include "engine/lowering/offload.h"
 #include "engine/lowering/order_rows.h"
+#include "engine/plan/interleaves.h"
 
 #include <algorithm>
 #include <array>
@@ -298,6 +299,8 @@ Result<void> Lowering::goesOn() const
 Result<MaterializedPlan> Lowering::run()
 {
     TRY_VOID(goesOn());
+    if (mayInterleave(m_plan))
+        m_builder.keepPlaces();
     makeBlocks();
     findTurns();
     TRY_VOID(assignBlocks());

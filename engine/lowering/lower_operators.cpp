@@ -206,7 +206,7 @@ Result<void> Lowering::emitOperator(OperatorId id, std::int32_t block, bool reco
             numbers.push_back(p);
     TRY(const auto inputs, gatherInputs(id, block, numbers));
     TRY(auto weighing, weighingOf(id));
-    m_builder.noteSlice(block);
+    m_builder.noteOperator(block, id);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         const TransformedPart &part = parts[numbers[i]];
         const BufferList outputs = emitPart(id, block, recompute, numbers[i], inputs[i], weighing);

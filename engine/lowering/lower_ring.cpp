@@ -423,7 +423,7 @@ Result<void> Lowering::RingTurns::run()
     m_lowering.chooseSums({m_id});
     findWhatGoesRound();
     TRY_VOID(bringHome());
-    m_lowering.m_builder.noteSlice(m_block);
+    m_lowering.m_builder.noteOperator(m_block, m_id);
     for (std::size_t turn = 0; turn < m_turns; ++turn)
         TRY_VOID(takeTurn(turn));
     for (Turning &turning : m_rings) {

@@ -2,6 +2,7 @@
 
 #include "engine/lowering/bent_ranks.h"
 #include "engine/lowering/block_setting.h"
+#include "engine/lowering/paired_pieces.h"
 #include "engine/lowering/received_runs.h"
 #include "engine/lowering/schedule.h"
 #include "engine/table/table.h"
@@ -60,26 +61,12 @@ private:
     std::vector<std::int32_t> m_waiters;
 };
 
-/// Two runs, slice by slice: each at an even pace, from cut to cut.
-std::vector<BlockRun> interleaved(const std::vector<BlockInfo> &blocks, const BlockRun &a, const BlockRun &b)
+/// Whether two dependencies say the same of blocks that do not run side by side.
+bool isSameForBlocks(const BlockDependency &a, BlockDependency b)
 {
-    std::vector<std::pair<double, BlockRun>> slices; // by where it ends, of its block
-    for (const BlockRun &run : {a, b}) {
-        const std::vector<std::int32_t> &cuts = blocks[static_cast<std::size_t>(run.block)].cuts;
-        BlockRun rest = run;
-        for (std::size_t i = 0; i < cuts.size(); ++i) {
-            slices.push_back({static_cast<double>(i + 1) / static_cast<double>(cuts.size() + 1),
-                {run.block, run.microBatch, rest.from, cuts[i]}});
-            rest.from = cuts[i];
-        }
-        slices.push_back({1, rest});
-    }
-    std::stable_sort(slices.begin(), slices.end(),
-        [](const auto &one, const auto &other) { return one.first < other.first; });
-    std::vector<BlockRun> runs;
-    for (auto &[end, slice] : slices)
-        runs.push_back(slice);
-    return runs;
+    b.behind = a.behind;
+    b.before = a.before;
+    return a == b;
 }
 
 /// Two items that a row wants side by side.
@@ -326,6 +313,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         if (besideOf[leader] != leader)
             act(besideOf[leader]);
     };
+    std::map<std::size_t, std::vector<PieceOrder>> insidePairs; // what rows order in them, by leader
     std::vector<std::pair<std::size_t, std::size_t>> edges; // of data and rows, where rows pair blocks
     std::vector<Waiters::Link> links;
     const auto link = [&](std::size_t from, std::size_t to) {
@@ -339,6 +327,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         if (const std::int32_t from = scheduled(earlier), to = scheduled(later); from >= 0 && to >= 0)
             for (std::size_t i = 0; i < m; ++i)
                 link(static_cast<std::size_t>(from) * m + i, static_cast<std::size_t>(to) * m + i);
+    const BlockDependency *before = nullptr;
     for (const BlockDependency &dependency : dependencies) {
         const std::int32_t from = scheduled(dependency.earlier);
         const std::int32_t to = scheduled(dependency.later);
@@ -352,11 +341,21 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                             static_cast<std::size_t>(to) * m + static_cast<std::size_t>(j + k));
             continue;
         }
+        // What rows ask of several pieces of the same blocks, whole blocks are asked once.
+        const bool again = before && isSameForBlocks(*before, dependency);
+        before = &dependency;
         for (std::int32_t i = 0; i < microBatches; ++i)
             if (const std::int32_t j = i + dependency.offset;
                 j >= 0 && j < microBatches && (dependency.microBatch < 0 || dependency.microBatch == i)) {
                 const std::size_t a = static_cast<std::size_t>(from) * m + static_cast<std::size_t>(i);
                 const std::size_t b = static_cast<std::size_t>(to) * m + static_cast<std::size_t>(j);
+                if (dependency.row && leaderOf[a] == leaderOf[b]) {
+                    insidePairs[leaderOf[a]].push_back(
+                        {a == leaderOf[a], dependency.behind, dependency.before, dependency.row});
+                    continue;
+                }
+                if (again)
+                    continue;
                 link(a, b);
                 if (!pairs.empty())
                     edges.emplace_back(a, b);
@@ -630,7 +629,13 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
                 --forwardLeft;
             }
         });
-        for (const BlockRun &run : runs.size() == 1 ? runs : interleaved(blocks, runs[0], runs[1]))
+        if (runs.size() > 1) {
+            const auto rows = insidePairs.find(item);
+            TRY(runs,
+                pairedPieces(blocks, runs[0], runs[1],
+                    rows == insidePairs.end() ? std::vector<PieceOrder>{} : rows->second));
+        }
+        for (const BlockRun &run : runs)
             events.push_back({start, sequence++, run});
         for (const std::int32_t next : waiters.of(item)) {
             Item &waiting = items[static_cast<std::size_t>(next)];

@@ -28,6 +28,13 @@ struct BlockInfo {
     std::vector<std::int32_t> cuts{}; ///< Marks behind what it communicates, ascending: where it may be cut.
 };
 
+/// Where a block runs an operator: what it communicates before stands before the mark. Those launched
+/// together share the first one's place.
+struct OperatorPlace {
+    OperatorId op{};
+    std::int32_t mark = -1;
+};
+
 /// One block of one micro-batch in the global order, or a slice of it.
 struct BlockRun {
     std::int32_t block = 0;
@@ -38,7 +45,9 @@ struct BlockRun {
     friend bool operator==(const BlockRun &, const BlockRun &) = default;
 };
 
-/// `earlier` of micro-batch i before `later` of micro-batch i + offset.
+/// `earlier` of micro-batch i before `later` of micro-batch i + offset. Where a row asks so of two that run
+/// side by side, it is about pieces of them: what stands before mark `behind` of `earlier` comes before what
+/// stands behind mark `before` of `later`.
 struct BlockDependency {
     std::int32_t earlier = 0;
     std::int32_t later = 0;
@@ -48,6 +57,8 @@ struct BlockDependency {
     /// Above 0: so many micro-batches are a group, `offset` counts groups, and all of one group run before
     /// all of the other.
     std::int32_t groupSize = 0;
+    std::int32_t behind = -1; ///< -1 for the block's end, and in all but rows of interleaved plans.
+    std::int32_t before = -1; ///< -1 for the block's begin.
     friend auto operator<=>(const BlockDependency &, const BlockDependency &) = default;
 };
 
@@ -83,12 +94,14 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 /// are only lifted where rows leave nothing else to run (`liftedLimits` in in_flight.h finds out).
 ///
 /// `interleaved` are blocks that rows pair, whatever the schedule: they start together as those of templates
-/// do.
+/// do. Pieces of two that run side by side alternate at an even pace (paired_pieces.h), but for what rows
+/// order.
 ///
 /// Transfers come as soon as they can: a device sends and receives in one order, beside what it computes, and
 /// receives a block's input no earlier than it is of use (received_runs.h). The step's ends (Prologue;
 /// Reduce, Optimizer) stand first and last.
-/// @return InvalidInput naming a row if the dependencies form a cycle, or if blocks that it pairs wait for
+/// @return InvalidInput naming a row if the dependencies form a cycle, of blocks or of pieces, or if blocks
+/// that it pairs wait for
 ///   one another, run on different devices, or are paired with others; if the schedule runs against
 ///   updates within the step; or if `listed`, the order of a schedule that is listed, names blocks that there
 ///   are not, or runs against data flow

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 namespace planloom {
 
@@ -14,10 +15,12 @@ class Sorter
 {
 public:
     Sorter(const Plan &plan, const std::vector<BlockInfo> &blocks,
-        const std::vector<std::vector<std::int32_t>> &blocksOf)
+        const std::vector<std::vector<std::int32_t>> &blocksOf,
+        const std::vector<std::vector<OperatorPlace>> *places)
         : m_plan(plan)
         , m_blocks(blocks)
         , m_blocksOf(blocksOf)
+        , m_places(places)
     {
         m_result.inside.resize(blocks.size());
     }
@@ -71,6 +74,16 @@ private:
     {
         const bool inside =
             blocksOf(firsts.front()) == blocksOf(seconds.front()) && order.microBatchOffset == 0;
+        if (!inside
+            && m_places) { // all of one side before all of the other: the last of it, the first of that
+            order.first = *std::max_element(firsts.begin(), firsts.end(), [&](OperatorId a, OperatorId b) {
+                return placeIn(blocksOf(a).back(), a).last < placeIn(blocksOf(b).back(), b).last;
+            });
+            order.second = *std::min_element(seconds.begin(), seconds.end(), [&](OperatorId a, OperatorId b) {
+                return placeIn(blocksOf(a).front(), a).first < placeIn(blocksOf(b).front(), b).first;
+            });
+            return add(order);
+        }
         const std::size_t count = inside ? std::max(firsts.size(), seconds.size()) : 1;
         for (std::size_t i = 0; i < count; ++i) {
             order.first = firsts[std::min(i, firsts.size() - 1)];
@@ -130,8 +143,11 @@ private:
         if (first == second && order.microBatchOffset == 0) {
             m_result.inside[static_cast<std::size_t>(first)].push_back(order);
         } else if (isPass(before.kind) && isPass(behind.kind)) {
-            const BlockDependency dependency{
-                first, second, order.microBatchOffset, order.row, order.microBatch};
+            BlockDependency dependency{first, second, order.microBatchOffset, order.row, order.microBatch};
+            if (m_places) {
+                dependency.behind = markBehind(first, order.first);
+                dependency.before = markBefore(second, order.second);
+            }
             if (m_known.insert(dependency).second)
                 m_result.between.push_back(dependency);
         } else if (before.rank > behind.rank) {
@@ -144,9 +160,54 @@ private:
         return {};
     }
 
+    /// Where in the list of a block's places an operator is; in a coshard region, or run again, several
+    /// times.
+    struct Occurrences {
+        std::size_t first = 0;
+        std::size_t last = 0;
+    };
+
+    Occurrences placeIn(std::int32_t block, OperatorId op)
+    {
+        const auto b = static_cast<std::size_t>(block);
+        if (b >= m_places->size())
+            return {};
+        const auto [known, isNew] = m_knownPlaces.try_emplace(block);
+        if (isNew)
+            for (std::size_t i = 0; i < (*m_places)[b].size(); ++i)
+                known->second.try_emplace((*m_places)[b][i].op, Occurrences{i, i}).first->second.last = i;
+        const auto found = known->second.find(op);
+        return found == known->second.end() ? Occurrences{} : found->second;
+    }
+
+    /// The mark where what follows an operator begins; -1 where nothing does.
+    std::int32_t markBehind(std::int32_t block, OperatorId op)
+    {
+        if (static_cast<std::size_t>(block) >= m_places->size())
+            return -1;
+        const auto &places = (*m_places)[static_cast<std::size_t>(block)];
+        for (std::size_t last = placeIn(block, op).last, i = last; i < places.size(); ++i)
+            if (places[i].mark != places[last].mark)
+                return places[i].mark;
+        return -1;
+    }
+
+    /// The mark where an operator begins; -1 where it is the first.
+    std::int32_t markBefore(std::int32_t block, OperatorId op)
+    {
+        if (static_cast<std::size_t>(block) >= m_places->size()
+            || (*m_places)[static_cast<std::size_t>(block)].empty())
+            return -1;
+        const auto &places = (*m_places)[static_cast<std::size_t>(block)];
+        const std::int32_t mark = places[placeIn(block, op).first].mark;
+        return mark == places.front().mark ? -1 : mark;
+    }
+
     const Plan &m_plan;
     const std::vector<BlockInfo> &m_blocks;
     const std::vector<std::vector<std::int32_t>> &m_blocksOf;
+    const std::vector<std::vector<OperatorPlace>> *m_places = nullptr;
+    std::map<std::int32_t, std::unordered_map<OperatorId, Occurrences>> m_knownPlaces{}; ///< By block.
     SortedOrders m_result{};
     std::set<BlockDependency> m_known{};
 };
@@ -154,9 +215,10 @@ private:
 } // namespace
 
 Result<SortedOrders> sortOrders(const Plan &plan, const std::vector<BlockInfo> &blocks,
-    const std::vector<std::vector<std::int32_t>> &blocksOf)
+    const std::vector<std::vector<std::int32_t>> &blocksOf,
+    const std::vector<std::vector<OperatorPlace>> *places)
 {
-    return Sorter(plan, blocks, blocksOf).run();
+    return Sorter(plan, blocks, blocksOf, places).run();
 }
 
 } // namespace planloom

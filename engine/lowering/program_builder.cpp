@@ -157,6 +157,18 @@ std::int32_t ProgramBuilder::mark(std::int32_t block)
     return static_cast<std::int32_t>(m_marks.size()) - 1;
 }
 
+void ProgramBuilder::noteOperator(std::int32_t block, OperatorId op)
+{
+    const std::size_t cuts = m_blocks[static_cast<std::size_t>(block)].cuts.size();
+    noteSlice(block);
+    if (!m_keepsPlaces || !isPass(m_blocks[static_cast<std::size_t>(block)].kind))
+        return;
+    m_places.resize(m_blocks.size());
+    const auto &now = m_blocks[static_cast<std::size_t>(block)].cuts;
+    m_places[static_cast<std::size_t>(block)].push_back({op, now.size() > cuts ? now.back() : mark(block)});
+}
+
+/// Notes that `block` may be cut here, if it has communicated since it last might.
 void ProgramBuilder::noteSlice(std::int32_t block)
 {
     constexpr std::size_t kMostCuts = 64;
@@ -177,6 +189,22 @@ void ProgramBuilder::moveCuts()
                     && instructions[static_cast<std::size_t>(place)].joined)
                     ++place;
             }
+}
+
+/// What is launched together on any device is not parted: it has the place of the first of it.
+void ProgramBuilder::joinPlaces()
+{
+    for (std::size_t block = 0; block < m_places.size(); ++block)
+        for (std::size_t i = 1; i < m_places[block].size(); ++i) {
+            const auto &marks = m_marks[static_cast<std::size_t>(m_places[block][i].mark)];
+            if (std::any_of(marks.begin(), marks.end(), [&](const auto &place) {
+                    const auto &instructions =
+                        m_devices[static_cast<std::size_t>(place.first)].byBlock[block];
+                    const auto at = static_cast<std::size_t>(place.second);
+                    return at < instructions.size() && instructions[at].joined;
+                }))
+                m_places[block][i].mark = m_places[block][i - 1].mark;
+        }
 }
 
 namespace {
@@ -392,6 +420,7 @@ void ProgramBuilder::markDeaths(Device &device) const
 
 void ProgramBuilder::finish(MaterializedPlan &plan)
 {
+    joinPlaces();
     moveCuts();
     plan.programs.groups = std::move(m_groups);
     forEachDevice([this](Device &device) { markDeaths(device); });
@@ -410,6 +439,7 @@ void ProgramBuilder::finish(MaterializedPlan &plan)
     }
     plan.blocks = std::move(m_blocks);
     plan.marks = std::move(m_marks);
+    plan.places = std::move(m_places);
 }
 
 } // namespace planloom

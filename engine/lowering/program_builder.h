@@ -54,8 +54,11 @@ public:
     /// emitted later stands behind it, on all devices, so that cuts at one mark keep one global order.
     std::int32_t mark(std::int32_t block);
 
-    /// Notes that `block` may be cut here, if it has communicated since it last might.
-    void noteSlice(std::int32_t block);
+    /// Notes where operators of the blocks of passes run, from now on: see `MaterializedPlan::places`.
+    void keepPlaces() { m_keepsPlaces = true; }
+    /// Notes that `block` runs `op` from here on, and may be cut here, if it has communicated since it last
+    /// might.
+    void noteOperator(std::int32_t block, OperatorId op);
 
     /// Index of the communicator of these devices in this order.
     std::int32_t groupOf(const std::vector<DeviceId> &members);
@@ -98,7 +101,9 @@ private:
 
     template<typename Visit> void forEachDevice(Visit visit);
     void markDeaths(Device &device) const;
+    void noteSlice(std::int32_t block);
     void moveCuts();
+    void joinPlaces();
     bool runsOnce(std::int32_t block) const;
 
     std::vector<Device> m_devices{};
@@ -112,6 +117,8 @@ private:
     std::vector<std::map<std::int32_t, std::int32_t>>
         m_marks{}; ///< By mark and device: instructions before it.
     std::vector<std::int32_t> m_markBlocks{}; ///< By mark.
+    bool m_keepsPlaces = false;
+    std::vector<std::vector<OperatorPlace>> m_places{}; ///< By block.
 };
 
 /// While it lives, communications of a builder wait in the data queue, beside computation.

@@ -2,6 +2,7 @@
 
 #include "engine/lowering/order_communication.h"
 #include "engine/lowering/order_rows.h"
+#include "engine/plan/interleaves.h"
 
 #include <algorithm>
 #include <limits>
@@ -201,7 +202,12 @@ void makeWait(const MaterializedPlan &materialized, const std::vector<std::int32
 
 Result<std::optional<ExecutionPlan>> sequence(const MaterializedPlan &materialized, const Plan &plan)
 {
-    TRY(auto orders, sortOrders(plan, materialized.blocks, materialized.blocksOf));
+    const bool pieces = !plan.orders.empty() && mayInterleave(plan);
+    if (pieces && materialized.places.empty())
+        return std::optional<ExecutionPlan>{};
+    TRY(auto orders,
+        sortOrders(
+            plan, materialized.blocks, materialized.blocksOf, pieces ? &materialized.places : nullptr));
     orders.inside.resize(materialized.inside.size()); // none are inside transfers
     if (orders.inside != materialized.inside)
         return std::optional<ExecutionPlan>{};

@@ -40,6 +40,9 @@ struct MaterializedPlan {
     std::vector<std::vector<std::int32_t>> segmentOf{}; ///< By device and block: its segment; -1 for none.
     /// By mark and device: instructions of the device that stand before the mark in its block.
     std::vector<std::map<std::int32_t, std::int32_t>> marks{};
+    /// By block: where its operators run, for rows that order pieces of blocks side by side; nothing where no
+    /// block could run beside another.
+    std::vector<std::vector<OperatorPlace>> places{};
     /// By block: the rows' orders of operators inside it, which it was made in.
     std::vector<std::vector<OrderConstraint>> inside{};
 };
@@ -48,7 +51,9 @@ struct MaterializedPlan {
 /// and cuts the last backward blocks where reductions start.
 /// O(blocks x micro-batches): instructions are not touched, and shared with `materialized`.
 /// @param plan  what was materialized, or a plan that `isSameButForOrder`
-/// @return nothing if rows order operators inside a block in another way: that has to be materialized anew;
+/// @return nothing if rows order operators inside a block in another way, or pieces of blocks where nothing
+/// was
+///   known to run side by side: that has to be materialized anew;
 ///   InvalidInput naming a row if orders contradict each other
 Result<std::optional<ExecutionPlan>> sequence(const MaterializedPlan &materialized, const Plan &plan);
 

@@ -1,5 +1,7 @@
 #include "engine/search/conflict/order_cycle.h"
 
+#include "engine/plan/interleaves.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -147,6 +149,7 @@ public:
         , m_index(index)
         , m_batch(batch)
         , m_graph(*plan.graph)
+        , m_interleaves(mayInterleave(plan))
     {
     }
 
@@ -189,6 +192,17 @@ private:
         const OperatorDecision &decision = m_plan.decisions[static_cast<std::size_t>(op.index)];
         return sliceCount(decision.partition) == 1 && laneCount(decision.partition) == 1
             && !(decision.splitBackward && m_graph.at(op).direction == Direction::Backward);
+    }
+
+    /// Of blocks that run side by side, rows order pieces: neither has to wait for all of the other.
+    bool mayRunBeside(OperatorId a, OperatorId b) const
+    {
+        if (!m_interleaves || blockOf(a) == blockOf(b))
+            return false;
+        const auto &devices = m_plan.decisions[static_cast<std::size_t>(a.index)].devices;
+        const auto &others = m_plan.decisions[static_cast<std::size_t>(b.index)].devices;
+        return std::any_of(devices.begin(), devices.end(),
+            [&](DeviceId device) { return std::find(others.begin(), others.end(), device) != others.end(); });
     }
 
     void sort(const OrderConstraint &order)
@@ -255,21 +269,23 @@ private:
             auto operator<=>(const Between &) const = default;
         };
         std::set<Between> edges;
-        const auto add = [&](OrderConstraint order, std::size_t first, std::size_t second) {
-            if (first != second || order.microBatchOffset != 0)
+        const auto add = [&](const OrderConstraint &order, OperatorId a, OperatorId b) {
+            const std::size_t first = blockOf(a);
+            const std::size_t second = blockOf(b);
+            if ((first != second || order.microBatchOffset != 0) && !mayRunBeside(a, b))
                 edges.insert({first, second, order.microBatchOffset, order.microBatch, order.row.index});
         };
         for (const OrderConstraint &order : m_between)
-            add(order, blockOf(order.first), blockOf(order.second));
+            add(order, order.first, order.second);
         for (const auto &[row, orders] : m_together) {
-            std::set<std::size_t> firsts;
-            std::set<std::size_t> seconds;
+            std::map<std::size_t, OperatorId> firsts; // by block
+            std::map<std::size_t, OperatorId> seconds;
             for (const OrderConstraint &order : orders) {
-                firsts.insert(blockOf(order.first));
-                seconds.insert(blockOf(order.second));
+                firsts.emplace(blockOf(order.first), order.first);
+                seconds.emplace(blockOf(order.second), order.second);
             }
-            for (const std::size_t first : firsts)
-                for (const std::size_t second : seconds)
+            for (const auto &[block, first] : firsts)
+                for (const auto &[other, second] : seconds)
                     add(orders.front(), first, second);
         }
         if (edges.empty())
@@ -311,6 +327,7 @@ private:
     const SelectorIndex &m_index;
     const BatchInfo &m_batch;
     const Graph &m_graph;
+    bool m_interleaves = false; ///< Some blocks may run side by side.
     std::vector<RowId> m_againstStep{};
     std::vector<OrderConstraint> m_inside{};
     std::vector<OrderConstraint> m_between{};

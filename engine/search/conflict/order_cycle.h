@@ -20,9 +20,10 @@ namespace planloom {
 /// offset)-th of another. A row about an operator that runs once per step is alone a cycle where it asks for
 /// what stands at the other end of the step.
 ///
-/// Plans whose stages run in slices or lanes, and passes that make gradients of weights on their own, are
-/// looked at inside their blocks as far as they are whole: what is not found here is found by lowering.
-/// O(operators + edges + blocks x micro-batches + orders).
+/// Of blocks on one device that may run side by side (`mayInterleave`) rows order pieces: those are left to
+/// lowering. Plans whose stages run in slices or lanes, and passes that make gradients of weights on their
+/// own, are looked at inside their blocks as far as they are whole: what is not found here is found by
+/// lowering. O(operators + edges + blocks x micro-batches + orders).
 std::vector<RowId> orderCycle(const Plan &plan, const SelectorIndex &index, const BatchInfo &batch);
 
 /// What such a row is refused with, as lowering says it. @param others  whether further rows are on the cycle

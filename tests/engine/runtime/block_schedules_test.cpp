@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
+#include <map>
 #include <ostream>
 #include <random>
 #include <set>
@@ -183,6 +184,120 @@ TEST(InterleavedRows, RunLikeTheModelOrAreRefused)
     }
     EXPECT_GT(accepted, 10);
     EXPECT_GT(refused, 10);
+}
+
+/// What a row says.
+struct Asked {
+    std::string first{};
+    std::string second{};
+    int offset = 0;
+    int only = -1;
+};
+
+/// Every device that runs both runs them so.
+void expectRunsBefore(const ExecutionPlan &plan, const Asked &asked)
+{
+    for (const DeviceProgram &program : plan.devices) {
+        std::map<std::pair<std::string, int>, std::pair<int, int>> places; // first and last, by micro-batch
+        int place = 0;
+        for (const ScheduleEntry &entry : program.schedule) {
+            const Segment &segment = program.segments[static_cast<std::size_t>(entry.segment)];
+            const auto end =
+                entry.end < 0 ? static_cast<std::int32_t>(segment.instructions.size()) : entry.end;
+            for (std::int32_t i = entry.begin; isPass(segment.kind) && i < end; ++i) {
+                const Instruction &run = segment.instructions[static_cast<std::size_t>(i)];
+                if (run.kind == InstructionKind::Kernel && !run.recompute)
+                    places.try_emplace({plan.graph->at(run.op).name, entry.microBatch}, ++place, place)
+                        .first->second.second = place;
+            }
+        }
+        for (int i = 0; i < plan.microBatches; ++i) {
+            const auto first = places.find({asked.first, i});
+            const auto second = places.find({asked.second, i + asked.offset});
+            if ((asked.only < 0 || asked.only == i) && first != places.end() && second != places.end()) {
+                EXPECT_LT(first->second.second, second->second.first)
+                    << asked.first << " of " << i << " before " << asked.second;
+            }
+        }
+    }
+}
+
+/// Any orders of operators of blocks that run side by side: cut there and equal, or refused with a row where
+/// they run in a circle.
+TEST(PiecesOfInterleavedBlocks, RunLikeTheModelInAnyOrder)
+{
+    const GraphSnapshot graph = trainingStep(kGptOfTwo);
+    const auto reference = loweredRows(graph, "", 1);
+    ASSERT_TRUE(reference);
+    int accepted = 0;
+    int refused = 0;
+    int moved = 0;
+    for (std::uint32_t seed = 0; seed < 60; ++seed) {
+        std::mt19937 random(seed);
+        const auto below = [&random](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
+        std::string rows = "mesh tp=2 pp=2\nsplit all : heads over tp\nmicro-batches 4\n"
+                           "stage layer:1 : 1\nplace layer:1 : pp=1\nplace layer:0 : pp=0\n";
+        const bool byRow = below(3) == 0;
+        rows += byRow ? "schedule 1f1b\ninterleave forward stage 0 with backward at -2\n"
+                      : "schedule combined-1f1b\n";
+        if (below(3) == 0)
+            rows += "recompute layer:* per layer\n";
+        if (below(4) == 0)
+            rows += "slice all : sequence by 2\n";
+        const auto plain = loweredRows(graph, rows, 4);
+        ASSERT_TRUE(plain) << describe(plain.error());
+        std::vector<Asked> orders;
+        for (int n = 1 + below(3); n > 0; --n) {
+            const int stage = byRow ? 0 : below(2);
+            const auto operatorOf = [&](Direction direction) {
+                for (;;) {
+                    const Operator &op = graph->operators[static_cast<std::size_t>(
+                        below(static_cast<int>(graph->operators.size())))];
+                    const std::string scope = "h." + std::to_string(stage) + ".";
+                    if (op.direction == direction && op.name.rfind(scope, 0) == 0)
+                        return op.name;
+                }
+            };
+            const bool forwardFirst = below(2) == 0;
+            const std::string names[] = {operatorOf(Direction::Forward), operatorOf(Direction::Backward)};
+            orders.push_back({names[forwardFirst ? 0 : 1], names[forwardFirst ? 1 : 0],
+                forwardFirst ? stage - 2 : 2 - stage, -1});
+            rows += "order name:" + names[forwardFirst ? 0 : 1]
+                + " before name:" + names[forwardFirst ? 1 : 0] + " at " + (forwardFirst ? "-" : "+")
+                + std::to_string(2 - stage);
+            if (below(3) == 0) {
+                orders.back().only = forwardFirst ? 2 : 1;
+                rows += " of " + std::to_string(orders.back().only);
+            }
+            rows += "\n";
+        }
+        SCOPED_TRACE(rows);
+        const auto plan = loweredRows(graph, rows, 4);
+        if (!plan) {
+            EXPECT_EQ(plan.error().where.rfind("row:", 0), 0U) << describe(plan.error());
+            ++refused;
+            continue;
+        }
+        ++accepted;
+        for (const Asked &asked : orders)
+            expectRunsBefore(*plan, asked);
+        for (std::size_t d = 0; d < plan->devices.size(); ++d)
+            moved += plan->devices[d].schedule != plain->devices[d].schedule ? 1 : 0;
+        const auto report = verify(*plan);
+        ASSERT_TRUE(report) << describe(report.error());
+        ASSERT_TRUE(report->ok()) << report->failure->reason;
+        RunOptions options;
+        options.keepGradients = true;
+        options.randomWeights = true;
+        const auto outcome = runOnCpu(*plan, options);
+        ASSERT_TRUE(outcome) << describe(outcome.error());
+        const auto check = checkAgainst(*reference, *plan, *outcome, options);
+        ASSERT_TRUE(check) << describe(check.error());
+        EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
+    }
+    EXPECT_GT(accepted, 30);
+    EXPECT_GT(refused, 2);
+    EXPECT_GT(moved, 30);
 }
 
 TEST(Bidirectional, GalleryPlanIsTheModel)

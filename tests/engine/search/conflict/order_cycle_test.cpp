@@ -30,6 +30,13 @@ TEST(OrderCycle, IsThatOfTheRowsOnIt)
          "order name:a before name:b at -1\n",
             {{3}, {4}}},
         {"micro-batches 2\nstage name:b : 1\norder name:b before name:a\n", {{2}}},
+        // Of blocks that run side by side, rows order pieces: forth and back again is no circle.
+        {"micro-batches 2\norder name:b before backward & name:b* at -1\n"
+         "order backward & name:b* before name:a at +1\n",
+            {{1}, {2}}},
+        {"micro-batches 2\ninterleave forward with backward at -1\n"
+         "order name:b before backward & name:b* at -1\norder backward & name:b* before name:a at +1\n",
+            {}},
     };
     const auto graph = tinyMlp();
     for (const Case &each : cases)
