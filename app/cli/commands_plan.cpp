@@ -12,6 +12,7 @@
 #include "engine/design/balanced_gallery.h"
 #include "engine/design/remembered.h"
 #include "engine/design/schedule_choice.h"
+#include "engine/design/suggestions.h"
 #include "engine/frontend/autodiff.h"
 #include "engine/frontend/zoo.h"
 #include "engine/graph/catalogue.h"
@@ -38,6 +39,8 @@ namespace planloom::cli {
 namespace {
 
 using nlohmann::json;
+
+constexpr double kMostSecondsOfWays = 6; ///< Of simulations, for ways within limits.
 
 void printJson(const json &object)
 {
@@ -334,10 +337,16 @@ Result<int> runSolve(const Arguments &arguments)
     if (auto error = solved->firstError()) {
         if (solved->conflicts.empty())
             return *std::move(error);
-        printConflicts(*solved);
+        PlanAnswer told = *solved;
+        if (exceedsLimits(told)) {
+            TRY(const auto ways, waysWithinLimits(request, told, kMostSecondsOfWays));
+            std::vector<RowWayOut> &known = told.conflicts.front().waysOut;
+            known.insert(known.end(), ways.begin(), ways.end());
+        }
+        printConflicts(told);
         if (arguments.has("json"))
-            printJson(conflictsToJson(*solved));
-        return exitStatusOf(*solved);
+            printJson(conflictsToJson(told));
+        return exitStatusOf(told);
     }
     const TimelineSummary &summary = solved->summary;
     const ExecutionPlan &execution = *solved->execution;

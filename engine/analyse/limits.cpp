@@ -1,7 +1,9 @@
 #include "engine/analyse/limits.h"
 
+#include "engine/base/nearest_name.h"
 #include "engine/base/words.h"
 #include "engine/graph/storage_types.h"
+#include "engine/simulate/link_traffic.h"
 #include "engine/simulate/summary.h"
 
 namespace planloom {
@@ -22,28 +24,71 @@ std::pair<std::string, std::string> apart(LimitRule::Kind kind, std::int64_t one
     return {formatLimit(kind, one, digits), formatLimit(kind, other, digits)};
 }
 
-/// What a limit row is held against, and on which device.
+/// What a limit row is held against, and on which device, card, node ...
 struct Measured {
     std::int64_t value = 0;
     std::size_t device = 0;
+    std::string links{}; ///< Of what level; empty for a device as a whole.
 };
 
-Measured measure(LimitRule::Kind kind, const Timeline &timeline)
+/// @return nothing where there are no links of the name
+std::optional<Measured> measure(const LimitRule &limit, const Timeline &timeline)
 {
-    if (kind == LimitRule::Kind::Time)
-        return {timeline.step.count(), 0};
+    if (limit.kind == LimitRule::Kind::Time)
+        return Measured{timeline.step.count(), 0};
     Measured most;
-    if (kind == LimitRule::Kind::Traffic) {
+    if (limit.kind == LimitRule::Kind::Traffic && limit.links.empty()) {
         const TimelineSummary summary = summaryOf(timeline);
         for (std::size_t d = 0; d < summary.devices.size(); ++d)
             if (summary.devices[d].sent.count > most.value)
                 most = {summary.devices[d].sent.count, d};
         return most;
     }
+    if (limit.kind == LimitRule::Kind::Traffic) {
+        if (!mostCarried({}, timeline.links, limit.links))
+            return std::nullopt;
+        for (const LevelTraffic &level : timeline.links)
+            if (mostCarried({}, {level}, limit.links) && level.most.count >= most.value)
+                most = {level.most.count, static_cast<std::size_t>(level.index), level.links};
+        return most;
+    }
     for (std::size_t d = 0; d < timeline.memory.size(); ++d)
         if (timeline.memory[d].peak.count > most.value)
             most = {timeline.memory[d].peak.count, d};
     return most;
+}
+
+/// "device 3", "node 1", "network card 12"
+std::string carrierOf(const Measured &measured)
+{
+    const std::string what = measured.links.empty() ? "device"
+        : measured.links == "card"                  ? "network card"
+                                                    : measured.links;
+    return what + ' ' + std::to_string(measured.device);
+}
+
+/// Where to, of links: " inside its node", " to other nodes".
+std::string wayOf(const Measured &measured)
+{
+    if (measured.links.empty())
+        return {};
+    return measured.links == "device"                          ? " inside its node"
+        : measured.links == "card" || measured.links == "node" ? " to other nodes"
+                                                               : " to others";
+}
+
+Error noSuchLinks(const LimitRule &limit, const Timeline &timeline, RowId row)
+{
+    std::vector<std::string_view> known{"link"};
+    std::string names;
+    for (const LevelTraffic &level : timeline.links) {
+        known.push_back(level.links);
+        names += (names.empty() ? "" : ", ") + level.links;
+    }
+    const auto nearest = nearestNames(limit.links, known);
+    return {ErrorCode::InvalidInput, "the cluster has no links of '" + limit.links + "': it has " + names,
+        nearest.empty() ? "name one of these, or write per link" : "did you mean '" + nearest.front() + "'?",
+        placeOf(row, "rule")};
 }
 
 template<typename Visit> void forEachLimit(const ConstraintTable &table, Visit visit)
@@ -55,29 +100,32 @@ template<typename Visit> void forEachLimit(const ConstraintTable &table, Visit v
 
 } // namespace
 
-std::vector<std::pair<RowId, Error>> brokenLimits(const ConstraintTable &table, const Timeline &timeline)
+std::vector<BrokenLimit> brokenLimits(const ConstraintTable &table, const Timeline &timeline)
 {
-    std::vector<std::pair<RowId, Error>> broken;
+    std::vector<BrokenLimit> broken;
     forEachLimit(table, [&](std::size_t i, const LimitRule &limit) {
-        const Measured measured = measure(limit.kind, timeline);
-        if (measured.value <= limit.value)
-            return;
-        const auto [needs, allows] = apart(limit.kind, measured.value, limit.value);
         const RowId row{static_cast<std::int32_t>(i)};
+        const auto found = measure(limit, timeline);
+        if (!found)
+            broken.push_back({row, noSuchLinks(limit, timeline, row), 0});
+        if (!found || found->value <= limit.value)
+            return;
+        const Measured &measured = *found;
+        const auto [needs, allows] = apart(limit.kind, measured.value, limit.value);
         Error error{ErrorCode::ResourceLimit, {}, {}, placeOf(row, "rule")};
         if (limit.kind == LimitRule::Kind::Memory) {
             error.message = "device " + std::to_string(measured.device) + " needs " + needs
                 + " at its peak, the row allows " + allows;
             error.advice = "split or recompute more, hold fewer micro-batches in flight, or raise the limit";
         } else if (limit.kind == LimitRule::Kind::Traffic) {
-            error.message = "device " + std::to_string(measured.device) + " sends " + needs
+            error.message = carrierOf(measured) + " sends " + needs + wayOf(measured)
                 + " in a step, the row allows " + allows;
             error.advice = "cut what is exchanged less, reduce gradients less often, or raise the limit";
         } else {
             error.message = "the step takes " + needs + ", the row allows " + allows;
             error.advice = "use more devices, balance the stages, or raise the limit";
         }
-        broken.emplace_back(row, std::move(error));
+        broken.push_back({row, std::move(error), measured.value});
     });
     return broken;
 }
@@ -86,10 +134,10 @@ std::vector<std::string> limitRemarks(const ConstraintTable &table, const Timeli
 {
     std::vector<std::string> remarks(table.rows.size());
     forEachLimit(table, [&](std::size_t i, const LimitRule &limit) {
-        const Measured measured = measure(limit.kind, timeline);
-        if (measured.value > limit.value)
+        const auto measured = measure(limit, timeline);
+        if (!measured || measured->value > limit.value)
             return;
-        const auto [needs, allows] = apart(limit.kind, measured.value, limit.value);
+        const auto [needs, allows] = apart(limit.kind, measured->value, limit.value);
         remarks[i] = (limit.kind == LimitRule::Kind::Memory        ? "peak "
                              : limit.kind == LimitRule::Kind::Time ? "step "
                                                                    : "sent ")

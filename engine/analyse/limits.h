@@ -14,10 +14,16 @@
 
 namespace planloom {
 
-/// The limit rows of `table` that are on and that `timeline` breaks, in order, with an error for the row:
-/// "GPU 0 needs 63.2 GiB at its peak, the row allows 40.0 GiB". The device is the one that needs the most.
-/// O(rows + devices).
-std::vector<std::pair<RowId, Error>> brokenLimits(const ConstraintTable &table, const Timeline &timeline);
+struct BrokenLimit {
+    RowId row{};
+    /// "device 0 needs 63.2 GiB at its peak, the row allows 40.0 GiB", ResourceLimit; InvalidInput where it
+    /// names links that the cluster does not have.
+    Error error{};
+    std::int64_t needed = 0; ///< What would have to be allowed, in the row's unit.
+};
+/// The limit rows of `table` that are on and that `timeline` breaks, in order. Devices and links are those
+/// that need the most. O(rows x (devices + traffic)).
+std::vector<BrokenLimit> brokenLimits(const ConstraintTable &table, const Timeline &timeline);
 
 /// By row: what a limit row that holds was measured at, "peak 31.0 GiB of 40.0 GiB" or "step 41.0 ms of 50.0
 /// ms"; empty for other rows, rows that are off, and limits that are broken.

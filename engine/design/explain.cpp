@@ -1,6 +1,5 @@
 #include "engine/design/explain.h"
 
-#include "engine/analyse/limits.h"
 #include "engine/base/words.h"
 #include "engine/search/conflict/ways_out.h"
 #include "engine/table/table_text.h"
@@ -261,8 +260,10 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
     return {};
 }
 
-RowConflict brokenLimit(const PlanAnswer &answer, RowId row, const Error &error)
+RowConflict brokenLimit(const PlanAnswer &answer, const BrokenLimit &broken)
 {
+    const RowId row = broken.row;
+    const Error &error = broken.error;
     const RowLine &line = answer.rows[at(row)];
     RowConflict conflict{.rows = {row}, .lines = {line.line}, .minimal = true, .reason = error};
     conflict.words = "Row " + std::to_string(line.line + 1) + " does not hold: " + error.message;
@@ -275,14 +276,7 @@ RowConflict brokenLimit(const PlanAnswer &answer, RowId row, const Error &error)
                 + " does: weights and optimizer states alone are " + formatBytes(least) + " each";
     }
     // Rounded up to what is written in few digits.
-    std::int64_t needed = 0;
-    if (limit.kind == LimitRule::Kind::Memory)
-        needed = answer.summary.largestPeak.count;
-    else if (limit.kind == LimitRule::Kind::Time)
-        needed = static_cast<std::int64_t>(answer.summary.stepSeconds * 1e9) + 1;
-    else
-        for (const DeviceSummary &device : answer.summary.devices)
-            needed = std::max(needed, device.sent.count);
+    const std::int64_t needed = broken.needed;
     const bool isTime = limit.kind == LimitRule::Kind::Time;
     std::int64_t unit = isTime ? 1 : 1024;
     const std::int64_t step = isTime ? 1000 : 1024;

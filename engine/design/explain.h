@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/analyse/limits.h"
 #include "engine/design/make_plan.h"
 
 #include <functional>
@@ -29,7 +30,6 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
 
 /// A limit that a plan breaks, as a conflict of its row with what the plan needs: the limit can be raised to
 /// that, or switched off.
-/// @param error  of the row, as `brokenLimits` has it
-RowConflict brokenLimit(const PlanAnswer &answer, RowId row, const Error &error);
+RowConflict brokenLimit(const PlanAnswer &answer, const BrokenLimit &broken);
 
 } // namespace planloom

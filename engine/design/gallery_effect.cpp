@@ -1,11 +1,16 @@
 #include "engine/design/gallery_effect.h"
 
+#include "engine/base/text.h"
 #include "engine/base/words.h"
 #include "engine/design/gallery_folder.h"
 #include "engine/graph/shape.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
+#include <set>
+#include <tuple>
+#include <utility>
 
 namespace planloom {
 
@@ -21,8 +26,8 @@ std::int64_t weightBytes(const Graph &graph, const Operator &op)
     return bytes;
 }
 
-/// Why an operator is not cut `parts` ways.
-std::string whyWhole(const Operator &op, std::int32_t parts)
+/// What stands in the way of cutting an operator `parts` ways; where it is no number, that no row does.
+std::pair<std::string, bool> whyWhole(const Operator &op, std::int32_t parts)
 {
     std::string undivided;
     std::string divided;
@@ -30,60 +35,112 @@ std::string whyWhole(const Operator &op, std::int32_t parts)
         const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(identifier)];
         if (dimension.size < 2)
             continue;
-        std::string &list = dimension.size % parts == 0 ? divided : undivided;
+        const std::int64_t next = (dimension.size + parts - 1) / parts * parts;
+        std::string &list = next == dimension.size ? divided : undivided;
         list += (list.empty() ? "" : ", ") + dimension.name + "=" + std::to_string(dimension.size);
+        if (next != dimension.size)
+            list += " (" + std::to_string(next) + " would do)";
     }
-    std::string why;
     if (!undivided.empty())
-        why = std::to_string(parts) + " does not divide " + undivided;
+        return {std::to_string(parts) + " does not divide " + undivided, true};
     if (!divided.empty())
-        why += (why.empty() ? "" : "; ") + ("no row cuts " + divided + ", and it follows nothing that does");
-    return why.empty() ? "it has no dimension that may be cut" : why;
+        return {"no row cuts " + divided + ", and it follows nothing that does", false};
+    return {"it has no dimension that may be cut", false};
 }
 
-struct Whole {
-    std::int32_t parts = 0;
-    std::int32_t operators = 0;
-    std::int32_t all = 0;
-    std::int64_t bytes = 0; ///< Of the largest.
-    const Operator *largest = nullptr;
-};
+/// A name with a star in place of each number: operators of all layers share it.
+std::string patternOf(const std::string &name)
+{
+    std::string pattern;
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        if (!isDigit(name[i]) || (i > 0 && std::isalpha(static_cast<unsigned char>(name[i - 1])))) {
+            pattern += name[i];
+            continue;
+        }
+        pattern += '*';
+        while (i + 1 < name.size() && isDigit(name[i + 1]))
+            ++i;
+    }
+    return pattern;
+}
+
+/// Whether a split cuts a weight that the operator reads.
+bool cutsWeight(const Graph &graph, const Operator &op, const Split &split)
+{
+    for (std::size_t i = 0; i < op.inputs.size() && split.kind == SplitKind::Dimension; ++i)
+        if (const TensorId input = op.inputs[i]; input && graph.at(input).role == TensorRole::Weight
+            && i < op.annotation.inputs.size() && mentions(op.annotation.inputs[i], split.dimension))
+            return true;
+    return false;
+}
 
 } // namespace
 
-std::vector<std::string> uncutWords(const Plan &plan)
+std::vector<UncutWeights> uncutWeights(const Plan &plan)
 {
     const Graph &graph = *plan.graph;
-    std::map<std::string, Whole> byAxis;
+    std::int64_t all = 0;
+    std::set<std::string> cutting; // axes that cut weights at all
+    std::map<std::pair<std::string, std::string>, UncutWeights> groups; // by axis and pattern
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         const Operator &op = graph.operators[i];
-        if (op.direction != Direction::Forward)
-            continue;
-        const std::int64_t bytes = weightBytes(graph, op);
+        const std::int64_t bytes = op.direction == Direction::Forward ? weightBytes(graph, op) : 0;
         if (bytes == 0)
             continue;
+        all += bytes;
         for (const Split &split : plan.decisions[i].partition.splits) {
             if (split.axis.empty())
                 continue;
-            Whole &whole = byAxis[split.axis];
-            ++whole.all;
+            if (cutsWeight(graph, op, split))
+                cutting.insert(split.axis);
             if (split.kind != SplitKind::Replicate)
                 continue;
-            whole.parts = split.parts;
-            ++whole.operators;
-            if (bytes > whole.bytes) {
-                whole.bytes = bytes;
-                whole.largest = &op;
+            UncutWeights &group = groups[{split.axis, patternOf(op.name)}];
+            if (group.operators.empty()) {
+                group.axis = split.axis;
+                std::tie(group.why, group.isIndivisible) = whyWhole(op, split.parts);
             }
+            group.operators.push_back({static_cast<std::int32_t>(i)});
+            group.bytes += Bytes{bytes};
         }
     }
+    const std::int64_t share = all / std::max(plan.deviceCount, 1); // of weights, that a device would hold
+    std::vector<UncutWeights> uncut;
+    for (auto &[key, group] : groups) {
+        if (!cutting.contains(key.first))
+            continue;
+        group.name = group.operators.size() == 1 ? graph.at(group.operators.front()).name
+                                                 : std::to_string(group.operators.size()) + " " + key.second;
+        group.matters = group.bytes.count >= share / (group.isIndivisible ? 20 : 2);
+        uncut.push_back(std::move(group));
+    }
+    std::stable_sort(uncut.begin(), uncut.end(),
+        [](const UncutWeights &a, const UncutWeights &b) { return a.bytes > b.bytes; });
+    return uncut;
+}
+
+std::string wordsOf(const UncutWeights &uncut)
+{
+    return uncut.name + " over " + uncut.axis + " (" + formatBytes(uncut.bytes) + "): " + uncut.why;
+}
+
+std::vector<std::string> uncutWords(const Plan &plan)
+{
+    constexpr std::size_t kMostNamed = 4; // kinds of operators; the others are few bytes
     std::vector<std::string> words;
-    for (const auto &[axis, whole] : byAxis)
-        if (whole.operators > 0)
-            words.push_back("over " + axis + ": " + std::to_string(whole.operators) + " of "
-                + counted(whole.all, "operator") + " with weights " + (whole.operators == 1 ? "is" : "are")
-                + " not cut, the largest '" + whole.largest->name + "' (" + formatBytes(Bytes{whole.bytes})
-                + "): " + whyWhole(*whole.largest, whole.parts));
+    std::size_t others = 0;
+    Bytes rest;
+    for (const UncutWeights &uncut : uncutWeights(plan)) {
+        if (words.size() < kMostNamed) {
+            words.push_back(wordsOf(uncut));
+        } else {
+            others += uncut.operators.size();
+            rest += uncut.bytes;
+        }
+    }
+    if (others > 0)
+        words.push_back(
+            counted(static_cast<std::int64_t>(others), "other") + " (" + formatBytes(rest) + " together)");
     return words;
 }
 

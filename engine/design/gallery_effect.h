@@ -17,16 +17,29 @@ struct GalleryEffect {
     TimelineSummary summary{};
     Bytes memory{}; ///< Of a device.
     bool fits = false;
-    /// What is the same on every device of an axis, and why, a sentence an axis: "over tp: 3 of 26 operators
-    /// with weights are not cut, the largest 'wpe' (1.00 MiB): ...".
-    std::vector<std::string> uncut{};
+    std::vector<std::string> uncut{}; ///< As `uncutWords`.
 };
 
 /// @param request  with a gallery plan
 /// @return as `planOf`
 Result<GalleryEffect> effectOf(const PlanRequest &request, const std::stop_token &stop = {});
 
-/// What operators with weights are the same on every device of an axis of the plan's mesh, and why.
+/// Operators whose weights are the same on every device of an axis, along which other weights are cut.
+struct UncutWeights {
+    std::string axis{};
+    std::vector<OperatorId> operators{}; ///< Of one name but for numbers; ascending.
+    std::string name{}; ///< "96 h.*.attn.c_attn", "lm_head"
+    Bytes bytes{}; ///< Of all their weights, whole.
+    std::string why{}; ///< "8 does not divide v=50257 (50264 would do)"
+    bool isIndivisible = false; ///< That is a matter of sizes, not of rows.
+    /// Much of a device's share of the model's weights: half of it; a twentieth where sizes stand in the way.
+    bool matters = false;
+};
+/// The largest first. O(operators + their splits)
+std::vector<UncutWeights> uncutWeights(const Plan &plan);
+/// "lm_head over tp (2.30 GiB): 8 does not divide v=50257 (50264 would do)"
+std::string wordsOf(const UncutWeights &uncut);
+/// A sentence for each of the largest few, and one for all others.
 std::vector<std::string> uncutWords(const Plan &plan);
 
 } // namespace planloom

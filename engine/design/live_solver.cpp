@@ -1,5 +1,7 @@
 #include "engine/design/live_solver.h"
 
+#include "engine/design/better_plans.h"
+
 #include <array>
 #include <utility>
 
@@ -79,6 +81,7 @@ void LiveSolver::carryOut(Job job, const std::stop_token &stop)
         if (!stop.stop_requested())
             job.report(report);
     };
+    std::optional<BetterPlans> whole;
     if (request.search) { // what the rows bind to is known long before the search is over
         PlanRequest check = request;
         check.search = false;
@@ -93,11 +96,18 @@ void LiveSolver::carryOut(Job job, const std::stop_token &stop)
             first.final = false;
             tell({.grade = LiveGrade::Checked, .answer = &first});
         });
+        if (request.betterEvery.count() > 0)
+            whole.emplace(request,
+                [&tell](const PlanAnswer &answer) { tell({.grade = LiveGrade::Better, .answer = &answer}); });
         request.onBetter = [&](const SearchResult &better) {
             tell({.grade = LiveGrade::Better, .better = &better});
+            if (whole)
+                whole->offer(better);
         };
     }
     makePlan(request, stop, [&](const PlanAnswer &answer) {
+        if (whole)
+            whole->end();
         tell({.grade = answer.final ? LiveGrade::Final : LiveGrade::Planned, .answer = &answer});
     });
 }

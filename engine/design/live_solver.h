@@ -15,7 +15,7 @@ namespace planloom {
 /// What is known of the rows at hand, each replacing the one before.
 enum class LiveGrade : std::uint8_t {
     Checked, ///< Rows are read, and bound to operators: of requests that search, where that takes its time.
-    Better, ///< The search has a plan, or a better one: `better`.
+    Better, ///< The search has a plan, or a better one: `better`; or that plan whole: `answer`.
     Planned, ///< A plan with all that was asked for, or why there is none: `answer`, at any of its grades.
     Final, ///< The last of its revision; optimal where the gap is 0.
 };
@@ -24,8 +24,8 @@ const char *nameOf(LiveGrade grade); ///< "checked", "better", "planned", "final
 struct LiveReport {
     std::uint64_t revision = 0;
     LiveGrade grade = LiveGrade::Checked;
-    const PlanAnswer *answer = nullptr; ///< Of Checked, Planned and Final.
-    const SearchResult *better = nullptr; ///< Of Better.
+    const PlanAnswer *answer = nullptr; ///< Of Checked, Planned and Final; of Better as `betterEvery` says.
+    const SearchResult *better = nullptr; ///< Of Better without an answer.
 };
 
 /// Solves tables as they change, on a thread of its own: the newest wins, what runs for others is stopped.
@@ -33,7 +33,8 @@ struct LiveReport {
 class LiveSolver
 {
 public:
-    /// Called on the solver's thread, one at a time; what it is given lives as long as the call.
+    /// Called on the solver's thread, one at a time; what it is given lives as long as the call. Better plans
+    /// with their answer are told on another thread, beside others of their grade, before those that follow.
     using Report = std::function<void(const LiveReport &)>;
 
     LiveSolver();

@@ -372,9 +372,10 @@ private:
     void holdAgainstLimits(const Timeline &timeline)
     {
         const ConstraintTable table = m_answer.table.table();
-        for (auto &[row, error] : brokenLimits(table, timeline)) {
-            m_answer.conflicts.push_back(brokenLimit(m_answer, row, error));
-            m_answer.rows[static_cast<std::size_t>(row.index)].report.error = std::move(error);
+        for (BrokenLimit &broken : brokenLimits(table, timeline)) {
+            if (broken.needed > 0)
+                m_answer.conflicts.push_back(brokenLimit(m_answer, broken));
+            m_answer.rows[at(broken.row)].report.error = std::move(broken.error);
         }
         std::vector<std::string> remarks = limitRemarks(table, timeline);
         for (std::size_t row = 0; row < remarks.size(); ++row)
@@ -438,6 +439,15 @@ std::size_t PlanAnswer::errorCount() const
     return textErrors.size()
         + static_cast<std::size_t>(std::count_if(
             rows.begin(), rows.end(), [](const RowLine &row) { return row.report.error.has_value(); }));
+}
+
+std::size_t PlanAnswer::brokenLimitCount() const
+{
+    if (!isTimed())
+        return 0;
+    return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [](const RowLine &row) {
+        return row.report.error && row.report.error->code == ErrorCode::ResourceLimit;
+    }));
 }
 
 std::optional<Error> PlanAnswer::firstError() const

@@ -16,6 +16,7 @@
 #include "engine/table/table_document.h"
 #include "engine/verify/verify.h"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -53,6 +54,9 @@ struct PlanRequest {
     bool search = false;
     std::shared_ptr<SearchMemory> memory{}; ///< Of earlier searches of the model; may be null.
     std::function<void(const SearchResult &)> onBetter{}; ///< As `SearchOptions::onBetter`; may be empty.
+    /// A live solver answers plans that the search finds on its way, too (better_plans.h), one in this time
+    /// at most; 0: it tells of them alone.
+    std::chrono::milliseconds betterEvery{0};
     std::stop_token enough{}; ///< Requested: the search ends with the best plan it has; the request goes on.
     /// What searches found before, also in other programs; may be null. Where it knows the answer nothing is
     /// searched, and a table that holds the rows of a search has `PlanAnswer::search` without one.
@@ -126,6 +130,8 @@ struct PlanAnswer {
     bool isTimed() const { return grade >= PlanGrade::Timed; }
     /// Lines and rows that keep the table from being carried out.
     std::size_t errorCount() const;
+    /// Of these, limits that the plan breaks: there is a plan, and all other rows hold.
+    std::size_t brokenLimitCount() const;
     /// The first reason why there is no plan, or why it does not hold: lines, then `error`, then rows; limits
     /// included.
     std::optional<Error> firstError() const;

@@ -3,6 +3,7 @@
 #include "engine/analyse/limits.h"
 #include "engine/base/words.h"
 #include "engine/gallery/usual_rows.h"
+#include "engine/simulate/link_traffic.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -65,6 +66,90 @@ bool fitsAll(const PlanAnswer &answer)
     return use.over == 0 && !answer.firstError();
 }
 
+/// A candidate in its place.
+struct Tried {
+    TableEdit edit{}; ///< Of the answer's table.
+    RowId row{}; ///< In whose place it stands; invalid for one that is added.
+    PlanAnswerSnapshot answer{}; ///< Timed.
+};
+
+/// The table with a candidate: behind its rows, without what the search chose of the kind; or in the place of
+/// a person's row of its kind. Nothing where that is not allowed, or there are several.
+std::optional<std::pair<TableDocument, RowId>> withCandidate(
+    const PlanAnswer &answer, const CandidateRow &candidate, bool replaces)
+{
+    const ConstraintTable rows = answer.table.table();
+    TableDocument with = answer.table;
+    const auto own = parseRow(candidate.text);
+    if (!own)
+        return std::nullopt;
+    if (isSaid(rows, candidate.rule, false)) {
+        RowId only;
+        std::int32_t count = 0;
+        for (std::size_t row = 0; row < rows.rows.size(); ++row)
+            if (rows.rows[row].enabled && rows.rows[row].rule.index() == candidate.rule.index()) {
+                only = RowId{static_cast<std::int32_t>(row)};
+                ++count;
+            }
+        if (!replaces || count != 1 || hasSelector(candidate.rule)
+            || !with.apply(replaceRow(with, answer.rows[at(only)].line, *own)))
+            return std::nullopt;
+        return std::pair{std::move(with), only};
+    }
+    const std::vector<std::int32_t> lines = answer.table.rowLines();
+    std::vector<std::int32_t> chosen;
+    for (std::size_t row = 0; row < rows.rows.size(); ++row)
+        if (rows.rows[row].enabled && rows.rows[row].origin == RowOrigin::Solver
+            && rows.rows[row].rule.index() == candidate.rule.index())
+            chosen.push_back(lines[row]);
+    if ((!chosen.empty() && !with.apply(removeLines(with, chosen))) || !with.apply(appendRows(with, {*own})))
+        return std::nullopt;
+    return std::pair{std::move(with), RowId{}};
+}
+
+/// Plans every candidate beside the rows of `answer`, and takes those that have a plan.
+/// @return Cancelled if stopped
+Result<void> tryRows(const PlanRequest &request, const PlanAnswer &answer, bool replaces, double mostSeconds,
+    const std::stop_token &stop, const std::function<void(const CandidateRow &, Tried)> &take)
+{
+    const auto start = std::chrono::steady_clock::now();
+    for (const CandidateRow &candidate : candidatesFor(answer)) {
+        if (stop.stop_requested())
+            return cancelled();
+        if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > mostSeconds)
+            break;
+        const auto with = withCandidate(answer, candidate, replaces);
+        if (!with)
+            continue;
+        PlanRequest tried = request;
+        tried.table = with->first;
+        tried.gallery.clear(); // its rows stand in the answer's table
+        tried.search = false;
+        tried.explains = false;
+        tried.onBetter = {};
+        tried.begin.reset();
+        tried.upTo = PlanGrade::Timed;
+        auto outcome = answerOf(tried, stop);
+        if (!outcome && outcome.error().code == ErrorCode::Cancelled)
+            return outcome.error();
+        if (outcome && (*outcome)->isTimed())
+            take(candidate, {difference(answer.table, with->first), with->second, *std::move(outcome)});
+    }
+    return {};
+}
+
+/// What a limit is held against; the fullest device's share of its memory without one.
+double measureOf(const PlanAnswer &answer, const LimitRule *limit)
+{
+    if (limit && limit->kind == LimitRule::Kind::Time)
+        return answer.summary.stepSeconds;
+    if (limit && limit->kind == LimitRule::Kind::Traffic)
+        return static_cast<double>(mostCarried(mostSent(answer.summary), answer.summary.links, limit->links)
+                                       .value_or(Bytes{})
+                                       .count);
+    return static_cast<double>(answer.summary.largestPeak.count);
+}
+
 } // namespace
 
 StepLimits limitsOf(const PlanAnswer &answer)
@@ -102,50 +187,18 @@ Result<std::vector<HelpfulRow>> helpfulRows(
     std::vector<HelpfulRow> found;
     if (!answer.plan || !answer.isTimed())
         return found;
-    const auto start = std::chrono::steady_clock::now();
-    const ConstraintTable rows = answer.table.table();
-    const std::vector<std::int32_t> lines = answer.table.rowLines();
     const bool fits = fitsAll(answer);
-    for (const CandidateRow &candidate : candidatesFor(answer)) {
-        if (stop.stop_requested())
-            return cancelled();
-        if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > mostSeconds)
-            break;
-        if (isSaid(rows, candidate.rule, false))
-            continue;
-        TableDocument with = answer.table;
-        std::vector<std::int32_t> chosen;
-        for (std::size_t row = 0; row < rows.rows.size(); ++row)
-            if (rows.rows[row].enabled && rows.rows[row].origin == RowOrigin::Solver
-                && rows.rows[row].rule.index() == candidate.rule.index())
-                chosen.push_back(lines[row]);
-        if (!chosen.empty() && !with.apply(removeLines(with, chosen)))
-            continue;
-        const auto own = parseRow(candidate.text);
-        if (!own || !with.apply(appendRows(with, {*own})))
-            continue;
-        PlanRequest tried = request;
-        tried.table = with;
-        tried.gallery.clear(); // its rows stand in the answer's table
-        tried.search = false;
-        tried.explains = false;
-        tried.onBetter = {};
-        tried.begin.reset();
-        tried.upTo = PlanGrade::Timed;
-        auto outcome = answerOf(tried, stop);
-        if (!outcome && outcome.error().code == ErrorCode::Cancelled)
-            return outcome.error();
-        if (!outcome || !(*outcome)->isTimed())
-            continue;
-        const PlanAnswer &timed = **outcome;
-        HelpfulRow helpful{candidate.text, difference(answer.table, with), timed.summary.stepSeconds,
-            timed.summary.largestPeak.count, fitsAll(timed)};
-        const bool smaller = static_cast<double>(helpful.peakBytes)
-            < static_cast<double>(answer.summary.largestPeak.count) * (1 - kLeastSaving);
-        const bool faster = helpful.stepSeconds < answer.summary.stepSeconds * (1 - kLeastGain);
-        if (fits ? faster && helpful.fits : helpful.fits || smaller)
-            found.push_back(std::move(helpful));
-    }
+    TRY_VOID(
+        tryRows(request, answer, false, mostSeconds, stop, [&](const CandidateRow &candidate, Tried tried) {
+            const PlanAnswer &timed = *tried.answer;
+            HelpfulRow helpful{candidate.text, std::move(tried.edit), timed.summary.stepSeconds,
+                timed.summary.largestPeak.count, fitsAll(timed)};
+            const bool smaller = static_cast<double>(helpful.peakBytes)
+                < static_cast<double>(answer.summary.largestPeak.count) * (1 - kLeastSaving);
+            const bool faster = helpful.stepSeconds < answer.summary.stepSeconds * (1 - kLeastGain);
+            if (fits ? faster && helpful.fits : helpful.fits || smaller)
+                found.push_back(std::move(helpful));
+        }));
     std::stable_sort(found.begin(), found.end(), [&](const HelpfulRow &a, const HelpfulRow &b) {
         if (a.fits != b.fits)
             return a.fits;
@@ -153,6 +206,56 @@ Result<std::vector<HelpfulRow>> helpfulRows(
     });
     found.resize(std::min(found.size(), kMostSuggested));
     return found;
+}
+
+bool exceedsLimits(const PlanAnswer &answer)
+{
+    return answer.isTimed() && answer.plan && !answer.error
+        && answer.errorCount() == answer.brokenLimitCount() && !fitsAll(answer);
+}
+
+Result<std::vector<RowWayOut>> waysWithinLimits(
+    const PlanRequest &request, const PlanAnswer &answer, double mostSeconds, const std::stop_token &stop)
+{
+    std::vector<std::pair<double, RowWayOut>> found; // with how much is left of what is too much
+    if (!exceedsLimits(answer))
+        return std::vector<RowWayOut>{};
+    const auto broken = std::find_if(answer.rows.begin(), answer.rows.end(),
+        [](const RowLine &row) { return row.report.error.has_value(); });
+    const auto *limit = broken == answer.rows.end()
+        ? nullptr
+        : std::get_if<LimitRule>(&answer.table.table().rows[at(broken->row)].rule);
+    const double now = measureOf(answer, limit);
+    TRY_VOID(
+        tryRows(request, answer, true, mostSeconds, stop, [&](const CandidateRow &candidate, Tried tried) {
+            const PlanAnswer &timed = *tried.answer;
+            const double then = measureOf(timed, limit);
+            const bool holds = fitsAll(timed);
+            if (!holds && then >= now * (1 - kLeastSaving))
+                return;
+            RowWayOut way{.edit = std::move(tried.edit),
+                .row = tried.row,
+                .text = candidate.text,
+                .holds = holds,
+                .stepSeconds = timed.summary.stepSeconds,
+                .peak = timed.summary.largestPeak,
+                .overMemory = memoryUse(timed.summary, timed.cluster, timed.plan->units).over};
+            way.words = tried.row.valid()
+                ? "make row " + std::to_string(answer.rows[at(tried.row)].line + 1) + ": " + candidate.text
+                : "add " + candidate.text;
+            if (limit && timed.errorCount() > 0)
+                way.left = effectOf(way) + "; not enough yet";
+            found.emplace_back(then / now, std::move(way));
+        }));
+    std::stable_sort(found.begin(), found.end(), [](const auto &a, const auto &b) {
+        if (a.second.holds != b.second.holds)
+            return a.second.holds;
+        return a.second.holds ? a.second.stepSeconds < b.second.stepSeconds : a.first < b.first;
+    });
+    std::vector<RowWayOut> ways;
+    for (std::size_t i = 0; i < std::min(found.size(), kMostSuggested); ++i)
+        ways.push_back(std::move(found[i].second));
+    return ways;
 }
 
 std::vector<ShrinkingRow> shrinkingRows(const PlanAnswer &answer)

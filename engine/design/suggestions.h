@@ -45,6 +45,20 @@ struct HelpfulRow {
 Result<std::vector<HelpfulRow>> helpfulRows(const PlanRequest &request, const PlanAnswer &answer,
     double mostSeconds, const std::stop_token &stop = {});
 
+/// Whether a plan breaks a limit, or needs more memory than its devices have, and nothing else is wrong with
+/// it.
+/// @param answer  false if it is not timed
+bool exceedsLimits(const PlanAnswer &answer);
+
+/// Ways out for a plan that `exceedsLimits`: the rows of `helpfulRows`, and others in the place of rows that
+/// say a number or a schedule (twice the micro-batches). Those that end it first, the fastest of them first;
+/// then those that come nearer, the nearest first, which say what is still too much.
+/// @param request  of the answer
+/// @return Cancelled if stopped
+/// As `helpfulRows`.
+Result<std::vector<RowWayOut>> waysWithinLimits(const PlanRequest &request, const PlanAnswer &answer,
+    double mostSeconds, const std::stop_token &stop = {});
+
 /// A row that keeps one choice of the best plan found, and how many configurations it leaves to a search.
 struct ShrinkingRow {
     std::string row{};

@@ -124,8 +124,13 @@ Pieces piecesOf(const std::vector<std::vector<std::int64_t>> &costOfKind, const 
     return pieces;
 }
 
-/// Where runs 1, 2, ... begin, none above `limit`, with the least crossing; nothing if that cannot be.
-std::optional<std::vector<std::size_t>> cutsWithin(std::int64_t limit, const Pieces &pieces,
+struct Cuts {
+    std::vector<std::size_t> begins{}; ///< Of runs 1, 2, ...
+    std::int64_t crossing = 0; ///< Of all of them.
+};
+
+/// Cuts with no run above `limit` nor below `floor`, with the least crossing; nothing if that cannot be.
+std::optional<Cuts> cutsWithin(std::int64_t limit, std::int64_t floor, const Pieces &pieces,
     const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing,
     const std::vector<std::int64_t> &room)
 {
@@ -145,16 +150,21 @@ std::optional<std::vector<std::size_t>> cutsWithin(std::int64_t limit, const Pie
         std::int64_t sum = 0; // of [first, j), as `held`
         std::int64_t held = 0;
         std::size_t first = s - 1;
+        std::int64_t least = 0; // of [entering, j)
+        std::size_t entering = s - 1; // the next begin whose run may be long enough
         for (std::size_t j = s; j <= n; ++j) {
-            const std::size_t i = j - 1;
-            if (best[i] != kNever) {
-                const std::int64_t total = best[i] + (i == 0 ? 0 : crossing[pieces.start[i]]);
+            sum += cost[j - 1];
+            least += cost[j - 1];
+            held += pieces.bytes[j - 1];
+            for (; entering < j && least >= floor; least -= cost[entering++]) {
+                if (best[entering] == kNever)
+                    continue;
+                const std::int64_t total =
+                    best[entering] + (entering == 0 ? 0 : crossing[pieces.start[entering]]);
                 while (!begins.empty() && begins.back().first >= total)
                     begins.pop_back();
-                begins.emplace_back(total, i);
+                begins.emplace_back(total, entering);
             }
-            sum += cost[i];
-            held += pieces.bytes[i];
             while (first < j && (sum > limit || (!room.empty() && held > room[s - 1]))) {
                 sum -= cost[first];
                 held -= pieces.bytes[first++];
@@ -170,11 +180,32 @@ std::optional<std::vector<std::size_t>> cutsWithin(std::int64_t limit, const Pie
     }
     if (best[n] == kNever)
         return std::nullopt;
-    std::vector<std::size_t> cuts(count - 1);
+    Cuts cuts{std::vector<std::size_t>(count - 1), best[n]};
     std::size_t end = n;
     for (std::size_t s = count; s > 1; --s) {
         end = from[s][end];
-        cuts[s - 2] = pieces.start[end];
+        cuts.begins[s - 2] = pieces.start[end];
+    }
+    return cuts;
+}
+
+/// Of cuts of stages that are alike, as good as `cuts`, some whose smallest run is large: where a few stages
+/// are full, what is left is dealt out to all others, and not left over for the last.
+Cuts evenedOut(Cuts cuts, std::int64_t limit, const Pieces &pieces,
+    const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing)
+{
+    constexpr std::int64_t kSteps = 32; // the smallest run is this near to the best
+    std::int64_t reached = 0; // in parts of `limit`, of `kSteps`
+    std::int64_t tooMuch = kSteps + 1;
+    while (reached + 1 < tooMuch) {
+        const std::int64_t middle = (reached + tooMuch) / 2;
+        auto even = cutsWithin(limit, limit * middle / kSteps, pieces, kindOfStage, crossing, {});
+        if (even && even->crossing == cuts.crossing) {
+            cuts = *std::move(even);
+            reached = middle;
+        } else {
+            tooMuch = middle;
+        }
     }
     return cuts;
 }
@@ -209,13 +240,16 @@ std::vector<std::size_t> balancedCuts(const std::vector<std::vector<std::int64_t
     while (least < most) {
         const std::int64_t middle = least + (most - least) / 2;
         const bool fits = alike ? runsNeeded(pieces.cost.front(), middle) <= kindOfStage.size()
-                                : cutsWithin(middle, pieces, kindOfStage, crossing, room.room).has_value();
+                                : cutsWithin(middle, 0, pieces, kindOfStage, crossing, room.room).has_value();
         if (fits)
             most = middle;
         else
             least = middle + 1;
     }
-    return cutsWithin(least, pieces, kindOfStage, crossing, room.room).value_or(std::vector<std::size_t>{});
+    auto cuts = cutsWithin(least, 0, pieces, kindOfStage, crossing, room.room);
+    if (cuts && alike)
+        cuts = evenedOut(*std::move(cuts), least, pieces, kindOfStage, crossing);
+    return cuts ? std::move(cuts->begins) : std::vector<std::size_t>{};
 }
 
 std::int64_t nanosecondsOf(

@@ -11,7 +11,8 @@
 namespace planloom {
 
 /// Cuts a chain into `stages` consecutive, non-empty runs: the largest cost of a run is minimal, and among
-/// such cuts the sum of `crossing` at the cuts.
+/// such cuts the sum of `crossing` at the cuts; of these, the smallest run is large (within a few percent of
+/// the largest run of what can be).
 ///
 /// @param cost      per link of the chain, not negative
 /// @param crossing  per position: what passes from link i - 1 to link i

@@ -137,7 +137,8 @@ Proposal proposeWhole(const GestureContext &context, const Row &row)
                 && old.rule != row.rule)) // each pairs others
             return;
         const auto *limit = std::get_if<LimitRule>(&old.rule);
-        if (limit && limit->kind != std::get<LimitRule>(row.rule).kind)
+        if (const auto *wanted = std::get_if<LimitRule>(&row.rule);
+            limit && (limit->kind != wanted->kind || limit->links != wanted->links))
             return;
         if (written)
             return edits.remove(line);

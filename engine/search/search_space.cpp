@@ -150,8 +150,7 @@ Result<SearchSpace> searchSpaceOf(
             if (limit->kind == LimitRule::Kind::Memory)
                 space.memoryLimit = std::min(space.memoryLimit, limit->value);
             if (limit->kind == LimitRule::Kind::Traffic)
-                space.trafficLimit =
-                    space.trafficLimit == 0 ? limit->value : std::min(space.trafficLimit, limit->value);
+                space.trafficLimits.push_back(*limit);
         }
 
     std::vector<std::array<std::int32_t, 3>> meshes;

@@ -49,7 +49,7 @@ struct SearchSpace {
     bool ownMicroBatches = false; ///< As the next two: a row says.
     ShardingLeft sharding{}; ///< What rows leave of ZeRO.
     bool ownRecompute = false;
-    std::int64_t trafficLimit = 0; ///< Bytes that a device may send in a step; 0: any number.
+    std::vector<LimitRule> trafficLimits{}; ///< Of what devices or links carry in a step.
     std::int64_t memoryLimit = 0; ///< Bytes of each device: its own, or less where a row says.
 };
 

@@ -5,6 +5,7 @@
 #include "engine/search/search_memory.h"
 #include "engine/search/search_rows.h"
 #include "engine/search/step_estimate.h"
+#include "engine/simulate/link_traffic.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/table_text.h"
 
@@ -434,8 +435,7 @@ private:
         tried.simulatedPeak = outcome->step.peak;
         tried.at = now();
         m_simulated.push_back(tried);
-        const bool fits = tried.simulatedPeak <= m_space.memoryLimit
-            && (m_space.trafficLimit == 0 || outcome->step.sent <= m_space.trafficLimit);
+        const bool fits = tried.simulatedPeak <= m_space.memoryLimit && keepsTraffic(outcome->step);
         const bool better = !m_found || (fits && !m_result.fits)
             || (fits == m_result.fits
                 && (fits ? tried.simulatedSeconds < m_result.best.simulatedSeconds
@@ -453,6 +453,16 @@ private:
             }
         }
         return tried;
+    }
+
+    /// Links that the cluster does not have are the plan's to complain of.
+    bool keepsTraffic(const TimedStep &step) const
+    {
+        return std::all_of(
+            m_space.trafficLimits.begin(), m_space.trafficLimits.end(), [&](const LimitRule &limit) {
+                return mostCarried(Bytes{step.sent}, step.links, limit.links).value_or(Bytes{}).count
+                    <= limit.value;
+            });
     }
 
     struct Timed {
@@ -503,8 +513,8 @@ private:
         TRY(const Timeline timeline, simulate(*execution, m_cluster, m_costs, options, m_stop));
         const TimelineSummary summary = summaryOf(timeline);
         outcome.step = {summary.stepSeconds, summary.largestPeak.count};
-        for (const DeviceSummary &device : summary.devices)
-            outcome.step.sent = std::max(outcome.step.sent, device.sent.count);
+        outcome.step.sent = mostSent(summary).count;
+        outcome.step.links = summary.links;
         m_seen.add(completed.plan, outcome.step);
         outcome.plan = sharedInBackground(std::move(completed.plan));
         outcome.materialized = sharedInBackground(std::move(materialized));

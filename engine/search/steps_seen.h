@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/plan/plan.h"
+#include "engine/simulate/timeline.h"
 
 #include <optional>
 #include <utility>
@@ -13,6 +14,7 @@ struct TimedStep {
     double seconds = 0;
     std::int64_t peak = 0; ///< Bytes, of the fullest device.
     std::int64_t sent = 0; ///< Bytes, by the device that sends most.
+    std::vector<LevelTraffic> links{}; ///< As the timeline's.
 };
 
 /// Steps of plans, whatever meshes they were written over: a batch cut over 4 and then 2 devices is cut

@@ -4,6 +4,7 @@
 #include "engine/simulate/compiled_program.h"
 #include "engine/simulate/contention.h"
 #include "engine/simulate/event_loop.h"
+#include "engine/simulate/link_traffic.h"
 #include "engine/simulate/symmetry.h"
 
 #include <algorithm>
@@ -385,6 +386,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         timeline.exposedCommunication.push_back(exposed[c]);
         appendTraffic(timeline.traffic, traffic[c], symmetry, static_cast<std::int32_t>(d));
     }
+    timeline.links = levelTraffic(timeline.traffic, plan, cluster);
     if (options.onFigures)
         options.onFigures(timeline);
 

@@ -13,9 +13,18 @@ double secondsOf(Nanoseconds time)
 
 } // namespace
 
+Bytes mostSent(const TimelineSummary &summary)
+{
+    Bytes most;
+    for (const DeviceSummary &device : summary.devices)
+        most = std::max(most, device.sent);
+    return most;
+}
+
 TimelineSummary summaryOf(const Timeline &timeline)
 {
     TimelineSummary summary{.stepSeconds = secondsOf(timeline.step), .bubble = bubbleRatio(timeline)};
+    summary.links = timeline.links;
     summary.devices.resize(timeline.busy.size());
     for (std::size_t d = 0; d < summary.devices.size(); ++d) {
         DeviceSummary &device = summary.devices[d];

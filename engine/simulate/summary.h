@@ -37,9 +37,13 @@ struct TimelineSummary {
     Bytes sent{}; ///< By all devices.
     std::int32_t classes = 0; ///< Devices with timelines of their own.
     std::vector<DeviceSummary> devices{};
+    std::vector<LevelTraffic> links{}; ///< As the timeline's.
     std::vector<KindTraffic> kinds{}; ///< In the order of InstructionKind; only those that send.
     friend bool operator==(const TimelineSummary &, const TimelineSummary &) = default;
 };
+
+/// The most that one device sends in one step.
+Bytes mostSent(const TimelineSummary &summary);
 
 /// Needs no spans. O(devices + rows of traffic)
 TimelineSummary summaryOf(const Timeline &timeline);

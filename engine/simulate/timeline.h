@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,14 @@ struct Traffic {
     std::int64_t count = 0;
 };
 
+/// The most that one link of a level carries outwards in one step (link_traffic.h).
+struct LevelTraffic {
+    std::string links{}; ///< "device", "card", "node", or an outer level's name.
+    Bytes most{};
+    std::int32_t index = 0; ///< Of that device, card, node ... in the whole cluster.
+    friend bool operator==(const LevelTraffic &, const LevelTraffic &) = default;
+};
+
 /// One training step, predicted or measured: the same type, so that an overlay is a join.
 struct Timeline {
     std::int32_t units = 1; ///< So many scale units do the same; all else is about one of them.
@@ -54,6 +63,7 @@ struct Timeline {
     std::vector<MemoryCurve> memory{}; ///< By device.
     std::vector<Bytes> hostPeak{}; ///< By device: the most that waits for it in host memory.
     std::vector<Traffic> traffic{};
+    std::vector<LevelTraffic> links{}; ///< From the inside out; empty where it was measured.
     Nanoseconds step{}; ///< Makespan.
     std::vector<Nanoseconds> busy{}; ///< By device: time its compute queue runs.
     std::vector<Nanoseconds> exposedCommunication{}; ///< By device: communication with compute idle.

@@ -56,8 +56,11 @@ namespace planloom {
 //     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB
 //     limit time 50ms                                     # ns, us, ms, s
 //     limit traffic 2GiB                                  # that each device sends in a step
-//     prefer 2 split kind:Linear : k by 4                 # held if it can be; without a number: of weight 1
-//     off split all : batch by 2  @gesture                # switched off, with an origin other than text
+//     limit traffic 2GiB per link                         # that each link carries, of whatever level
+//     limit traffic 8GiB on node                          # that each node sends to others; device, card,
+//     rack ... prefer 2 split kind:Linear : k by 4                 # held if it can be; without a number: of
+//     weight 1 off split all : batch by 2  @gesture                # switched off, with an origin other than
+//     text
 //
 // A meaning (batch, sequence, heads, head-size, hidden, feed-forward, vocabulary, expert, height, width, ...)
 // cuts every selected operator that has such a dimension to cut, by the model's heads, not by what they lie

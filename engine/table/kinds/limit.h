@@ -2,6 +2,8 @@
 
 #include "engine/table/kinds/rule_traits.h"
 
+#include <string>
+
 namespace planloom {
 
 /// What every device, or the step, may take at most. Decides nothing: it is held against the simulated step.
@@ -13,6 +15,10 @@ struct LimitRule {
     };
     Kind kind = Kind::Memory;
     std::int64_t value = 1; ///< Bytes, or nanoseconds of Time.
+    /// Of Traffic, what carries it: empty is all that a device sends, whatever the way; "link" each link of
+    /// any level; else each of the links of one level, which the cluster names: "device" (inside its node),
+    /// "card" (a network card), "node" (to other nodes), "rack" ...
+    std::string links{};
     friend bool operator==(const LimitRule &, const LimitRule &) = default;
 };
 

@@ -144,6 +144,43 @@ TEST_F(Advice, HelpfulRowsGiveWhatTheySay)
     EXPECT_TRUE(shrinkingRows(**limited).empty()); // nothing was searched
 }
 
+TEST_F(Advice, WaysWithinALimitGiveWhatTheySay)
+{
+    const PlanRequest asked =
+        request("# mine\nmesh pp=2\nstage layer:0 : 0\nstage layer:1 : 1\nplace layer:0 : pp=0\n"
+                "place layer:1 : pp=1\nschedule gpipe\nlimit memory 1MiB\n",
+            false);
+    auto limited = answerOf(asked);
+    ASSERT_TRUE(limited);
+    EXPECT_EQ((*limited)->brokenLimitCount(), 1u);
+    EXPECT_TRUE(exceedsLimits(**limited));
+    const auto ways = waysWithinLimits(asked, **limited, 100);
+    ASSERT_TRUE(ways);
+    ASSERT_FALSE(ways->empty());
+    for (const RowWayOut &way : *ways) {
+        PlanRequest with = asked;
+        ASSERT_TRUE(with.table.apply(way.edit)) << way.words;
+        const auto outcome = answerOf(with);
+        ASSERT_TRUE(outcome);
+        EXPECT_DOUBLE_EQ((*outcome)->summary.stepSeconds, way.stepSeconds) << way.words;
+        EXPECT_EQ((*outcome)->summary.largestPeak, way.peak) << way.words;
+        EXPECT_LT(way.peak, (*limited)->summary.largestPeak) << way.words;
+        EXPECT_EQ(!(*outcome)->firstError(), way.holds) << way.words;
+        EXPECT_EQ(way.left.empty(), way.holds) << way.words;
+        EXPECT_EQ(way.words, (way.row.valid() ? "make row 7: " : "add ") + way.text); // by line
+    }
+    EXPECT_TRUE(
+        std::is_partitioned(ways->begin(), ways->end(), [](const RowWayOut &way) { return way.holds; }));
+    // A row that a person wrote is not met by a second of its kind, but changed.
+    EXPECT_TRUE(std::none_of(ways->begin(), ways->end(),
+        [](const RowWayOut &way) { return way.words.starts_with("add schedule"); }));
+    PlanRequest enough = asked;
+    enough.table = TableDocument("mesh pp=2\nlimit memory 1GiB\n");
+    EXPECT_FALSE(exceedsLimits(*answer(enough)));
+    enough.table = TableDocument("mesh pp=64\n"); // no plan at all
+    EXPECT_FALSE(exceedsLimits(**answerOf(enough)));
+}
+
 TEST_F(Advice, ShrinkingRowsLeaveTheBestPlan)
 {
     const PlanRequest asked = request("", true);

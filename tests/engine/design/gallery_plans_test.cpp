@@ -145,12 +145,26 @@ TEST(GalleryPlans, EffectSaysWhatIsNotCutAndWhy)
     ASSERT_TRUE(effect) << describe(effect.error());
     EXPECT_TRUE(effect->fits);
     EXPECT_GT(effect->summary.stepSeconds, 0);
-    ASSERT_EQ(effect->uncut.size(), 1u);
-    EXPECT_NE(effect->uncut[0].find("over tp: "), std::string::npos) << effect->uncut[0];
-    EXPECT_NE(effect->uncut[0].find("with weights are not cut"), std::string::npos) << effect->uncut[0];
+    // 33 words are not cut four ways; norms need not be.
+    ASSERT_FALSE(effect->uncut.empty());
+    EXPECT_NE(effect->uncut[0].find("over tp (4.12 KiB): 4 does not divide"), std::string::npos)
+        << effect->uncut[0];
+    EXPECT_NE(effect->uncut[0].find("=33 (36 would do)"), std::string::npos) << effect->uncut[0];
+    EXPECT_TRUE(std::any_of(effect->uncut.begin(), effect->uncut.end(), [](const std::string &words) {
+        return words.find("4 h.*.ln_* over tp (") == 0 && words.find("no row cuts") != std::string::npos;
+    }));
+    EXPECT_EQ(std::count_if(effect->uncut.begin(), effect->uncut.end(),
+                  [](const std::string &words) { return words.find("c_attn") != std::string::npos; }),
+        0); // fused: cut head by head
     ASSERT_EQ(effect->values.size(), 3u);
     EXPECT_EQ(effect->values[0].value, "4");
     EXPECT_FALSE(effect->values[0].isGiven);
+    const auto answer = planOf(request);
+    ASSERT_TRUE(answer);
+    for (const UncutWeights &uncut : uncutWeights(*(*answer)->plan))
+        EXPECT_EQ(uncut.matters, uncut.isIndivisible) << wordsOf(uncut);
+    request.gallery = "data-parallel"; // replicas are not what the axis cuts weights by
+    EXPECT_TRUE(effectOf(request)->uncut.empty());
     request.gallery = "spatial";
     EXPECT_FALSE(effectOf(request));
 }

@@ -85,6 +85,25 @@ TEST(BalancedCuts, EqualsBruteForceOnShortChains)
     EXPECT_GT(solved, 200);
 }
 
+/// 26 on 8 stages are 4 at most: a stage with a layer left over would wait for the others all the same, while
+/// these take longer than they need.
+TEST(BalancedCuts, LeaveNoStageWithWhatTheOthersCouldNotTake)
+{
+    Numbers cost(24, 1000);
+    cost.push_back(2000);
+    const auto cuts = balancedCuts(cost, Numbers(cost.size(), 5), std::vector<bool>(cost.size(), true), 8);
+    ASSERT_EQ(cuts.size(), 7u);
+    std::size_t begin = 0;
+    for (std::size_t s = 0; s < 8; ++s) {
+        const std::size_t end = s < cuts.size() ? cuts[s] : cost.size();
+        const auto run = std::accumulate(cost.begin() + static_cast<std::ptrdiff_t>(begin),
+            cost.begin() + static_cast<std::ptrdiff_t>(end), std::int64_t{0});
+        EXPECT_LE(run, 4000) << s;
+        EXPECT_GE(run, 3000) << s;
+        begin = end;
+    }
+}
+
 TEST(BalancedCuts, EqualsBruteForceWhereRunsHaveRoomForSoMuch)
 {
     std::mt19937 random(11);

@@ -135,7 +135,8 @@ std::string randomRows(Dice &dice, const Graph &graph, std::int32_t devices, boo
     if (dice.hits(0.05))
         add("spread all : over pp");
     if (dice.hits(0.05))
-        add("limit traffic " + dice.of<std::string>({"1KiB", "1MiB", "1GiB"}));
+        add("limit traffic " + dice.of<std::string>({"1KiB", "1MiB", "1GiB"})
+            + dice.of<std::string>({"", " per link", " on device", " on node"}));
     if (dice.hits(0.25))
         add("limit memory "
             + (large ? dice.of<std::string>({"64MiB", "512MiB", "4GiB"})

@@ -4,6 +4,7 @@
 #include "tests/engine/table/random_values.h"
 
 #include <algorithm>
+#include <array>
 
 namespace planloom {
 
@@ -307,6 +308,9 @@ template<> struct RandomRule<LimitRule> {
             limit.value *= random.chance(50) ? 1024 : 1000;
         limit.value = std::min(limit.value, kMostExtent) - (random.chance(30) ? random.number(0, 1000) : 0);
         limit.value = std::max<std::int64_t>(limit.value, 1);
+        if (limit.kind == LimitRule::Kind::Traffic && random.chance(60))
+            limit.links = std::array{"link", "device", "card", "node", "rack", "links",
+                "a b"}[static_cast<std::size_t>(random.number(0, 6))];
         return limit;
     }
 };
