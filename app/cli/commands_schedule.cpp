@@ -54,6 +54,10 @@ void printSchedule(const std::string &name, const Placement &placement, const Sc
     else
         std::printf("  period         %lld; none is below %lld\n",
             static_cast<long long>(period.schedule->period), static_cast<long long>(period.bound));
+    if (answer.unit)
+        std::printf("  unit           %d micro-batches in %lld, %.4g each\n", answer.unit->microBatches,
+            static_cast<long long>(answer.unit->period),
+            static_cast<double>(answer.unit->period) / answer.unit->microBatches);
     const std::string batches = counted(answer.microBatches, "micro-batch");
     const MakespanAnswer &makespan = answer.makespan;
     if (makespan.starts.empty()) {

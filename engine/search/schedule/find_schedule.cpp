@@ -99,7 +99,7 @@ void takeTemplates(const Placement &placement, std::int32_t microBatches, Makesp
 /// The best that comes of steady states and templates, with the options of the steady state, with none, and
 /// with the first of each block. Its bound is one of all of them.
 MakespanAnswer plainMakespan(const OptionSearch &search, const PeriodAnswer &period,
-    const std::vector<PeriodicSchedule> &steady, std::int32_t microBatches, bool templates)
+    const std::vector<RepeatingUnit> &steady, std::int32_t microBatches, bool templates)
 {
     const Placement &whole = search.placement();
     std::vector<OptionChoices> tried;
@@ -122,7 +122,7 @@ MakespanAnswer plainMakespan(const OptionSearch &search, const PeriodAnswer &per
         const Placement placement = withOptions(whole, tried[t]);
         const bool isSteady = !steady.empty() && tried[t] == period.choices;
         MakespanAnswer own =
-            makespanOf(placement, isSteady ? steady : std::vector<PeriodicSchedule>{}, microBatches);
+            makespanOf(placement, isSteady ? steady : std::vector<RepeatingUnit>{}, microBatches);
         if (templates)
             takeTemplates(placement, microBatches, own);
         own.choices = tried[t];
@@ -187,17 +187,20 @@ Result<ScheduleAnswer> findSchedule(const Placement &placement, const ScheduleRe
     answer.periodSeconds = since();
     if (request.stop.stop_requested())
         return cancelled();
-    std::vector<PeriodicSchedule> steady;
+    std::vector<RepeatingUnit> steady;
     std::int64_t inSteadyState = 1;
     const Placement repeated = withOptions(placement, answer.period.choices);
     if (answer.period.schedule) {
         const Placement repeatedState = steadyStateOf(repeated);
         const StartProblem problem(repeatedState);
-        steady.push_back(*answer.period.schedule);
-        steady.push_back(withShorterSpan(problem, steady.front(), limits));
-        answer.period.schedule = steady.back();
-        const std::int64_t period = steady.back().period;
-        inSteadyState = (spanOf(repeatedState, steady.back().start) + period - 1) / period;
+        const PeriodicSchedule found = *answer.period.schedule;
+        answer.period.schedule = withShorterSpan(problem, found, limits);
+        steady = {found, *answer.period.schedule};
+        inSteadyState =
+            (spanOf(repeatedState, answer.period.schedule->start) + found.period - 1) / found.period;
+        answer.unit = findUnit(repeated, *answer.period.schedule, limits);
+        if (answer.unit)
+            steady.push_back(*answer.unit);
     }
     answer.microBatches = request.microBatches.value_or(
         static_cast<std::int32_t>(std::min<std::int64_t>(2 * inSteadyState, kMostStarts / blocks)));

@@ -3,6 +3,7 @@
 #include "engine/search/schedule/makespan_search.h"
 #include "engine/search/schedule/period_search.h"
 #include "engine/search/schedule/placement.h"
+#include "engine/search/schedule/unit_search.h"
 
 #include <cstdint>
 #include <functional>
@@ -36,7 +37,8 @@ struct ScheduleRequest {
 struct ScheduleAnswer {
     /// Of the period; of the makespan where there is no steady state.
     ScheduleStatus status = ScheduleStatus::Unknown;
-    PeriodAnswer period{};
+    PeriodAnswer period{}; ///< Of schedules that repeat with every micro-batch.
+    std::optional<RepeatingUnit> unit{}; ///< Several micro-batches that take less each, if any were found.
     std::int32_t microBatches = 0;
     MakespanAnswer makespan{}; ///< Of so many.
     ScheduleFigures figures{}; ///< Of its schedule, with its options, where there is one.

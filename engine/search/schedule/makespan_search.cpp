@@ -246,11 +246,11 @@ std::vector<std::vector<BlockStart>> priorities(const Placement &placement, std:
 } // namespace
 
 MakespanAnswer makespanOf(
-    const Placement &placement, const std::vector<PeriodicSchedule> &steady, std::int32_t microBatches)
+    const Placement &placement, const std::vector<RepeatingUnit> &steady, std::int32_t microBatches)
 {
     MakespanAnswer best;
     best.bound = makespanBound(placement, microBatches);
-    for (const PeriodicSchedule &each : steady) {
+    for (const RepeatingUnit &each : steady) {
         const std::vector<BlockStart> ordered =
             asEarlyAsOrdered(placement, unroll(placement, each, microBatches));
         takeBetter(placement, microBatches, ordered, best);

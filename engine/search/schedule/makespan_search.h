@@ -3,6 +3,7 @@
 #include "engine/search/schedule/block_starts.h"
 #include "engine/search/schedule/option_search.h"
 #include "engine/search/schedule/period_search.h"
+#include "engine/search/schedule/unit_search.h"
 
 #include <cstdint>
 #include <optional>
@@ -27,7 +28,7 @@ std::int64_t makespanBound(const Placement &placement, std::int32_t microBatches
 /// The shortest schedule that comes of steady states: from the order of each, and from every block starting
 /// as soon as it can.
 MakespanAnswer makespanOf(
-    const Placement &placement, const std::vector<PeriodicSchedule> &steady, std::int32_t microBatches);
+    const Placement &placement, const std::vector<RepeatingUnit> &steady, std::int32_t microBatches);
 
 /// Takes the shorter of two schedules, then that which holds less, then that with fewer micro-batches in
 /// flight. What is not valid is not taken. Of a placement without options.

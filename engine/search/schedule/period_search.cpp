@@ -5,7 +5,6 @@
 #include "engine/search/schedule/placement_runs.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <queue>
 #include <tuple>
@@ -86,48 +85,6 @@ PeriodAnswer findPeriod(OptionSearch &search, const ScheduleLimits &limits)
     }
     return answer;
 }
-
-namespace {
-
-/// Adds the runs of blocks that run once to those of all others.
-void addOnce(const Placement &placement, std::vector<BlockStart> &starts)
-{
-    constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
-    struct Extent {
-        std::int64_t first = kNone; ///< Start.
-        std::int64_t last = -kNone; ///< End.
-    };
-    std::vector<Extent> extents(placement.blocks.size());
-    const auto add = [&](const BlockStart &run) {
-        Extent &own = extents[at(run.block)];
-        own.first = std::min(own.first, run.start);
-        own.last = std::max(own.last, run.start + placement.blocks[at(run.block)].time);
-    };
-    std::for_each(starts.begin(), starts.end(), add);
-    const auto addRun = [&](std::int32_t block, std::int64_t start) {
-        starts.push_back({block, 0, start});
-        add(starts.back());
-    };
-    const auto order = topologicalOrder(placement);
-    for (auto block = order.rbegin(); block != order.rend(); ++block) {
-        std::int64_t first = kNone;
-        for (const PlacementEdge &edge : placement.edges)
-            if (edge.before == *block)
-                first = std::min(first, extents[at(edge.after)].first);
-        if (placement.blocks[at(*block)].once && first != kNone)
-            addRun(*block, first - placement.blocks[at(*block)].time);
-    }
-    for (const std::int32_t block : order) {
-        std::int64_t last = -kNone;
-        for (const PlacementEdge &edge : placement.edges)
-            if (edge.after == block)
-                last = std::max(last, extents[at(edge.before)].last);
-        if (placement.blocks[at(block)].once && extents[at(block)].first == kNone)
-            addRun(block, last == -kNone ? 0 : last);
-    }
-}
-
-} // namespace
 
 std::vector<BlockStart> unroll(
     const Placement &placement, const PeriodicSchedule &schedule, std::int32_t microBatches)

@@ -356,6 +356,8 @@ Json toJson(const Placement &whole, const ScheduleAnswer &answer)
                     {{"id", repeated.blocks[b].id}, {"stage", steady->start[b] / steady->period},
                         {"phase", steady->start[b] % steady->period}});
     }
+    if (answer.unit)
+        json["unit"] = {{"micro_batches", answer.unit->microBatches}, {"period", answer.unit->period}};
     if (found) {
         json["makespan"][count] = answer.makespan.makespan;
         json["peak_memory"] = answer.figures.peakMemory;

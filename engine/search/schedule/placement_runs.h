@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/ids.h"
+#include "engine/search/schedule/block_starts.h"
 #include "engine/search/schedule/placement.h"
 
 #include <cstdint>
@@ -63,5 +64,10 @@ Result<void> validateOnce(const Placement &placement);
 /// index, but stand alone, on queues of their own; what those hold that others wait for is taken off the
 /// devices' memory. May leave limits below 0, under which there is no steady state.
 Placement steadyStateOf(const Placement &placement);
+
+/// Adds the runs of blocks that run once to those of all others: what comes before the micro-batches ends
+/// when the first of its readers starts, what comes behind them starts when the last that it waits for has
+/// ended.
+void addOnce(const Placement &placement, std::vector<BlockStart> &starts);
 
 } // namespace planloom

@@ -95,23 +95,23 @@ private:
         auto &forwards = m_forwards[lane];
         BlockKey key{StageId{static_cast<std::int32_t>(forwards.size())}, *pass, 0, lane};
         if (*pass == Pass::Forward) {
-                forwards.push_back(index);
+            forwards.push_back(index);
         } else {
-                m_read.setting.backward = true;
-                m_read.splits = m_read.splits || *pass == Pass::WeightGradient;
-                auto its = forwards.rbegin();
-                for (; its != forwards.rend(); ++its) {
-                    const auto stage = static_cast<std::int32_t>(forwards.rend() - its) - 1;
-                    if (m_placement.blocks[at(*its)].devices == block.devices
-                        && m_taken.insert({lane, stage, *pass}).second) {
-                        key.stage = StageId{stage};
-                        break;
-                    }
+            m_read.setting.backward = true;
+            m_read.splits = m_read.splits || *pass == Pass::WeightGradient;
+            auto its = forwards.rbegin();
+            for (; its != forwards.rend(); ++its) {
+                const auto stage = static_cast<std::int32_t>(forwards.rend() - its) - 1;
+                if (m_placement.blocks[at(*its)].devices == block.devices
+                    && m_taken.insert({lane, stage, *pass}).second) {
+                    key.stage = StageId{stage};
+                    break;
                 }
-                if (its == forwards.rend())
-                    return noPipeline(where,
-                        "there is no forward block on the devices of this " + block.kind + " block",
-                        "a backward block runs where its forward block does");
+            }
+            if (its == forwards.rend())
+                return noPipeline(where,
+                    "there is no forward block on the devices of this " + block.kind + " block",
+                    "a backward block runs where its forward block does");
         }
         m_read.stages.keys[at(index)] = key;
         return {};

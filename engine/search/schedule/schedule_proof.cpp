@@ -62,9 +62,9 @@ std::string periodProof(const Placement &placement, const PeriodAnswer &period,
     if (busiest.time == own)
         return (busiest.computes ? device + " is busy" : "The transfers of " + device + " take")
             + " 100% of the period of " + time(own) + ": no schedule has a shorter one.";
-    return "No schedule has a period below " + time(own) + ": what blocks wait for, or memory, forbids it ("
-        + device + " is busy " + percent(static_cast<double>(busiest.time) / static_cast<double>(own))
-        + " of it, the most).";
+    return "No schedule that repeats with every micro-batch has a period below " + time(own)
+        + ": what blocks wait for, or memory, forbids it (" + device + " is busy "
+        + percent(static_cast<double>(busiest.time) / static_cast<double>(own)) + " of it, the most).";
 }
 
 } // namespace
@@ -73,6 +73,13 @@ std::string proofOf(const Placement &placement, const ScheduleAnswer &answer,
     const std::vector<std::string> &devices, const std::function<std::string(std::int64_t)> &time)
 {
     std::string text = periodProof(placement, answer.period, devices, time);
+    if (answer.unit)
+        text += " One that repeats after " + counted(answer.unit->microBatches, "micro-batch") + " takes "
+            + time(answer.unit->period) + " for them, "
+            + percent(1
+                - static_cast<double>(answer.unit->period)
+                    / static_cast<double>(answer.unit->microBatches * answer.period.schedule->period))
+            + " less.";
     const MakespanAnswer &makespan = answer.makespan;
     if (makespan.bound <= 0 && makespan.starts.empty())
         return text;

@@ -180,10 +180,11 @@ void StartProblem::findJoints()
 
 void StartProblem::findLeases()
 {
+    if (m_placement.memoryLimit.empty())
+        return;
     m_leases.resize(at(m_placement.devices));
     const auto order = topologicalOrder(m_placement);
-    for (std::int32_t device = 0; device < m_placement.devices && !m_placement.memoryLimit.empty();
-         ++device) {
+    for (std::int32_t device = 0; device < m_placement.devices; ++device) {
         std::vector<Lease> &leases = m_leases[at(device)];
         std::vector<Lease> open; // what was taken and not given back
         for (const std::int32_t index : order) {

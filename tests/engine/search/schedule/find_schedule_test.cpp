@@ -235,6 +235,56 @@ TEST(FindSchedule, LetsMemoryDecideThePeriod)
     EXPECT_EQ(answer->figures.peakMemory, (std::vector<std::int64_t>{1, 1}));
 }
 
+/// Memory that lets one micro-batch after another take 5 on Tessel's `finetune` takes 13 for three of them;
+/// and every unit that is found is valid, and takes less.
+TEST(FindSchedule, FindsUnitsOfSeveralMicroBatches)
+{
+    const auto finetune = findSchedule(tesselPlacement("finetune", 4, 4), {.seconds = 60});
+    ASSERT_TRUE(finetune && finetune->unit);
+    EXPECT_EQ(finetune->period.schedule->period, 5);
+    EXPECT_LE(finetune->unit->period * 2, finetune->unit->microBatches * 9);
+    EXPECT_FALSE(findSchedule(tesselPlacement("vshape", 4, 4), {.seconds = 60})->unit); // always busy
+    std::int32_t found = 0;
+    for (std::uint32_t seed = 0; seed < 400; ++seed) {
+        const Placement placement = seed % 2 == 0 ? drawnPlacement(seed) : drawnOnce(seed);
+        if (!validate(placement))
+            continue;
+        SCOPED_TRACE(testing::Message() << "seed " << seed);
+        const auto answer = findSchedule(placement, {.microBatches = 4, .seconds = 60});
+        ASSERT_TRUE(answer);
+        if (!answer->unit)
+            continue;
+        ++found;
+        const RepeatingUnit &unit = *answer->unit;
+        EXPECT_TRUE(isShorter(unit, *answer->period.schedule));
+        EXPECT_GE(unit.period, unit.microBatches * busiestQueue(placement));
+        std::vector<ScheduleViolation> wrong = violationsOf(placement, 9, unroll(placement, unit, 9));
+        // What runs once may overlap others as it stands (see `unroll`).
+        std::erase_if(wrong, [&](const ScheduleViolation &each) {
+            return placement.blocks[static_cast<std::size_t>(each.first.block)].once
+                || placement.blocks[static_cast<std::size_t>(each.second.block)].once
+                || each.kind == ViolationKind::Memory;
+        });
+        EXPECT_EQ(textOf(wrong), "");
+        if (seed % 2 == 0) {
+            EXPECT_EQ(textOf(violationsOf(placement, 9, unroll(placement, unit, 9))), "");
+        }
+    }
+    EXPECT_GT(found, 5);
+}
+
+/// What blocks hold is counted where there is no limit, too.
+TEST(FindSchedule, NeedsNoLimit)
+{
+    Placement placement = tesselPlacement("vshape", 4, 4);
+    placement.memoryLimit.clear();
+    const auto answer = findSchedule(placement, {.microBatches = 8, .seconds = 60});
+    ASSERT_TRUE(answer) << describe(answer.error());
+    EXPECT_EQ(answer->status, ScheduleStatus::Optimal);
+    EXPECT_EQ(answer->period.schedule->period, 4);
+    EXPECT_EQ(answer->figures.peakMemory, (std::vector<std::int64_t>{4, 3, 2, 1}));
+}
+
 /// A transfer of its own queue hides behind computation, one that computes cannot.
 TEST(FindSchedule, OverlapsCommunicationOnQueuesOfItsOwn)
 {

@@ -67,7 +67,8 @@ TEST(ScheduleProof, SaysHowMuchIsOpen)
         "is below 49 steps: at most 2.0% less.");
     answer.period.bound = 5; // proven, though no queue is always busy
     EXPECT_EQ(proofOf(placement, answer, {"GPU 0", "GPU 1", "GPU 2", "GPU 3"}, steps)
-                  .find("No schedule has a period below 5 steps: what blocks wait for, or memory, forbids it "
+                  .find("No schedule that repeats with every micro-batch has a period below 5 steps: what "
+                        "blocks wait for, or memory, forbids it "
                         "(GPU 0 is busy 80% of it, the most)."),
         0U);
     answer.period.schedule.reset();
