@@ -354,6 +354,11 @@ private:
                 publish(PlanGrade::Timed);
             m_answer.grade = PlanGrade::Timed;
         };
+        // Of the same cluster, as the programs are.
+        if (const PlanAnswer *last = m_request.last.get();
+            last && last->materialized == m_answer.materialized && last->cluster == m_answer.cluster)
+            m_answer.programs = last->programs;
+        options.programs = &m_answer.programs;
         TRY(Timeline timeline, simulate(*m_answer.execution, m_answer.cluster, m_costs, options, m_stop));
         if (m_outdated)
             return cancelled();

@@ -27,6 +27,8 @@
 
 namespace planloom {
 
+struct KnownPrograms;
+
 /// How far an answer is.
 enum class PlanGrade : std::uint8_t {
     Checked, ///< Rows are read and bound.
@@ -120,6 +122,8 @@ struct PlanAnswer {
     std::shared_ptr<const ExecutionPlan> execution{};
     /// With `execution`, where it was lowered here: what it was sequenced from.
     std::shared_ptr<const MaterializedPlan> materialized{};
+    /// From `PlanGrade::Timed` on: what later answers with the same programs need not find out again.
+    std::shared_ptr<const KnownPrograms> programs{};
     double solveSeconds = 0; ///< From the request to the execution plan.
     TimelineSummary summary{}; ///< From `PlanGrade::Timed` on.
     TimelineSnapshot timeline{}; ///< From `PlanGrade::Simulated` on.

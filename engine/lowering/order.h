@@ -30,7 +30,7 @@ struct BlockInfo {
 
 /// Where a block runs an operator: what it communicates before stands before the mark. Those launched
 /// together share the first one's place.
-struct OperatorPlace {
+struct RunPlace {
     OperatorId op{};
     std::int32_t mark = -1;
 };

@@ -16,7 +16,7 @@ class Sorter
 public:
     Sorter(const Plan &plan, const std::vector<BlockInfo> &blocks,
         const std::vector<std::vector<std::int32_t>> &blocksOf,
-        const std::vector<std::vector<OperatorPlace>> *places)
+        const std::vector<std::vector<RunPlace>> *places)
         : m_plan(plan)
         , m_blocks(blocks)
         , m_blocksOf(blocksOf)
@@ -206,7 +206,7 @@ private:
     const Plan &m_plan;
     const std::vector<BlockInfo> &m_blocks;
     const std::vector<std::vector<std::int32_t>> &m_blocksOf;
-    const std::vector<std::vector<OperatorPlace>> *m_places = nullptr;
+    const std::vector<std::vector<RunPlace>> *m_places = nullptr;
     std::map<std::int32_t, std::unordered_map<OperatorId, Occurrences>> m_knownPlaces{}; ///< By block.
     SortedOrders m_result{};
     std::set<BlockDependency> m_known{};
@@ -215,8 +215,7 @@ private:
 } // namespace
 
 Result<SortedOrders> sortOrders(const Plan &plan, const std::vector<BlockInfo> &blocks,
-    const std::vector<std::vector<std::int32_t>> &blocksOf,
-    const std::vector<std::vector<OperatorPlace>> *places)
+    const std::vector<std::vector<std::int32_t>> &blocksOf, const std::vector<std::vector<RunPlace>> *places)
 {
     return Sorter(plan, blocks, blocksOf, places).run();
 }

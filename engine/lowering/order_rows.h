@@ -25,6 +25,6 @@ struct SortedOrders {
 /// @return InvalidInput naming a row that orders what runs once per step against its place
 Result<SortedOrders> sortOrders(const Plan &plan, const std::vector<BlockInfo> &blocks,
     const std::vector<std::vector<std::int32_t>> &blocksOf,
-    const std::vector<std::vector<OperatorPlace>> *places = nullptr);
+    const std::vector<std::vector<RunPlace>> *places = nullptr);
 
 } // namespace planloom

@@ -118,7 +118,7 @@ private:
         m_marks{}; ///< By mark and device: instructions before it.
     std::vector<std::int32_t> m_markBlocks{}; ///< By mark.
     bool m_keepsPlaces = false;
-    std::vector<std::vector<OperatorPlace>> m_places{}; ///< By block.
+    std::vector<std::vector<RunPlace>> m_places{}; ///< By block.
 };
 
 /// While it lives, communications of a builder wait in the data queue, beside computation.

@@ -42,7 +42,7 @@ struct MaterializedPlan {
     std::vector<std::map<std::int32_t, std::int32_t>> marks{};
     /// By block: where its operators run, for rows that order pieces of blocks side by side; nothing where no
     /// block could run beside another.
-    std::vector<std::vector<OperatorPlace>> places{};
+    std::vector<std::vector<RunPlace>> places{};
     /// By block: the rows' orders of operators inside it, which it was made in.
     std::vector<std::vector<OrderConstraint>> inside{};
 };

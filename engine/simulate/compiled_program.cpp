@@ -198,7 +198,6 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
                     : instruction.acrossUnits ? slotOfUnits
                                               : slotOfGroup.at(instruction.group);
                 const auto channel = static_cast<std::size_t>(slots[static_cast<std::size_t>(entry.slot)]);
-                entry.channel = symmetry.channelClass[channel];
                 const Bytes bytes = collectiveBytes(program, instruction);
                 entry.bytes = bytes.count * timesSent(instruction);
                 // Joined ones are one launch: each takes what it adds to the whole.
@@ -240,6 +239,18 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
         }
         compiled.segmentBegin.push_back(static_cast<std::int32_t>(compiled.instructions.size()));
     }
+    return compiled;
+}
+
+void addSchedule(
+    CompiledProgram &compiled, const ExecutionPlan &plan, const Symmetry &symmetry, std::int32_t device)
+{
+    const DeviceProgram &program = plan.devices[static_cast<std::size_t>(device)];
+    const auto &slots = symmetry.slots[static_cast<std::size_t>(device)];
+    for (CompiledInstruction &instruction : compiled.instructions)
+        if (instruction.slot >= 0)
+            instruction.channel = symmetry.channelClass[static_cast<std::size_t>(
+                slots[static_cast<std::size_t>(instruction.slot)])];
     // Hidden stores are left out: the first compiled instruction at or behind an instruction of a segment.
     const auto compiledIndex = [&](std::int32_t segment, std::size_t instruction) {
         const auto begin =
@@ -266,7 +277,6 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
     for (std::size_t i = 0; i < compiled.instructions.size(); ++i)
         compiled.counts[static_cast<std::size_t>(compiled.instructions[i].queue)] += runs[i];
     compiled.runs = std::move(runs);
-    return compiled;
 }
 
 } // namespace planloom

@@ -81,6 +81,11 @@ inline std::size_t singlePlace(
         slot.staleness, slot.versions, slot.index, microBatch / program.microBatchesPerUpdate));
 }
 
+/// Adds what depends on the order: the schedule with what follows from it, and the classes of channels.
+/// O(entries of the schedule x log + instructions)
+void addSchedule(
+    CompiledProgram &compiled, const ExecutionPlan &plan, const Symmetry &symmetry, std::int32_t device);
+
 /// Compiles programs and remembers durations: layers repeat, and stages repeat one another's.
 class ProgramCompiler
 {
@@ -92,7 +97,8 @@ public:
     {
     }
 
-    /// The program of device `device`. Every index in it has been checked by `findSymmetry`.
+    /// The program of device `device`, but for its schedule and for the classes of its channels. Every index
+    /// in it has been checked by `findSymmetry`.
     CompiledProgram compile(const Symmetry &symmetry, std::int32_t device);
 
     /// What the communication of the programs compiled so far asks of links.

@@ -32,11 +32,9 @@ public:
     Result<ProgramReading> read()
     {
         TRY_VOID(readBuffers());
-        std::vector<std::vector<std::int32_t>> hiddenOf;
-        hiddenOf.reserve(m_program.segments.size());
+        m_read.hidden.reserve(m_program.segments.size());
         for (std::size_t s = 0; s < m_program.segments.size(); ++s)
-            TRY_VOID(readSegment(static_cast<std::int32_t>(s), hiddenOf.emplace_back()));
-        TRY_VOID(readSchedule(hiddenOf));
+            TRY_VOID(readSegment(static_cast<std::int32_t>(s), m_read.hidden.emplace_back()));
         return std::move(m_read);
     }
 
@@ -84,36 +82,6 @@ private:
         }
         colour.add(deaths);
         colour.add(static_cast<std::uint64_t>(segment.instructions.size() - hidden.size()));
-        return {};
-    }
-
-    Result<void> readSchedule(const std::vector<std::vector<std::int32_t>> &hiddenOf)
-    {
-        Colour &colour = m_read.colour;
-        for (const ScheduleEntry &entry : m_program.schedule) {
-            if (!isIndexOf(entry.segment, m_program.segments.size()) || entry.microBatch < 0
-                || entry.microBatch >= m_plan.microBatches)
-                return Error{ErrorCode::InvalidInput,
-                    "the schedule names a segment or micro-batch that does not exist", {},
-                    "device:" + std::to_string(m_device)};
-            const auto all = m_program.segments[static_cast<std::size_t>(entry.segment)].instructions.size();
-            if (entry.begin < 0 || entry.end < -1 || static_cast<std::size_t>(entry.begin) > all
-                || (entry.end >= 0 && (entry.end < entry.begin || static_cast<std::size_t>(entry.end) > all)))
-                return Error{ErrorCode::InvalidInput, "the schedule names instructions that do not exist", {},
-                    "device:" + std::to_string(m_device)};
-            colour.add(entry.segment);
-            colour.add(entry.microBatch);
-            if (entry.begin == 0 && entry.end < 0)
-                continue;
-            // In instructions that are not hidden, so that a store makes no difference.
-            const auto &hidden = hiddenOf[static_cast<std::size_t>(entry.segment)];
-            const auto [begin, end] = indicesOf(m_program, entry);
-            for (const std::size_t index : {begin, end})
-                colour.add(static_cast<std::uint64_t>(index)
-                    - static_cast<std::uint64_t>(
-                        std::lower_bound(hidden.begin(), hidden.end(), static_cast<std::int32_t>(index))
-                        - hidden.begin()));
-        }
         return {};
     }
 
@@ -205,6 +173,38 @@ private:
 Result<ProgramReading> readProgram(const ExecutionPlan &plan, const Cluster &cluster, std::int32_t device)
 {
     return ProgramReader(plan, cluster, device).read();
+}
+
+Result<Colour> colourWithSchedule(
+    const ExecutionPlan &plan, std::int32_t device, const ProgramReading &reading)
+{
+    const DeviceProgram &program = plan.devices[static_cast<std::size_t>(device)];
+    Colour colour = reading.colour;
+    for (const ScheduleEntry &entry : program.schedule) {
+        if (!isIndexOf(entry.segment, program.segments.size()) || entry.microBatch < 0
+            || entry.microBatch >= plan.microBatches)
+            return Error{ErrorCode::InvalidInput,
+                "the schedule names a segment or micro-batch that does not exist", {},
+                "device:" + std::to_string(device)};
+        const auto all = program.segments[static_cast<std::size_t>(entry.segment)].instructions.size();
+        if (entry.begin < 0 || entry.end < -1 || static_cast<std::size_t>(entry.begin) > all
+            || (entry.end >= 0 && (entry.end < entry.begin || static_cast<std::size_t>(entry.end) > all)))
+            return Error{ErrorCode::InvalidInput, "the schedule names instructions that do not exist", {},
+                "device:" + std::to_string(device)};
+        colour.add(entry.segment);
+        colour.add(entry.microBatch);
+        if (entry.begin == 0 && entry.end < 0)
+            continue;
+        // In instructions that are not hidden, so that a store makes no difference.
+        const auto &hidden = reading.hidden[static_cast<std::size_t>(entry.segment)];
+        const auto [begin, end] = indicesOf(program, entry);
+        for (const std::size_t index : {begin, end})
+            colour.add(static_cast<std::uint64_t>(index)
+                - static_cast<std::uint64_t>(
+                    std::lower_bound(hidden.begin(), hidden.end(), static_cast<std::int32_t>(index))
+                    - hidden.begin()));
+    }
+    return colour;
 }
 
 Error wrongInstruction(

@@ -61,10 +61,11 @@ struct ChannelUse {
     std::int32_t instruction = 0;
 };
 
-/// What one device's program is, without names.
+/// What one device's program is, without names and whatever its schedule.
 struct ProgramReading {
     Colour colour{};
     std::vector<ChannelUse> uses{}; ///< By slot.
+    std::vector<std::vector<std::int32_t>> hidden{}; ///< By segment: `hiddenStores`.
     bool hidesStores = false;
 };
 
@@ -72,6 +73,11 @@ struct ProgramReading {
 /// thread. O(instructions and buffers of the device)
 /// @return InvalidInput, with its place, where it names what does not exist
 Result<ProgramReading> readProgram(const ExecutionPlan &plan, const Cluster &cluster, std::int32_t device);
+
+/// The colour of a program that has been read, with that of its schedule. O(entries of the schedule)
+/// @return as the one before
+Result<Colour> colourWithSchedule(
+    const ExecutionPlan &plan, std::int32_t device, const ProgramReading &reading);
 
 /// An error of one instruction.
 Error wrongInstruction(

@@ -4,6 +4,7 @@
 #include "engine/simulate/compiled_program.h"
 #include "engine/simulate/contention.h"
 #include "engine/simulate/event_loop.h"
+#include "engine/simulate/known_programs.h"
 #include "engine/simulate/link_traffic.h"
 #include "engine/simulate/symmetry.h"
 
@@ -240,30 +241,49 @@ void appendTraffic(
     }
 }
 
-/// The programs of all classes, in halves on two threads: each remembers durations for itself, and classes
-/// repeat one another's.
-/// @param loads  what they ask of links, by the numbers in them
-std::vector<CompiledProgram> compilePrograms(const ExecutionPlan &plan, const CostModel &costs,
-    const Symmetry &symmetry, std::vector<CommunicationLoad> &loads)
+/// Compiles the programs of all classes that are not known yet, in halves on two threads: each remembers
+/// durations for itself, and classes repeat one another's.
+void compileUnknown(
+    const ExecutionPlan &plan, const CostModel &costs, const Symmetry &symmetry, KnownPrograms &known)
 {
-    const std::size_t classes = symmetry.representative.size();
-    const std::size_t half = (classes + 1) / 2;
-    std::vector<CompiledProgram> programs(classes);
+    std::vector<std::int32_t> unknown; // devices
+    for (const std::int32_t device : symmetry.representative)
+        if (!known.devices[static_cast<std::size_t>(device)].compiled)
+            unknown.push_back(device);
+    const std::size_t half = (unknown.size() + 1) / 2;
+    std::vector<CompiledProgram> programs(unknown.size());
     std::array<std::vector<CommunicationLoad>, 2> loadsOf;
-    inParallel(loadsOf.size(), classes < 4 ? loadsOf.size() : 1, [&](std::size_t first, std::size_t last) {
-        for (std::size_t h = first; h < last; ++h) {
-            ProgramCompiler compiler(plan, costs);
-            for (std::size_t c = h * half; c < std::min(classes, (h + 1) * half); ++c)
-                programs[c] = compiler.compile(symmetry, symmetry.representative[c]);
-            loadsOf[h] = compiler.loads();
-        }
-    });
-    for (std::size_t c = half; c < classes; ++c)
-        for (CompiledInstruction &instruction : programs[c].instructions)
+    inParallel(
+        loadsOf.size(), unknown.size() < 4 ? loadsOf.size() : 1, [&](std::size_t first, std::size_t last) {
+            for (std::size_t h = first; h < last; ++h) {
+                ProgramCompiler compiler(plan, costs);
+                for (std::size_t i = h * half; i < std::min(unknown.size(), (h + 1) * half); ++i)
+                    programs[i] = compiler.compile(symmetry, unknown[i]);
+                loadsOf[h] = compiler.loads();
+            }
+        });
+    for (std::size_t i = 0; i < unknown.size(); ++i) {
+        const std::size_t before = known.loads.size() + (i < half ? 0 : loadsOf[0].size());
+        for (CompiledInstruction &instruction : programs[i].instructions)
             if (instruction.load >= 0)
-                instruction.load += static_cast<std::int32_t>(loadsOf[0].size());
-    loads = std::move(loadsOf[0]);
-    loads.insert(loads.end(), loadsOf[1].begin(), loadsOf[1].end());
+                instruction.load += static_cast<std::int32_t>(before);
+        known.devices[static_cast<std::size_t>(unknown[i])].compiled =
+            std::make_shared<const CompiledProgram>(std::move(programs[i]));
+    }
+    for (const auto &loads : loadsOf)
+        known.loads.insert(known.loads.end(), loads.begin(), loads.end());
+}
+
+/// The programs of all classes, in the plan's order.
+std::vector<CompiledProgram> programsOf(
+    const ExecutionPlan &plan, const Symmetry &symmetry, const KnownPrograms &known)
+{
+    std::vector<CompiledProgram> programs;
+    programs.reserve(symmetry.representative.size());
+    for (const std::int32_t device : symmetry.representative) {
+        programs.push_back(*known.devices[static_cast<std::size_t>(device)].compiled);
+        addSchedule(programs.back(), plan, symmetry, device);
+    }
     return programs;
 }
 
@@ -336,11 +356,17 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
             "choose a larger cluster", "cluster:" + cluster.name};
 
     const Cluster unit = unitOf(cluster, plan.units);
-    TRY(const Symmetry symmetry, findSymmetry(plan, unit, options.mergeSymmetric && options.shares.empty()));
+    const bool isKnown = options.programs && *options.programs && isOf(**options.programs, plan);
+    KnownPrograms known = isKnown ? **options.programs : nothingKnown(plan);
+    TRY(const Symmetry symmetry,
+        findSymmetry(plan, unit, options.mergeSymmetric && options.shares.empty(), &known.readings));
     if (stop.stop_requested())
         return cancelled("the simulation was stopped");
-    std::vector<CommunicationLoad> loads;
-    std::vector<CompiledProgram> programs = compilePrograms(plan, costs, symmetry, loads);
+    compileUnknown(plan, costs, symmetry, known);
+    std::vector<CompiledProgram> programs = programsOf(plan, symmetry, known);
+    const std::vector<CommunicationLoad> loads = known.loads;
+    if (options.programs)
+        *options.programs = std::make_shared<const KnownPrograms>(std::move(known));
     if (!options.shares.empty())
         takeShares(programs, symmetry, options.shares);
     if (cluster.blockingSends)
@@ -364,7 +390,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     timeline.blockingSends = cluster.blockingSends;
     inParallel(classes, 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t c = begin; c < end; ++c) {
-            curves[c] = memoryCurve(traces[c].memory, options.spans);
+            curves[c] = memoryCurve(traces[c].memory, options.spans && !options.onFigures);
             hostPeaks[c] = memoryCurve(std::move(traces[c].hostMemory), false).peak;
             const QueueTrace &compute = traces[c].queues[static_cast<std::size_t>(QueueKind::Compute)];
             busy[c] = Nanoseconds{
@@ -392,6 +418,14 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
 
     if (stop.stop_requested())
         return cancelled("the simulation was stopped");
+    if (options.spans && options.onFigures) {
+        inParallel(classes, 1, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t c = begin; c < end; ++c)
+                curves[c] = memoryCurve(traces[c].memory, true);
+        });
+        for (std::size_t d = 0; d < plan.devices.size(); ++d)
+            timeline.memory[d] = curves[static_cast<std::size_t>(symmetry.deviceClass[d])];
+    }
     if (options.spans) {
         const SpanWriter writer(plan, symmetry, traces);
         timeline.deviceBegin = writer.deviceBegin();

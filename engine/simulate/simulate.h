@@ -5,10 +5,13 @@
 #include "engine/simulate/timeline.h"
 
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <vector>
 
 namespace planloom {
+
+struct KnownPrograms;
 
 /// By device, segment and instruction: the share of its work that is left to do where others do the rest.
 using WorkShares = std::vector<std::vector<std::vector<float>>>;
@@ -17,10 +20,14 @@ struct SimulateOptions {
     bool spans = true; ///< Off: only totals, memory peaks and traffic.
     bool mergeSymmetric = true; ///< Off: every device on its own; for tests, the result is the same.
     bool sharedLinks = true; ///< Off: communication is as fast as if it had all links for itself.
+    /// If set, what is known of the plan's programs whatever their order: taken from an earlier simulation,
+    /// with the same cluster and costs, of a plan that shared them, and left as this simulation knows them.
+    /// Null is nothing. The result is the same, sooner.
+    std::shared_ptr<const KnownPrograms> *programs = nullptr;
     /// What devices leave to others; empty: nothing. Then every device is simulated on its own.
     WorkShares shares{};
-    /// If set, called with all but the spans before these are written out, which takes longer than the
-    /// simulation itself: for those who wait for the step time and the peaks.
+    /// If set, called with all but the spans and the points of memory curves before these are written out,
+    /// which takes longer than the simulation itself: for those who wait for the step time and the peaks.
     std::function<void(const Timeline &)> onFigures{};
 };
 

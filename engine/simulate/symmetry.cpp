@@ -110,6 +110,28 @@ Result<std::vector<Channel>> channelsOfGroups(const ExecutionPlan &plan, const C
     return channels;
 }
 
+/// Reads the programs of all devices that are not known yet.
+Result<void> readPrograms(const ExecutionPlan &plan, const Cluster &cluster, ProgramReadings &readings)
+{
+    readings.resize(plan.devices.size());
+    std::vector<Result<void>> failed(plan.devices.size(), Result<void>{});
+    constexpr std::size_t kFewDevices = 8; // not worth another thread
+    inParallel(readings.size(), kFewDevices, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t d = begin; d < end; ++d) {
+            if (readings[d])
+                continue;
+            auto reading = readProgram(plan, cluster, static_cast<std::int32_t>(d));
+            if (reading)
+                readings[d] = std::make_shared<const ProgramReading>(*std::move(reading));
+            else
+                failed[d] = std::move(reading).error();
+        }
+    });
+    for (Result<void> &each : failed)
+        TRY_VOID(std::move(each));
+    return {};
+}
+
 /// Numbers colours in the order of their first appearance.
 std::vector<std::int32_t> numbered(const std::vector<Colour> &colours, std::vector<std::int32_t> &firsts)
 {
@@ -210,27 +232,26 @@ std::string placeOf(std::int32_t device, std::int32_t segment, std::int32_t inst
         + "/instruction:" + std::to_string(instruction);
 }
 
-Result<Symmetry> findSymmetry(const ExecutionPlan &plan, const Cluster &cluster, bool merge)
+Result<Symmetry> findSymmetry(
+    const ExecutionPlan &plan, const Cluster &cluster, bool merge, ProgramReadings *known)
 {
     Symmetry symmetry;
     TRY(symmetry.channels, channelsOfGroups(plan, cluster));
     symmetry.slots.resize(plan.devices.size());
     symmetry.hidesStores.resize(plan.devices.size(), false);
-    std::vector<Result<ProgramReading>> readings(plan.devices.size(), ProgramReading{});
-    constexpr std::size_t kFewDevices = 8; // not worth another thread
-    inParallel(readings.size(), kFewDevices, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t d = begin; d < end; ++d)
-            readings[d] = readProgram(plan, cluster, static_cast<std::int32_t>(d));
-    });
+    ProgramReadings unknown;
+    TRY_VOID(readPrograms(plan, cluster, known ? *known : unknown));
+    const ProgramReadings &readings = known ? *known : unknown;
     ChannelFinder channels(cluster, symmetry);
     std::vector<Colour> colours;
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
-        TRY(ProgramReading reading, std::move(readings[d]));
+        const ProgramReading &reading = *readings[d];
+        TRY(Colour colour, colourWithSchedule(plan, static_cast<std::int32_t>(d), reading));
         TRY_VOID(channels.join(static_cast<std::int32_t>(d), reading.uses));
         symmetry.hidesStores[d] = reading.hidesStores;
         if (!merge)
-            reading.colour.add(static_cast<std::uint64_t>(d));
-        colours.push_back(reading.colour);
+            colour.add(static_cast<std::uint64_t>(d));
+        colours.push_back(colour);
     }
     symmetry.deviceClass = numbered(colours, symmetry.representative);
     symmetry.shared = sharedLevels(cluster, plan.devices.size());

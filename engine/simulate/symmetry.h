@@ -6,6 +6,7 @@
 #include "engine/simulate/shared_links.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -51,13 +52,19 @@ struct Symmetry {
     std::vector<std::vector<std::int32_t>> linkClass{};
 };
 
+struct ProgramReading;
+/// By device.
+using ProgramReadings = std::vector<std::shared_ptr<const ProgramReading>>;
+
 /// Colour refinement over devices and channels. Also checks that every index in `plan` is in range, that
 /// groups are used by their members, and that each tag has one sender and one receiver.
 ///
 /// @param merge  false: every device is a class of its own
+/// @param known  in: readings of these devices, or none; out: what was read, by device
 /// @return InvalidInput naming the instruction that is wrong
 /// O(instructions of the programs, unrolled over nothing, plus rounds x channels); rounds <= classes.
-Result<Symmetry> findSymmetry(const ExecutionPlan &plan, const Cluster &cluster, bool merge = true);
+Result<Symmetry> findSymmetry(
+    const ExecutionPlan &plan, const Cluster &cluster, bool merge = true, ProgramReadings *known = nullptr);
 
 /// "device:3/segment:1/instruction:7", as in `Error::where`.
 std::string placeOf(std::int32_t device, std::int32_t segment, std::int32_t instruction);

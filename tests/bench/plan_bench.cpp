@@ -73,6 +73,45 @@ void resequence(benchmark::State &state, const Case &that)
     }
 }
 
+/// Blocks in time: what a ghost waits for while a block is dragged. Each iteration another order of the
+/// blocks of 16 devices and 64 micro-batches.
+constexpr Case kBlocks{"zoo:gpt?layers=24&hidden=1024&heads=16&seq=1024&batch=64&vocab=50257",
+    "pipeline:stages=16,micro-batches=64,schedule=1f1b", 16, "dgx-a100"};
+
+void reorder(benchmark::State &state, const Case &that)
+{
+    const auto start = startOf(that, PlanGrade::Simulated);
+    if (!start) {
+        state.SkipWithError(describe(start.error()).c_str());
+        return;
+    }
+    PlanRequest request;
+    request.model = (*start)->model;
+    request.target = {that.cluster, {}, that.devices};
+    request.upTo = PlanGrade::Timed;
+    request.last = *start;
+    int offset = 0;
+    for (auto _ : state) {
+        state.PauseTiming();
+        request.table = (*start)->table;
+        const std::string row =
+            "order backward & layer:0 before layer:0 at +" + std::to_string(14 + offset++ % 2);
+        if (!request.table.apply(insertText(request.table, request.table.lineCount(), row)))
+            state.SkipWithError("no row");
+        state.ResumeTiming();
+        const auto answer = planOf(request);
+        if (!answer) {
+            state.SkipWithError(describe(answer.error()).c_str());
+            return;
+        }
+        state.PauseTiming();
+        if (!(*answer)->materialized || (*answer)->materialized != request.last->materialized)
+            state.SkipWithError("the programs were made anew");
+        request.last = *answer;
+        state.ResumeTiming();
+    }
+}
+
 void prove(benchmark::State &state, const Case &that)
 {
     if (const auto last = carryOn(state, that, PlanGrade::Simulated, PlanGrade::Verified)) {
@@ -91,6 +130,7 @@ BENCHMARK_CAPTURE(lowerAndSimulate, gpt3_175b_64_devices_32_micro_batches, kGpt3
 BENCHMARK_CAPTURE(lowerAndSimulate, gpt3_175b_file, kGpt3FileCase)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(resequence, gpt2_small_8_devices_8_micro_batches, kGpt2Case)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(resequence, gpt3_175b_64_devices_32_micro_batches, kGpt3)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reorder, blocks_on_16_devices, kBlocks)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(prove, gpt2_small_8_devices_8_micro_batches, kGpt2Case)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(prove, gpt3_175b_64_devices_32_micro_batches, kGpt3)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(prove, gpt3_175b_file, kGpt3FileCase)->Unit(benchmark::kMillisecond);

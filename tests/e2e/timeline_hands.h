@@ -6,12 +6,15 @@
 
 #include "tests/e2e/gesture_walk.h"
 #include "tests/widgets/timeline/places_for_tests.h"
+#include "widgets/timeline/timeline_pieces.h"
 
 #include <algorithm>
 
 namespace planloom {
 
 constexpr const char *kPipeline = "pipeline:micro-batches=4,schedule=1f1b";
+constexpr const char *kSideBySide =
+    "mesh x=2\nsplit all : heads over x\nmicro-batches 4\nschedule combined-1f1b\n";
 inline const std::vector<DeviceId> kFirst{DeviceId{0}};
 inline const std::vector<DeviceId> kSecond{DeviceId{1}};
 
@@ -189,6 +192,85 @@ protected:
                 }
             }
             QTest::qFail("no two neighbours can change places", __FILE__, __LINE__);
+            return hand;
+        });
+    }
+
+    /// A forward block of the first device that runs beside a backward block, each in several pieces.
+    SideBySide pair() const
+    {
+        const DeviceLane &lane = scene().lanes[0];
+        for (std::size_t block = 0; block < lane.blocks.size(); ++block)
+            if (const auto found = sideBySideOf(lane, block); found
+                && lane.blocks[block].kind == SegmentKind::Forward && lane.piecesOf(block).size() > 2
+                && lane.piecesOf(found->other).size() > 2)
+                return *found;
+        qFatal("no blocks run side by side");
+        return {};
+    }
+
+    /// The operator of the block that the piece runs first, or last.
+    OperatorId runBy(std::size_t block, LaneRows piece, bool first) const
+    {
+        const auto sequence = sequenceOf(scene(), scene().lanes[0].blocks[block]);
+        OperatorId found;
+        for (std::size_t row = piece.begin; row < piece.end && !(first && found.valid()); ++row)
+            if (const OperatorId op = scene().operatorOf(row);
+                std::find(sequence.begin(), sequence.end(), op) != sequence.end())
+                found = op;
+        return found;
+    }
+
+    /// The last piece of a block goes before the second of the one beside it.
+    void movingPiece(Qt::KeyboardModifiers held)
+    {
+        open(nullptr, kSideBySide);
+        walk(m_at, [&] {
+            HandGesture hand = base();
+            const SideBySide two = pair();
+            const double length = static_cast<double>(two.end - two.begin);
+            m_view->setAxis({static_cast<double>(two.begin) - length / 8,
+                length * 1.25 / (m_view->viewport()->width() - m_view->axisLeft())});
+            const LaneRows piece = scene().lanes[0].piecesOf(two.own).back();
+            const LaneRows mark = scene().lanes[0].piecesOf(two.other)[1];
+            const auto at = [this](std::size_t row, double part) {
+                const SpanColumns &spans = scene().timeline->spans;
+                return m_view->axisLeft()
+                    + static_cast<int>(m_view->axis().xOf(static_cast<double>(spans.start[row])
+                        + part * static_cast<double>(spans.duration[row])));
+            };
+            const int y = m_view->rectOfBlock(0, two.own)->center().y();
+            const QPoint from((at(piece.begin, 0) + at(piece.end - 1, 1)) / 2, y);
+            byMouse(hand, from, from - QPoint(8, 0), QPoint(at(mark.begin, 0), y), held);
+            m_operator = runBy(two.own, piece, false);
+            m_other = runBy(two.other, mark, true);
+            hand.rows = {QStringLiteral("order ")};
+            if (held & Qt::AltModifier)
+                hand.rows.append(QStringLiteral(" of "));
+            hand.follows = [this] { hasOrder(m_operator, m_other); };
+            return hand;
+        });
+    }
+
+    /// The first operator behind a piece of the block beside its own goes before that piece.
+    void pressingPiece(Qt::KeyboardModifiers held)
+    {
+        open(nullptr, kSideBySide);
+        press(m_at, [&] {
+            HandGesture hand = base();
+            const SideBySide two = pair();
+            const LaneRows mark = scene().lanes[0].piecesOf(two.other)[1];
+            const auto sequence = sequenceOf(scene(), scene().lanes[0].blocks[two.own]);
+            std::size_t row = mark.end;
+            while (std::find(sequence.begin(), sequence.end(), scene().operatorOf(row)) == sequence.end())
+                ++row;
+            zoomTo(row);
+            QTest::mouseClick(m_view->viewport(), Qt::LeftButton, {}, m_view->rectOf(row)->center());
+            m_operator = scene().operatorOf(row);
+            m_other = runBy(two.other, mark, true);
+            hand.finish = [this, held] { QTest::keyClick(m_view, Qt::Key_Left, held); };
+            hand.rows = {QStringLiteral("order ")};
+            hand.follows = [this] { hasOrder(m_operator, m_other); };
             return hand;
         });
     }

@@ -132,6 +132,10 @@ private Q_SLOTS:
 
     void aSpanIsMovedWithinItsBlockWithAlt() { movingSpan(Qt::AltModifier); }
 
+    void aPieceIsMovedAmongThoseOfTheBlockBeside() { movingPiece({}); }
+
+    void aPieceIsMovedForThisMicroBatchWithAlt() { movingPiece(Qt::AltModifier); }
+
     void aBottomEdgeIsPulledOverLanes() { spreading(false); }
 
     void aBottomEdgeIsPulledAndADigitPicks() { spreading(true); }

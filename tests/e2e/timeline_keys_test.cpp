@@ -59,6 +59,8 @@ private Q_SLOTS:
 
     void shiftAndLeftMovesABlock() { pressingBlock(Qt::Key_Left, Qt::ShiftModifier); }
 
+    void shiftAndLeftMovesAnOperatorBeforeAPiece() { pressingPiece(Qt::ShiftModifier); }
+
     void altShiftAndLeftMovesThisBlockAlone()
     {
         pressingBlock(Qt::Key_Left, Qt::ShiftModifier | Qt::AltModifier);

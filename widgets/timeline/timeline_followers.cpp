@@ -1,6 +1,7 @@
 #include "widgets/timeline/timeline_followers.h"
 
 #include "widgets/timeline/timeline_gestures.h"
+#include "widgets/timeline/timeline_pieces.h"
 #include "widgets/timeline/timeline_proposals.h"
 
 #include <algorithm>
@@ -22,26 +23,6 @@ auto keyOf(const BlockRef &block)
 bool sameKind(const BlockRef &a, const BlockRef &b)
 {
     return a.stage == b.stage && a.direction == b.direction && a.part == b.part;
-}
-
-/// The operators that run in a block, each once, in the order of their first parts.
-std::vector<OperatorId> sequenceOf(const TimelineScene &scene, const TimelineBlock &block)
-{
-    std::vector<OperatorId> sequence;
-    const Direction direction = isBackward(block.kind) ? Direction::Backward : Direction::Forward;
-    std::vector<bool> seen(scene.graph().operators.size(), false);
-    for (std::size_t row = block.rows.begin; row < block.rows.end; ++row) {
-        const Instruction *instruction = scene.findInstruction(row);
-        if (!instruction || instruction->kind != InstructionKind::Kernel || !instruction->op.valid()
-            || instruction->recompute || !scene.isIn(block, row))
-            continue;
-        const auto index = static_cast<std::size_t>(instruction->op.index);
-        if (seen[index] || scene.graph().at(instruction->op).direction != direction)
-            continue;
-        seen[index] = true;
-        sequence.push_back(instruction->op);
-    }
-    return sequence;
 }
 
 const TimelineBlock *findBlock(const TimelineScene &scene, std::int32_t lane, const BlockRef &wanted)

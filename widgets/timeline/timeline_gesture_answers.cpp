@@ -86,6 +86,8 @@ Followers TimelineGestures::followersAt(
         return followersOfSpan(*canvas.scene, lane, static_cast<std::size_t>(m_hit.block), own, caret,
             earlier ? m_operator : neighbour, earlier ? neighbour : m_operator);
     }
+    if (modifiers.shift && modifiers.control)
+        return {}; // who runs beside whom, whatever follows
     if (modifiers.shift)
         return followersOfBlock(
             lane, own, caret, std::max(own, caret), std::min(own, caret), modifiers.alt, true);

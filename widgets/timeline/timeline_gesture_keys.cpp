@@ -2,6 +2,7 @@
 
 #include "engine/design/block_move.h"
 #include "widgets/timeline/timeline_holds.h"
+#include "widgets/timeline/timeline_pieces.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -152,26 +153,26 @@ bool TimelineGestures::moveSpan(
     if (block < 0 || !own.valid())
         return false;
     const TimelineBlock &within = lane.blocks[static_cast<std::size_t>(block)];
-    const LaneRows rows = within.rows;
     const std::int32_t moved = slotsMoved(-1 - device, span);
     const std::uint64_t picture = m_pictures;
     const std::int32_t slots = moved + by;
-    std::int64_t other = static_cast<std::int64_t>(span);
-    OperatorId neighbour = own;
     const std::int32_t target = slots == 0 || (slots < 0) != (by < 0) ? moved : slots;
-    for (std::int32_t left = std::abs(target); left > 0;) {
-        other += target < 0 ? -1 : 1;
-        if (other < static_cast<std::int64_t>(rows.begin) || other >= static_cast<std::int64_t>(rows.end)) {
-            m_refusal =
-                by < 0 ? "it is the first operator of its block" : "it is the last operator of its block";
-            return false;
-        }
-        const OperatorId next = canvas.scene->operatorOf(static_cast<std::size_t>(other));
-        if (next.valid() && next != own && canvas.scene->isIn(within, static_cast<std::size_t>(other))) {
-            neighbour = next;
-            --left;
-        }
+    const auto passed = passedBySpan(*canvas.scene, lane, static_cast<std::size_t>(block), span, target);
+    if (!passed) {
+        const char *what = sideBySideOf(lane, static_cast<std::size_t>(block)) ? " blocks" : " block";
+        m_refusal =
+            std::string(by < 0 ? "it is the first operator of its" : "it is the last operator of its") + what;
+        return false;
     }
+    if (!passed->own.valid()) {
+        if (!moveAround(*context, *canvas.scene, span, passed->piece, by < 0, onlyThis, held && slots != 0))
+            return false;
+        if (picture == m_pictures)
+            m_keySlots[{-1 - device, span}] = slots;
+        return true;
+    }
+    const OperatorId neighbour = passed->own;
+    const auto other = static_cast<std::int64_t>(passed->row);
     if (neighbour == own)
         return false;
     const OrderGesture gesture{.first = {by < 0 ? own : neighbour},

@@ -26,11 +26,12 @@ void TimelineGestures::beginProbe(const DeviceLane &lane, std::size_t own, Gestu
 void TimelineGestures::beginRefused(const TimelineCanvas &canvas, GestureModifiers modifiers)
 {
     const std::size_t caret = m_ghost.caret->before;
-    const bool known = m_refused && m_refused->amongSpans == m_ghost.amongSpans
-        && m_refused->modifiers == modifiers && caret >= m_refused->low && caret <= m_refused->high;
+    const bool among = m_ghost.amongSpans || m_ghost.amongPieces;
+    const bool known = m_refused && m_refused->amongSpans == among && m_refused->modifiers == modifiers
+        && caret >= m_refused->low && caret <= m_refused->high;
     if (known)
         return;
-    m_refused = Refused{m_ghost.amongSpans, modifiers, caret, caret, false, false};
+    m_refused = Refused{among, modifiers, caret, caret, false, false};
     showRefused(canvas);
 }
 
@@ -42,19 +43,20 @@ void TimelineGestures::showRefused(const TimelineCanvas &canvas)
     const SpanColumns &spans = canvas.scene->timeline->spans;
     const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(m_hit.block)];
     const bool among = m_refused->amongSpans;
-    const std::size_t first = among ? block.rows.begin : 0;
-    const std::size_t end = among ? block.rows.end : lane.blocks.size();
+    const LaneRows rows = m_ghost.amongPieces ? m_pair->rows : block.rows;
+    const std::size_t first = among ? rows.begin : 0;
+    const std::size_t end = among ? rows.end : lane.blocks.size();
     const auto middle = [&](std::size_t at) {
         return among
             ? static_cast<double>(spans.start[at]) + static_cast<double>(spans.duration[at]) / 2
             : (static_cast<double>(lane.blocks[at].begin) + static_cast<double>(lane.blocks[at].end)) / 2;
     };
     m_ghost.illegalBegin = m_refused->low > first ? middle(m_refused->low - 1)
-        : among                                   ? static_cast<double>(block.begin)
-                                                  : 0.0;
+        : among ? static_cast<double>(m_ghost.amongPieces ? m_pair->begin : block.begin)
+                : 0.0;
     m_ghost.illegalEnd = m_refused->high < end ? middle(m_refused->high)
-        : among                                ? static_cast<double>(block.end)
-                                               : static_cast<double>(canvas.scene->timeline->step.count());
+        : among ? static_cast<double>(m_ghost.amongPieces ? m_pair->end : block.end)
+                : static_cast<double>(canvas.scene->timeline->step.count());
 }
 
 bool TimelineGestures::probe(const TimelineCanvas &canvas)
@@ -69,7 +71,8 @@ bool TimelineGestures::probe(const TimelineCanvas &canvas)
     bool found = false;
     if (m_refused) {
         const DeviceLane &lane = canvas.laneOf((*canvas.rows)[static_cast<std::size_t>(m_hit.row)]);
-        const LaneRows rows = lane.blocks[static_cast<std::size_t>(m_hit.block)].rows;
+        const LaneRows rows =
+            m_ghost.amongPieces ? m_pair->rows : lane.blocks[static_cast<std::size_t>(m_hit.block)].rows;
         const std::size_t first = m_refused->amongSpans ? rows.begin : 0;
         const std::size_t end = m_refused->amongSpans ? rows.end : lane.blocks.size();
         const auto refuses = [&](std::size_t caret) {

@@ -73,6 +73,7 @@ bool TimelineGestures::press(const TimelineCanvas &canvas, const TimelineHit &hi
     m_selected = selected;
     m_splitOn = {};
     m_probed = 0;
+    holdPiece(canvas);
     m_operator = hit.span >= 0 ? canvas.scene->operatorOf(static_cast<std::size_t>(hit.span)) : OperatorId{};
     return true;
 }
@@ -207,6 +208,12 @@ Proposal TimelineGestures::orderProposal(
 {
     const TimelineRow &row = (*canvas.rows)[static_cast<std::size_t>(m_hit.row)];
     const DeviceLane &lane = canvas.laneOf(row);
+    if (m_ghost.amongPieces) {
+        if (const auto piece = pieceMove(canvas, caret, modifiers))
+            return proposePieceMove(*m_context, *piece);
+        if (!m_ghost.amongSpans)
+            return {};
+    }
     if (m_ghost.amongSpans) {
         const auto own = static_cast<std::size_t>(m_hit.span);
         const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(m_hit.block)];
@@ -221,6 +228,10 @@ Proposal TimelineGestures::orderProposal(
             : proposal;
     }
     const auto own = static_cast<std::size_t>(m_hit.block);
+    if (modifiers.shift && modifiers.control)
+        return caret < lane.blocks.size()
+            ? proposeSideBySide(*m_context, refOf(lane.blocks[own]), refOf(lane.blocks[caret]))
+            : Proposal{};
     if (modifiers.shift) {
         std::vector<BlockRef> between;
         for (std::size_t i = std::min(own, caret); i <= std::max(own, caret) && i < lane.blocks.size(); ++i) {
@@ -244,6 +255,54 @@ Proposal TimelineGestures::orderProposal(
     return modifiers.control ? holdingBlock(*m_context, lane, own, caret, modifiers.alt, proposal) : proposal;
 }
 
+/// Marks what goes to another place in time: a span, or all of a block.
+void TimelineGestures::takeBlock(const TimelineCanvas &canvas, const TimelineBlock &block, bool amongSpans)
+{
+    m_ghost.amongSpans = amongSpans;
+    m_ghost.spans.clear();
+    m_ghost.operators =
+        m_operator.valid() ? forwardOperators(m_context->graph(), {m_operator}) : std::vector<OperatorId>{};
+    if (amongSpans) {
+        m_ghost.spans.push_back(static_cast<std::size_t>(m_hit.span));
+        return;
+    }
+    for (std::size_t span = block.rows.begin; span < block.rows.end; ++span) {
+        if (canvas.scene->isIn(block, span))
+            m_ghost.spans.push_back(span);
+    }
+}
+
+/// Where the pointer would put it; moves the caret there.
+TimelineGestures::OrderPlace TimelineGestures::placeAt(const TimelineCanvas &canvas, const DeviceLane &lane,
+    const TimelineBlock &block, double time, GestureModifiers modifiers)
+{
+    const SpanColumns &spans = canvas.scene->timeline->spans;
+    if (m_ghost.amongPieces) {
+        m_ghost.caret =
+            m_ghost.amongSpans ? spanCaretAt(spans, m_pair->rows, time) : pieceCaretAt(lane, *m_pair, time);
+        const bool moves = pieceMove(canvas, m_ghost.caret->before, modifiers).has_value();
+        if (moves || !m_ghost.amongSpans)
+            return {moves ? OrderAmong::Pieces : OrderAmong::OwnPieces, m_held.begin, !moves};
+    }
+    if (m_ghost.amongSpans) {
+        const auto own = static_cast<std::size_t>(m_hit.span);
+        m_ghost.caret = spanCaretAt(spans, block.rows, time);
+        // Parts of one operator have no order of their own.
+        const std::size_t other = besideCaret(*canvas.scene, block, own, m_ghost.caret->before);
+        return {OrderAmong::Spans, own,
+            m_ghost.caret->before == own || m_ghost.caret->before == own + 1
+                || canvas.scene->operatorOf(other) == m_operator};
+    }
+    const auto own = static_cast<std::size_t>(m_hit.block);
+    if (modifiers.shift) {
+        const std::size_t under = std::min(lane.firstBlockEndingAfter(time), lane.blocks.size() - 1);
+        m_ghost.caret = Caret{under, static_cast<double>(lane.blocks[under].begin)};
+        return {OrderAmong::Blocks, own, under == own || !lane.blocks[under].isOrdered()};
+    }
+    m_ghost.caret = blockCaretAt(lane, time);
+    return {OrderAmong::Blocks, own, !blockMoveTo(lane, own, m_ghost.caret->before).changes()};
+}
+
 void TimelineGestures::orderTo(const TimelineCanvas &canvas, double x, GestureModifiers modifiers)
 {
     constexpr double kOutside = 12; // pixels beyond its block at which a span drags the block along
@@ -255,60 +314,42 @@ void TimelineGestures::orderTo(const TimelineCanvas &canvas, double x, GestureMo
     const double time = canvas.axis.timeAt(x);
     const double margin = kOutside * canvas.axis.nanosecondsPerPixel;
     const bool single = m_hit.part == HitPart::Span || m_hit.part == HitPart::SpanEdge;
-    const bool amongSpans = single && !modifiers.shift && time >= static_cast<double>(block->begin) - margin
-        && time <= static_cast<double>(block->end) + margin;
-    if (amongSpans != m_ghost.amongSpans || m_ghost.spans.empty()) {
-        m_ghost.amongSpans = amongSpans;
-        m_ghost.spans.clear();
-        if (amongSpans) {
-            m_ghost.spans.push_back(static_cast<std::size_t>(m_hit.span));
-        } else {
-            for (std::size_t span = block->rows.begin; span < block->rows.end; ++span) {
-                if (canvas.scene->isIn(*block, span))
-                    m_ghost.spans.push_back(span);
-            }
-        }
+    const bool amongPieces = isAmongPieces(time, margin, modifiers);
+    const bool amongSpans = single && !modifiers.shift
+        && (amongPieces
+            || (time >= static_cast<double>(block->begin) - margin
+                && time <= static_cast<double>(block->end) + margin));
+    if (amongSpans != m_ghost.amongSpans || amongPieces != m_ghost.amongPieces || m_ghost.spans.empty()) {
+        m_ghost.amongPieces = amongPieces;
+        takeBlock(canvas, *block, amongSpans);
     }
     if (!block->isOrdered()) {
         m_ghost.caret = blockCaretAt(lane, time);
         show({-2, -2, modifiers}, fixedProposal(block));
         return;
     }
-    std::size_t own = 0;
-    bool home = false;
-    if (amongSpans) {
-        own = static_cast<std::size_t>(m_hit.span);
-        m_ghost.caret = spanCaretAt(canvas.scene->timeline->spans, block->rows, time);
-        home = m_ghost.caret->before == own || m_ghost.caret->before == own + 1;
-        // Parts of one operator have no order of their own.
-        const std::size_t other = besideCaret(*canvas.scene, *block, own, m_ghost.caret->before);
-        home = home || canvas.scene->operatorOf(other) == m_operator;
-    } else if (modifiers.shift) {
-        own = static_cast<std::size_t>(m_hit.block);
-        const std::size_t under = std::min(lane.firstBlockEndingAfter(time), lane.blocks.size() - 1);
-        m_ghost.caret = Caret{under, static_cast<double>(lane.blocks[under].begin)};
-        home = under == own || !lane.blocks[under].isOrdered();
-    } else {
-        own = static_cast<std::size_t>(m_hit.block);
-        m_ghost.caret = blockCaretAt(lane, time);
-        home = !blockMoveTo(lane, own, m_ghost.caret->before).changes();
-    }
-    const Key key{static_cast<std::int64_t>(m_ghost.caret->before), amongSpans ? 1 : 0, modifiers};
+    const OrderPlace place = placeAt(canvas, lane, *block, time, modifiers);
+    const Key key{
+        static_cast<std::int64_t>(m_ghost.caret->before), static_cast<std::int64_t>(place.among), modifiers};
     if (m_key == key)
         return;
-    if (!amongSpans && !modifiers.shift) {
-        beginProbe(lane, own, modifiers);
+    if (amongPieces)
+        takePiece(canvas, place.among == OrderAmong::Pieces);
+    if (!amongSpans && !amongPieces && !modifiers.shift) {
+        beginProbe(lane, place.own, modifiers);
     } else {
         m_probe.reset();
         m_ghost.candidates.clear();
     }
-    if (home) {
+    if (place.home) {
         showHome(key);
         return;
     }
-    // A listed order keeps what follows by itself.
-    m_followers = m_policy == FollowersPolicy::KeepOrder && (m_unit == 0 || amongSpans)
-        ? followersAt(canvas, own, modifiers)
+    // A listed order keeps what follows by itself, and pieces only move where a row asks for it.
+    const bool follows =
+        place.among == OrderAmong::Spans || (place.among == OrderAmong::Blocks && m_unit == 0);
+    m_followers = m_policy == FollowersPolicy::KeepOrder && follows
+        ? followersAt(canvas, place.own, modifiers)
         : Followers{};
     Proposal proposal = orderProposal(canvas, m_ghost.caret->before, modifiers);
     const bool refused = proposal.refusal.has_value();

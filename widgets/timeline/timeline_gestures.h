@@ -4,6 +4,7 @@
 #include "widgets/design/rows_in_the_way.h"
 #include "widgets/timeline/timeline_followers.h"
 #include "widgets/timeline/timeline_hit.h"
+#include "widgets/timeline/timeline_pieces.h"
 #include "widgets/timeline/timeline_proposals.h"
 
 #include <cstdint>
@@ -45,6 +46,7 @@ struct TimelineGhost {
     std::vector<std::int32_t> targetRows{}; ///< Of Spread: all lanes it would run on.
     std::optional<Caret> caret{}; ///< Of Order.
     bool amongSpans = false; ///< The caret is between spans, not between blocks.
+    bool amongPieces = false; ///< Between those of two blocks that run side by side.
     double illegalBegin = 0; ///< Where the caret may not be; nanoseconds, empty if not before `illegalEnd`.
     double illegalEnd = 0;
     /// Of Order among blocks: carets at pauses into which the block may go, as far as is known; they light
@@ -127,9 +129,12 @@ public:
     /// @param held  it stays between its new neighbours: see holdingBlock
     bool moveBlock(const TimelineCanvas &canvas, std::int32_t lane, std::size_t block, std::int32_t by,
         bool onlyThis, bool held = false);
-    /// A span goes before (or behind) its neighbour in its block.
+    /// A span goes before (or behind) its neighbour in its block, or the piece beside it of the block that
+    /// runs side by side with it.
     bool moveSpan(
         const TimelineCanvas &canvas, std::size_t span, std::int32_t by, bool onlyThis, bool held = false);
+    /// A block runs beside the one that follows it, or apart again from the one that runs beside it.
+    bool pairBlock(const TimelineCanvas &canvas, std::int32_t lane, std::size_t block);
     bool changeInFlight(const TimelineCanvas &canvas, std::int32_t lane, std::int32_t by);
     /// @param followers  that are to keep their order, if this is an order; else empty
     bool commit(const Proposal &proposal, const QString &mergeKey = {}, const Followers &followers = {});
@@ -156,6 +161,28 @@ private:
     OperatorId splitOn(const std::vector<DeviceId> &devices);
     void spreadTo(const TimelineCanvas &canvas, int y);
     void bracketTo(const TimelineCanvas &canvas, double x);
+    /// Among what something is put to another place in time.
+    enum class OrderAmong : std::uint8_t {
+        Blocks,
+        Spans, ///< Of its block.
+        Pieces, ///< Of the block beside it.
+        OwnPieces, ///< Where nothing would change.
+    };
+    struct OrderPlace {
+        OrderAmong among = OrderAmong::Blocks;
+        std::size_t own = 0; ///< Index of the block, or row of the span.
+        bool home = false; ///< Nothing would change.
+    };
+    OrderPlace placeAt(const TimelineCanvas &canvas, const DeviceLane &lane, const TimelineBlock &block,
+        double time, GestureModifiers modifiers);
+    void holdPiece(const TimelineCanvas &canvas);
+    bool isAmongPieces(double time, double margin, GestureModifiers modifiers) const;
+    std::optional<PieceMove> pieceMove(
+        const TimelineCanvas &canvas, std::size_t caret, GestureModifiers modifiers) const;
+    void takePiece(const TimelineCanvas &canvas, bool moves);
+    void takeBlock(const TimelineCanvas &canvas, const TimelineBlock &block, bool amongSpans);
+    bool moveAround(const GestureContext &context, const TimelineScene &scene, std::size_t span,
+        LaneRows piece, bool earlier, bool onlyThis, bool held);
     Followers followersAt(const TimelineCanvas &canvas, std::size_t own, GestureModifiers modifiers) const;
     Proposal orderProposal(const TimelineCanvas &canvas, std::size_t caret, GestureModifiers modifiers) const;
     void refuseBroken(const Preview &preview);
@@ -179,6 +206,8 @@ private:
     std::vector<OperatorId> m_selected;
     OperatorId m_operator; ///< Of the span that was pressed, whatever its direction.
     OperatorId m_splitOn; ///< Of a spread of a whole lane: whose dimension splits all of it.
+    std::optional<SideBySide> m_pair; ///< Of the block that was pressed, where it has a piece there.
+    LaneRows m_held{}; ///< That piece, or the span.
     TimelineGhost m_ghost;
     std::optional<Proposal> m_proposal;
     RowsInTheWay m_way;

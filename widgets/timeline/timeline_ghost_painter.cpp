@@ -289,7 +289,7 @@ private:
             return;
         }
         const LaneRows inSight = rowsIn(spans, lane.compute, first, last);
-        if (m_ghost.drag == TimelineDrag::Order && !m_ghost.amongSpans) {
+        if (m_ghost.drag == TimelineDrag::Order && !isAmongSpans()) {
             if (!m_ghost.spans.empty() && m_ghost.spans.front() >= lane.compute.begin
                 && m_ghost.spans.front() < lane.compute.end) {
                 const std::size_t back = m_ghost.spans.back();
@@ -378,6 +378,8 @@ private:
         m_painter.drawText(plate, Qt::AlignCenter, reason);
     }
 
+    bool isAmongSpans() const { return m_ghost.amongSpans || m_ghost.amongPieces; }
+
     void paintCaret()
     {
         const TimelineRow *row = sourceRow();
@@ -385,7 +387,7 @@ private:
             return;
         const QColor colour = mood();
         const double at = x(m_ghost.caret->time);
-        const int top = m_picture.top(*row, m_ghost.amongSpans ? row->operatorsTop() : row->computeTop()) - 3;
+        const int top = m_picture.top(*row, isAmongSpans() ? row->operatorsTop() : row->computeTop()) - 3;
         const int bottom = m_picture.top(*row, row->operatorsTop() + row->operators) + 3;
         m_painter.setRenderHint(QPainter::Antialiasing, true);
         m_painter.fillRect(QRectF(at - 1.5, top, 3, bottom - top), colour);

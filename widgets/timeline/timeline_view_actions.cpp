@@ -99,6 +99,14 @@ void TimelineView::makeActions()
     addViewAction("timeline.laterHeld", tr("One Slot Later, and Not Behind That"),
         Qt::CTRL | Qt::SHIFT | Qt::Key_Right, [this] { moveByKey(1, false, true); });
     addViewAction(
+        "timeline.sideBySide", tr("Beside the Next Block, or Apart"), Qt::SHIFT | Qt::Key_B, [this] {
+            if (m_scene && m_gestures.host()) {
+                m_gestures.pairBlock(
+                    canvas(), m_focus.lane, static_cast<std::size_t>(std::max(m_focus.block, 0)));
+                reportRefusal();
+            }
+        });
+    addViewAction(
         "timeline.moreInFlight", tr("One Micro-batch More in Flight"), {}, [this] { changeBracketByKey(1); });
     addViewAction("timeline.lessInFlight", tr("One Micro-batch Less in Flight"), {},
         [this] { changeBracketByKey(-1); });

@@ -69,6 +69,7 @@ TEST(MemoryLog, EventsOfAllQueuesMakeTheCurveOfTheirDefinition)
         const MemoryCurve figures = memoryCurve(queues, false);
         EXPECT_TRUE(figures.time.empty());
         EXPECT_EQ(figures.peak.count, peak);
+        EXPECT_EQ(figures.atPeak, memoryCurve(queues, true).atPeak);
     }
 }
 
