@@ -245,32 +245,24 @@ TEST(FindSchedule, FindsUnitsOfSeveralMicroBatches)
     EXPECT_LE(finetune->unit->period * 2, finetune->unit->microBatches * 9);
     EXPECT_FALSE(findSchedule(tesselPlacement("vshape", 4, 4), {.seconds = 60})->unit); // always busy
     std::int32_t found = 0;
-    for (std::uint32_t seed = 0; seed < 400; ++seed) {
-        const Placement placement = seed % 2 == 0 ? drawnPlacement(seed) : drawnOnce(seed);
-        if (!validate(placement))
-            continue;
-        SCOPED_TRACE(testing::Message() << "seed " << seed);
-        const auto answer = findSchedule(placement, {.microBatches = 4, .seconds = 60});
-        ASSERT_TRUE(answer);
-        if (!answer->unit)
-            continue;
-        ++found;
-        const RepeatingUnit &unit = *answer->unit;
-        EXPECT_TRUE(isShorter(unit, *answer->period.schedule));
-        EXPECT_GE(unit.period, unit.microBatches * busiestQueue(placement));
-        std::vector<ScheduleViolation> wrong = violationsOf(placement, 9, unroll(placement, unit, 9));
-        // What runs once may overlap others as it stands (see `unroll`).
-        std::erase_if(wrong, [&](const ScheduleViolation &each) {
-            return placement.blocks[static_cast<std::size_t>(each.first.block)].once
-                || placement.blocks[static_cast<std::size_t>(each.second.block)].once
-                || each.kind == ViolationKind::Memory;
-        });
-        EXPECT_EQ(textOf(wrong), "");
-        if (seed % 2 == 0) {
+    std::mt19937 generator(11);
+    for (const std::string &name : tesselPlacements())
+        for (const std::int64_t limit : {3, 4, 5}) {
+            SCOPED_TRACE(name + ", limit " + std::to_string(limit));
+            Placement placement = tesselPlacement(name, 4, limit);
+            for (PlacementBlock &block : placement.blocks)
+                block.time += static_cast<std::int64_t>(generator() % 3);
+            const auto answer = findSchedule(placement, {.seconds = 60});
+            ASSERT_TRUE(answer);
+            if (!answer->unit)
+                continue;
+            ++found;
+            const RepeatingUnit &unit = *answer->unit;
+            EXPECT_TRUE(isShorter(unit, *answer->period.schedule));
+            EXPECT_GE(unit.period, unit.microBatches * busiestQueue(placement));
             EXPECT_EQ(textOf(violationsOf(placement, 9, unroll(placement, unit, 9))), "");
         }
-    }
-    EXPECT_GT(found, 5);
+    EXPECT_GT(found, 1);
 }
 
 /// What blocks hold is counted where there is no limit, too.
