@@ -244,11 +244,10 @@ namespace {
 /// The answer with the schedule of --schedule: as the rows have it, one with a name, or the best.
 Result<ScheduleChoice> answerWithSchedule(const Arguments &arguments, PlanRequest request)
 {
-    constexpr double kSearchSeconds = 1;
     const std::string name = arguments.text("schedule");
     if (arguments.has("schedule") && name == "best") {
         request.explains = false; // rows that no schedule can carry out are an error as for each
-        return chooseSchedule(request, {.seconds = kSearchSeconds});
+        return chooseSchedule(request, {});
     }
     if (arguments.has("schedule")) {
         if (!scheduleNamed(name))

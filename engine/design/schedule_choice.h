@@ -59,9 +59,13 @@ struct ScheduleChoice {
     std::vector<RowId> bentTo{};
 };
 
+/// What a search for a schedule takes at most, if nobody says otherwise: with templates that are played
+/// behind it, for 16 stages and 64 micro-batches, less than a second.
+constexpr double kScheduleSeconds = 0.6;
+
 /// How schedules are tried.
 struct ScheduleTrial {
-    double seconds = 1; ///< For each search; 0 tries those with a name alone.
+    double seconds = kScheduleSeconds; ///< For each search; 0 tries those with a name alone.
     bool spans = false; ///< Answers have timelines.
     /// Called on the calling thread whenever more is known: with the answer for the schedule that was tried
     /// last, at the end of `tried`, or with null while one is searched. May be empty.

@@ -38,7 +38,6 @@ enum Column : int {
 };
 
 constexpr QSize kTrialPicture{260, 40};
-constexpr double kSearchSeconds = 1; ///< For each search, at first.
 constexpr double kMostSeconds = 600;
 
 QString secondsText(double seconds)
@@ -114,7 +113,7 @@ void ScheduleBoard::build()
     m_seconds = new QDoubleSpinBox(this);
     m_seconds->setRange(0.1, kMostSeconds);
     m_seconds->setDecimals(1);
-    m_seconds->setValue(kSearchSeconds);
+    m_seconds->setValue(kScheduleSeconds);
     m_seconds->setSuffix(tr(" s"));
     m_seconds->setToolTip(
         tr("How long each of the two searches may take: with whole backward passes, and with "
