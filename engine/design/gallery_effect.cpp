@@ -126,21 +126,21 @@ std::string wordsOf(const UncutWeights &uncut)
 
 std::vector<std::string> uncutWords(const Plan &plan)
 {
-    constexpr std::size_t kMostNamed = 4; // kinds of operators; the others are few bytes
+    constexpr std::size_t kMostNamed = 3;
     std::vector<std::string> words;
-    std::size_t others = 0;
-    Bytes rest;
+    std::map<std::string, std::pair<std::int64_t, Bytes>> others; // by axis
     for (const UncutWeights &uncut : uncutWeights(plan)) {
-        if (words.size() < kMostNamed) {
+        if (uncut.matters && words.size() < kMostNamed) {
             words.push_back(wordsOf(uncut));
         } else {
-            others += uncut.operators.size();
-            rest += uncut.bytes;
+            auto &[count, bytes] = others[uncut.axis];
+            count += static_cast<std::int64_t>(uncut.operators.size());
+            bytes += uncut.bytes;
         }
     }
-    if (others > 0)
-        words.push_back(
-            counted(static_cast<std::int64_t>(others), "other") + " (" + formatBytes(rest) + " together)");
+    for (const auto &[axis, rest] : others)
+        words.push_back(counted(rest.first, words.empty() ? "operator" : "other") + " with weights over "
+            + axis + " (" + formatBytes(rest.second) + " together)");
     return words;
 }
 

@@ -39,7 +39,7 @@ struct UncutWeights {
 std::vector<UncutWeights> uncutWeights(const Plan &plan);
 /// "lm_head over tp (2.30 GiB): 8 does not divide v=50257 (50264 would do)"
 std::string wordsOf(const UncutWeights &uncut);
-/// A sentence for each of the largest few, and one for all others.
+/// A sentence for each of the few that matter most, and one for all others of an axis.
 std::vector<std::string> uncutWords(const Plan &plan);
 
 } // namespace planloom

@@ -9,7 +9,7 @@ namespace planloom {
 
 namespace {
 
-constexpr std::size_t kShortSelector = 48; ///< Characters that are read at once.
+constexpr std::size_t kShortSelector = 28; ///< Characters that are read at once.
 constexpr std::size_t kShortRow = 96;
 
 /// What people ask first of an operator comes first.

@@ -222,9 +222,9 @@ Result<std::vector<RowWayOut>> waysWithinLimits(
         return std::vector<RowWayOut>{};
     const auto broken = std::find_if(answer.rows.begin(), answer.rows.end(),
         [](const RowLine &row) { return row.report.error.has_value(); });
-    const auto *limit = broken == answer.rows.end()
-        ? nullptr
-        : std::get_if<LimitRule>(&answer.table.table().rows[at(broken->row)].rule);
+    const ConstraintTable rows = answer.table.table();
+    const auto *limit =
+        broken == answer.rows.end() ? nullptr : std::get_if<LimitRule>(&rows.rows[at(broken->row)].rule);
     const double now = measureOf(answer, limit);
     TRY_VOID(
         tryRows(request, answer, true, mostSeconds, stop, [&](const CandidateRow &candidate, Tried tried) {

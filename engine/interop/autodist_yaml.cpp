@@ -288,6 +288,15 @@ Selector selectorFor(OperatorKind kind, const std::string &parent, const std::se
 
 } // namespace
 
+std::string autodistAxis(const std::vector<MeshAxis> &mesh)
+{
+    const auto isUsual = [](const MeshAxis &axis) { return axis.name == kAutodistAxis; };
+    const auto shares = [](const MeshAxis &axis) { return roleOf(axis) == AxisRole::Shards; };
+    const auto found = std::find_if(mesh.begin(), mesh.end(), shares);
+    return std::any_of(mesh.begin(), mesh.end(), isUsual) || found == mesh.end() ? kAutodistAxis
+                                                                                 : found->name;
+}
+
 bool isAutodistFile(std::string_view path)
 {
     return path.ends_with(".yaml") || path.ends_with(".yml");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/table/mesh_axes.h"
 #include "engine/table/model.h"
 #include "engine/table/table.h"
 
@@ -25,6 +26,9 @@ namespace planloom {
 
 constexpr std::size_t kMostAutodistBytes = 1 << 20;
 constexpr const char *kAutodistAxis = "tp"; ///< Where nobody says otherwise.
+/// The axis of a mesh that constraints are about: `kAutodistAxis` if it has it or there is no mesh, else the
+/// first that shares operators' work (`AxisRole::Shards`).
+std::string autodistAxis(const std::vector<MeshAxis> &mesh);
 bool isAutodistFile(std::string_view path); ///< By its ending: ".yaml", ".yml".
 
 /// Rows for one set of constraints.

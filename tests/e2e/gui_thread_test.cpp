@@ -98,6 +98,13 @@ private Q_SLOTS:
     {
         measured([this] { doAnotherPlan(); });
     }
+    void searching()
+    {
+        int attempt = 0;
+        measured([this, &attempt] { doSearching(attempt++); });
+        m_at.workspace().applyGallery(kPlan);
+        QTRY_VERIFY_WITH_TIMEOUT(rests(), kPatience);
+    }
     void pictures()
     {
         measured([this] { doPictures(); });
@@ -299,6 +306,19 @@ private:
             later([this, colouring] { m_at.window->setColouring(colouring); });
             QTest::qWait(100);
         }
+    }
+
+    /// Better plans take the place of what is shown, as often as they may.
+    void doSearching(int attempt)
+    {
+        Workspace &workspace = m_at.workspace();
+        workspace.setHandAtWork({});
+        // Other rows each time: what a search found is remembered.
+        later([&] { workspace.setTableText("degree stages at most " + std::to_string(8 - attempt) + "\n"); });
+        QTRY_VERIFY_WITH_TIMEOUT(rests(), kPatience);
+        run("solve.best");
+        QTRY_VERIFY_WITH_TIMEOUT(!workspace.isSearching(), 4 * kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(rests(), kPatience);
     }
 
     void doPictures()

@@ -3,12 +3,15 @@
 #include <QtCore/QObject>
 #include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
+#include <QtWidgets/QLabel>
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QTableWidget>
 
 #include "tests/e2e/window_for_tests.h"
 #include "tests/qt_test.h"
 #include "widgets/main/search_report.h"
+#include "widgets/table/constraint_table_model.h"
+#include "widgets/table/table_panel.h"
 
 #include <algorithm>
 
@@ -30,6 +33,28 @@ void search(WindowForTests &at)
     QVERIFY(at.workspace().isSearching());
     QTRY_VERIFY_WITH_TIMEOUT(!done.isEmpty(), kPatience);
     QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+}
+
+/// Searches long enough for something to be shown on the way.
+void open(WindowForTests &at)
+{
+    at.workspace().setBetterEvery(std::chrono::milliseconds(1));
+    at.workspace().openWith({"zoo:gpt?layers=12&hidden=256&heads=8&seq=128&vocab=512&batch=32", {}, {}},
+        "dgx-h100", 8, {}, "# mine\n");
+    QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+}
+
+void untilShown(WindowForTests &at)
+{
+    at.workspace().setHandAtWork({});
+    at.workspace().searchBest();
+    QTRY_VERIFY_WITH_TIMEOUT(at.workspace().showsBestSoFar(), kPatience);
+}
+
+/// Beside the timeline's title.
+QString said(const WindowForTests &at)
+{
+    return at.window->findChild<QLabel *>(QStringLiteral("shownPlan"))->text();
 }
 
 } // namespace
@@ -177,6 +202,117 @@ private Q_SLOTS:
         QVERIFY(solverRows(workspace) > 0);
         QVERIFY(workspace.latest()->search && workspace.latest()->search->bound > 0);
         QVERIFY(workspace.latest()->verdict && workspace.latest()->verdict->ok());
+    }
+
+    /// Each better plan takes the place of what is shown: graph, timeline and grey rows, without a step.
+    void showsWhatItHasSoFar()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        open(at);
+        workspace.setHandAtWork({}); // where the real pointer is, is no matter of this test
+        const QString before = QString::fromStdString(workspace.tableText());
+        const auto steps = workspace.history().steps().size();
+        int shown = 0;
+        double last = 0;
+        bool isSound = true;
+        const auto look = connect(&workspace, &Workspace::planChanged, &workspace, [&] {
+            if (!workspace.showsBestSoFar())
+                return;
+            const PlanUpdateSnapshot &plan = workspace.lastGood();
+            isSound = isSound && plan->table == workspace.table() && solverRows(workspace) > 0
+                && workspace.tableText().starts_with("# mine\n")
+                && workspace.history().steps().size() == steps
+                && (last == 0 || plan->summary.stepSeconds <= last) && !workspace.isStale();
+            last = plan->summary.stepSeconds;
+            ++shown;
+        });
+        bool isPainted = false;
+        const auto state = connect(&workspace, &Workspace::stateChanged, &workspace, [&] {
+            isPainted = isPainted
+                || (workspace.showsBestSoFar() && at.timeline()->scene() == workspace.lastGood()->scene
+                    && at.window->constraints()->rows()->document() == workspace.table()
+                    && said(at).startsWith(QStringLiteral("the best plan so far: ")));
+        });
+        search(at);
+        QObject::disconnect(look);
+        QObject::disconnect(state);
+        QVERIFY(shown > 0);
+        QVERIFY(isSound);
+        QVERIFY(isPainted);
+        QVERIFY(!workspace.showsBestSoFar());
+        QCOMPARE(said(at), QString());
+        QCOMPARE(workspace.history().steps().size(), steps + 1);
+        workspace.undo();
+        QCOMPARE(QString::fromStdString(workspace.tableText()), before);
+    }
+
+    void goesBackToThePlanBeforeWhereTheSearchIsGivenUp()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        open(at);
+        const PlanUpdateSnapshot before = workspace.lastGood();
+        untilShown(at);
+        QVERIFY(solverRows(workspace) > 0);
+        workspace.stopPlanning();
+        QVERIFY(!workspace.showsBestSoFar());
+        QCOMPARE(workspace.tableText(), std::string("# mine\n"));
+        QCOMPARE(workspace.lastGood(), before);
+        QVERIFY(!workspace.isStale());
+        QCOMPARE(at.timeline()->scene(), before->scene);
+        QVERIFY(workspace.history().steps().empty());
+    }
+
+    void keepsWhatIsShownAsAStepOnceAPersonGoesOnWithIt()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        open(at);
+        untilShown(at);
+        const std::string shown = workspace.tableText();
+        QVERIFY(workspace.editTable(QStringLiteral("remark"),
+            insertText(workspace.table(), workspace.table().lineCount(), "# more\n")));
+        QCOMPARE(workspace.tableText(), shown + "# more\n");
+        QCOMPARE(workspace.history().steps().size(), std::size_t{2});
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        while (workspace.tableText() != shown && workspace.canUndo())
+            workspace.undo();
+        QCOMPARE(workspace.tableText(), shown);
+        workspace.undo();
+        QCOMPARE(workspace.tableText(), std::string("# mine\n"));
+    }
+
+    void keepsTheShownPlanOnTheButton()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        open(at);
+        untilShown(at);
+        QSignalSpy done(&workspace, &Workspace::searched);
+        at.window->findChild<QAction *>(QStringLiteral("solve.stop"))->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!done.isEmpty(), kPatience);
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        QVERIFY(!workspace.showsBestSoFar());
+        QVERIFY(solverRows(workspace) > 0);
+        QCOMPARE(workspace.history().steps().size(), std::size_t{1});
+    }
+
+    /// Nothing is replaced under a hand, nor under an editor.
+    void waitsForAHandThatIsAtWork()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        open(at);
+        bool isAtWork = true;
+        workspace.setHandAtWork([&] { return isAtWork; });
+        bool wasShown = false;
+        const auto look = connect(&workspace, &Workspace::planChanged, &workspace,
+            [&] { wasShown = wasShown || workspace.showsBestSoFar(); });
+        search(at);
+        QObject::disconnect(look);
+        QVERIFY(!wasShown);
+        QVERIFY(solverRows(workspace) > 0); // the end is another matter
     }
 
     void isRememberedByLaterSessionsAndOtherWindows()

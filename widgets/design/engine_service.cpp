@@ -106,6 +106,16 @@ std::uint64_t EngineService::plan(PlanRequest request, PlanUpdateSnapshot begin)
                 Qt::QueuedConnection);
             return;
         }
+        if (news.grade == LiveGrade::Better) {
+            QMetaObject::invokeMethod(
+                this,
+                [this, update = UpdateMaker({})(*news.answer), revision = news.revision] {
+                    if (m_planning && revision == m_revision)
+                        Q_EMIT betterPlanned(update);
+                },
+                Qt::QueuedConnection);
+            return;
+        }
         PlanUpdateSnapshot update = made(*news.answer);
         QMetaObject::invokeMethod(
             this, [this, update = std::move(update), revision = news.revision] { take(revision, update); },

@@ -63,6 +63,8 @@ Q_SIGNALS:
     void planUpdated(planloom::PlanUpdateSnapshot update);
     /// The search of the newest request has a better plan.
     void searchImproved(const planloom::SearchProgress &progress);
+    /// And this is what it makes of the model, with its rows, as `PlanRequest::betterEvery` says.
+    void betterPlanned(planloom::PlanUpdateSnapshot update);
     void stateChanged();
 
 private:

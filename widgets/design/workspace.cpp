@@ -18,6 +18,7 @@ namespace planloom {
 namespace {
 
 constexpr int kEditMilliseconds = 150;
+constexpr int kHandMilliseconds = 100; ///< Between two looks at whether a hand is still at work.
 constexpr int kViewMilliseconds = 400;
 constexpr int kGhostMilliseconds = 0; ///< Ghosts are never held back: only the newest is asked for.
 
@@ -52,6 +53,13 @@ Workspace::Workspace(QObject *parent)
     connect(&m_engine, &EngineService::searchImproved, this, [this](const SearchProgress &progress) {
         m_progress = progress;
         Q_EMIT stateChanged();
+    });
+    connect(&m_engine, &EngineService::betterPlanned, this, &Workspace::showBetter);
+    m_soFarTimer.setSingleShot(true);
+    m_soFarTimer.setInterval(kHandMilliseconds);
+    connect(&m_soFarTimer, &QTimer::timeout, this, [this] {
+        if (const PlanUpdateSnapshot waiting = m_soFar.waiting)
+            showBetter(waiting);
     });
     connect(&m_engine, &EngineService::stateChanged, this, &Workspace::stateChanged);
     connect(&m_ghostEngine, &EngineService::planUpdated, this, &Workspace::onPreviewUpdated);
@@ -213,6 +221,7 @@ void Workspace::beginOpening(const ModelSource &source, Opening opening)
     m_galleryAsked.clear();
     m_searchAsked = false;
     m_searchNext = false;
+    dropSoFar();
     m_opening = std::move(opening);
     m_engine.open(source);
 }

@@ -87,7 +87,12 @@ public:
     // ------------------------------------------------------------------------------------
 
     const History &history() const { return m_history; }
-    const TableDocument &table() const { return m_history.state().table; }
+    /// The rows of the current step; while a search shows what it has so far, with those of that plan. An
+    /// edit of these keeps them, as a step of their own.
+    const TableDocument &table() const
+    {
+        return m_soFar.plan ? m_soFar.plan->table : m_history.state().table;
+    }
     std::string tableText() const { return table().text(); }
     const std::string &cluster() const { return m_cluster; }
     /// What the cluster's file held; empty for profiles. In the design itself, so that sessions need no files
@@ -160,6 +165,14 @@ public:
     const std::optional<SearchProgress> &searchProgress() const { return m_progress; }
     /// The search under way ends with the best that it has, which is kept; without one the rows stay.
     void settleSearch();
+    /// `table`, `latest` and `lastGood` are of the best plan that the search under way has shown so far: no
+    /// step of the history, and gone with the search unless it is kept.
+    bool showsBestSoFar() const { return m_soFar.plan != nullptr; }
+    /// The least time between two plans that a search shows.
+    void setBetterEvery(std::chrono::milliseconds time) { m_betterEvery = time; }
+    /// Asked before a search shows a plan; true while a hand or an editor is at work on what is shown: the
+    /// plan waits.
+    void setHandAtWork(std::function<bool()> isAtWork) { m_isHandAtWork = std::move(isAtWork); }
     /// Searched again after every edit of rows beside which there are some of the solver (the default).
     void setSearchesAgain(bool again) { m_searchesAgain = again; }
     bool searchesAgain() const { return m_searchesAgain; }
@@ -311,6 +324,11 @@ private:
     void onSearchUpdated(const PlanUpdateSnapshot &update);
     void search(bool byName);
     void adoptSearched(const PlanUpdateSnapshot &update);
+    // workspace_so_far.cpp: what a search shows on its way
+    void showBetter(const PlanUpdateSnapshot &update);
+    void keepSoFar();
+    bool leaveSoFar();
+    void dropSoFar();
     void searchForGhost();
     bool searchesAfterEdits() const { return m_searchesAgain && m_live && hasSolverRows(); }
     void publishPlan(const PlanUpdateSnapshot &update);
@@ -368,6 +386,18 @@ private:
     bool m_searchAsked = false; ///< The rows of a search are awaited.
     bool m_searchByName = false; ///< A person asked for it.
     std::optional<SearchProgress> m_progress;
+    /// What a search shows on its way, and what was shown before it.
+    struct SoFar {
+        PlanUpdateSnapshot plan{}; ///< Null while nothing of a search is shown.
+        PlanUpdateSnapshot waiting{}; ///< Newer, but a hand is at work.
+        PlanUpdateSnapshot latestBefore{};
+        PlanUpdateSnapshot goodBefore{};
+        bool wasCurrent = false; ///< `goodBefore` is the plan of the rows as they were.
+    };
+    SoFar m_soFar;
+    QTimer m_soFarTimer; ///< Looks whether the hand is still at work.
+    std::chrono::milliseconds m_betterEvery{300};
+    std::function<bool()> m_isHandAtWork;
     std::shared_ptr<SolvedStore> m_solved;
     bool m_searchesAgain = true;
     std::shared_ptr<SearchMemory> m_searchMemory = std::make_shared<SearchMemory>();

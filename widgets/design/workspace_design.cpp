@@ -184,11 +184,15 @@ bool Workspace::record(const QString &words, const DesignChange &change, const Q
 {
     if (!m_model || change.empty())
         return true;
-    m_galleryAsked.clear(); // what a person does now is newer
-    m_searchAsked = false;
-    // What the solver chose is its to choose again, within the rows as they are now.
     const bool isOtherTarget = std::any_of(change.values.begin(), change.values.end(),
         [](const ValueChange &each) { return isTargetValue(each.name); });
+    if (!change.table.empty() || isOtherTarget) { // else a search goes on
+        if (!m_answered)
+            keepSoFar();
+        m_searchAsked = false;
+    }
+    m_galleryAsked.clear(); // what a person does now is newer
+    // What the solver chose is its to choose again, within the rows as they are now.
     m_searchNext = !m_answered && m_searchesAgain && m_live && (!change.table.empty() || isOtherTarget);
     const bool merge = !mergeKey.isEmpty() && mergeKey == m_mergeKey && m_sinceEdit.isValid()
         && m_sinceEdit.elapsed() < kMergeMilliseconds;
@@ -272,6 +276,7 @@ void Workspace::moved(const DesignState &before)
     m_searchAsked = false;
     m_searchNext = false;
     m_mergeKey.clear();
+    dropSoFar();
     postPosition();
     stateReplaced(difference(before, m_history.state()), false);
 }

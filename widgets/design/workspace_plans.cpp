@@ -34,6 +34,12 @@ void Workspace::request(bool gather, PlanUpdateSnapshot begin)
         return; // planned once the model is open as the design wants it
     if (m_answered)
         return;
+    m_searchAsked = false; // a search under way is given up
+    if (leaveSoFar()) {
+        m_goodIsCurrent = false;
+        Q_EMIT tableChanged();
+        Q_EMIT planChanged();
+    }
     if (!m_live) {
         m_engine.stopPlanning();
         ++m_unsolvedEdits;
@@ -90,6 +96,7 @@ void Workspace::search(bool byName)
 {
     if (!m_model || m_model->planProblem)
         return;
+    dropSoFar();
     PlanRequest wanted = requestFor(m_history.state());
     // As for a gallery plan: what another one has decided gives way.
     std::vector<std::int32_t> ofGallery;
@@ -101,6 +108,7 @@ void Workspace::search(bool byName)
         return;
     wanted.search = true;
     wanted.memory = m_searchMemory;
+    wanted.betterEvery = m_betterEvery;
     m_searchAsked = true;
     m_searchByName = byName;
     m_searchNext = false;
@@ -114,9 +122,16 @@ void Workspace::search(bool byName)
 /// The rows of a search become rows of the table, as a step.
 void Workspace::adoptSearched(const PlanUpdateSnapshot &update)
 {
+    const bool wasShown =
+        std::exchange(m_soFar, {}).plan != nullptr; // it stays in sight until this one is there
+    m_soFarTimer.stop();
     const DesignChange change{difference(table(), update->table), {}};
-    if (change.empty())
+    if (change.empty()) {
+        m_context.reset();
+        if (wasShown)
+            Q_EMIT tableChanged();
         return;
+    }
     m_answered = true;
     record(tr("best plan: %1").arg(QString::fromStdString(toString(update->search->best.configuration))),
         change, {}, false);
@@ -127,6 +142,7 @@ void Workspace::onSearchUpdated(const PlanUpdateSnapshot &update)
 {
     m_searchAsked = false;
     if (!update->search) {
+        dropSoFar();
         Error refused = update->searchProblem.value_or(
             Error{ErrorCode::InvalidInput, tr("the rows do not hold").toStdString(), {}, {}});
         refused.where = "search";
@@ -152,6 +168,7 @@ void Workspace::stopPlanning()
     m_searchAsked = false;
     m_searchNext = false;
     m_engine.stopPlanning();
+    dropSoFar();
 }
 
 void Workspace::setLive(bool live)
@@ -190,7 +207,9 @@ void Workspace::applyGallery(const std::string &spec)
         return;
     m_galleryAsked = spec;
     m_galleryIsRoot = false;
+    m_searchAsked = false;
     m_editTimer.stop();
+    dropSoFar();
     m_revision = m_engine.plan(*std::move(wanted));
 }
 
@@ -320,8 +339,8 @@ PlanUpdateSnapshot Workspace::planOfStep(StepId step)
 {
     if (!m_model)
         return nullptr;
-    if (step == m_history.current() && m_goodIsCurrent)
-        return m_lastGood;
+    if (step == m_history.current() && (m_soFar.plan ? m_soFar.wasCurrent : m_goodIsCurrent))
+        return m_soFar.plan ? m_soFar.goodBefore : m_lastGood;
     const auto state = m_history.stateAt(step);
     if (!state)
         return nullptr;
@@ -514,6 +533,7 @@ bool Workspace::commit(const Proposal &proposal, const QString &mergeKey)
             takeBackIfBroken(m_latest);
         return true;
     }
+    keepSoFar();
     m_answered = true;
     const bool isWritten = record(words, {proposal.edit, {}}, mergeKey, false);
     m_answered = false;

@@ -233,7 +233,7 @@ void GalleryPanel::setEffect(const Result<GalleryEffect> &effect, const Timeline
                 .arg(QString::fromStdString(formatBytes(effect->summary.largestPeak)),
                     QString::fromStdString(formatBytes(effect->memory))));
         for (const std::string &sentence : effect->uncut)
-            lines.append(tr("Not cut %1").arg(QString::fromStdString(sentence)));
+            lines.append(tr("Not cut: %1").arg(QString::fromStdString(sentence)));
     }
     m_effect->setText(lines.join(QLatin1Char('\n')));
     QPalette colours = m_effect->palette();

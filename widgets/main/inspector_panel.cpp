@@ -57,6 +57,10 @@ InspectorPanel::InspectorPanel(SelectionModel *selection, QWidget *parent)
     setPlaceholderText(tr("What is selected is explained here."));
     document()->setDocumentMargin(10);
     connect(m_selection, &SelectionModel::selectionChanged, this, &InspectorPanel::refresh);
+    connect(this, &QTextBrowser::anchorClicked, this, [this](const QUrl &link) {
+        if (link.scheme() == QLatin1String("why"))
+            setInFull(link.path() == QLatin1String("full"));
+    });
     connect(&m_watcher, &QFutureWatcherBase::finished, this, &InspectorPanel::take);
 }
 
@@ -76,6 +80,12 @@ void InspectorPanel::setPlan(PlanUpdateSnapshot update)
 {
     m_update = std::move(update);
     refresh();
+}
+
+void InspectorPanel::setInFull(bool isInFull)
+{
+    if (std::exchange(m_isInFull, isInFull) != isInFull)
+        refresh();
 }
 
 void InspectorPanel::changeEvent(QEvent *event)
@@ -104,10 +114,11 @@ void InspectorPanel::refresh()
         return;
     m_outdated = false;
     PlanUpdateSnapshot update = m_update && m_update->model == m_model ? m_update : nullptr;
-    m_watcher.setFuture(QtConcurrent::run(
-        [palette = paletteFor(*this), model = m_model, update = std::move(update),
-            selected = m_selection->selected(), page = pageOf(*document()), home = thread()] {
-            return laidOut(inspectorText(palette, *model, update.get(), selected), page, *home);
+    m_watcher.setFuture(
+        QtConcurrent::run([palette = paletteFor(*this), model = m_model, update = std::move(update),
+                              selected = m_selection->selected(), page = pageOf(*document()), home = thread(),
+                              isInFull = m_isInFull] {
+            return laidOut(inspectorText(palette, *model, update.get(), selected, isInFull), page, *home);
         }));
 }
 

@@ -22,6 +22,8 @@ public:
     void setModel(ModelSnapshot model);
     /// @param update  the plan that is shown; null for none
     void setPlan(PlanUpdateSnapshot update);
+    /// Rows behind a decision are shown as they read, or in a line each.
+    void setInFull(bool isInFull);
 
 protected:
     void changeEvent(QEvent *event) override;
@@ -36,6 +38,7 @@ private:
     PlanUpdateSnapshot m_update;
     QFutureWatcher<std::shared_ptr<QTextDocument>> m_watcher{this};
     std::shared_ptr<QTextDocument> m_text; ///< What is shown; null before the first text.
+    bool m_isInFull = false;
     bool m_outdated =
         false; ///< Something has changed out of sight, or while the last text was being written.
 };

@@ -2,10 +2,12 @@
 
 #include "engine/analyse/limits.h"
 #include "engine/base/words.h"
+#include "engine/design/row_reasons.h"
 #include "engine/graph/catalogue.h"
 #include "engine/hardware/cost.h"
 #include "engine/hardware/device_word.h"
 #include "widgets/common/format.h"
+#include "widgets/design/row_sentences.h"
 
 #include <QtCore/QCoreApplication>
 
@@ -26,6 +28,8 @@ QString escaped(const std::string &text)
 {
     return QString::fromStdString(text).toHtmlEscaped();
 }
+
+constexpr std::size_t kMostOfRow = 2000; ///< Letters of a row that is shown in full.
 
 /// Rich text in sections of name and value.
 class Sheet
@@ -156,7 +160,38 @@ void dimensions(Sheet &sheet, const OpenedModel &model, OperatorId id)
     }
 }
 
-void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
+/// The row that decides first, in a line, and the others; in full what they say at length.
+void why(Sheet &sheet, const PlanUpdate &update, OperatorId id, bool isInFull)
+{
+    constexpr std::size_t kMostRows = 4;
+    const std::string &why = update.plan->decisions[static_cast<std::size_t>(id.index)].why;
+    const std::vector<RowReason> reasons = rowReasons(update, id);
+    sheet.section(tr("Why?"));
+    const std::size_t shown = isInFull ? reasons.size() : std::min(reasons.size(), kMostRows);
+    bool hasMore = shown < reasons.size();
+    for (std::size_t i = 0; i < shown; ++i) {
+        const RowReason &reason = reasons[i];
+        hasMore = hasMore || reason.isShortened;
+        const QString words = sheet.mono(escaped(reason.words));
+        sheet.row(tr("row %1").arg(reason.line + 1), i == 0 ? QStringLiteral("<b>%1</b>").arg(words) : words);
+        if (isInFull && reason.isShortened)
+            sheet.wide(sheet.muted(
+                escaped(elided(update.rows[static_cast<std::size_t>(reason.row.index)].text, kMostOfRow))));
+    }
+    if (hasMore)
+        sheet.row({},
+            isInFull ? QStringLiteral("<a href=\"why:short\">%1</a>").arg(tr("Less"))
+                : shown == reasons.size()
+                ? QStringLiteral("<a href=\"why:full\">%1</a>").arg(tr("In full"))
+                : QStringLiteral("<a href=\"why:full\">%1</a>")
+                      .arg(tr("%1 more rows, in full").arg(reasons.size() - shown)));
+    if (!why.empty())
+        sheet.wide(escaped(withLineNumbers(why, update)));
+    if (reasons.empty() && why.empty())
+        sheet.wide(tr("No row speaks of it; the defaults decided."));
+}
+
+void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id, bool isInFull)
 {
     const Graph &graph = *update.plan->graph;
     const Operator &op = graph.at(id);
@@ -205,19 +240,7 @@ void decision(Sheet &sheet, const PlanUpdate &update, OperatorId id)
         sheet.row(tr("Probabilities"),
             decision.attention == AttentionMode::Plain ? tr("in memory, kept for the backward pass")
                                                        : tr("never in memory"));
-    sheet.section(tr("Why?"));
-    std::vector<RowId> rows = decision.rows;
-    rows.insert(rows.end(), decision.precisionRows.begin(), decision.precisionRows.end());
-    for (const RowId row : rows) {
-        const auto index = static_cast<std::size_t>(row.index);
-        if (index < update.rows.size())
-            sheet.row(
-                tr("Row %1").arg(update.rows[index].line + 1), sheet.mono(escaped(update.rows[index].text)));
-    }
-    if (!decision.why.empty())
-        sheet.wide(escaped(decision.why));
-    if (rows.empty() && decision.why.empty())
-        sheet.wide(tr("No row speaks of it; the defaults decided."));
+    why(sheet, update, id, isInFull);
 }
 
 /// Bytes that an operator's outputs take, whole.
@@ -325,7 +348,8 @@ void origins(Sheet &sheet, const Graph &graph, const Operator &op, const Precisi
             device.hostMemory.source);
 }
 
-QString oneOperator(const Palette &palette, const OpenedModel &model, const PlanUpdate *update, OperatorId id)
+QString oneOperator(
+    const Palette &palette, const OpenedModel &model, const PlanUpdate *update, OperatorId id, bool isInFull)
 {
     const Graph &graph = *model.graph;
     const Operator &op = graph.at(id);
@@ -335,7 +359,7 @@ QString oneOperator(const Palette &palette, const OpenedModel &model, const Plan
             .arg(escaped(typeNameOf(op)), nameOfDirection(op.direction).toHtmlEscaped(),
                 escaped(elided(op.name, 48))));
     if (update && update->plan)
-        decision(sheet, *update, id);
+        decision(sheet, *update, id, isInFull);
     dimensions(sheet, model, id);
     sheet.section(tr("Tensors"));
     tensors(sheet, graph, tr("Input"), op.inputs);
@@ -467,7 +491,7 @@ QString wholeModel(const Palette &palette, const OpenedModel &model, const PlanU
 } // namespace
 
 QString inspectorText(const Palette &palette, const OpenedModel &model, const PlanUpdate *update,
-    const std::vector<OperatorId> &selected)
+    const std::vector<OperatorId> &selected, bool isInFull)
 {
     std::vector<OperatorId> known;
     for (const OperatorId id : selected) {
@@ -485,7 +509,7 @@ QString inspectorText(const Palette &palette, const OpenedModel &model, const Pl
     if (known.empty())
         return wholeModel(palette, model, update);
     if (known.size() == 1)
-        return oneOperator(palette, model, update, known.front());
+        return oneOperator(palette, model, update, known.front(), isInFull);
     return severalOperators(palette, model, update, known);
 }
 

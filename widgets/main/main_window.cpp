@@ -8,6 +8,8 @@
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QDockWidget>
 #include <QtWidgets/QLabel>
+#include <QtWidgets/QLineEdit>
+#include <QtWidgets/QPlainTextEdit>
 #include <QtWidgets/QSpinBox>
 #include <QtWidgets/QSplitter>
 #include <QtWidgets/QStackedWidget>
@@ -37,6 +39,7 @@
 #include "widgets/main/tool_keys.h"
 #include "widgets/main/window_place.h"
 #include "widgets/schedule/schedule_board.h"
+#include "widgets/table/table_panel.h"
 
 #include <algorithm>
 #include <utility>
@@ -209,7 +212,11 @@ void MainWindow::buildCentre()
     m_splitter->setObjectName(QStringLiteral("window.splitter"));
     m_splitter->setChildrenCollapsible(false);
     m_splitter->addWidget(titled(tr("DAG"), m_breadcrumbs, m_dag));
-    m_splitter->addWidget(titled(tr("Timeline"), nullptr, withPlayer()));
+    m_shownPlan = new QLabel(this);
+    m_shownPlan->setObjectName(QStringLiteral("shownPlan"));
+    m_shownPlan->setTextFormat(Qt::PlainText);
+    m_shownPlan->setMinimumWidth(1); // its words keep no window from being narrow
+    m_splitter->addWidget(titled(tr("Timeline"), m_shownPlan, withPlayer()));
     m_splitter->setStretchFactor(0, 1);
     m_splitter->setStretchFactor(1, 1);
     m_splitter->setSizes({500, 500});
@@ -277,6 +284,7 @@ void MainWindow::buildStatusBar()
 
 void MainWindow::connectWorkspace()
 {
+    m_workspace.setHandAtWork([this] { return isHandAtWork(); });
     connect(&m_workspace, &Workspace::modelChanged, this, &MainWindow::onModelChanged);
     connect(&m_workspace, &Workspace::sessionChanged, this, &MainWindow::onSessionChanged);
     connect(&m_workspace, &Workspace::planChanged, this, &MainWindow::onPlanChanged);
@@ -299,6 +307,17 @@ void MainWindow::connectWorkspace()
     };
     connect(&m_workspace, &Workspace::clusterChanged, this, cluster);
     cluster();
+}
+
+/// A button of the mouse is down, or a row or what stands on a canvas is being typed.
+bool MainWindow::isHandAtWork() const
+{
+    if (QApplication::mouseButtons() != Qt::NoButton)
+        return true;
+    const QWidget *focus = focusWidget();
+    const bool types = qobject_cast<const QLineEdit *>(focus) || qobject_cast<const QPlainTextEdit *>(focus)
+        || qobject_cast<const QAbstractSpinBox *>(focus) || qobject_cast<const QComboBox *>(focus);
+    return types && (m_constraints->isAncestorOf(focus) || m_splitter->isAncestorOf(focus));
 }
 
 void MainWindow::openSample(const Sample &sample)

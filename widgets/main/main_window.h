@@ -12,6 +12,7 @@
 #include "widgets/design/workspace.h"
 #include "widgets/main/drop_reader.h"
 #include "widgets/main/gallery_preview.h"
+#include "widgets/main/limit_ways.h"
 #include "widgets/main/pill_state.h"
 #include "widgets/main/preferences_dialog.h"
 #include "widgets/main/samples.h"
@@ -62,6 +63,7 @@ class ShortcutSheet;
 class StartPage;
 class StatusPill;
 class TablePanel;
+struct AutodistRows;
 class ThemeKeeper;
 class ToolKeys;
 struct LocatorEntry;
@@ -154,6 +156,7 @@ private:
     QWidget *besideOnCanvas(const QWidget &hidden) const;
     void focusCanvas();
     void keepFocus();
+    bool isHandAtWork() const;
     QWidget *titled(const QString &title, QLabel *detail, QWidget *content);
     // main_window_docks.cpp: docks, perspectives, what the session remembers of them
     void buildDocks();
@@ -188,6 +191,7 @@ private:
     void say(const QString &sentence);
     void refreshCommands();
     void logPlan();
+    void findWaysWithinLimits();
     void noteRecent();
     void askBeforeLosingWork();
     // main_window_menus.cpp: File, Edit, Window, Help
@@ -253,6 +257,7 @@ private:
     void openCluster(const QString &path);
     void planForThisMachine();
     void importRows(const QString &text, const QString &name);
+    void showConstraintNotes(const AutodistRows &read, const QString &name, const std::string &axis);
     void saveCopyAs();
     void moveSession();
     void locate(const QString &missing);
@@ -302,6 +307,7 @@ private:
     QSplitter *m_splitter = nullptr;
     DagView *m_dag = nullptr;
     QLabel *m_breadcrumbs = nullptr;
+    QLabel *m_shownPlan; ///< Beside the timeline's title: what it shows while that is not the last word.
     TimelineView *m_timeline = nullptr;
     Player *m_player = nullptr;
     OutlinePanel *m_outline = nullptr;
@@ -311,6 +317,7 @@ private:
     ProblemsPanel *m_problems = nullptr;
     GalleryPanel *m_gallery = nullptr;
     GalleryPreview m_galleryPreview; ///< Behind the workspace: it asks for its models.
+    LimitWays m_limitWays; ///< As that one.
     LogPanel *m_log = nullptr;
     HistoryPanel *m_history = nullptr;
     PlansPanel *m_plans = nullptr;

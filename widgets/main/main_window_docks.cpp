@@ -150,6 +150,9 @@ void MainWindow::connectDocks()
         });
     connect(m_problems, &ProblemsPanel::wayOutChosen, this,
         [this](const QString &words, const TableEdit &edit) { m_workspace.editTable(words, edit); });
+    connect(m_problems, &ProblemsPanel::shown, this, &MainWindow::findWaysWithinLimits);
+    connect(&m_limitWays, &LimitWays::found, this,
+        [this](const LimitWaysSnapshot &found) { m_problems->setWaysWithinLimits(found->of, found->ways); });
     connect(m_problems, &ProblemsPanel::countChanged, this, [this](int count) {
         m_docks->setTitle(
             QStringLiteral("problems"), count > 0 ? tr("Problems (%1)").arg(count) : tr("Problems"));

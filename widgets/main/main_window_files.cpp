@@ -18,6 +18,7 @@
 #include "engine/interop/autodist_yaml.h"
 #include "engine/interop/perfetto.h"
 #include "engine/lowering/execution_plan_json.h"
+#include "engine/table/kinds/meaning.h"
 #include "engine/table/table_json.h"
 #include "engine/table/table_text.h"
 #include "widgets/design/cluster_values.h"
@@ -163,8 +164,8 @@ void MainWindow::importModelDialog()
 
 void MainWindow::importRowsDialog()
 {
-    askFile(tr("Import rows"), tr("Texts with rows (*.txt *.rows *.yaml);;All files (*)"), {}, false,
-        [this](const QString &path) {
+    askFile(tr("Import rows"), tr("Texts with rows (*.txt *.rows *.json *.yaml *.yml);;All files (*)"), {},
+        false, [this](const QString &path) {
             const Dropped rows = readDroppedFile(path);
             if (rows.kind == DropKind::Rows)
                 importRows(rows.text, QFileInfo(path).fileName());
@@ -270,25 +271,46 @@ void MainWindow::exportCluster()
             tr("Clusters (*.json)"), [good] { return toJson(good->cluster) + "\n"; });
 }
 
+/// What became of autodist's constraints: how many rows, and what is not in them.
+void MainWindow::showConstraintNotes(const AutodistRows &read, const QString &name, const std::string &axis)
+{
+    constexpr std::size_t kMostTold = 3; // all of them are in the log
+    QStringList lines;
+    const std::size_t rows = read.table.rows.size();
+    lines << (rows == 0 ? tr("%1 gives no rows for this model.").arg(name)
+            : rows == 1
+            ? tr("%1 gave 1 row over %2.").arg(name, QString::fromStdString(axis))
+            : tr("%1 gave %2 rows over %3.").arg(name).arg(rows).arg(QString::fromStdString(axis)));
+    for (std::size_t i = 0; i < read.notes.size(); ++i) {
+        const QString note = QString::fromStdString(read.notes[i]);
+        m_log->model()->add(LogKind::Session, name + QStringLiteral(": ") + note);
+        if (i < kMostTold)
+            lines << tr("Not taken, %1").arg(note);
+    }
+    std::vector<NoticeAction> actions;
+    if (read.notes.size() > kMostTold)
+        actions.push_back({tr("Show %1 More").arg(read.notes.size() - kMostTold),
+            [this] { m_docks->reveal(QStringLiteral("log")); }});
+    m_notices->show({QStringLiteral("drop"), read.notes.empty() ? NoticeKind::Info : NoticeKind::Warning,
+        lines.join(QLatin1Char('\n')), std::move(actions), true});
+}
+
 void MainWindow::importRows(const QString &text, const QString &name)
 {
     const TableDocument &table = m_workspace.table();
     std::string rows = text.trimmed().toStdString();
     if (isAutodistFile(name.toStdString()) && m_workspace.model()) {
-        const auto read =
-            readAutodist(text.toStdString(), name.toStdString(), *m_workspace.model(), kAutodistAxis);
+        const std::string axis =
+            autodistAxis(planMeaning(*m_workspace.model(), m_workspace.deviceCount(), table.table()).mesh);
+        const auto read = readAutodist(text.toStdString(), name.toStdString(), *m_workspace.model(), axis);
         if (!read) {
             m_notices->show({QStringLiteral("drop"), NoticeKind::Error,
                 QString::fromStdString(describe(read.error())), {}, true});
             return;
         }
-        for (const std::string &note : read->notes)
-            m_log->model()->add(LogKind::Session, name + QStringLiteral(": ") + QString::fromStdString(note));
-        if (read->table.rows.empty()) {
-            m_notices->show({QStringLiteral("drop"), NoticeKind::Warning,
-                tr("%1 gives no rows for this model: the log says why").arg(name), {}, true});
+        showConstraintNotes(*read, name, axis);
+        if (read->table.rows.empty())
             return;
-        }
         rows = print(read->table);
     }
     const TableEdit edit = insertText(table, table.lineCount(), rows);
@@ -398,8 +420,10 @@ void MainWindow::exportAutodist()
 {
     if (!m_workspace.model())
         return;
-    const AutodistText written = writeAutodist(
-        m_workspace.table().table(), *m_workspace.model(), m_workspace.deviceCount(), kAutodistAxis);
+    const AutodistText written = writeAutodist(m_workspace.table().table(), *m_workspace.model(),
+        m_workspace.deviceCount(),
+        autodistAxis(
+            planMeaning(*m_workspace.model(), m_workspace.deviceCount(), m_workspace.table().table()).mesh));
     for (const std::string &note : written.notes)
         m_log->model()->add(LogKind::Session, tr("Not in the YAML: %1").arg(QString::fromStdString(note)));
     exportText(tr("Export the rows as partition constraints of autodist"), QStringLiteral("yaml"),

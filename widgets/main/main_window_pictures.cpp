@@ -140,7 +140,7 @@ bool MainWindow::showsPresentPlan() const
 {
     const PlanUpdateSnapshot &good = m_workspace.lastGood();
     return good && good->scene && m_timeline->scene() == good->scene && m_timeline->isVisible()
-        && !m_workspace.isStale() && !m_workspace.isReadOnly();
+        && !m_workspace.isStale() && !m_workspace.isReadOnly() && !m_workspace.showsBestSoFar();
 }
 
 /// What the timeline shows, small: painted here, shrunk and packed on a worker.

@@ -42,6 +42,8 @@ void MainWindow::buildPlanMenu()
     };
     limit("plan.limitMemory", tr("&Memory…"), QStringLiteral("limit memory 40GiB"), 13, 2);
     limit("plan.limitTime", tr("&Time…"), QStringLiteral("limit time 50ms"), 11, 2);
+    limit(
+        "plan.limitTraffic", tr("T&raffic of Links…"), QStringLiteral("limit traffic 2GiB per link"), 14, 1);
     limit("plan.limitInFlight", tr("Micro-&batches in Flight…"), QStringLiteral("in-flight 3"), 10, 1);
     QAction *devices = m_commands->add("plan.deviceCount", tr("&Device Count…"), {}, nullptr, this, [this] {
         m_devices->setFocus(Qt::ShortcutFocusReason);

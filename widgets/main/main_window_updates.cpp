@@ -16,6 +16,7 @@
 #include "engine/analyse/bound.h"
 #include "engine/base/place.h"
 #include "engine/design/free_decisions.h"
+#include "engine/design/suggestions.h"
 #include "widgets/common/format.h"
 #include "widgets/design/row_sentences.h"
 #include "widgets/inspector/sharding_view.h"
@@ -168,13 +169,14 @@ void MainWindow::onPlanChanged()
     const PlanUpdateSnapshot &latest = m_workspace.latest();
     const PlanUpdateSnapshot &good = m_workspace.lastGood();
     m_problems->setUpdate(latest);
+    findWaysWithinLimits();
     markConflicts();
     QString why;
     if (latest && latest->error) {
         why = tr("No plan: %1").arg(QString::fromStdString(latest->error->message));
         if (!latest->error->advice.empty())
             why += QLatin1Char('\n') + QString::fromStdString(latest->error->advice);
-    } else if (latest && latest->errorCount() > 0) {
+    } else if (latest && latest->errorCount() > latest->brokenLimitCount()) {
         why = tr("No plan yet: rows of the table are in conflict.");
     }
     m_timeline->setEmptyText(why);
@@ -197,13 +199,28 @@ void MainWindow::onPlanChanged()
     onState();
 }
 
+/// Looked for where they are seen: it takes simulations.
+void MainWindow::findWaysWithinLimits()
+{
+    const PlanUpdateSnapshot &latest = m_workspace.latest();
+    if (!latest || !latest->final || !exceedsLimits(*latest)) {
+        m_limitWays.stop();
+        return;
+    }
+    if (!m_problems->isVisible())
+        return;
+    if (auto request = m_workspace.planRequest())
+        m_limitWays.ask(latest, *std::move(request));
+}
+
 void MainWindow::logPlan()
 {
     const PlanUpdateSnapshot latest = m_workspace.latest();
     if (latest == m_logged)
         return;
     m_logged = latest;
-    const auto wrong = static_cast<int>(latest->errorCount());
+    const auto broken = static_cast<int>(latest->brokenLimitCount());
+    const int wrong = static_cast<int>(latest->errorCount()) - broken;
     if (latest->error) {
         m_log->model()->add(
             LogKind::Plan, tr("No plan: %1").arg(QString::fromStdString(latest->error->message)));
@@ -217,9 +234,12 @@ void MainWindow::logPlan()
                                                : tr("refuted");
         m_log->model()->add(LogKind::Plan,
             tr("%1 devices, step %2, peak %3, %4")
-                .arg(m_workspace.deviceCount())
-                .arg(QString::fromStdString(formatSeconds(latest->summary.stepSeconds)),
-                    QString::fromStdString(formatBytes(latest->summary.largestPeak)), proof));
+                    .arg(m_workspace.deviceCount())
+                    .arg(QString::fromStdString(formatSeconds(latest->summary.stepSeconds)),
+                        QString::fromStdString(formatBytes(latest->summary.largestPeak)), proof)
+                + (broken == 0        ? QString()
+                        : broken == 1 ? tr(", 1 limit exceeded")
+                                      : tr(", %1 limits exceeded").arg(broken)));
     }
 }
 
@@ -346,6 +366,7 @@ void MainWindow::refreshPill()
     const qint64 since = m_busyTimer.isActive() ? m_busySince.elapsed() : 0;
     if (const auto state = pillStateOf(m_workspace, since))
         m_pill->setState(state->mood, state->text);
+    m_shownPlan->setText(shownPlanText(m_workspace, since));
     if (const int wide = m_pill->sizeHint().width(); wide > m_widestPill) {
         m_widestPill = wide; // others make room for it, once
         fitToolBar();

@@ -97,7 +97,8 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
             latest && latest->grade >= PlanGrade::Planned ? StatusTexts::tr("Solving %1").arg(clock)
                                                           : StatusTexts::tr("Checking %1").arg(clock)};
     }
-    const std::size_t wrong = latest ? latest->errorCount() : 0;
+    const std::size_t broken = latest ? latest->brokenLimitCount() : 0;
+    const std::size_t wrong = latest ? latest->errorCount() - broken : 0;
     if (wrong > 0)
         return PillState{Mood::Wrong,
             wrong == 1 ? StatusTexts::tr("1 row in conflict")
@@ -111,6 +112,10 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
         return PillState{Mood::Wrong, StatusTexts::tr("Plan refuted")};
     if (memoryUse(latest->summary, latest->cluster, latest->scene->plan->units).over > 0)
         return PillState{Mood::Wrong, StatusTexts::tr("Out of memory · %1").arg(step)};
+    if (broken > 0)
+        return PillState{Mood::Wrong,
+            broken == 1 ? StatusTexts::tr("1 limit exceeded · %1").arg(step)
+                        : StatusTexts::tr("%1 limits exceeded · %2").arg(broken).arg(step)};
     // Whose time it is: a run beside it shows those of this machine.
     const QString figures =
         StatusTexts::tr("%1 on %2 · %3")
@@ -122,6 +127,31 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
     return PillState{Mood::Good,
         workspace.isPlanning() ? StatusTexts::tr("Feasible %1 · verifying").arg(figures)
                                : StatusTexts::tr("Feasible %1").arg(figures)};
+}
+
+QString shownPlanText(const Workspace &workspace, qint64 busyMilliseconds)
+{
+    constexpr qint64 kSoonOver = 300; ///< Nobody reads what stands for less than that.
+    const PlanUpdateSnapshot &shown = workspace.lastGood();
+    if (!shown || !workspace.isPlanning())
+        return {};
+    if (!workspace.showsBestSoFar())
+        return busyMilliseconds < kSoonOver ? QString()
+            : workspace.isStale()           ? StatusTexts::tr("the plan of the rows before")
+            : workspace.isSearching()       ? StatusTexts::tr("the plan before the search")
+                                            : QString();
+    const SearchResult &search = *shown->search;
+    QString text = StatusTexts::tr("the best plan so far: %1 · %2")
+                       .arg(QString::fromStdString(toString(search.best.configuration)),
+                           seconds(search.best.simulatedSeconds));
+    text += search.fits
+        ? StatusTexts::tr(" · at most %1% from the best").arg(std::ceil(100 * search.gap()), 0, 'f', 0)
+        : StatusTexts::tr(" · needs more memory than there is");
+    const auto &best = workspace.searchProgress();
+    return text
+        + (best && best->stepSeconds < search.best.simulatedSeconds
+                ? StatusTexts::tr(" · %1 found since").arg(seconds(best->stepSeconds))
+                : StatusTexts::tr(" · still searching"));
 }
 
 QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusPart part)

@@ -22,6 +22,10 @@ struct PillState {
 /// Nothing while work is too short to be announced: then what was said stays.
 std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMilliseconds);
 
+/// What the canvases show while that is not the last word: the best plan of a search so far, or the plan of
+/// the rows before; empty else, and while work is too short for it.
+QString shownPlanText(const Workspace &workspace, qint64 busyMilliseconds);
+
 /// One part of the status bar each; empty ones are not shown.
 enum StatusPart {
     kModelPart,

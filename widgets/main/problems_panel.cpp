@@ -11,9 +11,11 @@
 #include "engine/analyse/limits.h"
 #include "engine/base/place.h"
 #include "engine/base/words.h"
+#include "engine/design/gallery_effect.h"
 #include "widgets/design/row_sentences.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace planloom {
@@ -87,9 +89,53 @@ std::int32_t lineOf(const Error &error, const PlanUpdate &update)
         : -1;
 }
 
+/// Weights that a gallery's plan leaves whole though that takes much of the memory.
+std::vector<UncutWeights> uncutOfGallery(const PlanUpdate &update)
+{
+    const ConstraintTable rows = update.table.table();
+    const bool isOfGallery = std::any_of(rows.rows.begin(), rows.rows.end(), [](const Row &row) {
+        return row.enabled && row.origin == RowOrigin::Template
+            && std::holds_alternative<OpTransRule>(row.rule);
+    });
+    if (!update.final || !update.scene || !isOfGallery)
+        return {};
+    std::vector<UncutWeights> uncut = uncutWeights(*update.plan);
+    std::erase_if(uncut, [](const UncutWeights &each) { return !each.matters; });
+    return uncut;
+}
+
+/// One problem an axis.
+void addUncut(const PlanUpdate &update, std::vector<ProblemsModel::Problem> &problems)
+{
+    std::map<std::string, ProblemsModel::Problem> byAxis;
+    for (const UncutWeights &uncut : uncutOfGallery(update)) {
+        ProblemsModel::Problem &problem = byAxis[uncut.axis];
+        std::string &words = problem.error.message;
+        words += (words.empty() ? "not cut: " : "; ") + wordsOf(uncut);
+        problem.operators.insert(problem.operators.end(), uncut.operators.begin(), uncut.operators.end());
+    }
+    for (auto &[axis, problem] : byAxis) {
+        problem.error.code = ErrorCode::NotSupported;
+        problem.error.advice = "the gallery's plan keeps them whole on every device of " + axis
+            + "; another size, or rows of your own, would cut them";
+        problem.error.where = "gallery";
+        std::sort(problem.operators.begin(), problem.operators.end());
+        problems.push_back(std::move(problem));
+    }
+}
+
+/// The best way out; the others are below the list.
+std::string adviceOf(const std::vector<RowWayOut> &ways)
+{
+    if (ways.empty())
+        return {};
+    return ways.front().words
+        + (ways.size() > 1 ? "; " + counted(static_cast<std::int64_t>(ways.size()) - 1, "more way") : "");
+}
+
 } // namespace
 
-std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
+std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update, const std::vector<RowWayOut> &within)
 {
     std::vector<ProblemsModel::Problem> problems;
     for (const Error &error : update.textErrors) {
@@ -107,14 +153,13 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
             lines += (lines.empty() ? "" : ", ") + std::to_string(line + 1);
         }
         problem.error = {ErrorCode::InvalidInput, conflict.words, {}, "rows " + lines};
-        if (!conflict.waysOut.empty()) // the others are below
-            problem.error.advice = conflict.waysOut.front().words
-                + (conflict.waysOut.size() > 1
-                        ? "; " + counted(static_cast<std::int64_t>(conflict.waysOut.size()) - 1, "more way")
-                        : "");
         problem.line = conflict.lines.empty() ? -1 : conflict.lines.back();
         problem.operators = conflict.operators;
         problem.waysOut = conflict.waysOut;
+        if (conflict.reason.code
+            == ErrorCode::ResourceLimit) // a limit; rows that help are ways out of it, too
+            problem.waysOut.insert(problem.waysOut.end(), within.begin(), within.end());
+        problem.error.advice = adviceOf(problem.waysOut);
         problems.push_back(std::move(problem));
     }
     const auto add = [&](Error error, std::int32_t line) {
@@ -142,14 +187,17 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update)
     const std::int32_t over =
         update.scene ? memoryUse(update.summary, update.cluster, update.scene->plan->units).over : 0;
     if (over > 0) {
-        problems.push_back(
-            {{ErrorCode::ResourceLimit,
-                 std::to_string(over) + " of " + std::to_string(update.summary.devices.size())
-                     + " devices need more memory than they have",
-                 "split weights over more devices (tp, pp), recompute layers, or take more micro-batches",
-                 "memory"},
-                -1, {}, {}});
+        const std::string advice = adviceOf(within);
+        problems.push_back({{ErrorCode::ResourceLimit,
+                                std::to_string(over) + " of " + std::to_string(update.summary.devices.size())
+                                    + " devices need more memory than they have",
+                                advice.empty() ? "split weights over more devices (tp, pp), recompute "
+                                                 "layers, or take more micro-batches"
+                                               : advice,
+                                "memory"},
+            -1, {}, within});
     }
+    addUncut(update, problems);
     if (update.scene)
         if (auto overflow = hostOverflow(update.summary, update.cluster, update.scene->plan->units))
             problems.push_back({*std::move(overflow), -1, {}, {}});
@@ -188,7 +236,14 @@ ProblemsPanel::ProblemsPanel(QWidget *parent)
     m_waysOut->hide();
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
         &ProblemsPanel::showWaysOut);
-    connect(m_table, &QTableView::clicked, this, [this](const QModelIndex &index) { show(index.row()); });
+    // A click on one that has buttons shows them; Enter leads to its place.
+    connect(m_table, &QTableView::clicked, this, [this](const QModelIndex &index) {
+        const ProblemsModel::Problem &clicked = m_model->problems()[static_cast<std::size_t>(index.row())];
+        if (clicked.waysOut.empty())
+            show(index.row());
+        else if (!clicked.operators.empty())
+            Q_EMIT operatorsActivated(clicked.operators);
+    });
     connect(m_table, &QTableView::activated, this, [this](const QModelIndex &index) { show(index.row()); });
 }
 
@@ -244,8 +299,24 @@ void ProblemsPanel::showWaysOut()
 
 void ProblemsPanel::setUpdate(const PlanUpdateSnapshot &update)
 {
+    if (m_update != update)
+        m_within.clear();
     m_update = update;
     refresh();
+}
+
+void ProblemsPanel::setWaysWithinLimits(const PlanUpdateSnapshot &update, const std::vector<RowWayOut> &ways)
+{
+    if (update != m_update)
+        return;
+    m_within = ways;
+    refresh();
+}
+
+void ProblemsPanel::showEvent(QShowEvent *event)
+{
+    QWidget::showEvent(event);
+    Q_EMIT shown();
 }
 
 void ProblemsPanel::addProblem(const Error &error)
@@ -271,7 +342,7 @@ void ProblemsPanel::refresh()
     for (const Error &error : m_apart)
         problems.push_back({error, -1, {}, {}});
     if (m_update) {
-        auto more = problemsOf(*m_update);
+        auto more = problemsOf(*m_update, m_within);
         problems.insert(problems.end(), more.begin(), more.end());
     }
     m_model->setProblems(std::move(problems));

@@ -43,7 +43,9 @@ private:
 };
 
 /// Everything that keeps a plan from being made, or that is wrong with it, with ways out.
-std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update);
+/// @param within  as `waysWithinLimits` finds them for the update; empty where they are not known
+std::vector<ProblemsModel::Problem> problemsOf(
+    const PlanUpdate &update, const std::vector<RowWayOut> &within = {});
 
 /// The list of problems; a click leads to the place. Conflicts between rows come with ways out: a button
 /// each, and beside it what the plan would be.
@@ -54,6 +56,8 @@ public:
     explicit ProblemsPanel(QWidget *parent = nullptr);
 
     void setUpdate(const PlanUpdateSnapshot &update);
+    /// What was found to bring a plan within its limits and memory; passed by unless that is the one shown.
+    void setWaysWithinLimits(const PlanUpdateSnapshot &update, const std::vector<RowWayOut> &ways);
     /// A problem apart from plans: a file that does not open.
     void addProblem(const Error &error);
     void clearProblems(); ///< Those apart from plans.
@@ -73,6 +77,10 @@ Q_SIGNALS:
     /// The person wants this edit, which ends a conflict.
     void wayOutChosen(const QString &words, const planloom::TableEdit &edit);
     void countChanged(int count);
+    void shown(); ///< It came in sight.
+
+protected:
+    void showEvent(QShowEvent *event) override;
 
 private:
     void refresh();
@@ -84,6 +92,7 @@ private:
     std::vector<RowWayOut> m_offered{}; ///< Those shown.
     std::vector<Error> m_apart;
     PlanUpdateSnapshot m_update;
+    std::vector<RowWayOut> m_within; ///< Of `m_update`.
 };
 
 } // namespace planloom

@@ -254,7 +254,7 @@ void CommunicationPanel::chooseFlow(int row)
         const auto index = static_cast<std::size_t>(behind.row.index);
         if (behind.row.valid() && index < m_update->rows.size()) {
             lines.push_back(m_update->rows[index].line);
-            words << tr("line %1 (%2): %3")
+            words << tr("row %1 (%2): %3")
                          .arg(m_update->rows[index].line + 1)
                          .arg(bytesText(behind.bytes), QString::fromStdString(m_update->rows[index].text));
         } else if (!behind.row.valid()) {

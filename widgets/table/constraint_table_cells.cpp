@@ -170,11 +170,20 @@ QString ConstraintTableModel::displayText(const Entry &entry, TableColumn column
     return {};
 }
 
-/// "in conflict", "chosen", "slack · peak 31 GiB of 80 GiB", "binding · saves 509 ms · 1 edit ago".
+/// A limit beside which there is a plan, which breaks it.
+bool ConstraintTableModel::isExceeded(const Entry &entry)
+{
+    return entry.error() && entry.error()->code == ErrorCode::ResourceLimit;
+}
+
+/// "in conflict", "exceeded", "chosen", "slack · peak 31 GiB of 80 GiB", "binding · saves 509 ms · 1 edit
+/// ago".
 QString ConstraintTableModel::solverText(const Entry &entry) const
 {
     if (!entry.text->row || !entry.text->row->enabled)
         return {};
+    if (isExceeded(entry))
+        return tr("exceeded");
     if (entry.error() || m_conflicts.contains(entry.line))
         return tr("in conflict");
     if (entry.text->row->origin == RowOrigin::Solver)
@@ -198,6 +207,8 @@ QString ConstraintTableModel::solverText(const Entry &entry) const
 
 QString ConstraintTableModel::solverTip(const Entry &entry) const
 {
+    if (isExceeded(entry))
+        return tr("The plan needs more than that: the marked cell says how much, and Problems what helps");
     if (entry.error() || m_conflicts.contains(entry.line))
         return tr("It cannot hold with other rows: the marked cell says why, and Problems what helps");
     if (entry.text->row && entry.text->row->origin == RowOrigin::Solver)

@@ -165,6 +165,7 @@ private:
     void changed(int first, int last);
     QString noteOf(const Entry &entry) const;
     QString displayText(const Entry &entry, TableColumn column) const;
+    static bool isExceeded(const Entry &entry);
     QString solverText(const Entry &entry) const;
     QString solverTip(const Entry &entry) const;
     QString problemText(const Entry &entry, TableColumn column) const;

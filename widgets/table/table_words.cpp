@@ -67,7 +67,7 @@ QString meaningOf(TableColumn column)
             "How many operators the rule acts on, on how many devices. None is a warning.");
     case TableColumn::Price:
         return ColumnTexts::tr(
-            "What the solver says of the row: in conflict, binding or slack, and what the step "
+            "What the solver says of the row: in conflict, exceeded, binding or slack, and what the step "
             "would take without it (found while you pause); chosen rows are its own.");
     case TableColumn::Origin:
         return ColumnTexts::tr("Who wrote the row: a person's text, a gesture, a gallery plan, an import, "

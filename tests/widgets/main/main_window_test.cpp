@@ -35,6 +35,7 @@
 #include "widgets/main/start_page.h"
 #include "widgets/main/status_pill.h"
 #include "widgets/run/run_panel.h"
+#include "widgets/table/constraint_table_model.h"
 #include "widgets/table/table_panel.h"
 
 #include <filesystem>
@@ -127,6 +128,63 @@ private Q_SLOTS:
         m_window->workspace().undo();
         QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
         QCOMPARE(m_window->problems()->count(), 0);
+    }
+
+    /// Partition constraints of autodist: over the axis that the mesh has, with what they could not say.
+    void constraintsOfAutodistAreImportedWithTheirNotes()
+    {
+        open();
+        Workspace &workspace = m_window->workspace();
+        workspace.setTableText("mesh dp=2 mp=2\n");
+        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
+        const QString path = m_folder->filePath(QStringLiteral("constraints.yaml"));
+        std::ofstream(path.toStdString())
+            << "- name: torch.nn.functional.linear\n  parent_module: mlp\n"
+               "  allowed_partition_dims: ['1,0']\n  replica_allowed: false\n"
+               "- name: torch.unknown\n  allowed_partition_dims: []\n"
+               "- name: torch.nn.functional.layer_norm\n  allowed_partition_dims: []\n";
+        drop(*m_window, path);
+        QPushButton *import =
+            m_window->notices().button(QStringLiteral("drop"), QStringLiteral("Import Rows"));
+        QVERIFY(import);
+        import->click();
+        const std::string rows = workspace.tableText();
+        QVERIFY2(rows.find("over mp  @import") != std::string::npos, rows.c_str());
+        const QString said = m_window->notices().textOf(QStringLiteral("drop"));
+        QVERIFY2(said.startsWith(QStringLiteral("constraints.yaml gave 2 rows over mp.")), qPrintable(said));
+        QVERIFY(said.contains(QStringLiteral("Not taken, line 5: nothing is called torch.unknown")));
+        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
+    }
+
+    /// A limit is no conflict: there is a plan, and a button for whatever brings it within.
+    void aLimitThatIsExceededHasAButtonForEveryWayOut()
+    {
+        open();
+        addRow("limit memory 100KiB");
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->pill()->mood(), StatusPill::Mood::Wrong, kLong);
+        QVERIFY(m_window->pill()->text().startsWith(QStringLiteral("1 limit exceeded · ")));
+        QCOMPARE(m_window->problems()->count(), 1);
+        const auto solver = m_window->constraints()
+                                ->rows()
+                                ->index(m_window->constraints()->rows()->rowCount() - 1, 0)
+                                .siblingAtColumn(static_cast<int>(TableColumn::Price));
+        QTRY_COMPARE_WITH_TIMEOUT(solver.data().toString(), QStringLiteral("exceeded"), kLong);
+        m_window->docks().reveal(QStringLiteral("problems"));
+        const auto find = [this](const QString &begin) {
+            for (QPushButton *button : m_window->problems()->findChildren<QPushButton *>())
+                if (button->accessibleName().startsWith(begin))
+                    return button;
+            return static_cast<QPushButton *>(nullptr);
+        };
+        QTRY_VERIFY_WITH_TIMEOUT(find(QStringLiteral("add ")), kLong); // tried meanwhile
+        QVERIFY(find(QStringLiteral("switch row ")));
+        QPushButton *raise = find(QStringLiteral("make row "));
+        QVERIFY(raise);
+        QVERIFY(raise->accessibleName().contains(QStringLiteral("limit memory ")));
+        raise->click();
+        QTRY_VERIFY_WITH_TIMEOUT(proven(), kLong);
+        QCOMPARE(m_window->problems()->count(), 0);
+        QVERIFY(!find(QStringLiteral("add ")));
     }
 
     void liveOffGathersEdits()

@@ -203,7 +203,7 @@ private Q_SLOTS:
         QVERIFY(split.valid());
         const QString one = inspectorText(lightPalette(), *gpt, update.get(), {split});
         QVERIFY(one.contains(QString::fromStdString(nameOf(gpt->graph->at(split).kind))));
-        QVERIFY(one.contains(QStringLiteral("Row 2")));
+        QVERIFY(one.contains(QStringLiteral("row 2")));
         QVERIFY(one.contains(QStringLiteral("GPU 0-1")));
         QVERIFY(one.contains(QStringLiteral("sequence")));
         QVERIFY(one.contains(QStringLiteral("feed-forward")));

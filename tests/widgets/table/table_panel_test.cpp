@@ -156,6 +156,15 @@ private Q_SLOTS:
         key(Qt::Key_F2);
         QTRY_VERIFY(qobject_cast<LimitCellEditor *>(editor()));
         QCOMPARE(editor()->text(), QStringLiteral("memory 40GiB"));
+        auto *limit = static_cast<LimitCellEditor *>(editor());
+        QVERIFY(limit->links()->isHidden());
+        for (const char *text :
+            {"traffic 2GiB per link", "traffic 1.5GiB on node", "traffic 3MiB on rack", "traffic 3MiB"}) {
+            QVERIFY(LimitCellEditor::canShow(text));
+            limit->setText(QString::fromLatin1(text));
+            QVERIFY(!limit->links()->isHidden());
+            QCOMPARE(limit->text(), QString::fromLatin1(text));
+        }
         key(Qt::Key_Escape);
         go(4, TableColumn::Value);
         key(Qt::Key_F2);

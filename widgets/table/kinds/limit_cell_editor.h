@@ -6,7 +6,7 @@ class QDoubleSpinBox;
 
 namespace planloom {
 
-/// "memory 80GiB": an amount with its unit.
+/// "memory 80GiB", "traffic 2GiB per link": an amount with its unit.
 class LimitCellEditor : public CellEditor
 {
     Q_OBJECT
@@ -19,6 +19,7 @@ public:
     QComboBox *kind() const { return m_kind; }
     QDoubleSpinBox *amount() const { return m_amount; }
     QComboBox *unit() const { return m_unit; }
+    QComboBox *links() const { return m_links; } ///< What carries it; of traffic alone.
 
 private:
     void fillUnits();
@@ -26,6 +27,7 @@ private:
     QComboBox *m_kind;
     QDoubleSpinBox *m_amount;
     QComboBox *m_unit;
+    QComboBox *m_links;
 };
 
 } // namespace planloom

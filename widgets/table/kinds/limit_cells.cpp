@@ -24,6 +24,7 @@ LimitCellEditor::LimitCellEditor(QWidget *parent)
     , m_kind(new QComboBox(this))
     , m_amount(new QDoubleSpinBox(this))
     , m_unit(new QComboBox(this))
+    , m_links(new QComboBox(this))
 {
     m_kind->addItem(tr("memory"), QStringLiteral("memory"));
     m_kind->addItem(tr("time"), QStringLiteral("time"));
@@ -37,6 +38,13 @@ LimitCellEditor::LimitCellEditor(QWidget *parent)
     addField(m_kind, 2);
     addField(m_amount, 2);
     addField(m_unit, 1);
+    m_links->setAccessibleName(tr("What carries it"));
+    m_links->addItem(tr("by each device"), QString());
+    m_links->addItem(tr("per link"), QStringLiteral(" per link"));
+    m_links->addItem(tr("on links inside nodes"), QStringLiteral(" on device"));
+    m_links->addItem(tr("on network cards"), QStringLiteral(" on card"));
+    m_links->addItem(tr("on links of nodes"), QStringLiteral(" on node"));
+    addField(m_links, 2);
     fillUnits();
     connect(m_kind, &QComboBox::currentIndexChanged, this, [this] {
         fillUnits();
@@ -44,6 +52,7 @@ LimitCellEditor::LimitCellEditor(QWidget *parent)
     });
     connect(m_amount, &QDoubleSpinBox::textChanged, this, &LimitCellEditor::touch);
     connect(m_unit, &QComboBox::currentIndexChanged, this, &LimitCellEditor::touch);
+    connect(m_links, &QComboBox::currentIndexChanged, this, &LimitCellEditor::touch);
 }
 
 void LimitCellEditor::fillUnits()
@@ -54,6 +63,7 @@ void LimitCellEditor::fillUnits()
     m_unit->addItems(memory ? QStringList{QStringLiteral("MiB"), QStringLiteral("GiB"), QStringLiteral("TiB")}
                             : QStringList{QStringLiteral("us"), QStringLiteral("ms"), QStringLiteral("s")});
     m_unit->setCurrentIndex(1);
+    m_links->setVisible(m_kind->currentIndex() == 2);
 }
 
 QString LimitCellEditor::text() const
@@ -63,7 +73,8 @@ QString LimitCellEditor::text() const
         amount.chop(1);
     if (amount.endsWith(QLatin1Char('.')))
         amount.chop(1);
-    return m_kind->currentData().toString() + QLatin1Char(' ') + amount + m_unit->currentText();
+    return m_kind->currentData().toString() + QLatin1Char(' ') + amount + m_unit->currentText()
+        + (m_kind->currentIndex() == 2 ? m_links->currentData().toString() : QString());
 }
 
 void LimitCellEditor::setText(const QString &text)
@@ -73,6 +84,15 @@ void LimitCellEditor::setText(const QString &text)
         rule ? std::get<LimitRule>(*rule) : LimitRule{LimitRule::Kind::Memory, std::int64_t{80} << 30};
     m_kind->setCurrentIndex(static_cast<int>(limit.kind));
     fillUnits();
+    // As it is written behind the amount; levels that only this cluster has are there as long as they are
+    // said.
+    const std::string whole = RuleTraits<LimitRule>::print(limit);
+    const std::size_t behind = whole.find(' ', whole.find(' ') + 1);
+    const QString links =
+        behind == std::string::npos ? QString() : QString::fromStdString(whole.substr(behind));
+    if (m_links->findData(links) < 0)
+        m_links->addItem(links.trimmed(), links);
+    m_links->setCurrentIndex(m_links->findData(links));
     // The largest unit in which the amount is written exactly.
     const std::vector<std::int64_t> units = limit.kind != LimitRule::Kind::Time
         ? std::vector<std::int64_t>{std::int64_t{1} << 20, std::int64_t{1} << 30, std::int64_t{1} << 40}
@@ -99,7 +119,7 @@ CellEditor *newLimitEditor(const std::string &value, const SelectorCompletionsSn
 void suggestLimit(const ValueChoices &, std::vector<std::string> &texts)
 {
     for (const char *limit : {"memory 16GiB", "memory 24GiB", "memory 40GiB", "memory 80GiB", "time 50ms",
-             "time 100ms", "traffic 1GiB", "traffic 10GiB"})
+             "time 100ms", "traffic 1GiB", "traffic 10GiB", "traffic 2GiB per link", "traffic 8GiB on node"})
         texts.emplace_back(limit);
 }
 

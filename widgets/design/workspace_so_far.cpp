@@ -1,0 +1,80 @@
+// The best plan of a search under way, shown in place of the plan before it.
+
+#include "widgets/design/workspace.h"
+
+#include <utility>
+
+namespace planloom {
+
+/// Rows, plan and pictures become those of the best so far: no step of the history before the search is over,
+/// or a person works on with what they see.
+void Workspace::showBetter(const PlanUpdateSnapshot &update)
+{
+    if (!isSearching() || update->model != m_model || !update->scene)
+        return;
+    if (m_preview || (m_isHandAtWork && m_isHandAtWork())) {
+        m_soFar.waiting = update;
+        m_soFarTimer.start();
+        return;
+    }
+    m_soFar.waiting.reset();
+    if (!m_soFar.plan) {
+        m_soFar.latestBefore = m_latest;
+        m_soFar.goodBefore = m_lastGood;
+        m_soFar.wasCurrent = m_goodIsCurrent;
+    }
+    m_soFar.plan = update;
+    m_latest = update;
+    m_lastGood = update;
+    m_goodIsCurrent = true;
+    m_context.reset();
+    Q_EMIT tableChanged();
+    Q_EMIT planChanged();
+    Q_EMIT contextChanged();
+    Q_EMIT stateChanged();
+}
+
+/// A person goes on with the rows that they see: these are a step, and the search is over.
+void Workspace::keepSoFar()
+{
+    const PlanUpdateSnapshot shown = std::exchange(m_soFar, {}).plan;
+    m_soFarTimer.stop();
+    if (!shown)
+        return;
+    const DesignChange change{difference(table(), shown->table), {}};
+    if (change.empty())
+        return;
+    const bool answered = std::exchange(m_answered, true);
+    record(
+        tr("best plan so far: %1").arg(QString::fromStdString(toString(shown->search->best.configuration))),
+        change, {}, false);
+    m_answered = answered;
+}
+
+/// The rows are those of the history again, and the plan that was shown before stands for them.
+/// @return whether anything was shown
+bool Workspace::leaveSoFar()
+{
+    m_soFarTimer.stop();
+    SoFar before = std::exchange(m_soFar, {});
+    if (!before.plan)
+        return false;
+    m_lastGood = std::move(before.goodBefore);
+    m_goodIsCurrent = before.wasCurrent;
+    m_latest =
+        m_goodIsCurrent ? m_lastGood : std::move(before.latestBefore); // not what the search began with
+    m_context.reset();
+    return true;
+}
+
+/// As `leaveSoFar`, and tells of it.
+void Workspace::dropSoFar()
+{
+    if (!leaveSoFar())
+        return;
+    Q_EMIT tableChanged();
+    Q_EMIT planChanged();
+    Q_EMIT contextChanged();
+}
+
+} // namespace planloom
