@@ -25,11 +25,20 @@ int rankOf(const Rule &rule)
     return std::holds_alternative<StageRule>(rule) ? 2 : 3;
 }
 
+/// What a selector stands for: its forward operators, or others where it has none.
+std::vector<OperatorId> namedBy(const PlanAnswer &answer, const Selector &selector)
+{
+    std::vector<OperatorId> selected = answer.model->index->select(selector);
+    const auto isForward = [&](OperatorId op) { return at(op) < answer.model->index->forwardCount(); };
+    if (std::any_of(selected.begin(), selected.end(), isForward))
+        std::erase_if(selected, [&](OperatorId op) { return !isForward(op); });
+    return selected;
+}
+
 /// "stage 3 (47 operators)", "5 operators of stage 3", "47 operators"
-std::string whoOf(const PlanAnswer &answer, const Selector &selector)
+std::string whoOf(const PlanAnswer &answer, const std::vector<OperatorId> &selected)
 {
     const Plan &plan = *answer.plan;
-    const std::vector<OperatorId> selected = answer.model->index->select(selector);
     const std::string count = counted(static_cast<std::int64_t>(selected.size()), "operator");
     if (selected.empty() || plan.stageCount < 2)
         return count;
@@ -61,9 +70,15 @@ RowReason reasonOf(const PlanAnswer &answer, const ConstraintTable &table, RowId
     RowReason reason{id, line.line, line.text};
     if (hasSelector(row.rule) && toString(row.selector).size() > kShortSelector) {
         const std::string rule = print(row.rule);
-        reason.words = std::string(nameOf(row.rule)) + ' ' + whoOf(answer, row.selector);
-        if (!rule.empty())
-            reason.words += (std::holds_alternative<OpAssignRule>(row.rule) ? " on " : ": ") + rule;
+        const std::vector<OperatorId> named = namedBy(answer, row.selector);
+        reason.words = std::string(nameOf(row.rule)) + ' ';
+        if (std::holds_alternative<StageRule>(row.rule))
+            reason.words += rule + ": " + counted(static_cast<std::int64_t>(named.size()), "operator");
+        else
+            reason.words += whoOf(answer, named)
+                + (rule.empty()                                          ? ""
+                        : std::holds_alternative<OpAssignRule>(row.rule) ? " on " + rule
+                                                                         : ": " + rule);
     }
     reason.words = cutOff(reason.words);
     reason.isShortened = reason.words != line.text;

@@ -55,14 +55,14 @@ TEST_F(RowReasons, SayInALineWhereItRunsFirst)
     ASSERT_EQ(reasons.size(), 3u);
     EXPECT_EQ(reasons[0].line, 4);
     EXPECT_EQ(reasons[0].words.find("place "), 0u) << reasons[0].words;
-    EXPECT_NE(reasons[0].words.find("stage 0"), std::string::npos) << reasons[0].words;
+    EXPECT_EQ(reasons[0].words.find("place stage 0 ("), 0u) << reasons[0].words;
     EXPECT_NE(reasons[0].words.find(" operators"), std::string::npos) << reasons[0].words;
     EXPECT_NE(reasons[0].words.find(" on pp=0"), std::string::npos) << reasons[0].words;
     EXPECT_TRUE(reasons[0].isShortened);
     EXPECT_EQ(reasons[1].words, "split kind:Linear : n over tp"); // short enough as it reads
     EXPECT_FALSE(reasons[1].isShortened);
     EXPECT_EQ(reasons[1].line, 2);
-    EXPECT_EQ(reasons[2].words.find("stage "), 0u) << reasons[2].words;
+    EXPECT_EQ(reasons[2].words.find("stage 0: "), 0u) << reasons[2].words;
     for (const RowReason &reason : reasons)
         EXPECT_LE(reason.words.size(), 100u) << reason.words;
 }

@@ -176,5 +176,13 @@ TEST(AutodistYaml, AnyTextIsReadOrRefusedWithAPlace)
     EXPECT_FALSE(read(std::string(20000, '[')));
 }
 
+TEST(AutodistYaml, IsAboutTheAxisThatSharesTheWork)
+{
+    EXPECT_EQ(autodistAxis({}), "tp");
+    EXPECT_EQ(autodistAxis({{"dp", 2}, {"pp", 2}}), "tp"); // none does: rows say what is missing
+    EXPECT_EQ(autodistAxis({{"dp", 2}, {"mp", 2}}), "mp");
+    EXPECT_EQ(autodistAxis({{"cp", 2}, {"tp", 2}}), "tp");
+}
+
 } // namespace
 } // namespace planloom

@@ -74,7 +74,9 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(!panel.effect().isEmpty(), 20000);
         QVERIFY2(panel.effect().contains(QStringLiteral("saves")), qPrintable(panel.effect()));
         QVERIFY2(panel.effect().contains(QStringLiteral("Memory")), qPrintable(panel.effect()));
-        QVERIFY2(panel.effect().contains(QStringLiteral("Not cut over tp")), qPrintable(panel.effect()));
+        QVERIFY2(panel.effect().contains(QStringLiteral("Not cut: "))
+                && panel.effect().contains(QStringLiteral(" over tp (")),
+            qPrintable(panel.effect()));
         QCOMPARE(
             qobject_cast<QLineEdit *>(panel.form()->field("tp"))->placeholderText(), QStringLiteral("4"));
         if (const QByteArray folder = qgetenv("PLANLOOM_PICTURES"); !folder.isEmpty()) {

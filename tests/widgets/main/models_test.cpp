@@ -174,6 +174,25 @@ private Q_SLOTS:
         QCOMPARE(chosen.front()[1].value<TableEdit>(), conflict.waysOut.front().edit);
     }
 
+    /// Weights that a gallery's plan could not cut are told of once an axis; those of a person's rows are
+    /// not.
+    void whatTheGalleryLeavesWholeIsSaid()
+    {
+        const ModelSnapshot odd = modelOf("zoo:gpt?layers=2&hidden=32&heads=4&seq=8&vocab=33&batch=8");
+        const std::string rows = "mesh tp=2\nsplit name:h.*.attn.c_attn : out0.-1 over tp\n"
+                                 "split name:h.*.mlp.c_fc : out0.-1 over tp";
+        const auto problems = problemsOf(*planOf(odd, rows + "  @template\n"));
+        QCOMPARE(problems.size(), std::size_t{1});
+        const ProblemsModel::Problem &problem = problems.front();
+        QVERIFY2(problem.error.message.starts_with("not cut: "), problem.error.message.c_str());
+        QVERIFY2(
+            problem.error.message.find("lm_head over tp (4.12 KiB): 2 does not divide n=33 (34 would do)")
+                != std::string::npos,
+            problem.error.message.c_str());
+        QCOMPARE(problem.operators.size(), std::size_t{2}); // wte and lm_head
+        QVERIFY(problemsOf(*planOf(odd, rows + "\n")).empty());
+    }
+
     void aProblemLeadsToItsOwnRowHoweverManyThereAre()
     {
         PlanUpdate update;
