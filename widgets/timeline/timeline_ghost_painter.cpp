@@ -204,7 +204,10 @@ private:
         if (!instruction || !instruction->op.valid() || m_ghost.operators.empty() || m_ghost.stage.valid())
             return false;
         OperatorId op = instruction->op;
-        if (m_would->graph().at(op).direction == Direction::Backward)
+        const Direction direction = m_would->graph().at(op).direction;
+        if (m_ghost.amongPieces && direction != m_ghost.pieceDirection)
+            return false;
+        if (direction == Direction::Backward)
             op = m_would->graph().at(op).mirror;
         return std::binary_search(m_ghost.operators.begin(), m_ghost.operators.end(), op);
     }
