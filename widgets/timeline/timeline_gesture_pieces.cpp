@@ -60,6 +60,7 @@ void TimelineGestures::takePiece(const TimelineCanvas &canvas, bool moves)
         if (canvas.scene->isIn(lane.blocks[m_pair->own], row))
             operators.push_back(canvas.scene->operatorOf(row));
     m_ghost.operators = forwardOperators(m_context->graph(), operators);
+    m_ghost.pieceDirection = refOf(lane.blocks[m_pair->own]).direction;
     ++m_takes;
 }
 

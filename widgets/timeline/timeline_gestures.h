@@ -47,6 +47,7 @@ struct TimelineGhost {
     std::optional<Caret> caret{}; ///< Of Order.
     bool amongSpans = false; ///< The caret is between spans, not between blocks.
     bool amongPieces = false; ///< Between those of two blocks that run side by side.
+    Direction pieceDirection = Direction::Forward; ///< Of the piece, then: the other pass stays where it is.
     double illegalBegin = 0; ///< Where the caret may not be; nanoseconds, empty if not before `illegalEnd`.
     double illegalEnd = 0;
     /// Of Order among blocks: carets at pauses into which the block may go, as far as is known; they light

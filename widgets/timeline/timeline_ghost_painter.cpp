@@ -144,7 +144,7 @@ private:
         const DeviceLane &lane = m_would->lanes[static_cast<std::size_t>(row.lane)];
         m_painter.setFont(m_small);
         const int y = m_picture.top(row, row.computeTop());
-        std::map<std::int32_t, QRectF> headers; // by block, over all of its pieces
+        std::map<std::int32_t, QRectF> headers; // by block: its widest piece, as others lie between them
         eachPiece(lane, [&](const BlockPiece &piece, double x0, double x1) {
             const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(piece.block)];
             const bool goesOn = piece.rows.end < block.rows.end;
@@ -152,10 +152,12 @@ private:
             const QRectF rect = goesOn ? whole : separated(whole, x1 - x0);
             const QColor colour = blockColour(m_palette, lane, m_picture.colouring, block);
             m_painter.fillRect(rect, colour);
-            if (block.interrupted)
-                headers[piece.block] |= rect;
-            else
+            if (block.interrupted) {
+                QRectF &widest = headers[piece.block];
+                widest = rect.width() > widest.width() ? rect : widest;
+            } else {
                 label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
+            }
         });
         for (const auto &[index, rect] : headers) {
             const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(index)];
@@ -204,7 +206,10 @@ private:
         if (!instruction || !instruction->op.valid() || m_ghost.operators.empty() || m_ghost.stage.valid())
             return false;
         OperatorId op = instruction->op;
-        if (m_would->graph().at(op).direction == Direction::Backward)
+        const Direction direction = m_would->graph().at(op).direction;
+        if (m_ghost.amongPieces && direction != m_ghost.pieceDirection)
+            return false;
+        if (direction == Direction::Backward)
             op = m_would->graph().at(op).mirror;
         return std::binary_search(m_ghost.operators.begin(), m_ghost.operators.end(), op);
     }

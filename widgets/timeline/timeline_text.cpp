@@ -4,6 +4,7 @@
 #include "engine/hardware/device_word.h"
 #include "widgets/common/format.h"
 #include "widgets/timeline/timeline_layout.h"
+#include "widgets/timeline/timeline_pieces.h"
 
 #include <algorithm>
 #include <cmath>
@@ -283,6 +284,8 @@ std::vector<FactLine> factsOfBlock(const TimelineScene &scene, const DeviceLane 
         count += own.end - own.begin;
         busy += scene.before[own.end].busy - scene.before[own.begin].busy;
     }
+    if (const auto pair = sideBySideOf(lane, block))
+        facts.push_back({"Side by side with", labelOf(lane.blocks[pair->other]), -1});
     facts.push_back({"Spans", formatCount(static_cast<std::int64_t>(count)), -1});
     facts.push_back({"Start", formatNanoseconds(of.begin), -1});
     facts.push_back({"Duration", formatNanoseconds(of.end - of.begin), -1});
@@ -318,8 +321,10 @@ std::string sentenceOf(const TimelineScene &scene, const DeviceLane &lane, std::
         sentence += ", lane " + std::to_string(of.part.lane);
     if (of.stage.valid())
         sentence += ", stage " + std::to_string(of.stage.index);
-    return sentence + " on " + deviceWord(scene.cluster) + " " + std::to_string(lane.device.index) + ", "
+    sentence += " on " + deviceWord(scene.cluster) + " " + std::to_string(lane.device.index) + ", "
         + formatNanoseconds(of.end - of.begin);
+    const auto pair = sideBySideOf(lane, block);
+    return pair ? sentence + ", side by side with " + labelOf(lane.blocks[pair->other]) : sentence;
 }
 
 std::string sentenceOf(const TimelineScene &scene, std::size_t row)

@@ -204,6 +204,8 @@ private Q_SLOTS:
             {m_view->axisLeft() + static_cast<int>(m_view->axis().xOf(middle)),
                 m_view->rectOfBlock(0, pair->own)->center().y()});
         QCOMPARE(m_view->focus().block, static_cast<std::int32_t>(pair->own));
+        QVERIFY2(m_view->focusText().endsWith(QStringLiteral(", side by side with B0")),
+            qPrintable(m_view->focusText()));
         QTest::keyClick(m_view.get(), Qt::Key_B, Qt::ShiftModifier);
         QCOMPARE(m_host->commits.size(), std::size_t{1});
         QVERIFY2(!hasRow("interleave"), m_host->text().c_str());
