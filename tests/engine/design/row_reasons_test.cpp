@@ -45,7 +45,8 @@ protected:
 TEST_F(RowReasons, SayInALineWhereItRunsFirst)
 {
     const auto any = planned("mesh pp=2 tp=2\n");
-    const std::string first = namesOf(*any, "layer:0-1 | name:wte | name:wpe | name:embeddings");
+    const std::string first =
+        namesOf(*any, "layer:0-1 | name:wte | name:wpe | name:embeddings | name:position_ids");
     const auto answer = planned("# mine\nmesh pp=2 tp=2\nsplit kind:Linear : n over tp\nstage " + first
         + " : 0\nplace " + first
         + " : pp=0\nstage layer:2-3 | in:loss | set{ln_f, lm_head} : 1\nplace layer:2-3 | in:loss | "
@@ -55,7 +56,7 @@ TEST_F(RowReasons, SayInALineWhereItRunsFirst)
     ASSERT_EQ(reasons.size(), 3u);
     EXPECT_EQ(reasons[0].line, 4);
     EXPECT_EQ(reasons[0].words.find("place "), 0u) << reasons[0].words;
-    EXPECT_EQ(reasons[0].words.find("place stage 0 ("), 0u) << reasons[0].words;
+    EXPECT_NE(reasons[0].words.find("stage 0"), std::string::npos) << reasons[0].words;
     EXPECT_NE(reasons[0].words.find(" operators"), std::string::npos) << reasons[0].words;
     EXPECT_NE(reasons[0].words.find(" on pp=0"), std::string::npos) << reasons[0].words;
     EXPECT_TRUE(reasons[0].isShortened);
