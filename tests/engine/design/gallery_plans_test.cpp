@@ -41,7 +41,7 @@ TEST(GalleryPlans, EveryEntryIsVerifiedOrRefusedWithAReasonOnEveryModel)
     std::set<std::string> verified;
     const std::string gpt = "zoo:gpt?layers=2&hidden=32&heads=4&seq=8&vocab=32&batch=8";
     const std::string forwardAlone = "without a backward pass";
-    for (const std::string spec :
+    for (const std::string &spec :
         {std::string(kSwin), std::string(kT5), std::string(kFolding), std::string(kVision), gpt, forwardAlone,
             std::string("zoo:moe?layers=2&hidden=32&heads=4&seq=8&vocab=32&batch=8&experts=4"),
             std::string("zoo:mlp?batch=8")}) {
