@@ -8,6 +8,8 @@ namespace planloom {
 
 /// op-order: the row's selection runs before `second` of the micro-batch `microBatchOffset` later. Selections
 /// of equal size are paired in order, others all with all.
+/// Operators of different blocks order their blocks; of two that run side by side (`InterleaveRule`, or a
+/// schedule that interleaves) their pieces: both are cut there.
 struct OpOrderRule {
     Selector second{};
     std::int32_t microBatchOffset = 0;
