@@ -1,5 +1,7 @@
 #include "engine/base/in_parallel.h"
 
+#include "engine/base/give_way.h"
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -8,17 +10,11 @@
 #include <thread>
 #include <vector>
 
-#ifdef __linux__
-#include <sys/resource.h>
-#include <unistd.h>
-#endif
-
 namespace planloom {
 
 namespace {
 
 constexpr unsigned kMostThreads = 8; ///< What is done here waits for memory more than for processors.
-constexpr int kNiceness = 5;
 constexpr std::size_t kStretchesPerThread = 4; ///< So that one that is kept waiting keeps nobody else.
 
 /// What is to be done, taken stretch by stretch.
@@ -87,10 +83,7 @@ private:
 
     void help(const std::stop_token &stop)
     {
-#ifdef __linux__
-        // Behind the thread that people look at, where there are no processors to spare.
-        setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
-#endif
+        giveWay();
         std::uint64_t helped = 0; // nothing is left of a job that has been helped with
         std::unique_lock lock(m_mutex);
         for (;;) {

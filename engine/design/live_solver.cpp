@@ -1,5 +1,7 @@
 #include "engine/design/live_solver.h"
 
+#include "engine/base/work_pool.h"
+
 #include "engine/design/better_plans.h"
 
 #include <array>
@@ -34,6 +36,7 @@ std::uint64_t LiveSolver::solve(PlanRequest request, Report report)
     request.revision = ++m_revision;
     if (!request.memory)
         request.memory = m_memory;
+    request.searchThreads = allowedCores();
     m_waiting = Job{std::move(request), std::move(report)};
     m_changed.notify_all();
     return m_revision;

@@ -29,7 +29,7 @@ struct LiveReport {
 };
 
 /// Solves tables as they change, on a thread of its own: the newest wins, what runs for others is stopped.
-/// What was worked out is remembered from one to the next.
+/// What was worked out is remembered from one to the next. Searches use a second core, if there is one.
 class LiveSolver
 {
 public:

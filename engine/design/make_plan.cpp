@@ -10,6 +10,7 @@
 #include "engine/lowering/in_flight.h"
 #include "engine/lowering/lower.h"
 #include "engine/search/conflict/order_cycle.h"
+#include "engine/search/steps_seen.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
@@ -171,6 +172,7 @@ private:
         m_answer.searchedRow = static_cast<std::int32_t>(rows.rows.size());
         TRY_VOID(
             m_answer.table.apply(insertText(m_answer.table, m_answer.table.lineCount(), print(known->rows))));
+        m_figures = std::move(known->figures);
         m_answer.search = std::make_shared<const SearchResult>(*std::move(known));
         return {};
     }
@@ -186,6 +188,7 @@ private:
         options.precision = precision;
         options.memory = m_request.memory;
         options.onBetter = m_request.onBetter;
+        options.threads = m_request.searchThreads;
         // Plans of many devices take longer to simulate.
         options.mostSeconds = m_answer.deviceCount > 8 ? kSecondsForMany : kSecondsForFew;
         auto found = searchPlan(*m_request.model, m_answer.cluster, m_answer.deviceCount, rows, m_costs,
@@ -322,6 +325,7 @@ private:
             TRY(auto again, sequence(*found->materialized, *m_answer.plan));
             if (again) {
                 m_answer.materialized = found->materialized;
+                m_isSimulated = m_figures && isSameOrder(*found->plan, *m_answer.plan);
                 return *std::move(again);
             }
         }
@@ -340,20 +344,31 @@ private:
         return *std::move(execution); // its orders are those that it was materialized in
     }
 
+    /// Takes down what a simulation came to; spans may follow.
+    void takeFigures(const Timeline &figures)
+    {
+        m_answer.summary = summaryOf(figures);
+        m_outdated = isOutdated(m_answer.summary);
+        if (m_outdated)
+            return;
+        holdAgainstLimits(figures);
+        if (m_request.upTo > PlanGrade::Timed)
+            publish(PlanGrade::Timed);
+        m_answer.grade = PlanGrade::Timed;
+    }
+
     Result<void> time()
     {
         SimulateOptions options;
         options.spans = m_request.upTo > PlanGrade::Timed;
-        options.onFigures = [&](const Timeline &figures) {
-            m_answer.summary = summaryOf(figures);
-            m_outdated = isOutdated(m_answer.summary);
-            if (m_outdated)
-                return;
-            holdAgainstLimits(figures);
-            if (m_request.upTo > PlanGrade::Timed)
-                publish(PlanGrade::Timed);
-            m_answer.grade = PlanGrade::Timed;
-        };
+        if (m_isSimulated) {
+            takeFigures(*m_figures);
+            m_figures = nullptr;
+            if (!options.spans)
+                return {};
+        } else {
+            options.onFigures = [&](const Timeline &figures) { takeFigures(figures); };
+        }
         // Of the same cluster, as the programs are.
         if (const PlanAnswer *last = m_request.last.get();
             last && last->materialized == m_answer.materialized && last->cluster == m_answer.cluster)
@@ -409,6 +424,8 @@ private:
     std::string m_key{}; ///< Of the rows in `PlanRequest::solved`.
     bool m_isRemembered = false; ///< What is known of a search comes from there,
     bool m_outdated = false; ///< and is wrong.
+    TimelineSnapshot m_figures{}; ///< Of the plan that the search simulated last;
+    bool m_isSimulated = false; ///< it is the answer's.
 };
 
 } // namespace

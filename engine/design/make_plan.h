@@ -59,6 +59,7 @@ struct PlanRequest {
     /// A live solver answers plans that the search finds on its way, too (better_plans.h), one in this time
     /// at most; 0: it tells of them alone.
     std::chrono::milliseconds betterEvery{0};
+    std::int32_t searchThreads = 1; ///< As `SearchOptions::threads`.
     std::stop_token enough{}; ///< Requested: the search ends with the best plan it has; the request goes on.
     /// What searches found before, also in other programs; may be null. Where it knows the answer nothing is
     /// searched, and a table that holds the rows of a search has `PlanAnswer::search` without one.

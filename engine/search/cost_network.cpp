@@ -20,6 +20,54 @@ struct Reading {
     std::vector<std::size_t> strides{}; ///< By variable of the bucket; 0 for those it does not have.
 };
 
+/// The least, over the choices of one variable, of what all readings say together, by entry of the others.
+/// Row by row of the last of those, of which each reading adds all entries of a choice at once: what it takes
+/// to find its place is then shared by them.
+/// @param sizes  domains of the others
+std::vector<double> joined(const std::vector<Reading> &readings, const std::vector<std::size_t> &sizes,
+    std::size_t choices, std::size_t entries)
+{
+    const std::size_t outer = sizes.empty() ? 0 : sizes.size() - 1;
+    const std::size_t length = sizes.empty() ? 1 : sizes.back();
+    std::vector<double> result(entries);
+    std::vector<std::size_t> at(outer, 0);
+    std::vector<const double *> from;
+    for (const Reading &reading : readings)
+        from.push_back(reading.costs->data());
+    std::vector<double> sums(length);
+    for (std::size_t row = 0; row < entries; row += length) {
+        double *const least = result.data() + row;
+        for (std::size_t choice = 0; choice < choices; ++choice) {
+            std::fill(sums.begin(), sums.end(), 0.0);
+            for (std::size_t r = 0; r < readings.size(); ++r) {
+                const double *const own = from[r] + choice * readings[r].strides[sizes.size()];
+                const std::size_t stride = outer < sizes.size() ? readings[r].strides[outer] : 0;
+                if (stride == 0) {
+                    const double same = *own;
+                    for (std::size_t i = 0; i < length; ++i)
+                        sums[i] += same;
+                } else {
+                    for (std::size_t i = 0; i < length; ++i)
+                        sums[i] += own[i * stride];
+                }
+            }
+            for (std::size_t i = 0; i < length; ++i)
+                least[i] = choice == 0 ? sums[i] : std::min(least[i], sums[i]);
+        }
+        for (std::size_t i = outer; i-- > 0;) {
+            const bool carries = ++at[i] == sizes[i];
+            for (std::size_t r = 0; r < readings.size(); ++r)
+                from[r] += readings[r].strides[i];
+            if (!carries)
+                break;
+            for (std::size_t r = 0; r < readings.size(); ++r)
+                from[r] -= readings[r].strides[i] * sizes[i];
+            at[i] = 0;
+        }
+    }
+    return result;
+}
+
 /// Takes variables out of a network one by one.
 class Elimination
 {
@@ -144,31 +192,10 @@ CostTable Elimination::minimum(
         return known->second;
     const auto entries = static_cast<std::size_t>(entriesOf(scope));
     const auto choices = static_cast<std::size_t>(m_network.domains[static_cast<std::size_t>(variable)]);
-    std::vector<double> result(entries);
-    std::vector<std::int32_t> at(scope.size(), 0);
-    std::vector<std::size_t> offset(readings.size(), 0);
-    std::vector<double> costs(choices); // of each choice
-    for (std::size_t entry = 0; entry < entries; ++entry) {
-        std::fill(costs.begin(), costs.end(), 0.0);
-        for (std::size_t r = 0; r < readings.size(); ++r) {
-            const double *own = readings[r].costs->data() + offset[r];
-            const std::size_t stride = readings[r].strides.back();
-            for (std::size_t choice = 0; choice < choices; ++choice)
-                costs[choice] += own[choice * stride];
-        }
-        result[entry] = *std::min_element(costs.begin(), costs.end());
-        for (std::size_t i = scope.size(); i-- > 0;) {
-            const std::int32_t size = m_network.domains[static_cast<std::size_t>(scope[i])];
-            const bool carries = ++at[i] == size;
-            for (std::size_t r = 0; r < readings.size(); ++r)
-                offset[r] += readings[r].strides[i];
-            if (!carries)
-                break;
-            for (std::size_t r = 0; r < readings.size(); ++r)
-                offset[r] -= readings[r].strides[i] * static_cast<std::size_t>(size);
-            at[i] = 0;
-        }
-    }
+    std::vector<std::size_t> sizes;
+    for (const std::int32_t v : scope)
+        sizes.push_back(static_cast<std::size_t>(m_network.domains[static_cast<std::size_t>(v)]));
+    std::vector<double> result = joined(readings, sizes, choices, entries);
     known->second = std::make_shared<const std::vector<double>>(std::move(result));
     return known->second;
 }

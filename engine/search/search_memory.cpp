@@ -1,5 +1,6 @@
 #include "engine/search/search_memory.h"
 
+#include "engine/hardware/remembered_costs.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -78,8 +79,8 @@ SearchMemory::SearchMemory()
 }
 SearchMemory::~SearchMemory() = default;
 
-void SearchMemory::Kept::use(
-    const GraphSnapshot &graph, const Cluster &cluster, std::int32_t deviceCount, PrecisionPreset precision)
+void SearchMemory::Kept::use(const GraphSnapshot &graph, const Cluster &cluster, std::int32_t deviceCount,
+    PrecisionPreset precision, const CostModel &costs)
 {
     if (m_graph == graph && m_cluster == cluster && m_deviceCount == deviceCount && m_precision == precision)
         return;
@@ -87,6 +88,8 @@ void SearchMemory::Kept::use(
     m_cluster = cluster;
     m_deviceCount = deviceCount;
     m_precision = precision;
+    m_costs = withRememberedCollectives(costs);
+    m_usual = std::make_shared<UsualPartitions>();
     m_estimators.clear();
     m_outcomes.clear();
     m_bounds.clear();
@@ -143,6 +146,7 @@ void SearchMemory::Kept::remember(const ConstraintTable &rows, SearchResult resu
 {
     result.plan = nullptr;
     result.materialized = nullptr;
+    result.figures = nullptr;
     m_results.emplace_front(enabled(rows), std::move(result));
     if (m_results.size() > kMostTables)
         m_results.pop_back();

@@ -46,7 +46,11 @@ struct SearchMemory::Kept {
 
     /// Forgets all if it is of something else.
     void use(const GraphSnapshot &graph, const Cluster &cluster, std::int32_t deviceCount,
-        PrecisionPreset precision);
+        PrecisionPreset precision, const CostModel &costs);
+
+    /// Those of the cluster; what collectives take is remembered.
+    const CostModel &costs() const { return m_costs; }
+    const std::shared_ptr<UsualPartitions> &usual() const { return m_usual; }
 
     StepEstimator *estimatorOf(const std::string &rows);
     void remember(std::string rows, std::unique_ptr<StepEstimator> estimator);
@@ -78,6 +82,8 @@ private:
     Cluster m_cluster{};
     std::int32_t m_deviceCount = 0;
     PrecisionPreset m_precision{};
+    CostModel m_costs{};
+    std::shared_ptr<UsualPartitions> m_usual{};
     std::deque<std::pair<std::string, std::unique_ptr<StepEstimator>>> m_estimators{}; ///< By rows.
     std::map<std::string, TimedStep> m_outcomes{};
     std::deque<std::pair<Rows, KnownBounds>> m_bounds{}; ///< The newest first, as the next.

@@ -1,12 +1,11 @@
 #include "engine/search/solver.h"
 
-#include "engine/base/background_disposal.h"
-#include "engine/lowering/lower.h"
+#include "engine/hardware/remembered_costs.h"
+#include "engine/search/plan_trials.h"
 #include "engine/search/search_memory.h"
 #include "engine/search/search_rows.h"
 #include "engine/search/step_estimate.h"
 #include "engine/simulate/link_traffic.h"
-#include "engine/simulate/simulate.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -81,7 +80,7 @@ public:
         }
         takeOverBounds();
         m_tookOver = !m_known.empty();
-        leaveOutWhatCannotFit();
+        TRY_VOID(leaveOutWhatCannotFit());
         TRY_VOID(priceUntilOneFits());
         if (m_tookOver && !anyFits()) { // whether none can is to be proven: from the beginning
             m_tookOver = false;
@@ -89,7 +88,7 @@ public:
             m_open.clear();
             m_priced.clear();
             m_bounds.clear();
-            leaveOutWhatCannotFit();
+            TRY_VOID(leaveOutWhatCannotFit());
             TRY_VOID(priceUntilOneFits());
         }
         TRY_VOID(tighten());
@@ -129,14 +128,17 @@ private:
                 && !std::holds_alternative<OptimizerShardingRule>(row.rule))
                 key += "\n" + print(row);
         if (m_memory) {
-            m_memory->use(m_model.graph, m_cluster, m_deviceCount, m_options.precision);
+            m_memory->use(m_model.graph, m_cluster, m_deviceCount, m_options.precision, m_costs);
+            m_costs = m_memory->costs();
             m_estimator = m_memory->estimatorOf(key);
             if (m_estimator)
                 return {};
         }
+        if (!m_memory)
+            m_costs = withRememberedCollectives(std::move(m_costs));
         TRY(auto made,
-            StepEstimator::make(
-                m_model, m_cluster, m_deviceCount, m_rows, m_space, m_costs, m_options.precision));
+            StepEstimator::make(m_model, m_cluster, m_deviceCount, m_rows, m_space, m_costs,
+                m_options.precision, m_memory ? m_memory->usual() : nullptr));
         m_estimator = made.get();
         if (m_memory)
             m_memory->remember(std::move(key), std::move(made));
@@ -191,11 +193,13 @@ private:
 
     /// Configurations that need more memory than there is, whatever else is decided. Where that is all of
     /// them, those that need least stay, to be shown.
-    void leaveOutWhatCannotFit()
+    Result<void> leaveOutWhatCannotFit()
     {
         std::vector<std::pair<std::int64_t, const Configuration *>> tooLarge;
         std::size_t hopeless = 0;
         for (const Configuration &each : m_space.configurations) {
+            if (m_stop.stop_requested())
+                return cancelled();
             if (const auto known = m_known.find(each); known != m_known.end()) {
                 if (known->second.fits)
                     m_open.push_back(&each);
@@ -217,18 +221,18 @@ private:
                 m_open.push_back(&each);
         }
         if (!m_open.empty())
-            return;
+            return {};
         if (hopeless > 0) { // all need to be looked at after all: those that need least are shown
             m_known.clear();
             tooLarge.clear();
-            leaveOutWhatCannotFit();
-            return;
+            return leaveOutWhatCannotFit();
         }
         std::stable_sort(
             tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
         tooLarge.resize(std::min(tooLarge.size(), kTriedWithoutHope));
         for (const auto &[least, configuration] : tooLarge)
             m_open.push_back(configuration);
+        return {};
     }
 
     /// Prices every configuration whose bound leaves it a chance.
@@ -399,19 +403,25 @@ private:
             std::erase_if(open, [&](const StepEstimate *each) { return !mayBeBest(each); });
             if (open.empty())
                 break;
-            const auto next = std::min_element(open.begin(), open.end(),
-                [&](const StepEstimate *a, const StepEstimate *b) { return rank(a) < rank(b); });
-            const StepEstimate *each = *next;
-            std::erase_if(open, [&](const StepEstimate *other) {
-                return other == each
-                    || (other->configuration == each->configuration
-                        && std::abs(other->seconds - each->seconds) < kSame * each->seconds
-                        && other->peakBytes >= each->peakBytes);
-            });
-            auto rows = rowsOf(*each, m_estimator->problemOf(each->configuration),
-                m_estimator->placedIn(each->configuration), m_model, m_space, m_rows);
+            const auto best = [&] {
+                return *std::min_element(open.begin(), open.end(),
+                    [&](const StepEstimate *a, const StepEstimate *b) { return rank(a) < rank(b); });
+            };
+            const auto close = [&](const StepEstimate *each) {
+                std::erase_if(open, [&](const StepEstimate *other) {
+                    return other == each
+                        || (other->configuration == each->configuration
+                            && std::abs(other->seconds - each->seconds) < kSame * each->seconds
+                            && other->peakBytes >= each->peakBytes);
+                });
+            };
+            const StepEstimate *each = best();
+            close(each);
+            auto rows = rowsFor(*each);
             if (!rows || !done.insert(print(*rows)).second)
                 continue;
+            if (m_options.threads > 1 && !m_trials.isBegun())
+                beginNext(open, best, rank(each).second, trust, done);
             const auto tried = simulateOne(*each, *std::move(rows));
             ++(tried ? simulated : failed);
             if (tried && tried->simulatedSeconds > 0) {
@@ -419,13 +429,40 @@ private:
                 m_correction.learn(each->configuration, tried->seconds, tried->simulatedSeconds);
             }
         }
+        m_trials.drop();
+    }
+
+    /// On another thread the plan that will most likely be simulated next, if it will.
+    /// @param expected  seconds of the one that is simulated meanwhile
+    template<typename Best>
+    void beginNext(const std::vector<const StepEstimate *> &open, const Best &best, double expected,
+        double trust, const std::set<std::string> &done)
+    {
+        if (open.empty())
+            return;
+        const StepEstimate *next = best();
+        if (m_result.fits || fits(*next)) {
+            if (m_result.fits)
+                expected = std::min(expected, m_result.best.simulatedSeconds);
+            if (next->seconds * m_correction.of(next->configuration, trust).least >= expected)
+                return;
+        }
+        const auto rows = rowsFor(*next);
+        if (rows && !done.contains(print(*rows)) && !(m_memory && m_memory->outcomeOf(keyOf(*rows))))
+            m_trials.begin(*rows);
+    }
+
+    Result<ConstraintTable> rowsFor(const StepEstimate &estimate) const
+    {
+        return rowsOf(estimate, m_estimator->problemOf(estimate.configuration),
+            m_estimator->placedIn(estimate.configuration), m_model, m_space, m_rows);
     }
 
     std::optional<SearchedPlan> simulateOne(const StepEstimate &estimate, ConstraintTable rows)
     {
         SearchedPlan tried{estimate.configuration, estimate.seconds, estimate.peakBytes, 0, 0, now()};
         tried.rows = std::make_shared<const ConstraintTable>(rows);
-        auto outcome = remembered(rows);
+        auto outcome = this->tried(rows);
         if (!outcome) {
             if (!m_problem)
                 m_problem = std::move(outcome).error();
@@ -445,6 +482,7 @@ private:
             m_result.rows = std::move(rows);
             m_result.plan = std::move(outcome->plan);
             m_result.materialized = std::move(outcome->materialized);
+            m_result.figures = std::move(outcome->figures);
             m_result.best = tried;
             m_result.fits = fits;
             if (m_options.onBetter) {
@@ -465,59 +503,26 @@ private:
             });
     }
 
-    struct Timed {
-        TimedStep step{};
-        std::shared_ptr<const Plan> plan{};
-        std::shared_ptr<const MaterializedPlan> materialized{};
-    };
-
-    /// As `timed`, without the plan where only its figures are remembered.
-    Result<Timed> remembered(const ConstraintTable &rows)
+    /// Of a plan's outcome in what is remembered: its rows.
+    std::string keyOf(const ConstraintTable &rows) const
     {
-        if (!m_memory)
-            return timed(rows);
         std::string key;
         for (const Row &row : m_rows.rows)
             if (row.enabled)
                 key += print(row) + "\n";
-        key += print(rows);
-        if (const TimedStep *known = m_memory->outcomeOf(key))
-            return Timed{.step = *known};
-        TRY(Timed outcome, timed(rows));
-        m_memory->remember(std::move(key), outcome.step);
-        return outcome;
+        return key + print(rows);
     }
 
-    Result<Timed> timed(const ConstraintTable &rows)
+    /// The plan that rows make, as tried; without it where only its step is remembered.
+    Result<TriedPlan> tried(const ConstraintTable &rows)
     {
-        ConstraintTable all = m_rows;
-        all.rows.insert(all.rows.end(), rows.rows.begin(), rows.rows.end());
-        CompletionOptions completion;
-        completion.precision = m_options.precision;
-        Cluster planned = m_cluster;
-        planned.deviceCount = m_deviceCount;
-        completion.alike = [&planned](const ScaleUnits &units) { return unitsAlike(planned, units); };
-        TRY(Completion completed, completePlan(m_model, m_deviceCount, all, completion));
-        if (auto error = firstError(completed))
-            return *std::move(error);
-        if (const auto seen = m_seen.find(completed.plan)) // as good as the other one
-            return Timed{.step = *seen};
-        Timed outcome;
-        TRY(auto materialized, materialize(completed.plan, m_cluster, m_costs, m_stop));
-        TRY(const auto execution, sequence(materialized, completed.plan));
-        if (!execution)
-            return Error{
-                ErrorCode::Internal, "the order of a plan is not the one it was made in", {}, "search"};
-        SimulateOptions options;
-        options.spans = false;
-        TRY(const Timeline timeline, simulate(*execution, m_cluster, m_costs, options, m_stop));
-        const TimelineSummary summary = summaryOf(timeline);
-        outcome.step = {summary.stepSeconds, summary.largestPeak.count};
-        outcome.step.sent = mostSent(summary).count;
-        outcome.step.links = summary.links;
-        m_seen.add(completed.plan, outcome.step);
-        outcome.plan = sharedInBackground(std::move(completed.plan));
-        outcome.materialized = sharedInBackground(std::move(materialized));
+        if (!m_memory)
+            return m_trials.of(rows);
+        std::string key = keyOf(rows);
+        if (const TimedStep *known = m_memory->outcomeOf(key))
+            return TriedPlan{.step = *known};
+        TRY(TriedPlan outcome, m_trials.of(rows));
+        m_memory->remember(std::move(key), outcome.step);
         return outcome;
     }
 
@@ -550,7 +555,7 @@ private:
     const Cluster &m_cluster;
     const std::int32_t m_deviceCount;
     const ConstraintTable &m_rows;
-    const CostModel &m_costs;
+    CostModel m_costs; ///< What collectives take is remembered.
     const SearchOptions &m_options;
     const std::stop_token &m_stop;
     const std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
@@ -565,11 +570,11 @@ private:
     std::vector<StepEstimate> m_priced{};
     std::map<Configuration, double> m_bounds{}; ///< Of all configurations that hold.
     std::vector<SearchedPlan> m_simulated{};
-    StepsSeen m_seen{};
     Correction m_correction{};
     std::optional<Error> m_problem{};
     SearchResult m_result{};
     bool m_found = false;
+    PlanTrials m_trials{{m_model, m_cluster, m_deviceCount, m_rows, m_costs, m_options.precision, m_stop}};
 };
 
 Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,

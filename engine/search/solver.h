@@ -5,6 +5,7 @@
 #include "engine/plan/complete.h"
 #include "engine/search/search_space.h"
 #include "engine/simulate/summary.h"
+#include "engine/simulate/timeline.h"
 
 #include <cstdint>
 #include <functional>
@@ -51,9 +52,10 @@ struct SearchResult {
     std::vector<SearchedPlan> seen{}; ///< All that were priced, the fastest first.
     std::vector<SearchMoment> course{}; ///< Where best or bound changed, in the order of time.
     double searchSeconds = 0;
-    /// The best plan and the first half of its lowering: whoever goes on with it need not do that again.
+    /// The best plan and what was made of it: whoever goes on with it need not do that again.
     std::shared_ptr<const Plan> plan{};
-    std::shared_ptr<const MaterializedPlan> materialized{};
+    std::shared_ptr<const MaterializedPlan> materialized{}; ///< The first half of its lowering.
+    TimelineSnapshot figures{}; ///< Its simulation, without spans.
 
     bool cannotFit() const { return leastNeeded > memoryLimit; }
     /// By how much of its time a better plan could be shorter, in the search's model.
@@ -80,6 +82,9 @@ struct SearchOptions {
     PrecisionPreset precision = PrecisionPreset::Float32; ///< As `CompletionOptions`.
     double mostSeconds = 1.5; ///< Before the last simulation begins; pricing is not cut short.
     std::int32_t mostSimulated = 12;
+    /// On two, the next plan is simulated beside one, before it is known whether it will be needed. What is
+    /// found does not depend on it.
+    std::int32_t threads = 1;
     std::function<void(const SearchResult &)> onBetter{}; ///< On the searching thread.
 };
 

@@ -143,22 +143,28 @@ private:
             m_stages[s].passingBytes += most[s];
     }
 
+    using FirstReaders = std::vector<std::pair<std::int32_t, OperatorId>>; ///< By stage, ascending.
+
     /// Weights belong to the stage that reads them first; tied ones to all that do.
     void addWeights()
     {
         const Uses &uses = m_setting.model->index->uses();
         std::vector<std::map<std::int32_t, WeightPiece>> largest(m_stages.size()); // by layer
         std::vector<std::vector<Read>> read(m_stages.size()); // trained weights
+        FirstReaders readBy;
         for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
             const TensorId weight{static_cast<std::int32_t>(t)};
             const TensorRole role = m_graph.tensors[t].role;
             if (role != TensorRole::Weight && role != TensorRole::Buffer)
                 continue;
-            std::map<std::int32_t, OperatorId> readBy; // by stage, the first
+            readBy.clear();
             for (const OperatorId reader : uses.consumers[t])
-                if (const auto r = static_cast<std::size_t>(reader.index);
-                    r < m_problem.operatorCount() && !m_problem.isAside(r))
-                    readBy.try_emplace(m_plan.stageOf[static_cast<std::size_t>(reader.index)], reader);
+                if (const auto r = static_cast<std::size_t>(reader.index); r < m_problem.operatorCount()
+                    && !m_problem.isAside(r)
+                    && std::none_of(readBy.begin(), readBy.end(),
+                        [&](const auto &each) { return each.first == m_plan.stageOf[r]; }))
+                    readBy.emplace_back(m_plan.stageOf[r], reader);
+            std::sort(readBy.begin(), readBy.end());
             const double share = m_problem.shareOf(weight, m_choice);
             const auto elements = static_cast<std::int64_t>(
                 static_cast<double>(elementCount(m_graph.tensors[t].type.shape)) * share);
@@ -172,7 +178,7 @@ private:
                 if (piece.reducedBytes == 0)
                     continue;
                 read[static_cast<std::size_t>(s)].push_back({reader, piece, readBy.size() > 1});
-                if (readBy.size() > 1 && s == readBy.begin()->first)
+                if (readBy.size() > 1 && s == readBy.front().first)
                     addShared(m_stages[static_cast<std::size_t>(s)], readBy, piece);
             }
         }
@@ -189,8 +195,7 @@ private:
         bool isShared = false; ///< With other stages.
     };
 
-    static void addShared(
-        StageFigures &stage, const std::map<std::int32_t, OperatorId> &readBy, const WeightPiece &piece)
+    static void addShared(StageFigures &stage, const FirstReaders &readBy, const WeightPiece &piece)
     {
         SharedWeight shared{.reducedBytes = piece.reducedBytes, .overShards = piece.overShards};
         for (const auto &[s, reader] : readBy)

@@ -42,9 +42,10 @@ bool placesOperators(const Row &row)
 
 Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, const Cluster &cluster,
     std::int32_t deviceCount, const ConstraintTable &rows, const SearchSpace &space, const CostModel &costs,
-    PrecisionPreset precision)
+    PrecisionPreset precision, std::shared_ptr<UsualPartitions> usual)
 {
     std::unique_ptr<StepEstimator> made(new StepEstimator);
+    made->m_usual = usual ? std::move(usual) : std::make_shared<UsualPartitions>();
     made->m_model = model;
     made->m_cluster = cluster;
     made->m_deviceCount = deviceCount;
@@ -654,10 +655,13 @@ Result<std::vector<StepEstimate>> StepEstimator::estimateUsual(
 {
     TRY(Problem * own, problem(configuration));
     if (!own->usual) {
+        const std::pair key{m_space.shardAxis, configuration.shards};
+        auto partitions = m_usual->find(key);
+        if (partitions == m_usual->end()) {
+            TRY(auto found, usualPartitions(m_model, key.first, key.second, stop));
+            partitions = m_usual->emplace(key, std::move(found)).first;
+        }
         own->usual.emplace();
-        const auto [partitions, fresh] = m_usual.try_emplace(configuration.shards);
-        if (fresh)
-            partitions->second = usualPartitions(m_model, m_space.shardAxis, configuration.shards);
         for (const UsualPartition &partition : partitions->second)
             if (auto choice = own->network->choiceFor(partition);
                 choice && std::isfinite(own->network->costOf({}, *choice)))

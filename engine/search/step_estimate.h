@@ -52,9 +52,10 @@ class StepEstimator
 {
 public:
     /// @param rows  without errors; @param space  of the same rows
+    /// @param usual  of the model, to be shared by the estimators of different rows; null: its own
     static Result<std::unique_ptr<StepEstimator>> make(const Model &model, const Cluster &cluster,
         std::int32_t deviceCount, const ConstraintTable &rows, const SearchSpace &space,
-        const CostModel &costs, PrecisionPreset precision);
+        const CostModel &costs, PrecisionPreset precision, std::shared_ptr<UsualPartitions> usual = {});
 
     /// @param prices  what partitions are searched at
     /// @return InvalidInput where it cannot be planned so, with the reason
@@ -183,7 +184,7 @@ private:
     bool m_trains = false;
     std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Bound> m_bounds{};
     std::map<ProblemKey, Problem> m_problems{};
-    std::map<std::int32_t, std::vector<UsualPartition>> m_usual{}; ///< By shards.
+    std::shared_ptr<UsualPartitions> m_usual{};
     std::map<ProblemKey, std::unique_ptr<PartitionProblem>>
         m_replicas{}; ///< Over the replicas' axis: of a problem where operators are placed apart.
     using Answer = std::shared_ptr<const PartitionAnswer>;

@@ -15,14 +15,14 @@ Plan planWithoutMesh(Plan plan)
     return plan;
 }
 
+} // namespace
+
 bool isSameOrder(const Plan &a, const Plan &b)
 {
     return a.schedule == b.schedule && a.order == b.order && a.orders == b.orders
         && a.communicationOrders == b.communicationOrders && a.interleaved == b.interleaved
         && a.inFlight == b.inFlight;
 }
-
-} // namespace
 
 Partition withoutMesh(const OperatorDecision &decision)
 {

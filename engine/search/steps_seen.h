@@ -30,6 +30,9 @@ private:
     std::vector<std::pair<Plan, TimedStep>> m_seen{}; ///< With partitions as `withoutMesh` has them.
 };
 
+/// Whether plans that are the same but for the order (`isSameButForOrder`) have the same order, too.
+bool isSameOrder(const Plan &a, const Plan &b);
+
 /// Neighbouring splits of one kind and dimension are one, without names of axes; as far as that changes no
 /// part, and nothing is said of one of them.
 Partition withoutMesh(const OperatorDecision &decision);

@@ -30,7 +30,8 @@ std::optional<UsualPartition> completed(
 
 } // namespace
 
-std::vector<UsualPartition> usualPartitions(const Model &model, const std::string &axis, std::int32_t parts)
+Result<std::vector<UsualPartition>> usualPartitions(
+    const Model &model, const std::string &axis, std::int32_t parts, const std::stop_token &stop)
 {
     std::vector<UsualPartition> partitions;
     if (parts < 2)
@@ -41,6 +42,8 @@ std::vector<UsualPartition> usualPartitions(const Model &model, const std::strin
         return partitions;
     if (auto partition = completed(model, axis, parts, table))
         partitions.push_back(*std::move(partition));
+    if (stop.stop_requested())
+        return cancelled();
     if (appendSequenceParallel(model, parts, axis, parts, table))
         if (auto partition = completed(model, axis, parts, table))
             partitions.push_back(*std::move(partition));

@@ -473,6 +473,43 @@ TEST(Solver, RemembersWithoutChangingItsMind)
     }
 }
 
+/// Which plans are simulated ahead changes nothing but the time.
+TEST(Solver, FindsTheSameOnTwoThreads)
+{
+    const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"), 4);
+    for (const char *rows :
+        {"", "micro-batches 2\n", "mesh pp=4\n", "limit memory 200MiB\n", "limit memory 1KiB\n"}) {
+        SCOPED_TRACE(rows);
+        const auto alone = site.search(rows);
+        SearchOptions options;
+        options.mostSeconds = 1000;
+        options.threads = 2;
+        options.memory = std::make_shared<SearchMemory>();
+        const auto both = searchPlan(site.model, site.cluster, 4, *parseTable(rows), site.costs, options);
+        ASSERT_TRUE(alone && both);
+        EXPECT_EQ(print(both->rows), print(alone->rows));
+        EXPECT_EQ(both->best.simulatedSeconds, alone->best.simulatedSeconds);
+        EXPECT_EQ(both->bound, alone->bound);
+        ASSERT_EQ(both->seen.size(), alone->seen.size());
+        for (std::size_t i = 0; i < both->seen.size(); ++i)
+            EXPECT_EQ(both->seen[i].simulatedSeconds, alone->seen[i].simulatedSeconds);
+    }
+}
+
+/// What is said of the best plan is what its simulation says.
+TEST(Solver, KeepsTheFiguresOfItsBestPlan)
+{
+    const Site site(tinyGpt(8), 4);
+    const auto found = site.search("");
+    ASSERT_TRUE(found && found->figures && found->plan);
+    const TimelineSummary kept = summaryOf(*found->figures);
+    const auto anew = site.timed(*lower(*found->plan, site.cluster, site.costs));
+    ASSERT_TRUE(anew);
+    EXPECT_EQ(kept.stepSeconds, anew->stepSeconds);
+    EXPECT_EQ(kept.stepSeconds, found->best.simulatedSeconds);
+    EXPECT_EQ(kept.largestPeak, anew->largestPeak);
+}
+
 TEST(Solver, StopsWhenAsked)
 {
     const Site site(tinyGpt(8), 4);

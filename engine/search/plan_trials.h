@@ -1,0 +1,62 @@
+#pragma once
+
+#include "engine/lowering/sequence.h"
+#include "engine/plan/complete.h"
+#include "engine/search/steps_seen.h"
+#include "engine/simulate/timeline.h"
+
+#include <memory>
+#include <stop_token>
+
+namespace planloom {
+
+/// A plan carried out: what it takes, and what was made on the way.
+struct TriedPlan {
+    TimedStep step{};
+    /// Null where the step was known of an equal plan, as those below.
+    std::shared_ptr<const Plan> plan{};
+    std::shared_ptr<const MaterializedPlan> materialized{};
+    TimelineSnapshot figures{}; ///< Without spans.
+};
+
+/// What is tried: plans of `model` that more rows make with `rows`.
+struct TrialSetting {
+    const Model &model;
+    const Cluster &cluster;
+    std::int32_t deviceCount = 1; ///< Of the cluster's.
+    const ConstraintTable &rows;
+    const CostModel &costs;
+    PrecisionPreset precision = PrecisionPreset::Float32;
+    const std::stop_token &stop;
+};
+
+/// Completes, lowers and simulates plans of one search, one after the other; the next one on another thread
+/// meanwhile, if it is told which that may be. For one thread.
+class PlanTrials
+{
+public:
+    explicit PlanTrials(const TrialSetting &setting); ///< What it refers to must outlive it.
+    ~PlanTrials();
+    PlanTrials(const PlanTrials &) = delete;
+    PlanTrials &operator=(const PlanTrials &) = delete;
+
+    /// @return the error of a row that does not hold; Cancelled if stopped
+    Result<TriedPlan> of(const ConstraintTable &rows);
+
+    /// Begins with rows that may be asked for next. What `of` returns does not depend on it.
+    void begin(const ConstraintTable &rows);
+    bool isBegun() const { return m_begun != nullptr; }
+    /// Drops what has begun.
+    void drop();
+
+private:
+    struct Begun;
+    Result<Completion> completed(const ConstraintTable &rows) const;
+    Result<TriedPlan> carriedOut(Plan plan, const std::stop_token &stop) const;
+
+    const TrialSetting m_setting;
+    StepsSeen m_seen{};
+    std::unique_ptr<Begun> m_begun{}; ///< The last member: it uses what is above.
+};
+
+} // namespace planloom
