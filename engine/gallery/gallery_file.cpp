@@ -234,9 +234,9 @@ void FileReader::takePicture()
 Result<void> FileReader::readNeed(std::string_view rest, std::size_t column)
 {
     using Kind = GalleryNeed::Kind;
-    for (const auto &[name, kind] : {std::pair{"axial-attention", Kind::AxialAttention},
-             {"experts", Kind::Experts}, {"weights", Kind::Weights}, {"passes", Kind::Passes},
-             {"no-backward", Kind::NoBackward}})
+    for (const auto &[name, kind] :
+        {std::pair{"axial-attention", Kind::AxialAttention}, {"experts", Kind::Experts},
+            {"weights", Kind::Weights}, {"passes", Kind::Passes}, {"no-backward", Kind::NoBackward}})
         if (rest == name) {
             m_entry.needs.push_back({kind, {}});
             return {};
