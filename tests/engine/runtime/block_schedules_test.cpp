@@ -206,9 +206,11 @@ void expectRunsBefore(const ExecutionPlan &plan, const Asked &asked)
                 entry.end < 0 ? static_cast<std::int32_t>(segment.instructions.size()) : entry.end;
             for (std::int32_t i = entry.begin; isPass(segment.kind) && i < end; ++i) {
                 const Instruction &run = segment.instructions[static_cast<std::size_t>(i)];
-                if (run.kind == InstructionKind::Kernel && !run.recompute)
-                    places.try_emplace({plan.graph->at(run.op).name, entry.microBatch}, ++place, place)
-                        .first->second.second = place;
+                if (run.kind != InstructionKind::Kernel || run.recompute)
+                    continue;
+                ++place;
+                places.try_emplace({plan.graph->at(run.op).name, entry.microBatch}, place, place)
+                    .first->second.second = place;
             }
         }
         for (int i = 0; i < plan.microBatches; ++i) {
