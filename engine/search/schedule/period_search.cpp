@@ -86,17 +86,6 @@ PeriodAnswer findPeriod(OptionSearch &search, const ScheduleLimits &limits)
     return answer;
 }
 
-std::vector<BlockStart> unroll(
-    const Placement &placement, const PeriodicSchedule &schedule, std::int32_t microBatches)
-{
-    std::vector<BlockStart> starts;
-    for (std::size_t b = 0; b < schedule.start.size(); ++b)
-        for (std::int32_t m = 0; m < microBatches && !placement.blocks[b].once; ++m)
-            starts.push_back({static_cast<std::int32_t>(b), m, schedule.start[b] + m * schedule.period});
-    addOnce(placement, starts);
-    return starts;
-}
-
 std::vector<BlockStart> asEarlyAsOrdered(const Placement &placement, std::vector<BlockStart> starts)
 {
     std::sort(starts.begin(), starts.end(), [&](const BlockStart &a, const BlockStart &b) {

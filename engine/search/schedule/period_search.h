@@ -32,12 +32,6 @@ struct PeriodAnswer {
 /// it to need. The bound is one of all choices of options.
 PeriodAnswer findPeriod(OptionSearch &search, const ScheduleLimits &limits);
 
-/// The first `microBatches` of a steady state as they stand: a valid schedule. What runs once before them
-/// ends when the first of its readers starts, what runs behind them starts when the last that it waits for
-/// has ended, wherever that lies: these may overlap.
-std::vector<BlockStart> unroll(
-    const Placement &placement, const PeriodicSchedule &schedule, std::int32_t microBatches);
-
 /// The same order on every queue, with every block as early as it lets: what warm-up and cool-down need not
 /// wait for. Memory of a device is taken and given back in the same order, over all its queues.
 /// @param starts  a valid schedule

@@ -52,7 +52,8 @@ constexpr std::int32_t kMostInUnit = 4;
 std::optional<RepeatingUnit> findUnit(
     const Placement &placement, const PeriodicSchedule &steady, const ScheduleLimits &limits);
 
-/// The first `microBatches` of it as they stand; see `unroll` of a schedule.
+/// The first `microBatches` of a steady state as they stand, which repeats with every one of them or after
+/// several: a valid schedule. What runs once is added by `addOnce`, and may overlap others.
 std::vector<BlockStart> unroll(
     const Placement &placement, const RepeatingUnit &unit, std::int32_t microBatches);
 
