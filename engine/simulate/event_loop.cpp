@@ -1,5 +1,8 @@
 #include "engine/simulate/event_loop.h"
 
+#include "engine/base/ids.h"
+#include "engine/simulate/compute_chain.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,12 +11,20 @@ namespace planloom {
 
 namespace {
 
-constexpr std::int64_t kAbsent = -1; ///< Of a buffer: not written yet, or dead.
+constexpr std::int64_t kFewRuns = 6; ///< Of instructions: chains of them are not worth being made.
+constexpr std::int32_t kShortChain = 3; ///< Instructions, too.
 
-/// A buffer's instance.
-struct BufferState {
-    std::int64_t there = kAbsent; ///< When its value is there.
-    std::int64_t read = 0; ///< When its last reader is done.
+/// What is known of the chain that begins at an instruction.
+struct ChainPlace {
+    enum class State : std::uint8_t {
+        None, ///< There is none, or none that is worth it.
+        New, ///< It has not run yet: what runs first often runs otherwise.
+        Known, ///< It has run once.
+        Made,
+    };
+    State state{};
+    std::int32_t end = 0; ///< Instruction.
+    std::int32_t chain = -1; ///< Index into the chains.
 };
 
 /// One device class on its way through its schedule.
@@ -22,8 +33,10 @@ struct DeviceState {
     std::size_t entry = 0; ///< Index into the schedule.
     std::int32_t instruction = -1; ///< Index into the compiled instructions; -1 before an entry.
     std::array<std::int64_t, kQueueCount> free{}; ///< By queue: when it is done with what it was given.
-    std::vector<BufferState> single{};
-    std::vector<BufferState> perMicroBatch{}; ///< Micro-batch x buffer.
+    BufferStates buffers{};
+    std::vector<bool> shared{}; ///< `touchedByOthers`; empty without chains.
+    std::vector<ChainPlace> chainPlaces{}; ///< By instruction; empty without chains.
+    std::vector<ComputeChain> chains{};
     bool waiting = false;
     std::int64_t resumeStart = 0; ///< Once what it waited for has happened.
     std::int64_t resumeDuration = 0;
@@ -43,12 +56,14 @@ class EventLoop
 {
 public:
     EventLoop(const std::vector<CompiledProgram> &programs, const Symmetry &symmetry,
-        const MeetingPlaces &places, std::int32_t microBatches, const MeetingDurations &durations)
+        const MeetingPlaces &places, std::int32_t microBatches, const MeetingDurations &durations,
+        bool chains)
         : m_programs(programs)
         , m_symmetry(symmetry)
         , m_places(places)
         , m_durations(durations)
         , m_microBatches(microBatches)
+        , m_chains(chains && microBatches >= kFewRuns)
         , m_states(programs.size())
         , m_traces(programs.size())
         , m_meetings(static_cast<std::size_t>(places.points))
@@ -82,13 +97,12 @@ private:
         const CompiledProgram &program = m_programs[c];
         DeviceState &state = m_states[c];
         state.program = &program;
-        state.single.resize(static_cast<std::size_t>(program.singleCount));
-        state.perMicroBatch.resize(
-            static_cast<std::size_t>(program.perMicroBatchCount) * static_cast<std::size_t>(m_microBatches));
+        state.buffers = BufferStates(program, m_microBatches);
+        findChainPlaces(state);
         DeviceTrace &trace = m_traces[c];
         for (const std::int32_t buffer : program.persistent) {
             const auto b = static_cast<std::size_t>(buffer);
-            state.single[static_cast<std::size_t>(program.buffers[b].index)].there = 0;
+            state.buffers.ofSingle(program.buffers[b].index).there = 0;
             note(static_cast<std::int32_t>(c), buffer, 0, {0, program.bufferBytes[b], program.bufferKind[b]});
         }
         std::array<std::int64_t, kQueueCount> events{}; // at most
@@ -109,14 +123,29 @@ private:
         }
     }
 
-    BufferState &bufferOf(DeviceState &state, std::int32_t b, std::int32_t microBatch)
+    /// Where chains begin: wherever one does not go on.
+    void findChainPlaces(DeviceState &state) const
     {
-        const BufferSlot slot = state.program->buffers[static_cast<std::size_t>(b)];
-        if (!slot.perMicroBatch)
-            return state.single[singlePlace(*state.program, slot, microBatch)];
-        return state.perMicroBatch[static_cast<std::size_t>(microBatch)
-                * static_cast<std::size_t>(state.program->perMicroBatchCount)
-            + static_cast<std::size_t>(slot.index)];
+        const CompiledProgram &program = *state.program;
+        const auto &instructions = program.instructions;
+        const auto isCompute = [](const CompiledInstruction &instruction) {
+            return instruction.queue == QueueKind::Compute && instruction.channel < 0;
+        };
+        if (!m_chains)
+            return;
+        state.chainPlaces.resize(instructions.size());
+        state.shared = touchedByOthers(program);
+        for (std::size_t segment = 0; segment + 1 < program.segmentBegin.size(); ++segment) {
+            std::int32_t end = program.segmentBegin[segment + 1];
+            for (std::int32_t i = end - 1; i >= program.segmentBegin[segment]; --i) {
+                if (!isCompute(instructions[at(i)])) {
+                    end = i;
+                    continue;
+                }
+                if (end - i >= kShortChain && program.runs[at(i)] >= kFewRuns)
+                    state.chainPlaces[at(i)] = {ChainPlace::State::New, end, -1};
+            }
+        }
     }
 
     /// What buffer `b` of class `c` takes or gives back for an instruction of `queue`: of the device, or of
@@ -149,6 +178,8 @@ private:
                     return cancelled("the simulation was stopped");
             }
             for (; state.instruction < end; ++state.instruction) {
+                if (bookChain(c, entry))
+                    continue;
                 const CompiledInstruction &instruction =
                     program.instructions[static_cast<std::size_t>(state.instruction)];
                 std::int64_t arrival = state.free[static_cast<std::size_t>(instruction.queue)];
@@ -156,17 +187,17 @@ private:
                     arrival = std::max(arrival, state.free[static_cast<std::size_t>(QueueKind::Compute)]);
                 for (std::int32_t k = instruction.inputBegin; k < instruction.outputBegin; ++k) {
                     const std::int64_t there =
-                        bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch)
+                        state.buffers.of(program.operands[static_cast<std::size_t>(k)], entry.microBatch)
                             .there;
-                    if (there == kAbsent)
+                    if (there == BufferState::kAbsent)
                         return unreadable(c);
                     arrival = std::max(arrival, there);
                 }
                 bool first = true;
                 for (std::int32_t k = instruction.outputBegin; k < instruction.deathBegin; ++k) {
                     const BufferState &buffer =
-                        bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch);
-                    first = buffer.there == kAbsent;
+                        state.buffers.of(program.operands[static_cast<std::size_t>(k)], entry.microBatch);
+                    first = !buffer.isThere();
                     arrival =
                         std::max({arrival, buffer.there, buffer.read}); // Others may still write or read it.
                 }
@@ -182,6 +213,75 @@ private:
             }
         }
         return {};
+    }
+
+    /// False, and never again a chain here, if there is none.
+    bool makeChainAt(DeviceState &state, ChainPlace &place, const CompiledEntry &entry)
+    {
+        const std::int32_t whole = std::exchange(place.end, state.instruction);
+        auto chain = makeChain(*state.program, state.shared, state.instruction, whole, entry.segment,
+            state.buffers, entry.microBatch, state.free[static_cast<std::size_t>(QueueKind::Compute)]);
+        place.state = ChainPlace::State::None;
+        if (!chain)
+            return false;
+        if (whole - chain->end >= kShortChain) // what waits there may begin another
+            state.chainPlaces[at(chain->end)] = {ChainPlace::State::Known, whole, -1};
+        if (chain->end - chain->begin < kShortChain)
+            return false;
+        place = {ChainPlace::State::Made, chain->end, static_cast<std::int32_t>(state.chains.size())};
+        state.chains.push_back(*std::move(chain));
+        return true;
+    }
+
+    /// Books the chain that class `c` stands at, if there is one and it runs as it did, and leaves the class
+    /// at its last instruction.
+    bool bookChain(std::int32_t c, const CompiledEntry &entry)
+    {
+        DeviceState &state = m_states[static_cast<std::size_t>(c)];
+        if (state.chainPlaces.empty())
+            return false;
+        ChainPlace &place = state.chainPlaces[at(state.instruction)];
+        switch (place.state) {
+        case ChainPlace::State::None:
+            return false;
+        case ChainPlace::State::New:
+            // Those that begin within it run as a part of it.
+            for (std::int32_t i = state.instruction + 1; i < std::min(place.end, entry.end); ++i)
+                if (state.chainPlaces[at(i)].state == ChainPlace::State::New)
+                    state.chainPlaces[at(i)].state = ChainPlace::State::None;
+            place.end = std::min(place.end, entry.end);
+            place.state = ChainPlace::State::Known;
+            return false;
+        case ChainPlace::State::Known:
+            if (place.end > entry.end)
+                return false;
+            if (!makeChainAt(state, place, entry))
+                return false;
+            break;
+        case ChainPlace::State::Made:
+            if (place.end > entry.end)
+                return false;
+            break;
+        }
+        const ComputeChain &chain = state.chains[at(place.chain)];
+        std::int64_t &free = state.free[static_cast<std::size_t>(QueueKind::Compute)];
+        const auto start = startOf(chain, state.buffers, entry.microBatch, free);
+        if (!start)
+            return false;
+        DeviceTrace &trace = m_traces[static_cast<std::size_t>(c)];
+        QueueTrace &spans = trace.queues[static_cast<std::size_t>(QueueKind::Compute)];
+        const std::size_t count = chain.start.size();
+        spans.segment.insert(spans.segment.end(), count, entry.segment);
+        spans.instruction.insert(spans.instruction.end(), chain.instruction.begin(), chain.instruction.end());
+        spans.microBatch.insert(spans.microBatch.end(), count, entry.microBatch);
+        for (const std::int64_t behind : chain.start)
+            spans.start.push_back(*start + behind);
+        spans.duration.insert(spans.duration.end(), chain.duration.begin(), chain.duration.end());
+        trace.memory[static_cast<std::size_t>(QueueKind::Compute)].add(chain.memory, *start);
+        applyEffects(chain, state.buffers, entry.microBatch, *start);
+        free = *start + chain.length;
+        state.instruction = chain.end - 1;
+        return true;
     }
 
     /// Class `c` comes to a channel at `arrival`. True if it was the last: the meeting's time is then in its
@@ -247,13 +347,13 @@ private:
 
         for (std::int32_t k = instruction.inputBegin; k < instruction.outputBegin; ++k) {
             BufferState &buffer =
-                bufferOf(state, program.operands[static_cast<std::size_t>(k)], entry.microBatch);
+                state.buffers.of(program.operands[static_cast<std::size_t>(k)], entry.microBatch);
             buffer.read = std::max(buffer.read, end);
         }
         for (std::int32_t k = instruction.outputBegin; k < instruction.deathBegin; ++k) {
             const std::int32_t b = program.operands[static_cast<std::size_t>(k)];
-            BufferState &buffer = bufferOf(state, b, entry.microBatch);
-            if (buffer.there == kAbsent)
+            BufferState &buffer = state.buffers.of(b, entry.microBatch);
+            if (!buffer.isThere())
                 note(c, b, queue,
                     {start, program.bufferBytes[static_cast<std::size_t>(b)],
                         program.bufferKind[static_cast<std::size_t>(b)]});
@@ -267,15 +367,15 @@ private:
             }
         for (std::int32_t k = instruction.deathBegin; k < instruction.deathEnd; ++k) {
             const std::int32_t b = program.operands[static_cast<std::size_t>(k)];
-            BufferState &buffer = bufferOf(state, b, entry.microBatch);
-            if (buffer.there == kAbsent)
+            BufferState &buffer = state.buffers.of(b, entry.microBatch);
+            if (!buffer.isThere())
                 continue;
             // What another queue still fills or reads lives until that is done.
             note(c, b, queue,
                 {std::max({end, buffer.there, buffer.read}),
                     -program.bufferBytes[static_cast<std::size_t>(b)],
                     program.bufferKind[static_cast<std::size_t>(b)]});
-            buffer.there = kAbsent;
+            buffer.there = BufferState::kAbsent;
         }
     }
 
@@ -330,6 +430,7 @@ private:
     const MeetingPlaces &m_places;
     const MeetingDurations &m_durations;
     std::int32_t m_microBatches;
+    bool m_chains;
     std::vector<DeviceState> m_states;
     std::vector<DeviceTrace> m_traces;
     std::vector<Meeting> m_meetings; ///< By point.
@@ -340,9 +441,9 @@ private:
 
 Result<std::vector<DeviceTrace>> runPrograms(const std::vector<CompiledProgram> &programs,
     const Symmetry &symmetry, const MeetingPlaces &places, std::int32_t microBatches,
-    const MeetingDurations &durations, std::stop_token stop)
+    const MeetingDurations &durations, bool chains, std::stop_token stop)
 {
-    return EventLoop(programs, symmetry, places, microBatches, durations).run(std::move(stop));
+    return EventLoop(programs, symmetry, places, microBatches, durations, chains).run(std::move(stop));
 }
 
 } // namespace planloom

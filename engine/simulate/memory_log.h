@@ -41,6 +41,16 @@ public:
         m_inOrder.push_back(event);
     }
 
+    /// Adds what lies in order of time `behind` what is said of it.
+    void add(const std::vector<MemoryEvent> &events, std::int64_t behind)
+    {
+        std::size_t i = 0; // one by one what may be told of the same moment as the last, or of one before it
+        for (; i < events.size() && !m_inOrder.empty() && m_inOrder.back().time >= behind + events[i].time; ++i)
+            add({behind + events[i].time, events[i].bytes, events[i].kind});
+        for (; i < events.size(); ++i)
+            m_inOrder.push_back({behind + events[i].time, events[i].bytes, events[i].kind});
+    }
+
     const std::vector<MemoryEvent> &inOrder() const { return m_inOrder; }
     const std::vector<MemoryEvent> &late() const { return m_late; } ///< In no order.
 

@@ -379,7 +379,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         durations =
             contendedDurations(programs, places, LinkMap(unit, symmetry), loads, plan.microBatches, stop);
     TRY(std::vector<DeviceTrace> traces,
-        runPrograms(programs, symmetry, places, plan.microBatches, durations, stop));
+        runPrograms(programs, symmetry, places, plan.microBatches, durations, options.chains, stop));
 
     const std::size_t classes = programs.size();
     std::vector<MemoryCurve> curves(classes);

@@ -19,6 +19,7 @@ using WorkShares = std::vector<std::vector<std::vector<float>>>;
 struct SimulateOptions {
     bool spans = true; ///< Off: only totals, memory peaks and traffic.
     bool mergeSymmetric = true; ///< Off: every device on its own; for tests, the result is the same.
+    bool chains = true; ///< Off: instruction by instruction; for tests, the result is the same.
     bool sharedLinks = true; ///< Off: communication is as fast as if it had all links for itself.
     /// If set, what is known of the plan's programs whatever their order: taken from an earlier simulation,
     /// with the same cluster and costs, of a plan that shared them, and left as this simulation knows them.

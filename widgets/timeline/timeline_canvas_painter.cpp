@@ -28,6 +28,7 @@ TimelineCanvasPainter::TimelineCanvasPainter(
     , m_picture(picture)
     , m_scene(*picture.scene)
     , m_canvas(picture.canvas())
+    , m_strip(painter)
     , m_sticky(picture.stickyHeight())
     , m_small(picture.font)
 {
@@ -97,21 +98,38 @@ QRectF TimelineCanvasPainter::separated(const QRectF &rect, double width)
 }
 
 void TimelineCanvasPainter::label(
-    const QRectF &rect, const std::string &text, const QColor &colour, int alignment, double least)
+    const QRectF &rect, const std::string &text, const QColor &colour, double least)
 {
     if (rect.width() < least)
         return;
-    const QFontMetrics metrics(m_small);
     const QString whole = toQString(text);
     const int width = static_cast<int>(rect.width());
     // Two or three characters ("F0") may touch the edges; a cut name may not.
-    const QString fits = metrics.horizontalAdvance(whole) <= width
-        ? whole
-        : metrics.elidedText(whole, Qt::ElideRight, width - kTextMargin);
-    if (fits.size() < 2)
+    const ShapedText &uncut = shaped(whole);
+    const ShapedText &fits = uncut.size.width() <= width
+        ? uncut
+        : shaped(QFontMetrics(m_small).elidedText(whole, Qt::ElideRight, width - kTextMargin));
+    if (fits.letters < 2)
         return;
     m_painter.setPen(colour);
-    m_painter.drawText(rect, alignment | Qt::TextSingleLine, fits);
+    m_painter.drawStaticText(
+        QPointF(std::round(rect.left() + (rect.width() - fits.size.width()) / 2),
+            std::round(rect.top() + (rect.height() - fits.size.height()) / 2)),
+        fits.text);
+}
+
+const TimelineCanvasPainter::ShapedText &TimelineCanvasPainter::shaped(const QString &text)
+{
+    auto [found, isNew] = m_shaped.try_emplace(text);
+    if (isNew) {
+        ShapedText &made = found->second;
+        made.text.setTextFormat(Qt::PlainText);
+        made.text.setText(text);
+        made.text.prepare(m_painter.deviceTransform(), m_small);
+        made.size = {QFontMetrics(m_small).horizontalAdvance(text), QFontMetrics(m_small).height()};
+        made.letters = text.size();
+    }
+    return found->second;
 }
 
 void TimelineCanvasPainter::outline(const QRectF &rect, const QColor &colour)
@@ -128,19 +146,10 @@ void TimelineCanvasPainter::outline(const QRectF &rect, const QColor &colour)
 
 void TimelineCanvasPainter::fillStretch(const DrawRecord &record, int y, int height, const QColor &colour)
 {
-    if (m_stretch.colour == colour && m_stretch.x1 == record.x0 && m_stretch.y == y) {
-        m_stretch.x1 = record.x1;
-        return;
-    }
-    finishStretch();
-    m_stretch = {record.x0, record.x1, y, height, colour};
-}
-
-void TimelineCanvasPainter::finishStretch()
-{
-    if (m_stretch.colour.isValid())
-        m_painter.fillRect(box(m_stretch.x0, m_stretch.x1, m_stretch.y, m_stretch.height), m_stretch.colour);
-    m_stretch.colour = QColor(); // {} would be Qt::color0, which is white
+    const QRect area(m_canvas.left(), y, m_canvas.width(), height);
+    if (m_strip.area() != area)
+        m_strip.begin(area);
+    m_strip.fill(box(record.x0, record.x1, y, height), colour);
 }
 
 QColor TimelineCanvasPainter::readable(const QColor &background)

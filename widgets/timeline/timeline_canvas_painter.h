@@ -3,11 +3,14 @@
 #include <QtCore/QHash>
 #include <QtGui/QPainter>
 #include <QtGui/QPixmap>
+#include <QtGui/QStaticText>
 
+#include "widgets/timeline/pixel_strip.h"
 #include "widgets/timeline/timeline_picture.h"
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 namespace planloom {
 
@@ -81,13 +84,12 @@ protected:
     bool fitsLabel(int height) const;
     /// With a hairline to the next, where it is wide enough for that.
     static QRectF separated(const QRectF &rect, double width);
-    void label(
-        const QRectF &rect, const std::string &text, const QColor &colour, int alignment, double least);
+    /// In small letters in the middle of `rect`, cut where it does not fit; none where `rect` is narrower than
+    /// `least`. The painter's font is the small one.
+    void label(const QRectF &rect, const std::string &text, const QColor &colour, double least);
     void outline(const QRectF &rect, const QColor &colour);
-    /// A stretch of small spans, filled together with those that go on in the same colour; in order of x,
-    /// `finishStretch` behind the last.
+    /// A stretch of small spans, which shows once the strip is finished.
     void fillStretch(const DrawRecord &record, int y, int height, const QColor &colour);
-    void finishStretch();
     /// `readableOn`, remembered.
     QColor readable(const QColor &background);
     /// A rounded flag with text at a time of the ruler.
@@ -98,18 +100,20 @@ protected:
     const TimelinePicture &m_picture;
     const TimelineScene &m_scene;
     QRect m_canvas;
+    PixelStrip m_strip; ///< For what is too small to be painted one by one.
     int m_sticky = 0;
     QFont m_small;
 
 private:
-    struct Stretch {
-        double x0 = 0;
-        double x1 = 0;
-        int y = 0;
-        int height = 0;
-        QColor colour{}; ///< Invalid without one.
+    /// A text that is laid out once: the same ones stand in every lane.
+    struct ShapedText {
+        QStaticText text{};
+        QSize size{};
+        qsizetype letters = 0;
     };
-    Stretch m_stretch;
+    const ShapedText &shaped(const QString &text);
+
+    std::unordered_map<QString, ShapedText> m_shaped;
     QHash<QRgb, QColor> m_readable;
 };
 

@@ -156,13 +156,13 @@ private:
                 QRectF &widest = headers[piece.block];
                 widest = rect.width() > widest.width() ? rect : widest;
             } else {
-                label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
+                label(rect, labelOf(block), readable(colour), 10);
             }
         });
         for (const auto &[index, rect] : headers) {
             const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(index)];
             label(rect, labelOf(block), readable(blockColour(m_palette, lane, m_picture.colouring, block)),
-                Qt::AlignCenter, 10);
+                10);
         }
         paintQueue(lane.compute, m_picture.top(row, row.operatorsTop()), row.operators, false);
         for (const LaneTrack &track : lane.tracks) {
@@ -190,15 +190,15 @@ private:
                 fillStretch(record, y, height, mixed(m_palette.surface, colour, record.busy));
                 continue;
             }
-            finishStretch();
+            m_strip.finish();
             const QRectF rect = separated(box(record.x0, record.x1, y, height), record.x1 - record.x0);
             m_painter.fillRect(rect, colour);
             if (!communication || fitsLabel(height))
-                label(rect, labelOf(would, record.row), readable(colour), Qt::AlignCenter, kLabelPixels);
+                label(rect, labelOf(would, record.row), readable(colour), kLabelPixels);
             if (isTaken(instruction))
                 outline(rect, m_palette.accent);
         }
-        finishStretch();
+        m_strip.finish();
     }
 
     bool isTaken(const Instruction *instruction) const

@@ -298,7 +298,7 @@ private:
     {
         if (m_picture.behindGhost)
             return;
-        label(rect, labelOf(block), readable(colour), Qt::AlignCenter, 10);
+        label(rect, labelOf(block), readable(colour), 10);
         paintPin(pinned, block.decidedBy);
     }
 
@@ -374,7 +374,7 @@ private:
                 }
                 continue;
             }
-            finishStretch();
+            m_strip.finish();
             if (!m_picture.exposes(record.x0, record.x1))
                 continue;
             const QColor colour =
@@ -387,9 +387,9 @@ private:
             if (instruction && instruction->recompute)
                 m_painter.fillRect(rect, QBrush(mixed(colour, readable(colour), 0.35), Qt::FDiagPattern));
             if (width >= kLabelPixels && !m_picture.behindGhost)
-                label(rect, labelOf(m_scene, record.row), readable(colour), Qt::AlignCenter, kLabelPixels);
+                label(rect, labelOf(m_scene, record.row), readable(colour), kLabelPixels);
         }
-        finishStretch();
+        m_strip.finish();
         if (m_picture.behindGhost)
             return;
         for (const FoldedRun &run : foldedRuns(lane, m_records)) {
@@ -439,15 +439,15 @@ private:
                 fillStretch(record, y, height, mixed(idle, colour, record.busy));
                 continue;
             }
-            finishStretch();
+            m_strip.finish();
             const QRectF single = separated(rect, record.x1 - record.x0);
             m_painter.fillRect(single, colour);
             if (record.x1 - record.x0 >= 2 * kLabelPixels && fitsLabel(height)) {
                 label(single, labelOf(m_scene, record.row) + "  " + formatBytes(bytesOf(m_scene, record.row)),
-                    readable(colour), Qt::AlignCenter, kLabelPixels);
+                    readable(colour), kLabelPixels);
             }
         }
-        finishStretch();
+        m_strip.finish();
     }
 
     /// Bytes at the upper edge of a memory strip: of the largest peak, or of the device's memory once that is
@@ -486,14 +486,22 @@ private:
         const auto pixels = [&](double bytes) {
             return std::round(std::min(bytes / scale, 1.0) * height * ratio) / ratio;
         };
+        std::array<QColor, kMemoryKindCount + 1> colours;
+        for (std::size_t kind = 0; kind < kMemoryKindCount; ++kind) {
+            const QColor colour = memoryColour(m_palette, static_cast<MemoryKind>(kind));
+            colours[kind] = mixed(m_palette.surface, m_picture.would ? colour : faded(colour), 0.78);
+        }
+        colours[kMemoryKindCount] = m_palette.error;
+        m_strip.begin(QRect(m_canvas.left(), y, m_canvas.width(), static_cast<int>(std::ceil(height))));
         std::array<MemoryRun, kMemoryKindCount + 1> runs;
         const auto change = [&](std::size_t kind, int column, double bottom, double top) {
             MemoryRun &run = runs[kind];
             if (run.top == top && run.bottom == bottom)
                 return;
             if (run.top > run.bottom && m_picture.exposes(run.begin, column)) {
-                m_memory[kind].append(QRectF(m_canvas.left() + run.begin, y + height - run.top,
-                    column - run.begin, run.top - run.bottom));
+                m_strip.fill(QRectF(m_canvas.left() + run.begin, y + height - run.top, column - run.begin,
+                                 run.top - run.bottom),
+                    colours[kind]);
             }
             run = {column, top, bottom};
         };
@@ -525,21 +533,7 @@ private:
             }
             change(kMemoryKindCount, column, sum > cap ? pixels(cap) : 0, sum > cap ? pixels(sum) : 0);
         }
-        // All of one colour at once: a state of the painter for each rectangle would cost more than the
-        // rectangle.
-        m_painter.setPen(Qt::NoPen);
-        for (std::size_t kind = 0; kind < m_memory.size(); ++kind) {
-            if (m_memory[kind].isEmpty())
-                continue;
-            const bool tooMuch = kind == kMemoryKindCount;
-            const QColor colour =
-                tooMuch ? m_palette.error : memoryColour(m_palette, static_cast<MemoryKind>(kind));
-            const QColor shown = m_picture.would ? colour : faded(colour);
-            m_painter.setBrush(tooMuch ? m_palette.error : mixed(m_palette.surface, shown, 0.78));
-            m_painter.drawRects(m_memory[kind]);
-            m_memory[kind].clear();
-        }
-        m_painter.setBrush(Qt::NoBrush);
+        m_strip.finish();
         m_painter.fillRect(QRectF(m_canvas.left() + from, y + height, to - from, 1), m_palette.grid);
         if (cap <= scale) {
             m_painter.setPen(QPen(m_palette.error, 1, Qt::DashLine));
@@ -637,7 +631,6 @@ private:
 
     std::vector<DrawRecord> m_records;
     std::vector<std::int64_t> m_entries; ///< Of a memory curve, by column.
-    std::array<QList<QRectF>, kMemoryKindCount + 1> m_memory; ///< By kind, and what is too much.
     QPixmap m_hatch;
     QPixmap m_zigzag;
     QPixmap m_heldPin;

@@ -34,13 +34,13 @@ CostModel variedCosts(std::uint32_t seed)
 TEST(Simulate, StartsEveryInstructionWhenTheDefinitionSays)
 {
     std::mt19937 random(7);
-    for (int round = 0; round < 24; ++round) {
+    for (int round = 0; round < 40; ++round) {
         const PipelineShape shape{.stages = 1 + static_cast<std::int32_t>(random() % 4),
-            .microBatches = 1 + static_cast<std::int32_t>(random() % 5),
+            .microBatches = 1 + static_cast<std::int32_t>(random() % (round < 24 ? 5 : 12)),
             .order = random() % 2 == 0 ? Order::GPipe : Order::OneFOneB,
             .replicas = 1 + static_cast<std::int32_t>(random() % 3),
             .shards = 1 + static_cast<std::int32_t>(random() % 3),
-            .kernels = 1 + static_cast<std::int32_t>(random() % 3),
+            .kernels = 1 + static_cast<std::int32_t>(random() % (round < 24 ? 3 : 7)),
             .stores = random() % 2 == 0,
             .optimizer = random() % 2 == 0};
         SCOPED_TRACE(testing::Message()
