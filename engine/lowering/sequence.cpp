@@ -70,39 +70,45 @@ void sliceForReductions(const MaterializedPlan &materialized, const Plan &plan, 
         return materialized.blocks[static_cast<std::size_t>(block)].devices.empty();
     };
     const std::int32_t size = plan.microBatches / plan.updates;
-    std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> last; // by update and block: its last run
+    const std::size_t blocks = materialized.blocks.size();
+    const auto placeOf = [blocks](std::int32_t update, std::int32_t block) {
+        return static_cast<std::size_t>(update) * blocks + static_cast<std::size_t>(block);
+    };
+    constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+    // By update and block: its last run.
+    std::vector<std::size_t> last(static_cast<std::size_t>(plan.updates) * blocks, kNever);
     for (std::size_t i = 0; i < order.size(); ++i)
-        last[{order[i].microBatch / size, order[i].block}] = i;
+        last[placeOf(order[i].microBatch / size, order[i].block)] = i;
     struct Inside {
         const ReductionPlace *reduction = nullptr;
         std::int32_t mark = -1;
     };
     // By update and block: what begins in its last run, of all the lanes that add to it the last to run.
-    std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Inside>> inside;
+    std::vector<std::vector<Inside>> inside(last.size());
     for (const ReductionPlace &reduction : materialized.reductions) {
         if (reduction.after.empty() || isEmpty(reduction.block))
             continue;
         for (std::int32_t update = 0; update < plan.updates; ++update) {
             const auto latest = std::max_element(
                 reduction.after.begin(), reduction.after.end(), [&](const BlockMark &a, const BlockMark &b) {
-                    return last.at({update, a.block}) < last.at({update, b.block});
+                    return last[placeOf(update, a.block)] < last[placeOf(update, b.block)];
                 });
-            inside[{update, latest->block}].push_back({&reduction, latest->mark});
+            inside[placeOf(update, latest->block)].push_back({&reduction, latest->mark});
         }
     }
-    for (auto &[run, reductions] : inside)
+    for (auto &reductions : inside)
         std::stable_sort(reductions.begin(), reductions.end(),
             [](const Inside &a, const Inside &b) { return a.mark < b.mark; });
     const auto stages = materialized.optimizers.size() - 1;
     // By update and stage: where its last backward block for it ends.
     std::vector<std::vector<std::size_t>> ends(
         static_cast<std::size_t>(plan.updates), std::vector<std::size_t>(stages, 0));
-    for (const auto &[which, run] : last) {
-        const BlockInfo &info = materialized.blocks[static_cast<std::size_t>(which.second)];
-        std::size_t &end =
-            ends[static_cast<std::size_t>(which.first)][static_cast<std::size_t>(info.stage.index)];
-        if (isBackward(info.kind))
-            end = std::max(end, run);
+    for (std::size_t place = 0; place < last.size(); ++place) {
+        const BlockInfo &info = materialized.blocks[place % blocks];
+        if (last[place] == kNever || !isBackward(info.kind))
+            continue;
+        std::size_t &end = ends[place / blocks][static_cast<std::size_t>(info.stage.index)];
+        end = std::max(end, last[place]);
     }
     std::vector<BlockRun> sliced;
     const auto finish = [&](std::int32_t update) {
@@ -112,13 +118,12 @@ void sliceForReductions(const MaterializedPlan &materialized, const Plan &plan, 
     };
     for (std::size_t i = 0; i < order.size(); ++i) {
         const std::int32_t update = order[i].microBatch / size;
-        const auto reductions = inside.find({update, order[i].block});
-        if (reductions == inside.end()
-            || order[last.at({update, order[i].block})].microBatch != order[i].microBatch) {
+        const std::size_t place = placeOf(update, order[i].block);
+        if (inside[place].empty() || order[last[place]].microBatch != order[i].microBatch) {
             sliced.push_back(order[i]);
         } else {
             BlockRun rest = order[i]; // all of the run, or a slice of it: marks ascend
-            for (const auto &[reduction, mark] : reductions->second) {
+            for (const auto &[reduction, mark] : inside[place]) {
                 if (mark <= order[i].from || (order[i].to >= 0 && mark > order[i].to))
                     continue;
                 sliced.push_back({rest.block, rest.microBatch, rest.from, mark});

@@ -15,10 +15,8 @@ constexpr std::int64_t kAnyTime = ComputeChain::kAnyTime;
 class ChainMaker
 {
 public:
-    ChainMaker(const CompiledProgram &program, const std::vector<bool> &shared, BufferStates &states,
-        std::int32_t microBatch)
+    ChainMaker(const CompiledProgram &program, const BufferStates &states, std::int32_t microBatch)
         : m_program(program)
-        , m_shared(shared)
         , m_states(states)
         , m_microBatch(microBatch)
     {
@@ -38,7 +36,7 @@ public:
         }
         for (std::size_t b = 0; b < m_order.size(); ++b)
             close(m_order[b]);
-        m_chain.memory = m_memory.inOrder();
+        m_chain.memory = m_memory.own(); // all of them: none is late
         return std::move(m_chain);
     }
 
@@ -56,7 +54,7 @@ private:
         const auto [found, isNew] = m_buffers.try_emplace(buffer);
         if (isNew) {
             m_order.push_back(buffer);
-            const bool there = m_states.of(buffer, m_microBatch).isThere();
+            const bool there = m_states.isThere(buffer, m_microBatch);
             found->second = {.need = {buffer, there}, .there = there};
         }
         return found->second;
@@ -70,10 +68,11 @@ private:
         for (std::int32_t k = instruction.inputBegin; k < instruction.deathBegin; ++k) {
             const std::int32_t buffer = m_program.operands[at(k)];
             const auto known = m_buffers.find(buffer);
-            if (!m_shared[at(buffer)] || (known != m_buffers.end() && known->second.written != kAnyTime))
+            if (!m_states.isShared(buffer) || (known != m_buffers.end() && known->second.written != kAnyTime))
                 continue;
-            const BufferState &state = m_states.of(buffer, m_microBatch);
-            ready = std::max(ready, k < instruction.outputBegin ? state.there : std::max(state.there, state.read));
+            const BufferTimes &times = m_states.timesOf(buffer, m_microBatch);
+            ready = std::max(
+                ready, k < instruction.outputBegin ? times.there : std::max(times.there, times.read));
         }
         return ready;
     }
@@ -81,7 +80,7 @@ private:
     /// `buffer` was written and read by then, by whatever came before the chain.
     void needBy(Followed &buffer, std::int64_t written, std::int64_t read)
     {
-        if (!m_shared[at(buffer.need.buffer)])
+        if (!m_states.isShared(buffer.need.buffer))
             return; // by the same queue: it is done
         if (buffer.written == kAnyTime)
             buffer.need.thereBy = std::min(buffer.need.thereBy, written);
@@ -151,19 +150,25 @@ private:
     void close(std::int32_t index)
     {
         const Followed &buffer = m_buffers.at(index);
+        if (!m_states.isShared(index)) {
+            const BufferStates::BitPlace place = m_states.placeOf(index, m_microBatch);
+            auto word = std::find_if(m_chain.words.begin(), m_chain.words.end(), [&](const auto &each) {
+                return each.place.perMicroBatch == place.perMicroBatch && each.place.word == place.word;
+            });
+            if (word == m_chain.words.end())
+                word = m_chain.words.insert(word, {{place.perMicroBatch, place.word, 0}, 0, 0});
+            word->place.bit |= place.bit;
+            word->before |= buffer.need.there ? place.bit : 0;
+            word->behind |= buffer.there ? place.bit : 0;
+            return;
+        }
         m_chain.needs.push_back(buffer.need);
-        ComputeChain::Effect effect{index, buffer.need.there && !buffer.there};
-        if (buffer.there)
-            effect.there = buffer.written;
-        if (m_shared[at(index)])
-            effect.read = buffer.read;
-        if (effect.dies || effect.there != kAnyTime || effect.read != kAnyTime)
-            m_chain.effects.push_back(effect);
+        const bool dies = buffer.need.there && !buffer.there;
+        m_chain.effects.push_back({index, dies, buffer.there ? buffer.written : kAnyTime, buffer.read});
     }
 
     const CompiledProgram &m_program;
-    const std::vector<bool> &m_shared;
-    BufferStates &m_states;
+    const BufferStates &m_states;
     std::int32_t m_microBatch = 0;
     std::int64_t m_start = 0; ///< Of the chain, as it is made.
     ComputeChain m_chain{};
@@ -174,47 +179,29 @@ private:
 
 } // namespace
 
-BufferStates::BufferStates(const CompiledProgram &program, std::int32_t microBatches)
-    : m_program(&program)
-    , m_single(static_cast<std::size_t>(program.singleCount))
-    , m_perMicroBatch(
-          static_cast<std::size_t>(program.perMicroBatchCount) * static_cast<std::size_t>(microBatches))
+std::optional<ComputeChain> makeChain(const CompiledProgram &program, std::int32_t begin, std::int32_t end,
+    std::int32_t segment, const BufferStates &states, std::int32_t microBatch, std::int64_t free)
 {
-}
-
-std::vector<bool> touchedByOthers(const CompiledProgram &program)
-{
-    std::vector<bool> touched(program.buffers.size(), false);
-    for (const CompiledInstruction &instruction : program.instructions) {
-        if (instruction.queue == QueueKind::Compute && instruction.channel < 0)
-            continue;
-        for (std::int32_t k = instruction.inputBegin; k < instruction.deathEnd; ++k)
-            touched[at(program.operands[at(k)])] = true;
-    }
-    return touched;
-}
-
-std::optional<ComputeChain> makeChain(const CompiledProgram &program, const std::vector<bool> &shared,
-    std::int32_t begin, std::int32_t end, std::int32_t segment, BufferStates &states, std::int32_t microBatch,
-    std::int64_t free)
-{
-    return ChainMaker(program, shared, states, microBatch).make(begin, end, segment, free);
+    return ChainMaker(program, states, microBatch).make(begin, end, segment, free);
 }
 
 std::optional<std::int64_t> startOf(
     const ComputeChain &chain, BufferStates &states, std::int32_t microBatch, std::int64_t free)
 {
+    for (const ComputeChain::Word &word : chain.words)
+        if ((states.thereWord(word.place, microBatch) & word.place.bit) != word.before)
+            return {};
     std::int64_t start = free;
     for (const ComputeChain::Need &need : chain.needs) {
-        const BufferState &state = states.of(need.buffer, microBatch);
-        if (state.isThere() != need.there)
+        if (states.isThere(need.buffer, microBatch) != need.there)
             return {};
+        const BufferTimes &times = states.timesOf(need.buffer, microBatch);
         if (need.awaitsThere)
-            start = std::max(start, state.there);
+            start = std::max(start, times.there);
         if (need.awaitsRead)
-            start = std::max(start, state.read);
-        if ((need.thereBy != kAnyTime && state.there > start + need.thereBy)
-            || (need.readBy != kAnyTime && state.read > start + need.readBy))
+            start = std::max(start, times.read);
+        if ((need.thereBy != kAnyTime && times.there > start + need.thereBy)
+            || (need.readBy != kAnyTime && times.read > start + need.readBy))
             return {};
     }
     return start;
@@ -223,14 +210,17 @@ std::optional<std::int64_t> startOf(
 void applyEffects(
     const ComputeChain &chain, BufferStates &states, std::int32_t microBatch, std::int64_t start)
 {
+    for (const ComputeChain::Word &word : chain.words) {
+        std::uint64_t &there = states.thereWord(word.place, microBatch);
+        there = (there & ~word.place.bit) | word.behind;
+    }
     for (const ComputeChain::Effect &effect : chain.effects) {
-        BufferState &state = states.of(effect.buffer, microBatch);
         if (effect.dies)
-            state.there = BufferState::kAbsent;
-        else if (effect.there != kAnyTime)
-            state.there = start + effect.there;
+            states.drop(effect.buffer, microBatch);
+        else if (effect.written != kAnyTime)
+            states.write(effect.buffer, microBatch, start + effect.written);
         if (effect.read != kAnyTime)
-            state.read = std::max(state.read, start + effect.read);
+            states.read(effect.buffer, microBatch, start + effect.read);
     }
 }
 

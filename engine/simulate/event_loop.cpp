@@ -34,9 +34,7 @@ struct DeviceState {
     std::int32_t instruction = -1; ///< Index into the compiled instructions; -1 before an entry.
     std::array<std::int64_t, kQueueCount> free{}; ///< By queue: when it is done with what it was given.
     BufferStates buffers{};
-    std::vector<bool> shared{}; ///< `touchedByOthers`; empty without chains.
     std::vector<ChainPlace> chainPlaces{}; ///< By instruction; empty without chains.
-    std::vector<ComputeChain> chains{};
     bool waiting = false;
     std::int64_t resumeStart = 0; ///< Once what it waited for has happened.
     std::int64_t resumeDuration = 0;
@@ -97,29 +95,13 @@ private:
         const CompiledProgram &program = m_programs[c];
         DeviceState &state = m_states[c];
         state.program = &program;
-        state.buffers = BufferStates(program, m_microBatches);
+        state.buffers = BufferStates(program, m_microBatches,
+            m_chains ? touchedByOthers(program) : std::vector<bool>(program.buffers.size(), true));
         findChainPlaces(state);
-        DeviceTrace &trace = m_traces[c];
         for (const std::int32_t buffer : program.persistent) {
             const auto b = static_cast<std::size_t>(buffer);
-            state.buffers.ofSingle(program.buffers[b].index).there = 0;
+            state.buffers.hold(buffer);
             note(static_cast<std::int32_t>(c), buffer, 0, {0, program.bufferBytes[b], program.bufferKind[b]});
-        }
-        std::array<std::int64_t, kQueueCount> events{}; // at most
-        for (std::size_t i = 0; i < program.instructions.size(); ++i) {
-            const CompiledInstruction &instruction = program.instructions[i];
-            events[static_cast<std::size_t>(instruction.queue)] +=
-                program.runs[i] * (instruction.deathEnd - instruction.outputBegin);
-        }
-        for (std::size_t q = 0; q < events.size(); ++q)
-            trace.memory[q].reserve(static_cast<std::size_t>(kMemoryKindCount + events[q]));
-        for (std::size_t q = 0; q < trace.queues.size(); ++q) {
-            const auto count = static_cast<std::size_t>(program.counts[q]);
-            trace.queues[q].segment.reserve(count);
-            trace.queues[q].instruction.reserve(count);
-            trace.queues[q].microBatch.reserve(count);
-            trace.queues[q].start.reserve(count);
-            trace.queues[q].duration.reserve(count);
         }
     }
 
@@ -134,7 +116,6 @@ private:
         if (!m_chains)
             return;
         state.chainPlaces.resize(instructions.size());
-        state.shared = touchedByOthers(program);
         for (std::size_t segment = 0; segment + 1 < program.segmentBegin.size(); ++segment) {
             std::int32_t end = program.segmentBegin[segment + 1];
             for (std::int32_t i = end - 1; i >= program.segmentBegin[segment]; --i) {
@@ -186,20 +167,17 @@ private:
                 if (instruction.waits)
                     arrival = std::max(arrival, state.free[static_cast<std::size_t>(QueueKind::Compute)]);
                 for (std::int32_t k = instruction.inputBegin; k < instruction.outputBegin; ++k) {
-                    const std::int64_t there =
-                        state.buffers.of(program.operands[static_cast<std::size_t>(k)], entry.microBatch)
-                            .there;
-                    if (there == BufferState::kAbsent)
+                    const std::int32_t b = program.operands[at(k)];
+                    if (!state.buffers.isThere(b, entry.microBatch))
                         return unreadable(c);
-                    arrival = std::max(arrival, there);
+                    arrival = std::max(arrival, state.buffers.thereAt(b, entry.microBatch));
                 }
                 bool first = true;
                 for (std::int32_t k = instruction.outputBegin; k < instruction.deathBegin; ++k) {
-                    const BufferState &buffer =
-                        state.buffers.of(program.operands[static_cast<std::size_t>(k)], entry.microBatch);
-                    first = !buffer.isThere();
-                    arrival =
-                        std::max({arrival, buffer.there, buffer.read}); // Others may still write or read it.
+                    const std::int32_t b = program.operands[at(k)];
+                    first = !state.buffers.isThere(b, entry.microBatch);
+                    // Others may still write or read it.
+                    arrival = std::max(arrival, state.buffers.doneAt(b, entry.microBatch));
                 }
                 if (instruction.channel >= 0) {
                     TRY(const bool met, meet(c, instruction, entry.microBatch, arrival, ready));
@@ -216,10 +194,12 @@ private:
     }
 
     /// False, and never again a chain here, if there is none.
-    bool makeChainAt(DeviceState &state, ChainPlace &place, const CompiledEntry &entry)
+    bool makeChainAt(std::int32_t c, ChainPlace &place, const CompiledEntry &entry)
     {
+        DeviceState &state = m_states[at(c)];
+        auto &chains = m_traces[at(c)].chains;
         const std::int32_t whole = std::exchange(place.end, state.instruction);
-        auto chain = makeChain(*state.program, state.shared, state.instruction, whole, entry.segment,
+        auto chain = makeChain(*state.program, state.instruction, whole, entry.segment,
             state.buffers, entry.microBatch, state.free[static_cast<std::size_t>(QueueKind::Compute)]);
         place.state = ChainPlace::State::None;
         if (!chain)
@@ -228,8 +208,8 @@ private:
             state.chainPlaces[at(chain->end)] = {ChainPlace::State::Known, whole, -1};
         if (chain->end - chain->begin < kShortChain)
             return false;
-        place = {ChainPlace::State::Made, chain->end, static_cast<std::int32_t>(state.chains.size())};
-        state.chains.push_back(*std::move(chain));
+        place = {ChainPlace::State::Made, chain->end, static_cast<std::int32_t>(chains.size())};
+        chains.push_back(std::make_unique<const ComputeChain>(*std::move(chain)));
         return true;
     }
 
@@ -255,7 +235,7 @@ private:
         case ChainPlace::State::Known:
             if (place.end > entry.end)
                 return false;
-            if (!makeChainAt(state, place, entry))
+            if (!makeChainAt(c, place, entry))
                 return false;
             break;
         case ChainPlace::State::Made:
@@ -263,21 +243,16 @@ private:
                 return false;
             break;
         }
-        const ComputeChain &chain = state.chains[at(place.chain)];
+        DeviceTrace &trace = m_traces[static_cast<std::size_t>(c)];
+        const ComputeChain &chain = *trace.chains[at(place.chain)];
         std::int64_t &free = state.free[static_cast<std::size_t>(QueueKind::Compute)];
         const auto start = startOf(chain, state.buffers, entry.microBatch, free);
         if (!start)
             return false;
-        DeviceTrace &trace = m_traces[static_cast<std::size_t>(c)];
-        QueueTrace &spans = trace.queues[static_cast<std::size_t>(QueueKind::Compute)];
-        const std::size_t count = chain.start.size();
-        spans.segment.insert(spans.segment.end(), count, entry.segment);
-        spans.instruction.insert(spans.instruction.end(), chain.instruction.begin(), chain.instruction.end());
-        spans.microBatch.insert(spans.microBatch.end(), count, entry.microBatch);
-        for (const std::int64_t behind : chain.start)
-            spans.start.push_back(*start + behind);
-        spans.duration.insert(spans.duration.end(), chain.duration.begin(), chain.duration.end());
-        trace.memory[static_cast<std::size_t>(QueueKind::Compute)].add(chain.memory, *start);
+        constexpr auto kCompute = static_cast<std::size_t>(QueueKind::Compute);
+        trace.queues[kCompute].push_back({&chain, entry.segment, chain.instruction.front(), entry.microBatch,
+            *start, chain.length});
+        trace.memory[kCompute].add(chain.memory, *start);
         applyEffects(chain, state.buffers, entry.microBatch, *start);
         free = *start + chain.length;
         state.instruction = chain.end - 1;
@@ -337,27 +312,17 @@ private:
             std::int64_t &compute = state.free[static_cast<std::size_t>(QueueKind::Compute)];
             compute = std::max(compute, end);
         }
-        QueueTrace &spans = trace.queues[queue];
-        spans.segment.push_back(entry.segment);
-        spans.instruction.push_back(
-            state.instruction - program.segmentBegin[static_cast<std::size_t>(entry.segment)]);
-        spans.microBatch.push_back(entry.microBatch);
-        spans.start.push_back(start);
-        spans.duration.push_back(duration);
+        trace.queues[queue].push_back({nullptr, entry.segment,
+            state.instruction - program.segmentBegin[static_cast<std::size_t>(entry.segment)],
+            entry.microBatch, start, duration});
 
-        for (std::int32_t k = instruction.inputBegin; k < instruction.outputBegin; ++k) {
-            BufferState &buffer =
-                state.buffers.of(program.operands[static_cast<std::size_t>(k)], entry.microBatch);
-            buffer.read = std::max(buffer.read, end);
-        }
+        for (std::int32_t k = instruction.inputBegin; k < instruction.outputBegin; ++k)
+            state.buffers.read(program.operands[at(k)], entry.microBatch, end);
         for (std::int32_t k = instruction.outputBegin; k < instruction.deathBegin; ++k) {
-            const std::int32_t b = program.operands[static_cast<std::size_t>(k)];
-            BufferState &buffer = state.buffers.of(b, entry.microBatch);
-            if (!buffer.isThere())
-                note(c, b, queue,
-                    {start, program.bufferBytes[static_cast<std::size_t>(b)],
-                        program.bufferKind[static_cast<std::size_t>(b)]});
-            buffer.there = end;
+            const std::int32_t b = program.operands[at(k)];
+            if (!state.buffers.isThere(b, entry.microBatch))
+                note(c, b, queue, {start, program.bufferBytes[at(b)], program.bufferKind[at(b)]});
+            state.buffers.write(b, entry.microBatch, end);
         }
         if (!program.workspaces.empty())
             if (const auto workspace = program.workspaces.find(state.instruction);
@@ -366,16 +331,14 @@ private:
                 trace.memory[queue].add({end, -workspace->second, MemoryKind::Activation});
             }
         for (std::int32_t k = instruction.deathBegin; k < instruction.deathEnd; ++k) {
-            const std::int32_t b = program.operands[static_cast<std::size_t>(k)];
-            BufferState &buffer = state.buffers.of(b, entry.microBatch);
-            if (!buffer.isThere())
+            const std::int32_t b = program.operands[at(k)];
+            if (!state.buffers.isThere(b, entry.microBatch))
                 continue;
             // What another queue still fills or reads lives until that is done.
             note(c, b, queue,
-                {std::max({end, buffer.there, buffer.read}),
-                    -program.bufferBytes[static_cast<std::size_t>(b)],
-                    program.bufferKind[static_cast<std::size_t>(b)]});
-            buffer.there = BufferState::kAbsent;
+                {std::max(end, state.buffers.doneAt(b, entry.microBatch)), -program.bufferBytes[at(b)],
+                    program.bufferKind[at(b)]});
+            state.buffers.drop(b, entry.microBatch);
         }
     }
 
@@ -438,6 +401,37 @@ private:
 };
 
 } // namespace
+
+QueueTrace spelledOut(const std::vector<TraceRun> &runs)
+{
+    QueueTrace trace;
+    std::size_t rows = 0;
+    for (const TraceRun &run : runs)
+        rows += run.chain ? run.chain->start.size() : 1;
+    trace.segment.reserve(rows);
+    trace.instruction.reserve(rows);
+    trace.microBatch.reserve(rows);
+    trace.start.reserve(rows);
+    trace.duration.reserve(rows);
+    for (const TraceRun &run : runs) {
+        if (!run.chain) {
+            trace.segment.push_back(run.segment);
+            trace.instruction.push_back(run.instruction);
+            trace.microBatch.push_back(run.microBatch);
+            trace.start.push_back(run.start);
+            trace.duration.push_back(run.duration);
+            continue;
+        }
+        const ComputeChain &chain = *run.chain;
+        trace.segment.insert(trace.segment.end(), chain.start.size(), run.segment);
+        trace.instruction.insert(trace.instruction.end(), chain.instruction.begin(), chain.instruction.end());
+        trace.microBatch.insert(trace.microBatch.end(), chain.start.size(), run.microBatch);
+        for (const std::int64_t behind : chain.start)
+            trace.start.push_back(run.start + behind);
+        trace.duration.insert(trace.duration.end(), chain.duration.begin(), chain.duration.end());
+    }
+    return trace;
+}
 
 Result<std::vector<DeviceTrace>> runPrograms(const std::vector<CompiledProgram> &programs,
     const Symmetry &symmetry, const MeetingPlaces &places, std::int32_t microBatches,

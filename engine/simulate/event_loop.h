@@ -1,30 +1,44 @@
 #pragma once
 
 #include "engine/simulate/compiled_program.h"
+#include "engine/simulate/compute_chain.h"
 #include "engine/simulate/meetings.h"
 #include "engine/simulate/memory_log.h"
 #include "engine/simulate/timeline.h"
 
 #include <array>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <stop_token>
 #include <vector>
 
 namespace planloom {
 
+/// Instructions that ran one after another, all of a chain's or a single one.
+struct TraceRun {
+    const ComputeChain *chain = nullptr; ///< Null: one instruction.
+    std::int32_t segment = 0;
+    std::int32_t instruction = 0; ///< The first, within the segment, hidden stores not counted.
+    std::int32_t microBatch = 0;
+    std::int64_t start = 0;
+    std::int64_t duration = 0; ///< Of all.
+};
+
 /// When the instructions of one queue ran, in order: columns, as in `SpanColumns`.
 struct QueueTrace {
     std::vector<std::int32_t> segment{};
-    std::vector<std::int32_t> instruction{}; ///< Within the segment, hidden stores not counted.
+    std::vector<std::int32_t> instruction{}; ///< As in `TraceRun`.
     std::vector<std::int32_t> microBatch{};
     std::vector<std::int64_t> start{};
     std::vector<std::int64_t> duration{};
 };
+/// Instruction by instruction.
+QueueTrace spelledOut(const std::vector<TraceRun> &runs);
 
 /// What one device class did.
 struct DeviceTrace {
-    std::array<QueueTrace, kQueueCount> queues{}; ///< By QueueKind.
+    std::vector<std::unique_ptr<const ComputeChain>> chains{}; ///< That the others refer to.
+    std::array<std::vector<TraceRun>, kQueueCount> queues{}; ///< By QueueKind, in order.
     std::array<MemoryLog, kQueueCount> memory{}; ///< By QueueKind.
     std::vector<MemoryEvent> hostMemory{}; ///< Of its host, in no order.
     std::int64_t end = 0;

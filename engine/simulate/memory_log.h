@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace planloom {
@@ -22,41 +23,28 @@ struct MemoryEvent {
 class MemoryLog
 {
 public:
-    void reserve(std::size_t events) { m_inOrder.reserve(events); }
+    /// Events that follow one another, `behind` after what is said of them.
+    struct Piece {
+        const MemoryEvent *events = nullptr; ///< Null: of `own`.
+        std::size_t begin = 0;
+        std::size_t count = 0;
+        std::int64_t behind = 0;
+    };
 
-    void add(const MemoryEvent &event)
-    {
-        for (auto last = m_inOrder.rbegin(); last != m_inOrder.rend(); ++last) { // one of each kind at most
-            if (last->time < event.time)
-                break;
-            if (last->time > event.time) {
-                m_late.push_back(event);
-                return;
-            }
-            if (last->kind == event.kind) {
-                last->bytes += event.bytes;
-                return;
-            }
-        }
-        m_inOrder.push_back(event);
-    }
+    void add(const MemoryEvent &event);
+    /// Adds events in order of time, `behind` after what is said of them. They are referred to: they must
+    /// outlive this.
+    void add(const std::vector<MemoryEvent> &events, std::int64_t behind);
 
-    /// Adds what lies in order of time `behind` what is said of it.
-    void add(const std::vector<MemoryEvent> &events, std::int64_t behind)
-    {
-        std::size_t i = 0; // one by one what may be told of the same moment as the last, or of one before it
-        for (; i < events.size() && !m_inOrder.empty() && m_inOrder.back().time >= behind + events[i].time; ++i)
-            add({behind + events[i].time, events[i].bytes, events[i].kind});
-        for (; i < events.size(); ++i)
-            m_inOrder.push_back({behind + events[i].time, events[i].bytes, events[i].kind});
-    }
-
-    const std::vector<MemoryEvent> &inOrder() const { return m_inOrder; }
+    const std::vector<Piece> &pieces() const { return m_pieces; } ///< In order of time.
+    const std::vector<MemoryEvent> &own() const { return m_own; }
     const std::vector<MemoryEvent> &late() const { return m_late; } ///< In no order.
 
 private:
-    std::vector<MemoryEvent> m_inOrder{};
+    std::vector<Piece> m_pieces{};
+    std::vector<MemoryEvent> m_own{};
     std::vector<MemoryEvent> m_late{};
+    std::int64_t m_last = std::numeric_limits<std::int64_t>::min(); ///< Time of the last in order.
 };
 
 /// What a device holds over time, of what its queues note. What happens at one time is netted out: a buffer

@@ -22,15 +22,23 @@ namespace planloom {
 
 namespace {
 
-std::int64_t exposedOf(const std::array<QueueTrace, kQueueCount> &queues)
+std::int64_t exposedOf(const std::array<std::vector<TraceRun>, kQueueCount> &queues)
 {
     std::vector<Stretch> stretches;
     for (std::size_t q = 1; q < queues.size(); ++q)
-        for (std::size_t i = 0; i < queues[q].start.size(); ++i)
-            stretches.emplace_back(queues[q].start[i], queues[q].start[i] + queues[q].duration[i]);
-    const QueueTrace &compute = queues[static_cast<std::size_t>(QueueKind::Compute)];
-    return exposedTime(std::move(stretches), compute.start, compute.duration);
+        for (const TraceRun &run : queues[q])
+            stretches.emplace_back(run.start, run.start + run.duration);
+    std::vector<std::int64_t> start;
+    std::vector<std::int64_t> duration;
+    for (const TraceRun &run : queues[static_cast<std::size_t>(QueueKind::Compute)]) {
+        start.push_back(run.start);
+        duration.push_back(run.duration);
+    }
+    return exposedTime(std::move(stretches), start, duration);
 }
+
+/// By QueueKind: what the queues of a class did, instruction by instruction.
+using QueueTraces = std::array<QueueTrace, kQueueCount>;
 
 /// Where the instructions of a class's trace stand in the program of one of its devices.
 struct InstructionMap {
@@ -59,10 +67,10 @@ InstructionMap instructionMap(const DeviceProgram &program)
     return map;
 }
 
-std::size_t rowsOf(const DeviceTrace &trace)
+std::size_t rowsOf(const QueueTraces &queues)
 {
     std::size_t rows = 0;
-    for (const QueueTrace &queue : trace.queues)
+    for (const QueueTrace &queue : queues)
         rows += queue.start.size();
     return rows;
 }
@@ -75,13 +83,13 @@ struct MappedRow {
     std::size_t row = 0; ///< In the trace of its queue.
 };
 
-std::vector<MappedRow> mappedRows(const DeviceTrace &trace, const DeviceProgram &program)
+std::vector<MappedRow> mappedRows(const QueueTraces &queues, const DeviceProgram &program)
 {
     const InstructionMap map = instructionMap(program);
     std::vector<MappedRow> rows;
-    for (std::size_t q = 0; q < trace.queues.size(); ++q) {
+    for (std::size_t q = 0; q < queues.size(); ++q) {
         const auto kind = static_cast<QueueKind>(q);
-        const QueueTrace &queue = trace.queues[q];
+        const QueueTrace &queue = queues[q];
         for (std::size_t row = 0; row < queue.start.size(); ++row) {
             const auto segment = static_cast<std::size_t>(queue.segment[row]);
             const std::int32_t instruction = queue.instruction[row];
@@ -100,7 +108,7 @@ std::vector<MappedRow> mappedRows(const DeviceTrace &trace, const DeviceProgram 
 class SpanWriter
 {
 public:
-    SpanWriter(const ExecutionPlan &plan, const Symmetry &symmetry, const std::vector<DeviceTrace> &traces)
+    SpanWriter(const ExecutionPlan &plan, const Symmetry &symmetry, const std::vector<QueueTraces> &traces)
         : m_symmetry(symmetry)
         , m_traces(traces)
         , m_mapped(plan.devices.size())
@@ -154,7 +162,7 @@ public:
 private:
     static constexpr std::size_t kFewRows = 10'000; ///< Not worth other threads.
 
-    const DeviceTrace &traceOf(std::size_t device) const
+    const QueueTraces &traceOf(std::size_t device) const
     {
         return m_traces[static_cast<std::size_t>(m_symmetry.deviceClass[device])];
     }
@@ -167,7 +175,7 @@ private:
                 column.push_back(row.queue);
             if (m_symmetry.hidesStores[d])
                 continue;
-            const auto &queues = traceOf(d).queues;
+            const QueueTraces &queues = traceOf(d);
             for (std::size_t q = 0; q < queues.size(); ++q)
                 column.resize(column.size() + queues[q].start.size(), static_cast<QueueKind>(q));
         }
@@ -179,7 +187,7 @@ private:
     {
         column.reserve(m_begin.back());
         for (std::size_t d = 0; d < m_mapped.size(); ++d) {
-            const auto &queues = traceOf(d).queues;
+            const QueueTraces &queues = traceOf(d);
             for (const MappedRow &row : m_mapped[d])
                 column.push_back(mapped(row, queues[static_cast<std::size_t>(row.queue)]));
             if (m_symmetry.hidesStores[d])
@@ -196,7 +204,7 @@ private:
     }
 
     const Symmetry &m_symmetry;
-    const std::vector<DeviceTrace> &m_traces;
+    const std::vector<QueueTraces> &m_traces;
     std::vector<std::vector<MappedRow>> m_mapped; ///< By device; empty without hidden stores.
     std::vector<std::size_t> m_begin{}; ///< By device, and one more.
 };
@@ -392,9 +400,8 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
         for (std::size_t c = begin; c < end; ++c) {
             curves[c] = memoryCurve(traces[c].memory, options.spans && !options.onFigures);
             hostPeaks[c] = memoryCurve(std::move(traces[c].hostMemory), false).peak;
-            const QueueTrace &compute = traces[c].queues[static_cast<std::size_t>(QueueKind::Compute)];
-            busy[c] = Nanoseconds{
-                std::accumulate(compute.duration.begin(), compute.duration.end(), std::int64_t{0})};
+            for (const TraceRun &run : traces[c].queues[static_cast<std::size_t>(QueueKind::Compute)])
+                busy[c] += Nanoseconds{run.duration};
             exposed[c] = Nanoseconds{exposedOf(traces[c].queues)};
             traffic[c] = trafficOfClass(programs[c]);
         }
@@ -427,7 +434,13 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
             timeline.memory[d] = curves[static_cast<std::size_t>(symmetry.deviceClass[d])];
     }
     if (options.spans) {
-        const SpanWriter writer(plan, symmetry, traces);
+        std::vector<QueueTraces> spelled(classes);
+        inParallel(classes, 1, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t c = begin; c < end; ++c)
+                std::transform(
+                    traces[c].queues.begin(), traces[c].queues.end(), spelled[c].begin(), spelledOut);
+        });
+        const SpanWriter writer(plan, symmetry, spelled);
         timeline.deviceBegin = writer.deviceBegin();
         writer.write(timeline.spans);
     } else {

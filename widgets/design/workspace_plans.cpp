@@ -462,6 +462,8 @@ void Workspace::onPreviewUpdated(const PlanUpdateSnapshot &update)
 {
     if (!m_preview || update->revision != m_previewRevision || update->model != m_model)
         return;
+    if (!m_ghostSearches && !update->final && !update->isTimed() && update->errorCount() == 0)
+        return; // it tells nothing yet, and views would paint it all the same
     auto ghost = std::make_shared<Preview>(*m_preview);
     if (!m_ghostSearches) {
         ghost->update = update;

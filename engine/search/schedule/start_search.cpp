@@ -1,9 +1,11 @@
 #include "engine/search/schedule/start_search.h"
 
+#include "engine/base/hot_loop.h"
 #include "engine/base/ids.h"
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace planloom {
 
@@ -20,6 +22,16 @@ std::int64_t ceilDivided(std::int64_t value, std::int64_t divisor)
     return -floorDivided(-value, divisor);
 }
 
+/// row[k] becomes at least through + behind[k]. Most of a search is this.
+PLANLOOM_HOT void raiseRow(std::int64_t *__restrict row, const std::int64_t *__restrict behind,
+    std::int64_t through, std::size_t count)
+{
+    for (std::size_t k = 0; k < count; ++k) {
+        const std::int64_t least = through + behind[k];
+        row[k] = row[k] < least ? least : row[k];
+    }
+}
+
 constexpr std::int64_t kFirstNodes = 200; ///< Until the first restart.
 constexpr std::size_t kMostNeighbours = 8;
 
@@ -29,6 +41,8 @@ StartSearch::StartSearch(std::int32_t blocks, std::int64_t period, std::int64_t 
     : m_count(blocks + 1)
     , m_period(period)
     , m_longest(at(m_count) * at(m_count), -horizon)
+    , m_rowLevels(at(m_count), -1)
+    , m_rowClocks(at(m_count), 0)
 {
     for (std::int32_t b = 0; b < m_count; ++b) {
         difference(b, b) = 0;
@@ -45,6 +59,9 @@ std::int32_t StartSearch::addPair(const Pair &pair, double weight)
 {
     m_pairs.push_back(pair);
     m_weights.push_back(weight);
+    m_pairClocks.push_back(++m_clock);
+    m_pairSeen.push_back(0);
+    m_eitherSeen.push_back(0);
     return static_cast<std::int32_t>(m_pairs.size()) - 1;
 }
 
@@ -89,8 +106,9 @@ bool StartSearch::setLeast(std::int32_t index, std::int64_t value)
     Pair &pair = m_pairs[at(index)];
     if (value <= pair.least)
         return true;
-    m_changes.push_back({m_longest.size() + 2 * at(index), pair.least});
+    m_changes.push_back({at(m_count) + 2 * at(index), pair.least});
     pair.least = value;
+    m_pairClocks[at(index)] = ++m_clock;
     m_moved = true;
     return pair.least <= pair.most && add(pair.j, pair.i, m_period * pair.least + pair.after);
 }
@@ -100,8 +118,9 @@ bool StartSearch::setMost(std::int32_t index, std::int64_t value)
     Pair &pair = m_pairs[at(index)];
     if (value >= pair.most)
         return true;
-    m_changes.push_back({m_longest.size() + 2 * at(index) + 1, pair.most});
+    m_changes.push_back({at(m_count) + 2 * at(index) + 1, pair.most});
     pair.most = value;
+    m_pairClocks[at(index)] = ++m_clock;
     m_moved = true;
     return pair.least <= pair.most && add(pair.i, pair.j, pair.before - m_period * (pair.most + 1));
 }
@@ -157,14 +176,33 @@ bool StartSearch::add(std::int32_t i, std::int32_t j, std::int64_t least)
         const std::int64_t through = row[i] + least;
         if (through <= row[j])
             continue;
-        const std::size_t first = cell(a, 0);
-        for (std::int32_t b = 0; b < m_count; ++b)
-            if (through + behind[b] > row[b]) {
-                m_changes.push_back({first + at(b), row[b]});
-                row[b] = through + behind[b];
-            }
+        if (m_rowLevels[at(a)] != m_level) {
+            m_rowLevels[at(a)] = m_level;
+            m_changes.push_back({at(a), 0});
+            m_savedRows.insert(m_savedRows.end(), row, row + m_count);
+        }
+        m_rowClocks[at(a)] = ++m_clock;
+        raiseRow(row, behind, through, at(m_count));
     }
     return true;
+}
+
+bool StartSearch::isUnchangedPair(std::size_t index)
+{
+    const Pair &pair = m_pairs[index];
+    const std::int64_t seen = std::exchange(m_pairSeen[index], m_clock);
+    return m_pairClocks[index] <= seen && m_rowClocks[at(pair.i)] <= seen && m_rowClocks[at(pair.j)] <= seen;
+}
+
+bool StartSearch::isUnchangedEither(std::size_t index)
+{
+    const Pair &pair = m_pairs[index];
+    if (pair.most != pair.least + 1)
+        return true;
+    const std::int64_t seen = std::exchange(m_eitherSeen[index], m_clock);
+    return m_pairClocks[index] <= seen && m_rowClocks[at(pair.i)] <= seen && m_rowClocks[at(pair.j)] <= seen
+        && std::all_of(m_neighbours[index].begin(), m_neighbours[index].end(),
+            [&](std::int32_t block) { return m_rowClocks[at(block)] <= seen; });
 }
 
 bool StartSearch::propagatePair(std::size_t index)
@@ -202,17 +240,19 @@ void StartSearch::findNeighbours()
 bool StartSearch::propagateEither(std::size_t index)
 {
     const Pair &pair = m_pairs[index];
-    if (pair.most != pair.least + 1)
-        return true;
     const std::int64_t behind = m_period * pair.most + pair.after; // of t_i - t_j, or
     const std::int64_t before = pair.before - m_period * pair.most; // of t_j - t_i
-    for (const std::int32_t a : m_neighbours[index])
+    const std::int64_t *const fromI = &m_longest[cell(pair.i, 0)];
+    const std::int64_t *const fromJ = &m_longest[cell(pair.j, 0)];
+    for (const std::int32_t a : m_neighbours[index]) {
+        const std::int64_t *const from = &m_longest[cell(a, 0)];
         for (const std::int32_t b : m_neighbours[index]) {
-            const std::int64_t least = std::min(difference(a, pair.j) + behind + difference(pair.i, b),
-                difference(a, pair.i) + before + difference(pair.j, b));
-            if (least > difference(a, b) && !add(a, b, least))
+            const std::int64_t least =
+                std::min(from[pair.j] + behind + fromI[b], from[pair.i] + before + fromJ[b]);
+            if (least > from[b] && !add(a, b, least))
                 return false;
         }
+    }
     return true;
 }
 
@@ -241,13 +281,21 @@ bool StartSearch::propagate()
         return false;
     if (m_neighbours.size() != m_pairs.size())
         findNeighbours();
-    do {
+    const auto allPairs = [this](auto &&holds) {
         m_moved = false;
         for (std::size_t p = 0; p < m_pairs.size(); ++p)
-            if (!propagatePair(p) || !propagateEither(p)) {
+            if (!holds(p)) {
                 m_weights[p] += 1;
                 return false;
             }
+        return true;
+    };
+    // What is dear waits until nothing else follows.
+    do {
+        do {
+            if (!allPairs([this](std::size_t p) { return isUnchangedPair(p) || propagatePair(p); }))
+                return false;
+        } while (m_moved);
         for (std::size_t r = 0; r < m_rows.size(); ++r)
             if (!propagateRow(r)) {
                 for (const MemoryTerm &term : m_rows[r].terms)
@@ -256,6 +304,10 @@ bool StartSearch::propagate()
                             m_weights[at(height.pair)] += 1.0 / static_cast<double>(m_rows[r].terms.size());
                 return false;
             }
+        if (m_moved)
+            continue;
+        if (!allPairs([this](std::size_t p) { return isUnchangedEither(p) || propagateEither(p); }))
+            return false;
     } while (m_moved);
     return true;
 }
@@ -379,6 +431,7 @@ bool StartSearch::branch(const ScheduleLimits &limits)
             return false;
         };
         const std::size_t mark = m_changes.size();
+        ++m_level;
         if (take(choice.aboveFirst) && propagate() && branch(limits))
             return true;
         if (m_stopped)
@@ -394,13 +447,16 @@ void StartSearch::undo(std::size_t mark)
     while (m_changes.size() > mark) {
         const auto [place, before] = m_changes.back();
         m_changes.pop_back();
-        if (place < m_longest.size()) {
-            m_longest[place] = before;
+        if (place < at(m_count)) {
+            const auto saved = m_savedRows.end() - m_count;
+            std::copy(saved, m_savedRows.end(), m_longest.begin() + static_cast<std::ptrdiff_t>(place) * m_count);
+            m_savedRows.erase(saved, m_savedRows.end());
             continue;
         }
-        Pair &pair = m_pairs[(place - m_longest.size()) / 2];
-        ((place - m_longest.size()) % 2 == 0 ? pair.least : pair.most) = before;
+        Pair &pair = m_pairs[(place - at(m_count)) / 2];
+        ((place - at(m_count)) % 2 == 0 ? pair.least : pair.most) = before;
     }
+    ++m_level; // what was saved for it is gone
 }
 
 SearchOutcome StartSearch::find(const ScheduleLimits &limits, std::int64_t mostNodes)
@@ -408,6 +464,8 @@ SearchOutcome StartSearch::find(const ScheduleLimits &limits, std::int64_t mostN
     if (!propagate())
         return SearchOutcome::None;
     m_changes.clear();
+    m_savedRows.clear();
+    ++m_level;
     std::int64_t left = mostNodes;
     for (std::int64_t stretch = kFirstNodes;; stretch += stretch / 2) {
         m_nodesLeft = std::min(stretch, left);

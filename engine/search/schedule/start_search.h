@@ -104,8 +104,8 @@ private:
         bool aboveFirst = false;
     };
     struct Change {
-        std::size_t place = 0; ///< Of a difference; behind those, of bounds of heights.
-        std::int64_t before = 0;
+        std::size_t place = 0; ///< A block, whose differences are saved; behind those, bounds of heights.
+        std::int64_t before = 0; ///< Of a bound.
     };
 
     std::int64_t &difference(std::int32_t i, std::int32_t j) { return m_longest[cell(i, j)]; }
@@ -125,8 +125,12 @@ private:
     bool setLeast(const Count &count, std::int64_t value);
     bool setMost(const Count &count, std::int64_t value);
     bool add(std::int32_t i, std::int32_t j, std::int64_t least);
+    /// Whether nothing that a pair's bounds, or what follows from both of its heights, depend on has changed
+    /// since this was asked last. What is undone goes back to where nothing followed any more.
+    bool isUnchangedPair(std::size_t pair);
+    bool isUnchangedEither(std::size_t pair);
     bool propagatePair(std::size_t pair);
-    bool propagateEither(std::size_t pair);
+    bool propagateEither(std::size_t pair); ///< Of a pair with two heights left.
     bool propagateRow(std::size_t row);
     void findNeighbours();
     std::int64_t heightAt(const Pair &pair, const std::vector<std::int64_t> &starts) const;
@@ -147,6 +151,14 @@ private:
     std::vector<double> m_weights{}; ///< By pair: failures it took part in.
     std::vector<MemoryRow> m_rows{};
     std::vector<Change> m_changes{};
+    std::vector<std::int64_t> m_savedRows{}; ///< Differences of one block after the other, as they were.
+    std::int64_t m_level = 0; ///< Of the search: what is changed in it for the first time is saved.
+    std::vector<std::int64_t> m_rowLevels; ///< By block: the level in which its differences were saved last.
+    std::int64_t m_clock = 0; ///< Counts changes.
+    std::vector<std::int64_t> m_rowClocks; ///< By block: the last change of its differences.
+    std::vector<std::int64_t> m_pairClocks{}; ///< By pair: of its bounds.
+    std::vector<std::int64_t> m_pairSeen{}; ///< By pair: up to when it was looked at.
+    std::vector<std::int64_t> m_eitherSeen{};
     std::vector<std::int64_t> m_starts{};
     bool m_moved = false; ///< Something changed since the last look at all pairs and rows.
     bool m_failed = false; ///< Before any search.
