@@ -327,7 +327,9 @@ private:
     CompareView *m_compare = nullptr; ///< Made when it is asked for.
     ToolKeys *m_tools = nullptr;
     QToolBar *m_toolBar = nullptr;
+    QAction *m_colourTool = nullptr; ///< The choice of colours in the tool bar.
     std::vector<QToolButton *> m_toolButtons; ///< Those of the tools.
+    std::vector<QToolButton *> m_deedButtons; ///< Those that start something: their words go last of all.
     std::vector<QAction *>
         m_toolLabels; ///< Words before what is chosen in the tool bar: the first to go first.
     QSpinBox *m_devices = nullptr;

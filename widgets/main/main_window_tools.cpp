@@ -209,7 +209,7 @@ void MainWindow::fillToolBar()
         label->setContentsMargins(fontMetrics().height() / 2, 0, 2, 0);
         m_toolLabels.push_back(
             m_toolBar->addWidget(label)); // a tool bar's widgets are hidden by their actions alone
-        m_toolBar->addWidget(widget);
+        return m_toolBar->addWidget(widget);
     };
     m_toolBar->addAction(m_undo);
     m_toolBar->addAction(m_redo);
@@ -231,7 +231,7 @@ void MainWindow::fillToolBar()
     labelled(tr("&Devices"), m_devices);
     labelled(tr("C&luster"), m_cluster);
     labelled(tr("Sched&ule"), m_schedules);
-    labelled(tr("Colour &by"), m_colour);
+    m_colourTool = labelled(tr("Colour &by"), m_colour);
     labelled(tr("Follo&wers"), followersChoice());
     // A number says the least of what it is: its words go last.
     std::rotate(m_toolLabels.begin(), m_toolLabels.begin() + 1, m_toolLabels.end());
@@ -249,8 +249,12 @@ void MainWindow::fillToolBar()
     spacer->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
     m_toolBar->addWidget(spacer);
     m_toolBar->addWidget(m_pill);
-    if (QAction *run = m_commands->find(QStringLiteral("run.run")))
+    QAction *run = m_commands->find(QStringLiteral("run.run"));
+    if (run)
         m_toolBar->addAction(run);
+    for (QAction *action : {m_live, m_searchOrStop, run})
+        if (auto *button = action ? qobject_cast<QToolButton *>(m_toolBar->widgetForAction(action)) : nullptr)
+            m_deedButtons.push_back(button);
 }
 
 /// One button at one place finds the best plan, and stops that.
@@ -271,9 +275,13 @@ void MainWindow::fitToolBar()
 {
     if (m_toolButtons.empty())
         return;
-    const auto need = [this](Qt::ToolButtonStyle style, std::size_t without) {
+    const auto need = [this](Qt::ToolButtonStyle style, std::size_t without, Qt::ToolButtonStyle deeds,
+                          bool colours = true) {
+        m_colourTool->setVisible(colours);
         for (QToolButton *button : m_toolButtons)
             button->setToolButtonStyle(style);
+        for (QToolButton *button : m_deedButtons)
+            button->setToolButtonStyle(deeds);
         for (std::size_t label = 0; label < m_toolLabels.size(); ++label)
             m_toolLabels[label]->setVisible(label >= without);
         m_toolBar->layout()->invalidate();
@@ -282,10 +290,13 @@ void MainWindow::fitToolBar()
         return m_toolBar->sizeHint().width() - state
             + std::max({state, m_widestPill, m_pill->fontMetrics().averageCharWidth() * kStateLetters});
     };
-    if (need(Qt::ToolButtonTextBesideIcon, 0) <= width())
+    if (need(Qt::ToolButtonTextBesideIcon, 0, Qt::ToolButtonTextBesideIcon) <= width())
         return;
     for (std::size_t without = 0; without <= m_toolLabels.size(); ++without)
-        if (need(Qt::ToolButtonIconOnly, without) <= width())
+        if (need(Qt::ToolButtonIconOnly, without, Qt::ToolButtonTextBesideIcon) <= width())
+            return;
+    for (const bool colours : {true, false}) // the menu has them, too
+        if (need(Qt::ToolButtonIconOnly, m_toolLabels.size(), Qt::ToolButtonIconOnly, colours) <= width())
             return;
 }
 

@@ -17,6 +17,7 @@ namespace planloom {
 
 namespace {
 
+constexpr int kLeastLegendGap = 5; ///< Pixels.
 constexpr double kFlagPixels = 90; ///< About the width of "step 62.7 ms".
 
 /// Draws what surrounds the lanes: headers, ruler, legend.
@@ -372,7 +373,25 @@ private:
         m_painter.setPen(m_palette.grid);
         m_painter.drawLine(strip.topLeft(), strip.topRight());
         m_painter.setFont(m_small);
-        int left = 10;
+        // Where there are many, they stand closer, and without headings.
+        const auto over = [&](const Legend &tried) {
+            m_legend = tried;
+            m_legend.measures = true;
+            paintEntries(strip);
+            m_legend.measures = false;
+            return m_legend.end - strip.width();
+        };
+        if (const int most = over({}); most > 0) {
+            const int gap = std::max(m_legend.gap - most / m_legend.entries - 1, kLeastLegendGap);
+            if (over({.gap = gap}) > 0)
+                over({.headings = false, .gap = kLeastLegendGap});
+        }
+        paintEntries(strip);
+    }
+
+    void paintEntries(const QRect &strip)
+    {
+        int left = m_legend.gap - 4;
         if (m_picture.colouring == TimelineColouring::Direction) {
             for (const Direction direction : {Direction::Forward, Direction::Backward, Direction::Optimizer})
                 swatch(strip, left, directionColour(m_palette, direction), nameOfDirection(direction));
@@ -431,12 +450,23 @@ private:
     /// A heading of a group of swatches.
     void heading(const QRect &strip, int &left, const QString &title)
     {
-        left += 10;
-        m_painter.setPen(m_palette.textMuted);
-        const int width = QFontMetrics(m_small).horizontalAdvance(title);
-        m_painter.drawText(
-            QRect(left, strip.top(), width + 4, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, title);
-        left += width + 8;
+        if (!m_legend.headings)
+            return;
+        left += m_legend.gap - 4;
+        legendText(strip, left, title);
+        left += 8;
+    }
+
+    void legendText(const QRect &strip, int &left, const QString &text)
+    {
+        const int width = QFontMetrics(m_small).horizontalAdvance(text);
+        if (!m_legend.measures) {
+            m_painter.setPen(m_palette.textMuted);
+            m_painter.drawText(
+                QRect(left, strip.top(), width + 4, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, text);
+        }
+        left += width;
+        m_legend.end = left;
     }
 
     void paintCommunicationLegend(const QRect &strip, int &left)
@@ -467,34 +497,48 @@ private:
 
     void paintOutlineSwatch(const QRect &strip, int &left)
     {
-        const QString text = translated("Predicted");
-        m_painter.setPen(m_palette.text);
-        m_painter.setBrush(Qt::NoBrush);
-        m_painter.drawRect(QRect(left, strip.top() + strip.height() / 2 - 4, 9, 9));
-        m_painter.setPen(m_palette.textMuted);
-        const int width = QFontMetrics(m_small).horizontalAdvance(text);
-        m_painter.drawText(
-            QRect(left + 14, strip.top(), width + 4, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, text);
-        left += width + 28;
+        if (!m_legend.measures) {
+            m_painter.setPen(m_palette.text);
+            m_painter.setBrush(Qt::NoBrush);
+            m_painter.drawRect(QRect(left, strip.top() + strip.height() / 2 - 4, 9, 9));
+        }
+        legendEntry(strip, left, translated("Predicted"));
     }
 
     void swatch(const QRect &strip, int &left, const QColor &colour, const QString &text)
     {
         const QRect box(left, strip.top() + strip.height() / 2 - 4, 10, 10);
-        if (colour.isValid()) {
+        if (m_legend.measures) {
+            // nothing is painted
+        } else if (colour.isValid()) {
             m_painter.fillRect(box, colour);
         } else {
             m_painter.fillRect(box, m_palette.surface);
             m_painter.fillRect(
                 box, QBrush(mixed(m_palette.surface, m_palette.textMuted, 0.5), Qt::BDiagPattern));
         }
-        m_painter.setPen(m_palette.textMuted);
-        const int width = QFontMetrics(m_small).horizontalAdvance(text);
-        m_painter.drawText(
-            QRect(left + 14, strip.top(), width + 4, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, text);
-        left += width + 28;
+        legendEntry(strip, left, text);
     }
 
+    /// Beside its swatch.
+    void legendEntry(const QRect &strip, int &left, const QString &text)
+    {
+        left += 14;
+        legendText(strip, left, text);
+        left += m_legend.gap;
+        ++m_legend.entries;
+    }
+
+    /// The legend's entries as they follow one another.
+    struct Legend {
+        bool measures = false; ///< Instead of painting.
+        bool headings = true;
+        int gap = 14; ///< Between two, pixels.
+        int entries = 1;
+        int end = 0; ///< Of the last text.
+    };
+
+    Legend m_legend{};
     TimeTicks m_ticks;
 };
 
