@@ -27,6 +27,8 @@ std::vector<OperatorId> operatorsOfBlock(const GestureContext &context, const Bl
             });
         };
     for (const OperatorId op : operatorsOfStage(context, block.stage)) {
+        if (context.batch().oncePerStep[static_cast<std::size_t>(op.index)])
+            continue; // of no micro-batch, and so of no block
         const OperatorId mirror = context.graph().at(op).mirror;
         if (block.direction == Direction::Forward)
             found.push_back(op);
