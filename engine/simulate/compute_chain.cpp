@@ -129,7 +129,8 @@ private:
             output.there = true;
             output.written = end;
         }
-        if (const auto workspace = m_program.workspaces.find(index); workspace != m_program.workspaces.end()) {
+        if (const auto workspace = m_program.workspaces.find(index);
+            workspace != m_program.workspaces.end()) {
             m_memory.add({start, workspace->second, MemoryKind::Activation});
             m_memory.add({end, -workspace->second, MemoryKind::Activation});
         }

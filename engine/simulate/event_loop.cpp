@@ -199,8 +199,8 @@ private:
         DeviceState &state = m_states[at(c)];
         auto &chains = m_traces[at(c)].chains;
         const std::int32_t whole = std::exchange(place.end, state.instruction);
-        auto chain = makeChain(*state.program, state.instruction, whole, entry.segment,
-            state.buffers, entry.microBatch, state.free[static_cast<std::size_t>(QueueKind::Compute)]);
+        auto chain = makeChain(*state.program, state.instruction, whole, entry.segment, state.buffers,
+            entry.microBatch, state.free[static_cast<std::size_t>(QueueKind::Compute)]);
         place.state = ChainPlace::State::None;
         if (!chain)
             return false;
@@ -250,8 +250,8 @@ private:
         if (!start)
             return false;
         constexpr auto kCompute = static_cast<std::size_t>(QueueKind::Compute);
-        trace.queues[kCompute].push_back({&chain, entry.segment, chain.instruction.front(), entry.microBatch,
-            *start, chain.length});
+        trace.queues[kCompute].push_back(
+            {&chain, entry.segment, chain.instruction.front(), entry.microBatch, *start, chain.length});
         trace.memory[kCompute].add(chain.memory, *start);
         applyEffects(chain, state.buffers, entry.microBatch, *start);
         free = *start + chain.length;

@@ -51,7 +51,8 @@ struct DeviceTrace {
 /// heap of events is needed, and a device that waits for ever here waits for ever with any order of
 /// evaluation.
 /// @param durations  of meetings; empty where they take as long as is compiled
-/// @param chains  whether what runs as it did for the micro-batch before is booked as a whole (compute_chain.h)
+/// @param chains  whether what runs as it did for the micro-batch before is booked as a whole
+/// (compute_chain.h)
 /// @return by class; InvalidInput on a deadlock, a mismatch, or a read of what was never written; Cancelled
 /// O(instructions of the unrolled schedules of all classes).
 Result<std::vector<DeviceTrace>> runPrograms(const std::vector<CompiledProgram> &programs,

@@ -10,8 +10,8 @@ class QPainter;
 namespace planloom {
 
 /// Fills thousands of thin rectangles of a strip of a picture. On screens and pixmaps they are written into
-/// memory, which is drawn at once: a painter takes most of a microsecond for each rectangle, however small. On
-/// devices without pixels of their own (files of vector graphics) they are rectangles as ever.
+/// memory, which is drawn at once: a painter takes most of a microsecond for each rectangle, however small.
+/// On devices without pixels of their own (files of vector graphics) they are rectangles as ever.
 class PixelStrip
 {
 public:

@@ -112,9 +112,8 @@ void TimelineCanvasPainter::label(
     if (fits.letters < 2)
         return;
     m_painter.setPen(colour);
-    m_painter.drawStaticText(
-        QPointF(std::round(rect.left() + (rect.width() - fits.size.width()) / 2),
-            std::round(rect.top() + (rect.height() - fits.size.height()) / 2)),
+    m_painter.drawStaticText(QPointF(std::round(rect.left() + (rect.width() - fits.size.width()) / 2),
+                                 std::round(rect.top() + (rect.height() - fits.size.height()) / 2)),
         fits.text);
 }
 

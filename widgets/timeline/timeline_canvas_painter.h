@@ -84,8 +84,8 @@ protected:
     bool fitsLabel(int height) const;
     /// With a hairline to the next, where it is wide enough for that.
     static QRectF separated(const QRectF &rect, double width);
-    /// In small letters in the middle of `rect`, cut where it does not fit; none where `rect` is narrower than
-    /// `least`. The painter's font is the small one.
+    /// In small letters in the middle of `rect`, cut where it does not fit; none where `rect` is narrower
+    /// than `least`. The painter's font is the small one.
     void label(const QRectF &rect, const std::string &text, const QColor &colour, double least);
     void outline(const QRectF &rect, const QColor &colour);
     /// A stretch of small spans, which shows once the strip is finished.

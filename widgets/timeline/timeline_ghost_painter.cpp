@@ -161,8 +161,8 @@ private:
         });
         for (const auto &[index, rect] : headers) {
             const TimelineBlock &block = lane.blocks[static_cast<std::size_t>(index)];
-            label(rect, labelOf(block), readable(blockColour(m_palette, lane, m_picture.colouring, block)),
-                10);
+            label(
+                rect, labelOf(block), readable(blockColour(m_palette, lane, m_picture.colouring, block)), 10);
         }
         paintQueue(lane.compute, m_picture.top(row, row.operatorsTop()), row.operators, false);
         for (const LaneTrack &track : lane.tracks) {

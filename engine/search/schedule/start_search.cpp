@@ -449,7 +449,8 @@ void StartSearch::undo(std::size_t mark)
         m_changes.pop_back();
         if (place < at(m_count)) {
             const auto saved = m_savedRows.end() - m_count;
-            std::copy(saved, m_savedRows.end(), m_longest.begin() + static_cast<std::ptrdiff_t>(place) * m_count);
+            std::copy(
+                saved, m_savedRows.end(), m_longest.begin() + static_cast<std::ptrdiff_t>(place) * m_count);
             m_savedRows.erase(saved, m_savedRows.end());
             continue;
         }

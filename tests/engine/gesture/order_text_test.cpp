@@ -245,18 +245,17 @@ TEST(BlockOrder, IsThePatternForAllMicroBatchesOrThisOne)
 TEST(BlockOrder, LeavesOutWhatRunsOnceAStep)
 {
     // Stages go there and back over two devices: the last one, with the loss, is beside the first.
-    const GestureContext context =
-        gpt(2, "micro-batches 4\nstage layer:0 : 0\nstage layer:1 : 1\nstage layer:2 : 2\nstage layer:3 : 3\n"
-               "place layer:0 : devices 0\nplace layer:1-2 : devices 1\nplace layer:3 : devices 0\n"
-               "schedule 1f1b\n");
+    const GestureContext context = gpt(2,
+        "micro-batches 4\nstage layer:0 : 0\nstage layer:1 : 1\nstage layer:2 : 2\nstage layer:3 : 3\n"
+        "place layer:0 : devices 0\nplace layer:1-2 : devices 1\nplace layer:3 : devices 0\n"
+        "schedule 1f1b\n");
     ASSERT_TRUE(context.plan);
     const auto ofLast = operatorsOfStage(context, {3});
-    const auto once = std::find_if(ofLast.begin(), ofLast.end(), [&](OperatorId op) {
-        return context.batch().oncePerStep[static_cast<std::size_t>(op.index)];
-    });
+    const auto once = std::find_if(ofLast.begin(), ofLast.end(),
+        [&](OperatorId op) { return context.batch().oncePerStep[static_cast<std::size_t>(op.index)]; });
     ASSERT_NE(once, ofLast.end()) << "the number of labels is the same for all micro-batches";
-    const Proposal proposal = proposeBlockOrder(
-        context, {{0}, Direction::Forward, 3}, {{3}, Direction::Forward, 1}, false);
+    const Proposal proposal =
+        proposeBlockOrder(context, {{0}, Direction::Forward, 3}, {{3}, Direction::Forward, 1}, false);
     EXPECT_TRUE(proposal.accepted()) << proposal.refusal->message;
     const GestureContext next = gpt(2, after(context, proposal));
     ASSERT_TRUE(next.plan) << lastRow(context, proposal);

@@ -69,8 +69,9 @@ TEST(ComputeChains, OfLoweredPlansRunAsTheirInstructionsDo)
     }
 }
 
-/// A program of two segments for one device: kernels, and copies of other queues, of random lengths write, read
-/// and drop buffers of each micro-batch and of the step, so that other queues hold kernels up now and then.
+/// A program of two segments for one device: kernels, and copies of other queues, of random lengths write,
+/// read and drop buffers of each micro-batch and of the step, so that other queues hold kernels up now and
+/// then.
 class RandomProgram
 {
 public:
@@ -118,8 +119,7 @@ private:
     {
         CompiledInstruction instruction;
         instruction.kind = InstructionKind::Kernel;
-        instruction.queue =
-            below(4) == 0 ? static_cast<QueueKind>(below(kQueueCount)) : QueueKind::Compute;
+        instruction.queue = below(4) == 0 ? static_cast<QueueKind>(below(kQueueCount)) : QueueKind::Compute;
         instruction.waits = below(6) == 0;
         instruction.blocks = below(10) == 0;
         instruction.duration = below(3) == 0 ? 0 : below(instruction.queue == QueueKind::Compute ? 10 : 60);

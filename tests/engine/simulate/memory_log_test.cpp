@@ -48,7 +48,8 @@ TEST(MemoryLog, EventsOfAllQueuesMakeTheCurveOfTheirDefinition)
                     std::int64_t in = 0;
                     for (std::int64_t more = below(5); more > 0; --more) {
                         in += below(3);
-                        piece.push_back({in, below(21) - 10, static_cast<MemoryKind>(below(kMemoryKindCount))});
+                        piece.push_back(
+                            {in, below(21) - 10, static_cast<MemoryKind>(below(kMemoryKindCount))});
                         all.push_back({time + in, piece.back().bytes, piece.back().kind});
                     }
                     queue.add(piece, time);
