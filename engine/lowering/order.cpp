@@ -574,10 +574,17 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
         }
         if (best == ready.size()) {
             for (const BlockDependency &dependency : dependencies)
-                if (dependency.row && isLeft(dependency))
+                if (dependency.row && isLeft(dependency)) {
+                    const bool pairs = !explicitly.interleaved.empty();
                     return Error{ErrorCode::InvalidInput,
-                        "this order runs against the data flow or against another order row",
-                        "remove the row, or turn it around", placeOf(dependency.row, "rule")};
+                        std::string("this order runs against the data flow or against another order row")
+                            + (pairs ? ", or against blocks that " + std::string(nameOf(schedule))
+                                        + " runs side by side"
+                                     : ""),
+                        pairs ? "remove the row, turn it around, or choose another schedule"
+                              : "remove the row, or turn it around",
+                        placeOf(dependency.row, "rule")};
+                }
             if (const auto row = waitingPair(pairs, items.size(), edges))
                 return Error{ErrorCode::InvalidInput,
                     "these blocks cannot run side by side: one of them waits for the other",

@@ -155,6 +155,16 @@ TEST(PairedPieces, OfRowsInACircleAreRefusedWithTheRow)
     EXPECT_NE(why.find("row 8"), std::string::npos) << why;
 }
 
+TEST(PairedPieces, OfAScheduleAreNamedWhereARowCannotHoldBesideThem)
+{
+    const GraphSnapshot graph = trainingStep("zoo:gpt?layers=4&hidden=16&heads=4&seq=8&batch=8&vocab=24");
+    const auto table = galleryTable("pipeline:stages=2,micro-batches=8,schedule=dualpipev", graph, 2);
+    ASSERT_TRUE(table) << describe(table.error());
+    const std::string why = refusalOf(graph, print(*table) + "\norder layer:0 before layer:3 at -2\n", 2);
+    EXPECT_NE(why.find("blocks that dualpipev runs side by side"), std::string::npos) << why;
+    EXPECT_NE(why.find("or choose another schedule"), std::string::npos) << why;
+}
+
 TEST(PairedPieces, OfANewRowNeedNoNewPrograms)
 {
     const GraphSnapshot graph = trainingStep(kModelOfPairs);

@@ -98,8 +98,9 @@ private:
         const auto below = [&random](int end) { return static_cast<double>(random() % 1000) * end / 1000; };
         std::vector<std::pair<QRectF, QColor>> made;
         for (int i = 0; i < 300; ++i)
-            made.emplace_back(QRectF(area.left() - 5 + below(area.width() + 10), area.top() - 2 + below(area.height()),
-                                  below(i % 10 == 0 ? 30 : 3), below(area.height() + 4)),
+            made.emplace_back(
+                QRectF(area.left() - 5 + below(area.width() + 10), area.top() - 2 + below(area.height()),
+                    below(i % 10 == 0 ? 30 : 3), below(area.height() + 4)),
                 QColor::fromHsv(static_cast<int>(below(359)), 200, 200));
         return made;
     }
