@@ -85,7 +85,6 @@ public:
         bool perMicroBatch = false;
         std::int32_t word = 0;
         std::uint64_t bit = 0;
-        friend bool operator==(const BitPlace &, const BitPlace &) = default;
     };
     BitPlace placeOf(std::int32_t buffer, std::int32_t microBatch) const
     {

@@ -34,8 +34,8 @@ public:
                 return {};
             m_chain.instruction.push_back(m_chain.end - m_program.segmentBegin[at(segment)]);
         }
-        for (std::size_t b = 0; b < m_order.size(); ++b)
-            close(m_order[b]);
+        for (const std::int32_t buffer : m_order)
+            close(buffer);
         m_chain.memory = m_memory.own(); // all of them: none is late
         return std::move(m_chain);
     }

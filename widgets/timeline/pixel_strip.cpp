@@ -4,6 +4,7 @@
 #include <QtGui/QPainter>
 
 #include <algorithm>
+#include <utility>
 
 namespace planloom {
 
@@ -40,7 +41,14 @@ void PixelStrip::begin(const QRect &area)
 void PixelStrip::fill(const QRectF &rect, const QColor &colour)
 {
     if (!m_hasPixels) {
-        m_painter.fillRect(rect & m_area, colour);
+        const QRectF visible = rect & m_area;
+        const bool goesOn = m_pending.colour == colour && m_pending.rect.right() == visible.left()
+            && m_pending.rect.top() == visible.top() && m_pending.rect.height() == visible.height();
+        if (!goesOn) {
+            finish();
+            m_pending = {visible, colour};
+        }
+        m_pending.rect.setRight(visible.right());
         return;
     }
     const QRect pixels = (pixelsOf(rect) & m_pixels).translated(-m_pixels.topLeft());
@@ -60,6 +68,8 @@ void PixelStrip::fillPixels(const QRect &pixels, QRgb value)
 
 void PixelStrip::finish()
 {
+    if (const Pending last = std::exchange(m_pending, {}); !last.rect.isEmpty())
+        m_painter.fillRect(last.rect, last.colour);
     if (m_filled.isEmpty())
         return;
     const QRectF target = m_toPixels.inverted().mapRect(QRectF(m_filled.translated(m_pixels.topLeft())));

@@ -31,7 +31,13 @@ private:
     QRect pixelsOf(const QRectF &rect) const;
     void fillPixels(const QRect &pixels, QRgb value);
 
+    struct Pending {
+        QRectF rect{};
+        QColor colour{};
+    };
+
     QPainter &m_painter;
+    Pending m_pending{}; ///< Without pixels: what the next one may go on with.
     bool m_hasPixels = false;
     QTransform m_toPixels{};
     QRect m_area{};

@@ -126,7 +126,8 @@ private:
     bool setMost(const Count &count, std::int64_t value);
     bool add(std::int32_t i, std::int32_t j, std::int64_t least);
     /// Whether nothing that a pair's bounds, or what follows from both of its heights, depend on has changed
-    /// since this was asked last. What is undone goes back to where nothing followed any more.
+    /// since this was asked last. What is undone goes back to where nothing followed any more. Nothing
+    /// follows from both heights of a pair that has not just two left.
     bool isUnchangedPair(std::size_t pair);
     bool isUnchangedEither(std::size_t pair);
     bool propagatePair(std::size_t pair);

@@ -90,6 +90,22 @@ private Q_SLOTS:
         QCOMPARE(byStrip, plain);
     }
 
+    void joinsWhatGoesOnWhereThereAreNoPixels()
+    {
+        const auto sizeOf = [](int pieces) {
+            QPicture picture;
+            QPainter painter(&picture);
+            PixelStrip pixels(painter);
+            pixels.begin(QRect(0, 0, 100, 10));
+            for (int i = 0; i < pieces; ++i)
+                pixels.fill(QRectF(i * 100.0 / pieces, 0, 100.0 / pieces, 10), Qt::blue);
+            pixels.finish();
+            painter.end();
+            return picture.size();
+        };
+        QCOMPARE(sizeOf(50), sizeOf(1)); // halves of pixels add up exactly
+    }
+
 private:
     /// Some in the area, some beyond it, most of them narrow.
     static std::vector<std::pair<QRectF, QColor>> rectangles(const QRect &area)
