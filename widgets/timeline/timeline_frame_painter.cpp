@@ -18,6 +18,7 @@ namespace planloom {
 namespace {
 
 constexpr int kLeastLegendGap = 5; ///< Pixels.
+constexpr int kLeastLegendStretch = 75; ///< Percent: what is narrower is hard to read.
 constexpr double kFlagPixels = 90; ///< About the width of "step 62.7 ms".
 
 /// Draws what surrounds the lanes: headers, ruler, legend.
@@ -373,7 +374,7 @@ private:
         m_painter.setPen(m_palette.grid);
         m_painter.drawLine(strip.topLeft(), strip.topRight());
         m_painter.setFont(m_small);
-        // Where there are many, they stand closer, and without headings.
+        // Where there are many, they stand closer, without headings, and in the end in narrower letters.
         const auto over = [&](const Legend &tried) {
             m_legend = tried;
             m_legend.measures = true;
@@ -383,8 +384,10 @@ private:
         };
         if (const int most = over({}); most > 0) {
             const int gap = std::max(m_legend.gap - most / m_legend.entries - 1, kLeastLegendGap);
-            if (over({.gap = gap}) > 0)
-                over({.headings = false, .gap = kLeastLegendGap});
+            if (over({.gap = gap}) > 0 && over({.headings = false, .gap = kLeastLegendGap}) > 0) {
+                const int percent = std::max(100 * strip.width() / m_legend.end - 4, kLeastLegendStretch);
+                over({.headings = false, .gap = kLeastLegendGap, .stretch = percent});
+            }
         }
         paintEntries(strip);
     }
@@ -459,8 +462,12 @@ private:
 
     void legendText(const QRect &strip, int &left, const QString &text)
     {
-        const int width = QFontMetrics(m_small).horizontalAdvance(text);
+        QFont font = m_small;
+        if (m_legend.stretch < 100)
+            font.setStretch(m_legend.stretch);
+        const int width = QFontMetrics(font).horizontalAdvance(text);
         if (!m_legend.measures) {
+            m_painter.setFont(font);
             m_painter.setPen(m_palette.textMuted);
             m_painter.drawText(
                 QRect(left, strip.top(), width + 4, strip.height()), Qt::AlignVCenter | Qt::AlignLeft, text);
@@ -534,6 +541,7 @@ private:
         bool measures = false; ///< Instead of painting.
         bool headings = true;
         int gap = 14; ///< Between two, pixels.
+        int stretch = 100; ///< Of the letters, percent.
         int entries = 1;
         int end = 0; ///< Of the last text.
     };
