@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char *kSolvedFormat = "planloom-solved-1";
+constexpr const char *kSolvedFormat = "planloom-solved-2";
 constexpr const char *kSolvedEnding = ".solved";
 constexpr std::uintmax_t kMostSolvedBytes = 16u << 20;
 constexpr std::size_t kMostSolvedFiles = 1000;
@@ -32,7 +32,8 @@ json configurationToJson(const Configuration &configuration)
     return {{"replicas", configuration.replicas}, {"ranks", configuration.ranks},
         {"shards", configuration.shards}, {"stages_per_rank", configuration.stagesPerRank},
         {"micro_batches", configuration.microBatches}, {"schedule", nameOf(configuration.schedule)},
-        {"zero", configuration.zero}, {"recompute", nameOf(configuration.recompute)}};
+        {"zero", configuration.zero}, {"recompute", nameOf(configuration.recompute)},
+        {"ranks_outside", configuration.ranksOutside ? 1 : 0}};
 }
 
 json planToJson(const SearchedPlan &plan)
@@ -101,6 +102,7 @@ public:
         configuration.stagesPerRank = number<std::int32_t>(own, "stages_per_rank", 1);
         configuration.microBatches = number<std::int32_t>(own, "micro_batches", 1);
         configuration.zero = number<std::int32_t>(own, "zero", 0);
+        configuration.ranksOutside = number<std::int32_t>(own, "ranks_outside", 0) != 0;
         const auto schedule = scheduleNamed(text(own, "schedule"));
         const std::string recompute = text(own, "recompute");
         m_good = m_good && schedule.has_value();

@@ -385,14 +385,18 @@ Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex 
     const auto without = weightless(index);
     const auto order = stagedOperators(index.graph(), without, outside);
     StageCosts cost;
-    auto &own = cost.ofKind.emplace_back();
-    for (const OperatorId op : order) {
-        const auto i = static_cast<std::size_t>(op.index);
-        own.push_back(measure.nanoseconds[i]);
-        if (!measure.bytes.empty())
-            cost.room.bytes.push_back(measure.bytes[i]);
+    const bool differ = !measure.ofKind.empty();
+    for (std::size_t kind = 0; kind < (differ ? measure.ofKind.size() : 1); ++kind) {
+        auto &own = cost.ofKind.emplace_back();
+        for (const OperatorId op : order)
+            own.push_back(
+                (differ ? measure.ofKind[kind] : measure.nanoseconds)[static_cast<std::size_t>(op.index)]);
     }
-    cost.kindOfStage.assign(static_cast<std::size_t>(stages), 0);
+    if (!measure.bytes.empty())
+        for (const OperatorId op : order)
+            cost.room.bytes.push_back(measure.bytes[static_cast<std::size_t>(op.index)]);
+    cost.kindOfStage = measure.kindOfStage;
+    cost.kindOfStage.resize(static_cast<std::size_t>(stages), 0);
     if (measure.room.size() == static_cast<std::size_t>(stages)) {
         cost.room.room = measure.room;
         if (auto within = stagesOf(index, stages, without, outside, order, cost, tolerance))

@@ -50,6 +50,9 @@ constexpr double kLayerTolerance = 1.25;
 /// What operators take, in place of what a cost model says.
 struct StageMeasure {
     std::vector<std::int64_t> nanoseconds{}; ///< By operator, both passes.
+    /// Where stages differ in what operators take, in place of that: by kind of stage; and the kind of each.
+    std::vector<std::vector<std::int64_t>> ofKind{};
+    std::vector<std::size_t> kindOfStage{};
     std::vector<std::int64_t> bytes{}; ///< By operator: that it holds on its stage's devices; may be empty.
     std::vector<std::int64_t> room{}; ///< By stage: for so many bytes; empty: there is no limit.
 };

@@ -3,6 +3,7 @@
 #include "engine/hardware/kernel_cost.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -74,6 +75,53 @@ CostModel costModelOf(const Cluster &cluster)
         {},
         [device = cluster.device](Bytes bytes, std::int32_t) { return hostCopySeconds(device, bytes); },
     };
+}
+
+namespace {
+
+/// Of `of(class)` for each class in the set.
+template<typename Of> double leastOver(std::uint32_t classes, const Of &of)
+{
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int32_t c = 0; classes >> c != 0; ++c)
+        if ((classes >> c & 1) != 0)
+            least = std::min(least, of(c));
+    return least;
+}
+
+} // namespace
+
+CostModel fastestOf(const CostModel &costs, std::uint32_t classes)
+{
+    const auto kernel = [classes](auto seconds) {
+        return [classes, seconds = std::move(seconds)](const KernelQuery &query) {
+            KernelQuery each = query;
+            return leastOver(classes, [&](std::int32_t c) {
+                each.deviceClass = c;
+                return seconds(each);
+            });
+        };
+    };
+    const auto copy = [classes](auto seconds) {
+        return [classes, seconds = std::move(seconds)](Bytes bytes, std::int32_t) {
+            return leastOver(classes, [&](std::int32_t c) { return seconds(bytes, c); });
+        };
+    };
+    CostModel least = costs;
+    least.kernel = kernel(costs.kernel);
+    least.collective = [classes, seconds = costs.collective](
+                           CollectiveKind kind, Bytes bytes, GroupShape shape) {
+        return leastOver(classes, [&](std::int32_t c) {
+            shape.classes = std::uint32_t{1} << c;
+            return seconds(kind, bytes, shape);
+        });
+    };
+    least.copy = copy(costs.copy);
+    if (costs.leastKernel)
+        least.leastKernel = kernel(costs.leastKernel);
+    if (costs.hostCopy)
+        least.hostCopy = copy(costs.hostCopy);
+    return least;
 }
 
 double reductionSeconds(

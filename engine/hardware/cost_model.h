@@ -70,6 +70,10 @@ double reductionSeconds(
 /// host.
 double hostCopySeconds(const CostModel &costs, Bytes bytes, std::int32_t deviceClass = 0);
 
+/// What no device of these classes does faster: of everything the least that one of them takes.
+/// @param classes  as in `GroupShape::classes`; not empty
+CostModel fastestOf(const CostModel &costs, std::uint32_t classes);
+
 /// By the figures of `cluster`: `operatorSeconds`, `collectiveSeconds`, `copySeconds`. Keeps a copy of what
 /// it needs.
 CostModel costModelOf(const Cluster &cluster);

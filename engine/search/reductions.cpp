@@ -1,7 +1,5 @@
 #include "engine/search/reductions.h"
 
-#include "engine/plan/complete.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,14 +16,6 @@ constexpr double kMostBytes = 1e13;
 constexpr double kLatencyShare = 0.1; ///< Of a full bucket.
 
 } // namespace
-
-std::vector<DeviceId> devicesApart(std::int32_t count, std::int32_t stride)
-{
-    std::vector<DeviceId> devices;
-    for (std::int32_t i = 0; i < count; ++i)
-        devices.push_back({i * stride});
-    return devices;
-}
 
 double Ending::seconds() const
 {
@@ -113,29 +103,21 @@ private:
     std::int64_t m_all = 0;
 };
 
-Reductions::Reductions(const Configuration &configuration, const CostModel &costs, const Cluster &cluster,
-    const PartitionProblem &problem)
+Reductions::Reductions(const Configuration &configuration, const MeshPlaces &places, const CostModel &costs,
+    const Cluster &cluster, const PartitionProblem &problem, std::int32_t rank)
     : m_configuration(configuration)
+    , m_places(places)
     , m_costs(costs)
     , m_cluster(cluster)
     , m_problem(problem)
     , m_largest(problem.largestReduced())
+    , m_replicas(groupShape(cluster, places.replicaGroup(rank, 0)))
+    , m_all(groupShape(cluster, places.allOf(rank)))
 {
-    std::vector<DeviceId> replicas;
-    std::vector<DeviceId> all;
-    for (std::int32_t r = 0; r < configuration.replicas; ++r) {
-        replicas.push_back({r * configuration.ranks * configuration.shards});
-        for (std::int32_t s = 0; s < configuration.shards; ++s)
-            all.push_back({r * configuration.ranks * configuration.shards + s});
-    }
-    m_replicas = groupShape(cluster, replicas);
-    m_all = groupShape(cluster, all);
     // Replicas that are scale units share out what each of them has added up by itself.
-    if (configuration.replicas > 1
-        && configuration.replicas * configuration.ranks * configuration.shards > kMostExplicitDevices) {
-        m_hasUnits = true;
+    if (places.hasUnits) {
         m_all = m_replicas;
-        m_inUnit = groupShape(cluster, devicesApart(configuration.shards, 1));
+        m_inUnit = groupShape(cluster, places.shardGroup(0, rank));
         // Of masters; what is updated itself is gathered at once (lowering, `gatheredAhead`).
         m_ahead = (configuration.zero == 1 || configuration.zero == 2) && problem.hasMasters();
     }
@@ -163,7 +145,8 @@ void Reductions::addTo(const StageFigures &stage, StageTime &time) const
     for (const WeightPiece &piece : stage.weights)
         if (piece.reducedBytes > 0)
             shards += piece.count
-                * m_costs.copy(Bytes{piece.reducedBytes / std::max(1, shape(piece.overShards).ranks)}, 0);
+                * m_costs.copy(Bytes{piece.reducedBytes / std::max(1, shape(piece.overShards).ranks)},
+                    m_problem.setting().deviceClass);
     double last = 0;
     for (const WeightPiece &piece : stage.largest)
         last += reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.overShards);
@@ -267,23 +250,24 @@ double Reductions::sharedSeconds(const std::vector<std::int32_t> &stages, double
     for (const std::int32_t s : stages)
         ranks.insert(s % m_configuration.ranks);
     std::vector<DeviceId> devices;
-    for (std::int32_t r = 0; r < (m_hasUnits ? 1 : m_configuration.replicas); ++r)
+    for (std::int32_t r = 0; r < (m_places.hasUnits ? 1 : m_configuration.replicas); ++r)
         for (const std::int32_t rank : ranks)
             for (std::int32_t s = 0; s < (overShards ? m_configuration.shards : 1); ++s)
-                devices.push_back({(r * m_configuration.ranks + rank) * m_configuration.shards + s});
+                devices.push_back(m_places.at(r, rank, s));
     const auto whole = static_cast<std::int64_t>(bytes);
     const CollectiveKind kind =
         m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
     const GroupShape group = groupShape(m_cluster, devices);
-    return m_hasUnits ? seconds(CollectiveKind::AllReduce, whole, group) + seconds(kind, whole, m_replicas)
-                      : seconds(kind, whole, group);
+    return m_places.hasUnits
+        ? seconds(CollectiveKind::AllReduce, whole, group) + seconds(kind, whole, m_replicas)
+        : seconds(kind, whole, group);
 }
 
 std::vector<StageSend> Reductions::sendsOf(const std::vector<StageLink> &links) const
 {
     std::map<std::pair<std::int32_t, std::int32_t>, std::vector<GroupShape>> shapes; // of all replicas
     // Scale units are all alike.
-    const std::int32_t replicas = m_hasUnits ? 1 : m_configuration.replicas;
+    const std::int32_t replicas = m_places.hasUnits ? 1 : m_configuration.replicas;
     std::vector<StageSend> sends;
     for (const StageLink &link : links) {
         StageSend send{link.from, link.to};
@@ -292,9 +276,7 @@ std::vector<StageSend> Reductions::sendsOf(const std::vector<StageLink> &links) 
         const auto [found, fresh] = shapes.try_emplace({std::min(from, to), std::max(from, to)});
         std::vector<GroupShape> &own = found->second;
         for (std::int32_t r = 0; fresh && from != to && r < replicas; ++r) {
-            const std::int32_t base = r * m_configuration.ranks;
-            const GroupShape shape = groupShape(m_cluster,
-                {{(base + from) * m_configuration.shards}, {(base + to) * m_configuration.shards}});
+            const GroupShape shape = groupShape(m_cluster, {m_places.at(r, from, 0), m_places.at(r, to, 0)});
             if (std::find(own.begin(), own.end(), shape) == own.end())
                 own.push_back(shape);
         }

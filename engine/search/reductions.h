@@ -3,6 +3,7 @@
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/cost_model.h"
 #include "engine/search/least_stages.h"
+#include "engine/search/mesh_places.h"
 #include "engine/search/pipeline_time.h"
 #include "engine/search/search_space.h"
 #include "engine/search/stage_figures.h"
@@ -10,13 +11,11 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
 namespace planloom {
-
-/// Devices 0, stride, 2 stride, ...
-std::vector<DeviceId> devicesApart(std::int32_t count, std::int32_t stride);
 
 /// How a rank's step ends: reductions beside its last backward block, updates, gathering of what was updated.
 struct Ending {
@@ -44,9 +43,10 @@ class Reductions
 {
 public:
     /// What it is made of must outlive it.
-    /// @param problem  of the configuration
-    Reductions(const Configuration &configuration, const CostModel &costs, const Cluster &cluster,
-        const PartitionProblem &problem);
+    /// @param problem  of the configuration; @param rank  whose devices they are; all ranks' are alike where
+    /// the cluster has one class of them
+    Reductions(const Configuration &configuration, const MeshPlaces &places, const CostModel &costs,
+        const Cluster &cluster, const PartitionProblem &problem, std::int32_t rank = 0);
 
     /// What it takes of every micro-batch.
     void addTo(const StageFigures &stage, StageTime &time) const;
@@ -125,16 +125,41 @@ private:
     double sharedSeconds(const std::vector<std::int32_t> &stages, double bytes, bool overShards) const;
 
     const Configuration &m_configuration;
+    const MeshPlaces &m_places;
     const CostModel &m_costs;
     const Cluster &m_cluster;
     const PartitionProblem &m_problem;
     const double m_largest; ///< Bytes of the largest gradient of a weight.
     bool m_ahead = false; ///< What was updated is gathered as the next step begins.
-    bool m_hasUnits = false; ///< Replicas are scale units.
     GroupShape m_replicas{};
     GroupShape m_all{};
     GroupShape m_inUnit{}; ///< Of one rank where there are no units.
     mutable std::map<std::pair<int, bool>, WeightTraffic> m_traffic{}; ///< What was worked out.
+};
+
+/// The reductions of all ranks of a configuration: the same object for ranks of the same device classes.
+class RankReductions
+{
+public:
+    /// As `Reductions`. @param problemOf  of ranks of these classes
+    template<typename ProblemOf>
+    RankReductions(const Configuration &configuration, const MeshPlaces &places, const CostModel &costs,
+        const Cluster &cluster, const ProblemOf &problemOf)
+    {
+        for (std::int32_t rank = 0; rank < places.ranks; ++rank) {
+            const auto [own, fresh] = m_ofClasses.try_emplace(places.classesOf(rank));
+            if (fresh)
+                own->second = std::make_unique<Reductions>(
+                    configuration, places, costs, cluster, problemOf(places.classesOf(rank)), rank);
+            m_ofRank.push_back(own->second.get());
+        }
+    }
+
+    const Reductions &of(std::size_t rank) const { return *m_ofRank[rank % m_ofRank.size()]; }
+
+private:
+    std::map<ClassSet, std::unique_ptr<Reductions>> m_ofClasses{};
+    std::vector<const Reductions *> m_ofRank{};
 };
 
 } // namespace planloom

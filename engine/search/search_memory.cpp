@@ -14,6 +14,8 @@ namespace {
 /// plans that differ from it in what they compute again, or in what replicas share, as well.
 constexpr double kAlike = 0.015;
 constexpr double kNearlyAlike = 0.025;
+/// Likewise for plans that share the schedule alone.
+constexpr double kSameSchedule = 0.06;
 
 /// Estimators that are kept: of so many different sets of rows about operators.
 constexpr std::size_t kMostEstimators = 8;
@@ -57,11 +59,19 @@ Configuration kindOf(Configuration configuration)
     return configuration;
 }
 
+std::pair<ScheduleKind, bool> familyOf(const Configuration &configuration)
+{
+    return {configuration.schedule, configuration.shards > 1};
+}
+
 } // namespace
 
 void Correction::learn(const Configuration &configuration, double modelled, double simulated)
 {
     m_same[configuration] = m_alike[kindOf(configuration)] = simulated / modelled;
+    Family &family = m_families[familyOf(configuration)];
+    family.sum += simulated / modelled;
+    ++family.count;
 }
 
 Correction::Range Correction::of(const Configuration &configuration, double trust) const
@@ -70,6 +80,10 @@ Correction::Range Correction::of(const Configuration &configuration, double trus
         return {same->second * (1 - kAlike), same->second};
     if (const auto alike = m_alike.find(kindOf(configuration)); alike != m_alike.end())
         return {alike->second * (1 - kNearlyAlike), alike->second};
+    if (const auto family = m_families.find(familyOf(configuration)); family != m_families.end()) {
+        const double likely = family->second.sum / family->second.count;
+        return {std::max(1 - trust, likely * (1 - kSameSchedule)), likely};
+    }
     return {1 - trust, 1};
 }
 

@@ -28,8 +28,14 @@ public:
     Range of(const Configuration &configuration, double trust) const;
 
 private:
+    /// Of plans with one schedule: how they are wrong in the mean.
+    struct Family {
+        double sum = 0;
+        std::int32_t count = 0;
+    };
     std::map<Configuration, double> m_same{};
     std::map<Configuration, double> m_alike{};
+    std::map<std::pair<ScheduleKind, bool>, Family> m_families{}; ///< And whether they have shards.
 };
 
 /// What was found of a configuration.

@@ -102,11 +102,7 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
         table.rows.back().origin = RowOrigin::Solver;
     };
     if (!space.ownMesh) {
-        MeshRule mesh;
-        for (const auto &[name, size] : {std::pair{space.replicaAxis, chosen.replicas},
-                 {space.rankAxis, chosen.ranks}, {space.shardAxis, chosen.shards}})
-            if (size > 1)
-                mesh.axes.push_back({name, size});
+        MeshRule mesh = meshRule(chosen, space);
         if (!mesh.axes.empty())
             add({}, std::move(mesh));
     }

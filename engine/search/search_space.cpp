@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <map>
 
 namespace planloom {
 
@@ -15,6 +17,8 @@ namespace {
 
 constexpr std::int32_t kMostStagesPerRank = 4;
 constexpr std::int32_t kMostMicroBatches = 256;
+/// Of devices that the search leaves idle though no divisor of their number says so: one in so many.
+constexpr std::int32_t kMostIdle = 4;
 
 std::vector<std::int32_t> divisorsOf(std::int64_t number)
 {
@@ -81,6 +85,76 @@ bool keepsTo(const std::vector<std::pair<RowId, DegreeRule>> &degrees, const Con
     });
 }
 
+struct MeshSizes {
+    std::int32_t replicas = 1;
+    std::int32_t ranks = 1;
+    std::int32_t shards = 1;
+    bool ranksOutside = false;
+};
+
+/// Numbers of shards that cut more of the model's work than any smaller number does: dimensions divide by
+/// them. Work is counted in points of the operators' index spaces. O(operators x `most`).
+std::vector<std::int32_t> usefulShards(const Model &model, std::int32_t most)
+{
+    std::map<std::vector<std::int64_t>, double> work; // by the sizes of the dimensions that may be split
+    for (const Operator &op : model.graph->operators) {
+        if (op.direction != Direction::Forward)
+            continue;
+        double points = 1;
+        for (const Dimension &dimension : op.annotation.dimensions)
+            points *= static_cast<double>(std::max<std::int64_t>(dimension.size, 1));
+        std::vector<std::int64_t> sizes;
+        for (const std::int32_t dimension : splittableDimensions(op.annotation))
+            sizes.push_back(op.annotation.dimensions[static_cast<std::size_t>(dimension)].size);
+        work[sizes] += points;
+    }
+    std::vector<std::int32_t> useful;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int32_t shards = 1; shards <= most; ++shards) {
+        double left = 0; // of the work, on each device
+        for (const auto &[sizes, points] : work) {
+            const bool isCut = std::any_of(
+                sizes.begin(), sizes.end(), [&](std::int64_t size) { return size % shards == 0; });
+            left += isCut ? points / shards : points;
+        }
+        if (left >= least)
+            continue;
+        least = left;
+        useful.push_back(shards);
+    }
+    return useful;
+}
+
+/// Meshes of all devices; and of some of them where that may be better: where numbers do not divide, where
+/// there is too little work for all, or where the others are slower.
+std::vector<MeshSizes> meshesOf(const Model &model, const Cluster &cluster, std::int32_t deviceCount)
+{
+    std::vector<MeshSizes> meshes;
+    for (const std::int32_t shards : divisorsOf(deviceCount))
+        for (const std::int32_t ranks : divisorsOf(deviceCount / shards))
+            meshes.push_back({deviceCount / shards / ranks, ranks, shards});
+    const std::int32_t node = cluster.links.devicesPerNode;
+    for (const std::int32_t shards : usefulShards(model, deviceCount))
+        for (std::int32_t ranks = 1; ranks * shards <= deviceCount; ++ranks)
+            for (std::int32_t replicas = 1; replicas * ranks * shards < deviceCount; ++replicas) {
+                const std::int32_t used = replicas * ranks * shards;
+                // Fewer than these are half of something better, or a divisor.
+                const bool isMost = used * kMostIdle >= deviceCount * (kMostIdle - 1);
+                // All groups of shards lie over nodes in the same way.
+                const bool isAligned = used <= node || node % shards == 0 || shards % node == 0;
+                if ((isMost || deviceCount % used == 0) && isAligned)
+                    meshes.push_back({replicas, ranks, shards});
+            }
+    // Where devices differ, those of one class can have stages of their own.
+    if (!cluster.otherClasses.empty())
+        for (std::size_t i = 0, count = meshes.size(); i < count; ++i)
+            if (MeshSizes outside = meshes[i]; outside.replicas > 1 && outside.ranks > 1) {
+                outside.ranksOutside = true;
+                meshes.push_back(outside);
+            }
+    return meshes;
+}
+
 /// Rows that name stages, or their number.
 bool keepsToStages(const ConstraintTable &rows, const Configuration &configuration)
 {
@@ -114,11 +188,36 @@ std::string toString(const Configuration &configuration)
         add(counted(configuration.microBatches, "micro-batch"));
     if (configuration.ranks > 1)
         add(nameOf(configuration.schedule));
+    if (configuration.ranksOutside)
+        add("pp outermost");
     if (configuration.zero > 0)
         add("zero" + std::to_string(configuration.zero));
     if (configuration.recompute != RecomputeWord::None)
         add(std::string("recompute ") + nameOf(configuration.recompute));
     return text.empty() ? "one device" : text;
+}
+
+std::array<AxisRole, 3> axisOrder(const Configuration &configuration, const SearchSpace &space)
+{
+    std::array<AxisRole, 3> order = space.ownOrder;
+    if (configuration.ranksOutside)
+        std::stable_partition(
+            order.begin(), order.end(), [](AxisRole role) { return role == AxisRole::Ranks; });
+    return order;
+}
+
+MeshRule meshRule(const Configuration &configuration, const SearchSpace &space)
+{
+    MeshRule mesh;
+    for (const AxisRole role : axisOrder(configuration, space)) {
+        const auto &[name, size] = role == AxisRole::Replicas
+            ? std::pair{space.replicaAxis, configuration.replicas}
+            : role == AxisRole::Ranks ? std::pair{space.rankAxis, configuration.ranks}
+                                      : std::pair{space.shardAxis, configuration.shards};
+        if (size > 1)
+            mesh.axes.push_back({name, size});
+    }
+    return mesh;
 }
 
 std::optional<std::string> nothingToSearch(const Model &model, const ConstraintTable &rows)
@@ -153,10 +252,15 @@ Result<SearchSpace> searchSpaceOf(
                 space.trafficLimits.push_back(*limit);
         }
 
-    std::vector<std::array<std::int32_t, 3>> meshes;
+    std::vector<MeshSizes> meshes;
     if (const MeshRule *mesh = meshOf(rows)) {
         space.ownMesh = true;
         std::array<std::int32_t, 3> sizes{1, 1, 1};
+        for (auto axis = mesh->axes.rbegin(); axis != mesh->axes.rend(); ++axis) {
+            const AxisRole role = roleOf(*axis);
+            const auto own = std::find(space.ownOrder.begin(), space.ownOrder.end(), role);
+            std::rotate(space.ownOrder.begin(), own, own + 1);
+        }
         for (const MeshAxis &axis : mesh->axes) {
             const AxisRole role = roleOf(axis);
             sizes[static_cast<std::size_t>(role)] = axis.size;
@@ -164,11 +268,9 @@ Result<SearchSpace> searchSpaceOf(
                     : role == AxisRole::Ranks ? space.rankAxis
                                               : space.shardAxis) = axis.name;
         }
-        meshes.push_back(sizes);
+        meshes.push_back({sizes[0], sizes[1], sizes[2]});
     } else {
-        for (const std::int32_t shards : divisorsOf(deviceCount))
-            for (const std::int32_t ranks : divisorsOf(deviceCount / shards))
-                meshes.push_back({deviceCount / shards / ranks, ranks, shards});
+        meshes = meshesOf(model, cluster, deviceCount);
     }
     const bool trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
         [](const Operator &op) { return op.direction == Direction::Backward; });
@@ -180,7 +282,7 @@ Result<SearchSpace> searchSpaceOf(
         for (const RecomputeWord word : {RecomputeWord::Selective, RecomputeWord::Full})
             if (const auto chosen = recomputeChoice(model, rows, word); chosen && !chosen->rows.empty())
                 words.push_back(word);
-    for (const auto &[replicas, ranks, shards] : meshes)
+    for (const auto &[replicas, ranks, shards, ranksOutside] : meshes)
         for (const std::int32_t microBatches : counts) {
             if (microBatches > std::min<std::int64_t>(kMostMicroBatches, model.batch->mostMicroBatches)
                 && !space.ownMicroBatches)
@@ -213,8 +315,8 @@ Result<SearchSpace> searchSpaceOf(
                 for (std::int32_t zero = space.sharding.isLeft ? 0 : space.sharding.own;
                      zero <= (space.sharding.isLeft ? mostZero : space.sharding.own); ++zero)
                     for (const RecomputeWord word : words)
-                        if (const Configuration each{
-                                replicas, ranks, shards, chunks, microBatches, schedule, zero, word};
+                        if (const Configuration each{replicas, ranks, shards, chunks, microBatches, schedule,
+                                zero, word, ranksOutside};
                             keepsTo(said.degrees, each) && keepsToStages(rows, each))
                             space.configurations.push_back(each);
         }

@@ -4,9 +4,11 @@
 #include "engine/binding/bound_table.h"
 #include "engine/hardware/cluster.h"
 #include "engine/search/sharding_choice.h"
+#include "engine/table/mesh_axes.h"
 #include "engine/table/model.h"
 #include "engine/table/table.h"
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -29,10 +31,13 @@ struct Configuration {
     ScheduleKind schedule = ScheduleKind::Sequential;
     std::int32_t zero = 0; ///< As `OptimizerShardingRule::stage`; 0 is none.
     RecomputeWord recompute = RecomputeWord::None;
+    /// The pipeline's axis is the outermost: the devices of a rank lie together, those of a replica do not.
+    bool ranksOutside = false;
     friend auto operator<=>(const Configuration &, const Configuration &) = default;
 
     std::int32_t batchCuts() const { return replicas * microBatches; }
     std::int32_t stages() const { return ranks * stagesPerRank; }
+    std::int32_t devices() const { return replicas * ranks * shards; }
 };
 /// "dp 2, pp 2, tp 2, 8 micro-batches, 1f1b, zero1, recompute full"
 std::string toString(const Configuration &configuration);
@@ -46,12 +51,19 @@ struct SearchSpace {
     std::string rankAxis = "pp";
     std::string shardAxis = "tp";
     bool ownMesh = false; ///< A row gives the mesh.
+    /// Of the row's axes, the outermost first.
+    std::array<AxisRole, 3> ownOrder{AxisRole::Replicas, AxisRole::Ranks, AxisRole::Shards};
     bool ownMicroBatches = false; ///< As the next two: a row says.
     ShardingLeft sharding{}; ///< What rows leave of ZeRO.
     bool ownRecompute = false;
     std::vector<LimitRule> trafficLimits{}; ///< Of what devices or links carry in a step.
     std::int64_t memoryLimit = 0; ///< Bytes of each device: its own, or less where a row says.
 };
+
+/// The axes of a configuration's mesh, the outermost first.
+std::array<AxisRole, 3> axisOrder(const Configuration &configuration, const SearchSpace &space);
+/// The row that makes that mesh; without axes where it is of one device.
+MeshRule meshRule(const Configuration &configuration, const SearchSpace &space);
 
 /// Why the search has nothing to decide: rows ask for what it does not price, or the mesh has axes that it
 /// does not know what to do with. Nothing if it has.

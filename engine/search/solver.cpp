@@ -200,6 +200,9 @@ private:
         for (const Configuration &each : m_space.configurations) {
             if (m_stop.stop_requested())
                 return cancelled();
+            // It takes time: of two plans that fit the one without is faster.
+            if (each.recompute != RecomputeWord::None && !m_estimator->mayNeedRecompute(each, m_stop))
+                continue;
             if (const auto known = m_known.find(each); known != m_known.end()) {
                 if (known->second.fits)
                     m_open.push_back(&each);

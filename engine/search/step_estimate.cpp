@@ -12,6 +12,7 @@
 #include "engine/table/table_text.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -92,7 +93,21 @@ Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, c
     return made;
 }
 
+const MeshPlaces &StepEstimator::placesOf(const Configuration &configuration) const
+{
+    const auto [own, fresh] = m_places.try_emplace(
+        {configuration.replicas, configuration.ranks, configuration.shards, configuration.ranksOutside});
+    if (fresh)
+        own->second = meshPlaces(configuration, m_space, m_cluster, m_deviceCount);
+    return own->second;
+}
+
 StepEstimator::ProblemKey StepEstimator::keyOf(const Configuration &configuration) const
+{
+    return keyOf(configuration, placesOf(configuration).allClasses());
+}
+
+StepEstimator::ProblemKey StepEstimator::keyOf(const Configuration &configuration, ClassSet classes) const
 {
     // Rows are read with a mesh; without rows about operators all meshes are alike.
     const bool meshMatters = std::any_of(m_rows.rows.begin(), m_rows.rows.end(), [](const Row &row) {
@@ -101,41 +116,108 @@ StepEstimator::ProblemKey StepEstimator::keyOf(const Configuration &configuratio
                 || std::holds_alternative<AlikeRule>(row.rule) || std::holds_alternative<FollowRule>(row.rule)
                 || std::holds_alternative<DegreeRule>(row.rule) || placesOperators(row));
     });
-    return {configuration.shards, configuration.replicas, configuration.microBatches,
-        meshMatters ? configuration.ranks : 0};
+    const std::int32_t ranks = configuration.ranksOutside ? -configuration.ranks : configuration.ranks;
+    return {configuration.shards, configuration.replicas, configuration.microBatches, meshMatters ? ranks : 0,
+        classes};
 }
 
-GroupShape StepEstimator::shardGroup(const Configuration &configuration) const
+/// Of several classes, each thing as the fastest does it.
+const CostModel &StepEstimator::costsOf(ClassSet classes)
 {
-    return groupShape(m_cluster, devicesApart(configuration.shards, 1));
+    if (std::has_single_bit(classes))
+        return m_costs;
+    const auto [own, fresh] = m_leastCosts.try_emplace(classes);
+    if (fresh)
+        own->second = fastestOf(m_costs, classes);
+    return own->second;
+}
+
+/// The first group with devices of these classes.
+GroupShape StepEstimator::shardGroup(const Configuration &configuration, ClassSet classes) const
+{
+    const MeshPlaces &places = placesOf(configuration);
+    for (std::int32_t rank = 0; rank < places.ranks; ++rank)
+        for (std::int32_t replica = 0; (places.classesOf(rank) & classes) != 0 && replica < places.replicas;
+             ++replica)
+            if (const GroupShape shape = groupShape(m_cluster, places.shardGroup(replica, rank));
+                (shape.classes & classes) != 0)
+                return shape;
+    return groupShape(m_cluster, places.shardGroup(0, 0));
 }
 
 Result<StepEstimator::Problem *> StepEstimator::problem(const Configuration &configuration)
 {
-    const auto [it, fresh] = m_problems.try_emplace(keyOf(configuration));
+    return problem(configuration, placesOf(configuration).allClasses());
+}
+
+Result<StepEstimator::Problem *> StepEstimator::problem(const Configuration &configuration, ClassSet classes)
+{
+    const auto [it, fresh] = m_problems.try_emplace(keyOf(configuration, classes));
     if (fresh)
-        if (auto made = makeProblem(configuration, it->second); !made)
+        if (auto made = makeProblem(configuration, classes, it->second); !made)
             it->second.error = std::move(made).error();
     if (it->second.error)
         return *it->second.error;
     return &it->second;
 }
 
-Result<void> StepEstimator::makeProblem(const Configuration &configuration, Problem &own)
+Result<const PartitionProblem *> StepEstimator::slowestOf(
+    const Configuration &configuration, ClassSet classes)
+{
+    const PartitionProblem *slowest = nullptr;
+    for (ClassSet left = classes; left != 0; left &= left - 1) {
+        TRY(const Problem *own, problem(configuration, left & (~left + 1)));
+        if (!slowest || own->network->leastKernelSeconds() > slowest->leastKernelSeconds())
+            slowest = own->network.get();
+    }
+    return slowest;
+}
+
+Result<OperatorTimes> StepEstimator::slowestTimes(
+    const Configuration &configuration, ClassSet classes, const std::vector<std::int32_t> &choice)
+{
+    OperatorTimes times;
+    for (ClassSet left = classes; left != 0; left &= left - 1) {
+        TRY(const Problem *own, problem(configuration, left & (~left + 1)));
+        OperatorTimes each = own->network->timesOf(choice);
+        if (times.forward.empty()) {
+            times = std::move(each);
+            continue;
+        }
+        for (std::size_t i = 0; i < times.forward.size(); ++i) {
+            times.forward[i] = std::max(times.forward[i], each.forward[i]);
+            times.backward[i] = std::max(times.backward[i], each.backward[i]);
+        }
+    }
+    return times;
+}
+
+Result<RankReductions> StepEstimator::reductionsOf(const Configuration &configuration)
+{
+    const MeshPlaces &places = placesOf(configuration);
+    std::map<ClassSet, const PartitionProblem *> problems;
+    for (std::int32_t rank = 0; rank < places.ranks; ++rank) {
+        const ClassSet classes = places.classesOf(rank);
+        if (!problems.contains(classes)) {
+            TRY(problems[classes], slowestOf(configuration, classes));
+        }
+    }
+    return RankReductions(configuration, places, m_costs, m_cluster,
+        [&](ClassSet classes) -> const PartitionProblem & { return *problems.at(classes); });
+}
+
+Result<void> StepEstimator::makeProblem(const Configuration &configuration, ClassSet classes, Problem &own)
 {
     own.plan = m_plan;
     own.plan.microBatches = configuration.microBatches;
     const BoundTable *bound = nullptr;
-    if (std::get<3>(keyOf(configuration)) > 0) {
-        Bound &read = m_bounds[{configuration.replicas, configuration.ranks, configuration.shards}];
+    if (std::get<3>(keyOf(configuration)) != 0) {
+        Bound &read = m_bounds[{
+            configuration.replicas, configuration.ranks, configuration.shards, configuration.ranksOutside}];
         if (!read.table) {
             ConstraintTable table = m_rows;
             if (!m_space.ownMesh) {
-                MeshRule mesh;
-                for (const auto &[name, size] : {std::pair{m_space.replicaAxis, configuration.replicas},
-                         {m_space.rankAxis, configuration.ranks}, {m_space.shardAxis, configuration.shards}})
-                    if (size > 1)
-                        mesh.axes.push_back({name, size});
+                MeshRule mesh = meshRule(configuration, m_space);
                 if (!mesh.axes.empty())
                     table.rows.push_back(templateRow({}, std::move(mesh)));
             }
@@ -154,24 +236,24 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Prob
     const AxisSetting setting{.model = &m_model,
         .plan = &own.plan,
         .types = m_types.get(),
-        .costs = &m_costs,
+        .costs = &costsOf(classes),
         .bound = bound,
         .axis = m_space.shardAxis,
         .parts = configuration.shards,
         .batchCuts = configuration.batchCuts(),
         .replicaAxis = m_space.replicaAxis,
         .replicas = configuration.replicas,
+        .deviceClass = std::countr_zero(classes),
         .alike = m_alike,
         .aside = &own.placed.aside};
     own.aside = timesAside(own.placed, bound);
-    own.network = std::make_unique<PartitionProblem>(setting, shardGroup(configuration));
+    own.network = std::make_unique<PartitionProblem>(setting, shardGroup(configuration, classes));
     if (const OperatorId op = own.network->impossible())
         return Error{ErrorCode::InvalidInput,
             "rows leave operator '" + m_model.graph->at(op).name + "' no way to be partitioned over "
                 + std::to_string(configuration.shards) + " devices",
             "allow it to be replicated, or use another mesh", "search"};
     own.leastWeights = own.network->leastWeightBytes();
-    own.leastWaits = leastWaits(configuration).communication;
     for (const auto &[word, plan] : m_recomputed) {
         const std::vector<double> kept = own.network->leastKeptBytes(plan.recomputed);
         own.leastKept[word] = std::accumulate(kept.begin(), kept.end(), 0.0);
@@ -262,7 +344,8 @@ PartitionPricing StepEstimator::pricingOf(
         return pricing;
     }
     pricing.reductions = prices.reductions;
-    const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration));
+    const Reductions reductions(
+        configuration, placesOf(configuration), *problem.setting().costs, m_cluster, problem);
     if (prices.reductions > 0) {
         pricing.everyMicroBatch = configuration.zero >= 2;
         pricing.hiddenBehind = configuration.stagesPerRank > 1 ? configuration.ranks : 1;
@@ -296,15 +379,10 @@ const PartitionProblem &StepEstimator::problemOf(const Configuration &configurat
 }
 
 std::shared_ptr<PartitionAnswer> StepEstimator::answerOf(
-    const Configuration &configuration, std::vector<std::int32_t> choice, const PartitionProblem &problem)
+    std::vector<std::int32_t> choice, const PartitionProblem &problem)
 {
     auto found = std::make_shared<PartitionAnswer>();
     found->times = problem.timesOf(choice);
-    const OperatorTimes waits = replicaTimes(configuration, problem.sharesOf(choice));
-    for (std::size_t i = 0; i < waits.forward.size(); ++i) {
-        found->times.forward[i] += waits.forward[i];
-        found->times.backward[i] += waits.backward[i];
-    }
     found->choice = std::move(choice);
     for (std::size_t i = 0; i < found->times.forward.size(); ++i) {
         found->seconds += found->times.forward[i] + found->times.backward[i];
@@ -324,7 +402,7 @@ Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
     TRY(NetworkAnswer answer, cheapestChoice(network, {.orders = &own->network->orders()}, stop));
     if (!std::isfinite(answer.cost))
         return Error{ErrorCode::InvalidInput, "rows leave no partition", "", "search"};
-    auto found = answerOf(configuration, std::move(answer.choice), *own->network);
+    auto found = answerOf(std::move(answer.choice), *own->network);
     found->exact = answer.exact;
     found->bound = pricing.secondsPerByte > 0 ? 0 : std::min(answer.bound, answer.cost);
     known = std::move(found);
@@ -340,23 +418,26 @@ OperatorTimes StepEstimator::replicaTimes(
     if (const auto own = m_problems.find(keyOf(configuration));
         own != m_problems.end() && !own->second.placed.aside.empty())
         placing = &own->second;
+    const MeshPlaces &places = placesOf(configuration);
+    const ClassSet classes = places.allClasses();
     auto &problem =
-        m_replicas[placing ? keyOf(configuration)
-                           : ProblemKey{0, configuration.replicas, configuration.microBatches, 0}];
+        m_replicas[{placing ? keyOf(configuration)
+                            : ProblemKey{0, configuration.replicas, configuration.microBatches, 0, classes},
+            places.replicaStride}];
     if (!problem) {
         const AxisSetting setting{.model = &m_model,
             .plan = &m_plan,
             .types = m_types.get(),
-            .costs = &m_costs,
+            .costs = &costsOf(classes),
             .axis = m_space.replicaAxis,
             .parts = configuration.replicas,
             .batchCuts = configuration.microBatches,
+            .deviceClass = std::countr_zero(classes),
             .alike = m_alike,
             .aside = placing ? &placing->placed.aside : nullptr,
             .batchAlone = true};
-        problem = std::make_unique<PartitionProblem>(setting,
-            groupShape(
-                m_cluster, devicesApart(configuration.replicas, configuration.ranks * configuration.shards)));
+        problem =
+            std::make_unique<PartitionProblem>(setting, groupShape(m_cluster, places.replicaGroup(0, 0)));
     }
     const std::vector<std::int32_t> first(problem->operatorCount(), 0);
     OperatorTimes times = problem->timesOf(first, shares);
@@ -372,8 +453,9 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
 {
     TRY(const auto answer, partition(configuration, {}, stop));
     TRY(const StageRows rows, stageRowsFor(configuration));
-    auto &known = m_stages[{
-        answer, configuration.stages(), rows.isEmpty() ? 0 : configuration.ranks, configuration.recompute}];
+    const MeshPlaces &places = placesOf(configuration);
+    auto &known = m_stages[{answer, configuration.stages(), rows.isEmpty() ? 0 : configuration.ranks,
+        configuration.recompute, places.isMixed() ? places.classes : std::vector<ClassSet>{}}];
     if (known)
         return known;
     StagePlan plan = m_recomputed.at(configuration.recompute);
@@ -387,6 +469,8 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
         if (!rows.isEmpty()) {
             TRY(plan.stageOf,
                 stagesWithin(*m_model.index, plan.stages, configuration.ranks, nanoseconds, rows));
+        } else if (places.isMixed()) {
+            TRY(plan.stageOf, mixedStages(configuration, *answer, plan));
         } else {
             TRY(const auto found, pipelineStages(*m_model.index, plan.stages, nanoseconds));
             for (std::size_t s = 0; s < found.size(); ++s)
@@ -398,15 +482,58 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
     return known;
 }
 
+/// Balanced by what each stage's operators take on its own devices.
+Result<std::vector<std::int32_t>> StepEstimator::mixedStages(
+    const Configuration &configuration, const PartitionAnswer &answer, const StagePlan &plan)
+{
+    const MeshPlaces &places = placesOf(configuration);
+    StageMeasure measure;
+    std::map<ClassSet, std::size_t> kinds;
+    for (std::int32_t s = 0; s < plan.stages; ++s) {
+        const ClassSet classes = places.classesOf(s % places.ranks);
+        const auto [kind, fresh] = kinds.try_emplace(classes, kinds.size());
+        measure.kindOfStage.push_back(kind->second);
+        if (!fresh)
+            continue;
+        TRY(const OperatorTimes times, slowestTimes(configuration, classes, answer.choice));
+        auto &own = measure.ofKind.emplace_back(m_model.graph->operators.size(), 0);
+        for (std::size_t i = 0; i < times.forward.size(); ++i)
+            own[i] =
+                std::llround(1e9 * (times.backward[i] + times.forward[i] * (plan.recomputed[i] ? 2 : 1)));
+    }
+    TRY(const auto found, pipelineStages(*m_model.index, plan.stages, measure));
+    std::vector<std::int32_t> stageOf(m_model.index->forwardCount(), 0);
+    for (std::size_t s = 0; s < found.size(); ++s)
+        for (const OperatorId op : found[s])
+            stageOf[static_cast<std::size_t>(op.index)] = static_cast<std::int32_t>(s);
+    return stageOf;
+}
+
 Result<const std::vector<LeastStage> *> StepEstimator::least(
     const Configuration &configuration, const std::stop_token &stop)
 {
     TRY(const auto plan, stages(configuration, stop));
     const bool splits = splitsBackward(configuration.schedule);
     auto &known = m_least[{plan, splits, configuration.zero < 2}];
-    if (known.empty()) {
+    if (!known.empty())
+        return &known;
+    const MeshPlaces &places = placesOf(configuration);
+    if (!places.isMixed()) {
         TRY(known, leastStages(problemOf(configuration), *plan, splits, configuration.zero < 2, stop));
+        return &known;
     }
+    std::map<ClassSet, std::vector<LeastStage>> ofClasses;
+    std::vector<LeastStage> all;
+    for (std::int32_t s = 0; s < plan->stages; ++s) {
+        const ClassSet classes = places.classesOf(s % places.ranks);
+        const auto [own, fresh] = ofClasses.try_emplace(classes);
+        if (fresh) {
+            TRY(const PartitionProblem *slowest, slowestOf(configuration, classes));
+            TRY(own->second, leastStages(*slowest, *plan, splits, configuration.zero < 2, stop));
+        }
+        all.push_back(own->second[static_cast<std::size_t>(s)]);
+    }
+    known = std::move(all);
     return &known;
 }
 
@@ -414,6 +541,15 @@ OperatorTimes StepEstimator::leastWaits(const Configuration &configuration)
 {
     return replicaTimes(
         configuration, std::vector<double>(m_model.graph->tensors.size(), 1.0 / configuration.shards));
+}
+
+double StepEstimator::secondsOfWaits(const Configuration &configuration)
+{
+    const auto [known, fresh] =
+        m_problems.at(keyOf(configuration)).leastWaits.try_emplace(placesOf(configuration).replicaStride, 0);
+    if (fresh)
+        known->second = leastWaits(configuration).communication;
+    return known->second;
 }
 
 Result<StepEstimator::Paths *> StepEstimator::pathsOf(
@@ -427,8 +563,8 @@ Result<StepEstimator::Paths *> StepEstimator::pathsOf(
     TRY(paths.plan, stages(configuration, stop));
     TRY(paths.next, partition(configuration, {}, stop));
     paths.waits = leastWaits(configuration);
-    paths.reductions =
-        std::make_unique<Reductions>(paths.configuration, m_costs, m_cluster, problemOf(configuration));
+    paths.reductions = std::make_unique<Reductions>(
+        paths.configuration, placesOf(configuration), m_costs, m_cluster, problemOf(configuration));
     paths.bound = std::make_unique<PathBound>(paths.configuration, problemOf(configuration), *paths.plan,
         *paths.reductions, *least, paths.waits, m_trains);
     return &paths;
@@ -439,6 +575,11 @@ Result<StepEstimate> StepEstimator::estimateAlongPaths(
 {
     TRY(Paths * paths, pathsOf(configuration, stop));
     TRY(StepEstimate result, assess(configuration, paths->next));
+    if (placesOf(configuration).isMixed()) { // ways are those of one class of devices
+        TRY(const StagedBound staged, stagedBoundOf(configuration, stop));
+        result.bound = std::min(staged.seconds, result.seconds);
+        return result;
+    }
     if (m_space.sharding.isMixed()) {
         TRY(result.bound, boundOf(configuration, stop));
         return result;
@@ -448,11 +589,12 @@ Result<StepEstimate> StepEstimator::estimateAlongPaths(
         result.bound = std::max(result.bound, result.seconds - secondsAside(configuration));
         return result;
     }
-    const Figures &figures = m_figures.at({result.partition, result.stages});
+    const Figures &figures =
+        m_figures.at({result.partition, result.stages, placesOf(configuration).replicaStride});
     TRY_VOID(paths->bound->add(figures.stages, figures.links));
     TRY(PathBound::Answer answer, paths->bound->solve(stop));
     result.bound = std::min(answer.bound, result.seconds);
-    paths->next = answerOf(configuration, std::move(answer.choice), problemOf(configuration));
+    paths->next = answerOf(std::move(answer.choice), problemOf(configuration));
     return result;
 }
 
@@ -468,13 +610,14 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     TRY(const auto *least, this->least(configuration, stop));
     const PartitionProblem &problem = problemOf(configuration);
     const bool splits = splitsBackward(configuration.schedule);
-    const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration));
+    TRY(const RankReductions reductions, reductionsOf(configuration));
     const OperatorTimes waits = leastWaits(configuration);
     std::vector<StageTime> times;
     std::vector<Reductions::Least> weights;
     for (const LeastStage &stage : *least) {
         times.push_back(stage.time);
-        weights.push_back(reductions.leastOf(*least, weights.size()));
+        weights.push_back(reductions.of(weights.size() % static_cast<std::size_t>(configuration.ranks))
+                              .leastOf(*least, weights.size()));
         if (weights.back().ahead > 0)
             times.back().ahead =
                 std::max(weights.back().ahead, weights.back().aheadOfAll + stage.time.forward);
@@ -495,7 +638,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
         weights[s].gather = configuration.zero == 2 ? weights[s].gather : 0;
     }
     TRY(const PipelineTime played,
-        playPipeline(configuration.schedule, times, reductions.sendsOf(leastLinks(problem, *plan)),
+        playPipeline(configuration.schedule, times, reductions.of(0).sendsOf(leastLinks(problem, *plan)),
             configuration.ranks, configuration.microBatches, m_trains));
     double &seconds = result.seconds;
     seconds = std::max(seconds, played.makespan);
@@ -511,6 +654,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
         double reduced = 0;
         double shared = 0;
         Reductions::Least all;
+        const Reductions &own = reductions.of(rank);
         for (std::size_t s = rank; s < times.size(); s += ranks) {
             begin = std::min(begin, played.lastBackward[s]);
             computed = std::max(computed, played.end[s]);
@@ -529,10 +673,10 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
         if (!m_trains)
             continue;
         if (all.reducedAsOne > 0)
-            all.reduction = std::max(all.reduction, all.reducedAsOne + reductions.leastLaunch());
+            all.reduction = std::max(all.reduction, all.reducedAsOne + own.leastLaunch());
         if (all.gather > 0)
-            all.gather += reductions.leastGatheringLaunch();
-        reduced = std::max({reduced, begin + all.reduction, computed + reductions.leastBehind(*least, rank)});
+            all.gather += own.leastGatheringLaunch();
+        reduced = std::max({reduced, begin + all.reduction, computed + own.leastBehind(*least, rank)});
         if (shared > 0)
             reduced = std::max(reduced, played.makespan + shared);
         seconds = std::max({seconds, computed + all.update, reduced + all.gather});
@@ -560,25 +704,39 @@ Result<double> StepEstimator::boundOf(const Configuration &configuration, const 
     return boundOf(configuration, *answer, *answer);
 }
 
+Result<double> StepEstimator::capacityOf(const Configuration &configuration)
+{
+    const MeshPlaces &places = placesOf(configuration);
+    if (!places.isMixed())
+        return configuration.ranks;
+    TRY(const Problem *fastest, problem(configuration));
+    double capacity = 0;
+    for (std::int32_t rank = 0; rank < places.ranks; ++rank) {
+        TRY(const PartitionProblem *own, slowestOf(configuration, places.classesOf(rank)));
+        capacity += fastest->network->leastKernelSeconds() / own->leastKernelSeconds();
+    }
+    return capacity;
+}
+
 Result<double> StepEstimator::likelyBoundOf(const Configuration &configuration, const std::stop_token &stop)
 {
     TRY(const double bound, boundOf(configuration, stop));
     TRY(const auto answer, partition(configuration, {}, stop));
     const Problem &own = m_problems.at(keyOf(configuration));
-    const double again = own.leastWaits + own.leastAgain.at(configuration.recompute);
+    const double again = secondsOfWaits(configuration) + own.leastAgain.at(configuration.recompute);
     const double chain =
         (splitsBackward(configuration.schedule) ? own.leastWay : std::min(answer->seconds, answer->bound))
         + again;
     const double ramp = (configuration.ranks - 1.0) / configuration.stagesPerRank;
-    return std::max(
-        bound, ((answer->bound + again) * configuration.microBatches + chain * ramp) / configuration.ranks);
+    TRY(const double capacity, capacityOf(configuration));
+    return std::max(bound, ((answer->bound + again) * configuration.microBatches + chain * ramp) / capacity);
 }
 
 double StepEstimator::boundOf(
-    const Configuration &configuration, const PartitionAnswer &answer, const PartitionAnswer &fastest) const
+    const Configuration &configuration, const PartitionAnswer &answer, const PartitionAnswer &fastest)
 {
     const Problem &own = m_problems.at(keyOf(configuration));
-    const double again = own.leastWaits + own.leastAgain.at(configuration.recompute);
+    const double again = secondsOfWaits(configuration) + own.leastAgain.at(configuration.recompute);
     const double microBatches = configuration.microBatches;
     // At a price of reductions, what they may be hidden behind is taken off: recomputation and waits, too.
     const double hidden = configuration.zero >= 2
@@ -617,6 +775,25 @@ Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configurati
         heldBytes(configuration, static_cast<double>(weights.model), static_cast<double>(weights.state),
             static_cast<double>(weights.gradient), kept)
         / configuration.ranks);
+}
+
+bool StepEstimator::mayNeedRecompute(const Configuration &configuration, const std::stop_token &stop)
+{
+    if (!m_whole) {
+        m_whole.emplace();
+        m_whole->rest = std::numeric_limits<double>::infinity();
+        const auto one = estimate({}, {}, stop);
+        const auto known = one ? m_figures.find({one->partition, one->stages, 1}) : m_figures.end();
+        if (known != m_figures.end()) {
+            const StageFigures &figures = known->second.stages.front();
+            m_whole->kept = static_cast<double>(figures.keptBytes);
+            m_whole->rest =
+                static_cast<double>(figures.modelBytes + figures.gradientBytes + figures.passingBytes);
+            for (const WeightPiece &piece : figures.weights)
+                m_whole->rest += static_cast<double>(piece.count) * static_cast<double>(piece.stateBytes);
+        }
+    }
+    return m_whole->rest + m_whole->kept / configuration.replicas > static_cast<double>(m_space.memoryLimit);
 }
 
 double StepEstimator::heldBytes(
@@ -665,7 +842,7 @@ Result<std::vector<StepEstimate>> StepEstimator::estimateUsual(
         for (const UsualPartition &partition : partitions->second)
             if (auto choice = own->network->choiceFor(partition);
                 choice && std::isfinite(own->network->costOf({}, *choice)))
-                own->usual->push_back(answerOf(configuration, *std::move(choice), *own->network));
+                own->usual->push_back(answerOf(*std::move(choice), *own->network));
     }
     std::vector<StepEstimate> estimates;
     for (const auto &answer : *own->usual) {
@@ -680,7 +857,37 @@ Result<StepEstimate> StepEstimator::estimateWith(
     const Configuration &configuration, std::vector<std::int32_t> choice)
 {
     TRY(const Problem *own, problem(configuration));
-    return assess(configuration, answerOf(configuration, std::move(choice), *own->network));
+    return assess(configuration, answerOf(std::move(choice), *own->network));
+}
+
+Result<std::vector<StageFigures>> StepEstimator::figuresOf(
+    const Configuration &configuration, const PartitionAnswer &partition, const StagePlan &stages)
+{
+    const MeshPlaces &places = placesOf(configuration);
+    const PartitionProblem &problem = problemOf(configuration);
+    const OperatorTimes waits = replicaTimes(configuration, problem.sharesOf(partition.choice));
+    const auto withWaits = [&](OperatorTimes times) {
+        for (std::size_t i = 0; i < waits.forward.size(); ++i) {
+            times.forward[i] += waits.forward[i];
+            times.backward[i] += waits.backward[i];
+        }
+        return times;
+    };
+    if (!places.isMixed())
+        return stageFigures(problem, partition.choice, withWaits(partition.times), stages);
+    std::map<ClassSet, std::vector<StageFigures>> ofClasses;
+    std::vector<StageFigures> figures;
+    for (std::int32_t s = 0; s < stages.stages; ++s) {
+        const ClassSet classes = places.classesOf(s % places.ranks);
+        const auto [own, fresh] = ofClasses.try_emplace(classes);
+        if (fresh) {
+            TRY(const PartitionProblem *slowest, slowestOf(configuration, classes));
+            TRY(OperatorTimes times, slowestTimes(configuration, classes, partition.choice));
+            own->second = stageFigures(*slowest, partition.choice, withWaits(std::move(times)), stages);
+        }
+        figures.push_back(own->second[static_cast<std::size_t>(s)]);
+    }
+    return figures;
 }
 
 Result<StepEstimate> StepEstimator::assess(
@@ -693,24 +900,25 @@ Result<StepEstimate> StepEstimator::assess(
     if (auto broken =
             brokenSharing(*m_model.graph, rows.sharings, result.stages->stageOf, configuration.ranks))
         return *std::move(broken);
-    auto &[figures, links] = m_figures[{result.partition, result.stages}];
+    auto &[figures, links] =
+        m_figures[{result.partition, result.stages, placesOf(configuration).replicaStride}];
     if (figures.empty()) {
-        const PartitionProblem &problem = problemOf(configuration);
-        figures = stageFigures(problem, result.partition->choice, result.partition->times, *result.stages);
-        links = stageLinks(problem, *result.stages, result.partition->choice);
+        TRY(figures, figuresOf(configuration, *result.partition, *result.stages));
+        links = stageLinks(problemOf(configuration), *result.stages, result.partition->choice);
     }
 
-    const Reductions reductions(configuration, m_costs, m_cluster, problemOf(configuration));
+    TRY(const RankReductions reductions, reductionsOf(configuration));
+    const auto ranks = static_cast<std::size_t>(configuration.ranks);
     std::vector<StageTime> times;
     for (const StageFigures &stage : figures) {
+        const Reductions &own = reductions.of(times.size() % ranks);
         times.push_back(stage.time);
-        reductions.addTo(stage, times.back());
+        own.addTo(stage, times.back());
     }
     TRY(const PipelineTime played,
-        playPipeline(configuration.schedule, times, reductions.sendsOf(links), configuration.ranks,
+        playPipeline(configuration.schedule, times, reductions.of(0).sendsOf(links), configuration.ranks,
             configuration.microBatches, m_trains));
     result.seconds = played.makespan;
-    const auto ranks = static_cast<std::size_t>(configuration.ranks);
     std::vector<std::int64_t> bytes(ranks, 0);
     std::vector<std::int64_t> passing(ranks, 0);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -724,7 +932,7 @@ Result<StepEstimate> StepEstimator::assess(
             for (const WeightPiece &piece : stage.weights)
                 bytes[rank] += m_space.sharding.isMixed()
                     ? share(piece.count * piece.stateBytes, 1)
-                    : piece.count * piece.stateBytes / reductions.updaters(piece.overShards);
+                    : piece.count * piece.stateBytes / reductions.of(rank).updaters(piece.overShards);
             const std::int64_t kept = stage.keptBytes * std::max(1, played.inFlight[s]);
             // In a single micro-batch gradients grow as what is kept shrinks, and are cut as they are
             // reduced.
@@ -733,7 +941,8 @@ Result<StepEstimate> StepEstimator::assess(
             passing[rank] = std::max(passing[rank], stage.passingBytes);
         }
         if (m_trains)
-            result.seconds = std::max(result.seconds, reductions.endingOf(rank, figures, played).seconds());
+            result.seconds =
+                std::max(result.seconds, reductions.of(rank).endingOf(rank, figures, played).seconds());
         result.peakBytes = std::max(result.peakBytes, bytes[rank] + passing[rank]);
     }
     result.seconds += secondsAside(configuration);

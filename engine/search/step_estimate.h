@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/search/mesh_places.h"
 #include "engine/search/path_bound.h"
 #include "engine/search/placed_operators.h"
 #include "engine/search/search_space.h"
@@ -21,7 +22,7 @@ namespace planloom {
 /// How the operators of a model are partitioned over the shards' axis, the cheapest way at a price of memory.
 struct PartitionAnswer {
     std::vector<std::int32_t> choice{}; ///< By forward operator.
-    OperatorTimes times{};
+    OperatorTimes times{}; ///< Without what replicas wait for one another, as the next.
     double seconds = 0; ///< Of a micro-batch, all operators, both passes.
     /// No partition costs less: seconds of a micro-batch with its part of what the weights take in a step, at
     /// the prices of the search but for memory's; 0 where memory had one.
@@ -91,6 +92,10 @@ public:
     /// states, and what one micro-batch keeps, spread over all ranks. Cheap.
     Result<std::int64_t> leastPeakOf(const Configuration &configuration);
 
+    /// Whether computing something again may be needed for its plans to fit: not where a device could hold
+    /// all weights, unsharded, and all that its part of the batch keeps. Cheap.
+    bool mayNeedRecompute(const Configuration &configuration, const std::stop_token &stop);
+
     const PartitionProblem &problemOf(const Configuration &configuration) const;
     /// What rows place, of the same.
     const PlacedOperators &placedIn(const Configuration &configuration) const
@@ -118,10 +123,11 @@ private:
         WeightBytes leastWeights{};
         std::map<RecomputeWord, double> leastKept{}; ///< Bytes of a micro-batch.
         std::map<RecomputeWord, double> leastAgain{}; ///< Seconds of what a micro-batch computes again.
-        double leastWaits = 0; ///< Seconds that a micro-batch waits for other replicas.
+        std::map<std::int32_t, double> leastWaits{}; ///< See `secondsOfWaits`; by how far replicas are apart.
         double leastWay = 0; ///< Of a micro-batch without gradients of weights; where it is asked for.
     };
-    using ProblemKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>; ///< See `keyOf`.
+    /// See `keyOf`.
+    using ProblemKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, ClassSet>;
 
     struct Paths { ///< What a `PathBound` is of.
         Configuration configuration{};
@@ -141,11 +147,31 @@ private:
     double heldBytes(
         const Configuration &configuration, double model, double state, double gradient, double kept) const;
     OperatorTimes leastWaits(const Configuration &configuration);
+    /// That a micro-batch waits for other replicas at least. Its problem must have been made.
+    double secondsOfWaits(const Configuration &configuration);
+    const MeshPlaces &placesOf(const Configuration &configuration) const;
     ProblemKey keyOf(const Configuration &configuration) const;
+    ProblemKey keyOf(const Configuration &configuration, ClassSet classes) const;
+    /// At the least that any class of its devices takes: what no partition is below. The same as of one class
+    /// where all devices are of it.
     /// @return InvalidInput where rows leave no partition
     Result<Problem *> problem(const Configuration &configuration);
-    Result<void> makeProblem(const Configuration &configuration, Problem &problem);
-    std::shared_ptr<PartitionAnswer> answerOf(const Configuration &configuration,
+    Result<Problem *> problem(const Configuration &configuration, ClassSet classes);
+    Result<void> makeProblem(const Configuration &configuration, ClassSet classes, Problem &problem);
+    /// Of the class among these that is slowest.
+    Result<const PartitionProblem *> slowestOf(const Configuration &configuration, ClassSet classes);
+    /// What operators take on devices of these classes: of each the slowest.
+    Result<OperatorTimes> slowestTimes(
+        const Configuration &configuration, ClassSet classes, const std::vector<std::int32_t> &choice);
+    const CostModel &costsOf(ClassSet classes);
+    /// How many of the fastest ranks do what all of them do.
+    Result<double> capacityOf(const Configuration &configuration);
+    Result<RankReductions> reductionsOf(const Configuration &configuration);
+    Result<std::vector<StageFigures>> figuresOf(
+        const Configuration &configuration, const PartitionAnswer &partition, const StagePlan &stages);
+    Result<std::vector<std::int32_t>> mixedStages(
+        const Configuration &configuration, const PartitionAnswer &answer, const StagePlan &plan);
+    static std::shared_ptr<PartitionAnswer> answerOf(
         std::vector<std::int32_t> choice, const PartitionProblem &problem);
     /// Without a bound.
     Result<StepEstimate> assess(
@@ -160,11 +186,11 @@ private:
     Result<std::shared_ptr<const StagePlan>> stages(
         const Configuration &configuration, const std::stop_token &stop);
     /// @param answer  at a price of reductions, of nothing else; @param fastest  at none
-    double boundOf(const Configuration &configuration, const PartitionAnswer &answer,
-        const PartitionAnswer &fastest) const;
+    double boundOf(
+        const Configuration &configuration, const PartitionAnswer &answer, const PartitionAnswer &fastest);
     PartitionPricing pricingOf(
         const Configuration &configuration, SearchPrices prices, const PartitionProblem &problem) const;
-    GroupShape shardGroup(const Configuration &configuration) const;
+    GroupShape shardGroup(const Configuration &configuration, ClassSet classes) const;
     Result<StageRows> stageRowsFor(const Configuration &configuration) const;
     Aside timesAside(const PlacedOperators &placed, const BoundTable *bound) const;
     double secondsAside(const Configuration &configuration) const
@@ -182,25 +208,36 @@ private:
     std::unique_ptr<StorageTypes> m_types{};
     std::shared_ptr<const std::vector<std::int32_t>> m_alike{}; ///< See `alikeOperators`.
     bool m_trains = false;
-    std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Bound> m_bounds{};
+    std::map<ClassSet, CostModel> m_leastCosts{}; ///< See `costsOf`; of several classes.
+    /// By replicas, ranks, shards, and whether ranks are outside.
+    mutable std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, bool>, MeshPlaces> m_places{};
+    std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, bool>, Bound> m_bounds{}; ///< Likewise.
     std::map<ProblemKey, Problem> m_problems{};
     std::shared_ptr<UsualPartitions> m_usual{};
-    std::map<ProblemKey, std::unique_ptr<PartitionProblem>>
-        m_replicas{}; ///< Over the replicas' axis: of a problem where operators are placed apart.
+    /// Over the replicas' axis, by how far apart they are: of a problem where operators are placed apart.
+    std::map<std::pair<ProblemKey, std::int32_t>, std::unique_ptr<PartitionProblem>> m_replicas{};
     using Answer = std::shared_ptr<const PartitionAnswer>;
     using Stages = std::shared_ptr<const StagePlan>;
-    /// By stages and, where rows speak of devices, ranks.
-    std::map<std::tuple<Answer, std::int32_t, std::int32_t, RecomputeWord>, Stages> m_stages{};
+    /// By stages, where rows speak of devices by ranks, and where device classes differ by those of the
+    /// ranks.
+    std::map<std::tuple<Answer, std::int32_t, std::int32_t, RecomputeWord, std::vector<ClassSet>>, Stages>
+        m_stages{};
     struct Figures {
         std::vector<StageFigures> stages{};
         std::vector<StageLink> links{};
     };
-    std::map<std::pair<Answer, Stages>, Figures> m_figures{};
+    std::map<std::tuple<Answer, Stages, std::int32_t>, Figures>
+        m_figures{}; ///< And how far replicas are apart.
     std::map<std::tuple<Stages, bool, bool>, std::vector<LeastStage>>
         m_least{}; ///< By whether the backward pass is split, and whether gradients add up.
     std::map<Configuration, Paths> m_paths{};
     std::map<RecomputeWord, StagePlan> m_recomputed{}; ///< Without stages.
     StageRows m_stageRows{};
+    struct Whole { ///< Bytes of the step on one device.
+        double kept = 0; ///< Of the whole batch.
+        double rest = 0; ///< Weights, gradients, states, and what passes.
+    };
+    std::optional<Whole> m_whole{};
 };
 
 } // namespace planloom

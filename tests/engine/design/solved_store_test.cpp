@@ -144,7 +144,7 @@ TEST_F(Solved, DamagedFilesAreTakenAwayAndNothingElse)
     const std::string whole = *readFile(file);
     ASSERT_TRUE(solvedOf(whole));
     const auto signedText = [](const std::string &body) {
-        return "planloom-solved-1 " + sha256(body) + "\n" + body;
+        return "planloom-solved-2 " + sha256(body) + "\n" + body;
     };
     const std::string body = whole.substr(whole.find('\n') + 1);
     const auto with = [&](const std::string &from, const std::string &to) {
@@ -153,7 +153,7 @@ TEST_F(Solved, DamagedFilesAreTakenAwayAndNothingElse)
         EXPECT_NE(at, std::string::npos) << from;
         return signedText(changed.replace(at, from.size(), to));
     };
-    std::vector<std::string> damaged{"", "\n", "planloom-solved-1\n{}", whole.substr(0, whole.size() / 2),
+    std::vector<std::string> damaged{"", "\n", "planloom-solved-2\n{}", whole.substr(0, whole.size() / 2),
         whole + "x", signedText(""), signedText("[]"), signedText("{}"), signedText(R"({"best":1})"),
         signedText(std::string(100'000, '[')), with("\"bound\":", "\"bound\":-"),
         with("\"bound\":", "\"bound\":1e300,\"old\":"), with("\"bound\":", "\"bound\":\"1\",\"old\":"),

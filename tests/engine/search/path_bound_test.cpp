@@ -71,7 +71,9 @@ TEST(PathBound, WhatIsSentTakesAsLongAsInTheSlowestReplica)
     const Configuration configuration{
         .replicas = 2, .ranks = 6, .microBatches = 1, .schedule = ScheduleKind::OneFOneB};
     ASSERT_TRUE((*estimator)->boundOf(configuration, {}));
-    const Reductions reductions(configuration, costs, cluster, (*estimator)->problemOf(configuration));
+    const MeshPlaces places = meshPlaces(configuration, *space, cluster, 12);
+    const Reductions reductions(
+        configuration, places, costs, cluster, (*estimator)->problemOf(configuration));
     constexpr std::int64_t kBytes = 1 << 20;
     const auto sends = reductions.sendsOf({{0, 1, {kBytes}, {}}, {1, 2, {kBytes}, {kBytes}}});
     const auto seconds = [&](std::int32_t a, std::int32_t b) {

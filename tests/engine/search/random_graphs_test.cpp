@@ -148,6 +148,22 @@ std::string randomRows(Dice &dice, const Graph &graph, std::int32_t devices, boo
     return rows;
 }
 
+/// Of devices that are alike, or of which some are of a slower kind.
+Cluster randomCluster(Dice &dice, std::int32_t devices)
+{
+    Cluster cluster = *clusterNamed("dgx-h100:" + std::to_string(devices));
+    if (!dice.hits(0.3))
+        return cluster;
+    const Cluster slower = *clusterNamed("dgx2-v100:" + std::to_string(devices));
+    DeviceClass other{slower.device, slower.links};
+    other.links.devicesPerNode = cluster.links.devicesPerNode;
+    other.links.outer = cluster.links.outer;
+    other.where = {dice.hits(0.7) ? DeviceRange{devices / 2, devices - devices / 2, 0}
+                                  : DeviceRange{static_cast<std::int32_t>(dice.below(2)), 1, 2}};
+    cluster.otherClasses.push_back(std::move(other));
+    return cluster;
+}
+
 /// Every choice of every operator, if they are few.
 bool nextChoice(const PartitionProblem &problem, std::vector<std::int32_t> &choice)
 {
@@ -218,17 +234,19 @@ TEST_F(RandomGraphs, FeasibilityCostAndBoundAgreeWithBruteForce)
     int tooLarge = 0;
     int proven = 0;
     int ran = 0;
+    int mixed = 0;
     for (std::uint32_t seed = first; seed < end; ++seed) {
         Dice dice(seed);
         const bool large = dice.hits(0.6);
         const GraphSnapshot graph = randomGraph(dice, large);
-        const std::int32_t devices = dice.of<std::int32_t>({2, 4});
+        const std::int32_t devices = dice.of<std::int32_t>({2, 4, 4, 3});
         const std::string text = randomRows(dice, *graph, devices, large);
         SCOPED_TRACE(testing::Message() << "seed " << seed << "\n" << text);
         const auto rows = parseTable(text);
         ASSERT_TRUE(rows) << describe(rows.error());
         const Model model(graph);
-        const Cluster cluster = *clusterNamed("dgx-h100:" + std::to_string(devices));
+        const Cluster cluster = randomCluster(dice, devices);
+        mixed += cluster.otherClasses.empty() ? 0 : 1;
         const CostModel costs = costModelOf(cluster);
         SearchOptions options;
         options.mostSeconds = 1000;
@@ -326,6 +344,7 @@ TEST_F(RandomGraphs, FeasibilityCostAndBoundAgreeWithBruteForce)
         EXPECT_GT(tooLarge, 0);
         EXPECT_GT(proven, 10);
         EXPECT_GT(ran, 3);
+        EXPECT_GT(mixed, 20);
     }
 }
 

@@ -13,6 +13,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -27,9 +29,9 @@ struct Site {
     std::int32_t devices = 4;
     CostModel costs{};
 
-    Site(GraphSnapshot graph, std::int32_t count)
+    Site(GraphSnapshot graph, std::int32_t count, const std::string &profile = "dgx-h100")
         : model(std::move(graph))
-        , cluster(*clusterNamed("dgx-h100:" + std::to_string(count)))
+        , cluster(*clusterNamed(profile + ":" + std::to_string(count)))
         , devices(count)
         , costs(costModelOf(cluster))
     {
@@ -406,6 +408,78 @@ TEST(Solver, PricesReplicasAsTheyAreSimulated)
             EXPECT_NEAR(
                 found->best.seconds, found->best.simulatedSeconds, 0.03 * found->best.simulatedSeconds);
         }
+}
+
+/// Where there is too little work for all of them, or numbers do not divide, some are left idle.
+TEST(Solver, IsNoSlowerOnMoreDevices)
+{
+    for (const auto &[spec, most] :
+        {std::pair{"zoo:gpt?layers=3&hidden=384&heads=6&seq=128&vocab=1024&batch=6", 8},
+            {"zoo:resnet?depth=18&batch=4&image=64", 8}}) {
+        const GraphSnapshot graph = zooTraining(spec);
+        double before = std::numeric_limits<double>::infinity();
+        for (const int devices : {1, 2, 3, 4, 6, 7, most}) {
+            SCOPED_TRACE(testing::Message() << spec << " on " << devices);
+            const Site site(graph, devices);
+            const auto found = site.search("");
+            ASSERT_TRUE(found) << describe(found.error());
+            EXPECT_LE(found->best.simulatedSeconds, before * 1.01);
+            before = found->best.simulatedSeconds;
+            site.expectHolds("", *found);
+        }
+    }
+}
+
+/// Six samples and six heads do not divide by eight.
+TEST(Solver, LeavesDevicesIdleWhereThatIsFaster)
+{
+    const Site site(zooTraining("zoo:gpt?layers=3&hidden=1536&heads=6&seq=1215&vocab=1021&batch=6"), 8);
+    const auto found = site.search("");
+    ASSERT_TRUE(found) << describe(found.error());
+    EXPECT_LT(found->best.configuration.devices(), 8);
+    EXPECT_GT(found->best.configuration.devices(), 4);
+    site.expectHolds("", *found);
+}
+
+/// The first half of the devices is faster than the others: stages are balanced by what they take on theirs,
+/// and the model says so.
+TEST(Solver, UsesDevicesOfSeveralClasses)
+{
+    const GraphSnapshot graph =
+        zooTraining("zoo:gpt?layers=8&hidden=2048&heads=16&seq=512&vocab=2048&batch=16");
+    const Site fast(graph, 8);
+    const auto half = fast.search("");
+    ASSERT_TRUE(half) << describe(half.error());
+    const Site mixed(graph, 16, "mixed-h100-a100");
+    ASSERT_NE(mixed.cluster.classOf({0}), mixed.cluster.classOf({15}));
+    const auto found = mixed.search("");
+    ASSERT_TRUE(found) << describe(found.error());
+    EXPECT_LE(found->best.simulatedSeconds, half->best.simulatedSeconds * 1.001);
+    mixed.expectHolds("", *found);
+    const std::string rows = "mesh pp=2 dp=4 tp=2\nschedule 1f1b\nmicro-batches 4";
+    const auto piped = mixed.search(rows);
+    ASSERT_TRUE(piped) << describe(piped.error());
+    mixed.expectHolds(rows, *piped);
+    EXPECT_NEAR(piped->best.seconds, piped->best.simulatedSeconds, 0.05 * piped->best.simulatedSeconds);
+    // The fast stage has more of the layers.
+    std::array<int, 2> operators{};
+    for (const OperatorDecision &decision : piped->plan->decisions)
+        if (decision.stage.valid())
+            ++operators.at(static_cast<std::size_t>(decision.stage.index));
+    EXPECT_GT(operators[0], operators[1] * 3 / 2);
+}
+
+/// A row's mesh is used in the order of its axes.
+TEST(Solver, PricesMeshesInTheOrderOfTheirAxes)
+{
+    const Site site(zooTraining("zoo:gpt?layers=4&hidden=2048&heads=16&seq=512&vocab=2048&batch=16"), 16);
+    for (const char *mesh : {"mesh dp=2 pp=2 tp=4", "mesh pp=2 dp=2 tp=4", "mesh tp=4 dp=2 pp=2"}) {
+        SCOPED_TRACE(mesh);
+        const auto found = site.search(mesh);
+        ASSERT_TRUE(found) << describe(found.error());
+        EXPECT_NEAR(found->best.seconds, found->best.simulatedSeconds, 0.05 * found->best.simulatedSeconds);
+        site.expectHolds(mesh, *found);
+    }
 }
 
 /// One plan can be written over several meshes.

@@ -1,0 +1,83 @@
+#include "engine/search/mesh_places.h"
+
+#include "engine/plan/complete.h"
+
+#include <algorithm>
+
+namespace planloom {
+
+std::vector<DeviceId> MeshPlaces::shardGroup(std::int32_t replica, std::int32_t rank) const
+{
+    std::vector<DeviceId> devices;
+    for (std::int32_t s = 0; s < shards; ++s)
+        devices.push_back(at(replica, rank, s));
+    return devices;
+}
+
+std::vector<DeviceId> MeshPlaces::replicaGroup(std::int32_t rank, std::int32_t shard) const
+{
+    std::vector<DeviceId> devices;
+    for (std::int32_t r = 0; r < replicas; ++r)
+        devices.push_back(at(r, rank, shard));
+    return devices;
+}
+
+std::vector<DeviceId> MeshPlaces::allOf(std::int32_t rank) const
+{
+    std::vector<DeviceId> devices;
+    for (std::int32_t r = 0; r < replicas; ++r)
+        for (std::int32_t s = 0; s < shards; ++s)
+            devices.push_back(at(r, rank, s));
+    return devices;
+}
+
+ClassSet MeshPlaces::allClasses() const
+{
+    ClassSet all = classes.empty() ? 1 : 0;
+    for (const ClassSet each : classes)
+        all |= each;
+    return all;
+}
+
+bool MeshPlaces::isMixed() const
+{
+    const ClassSet all = allClasses();
+    return (all & (all - 1)) != 0;
+}
+
+MeshPlaces meshPlaces(const Configuration &configuration, const SearchSpace &space, const Cluster &cluster,
+    std::int32_t deviceCount)
+{
+    MeshPlaces places{configuration.replicas, configuration.ranks, configuration.shards};
+    const auto order = axisOrder(configuration, space);
+    std::int32_t stride = 1;
+    for (auto role = order.rbegin(); role != order.rend(); ++role) {
+        switch (*role) {
+        case AxisRole::Replicas:
+            places.replicaStride = stride;
+            stride *= places.replicas;
+            break;
+        case AxisRole::Ranks:
+            places.rankStride = stride;
+            stride *= places.ranks;
+            break;
+        case AxisRole::Shards:
+            places.shardStride = stride;
+            stride *= places.shards;
+            break;
+        }
+    }
+    Cluster used = cluster;
+    used.deviceCount = deviceCount;
+    places.hasUnits = places.replicas > 1 && stride == deviceCount && deviceCount > kMostExplicitDevices
+        && unitsAlike(used, {.count = places.replicas, .inner = places.replicaStride});
+    if (!cluster.otherClasses.empty())
+        for (std::int32_t rank = 0; rank < places.ranks; ++rank) {
+            ClassSet &own = places.classes.emplace_back(0);
+            for (const DeviceId device : places.allOf(rank))
+                own |= ClassSet{1} << cluster.classOf(device);
+        }
+    return places;
+}
+
+} // namespace planloom

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "engine/hardware/cluster.h"
+#include "engine/search/search_space.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace planloom {
+
+/// Sets of device classes, as in `GroupShape::classes`.
+using ClassSet = std::uint32_t;
+
+/// Which devices a configuration's mesh is made of: the first of the cluster, in the order of its axes.
+struct MeshPlaces {
+    std::int32_t replicas = 1;
+    std::int32_t ranks = 1;
+    std::int32_t shards = 1;
+    /// From one device to the next along an axis.
+    std::int32_t replicaStride = 1;
+    std::int32_t rankStride = 1;
+    std::int32_t shardStride = 1;
+    bool hasUnits = false; ///< Replicas are scale units of the plan (`UseUnits::WhereLarge`).
+    /// By rank: of the devices that run it. Empty where the cluster has one class alone.
+    std::vector<ClassSet> classes{};
+
+    DeviceId at(std::int32_t replica, std::int32_t rank, std::int32_t shard) const
+    {
+        return {replica * replicaStride + rank * rankStride + shard * shardStride};
+    }
+    std::vector<DeviceId> shardGroup(std::int32_t replica, std::int32_t rank) const;
+    /// Devices that hold the same part of a rank's weights.
+    std::vector<DeviceId> replicaGroup(std::int32_t rank, std::int32_t shard) const;
+    std::vector<DeviceId> allOf(std::int32_t rank) const;
+
+    ClassSet classesOf(std::int32_t rank) const
+    {
+        return classes.empty() ? 1 : classes[static_cast<std::size_t>(rank)];
+    }
+    ClassSet allClasses() const;
+    /// Not all ranks are of the same single class.
+    bool isMixed() const;
+};
+
+/// O(devices of the mesh).
+MeshPlaces meshPlaces(const Configuration &configuration, const SearchSpace &space, const Cluster &cluster,
+    std::int32_t deviceCount);
+
+} // namespace planloom
