@@ -63,7 +63,7 @@ Result<std::vector<Row>> savingRows(
 {
     if (saving == MemorySaving::OffloadActivations)
         return offloadRows(model, rows, among);
-    if (!leavesRecomputation(rows))
+    if (!leavesRecomputation(rows) || namesRecomputation(rows))
         return std::vector<Row>{};
     TRY(ConstraintTable made,
         recomputeChoice(model, rows,

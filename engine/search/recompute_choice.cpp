@@ -23,14 +23,22 @@ template<typename Visit> void forEachRecompute(const ConstraintTable &rows, Visi
 
 bool leavesRecomputation(const ConstraintTable &rows)
 {
-    bool isSaid = std::any_of(rows.rows.begin(), rows.rows.end(),
+    bool isLeft = std::none_of(rows.rows.begin(), rows.rows.end(),
         [](const Row &row) { return row.enabled && std::holds_alternative<CoshardRule>(row.rule); });
+    forEachRecompute(rows,
+        [&](const Row &, const RecomputeRule &rule) { isLeft = isLeft || rule.when == Switched::Chosen; });
+    return isLeft;
+}
+
+bool namesRecomputation(const ConstraintTable &rows)
+{
+    bool isNamed = false;
     bool isLeft = false;
     forEachRecompute(rows, [&](const Row &, const RecomputeRule &rule) {
-        isSaid = isSaid || rule.when == Switched::Always;
+        isNamed = isNamed || rule.when == Switched::Always;
         isLeft = isLeft || rule.when == Switched::Chosen;
     });
-    return isLeft || !isSaid;
+    return isNamed && !isLeft;
 }
 
 Result<ConstraintTable> recomputeChoice(

@@ -9,9 +9,11 @@
 
 namespace planloom {
 
-/// Whether rows leave it to the search what is recomputed: none says so of an operator, or some leave it to
-/// the search.
+/// Whether rows leave it to the search what else is recomputed: none has parts take turns, which decides it,
+/// or some leave it to the search.
 bool leavesRecomputation(const ConstraintTable &rows);
+/// Whether they name operators that are recomputed, and leave none to the search by name.
+bool namesRecomputation(const ConstraintTable &rows);
 
 /// What the search adds where it chooses `word`: its rows, but for operators that `rows` recompute or keep,
 /// and where rows leave some to the search, for those alone. Empty if nothing is left.

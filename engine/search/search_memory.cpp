@@ -176,17 +176,21 @@ KnownBounds SearchMemory::Kept::boundsFor(
             continue;
         bool restricts = true;
         bool holds = true;
+        bool limits = false;
         for (const Row &row : rows.rows) {
             if (!row.enabled || std::binary_search(known.begin(), known.end(), print(row)))
                 continue;
             restricts = restricts && additionOf(row) == Addition::Restricts;
             holds = holds && additionOf(row) != Addition::Changes;
+            limits = limits || std::holds_alternative<LimitRule>(row.rule);
         }
         for (const Configuration &each : configurations) {
             const auto before = found.find(each);
-            if (!holds || before == found.end() || (!before->second.fits && !restricts))
+            if (!holds || before == found.end() || (!before->second.fits && !restricts)
+                || (before->second.isNeedless && (limits || !restricts)))
                 continue;
             KnownBound &own = bounds[each];
+            own.isNeedless = own.isNeedless || before->second.isNeedless;
             own.proven = std::max(own.proven, before->second.proven);
             own.likely = std::max(own.likely, before->second.likely);
             own.fits = own.fits && before->second.fits;

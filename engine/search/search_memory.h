@@ -43,6 +43,8 @@ struct KnownBound {
     double proven = 0; ///< Seconds that no partition is below.
     double likely = 0; ///< As `StepEstimator::likelyBoundOf`.
     bool fits = true; ///< False: it is proven that none of its partitions does.
+    bool isNeedless =
+        false; ///< `StepEstimator::mayNeedRecompute` says so, at the memory limit that there was.
 };
 using KnownBounds = std::map<Configuration, KnownBound>;
 

@@ -30,6 +30,9 @@ constexpr double kTrust = 0.1;
 /// Partitions of one configuration whose prices are as near differ in what does not matter.
 constexpr double kSame = 2e-4;
 
+/// What partitions that people use may be faster by than that which the search finds.
+constexpr double kUsualGain = 0.03;
+
 /// Plans that are simulated however long it takes: of the first alone it is not known how far the model is
 /// off.
 constexpr std::int32_t kLeastSimulated = 4;
@@ -37,8 +40,9 @@ constexpr std::int32_t kLeastSimulated = 4;
 /// Configurations that are looked at where none can fit: those that need least.
 constexpr std::size_t kTriedWithoutHope = 12;
 
-/// A bound so near to the best price is not made tighter.
+/// A bound so near to the best price is not made tighter: at first, and after an edit.
 constexpr double kCloseEnough = 0.005;
+constexpr double kCloseEnoughAfterAnEdit = 0.03;
 /// Partitions of a configuration that are looked at while its bound does not grow: at first, and after an
 /// edit, which finds bounds of the rows before it and is waited for.
 constexpr int kMostIdlePaths = 12;
@@ -87,10 +91,14 @@ public:
             m_known.clear();
             m_open.clear();
             m_priced.clear();
+            m_isUsualPriced.clear();
             m_bounds.clear();
             TRY_VOID(leaveOutWhatCannotFit());
             TRY_VOID(priceUntilOneFits());
         }
+        // After an edit the plan is what is waited for: it is shown with the bounds that there are.
+        if (m_tookOver)
+            simulateBest();
         TRY_VOID(tighten());
         if (m_memory)
             m_memory->remember(m_rows, m_known, m_bounds);
@@ -151,8 +159,10 @@ private:
     Result<void> priceUntilOneFits()
     {
         for (const double price : kMemoryPrices) {
-            for (const double reductions : {0.0, 1.0})
-                TRY_VOID(priceAll({price, reductions}));
+            TRY_VOID(priceAll({price, 0}));
+            if (price == 0) { // of two prices the second alone matters, once there is one
+                TRY_VOID(priceAll({0, 1}));
+            }
             if (anyFits())
                 break;
         }
@@ -200,14 +210,16 @@ private:
         for (const Configuration &each : m_space.configurations) {
             if (m_stop.stop_requested())
                 return cancelled();
-            // It takes time: of two plans that fit the one without is faster.
-            if (each.recompute != RecomputeWord::None && !m_estimator->mayNeedRecompute(each, m_stop))
-                continue;
             if (const auto known = m_known.find(each); known != m_known.end()) {
-                if (known->second.fits)
+                if (known->second.fits && !known->second.isNeedless)
                     m_open.push_back(&each);
-                else
+                else if (!known->second.fits)
                     ++hopeless;
+                continue;
+            }
+            // It takes time: of two plans that fit the one without is faster.
+            if (each.recompute != RecomputeWord::None && !m_estimator->mayNeedRecompute(each, m_stop)) {
+                m_known[each].isNeedless = true;
                 continue;
             }
             const auto least = m_estimator->leastPeakOf(each);
@@ -223,8 +235,13 @@ private:
             else
                 m_open.push_back(&each);
         }
-        if (!m_open.empty())
+        if (!m_open.empty()) {
+            for (const auto &[least, each] : tooLarge)
+                m_known[*each].fits = false;
+            if (m_tookOver && m_result.leastNeeded > m_space.memoryLimit)
+                m_result.leastNeeded = 0; // of those that may fit it was not asked again
             return {};
+        }
         if (hopeless > 0) { // all need to be looked at after all: those that need least are shown
             m_known.clear();
             tooLarge.clear();
@@ -242,10 +259,23 @@ private:
     Result<void> priceAll(SearchPrices prices)
     {
         double best = std::numeric_limits<double>::infinity();
+        double fastest = best; // in the model, as it is noted
+        // Both as they would be simulated.
+        const auto hasNoChance = [&](const Configuration &configuration, double bound) {
+            return bound * m_correction.of(configuration, kTrust).least > best;
+        };
+        const auto corrected = [&](const StepEstimate &each) {
+            return each.seconds * m_correction.of(each.configuration, kTrust).likely;
+        };
+        const auto consider = [&](const StepEstimate &each) {
+            if (!fits(each))
+                return;
+            best = std::min(best, corrected(each));
+            fastest = std::min(fastest, each.seconds);
+        };
         for (const StepEstimate &each : m_priced)
-            if (fits(each))
-                best = std::min(best, each.seconds);
-        const auto hasNoChance = [&](double bound) { return bound > best * (1 + kTrust); };
+            consider(each);
+        std::vector<std::pair<double, const Configuration *>> looked; // at for the first time
         std::vector<std::pair<double, const Configuration *>> order;
         for (const Configuration *each : m_open)
             order.emplace_back(m_known.contains(*each) ? m_known[*each].likely : 0, each);
@@ -260,13 +290,13 @@ private:
             }
         sort();
         for (const auto &[known, configuration] : order) {
-            if (hasNoChance(known)) {
+            if (hasNoChance(*configuration, known)) {
                 if (const auto found = m_known.find(*configuration); found != m_known.end())
                     m_bounds.try_emplace(*configuration, found->second.proven);
                 continue;
             }
             TRY(const double bound, boundsOf(*configuration));
-            if (hasNoChance(bound))
+            if (hasNoChance(*configuration, bound))
                 continue;
             auto estimate = m_estimator->estimate(*configuration, prices, m_stop);
             if (!estimate) {
@@ -277,14 +307,18 @@ private:
                     m_problem = std::move(estimate).error();
                 continue;
             }
-            if (fits(*estimate))
-                best = std::min(best, estimate->seconds);
-            note(best, 0);
+            consider(*estimate);
+            note(fastest, 0);
+            if (m_isUsualPriced.insert(*configuration).second)
+                looked.emplace_back(estimate->seconds, configuration);
             keep(*std::move(estimate));
+        }
+        for (const auto &[seconds, configuration] : looked) {
+            if (hasNoChance(*configuration, seconds * (1 - kUsualGain)))
+                continue;
             TRY(auto usual, m_estimator->estimateUsual(*configuration, m_stop));
             for (StepEstimate &each : usual) {
-                if (fits(each))
-                    best = std::min(best, each.seconds);
+                consider(each);
                 m_priced.push_back(std::move(each));
             }
         }
@@ -336,7 +370,8 @@ private:
                 best = std::min(best, each.seconds);
         for (const auto &[configuration, bound] : m_bounds)
             lowest.emplace(bound, configuration);
-        while (!lowest.empty() && lowest.begin()->first < best * (1 - kCloseEnough)
+        const double closeEnough = m_tookOver ? kCloseEnoughAfterAnEdit : kCloseEnough;
+        while (!lowest.empty() && lowest.begin()->first < best * (1 - closeEnough)
             && now() - start < m_options.mostSeconds * kTighteningShare) {
             const Configuration configuration = lowest.begin()->second;
             note(best, std::min(best, lowest.begin()->first));
@@ -379,16 +414,24 @@ private:
     /// best; those that do not fit, by what they lack, where none fits.
     void simulateBest()
     {
+        if (m_priced.empty())
+            return;
         std::vector<const StepEstimate *> open;
         for (const StepEstimate &each : m_priced)
             open.push_back(&each);
         m_result.leastPeak = open.front()->peakBytes;
         for (const StepEstimate *each : open)
             m_result.leastPeak = std::min(m_result.leastPeak, each->peakBytes);
-        std::int32_t simulated = 0;
-        std::int32_t failed = 0; // to be planned: what rows place apart need not go with every schedule
-        double trust = kTrust;
-        std::set<std::string> done;
+        auto &[simulated, failed, trust, done, tried] = m_tries;
+        const auto close = [&open](const StepEstimate &each) {
+            std::erase_if(open, [&](const StepEstimate *other) {
+                return other->configuration == each.configuration
+                    && std::abs(other->seconds - each.seconds) <= kSame * each.seconds
+                    && other->peakBytes >= each.peakBytes;
+            });
+        };
+        for (const StepEstimate &each : tried)
+            close(each);
         const auto rank = [&](const StepEstimate *each) {
             return std::pair{!fits(*each),
                 fits(*each) ? each->seconds * m_correction.of(each->configuration, trust).likely
@@ -410,26 +453,19 @@ private:
                 return *std::min_element(open.begin(), open.end(),
                     [&](const StepEstimate *a, const StepEstimate *b) { return rank(a) < rank(b); });
             };
-            const auto close = [&](const StepEstimate *each) {
-                std::erase_if(open, [&](const StepEstimate *other) {
-                    return other == each
-                        || (other->configuration == each->configuration
-                            && std::abs(other->seconds - each->seconds) < kSame * each->seconds
-                            && other->peakBytes >= each->peakBytes);
-                });
-            };
             const StepEstimate *each = best();
-            close(each);
+            close(*each);
+            tried.push_back(*each);
             auto rows = rowsFor(*each);
             if (!rows || !done.insert(print(*rows)).second)
                 continue;
             if (m_options.threads > 1 && !m_trials.isBegun())
                 beginNext(open, best, rank(each).second, trust, done);
-            const auto tried = simulateOne(*each, *std::move(rows));
-            ++(tried ? simulated : failed);
-            if (tried && tried->simulatedSeconds > 0) {
-                trust = std::max(trust, std::min(0.5, 1 - tried->simulatedSeconds / tried->seconds));
-                m_correction.learn(each->configuration, tried->seconds, tried->simulatedSeconds);
+            const auto outcome = simulateOne(*each, *std::move(rows));
+            ++(outcome ? simulated : failed);
+            if (outcome && outcome->simulatedSeconds > 0) {
+                trust = std::max(trust, std::min(0.5, 1 - outcome->simulatedSeconds / outcome->seconds));
+                m_correction.learn(each->configuration, outcome->seconds, outcome->simulatedSeconds);
             }
         }
         m_trials.drop();
@@ -571,8 +607,17 @@ private:
     bool m_tookOver = false; ///< Some are from searches before.
     std::vector<const Configuration *> m_open{}; ///< That may fit.
     std::vector<StepEstimate> m_priced{};
+    std::set<Configuration> m_isUsualPriced{}; ///< Also with the partitions that people use.
     std::map<Configuration, double> m_bounds{}; ///< Of all configurations that hold.
     std::vector<SearchedPlan> m_simulated{};
+    struct Tries {
+        std::int32_t simulated = 0;
+        std::int32_t failed = 0; ///< To be planned: what rows place apart need not go with every schedule.
+        double trust = kTrust;
+        std::set<std::string> done{}; ///< Rows.
+        std::vector<StepEstimate> tried{};
+    };
+    Tries m_tries{};
     Correction m_correction{};
     std::optional<Error> m_problem{};
     SearchResult m_result{};
