@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace planloom {
@@ -23,15 +24,9 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
     , m_waits(waits)
     , m_trains(trains)
     , m_splits(splitsBackward(configuration.schedule))
-    , m_sum(least.size())
-    , m_lastPass(problem.operatorCount(), 0)
-    , m_firstPass(problem.operatorCount(), 0)
-    , m_reduced(problem.setting().model->graph->tensors.size(), 0)
-    , m_reducedAsOne(m_reduced.size(), 0)
-    , m_gathered(m_reduced.size(), 0)
     , m_read(least.size())
-    , m_readers(m_reduced.size(), 0)
-    , m_isShared(m_reduced.size(), false)
+    , m_readers(problem.setting().model->graph->tensors.size(), 0)
+    , m_isShared(m_readers.size(), false)
 {
     for (const PartitionProblem::Meeting &meeting : problem.meetings()) {
         std::int32_t first = meeting.readers.front().first;
@@ -67,7 +62,20 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
     m_leastSends = reductions.sendsOf(leastLinks(problem, plan));
 }
 
-Result<void> PathBound::add(const std::vector<StageFigures> &figures, const std::vector<StageLink> &links)
+PathBound::Mean PathBound::nothing() const
+{
+    const std::size_t operators = m_problem.operatorCount();
+    const std::size_t tensors = m_readers.size();
+    return {.stages = std::vector<Weights>(m_read.size()),
+        .lastPass = std::vector<double>(operators, 0),
+        .firstPass = std::vector<double>(operators, 0),
+        .reduced = std::vector<double>(tensors, 0),
+        .reducedAsOne = std::vector<double>(tensors, 0),
+        .gathered = std::vector<double>(tensors, 0)};
+}
+
+Result<void> PathBound::add(const std::vector<std::int32_t> &choice, const std::vector<StageFigures> &figures,
+    const std::vector<StageLink> &links)
 {
     std::vector<StageTime> times;
     std::vector<bool> gathers;
@@ -84,21 +92,14 @@ Result<void> PathBound::add(const std::vector<StageFigures> &figures, const std:
         playPipeline(m_configuration.schedule, times, m_reductions.sendsOf(links), m_configuration.ranks,
             m_configuration.microBatches, m_trains, &blocks));
     Way way = longestWayOf(figures, played, blocks);
-    // Later ways count for more: the first ones are those of partitions that are far from the cheapest.
-    const double counts = ++m_count;
-    m_total += counts;
-    m_constant += counts * way.constant;
-    if (way.behind >= 0)
-        addReductions(way, counts);
     // Which stages are linked is the same for all partitions: only whole tensors or parts are sent.
     for (std::size_t i = 0; i < way.sends.size(); ++i)
-        m_constant += counts
-            * (way.sends[i].forward * m_leastSends[i].forward
-                + way.sends[i].backward * m_leastSends[i].backward);
+        way.constant +=
+            way.sends[i].forward * m_leastSends[i].forward + way.sends[i].backward * m_leastSends[i].backward;
     for (std::size_t s = 0; s < way.stages.size(); ++s) {
         Weights &own = way.stages[s];
         if (own.ahead > 0)
-            addGathering(m_reductions.aheadOf(figures[s]).reader, counts * own.ahead);
+            way.ahead.emplace_back(m_reductions.aheadOf(figures[s]).reader, own.ahead);
         if (gathers[s])
             own.gathering = std::exchange(own.forward, 0);
         if (reduces[s] && !m_splits)
@@ -108,36 +109,132 @@ Result<void> PathBound::add(const std::vector<StageFigures> &figures, const std:
             own.backward -= own.reducing;
             own.weights -= own.reducing;
         }
-        for (double Weights::*part : kParts)
-            m_sum[s].*part += counts * own.*part;
+    }
+    Mean alone = nothing();
+    add(way, 1, alone);
+    auto &seconds = m_seconds.emplace_back();
+    for (const Partition &before : m_partitions)
+        seconds.push_back(secondsOf(before, alone));
+    m_ways.push_back(std::move(way));
+    m_partitions.push_back(partitionOf(choice));
+    for (std::size_t w = 0; w < m_ways.size(); ++w) {
+        Mean each = nothing();
+        add(m_ways[w], 1, each);
+        m_seconds[w].push_back(secondsOf(m_partitions.back(), each));
     }
     return {};
 }
 
+void PathBound::add(const Way &way, double counts, Mean &mean) const
+{
+    mean.constant += counts * way.constant;
+    if (way.behind >= 0)
+        addReductions(way, counts, mean);
+    for (const auto &[reader, times] : way.ahead)
+        addGathering(reader, counts * times, mean);
+    for (std::size_t s = 0; s < way.stages.size(); ++s)
+        for (double Weights::*part : kParts)
+            mean.stages[s].*part += counts * way.stages[s].*part;
+}
+
 /// Those of a stage's weights that are complete when operator `Way::behind` has made its gradients, or later:
 /// behind what the last backward block does until then, unless that is all of it.
-void PathBound::addReductions(const Way &way, double counts)
+void PathBound::addReductions(const Way &way, double counts, Mean &mean) const
 {
     const std::int32_t stage = m_plan.stageOf[static_cast<std::size_t>(way.behind)];
     for (auto i = static_cast<std::size_t>(way.behind); i < m_problem.operatorCount() && !way.behindAll; ++i)
         if (m_plan.stageOf[i] == stage)
-            m_lastPass[i] += counts;
+            mean.lastPass[i] += counts;
     for (const Read &read : m_read[static_cast<std::size_t>(stage)])
         if (read.isLast && read.reader <= way.behind)
-            (way.asOne ? m_reducedAsOne : m_reduced)[static_cast<std::size_t>(read.weight.index)] += counts;
+            (way.asOne ? mean.reducedAsOne : mean.reduced)[static_cast<std::size_t>(read.weight.index)] +=
+                counts;
 }
 
 /// Those that `reader` and the operators of its stage before it read, and then what it and those behind it
 /// do.
-void PathBound::addGathering(std::int32_t reader, double counts)
+void PathBound::addGathering(std::int32_t reader, double counts, Mean &mean) const
 {
     const std::int32_t stage = m_plan.stageOf[static_cast<std::size_t>(reader)];
     for (auto i = static_cast<std::size_t>(reader); i < m_problem.operatorCount(); ++i)
         if (m_plan.stageOf[i] == stage)
-            m_firstPass[i] += counts;
+            mean.firstPass[i] += counts;
     for (const Read &read : m_read[static_cast<std::size_t>(stage)])
         if (read.reader <= reader)
-            m_gathered[static_cast<std::size_t>(read.weight.index)] += counts;
+            mean.gathered[static_cast<std::size_t>(read.weight.index)] += counts;
+}
+
+PathBound::Partition PathBound::partitionOf(const std::vector<std::int32_t> &choice) const
+{
+    Partition partition{choice, {}};
+    for (const PartitionProblem::Meeting &meeting : m_problem.meetings()) {
+        std::vector<const OperatorChoice *> readers;
+        for (const auto &[reader, slot] : meeting.readers) {
+            const auto r = static_cast<std::size_t>(reader);
+            readers.push_back(&m_problem.choiceOf(r, choice[r]));
+        }
+        const auto p = static_cast<std::size_t>(std::max(meeting.producer, 0));
+        const OperatorChoice *producer = meeting.producer < 0 ? nullptr : &m_problem.choiceOf(p, choice[p]);
+        using Passes = PartitionProblem::Passes;
+        partition.meetings.emplace_back(
+            m_problem.meetingSeconds(meeting, readers, producer, producer ? Passes::Forward : Passes::Both),
+            producer ? m_problem.meetingSeconds(meeting, readers, producer, Passes::Backward) : 0);
+    }
+    return partition;
+}
+
+double PathBound::secondsOf(const Partition &partition, const Mean &mean) const
+{
+    double seconds = mean.constant + waitSeconds(mean);
+    for (std::size_t i = 0; i < m_problem.operatorCount(); ++i)
+        seconds += ownSeconds(i, m_problem.choiceOf(i, partition.choice[i]), mean);
+    const std::vector<PartitionProblem::Meeting> &meetings = m_problem.meetings();
+    for (std::size_t m = 0; m < meetings.size(); ++m) {
+        const auto [forward, backward] = countsOf(meetings[m], m_charged[m], mean);
+        seconds += forward * partition.meetings[m].first + backward * partition.meetings[m].second;
+    }
+    return seconds;
+}
+
+/// Of the ways in the mean whose least time, of all partitions so far, is longest: by regret matching
+/// (Hart and Mas-Colell, Econometrica 68, 2000; without negative regrets: Tammelin, arXiv:1407.5042).
+std::vector<double> PathBound::bestShares() const
+{
+    constexpr int kRounds = 3000;
+    const std::size_t count = m_ways.size();
+    std::array<std::vector<double>, 2> regrets{
+        std::vector<double>(count, 0), std::vector<double>(count, 0)}; // of ways, of partitions
+    std::vector<double> shares(count, 0);
+    const auto strategy = [&](const std::vector<double> &own) {
+        const double sum = std::accumulate(own.begin(), own.end(), 0.0);
+        std::vector<double> played(count, 1.0 / static_cast<double>(count));
+        for (std::size_t i = 0; i < count && sum > 0; ++i)
+            played[i] = own[i] / sum;
+        return played;
+    };
+    for (int round = 1; round <= kRounds; ++round) {
+        const std::vector<double> ways = strategy(regrets[0]);
+        const std::vector<double> partitions = strategy(regrets[1]);
+        std::vector<double> ofWay(count, 0);
+        std::vector<double> ofPartition(count, 0);
+        double value = 0;
+        for (std::size_t w = 0; w < count; ++w)
+            for (std::size_t p = 0; p < count; ++p) {
+                ofWay[w] += m_seconds[w][p] * partitions[p];
+                ofPartition[p] += m_seconds[w][p] * ways[w];
+            }
+        for (std::size_t w = 0; w < count; ++w)
+            value += ofWay[w] * ways[w];
+        for (std::size_t i = 0; i < count; ++i) {
+            regrets[0][i] = std::max(0.0, regrets[0][i] + ofWay[i] - value);
+            regrets[1][i] = std::max(0.0, regrets[1][i] + value - ofPartition[i]);
+            shares[i] += round * ways[i]; // later rounds count for more
+        }
+    }
+    const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+    for (double &share : shares)
+        share /= sum;
+    return shares;
 }
 
 /// The longest way to the end of the step.
@@ -218,20 +315,21 @@ PathBound::Way PathBound::longestWayOf(const std::vector<StageFigures> &figures,
 }
 
 /// Whether some way goes through what a weight that the operator reads makes be sent.
-bool PathBound::hasTraffic(std::size_t op) const
+bool PathBound::hasTraffic(std::size_t op, const Mean &mean) const
 {
     const std::vector<TensorId> &inputs = m_problem.setting().model->graph->operators[op].inputs;
-    return std::any_of(inputs.begin(), inputs.end(), [this](TensorId input) {
+    return std::any_of(inputs.begin(), inputs.end(), [&mean](TensorId input) {
         return input
-            && m_reduced[static_cast<std::size_t>(input.index)]
-                + m_reducedAsOne[static_cast<std::size_t>(input.index)]
-                + m_gathered[static_cast<std::size_t>(input.index)]
+            && mean.reduced[static_cast<std::size_t>(input.index)]
+                + mean.reducedAsOne[static_cast<std::size_t>(input.index)]
+                + mean.gathered[static_cast<std::size_t>(input.index)]
             > 0;
     });
 }
 
-double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const Weights &weights) const
+double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const Mean &mean) const
 {
+    const Weights &weights = mean.stages[static_cast<std::size_t>(m_plan.stageOf[op])];
     const Operator &own = m_problem.setting().model->graph->operators[op];
     const bool accumulates = m_configuration.zero < 2;
     const double half = m_splits ? m_problem.weightGradientSeconds(op, choice) : 0;
@@ -239,11 +337,11 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
     double seconds = weights.forward * choice.forward
         + weights.backward * (choice.backward - half + (m_plan.recomputed[op] ? choice.forward : 0))
         + (m_splits ? weights.weights : weights.backward) * apart;
-    seconds += m_firstPass[op] / m_total * choice.forward
-        + m_lastPass[op] / m_total
+    seconds += mean.firstPass[op] * choice.forward
+        + mean.lastPass[op]
             * (m_splits ? half : choice.backward + (m_plan.recomputed[op] ? choice.forward : 0));
     if (weights.gathering + weights.reducing + weights.reduction + weights.update + weights.gather == 0
-        && !hasTraffic(op))
+        && !hasTraffic(op, mean))
         return seconds;
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
         const TensorId weight = own.inputs[slot];
@@ -259,11 +357,11 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
         seconds += traffic(weights.gathering, m_reductions.leastGatheringAgain())
             + traffic(weights.reducing
                     + (m_isShared[static_cast<std::size_t>(weight.index)] ? 0 : weights.reduction)
-                    + m_reduced[static_cast<std::size_t>(weight.index)] / m_total,
+                    + mean.reduced[static_cast<std::size_t>(weight.index)],
                 m_reductions.leastReduction(adds->overShards))
-            + traffic(m_reducedAsOne[static_cast<std::size_t>(weight.index)] / m_total,
+            + traffic(mean.reducedAsOne[static_cast<std::size_t>(weight.index)],
                 m_reductions.leastReductionAsOne(adds->overShards))
-            + traffic(m_gathered[static_cast<std::size_t>(weight.index)] / m_total,
+            + traffic(mean.gathered[static_cast<std::size_t>(weight.index)],
                 m_reductions.leastGatheringAhead(adds->overShards))
             + traffic(weights.gather, m_reductions.leastGathering(adds->overShards))
             + weights.update * m_problem.updateSeconds(weight) * share
@@ -272,32 +370,51 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
     return seconds;
 }
 
+std::pair<double, double> PathBound::countsOf(
+    const PartitionProblem::Meeting &meeting, std::size_t reader, const Mean &mean) const
+{
+    if (meeting.producer < 0)
+        return {1, 0};
+    const auto backward = [&](std::size_t op) {
+        return mean.stages[static_cast<std::size_t>(m_plan.stageOf[op])].backward
+            + (m_splits ? 0 : mean.lastPass[op]);
+    };
+    return {mean.stages[static_cast<std::size_t>(m_plan.stageOf[reader])].forward + mean.firstPass[reader]
+            + (m_plan.recomputed[reader] ? backward(reader) : 0),
+        backward(static_cast<std::size_t>(meeting.producer))};
+}
+
+double PathBound::waitSeconds(const Mean &mean) const
+{
+    double seconds = 0;
+    for (std::size_t i = 0; i < m_waits.forward.size(); ++i) {
+        const Weights &of = mean.stages[static_cast<std::size_t>(m_plan.stageOf[i])];
+        seconds += (of.forward + mean.firstPass[i]) * m_waits.forward[i]
+            + (of.backward + (m_splits ? 0 : mean.lastPass[i]))
+                * (m_waits.backward[i] + (m_plan.recomputed[i] ? m_waits.forward[i] : 0));
+    }
+    return seconds;
+}
+
 Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop) const
 {
-    std::vector<Weights> mean = m_sum;
-    double constant = m_constant / m_total;
-    for (std::size_t s = 0; s < mean.size(); ++s) {
-        for (double Weights::*part : kParts)
-            mean[s].*part /= m_total;
-    }
-    const auto of = [&](std::size_t op) -> const Weights & {
-        return mean[static_cast<std::size_t>(m_plan.stageOf[op])];
-    };
+    Mean mean = nothing();
+    const std::vector<double> shares = bestShares();
+    for (std::size_t w = 0; w < m_ways.size(); ++w)
+        if (shares[w] > 0)
+            add(m_ways[w], shares[w], mean);
+    const double constant = mean.constant + waitSeconds(mean);
     CostNetwork network;
     std::map<std::pair<std::int32_t, std::vector<double>>, CostTable> ownTables; // by kind
     for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
         network.domains.push_back(static_cast<std::int32_t>(m_problem.choiceCount(i)));
         std::vector<double> costs;
         for (std::int32_t c = 0; c < network.domains.back(); ++c)
-            costs.push_back(ownSeconds(i, m_problem.choiceOf(i, c), of(i)));
+            costs.push_back(ownSeconds(i, m_problem.choiceOf(i, c), mean));
         CostTable &table = ownTables[{m_problem.kindOf(i), costs}];
         if (!table)
             table = std::make_shared<const std::vector<double>>(std::move(costs));
         network.factors.push_back({{static_cast<std::int32_t>(i)}, table});
-        if (i < m_waits.forward.size())
-            constant += (of(i).forward + m_firstPass[i] / m_total) * m_waits.forward[i]
-                + (of(i).backward + (m_splits ? 0 : m_lastPass[i] / m_total))
-                    * (m_waits.backward[i] + (m_plan.recomputed[i] ? m_waits.forward[i] : 0));
     }
     MeetingTables &tables = m_problem.tables();
     const std::vector<PartitionProblem::Meeting> &meetings = m_problem.meetings();
@@ -306,18 +423,13 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop) const
             network.factors.push_back(tables.scaled(factor, times));
     };
     for (std::size_t m = 0; m < meetings.size(); ++m) {
+        const auto [forward, backward] = countsOf(meetings[m], m_charged[m], mean);
         if (meetings[m].producer < 0) {
             add(m, PartitionProblem::Passes::Both, 1);
             continue;
         }
-        const auto backward = [&](std::size_t op) {
-            return of(op).backward + (m_splits ? 0 : m_lastPass[op] / m_total);
-        };
-        const std::size_t reader = m_charged[m];
-        add(m, PartitionProblem::Passes::Forward,
-            of(reader).forward + m_firstPass[reader] / m_total
-                + (m_plan.recomputed[reader] ? backward(reader) : 0));
-        add(m, PartitionProblem::Passes::Backward, backward(static_cast<std::size_t>(meetings[m].producer)));
+        add(m, PartitionProblem::Passes::Forward, forward);
+        add(m, PartitionProblem::Passes::Backward, backward);
     }
     network.factors.insert(network.factors.end(), m_problem.ties().begin(), m_problem.ties().end());
     TRY(NetworkAnswer answer, cheapestChoice(network, {.orders = &m_problem.orders()}, stop));

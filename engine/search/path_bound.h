@@ -5,6 +5,7 @@
 
 #include <array>
 #include <stop_token>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -12,8 +13,9 @@ namespace planloom {
 /// A bound of all partitions of a pipeline's stages: no step is shorter than any one way through its blocks,
 /// so none is shorter than what the mean of some ways takes under the partition that is cheapest for it.
 ///
-/// Ways are added that are longest for one partition after the other (the cheapest for the ways so far), as
-/// in fictitious play between who chooses the way and who chooses the partition (Brown, 1951).
+/// Ways are added that are longest for one partition after the other: the cheapest for the best mean of the
+/// ways so far, where who chooses the mean looks at the partitions so far alone (cutting planes: Kelley, The
+/// Cutting-Plane Method for Solving Convex Programs, 1960).
 class PathBound
 {
 public:
@@ -24,8 +26,9 @@ public:
         bool trains);
 
     /// Adds the way that is longest for a partition.
-    /// @param figures  of its stages; @param links  between them
-    Result<void> add(const std::vector<StageFigures> &figures, const std::vector<StageLink> &links);
+    /// @param choice  of that partition; @param figures  of its stages; @param links  between them
+    Result<void> add(const std::vector<std::int32_t> &choice, const std::vector<StageFigures> &figures,
+        const std::vector<StageLink> &links);
 
     struct Answer {
         double bound = 0; ///< Seconds of a step.
@@ -44,8 +47,23 @@ private:
         double update = 0;
         double gather = 0;
     };
-    double ownSeconds(std::size_t op, const OperatorChoice &choice, const Weights &weights) const;
-    bool hasTraffic(std::size_t op) const;
+    /// A mean of some ways.
+    struct Mean {
+        std::vector<Weights> stages{};
+        /// By operator: times its backward pass counts in a last block, or what it makes for weights.
+        std::vector<double> lastPass{};
+        std::vector<double> firstPass{}; ///< Likewise its forward pass in a first block.
+        std::vector<double> reduced{}; ///< By tensor: reductions of weights behind the former,
+        std::vector<double> reducedAsOne{}; ///< in one launch,
+        std::vector<double> gathered{}; ///< and gathering of weights before the latter.
+        double constant = 0; ///< What does not depend on the partition.
+    };
+    double ownSeconds(std::size_t op, const OperatorChoice &choice, const Mean &mean) const;
+    bool hasTraffic(std::size_t op, const Mean &mean) const;
+    /// How often what a meeting communicates counts, forward and backward.
+    std::pair<double, double> countsOf(
+        const PartitionProblem::Meeting &meeting, std::size_t reader, const Mean &mean) const;
+    double waitSeconds(const Mean &mean) const;
     static const std::array<double Weights::*, 8> kParts;
     struct Way {
         std::vector<Weights> stages{};
@@ -56,9 +74,21 @@ private:
         std::int32_t behind = -1;
         bool behindAll = false; ///< That is all that the block does.
         bool asOne = false; ///< They are reduced as if in one launch.
+        /// Readers that gathering ahead waits for, and how often that counts.
+        std::vector<std::pair<std::int32_t, double>> ahead{};
     };
-    void addReductions(const Way &way, double counts);
-    void addGathering(std::int32_t reader, double counts);
+    Mean nothing() const;
+    void add(const Way &way, double counts, Mean &mean) const;
+    void addReductions(const Way &way, double counts, Mean &mean) const;
+    void addGathering(std::int32_t reader, double counts, Mean &mean) const;
+    /// A partition that was looked at, and what it communicates: seconds by meeting.
+    struct Partition {
+        std::vector<std::int32_t> choice{};
+        std::vector<std::pair<double, double>> meetings{};
+    };
+    Partition partitionOf(const std::vector<std::int32_t> &choice) const;
+    double secondsOf(const Partition &partition, const Mean &mean) const;
+    std::vector<double> bestShares() const;
     Way longestWayOf(const std::vector<StageFigures> &figures, const PipelineTime &played,
         const std::vector<PlayedBlock> &blocks) const;
 
@@ -69,26 +99,18 @@ private:
     const OperatorTimes &m_waits;
     const bool m_trains;
     const bool m_splits;
-    std::vector<Weights> m_sum{}; ///< Of all ways, by stage.
-    /// By operator, of all ways: times its backward pass counts in a last block, or what it makes for
-    /// weights.
-    std::vector<double> m_lastPass{};
-    std::vector<double> m_firstPass{}; ///< Likewise its forward pass in a first block.
-    std::vector<double> m_reduced{}; ///< By tensor, of all ways: reductions of weights behind the former,
-    std::vector<double> m_reducedAsOne{}; ///< in one launch,
-    std::vector<double> m_gathered{}; ///< and gathering of weights before the latter.
+    std::vector<Way> m_ways{};
+    std::vector<Partition> m_partitions{}; ///< One for each way.
+    std::vector<std::vector<double>> m_seconds{}; ///< Of each way under each partition.
     struct Read {
         std::int32_t reader = -1; ///< The first forward operator of the stage that reads it.
         TensorId weight{};
         bool isLast = false; ///< Its gradient is complete in the stage's last block.
     };
     std::vector<std::vector<Read>> m_read{}; ///< By stage: weights.
-    double m_constant = 0; ///< Of all ways: what does not depend on the partition.
     std::vector<StageSend> m_leastSends{};
     std::vector<double> m_leastBehind{}; ///< By rank: what is left of its reductions at least,
     std::vector<double> m_leastShared{}; ///< and when all ranks are done.
-    double m_count = 0; ///< Of ways.
-    double m_total = 0; ///< Of what they count for.
     std::vector<std::size_t> m_charged{}; ///< By meeting: the reader that waits for it.
     std::vector<std::int32_t> m_readers{}; ///< By tensor: slots of forward operators that read it.
     std::vector<bool> m_isShared{}; ///< By tensor: several stages do.

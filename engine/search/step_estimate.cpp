@@ -591,7 +591,7 @@ Result<StepEstimate> StepEstimator::estimateAlongPaths(
     }
     const Figures &figures =
         m_figures.at({result.partition, result.stages, placesOf(configuration).replicaStride});
-    TRY_VOID(paths->bound->add(figures.stages, figures.links));
+    TRY_VOID(paths->bound->add(result.partition->choice, figures.stages, figures.links));
     TRY(PathBound::Answer answer, paths->bound->solve(stop));
     result.bound = std::min(answer.bound, result.seconds);
     paths->next = answerOf(std::move(answer.choice), problemOf(configuration));
