@@ -2,8 +2,11 @@
 
 #include "engine/lowering/schedule_templates.h"
 #include "engine/search/meeting_tables.h"
+#include "engine/table/selector_index.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -196,45 +199,105 @@ double PathBound::secondsOf(const Partition &partition, const Mean &mean) const
     return seconds;
 }
 
-/// Of the ways in the mean whose least time, of all partitions so far, is longest: by regret matching
-/// (Hart and Mas-Colell, Econometrica 68, 2000; without negative regrets: Tammelin, arXiv:1407.5042).
-std::vector<double> PathBound::bestShares() const
+/// By regret matching (Hart and Mas-Colell, Econometrica 68, 2000; without negative regrets: Tammelin,
+/// arXiv:1407.5042).
+PathBound::Shares PathBound::bestShares() const
 {
     constexpr int kRounds = 3000;
     const std::size_t count = m_ways.size();
-    std::array<std::vector<double>, 2> regrets{
-        std::vector<double>(count, 0), std::vector<double>(count, 0)}; // of ways, of partitions
-    std::vector<double> shares(count, 0);
-    const auto strategy = [&](const std::vector<double> &own) {
-        const double sum = std::accumulate(own.begin(), own.end(), 0.0);
-        std::vector<double> played(count, 1.0 / static_cast<double>(count));
-        for (std::size_t i = 0; i < count && sum > 0; ++i)
-            played[i] = own[i] / sum;
-        return played;
-    };
-    for (int round = 1; round <= kRounds; ++round) {
-        const std::vector<double> ways = strategy(regrets[0]);
-        const std::vector<double> partitions = strategy(regrets[1]);
-        std::vector<double> ofWay(count, 0);
-        std::vector<double> ofPartition(count, 0);
-        double value = 0;
-        for (std::size_t w = 0; w < count; ++w)
-            for (std::size_t p = 0; p < count; ++p) {
-                ofWay[w] += m_seconds[w][p] * partitions[p];
-                ofPartition[p] += m_seconds[w][p] * ways[w];
+    struct Player {
+        std::vector<double> regrets{};
+        std::vector<double> played{};
+        std::vector<double> sum{};
+        void play(int round)
+        {
+            const double all = std::accumulate(regrets.begin(), regrets.end(), 0.0);
+            for (std::size_t i = 0; i < regrets.size(); ++i) {
+                played[i] = all > 0 ? regrets[i] / all : 1.0 / static_cast<double>(regrets.size());
+                sum[i] += round * played[i]; // later rounds count for more
             }
-        for (std::size_t w = 0; w < count; ++w)
-            value += ofWay[w] * ways[w];
+        }
+        std::vector<double> shares() const
+        {
+            const double all = std::accumulate(sum.begin(), sum.end(), 0.0);
+            std::vector<double> shares = sum;
+            for (double &each : shares)
+                each /= all;
+            return shares;
+        }
+    };
+    const std::vector<double> none(count, 0);
+    Player ways{none, none, none};
+    Player partitions = ways;
+    std::vector<double> ofWay(count, 0);
+    std::vector<double> ofPartition(count, 0);
+    for (int round = 1; round <= kRounds; ++round) {
+        ways.play(round);
+        partitions.play(round);
+        std::fill(ofWay.begin(), ofWay.end(), 0);
+        std::fill(ofPartition.begin(), ofPartition.end(), 0);
+        double value = 0;
+        for (std::size_t w = 0; w < count; ++w) {
+            for (std::size_t p = 0; p < count; ++p) {
+                ofWay[w] += m_seconds[w][p] * partitions.played[p];
+                ofPartition[p] += m_seconds[w][p] * ways.played[w];
+            }
+            value += ofWay[w] * ways.played[w];
+        }
         for (std::size_t i = 0; i < count; ++i) {
-            regrets[0][i] = std::max(0.0, regrets[0][i] + ofWay[i] - value);
-            regrets[1][i] = std::max(0.0, regrets[1][i] + value - ofPartition[i]);
-            shares[i] += round * ways[i]; // later rounds count for more
+            ways.regrets[i] = std::max(0.0, ways.regrets[i] + ofWay[i] - value);
+            partitions.regrets[i] = std::max(0.0, partitions.regrets[i] + value - ofPartition[i]);
         }
     }
-    const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-    for (double &share : shares)
-        share /= sum;
-    return shares;
+    return {ways.shares(), partitions.shares()};
+}
+
+bool PathBound::isKnown(const std::vector<std::int32_t> &choice) const
+{
+    return std::any_of(m_partitions.begin(), m_partitions.end(),
+        [&](const Partition &each) { return each.choice == choice; });
+}
+
+std::optional<std::vector<std::int32_t>> PathBound::mixtureByLayers(const Shares &shares) const
+{
+    constexpr std::size_t kMostCuts = 12;
+    std::vector<std::size_t> order(m_partitions.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+        [&](std::size_t a, std::size_t b) { return shares.partitions[a] > shares.partitions[b]; });
+    if (order.size() < 2 || shares.partitions[order[1]] <= 0)
+        return std::nullopt;
+    const SelectorIndex &index = *m_problem.setting().model->index;
+    std::vector<std::size_t> cuts; // between layers
+    for (std::size_t i = 1; i < m_problem.operatorCount(); ++i)
+        if (index.layerOf({static_cast<std::int32_t>(i)})
+            != index.layerOf({static_cast<std::int32_t>(i - 1)}))
+            cuts.push_back(i);
+    const std::size_t step = std::max<std::size_t>(1, cuts.size() / kMostCuts);
+    std::vector<Mean> ways;
+    for (const Way &way : m_ways) {
+        ways.push_back(nothing());
+        add(way, 1, ways.back());
+    }
+    std::optional<std::vector<std::int32_t>> best;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t c = step / 2; c < cuts.size(); c += step)
+        for (const auto &[first, second] : {std::pair{order[0], order[1]}, {order[1], order[0]}}) {
+            std::vector<std::int32_t> choice = m_partitions[first].choice;
+            std::copy(m_partitions[second].choice.begin() + static_cast<std::ptrdiff_t>(cuts[c]),
+                m_partitions[second].choice.end(), choice.begin() + static_cast<std::ptrdiff_t>(cuts[c]));
+            if (isKnown(choice) || !std::isfinite(m_problem.costOf({}, choice)))
+                continue;
+            const Partition mixed = partitionOf(choice);
+            double longest = 0;
+            for (const Mean &way : ways)
+                longest = std::max(longest, secondsOf(mixed, way));
+            if (longest < least) {
+                least = longest;
+                best = std::move(choice);
+            }
+        }
+    return best;
 }
 
 /// The longest way to the end of the step.
@@ -399,10 +462,10 @@ double PathBound::waitSeconds(const Mean &mean) const
 Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop) const
 {
     Mean mean = nothing();
-    const std::vector<double> shares = bestShares();
+    const Shares shares = bestShares();
     for (std::size_t w = 0; w < m_ways.size(); ++w)
-        if (shares[w] > 0)
-            add(m_ways[w], shares[w], mean);
+        if (shares.ways[w] > 0)
+            add(m_ways[w], shares.ways[w], mean);
     const double constant = mean.constant + waitSeconds(mean);
     CostNetwork network;
     std::map<std::pair<std::int32_t, std::vector<double>>, CostTable> ownTables; // by kind
@@ -433,7 +496,11 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop) const
     }
     network.factors.insert(network.factors.end(), m_problem.ties().begin(), m_problem.ties().end());
     TRY(NetworkAnswer answer, cheapestChoice(network, {.orders = &m_problem.orders()}, stop));
-    return Answer{constant + std::min(answer.bound, answer.cost), std::move(answer.choice)};
+    Answer found{constant + std::min(answer.bound, answer.cost), std::move(answer.choice)};
+    if (isKnown(found.choice))
+        if (auto mixture = mixtureByLayers(shares))
+            found.choice = *std::move(mixture);
+    return found;
 }
 
 } // namespace planloom

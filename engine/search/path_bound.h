@@ -4,6 +4,7 @@
 #include "engine/search/reductions.h"
 
 #include <array>
+#include <optional>
 #include <stop_token>
 #include <utility>
 #include <vector>
@@ -32,7 +33,9 @@ public:
 
     struct Answer {
         double bound = 0; ///< Seconds of a step.
-        std::vector<std::int32_t> choice{}; ///< That is cheapest for the ways so far.
+        /// The next to look at: that which is cheapest for the ways so far, or, where that was looked at, a
+        /// mixture of those.
+        std::vector<std::int32_t> choice{};
     };
     /// Of the ways so far, at least one. One elimination of all operators (cost_network.h).
     /// @return Cancelled if stopped
@@ -88,7 +91,16 @@ private:
     };
     Partition partitionOf(const std::vector<std::int32_t> &choice) const;
     double secondsOf(const Partition &partition, const Mean &mean) const;
-    std::vector<double> bestShares() const;
+    struct Shares {
+        std::vector<double> ways{}; ///< Of each, in the mean whose least time is longest.
+        std::vector<double> partitions{}; ///< Of each, in the mixture that the mean cannot tell apart.
+    };
+    Shares bestShares() const;
+    /// What the mixture comes to where no operator can be partitioned in two ways: one of its partitions up
+    /// to some layer, another from there on. Of those that were not looked at the one whose longest way so
+    /// far is shortest.
+    std::optional<std::vector<std::int32_t>> mixtureByLayers(const Shares &shares) const;
+    bool isKnown(const std::vector<std::int32_t> &choice) const;
     Way longestWayOf(const std::vector<StageFigures> &figures, const PipelineTime &played,
         const std::vector<PlayedBlock> &blocks) const;
 

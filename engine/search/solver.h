@@ -94,11 +94,10 @@ struct SearchOptions {
 /// 1. Every configuration that rows, devices and batch allow, and that may fit, is priced (step_estimate.h)
 ///    unless its likely bound is above the best price: partitions by elimination, exactly where tables stay
 ///    small; stages where they balance the configuration's fastest partition; blocks of the schedule played
-///    one by one.
+///    one by one. What is computed again only takes time where all fits without it: then it is not looked at.
 /// 2. Bounds are made tighter where they are lowest (`StepEstimator::stagedBoundOf`, path_bound.h) until all
-/// are
-///    near the best price. What is reported is the lowest of all configurations': of all their partitions,
-///    with these stages.
+///    are near the best price. What is reported is the lowest of all configurations': of all their
+///    partitions, with these stages. After an edit (some bounds are known) that comes behind 3.
 /// 3. The cheapest that fit are completed, lowered and simulated, the most promising first: by how much the
 ///    model was wrong is learned for those alike. It ends where none may be faster than the best simulated
 ///    step. The fastest that fits in simulation is the answer.
