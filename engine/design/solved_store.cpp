@@ -29,11 +29,14 @@ constexpr std::size_t kMostSeenKept = 400; ///< Plans that were looked at: simul
 
 json configurationToJson(const Configuration &configuration)
 {
-    return {{"replicas", configuration.replicas}, {"ranks", configuration.ranks},
+    json out{{"replicas", configuration.replicas}, {"ranks", configuration.ranks},
         {"shards", configuration.shards}, {"stages_per_rank", configuration.stagesPerRank},
         {"micro_batches", configuration.microBatches}, {"schedule", nameOf(configuration.schedule)},
         {"zero", configuration.zero}, {"recompute", nameOf(configuration.recompute)},
         {"ranks_outside", configuration.ranksOutside ? 1 : 0}};
+    if (configuration.outerShards > 1)
+        out["outer_shards"] = configuration.outerShards;
+    return out;
 }
 
 json planToJson(const SearchedPlan &plan)
@@ -99,6 +102,10 @@ public:
         configuration.replicas = number<std::int32_t>(own, "replicas", 1);
         configuration.ranks = number<std::int32_t>(own, "ranks", 1);
         configuration.shards = number<std::int32_t>(own, "shards", 1);
+        if (own.contains("outer_shards"))
+            configuration.outerShards = number<std::int32_t>(own, "outer_shards", 1);
+        if (configuration.shards % configuration.outerShards != 0)
+            m_good = false;
         configuration.stagesPerRank = number<std::int32_t>(own, "stages_per_rank", 1);
         configuration.microBatches = number<std::int32_t>(own, "micro_batches", 1);
         configuration.zero = number<std::int32_t>(own, "zero", 0);

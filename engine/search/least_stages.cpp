@@ -160,7 +160,7 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
 {
     const Graph &graph = *problem.setting().model->graph;
     const Uses &uses = problem.setting().model->index->uses();
-    const double parts = problem.setting().parts;
+    const AxisSetting &setting = problem.setting();
     std::vector<std::int32_t> firstOf(stages.size(), -1); // operators that take time, or have a backward one
     for (std::size_t i = problem.operatorCount(); i-- > 0;) {
         bool takesTime = graph.operators[i].mirror.valid();
@@ -174,6 +174,7 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
         const WeightBytes &bytes = problem.bytesOf(least.weight);
         if (bytes.all() == 0)
             continue;
+        bool alwaysSums = false; // some reader does, in every choice
         std::set<std::size_t> readBy; // stages
         std::int32_t first = -1; // that reads it
         for (const OperatorId reader : uses.consumers[t]) {
@@ -186,26 +187,35 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
                 if (graph.operators[r].inputs[slot] != least.weight)
                     continue;
                 double share = 1;
-                bool always = true;
+                BySums<std::optional<double>> own;
                 for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(r)); ++c) {
                     const OperatorChoice &choice = problem.choiceOf(r, c);
-                    if (choice.inputs[slot] >= cutAlong(0))
-                        share = 1 / parts;
+                    const double part = 1.0 / setting.partsOf(choice.inputs[slot]);
+                    share = std::min(share, part);
                     const auto adds = problem.accumulationOf(r, slot, choice);
-                    least.maySum = least.maySum || (adds && adds->overShards);
-                    always = always && adds && adds->overShards;
+                    std::optional<double> &of = own[indexOf(adds ? adds->sums : ShardAxes::None)];
+                    of = std::min(of.value_or(1), part);
                 }
-                least.alwaysSums = least.alwaysSums || always;
+                alwaysSums = alwaysSums || !own[indexOf(ShardAxes::None)];
                 // All readers have it alike: as large as the one that can cut it least.
                 least.share = std::max(least.share, share);
+                for (std::size_t sums = 1; sums < own.size(); ++sums)
+                    if (own[sums])
+                        least.shares[sums] = std::max(least.shares[sums].value_or(0), *own[sums]);
             }
         }
+        if (!alwaysSums)
+            least.shares[indexOf(ShardAxes::None)] = least.share;
+        double state = least.share; // which devices that make summands share
+        for (std::size_t sums = 1; sums < least.shares.size(); ++sums)
+            if (least.shares[sums])
+                state =
+                    std::min(state, *least.shares[sums] / setting.devicesOver(static_cast<ShardAxes>(sums)));
         least.stages.assign(readBy.begin(), readBy.end());
         for (const std::size_t s : readBy) {
             least.isFirst = first == firstOf[s];
             stages[s].modelBytes += static_cast<double>(bytes.model) * least.share;
-            stages[s].stateBytes +=
-                static_cast<double>(bytes.state) * (least.maySum ? 1 / parts : least.share);
+            stages[s].stateBytes += static_cast<double>(bytes.state) * state;
             stages[s].gradientBytes += static_cast<double>(bytes.gradient) * least.share;
             if (graph.tensors[t].role == TensorRole::Weight && problem.gradientOf(least.weight))
                 stages[s].weights.push_back(least);
@@ -219,10 +229,10 @@ std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePl
 {
     return stageLinks(problem, plan, [&](const Meeting &meeting) {
         const auto p = static_cast<std::size_t>(meeting.producer);
-        bool whole = true; // in every choice
+        std::int64_t most = 1;
         for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(p)); ++c)
-            whole = whole && problem.choiceOf(p, c).outputs[meeting.output] == kWhole;
-        return whole;
+            most = std::max(most, partsSent(problem, problem.choiceOf(p, c).outputs[meeting.output]));
+        return most;
     });
 }
 

@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/search/stage_figures.h"
 
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -12,8 +13,8 @@ namespace planloom {
 struct LeastWeight {
     TensorId weight{};
     double share = 1; ///< The least part of it that a device has.
-    bool maySum = false; ///< The axis' devices may make a summand of its gradient each.
-    bool alwaysSums = false; ///< They do, in every choice.
+    /// Likewise where these axes' devices make a summand of its gradient each; nothing where they never do.
+    BySums<std::optional<double>> shares{};
     std::vector<std::int32_t> stages{}; ///< That read it, ascending.
     bool isFirst = false; ///< The first operator of the stage that takes time reads it.
 };
@@ -23,7 +24,7 @@ struct LeastStage {
     StageTime time{}; ///< Of one micro-batch, without what replicas wait for each other.
     std::vector<LeastWeight> weights{}; ///< That are trained.
     double modelBytes = 0; ///< Weights as the model reads them.
-    double stateBytes = 0; ///< What the optimizer alone keeps, shared by the axis' devices.
+    double stateBytes = 0; ///< What the optimizer alone keeps, shared by devices that make summands.
     double gradientBytes = 0;
     double keptBytes = 0; ///< Of one micro-batch, from its forward to its backward pass.
 };

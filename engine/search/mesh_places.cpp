@@ -14,6 +14,16 @@ std::vector<DeviceId> MeshPlaces::shardGroup(std::int32_t replica, std::int32_t 
     return devices;
 }
 
+std::vector<DeviceId> MeshPlaces::shardsOver(std::int32_t replica, std::int32_t rank, ShardAxes axes) const
+{
+    const std::int32_t inner = shards / outerShards;
+    std::vector<DeviceId> devices;
+    for (std::int32_t o = 0; o < (contains(axes, ShardAxes::Outer) ? outerShards : 1); ++o)
+        for (std::int32_t i = 0; i < (contains(axes, ShardAxes::Inner) ? inner : 1); ++i)
+            devices.push_back(at(replica, rank, o * inner + i));
+    return devices;
+}
+
 std::vector<DeviceId> MeshPlaces::replicaGroup(std::int32_t rank, std::int32_t shard) const
 {
     std::vector<DeviceId> devices;
@@ -48,7 +58,9 @@ bool MeshPlaces::isMixed() const
 MeshPlaces meshPlaces(const Configuration &configuration, const SearchSpace &space, const Cluster &cluster,
     std::int32_t deviceCount)
 {
-    MeshPlaces places{configuration.replicas, configuration.ranks, configuration.shards};
+    MeshPlaces places{
+        configuration.replicas, configuration.ranks, configuration.shards, configuration.outerShards};
+    bool isOuter = false; // of the shards' axes that comes next
     const auto order = axisOrder(configuration, space);
     std::int32_t stride = 1;
     for (auto role = order.rbegin(); role != order.rend(); ++role) {
@@ -62,8 +74,9 @@ MeshPlaces meshPlaces(const Configuration &configuration, const SearchSpace &spa
             stride *= places.ranks;
             break;
         case AxisRole::Shards:
-            places.shardStride = stride;
-            stride *= places.shards;
+            (isOuter ? places.outerStride : places.shardStride) = stride;
+            stride *= isOuter ? configuration.outerShards : configuration.innerShards();
+            isOuter = true;
             break;
         }
     }

@@ -2,6 +2,7 @@
 
 #include "engine/hardware/cluster.h"
 #include "engine/search/search_space.h"
+#include "engine/search/shard_layout.h"
 
 #include <cstdint>
 #include <vector>
@@ -16,19 +17,25 @@ struct MeshPlaces {
     std::int32_t replicas = 1;
     std::int32_t ranks = 1;
     std::int32_t shards = 1;
+    std::int32_t outerShards = 1; ///< Of them, along the outer axis.
     /// From one device to the next along an axis.
     std::int32_t replicaStride = 1;
     std::int32_t rankStride = 1;
     std::int32_t shardStride = 1;
+    std::int32_t outerStride = 1;
     bool hasUnits = false; ///< Replicas are scale units of the plan (`UseUnits::WhereLarge`).
     /// By rank: of the devices that run it. Empty where the cluster has one class alone.
     std::vector<ClassSet> classes{};
 
     DeviceId at(std::int32_t replica, std::int32_t rank, std::int32_t shard) const
     {
-        return {replica * replicaStride + rank * rankStride + shard * shardStride};
+        const std::int32_t inner = shards / outerShards;
+        return {replica * replicaStride + rank * rankStride + shard % inner * shardStride
+            + shard / inner * outerStride};
     }
     std::vector<DeviceId> shardGroup(std::int32_t replica, std::int32_t rank) const;
+    /// Those of them that differ along these axes alone, with the first.
+    std::vector<DeviceId> shardsOver(std::int32_t replica, std::int32_t rank, ShardAxes axes) const;
     /// Devices that hold the same part of a rank's weights.
     std::vector<DeviceId> replicaGroup(std::int32_t rank, std::int32_t shard) const;
     std::vector<DeviceId> allOf(std::int32_t rank) const;

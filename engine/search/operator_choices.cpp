@@ -131,7 +131,8 @@ double ChoiceFinder::kernelSeconds(OperatorId id, const PartViews &views) const
         joined, spared, decision.attention, m_setting.deviceClass});
 }
 
-bool ChoiceFinder::add(OperatorId forward, const Split &split, OperatorChoices &choices) const
+bool ChoiceFinder::add(
+    OperatorId forward, const Split &split, const Split &outerSplit, OperatorChoices &choices) const
 {
     const Operator &op = m_graph.at(forward);
     const BatchInfo &batch = *m_setting.model->batch;
@@ -139,32 +140,40 @@ bool ChoiceFinder::add(OperatorId forward, const Split &split, OperatorChoices &
         return microBatchRanges(batch, m_graph, id, 0, m_setting.batchCuts);
     };
     const auto outer = outerOf(forward);
-    const Partition partition{{split}};
+    const bool nested = m_setting.outerParts > 1;
+    Partition partition;
+    if (nested)
+        partition.splits.push_back(outerSplit);
+    const Partition around = partition; // the inner axis
+    partition.splits.push_back(split);
     if (!checkPartition(op, partition, outer))
         return false;
-    OperatorChoice choice{.split = split};
+    OperatorChoice choice{.split = split, .outer = outerSplit};
     const PartViews whole = partViews(m_graph, op, {}, 0, outer);
+    const PartViews half = nested ? partViews(m_graph, op, around, 0, outer) : PartViews{};
     const PartViews part = partViews(m_graph, op, partition, 0, outer);
-    const auto layouts = [](const std::vector<TensorView> &parts, const std::vector<TensorView> &wholes,
-                             std::size_t first, std::size_t count, std::vector<AxisLayout> &to) {
-        for (std::size_t slot = first; slot < first + count; ++slot) {
+    const auto layouts = [nested](const std::vector<TensorView> &parts, const std::vector<TensorView> &halves,
+                             const std::vector<TensorView> &wholes, std::size_t count,
+                             std::vector<ShardLayout> &to) {
+        for (std::size_t slot = 0; slot < count; ++slot) {
             if (slot >= parts.size() || !parts[slot].tensor) {
-                to.push_back(kAbsent);
+                to.push_back(kAbsentLayout);
                 continue;
             }
-            const auto layout = layoutOf(parts[slot], wholes[slot]);
-            if (!layout)
+            const auto inner = layoutOf(parts[slot], nested ? halves[slot] : wholes[slot]);
+            const auto outer = nested ? layoutOf(halves[slot], wholes[slot]) : std::optional(kWhole);
+            if (!inner || !outer)
                 return false;
-            to.push_back(*layout);
+            to.push_back({*inner, *outer});
         }
         return true;
     };
-    if (!layouts(part.inputs, whole.inputs, 0, op.inputs.size(), choice.inputs)
-        || !layouts(part.outputs, whole.outputs, 0, op.outputs.size(), choice.outputs))
+    if (!layouts(part.inputs, half.inputs, whole.inputs, op.inputs.size(), choice.inputs)
+        || !layouts(part.outputs, half.outputs, whole.outputs, op.outputs.size(), choice.outputs))
         return false;
     choice.forward = kernelSeconds(forward, part);
-    choice.inputGradients.assign(op.inputs.size(), kAbsent);
-    choice.outputGradients.assign(op.outputs.size(), kAbsent);
+    choice.inputGradients.assign(op.inputs.size(), kAbsentLayout);
+    choice.outputGradients.assign(op.outputs.size(), kAbsentLayout);
     choice.kept.assign(op.inputs.size() + op.outputs.size(), 0);
     if (op.mirror) {
         const Operator &backward = m_graph.at(op.mirror);
@@ -173,11 +182,15 @@ bool ChoiceFinder::add(OperatorId forward, const Split &split, OperatorChoices &
         if (!checkPartition(backward, back, outerBack))
             return false;
         const PartViews wholeBack = partViews(m_graph, backward, {}, 0, outerBack);
+        const PartViews halfBack =
+            nested ? partViews(m_graph, backward, mirrored(backward, around), 0, outerBack) : PartViews{};
         const PartViews partBack = partViews(m_graph, backward, back, 0, outerBack);
         choice.inputGradients.clear();
         choice.outputGradients.clear();
-        if (!layouts(partBack.outputs, wholeBack.outputs, 0, op.inputs.size(), choice.inputGradients)
-            || !layouts(partBack.inputs, wholeBack.inputs, 0, op.outputs.size(), choice.outputGradients))
+        if (!layouts(partBack.outputs, halfBack.outputs, wholeBack.outputs, op.inputs.size(),
+                choice.inputGradients)
+            || !layouts(partBack.inputs, halfBack.inputs, wholeBack.inputs, op.outputs.size(),
+                choice.outputGradients))
             return false;
         choice.backward = kernelSeconds(op.mirror, partBack);
         for (std::size_t k = 0; k < choice.kept.size(); ++k) {
@@ -194,14 +207,15 @@ bool ChoiceFinder::add(OperatorId forward, const Split &split, OperatorChoices &
     return true;
 }
 
-/// Splits of an operator apart from those over the axis.
+/// Splits of an operator apart from those over the axes.
 std::vector<Split> ChoiceFinder::otherSplits(OperatorId forward) const
 {
     std::vector<Split> splits;
     const OperatorBinding &binding = m_setting.bound->of(forward);
     bool overReplicas = false;
     for (const ChosenSplit &each : chosenSplits(m_graph.at(forward), binding)) {
-        if (each.split.axis == m_setting.axis && !m_setting.axis.empty())
+        if (!each.split.axis.empty()
+            && (each.split.axis == m_setting.axis || each.split.axis == m_setting.outerAxis))
             continue;
         overReplicas = overReplicas || each.split.axis == m_setting.replicaAxis;
         splits.push_back(each.split);
@@ -222,25 +236,55 @@ bool ChoiceFinder::isAside(OperatorId forward) const
     return m_setting.aside && !m_setting.aside->empty() && (*m_setting.aside)[at(forward)];
 }
 
+const Allowed<Split> *ChoiceFinder::allowedOver(OperatorId forward, const std::string &axis) const
+{
+    if (m_setting.bound)
+        for (const AxisMeaning &each : m_setting.bound->of(forward).allowed.axes)
+            if (each.axis == axis)
+                return &each.allowed;
+    return nullptr;
+}
+
+/// That rows allow, whatever else is cut: replicating first, then dimensions.
+std::vector<Split> ChoiceFinder::splitsOver(
+    OperatorId forward, const std::string &axis, std::int32_t parts) const
+{
+    const Allowed<Split> *allowed = allowedOver(forward, axis);
+    std::vector<Split> splits;
+    const auto consider = [&](const Split &split) {
+        if (!allowed || allowed->contains(split))
+            splits.push_back(split);
+    };
+    consider({.kind = SplitKind::Replicate, .parts = parts, .axis = axis});
+    if (parts > 1)
+        for (const std::int32_t dimension : splittableDimensions(m_graph.at(forward).annotation))
+            consider({.kind = SplitKind::Dimension, .dimension = dimension, .parts = parts, .axis = axis});
+    // What rows say in more detail: parts that are not alike.
+    if (allowed && allowed->isListed())
+        for (const Split &split : allowed->members())
+            if (std::find(splits.begin(), splits.end(), split) == splits.end())
+                splits.push_back(split);
+    return splits;
+}
+
 OperatorChoices ChoiceFinder::find(OperatorId forward) const
 {
     const Operator &op = m_graph.at(forward);
     OperatorChoices found{.kind = static_cast<std::int32_t>(m_known.size())};
+    const Split whole{.kind = SplitKind::Replicate, .parts = m_setting.parts, .axis = m_setting.axis};
+    const Split around{
+        .kind = SplitKind::Replicate, .parts = m_setting.outerParts, .axis = m_setting.outerAxis};
     if (isAside(forward)) {
         OperatorChoice &only = found.choices.emplace_back();
-        only.split = {.kind = SplitKind::Replicate, .parts = m_setting.parts, .axis = m_setting.axis};
-        only.inputs.assign(op.inputs.size(), kAbsent);
+        only.split = whole;
+        only.outer = around;
+        only.inputs.assign(op.inputs.size(), kAbsentLayout);
         only.inputGradients = only.inputs;
-        only.outputs.assign(op.outputs.size(), kAbsent);
+        only.outputs.assign(op.outputs.size(), kAbsentLayout);
         only.outputGradients = only.outputs;
         only.kept.assign(op.inputs.size() + op.outputs.size(), 0);
         return found;
     }
-    const Allowed<Split> *allowed = nullptr;
-    if (m_setting.bound)
-        for (const AxisMeaning &axis : m_setting.bound->of(forward).allowed.axes)
-            if (axis.axis == m_setting.axis)
-                allowed = &axis.allowed;
     if (m_setting.batchAlone) {
         const std::int32_t batch =
             m_setting.model->batch->operatorDimension[static_cast<std::size_t>(forward.index)];
@@ -250,10 +294,9 @@ OperatorChoices ChoiceFinder::find(OperatorId forward) const
                     .dimension = batch,
                     .parts = m_setting.parts,
                     .axis = m_setting.axis},
-                found);
+                around, found);
         if (!cut)
-            add(forward, {.kind = SplitKind::Replicate, .parts = m_setting.parts, .axis = m_setting.axis},
-                found);
+            add(forward, whole, around, found);
         return found;
     }
     static const std::vector<PartsMeaning> kAnyParts;
@@ -261,31 +304,22 @@ OperatorChoices ChoiceFinder::find(OperatorId forward) const
     std::vector<Split> others;
     if (!parts.empty())
         others = otherSplits(forward);
-    const auto keeps = [&](const Split &split) {
+    const auto keeps = [&](const Split &split, const Split &outer) {
         if (parts.empty())
             return true;
         std::vector<Split> all = others;
+        if (m_setting.outerParts > 1)
+            all.push_back(outer);
         all.push_back(split);
         return keepTo(parts, all);
     };
-    const auto consider = [&](const Split &split) {
-        if ((!allowed || allowed->contains(split)) && keeps(split))
-            add(forward, split, found);
-    };
-    consider({.kind = SplitKind::Replicate, .parts = m_setting.parts, .axis = m_setting.axis});
-    if (m_setting.parts > 1)
-        for (const std::int32_t dimension : splittableDimensions(op.annotation))
-            consider({.kind = SplitKind::Dimension,
-                .dimension = dimension,
-                .parts = m_setting.parts,
-                .axis = m_setting.axis});
-    // What rows say in more detail: parts that are not alike.
-    if (allowed && allowed->isListed())
-        for (const Split &split : allowed->members())
-            if (keeps(split)
-                && std::none_of(found.choices.begin(), found.choices.end(),
-                    [&](const OperatorChoice &known) { return known.split == split; }))
-                add(forward, split, found);
+    const std::vector<Split> inner = splitsOver(forward, m_setting.axis, m_setting.parts);
+    for (const Split &outer : m_setting.outerParts > 1
+            ? splitsOver(forward, m_setting.outerAxis, m_setting.outerParts)
+            : std::vector<Split>{around})
+        for (const Split &split : inner)
+            if (keeps(split, outer))
+                add(forward, split, outer, found);
     return found;
 }
 
@@ -337,10 +371,15 @@ ChoiceFinder::Key ChoiceFinder::keyOf(OperatorId id) const
     Key key{(*m_alike)[static_cast<std::size_t>(id.index)], {}};
     if (m_setting.bound) {
         const OperatorBinding &binding = m_setting.bound->of(id);
-        for (std::size_t a = 0; a < binding.allowed.axes.size(); ++a)
-            if (binding.allowed.axes[a].axis == m_setting.axis
-                && !binding.allowed.axes[a].allowed.isAnything())
-                key.second.push_back(binding.axisRows[a]);
+        for (std::size_t a = 0; a < binding.allowed.axes.size(); ++a) {
+            const AxisMeaning &axis = binding.allowed.axes[a];
+            const bool isOuter = m_setting.outerParts > 1 && axis.axis == m_setting.outerAxis;
+            if ((axis.axis != m_setting.axis && !isOuter) || axis.allowed.isAnything())
+                continue;
+            if (isOuter)
+                key.second.push_back(-2);
+            key.second.push_back(binding.axisRows[a]);
+        }
         if (!binding.partsRows.empty()) {
             key.second.push_back(-1); // what is cut otherwise counts, too
             key.second.insert(key.second.end(), binding.partsRows.begin(), binding.partsRows.end());

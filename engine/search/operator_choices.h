@@ -5,6 +5,7 @@
 #include "engine/graph/storage_types.h"
 #include "engine/hardware/cost_model.h"
 #include "engine/plan/plan.h"
+#include "engine/search/shard_layout.h"
 #include "engine/table/model.h"
 
 #include <cstdint>
@@ -15,18 +16,8 @@
 
 namespace planloom {
 
-/// How a tensor lies over the devices of one mesh axis: whole on each, in summands, or cut along a dimension.
-using AxisLayout = std::int8_t;
-constexpr AxisLayout kAbsent = -1;
-constexpr AxisLayout kWhole = 0;
-constexpr AxisLayout kSummands = 1;
-constexpr AxisLayout cutAlong(std::size_t dimension)
-{
-    return static_cast<AxisLayout>(2 + dimension);
-}
-
-/// What the choices of a plan's operators over one mesh axis are read against. What it points to must live as
-/// long as it.
+/// What the choices of a plan's operators over one mesh axis, or two, are read against. What it points to
+/// must live as long as it.
 struct AxisSetting {
     const Model *model = nullptr;
     /// With the same rows and everything replicated: precisions, attention modes, how the batch is cut.
@@ -36,6 +27,9 @@ struct AxisSetting {
     const BoundTable *bound = nullptr; ///< With the mesh; null where no row speaks of operators.
     std::string axis{};
     std::int32_t parts = 1; ///< Devices of the axis.
+    /// A second axis, outside of the first in the mesh; none where it has one device.
+    std::string outerAxis{};
+    std::int32_t outerParts = 1;
     std::int32_t batchCuts = 1; ///< Into how many pieces replicas and micro-batches cut the batch.
     std::string replicaAxis{}; ///< Over which replicas cut the batch; counts where rows bound parts.
     std::int32_t replicas = 1;
@@ -48,16 +42,35 @@ struct AxisSetting {
     const std::vector<bool> *aside = nullptr;
     bool batchAlone =
         false; ///< Operators are cut along the batch where they can be, and have no other choice.
+
+    std::int32_t shards() const { return parts * outerParts; } ///< Devices of both axes.
+    /// Into how many parts a tensor is cut that lies so.
+    std::int32_t partsOf(ShardLayout layout) const
+    {
+        return (isCut(layout.inner) ? parts : 1) * (isCut(layout.outer) ? outerParts : 1);
+    }
+    std::int32_t devicesOver(ShardAxes axes) const
+    {
+        return (contains(axes, ShardAxes::Inner) ? parts : 1)
+            * (contains(axes, ShardAxes::Outer) ? outerParts : 1);
+    }
+    /// The axes over which such a tensor is in summands.
+    ShardAxes sumsOf(ShardLayout layout) const
+    {
+        return (layout.inner == kSummands && parts > 1 ? ShardAxes::Inner : ShardAxes::None)
+            | (layout.outer == kSummands && outerParts > 1 ? ShardAxes::Outer : ShardAxes::None);
+    }
 };
 
-/// One way to partition a forward operator, with its backward operator, over the axis; of one micro-batch on
+/// One way to partition a forward operator, with its backward operator, over the axes; of one micro-batch on
 /// one device.
 struct OperatorChoice {
     Split split{}; ///< Replicate or Dimension.
-    std::vector<AxisLayout> inputs{}; ///< As the operator reads them, by slot.
-    std::vector<AxisLayout> outputs{}; ///< As it makes them.
-    std::vector<AxisLayout> inputGradients{}; ///< As the backward operator makes them, by input slot.
-    std::vector<AxisLayout> outputGradients{}; ///< As it reads them, by output slot.
+    Split outer{}; ///< Likewise over the outer axis, which the other is nested in; one part without that.
+    std::vector<ShardLayout> inputs{}; ///< As the operator reads them, by slot.
+    std::vector<ShardLayout> outputs{}; ///< As it makes them.
+    std::vector<ShardLayout> inputGradients{}; ///< As the backward operator makes them, by input slot.
+    std::vector<ShardLayout> outputGradients{}; ///< As it reads them, by output slot.
     double forward = 0; ///< Seconds of its kernel.
     double backward = 0; ///< Of the backward operator's.
     /// Bytes of what the backward operator reads again, by input slot and then by output slot.
@@ -96,7 +109,7 @@ public:
     explicit ChoiceFinder(const AxisSetting &setting);
 
     const OperatorChoices &of(OperatorId forward);
-    /// How an operator is cut apart from the axis: as rows say, and its batch by replicas. Needs the rows.
+    /// How an operator is cut apart from the axes: as rows say, and its batch by replicas. Needs the rows.
     std::vector<Split> otherSplits(OperatorId forward) const;
 
 private:
@@ -104,7 +117,11 @@ private:
     Key keyOf(OperatorId forward) const;
     OperatorChoices find(OperatorId forward) const;
     bool isAside(OperatorId forward) const;
-    bool add(OperatorId forward, const Split &split, OperatorChoices &choices) const;
+    /// Over the outer axis and the inner one; the first alone where there is no outer axis.
+    bool add(OperatorId forward, const Split &split, const Split &outer, OperatorChoices &choices) const;
+    /// What rows allow of splits over one axis of several devices; null: anything.
+    const Allowed<Split> *allowedOver(OperatorId forward, const std::string &axis) const;
+    std::vector<Split> splitsOver(OperatorId forward, const std::string &axis, std::int32_t parts) const;
     double kernelSeconds(OperatorId op, const PartViews &views) const;
 
     const AxisSetting m_setting;

@@ -15,10 +15,11 @@
 
 namespace planloom {
 
-PartitionProblem::PartitionProblem(const AxisSetting &setting, GroupShape group)
+PartitionProblem::PartitionProblem(const AxisSetting &setting, const ShardGroups &groups)
     : m_setting(setting)
     , m_graph(*setting.model->graph)
-    , m_group(group)
+    , m_moves(*setting.costs, groups, setting.parts, setting.outerParts, setting.deviceClass)
+    , m_group(groups.inner)
     , m_finder(m_setting)
 {
     const std::size_t count = setting.model->index->forwardCount();
@@ -45,6 +46,42 @@ std::int64_t PartitionProblem::bytesOf(TensorId tensor, DataType type) const
     if (t < batch.tensorRole.size() && batch.tensorRole[t] == BatchRole::Split)
         bytes /= std::max(1, m_setting.batchCuts);
     return bytes;
+}
+
+/// The dimensions of a tensor of one micro-batch that the axes divide, where there are two.
+MovedTensor PartitionProblem::cutsOf(TensorId tensor) const
+{
+    MovedTensor moved;
+    const Shape &shape = m_graph.at(tensor).type.shape;
+    const BatchInfo &batch = *m_setting.model->batch;
+    const auto t = static_cast<std::size_t>(tensor.index);
+    for (std::size_t d = 0; d < std::min<std::size_t>(shape.size(), 16) && m_setting.outerParts > 1; ++d) {
+        const bool isBatch =
+            t < batch.tensorDimension.size() && batch.tensorDimension[t] == static_cast<std::int32_t>(d);
+        const std::int64_t size = shape[d] / (isBatch ? std::max(1, m_setting.batchCuts) : 1);
+        const auto bitWhere = [&](std::int32_t parts) {
+            return static_cast<std::uint16_t>(size > 0 && size % parts == 0 ? 1U << d : 0U);
+        };
+        moved.innerCuts |= bitWhere(m_setting.parts);
+        moved.outerCuts |= bitWhere(m_setting.outerParts);
+        moved.bothCuts |= bitWhere(m_setting.shards());
+    }
+    return moved;
+}
+
+MovedTensor PartitionProblem::Meeting::forward() const
+{
+    MovedTensor moved = cuts;
+    moved.bytes = bytes;
+    moved.combination = combination;
+    return moved;
+}
+
+MovedTensor PartitionProblem::Meeting::backward() const
+{
+    MovedTensor moved = cuts;
+    moved.bytes = gradientBytes;
+    return moved;
 }
 
 /// Weights that only operators placed apart read take nothing of what is decided here.
@@ -177,20 +214,19 @@ std::optional<PartitionProblem::Accumulation> PartitionProblem::accumulationOf(
 {
     const Operator &own = m_graph.operators[op];
     const TensorId weight = own.inputs[slot];
-    const AxisLayout form = choice.inputGradients[slot];
-    if (!weight || form == kAbsent || m_graph.at(weight).role != TensorRole::Weight || !gradientOf(weight))
+    const ShardLayout form = choice.inputGradients[slot];
+    if (!weight || form.isAbsent() || m_graph.at(weight).role != TensorRole::Weight || !gradientOf(weight))
         return std::nullopt;
     const CostModel &costs = *m_setting.costs;
     const auto copy = [&](std::int64_t moved) {
         return costs.copy(Bytes{std::max<std::int64_t>(moved, 0) / 2}, m_setting.deviceClass);
     };
     std::int64_t elements = elementCount(m_graph.at(weight).type.shape);
-    if (choice.inputs[slot] >= cutAlong(0))
-        elements /= m_setting.parts;
+    elements /= m_setting.partsOf(choice.inputs[slot]);
     const std::int64_t out = elements * sizeOf(m_setting.types->accumulated(gradientOf(weight)));
     const std::int64_t in = elements * sizeOf(m_setting.types->made(own.mirror, slot));
     Accumulation result;
-    result.overShards = form == kSummands && m_setting.parts > 1;
+    result.sums = m_setting.sumsOf(form);
     if (categoryOf(own) == OperatorCategory::Product) { // adds to what is there itself
         result.more = copy(2 * out - in) - copy(0);
         result.first = copy(out - in) - copy(0);
@@ -233,6 +269,7 @@ void PartitionProblem::findMeetings()
             Meeting meeting{.tensor = tensor, .producer = static_cast<std::int32_t>(i), .output = slot};
             meeting.bytes = bytesOf(tensor, m_setting.types->carried(tensor));
             meeting.combination = combinationOf(op.annotation, slot);
+            meeting.cuts = cutsOf(tensor);
             if (gradientOf[t])
                 meeting.gradientBytes = bytesOf(tensor, m_setting.types->carried(gradientOf[t]));
             m_meetings.push_back(std::move(meeting));
@@ -256,50 +293,66 @@ void PartitionProblem::findMeetings()
         }
     }
     std::erase_if(m_meetings, [](const Meeting &meeting) { return meeting.readers.empty(); });
+    for (Meeting &meeting : m_meetings) {
+        std::set<ShardLayout> layouts;
+        for (const auto &[reader, slot] : meeting.readers) {
+            bool always = true;
+            for (const OperatorChoice &choice : m_choices[static_cast<std::size_t>(reader)]->choices) {
+                layouts.insert(choice.inputs[slot]);
+                always = always && !choice.inputGradients[slot].isAbsent();
+            }
+            meeting.terms += always ? 1 : 0;
+        }
+        layouts.erase(kAbsentLayout);
+        meeting.layouts.assign(layouts.begin(), layouts.end());
+    }
 }
 
-double PartitionProblem::moveSeconds(
-    AxisLayout from, AxisLayout to, std::int64_t bytes, Combination combination) const
+double PartitionProblem::Moves::operator()(ShardLayout fromBoth, ShardLayout toBoth) const
 {
-    if (from == to || m_setting.parts < 2 || bytes == 0)
+    if (table)
+        return table->seconds(fromBoth, toBoth);
+    const AxisSetting &setting = problem.m_setting;
+    const GroupShape &group = problem.m_group;
+    const AxisLayout from = fromBoth.inner;
+    const AxisLayout to = toBoth.inner;
+    if (from == to || setting.parts < 2 || tensor.bytes == 0)
         return 0;
-    const CostModel &costs = *m_setting.costs;
-    const Bytes whole{bytes};
-    const Bytes part{bytes / m_setting.parts};
+    const CostModel &costs = *setting.costs;
+    const Bytes whole{tensor.bytes};
+    const Bytes part{tensor.bytes / setting.parts};
     if (from == kSummands)
         return reductionSeconds(costs,
-            to == kWhole ? CollectiveKind::AllReduce : CollectiveKind::ReduceScatter, whole, m_group,
-            onceWeighed(combination));
+            to == kWhole ? CollectiveKind::AllReduce : CollectiveKind::ReduceScatter, whole, group,
+            onceWeighed(tensor.combination));
     if (to == kSummands)
         return 0; // a summand of what is whole: one device has it, the others nothing
     if (from == kWhole)
-        return costs.copy(part, m_setting.deviceClass);
+        return costs.copy(part, setting.deviceClass);
     if (to == kWhole)
-        return costs.collective(CollectiveKind::AllGather, whole, m_group);
-    return costs.collective(CollectiveKind::AllToAll, part, m_group);
+        return costs.collective(CollectiveKind::AllGather, whole, group);
+    return costs.collective(CollectiveKind::AllToAll, part, group);
 }
 
 /// What one tensor's readers need, from how it is made.
 double PartitionProblem::forwardSeconds(
-    const Meeting &meeting, AxisLayout made, const std::vector<AxisLayout> &read) const
+    const Meeting &meeting, ShardLayout made, const std::vector<ShardLayout> &read) const
 {
-    std::set<AxisLayout> wanted;
-    for (const AxisLayout layout : read)
-        if (layout != kAbsent && layout != made)
+    std::set<ShardLayout> wanted;
+    for (const ShardLayout layout : read)
+        if (!layout.isAbsent() && layout != made)
             wanted.insert(layout);
     if (wanted.empty())
         return 0;
-    const auto move = [&](AxisLayout from, AxisLayout to) {
-        return moveSeconds(from, to, meeting.bytes, meeting.combination);
-    };
+    const Moves move = movesOf(meeting.forward());
     double direct = 0;
-    for (const AxisLayout layout : wanted)
+    for (const ShardLayout layout : wanted)
         direct += move(made, layout);
     double best = direct;
     // Once one of them is there, the others can be made of it.
-    for (const AxisLayout first : wanted) {
+    for (const ShardLayout first : wanted) {
         double through = move(made, first);
-        for (const AxisLayout layout : wanted)
+        for (const ShardLayout layout : wanted)
             if (layout != first)
                 through += std::min(move(first, layout), move(made, layout));
         best = std::min(best, through);
@@ -308,23 +361,24 @@ double PartitionProblem::forwardSeconds(
 }
 
 double PartitionProblem::backwardSeconds(
-    const Meeting &meeting, const std::vector<AxisLayout> &made, AxisLayout read) const
+    const Meeting &meeting, const std::vector<ShardLayout> &made, ShardLayout read) const
 {
-    if (meeting.gradientBytes == 0 || read == kAbsent)
+    if (meeting.gradientBytes == 0 || read.isAbsent())
         return 0;
-    std::set<AxisLayout> forms;
+    std::set<ShardLayout> forms;
     int terms = 0;
-    for (const AxisLayout layout : made)
-        if (layout != kAbsent) {
+    for (const ShardLayout layout : made)
+        if (!layout.isAbsent()) {
             forms.insert(layout);
             ++terms;
         }
     double seconds = 0;
-    for (const AxisLayout form : forms)
-        seconds += moveSeconds(form, read, meeting.gradientBytes, Combination::Sum);
+    const Moves move = movesOf(meeting.backward());
+    for (const ShardLayout form : forms)
+        seconds += move(form, read);
     if (terms > 1 && !m_setting.batchAlone) { // they are added up where they meet
-        const bool cut = forms.size() == 1 && *forms.begin() >= cutAlong(0);
-        const std::int64_t bytes = cut ? meeting.gradientBytes / m_setting.parts : meeting.gradientBytes;
+        const std::int64_t bytes =
+            meeting.gradientBytes / (forms.size() == 1 ? m_setting.partsOf(*forms.begin()) : 1);
         seconds += m_setting.costs->copy(Bytes{bytes * (terms + 1) / 2}, m_setting.deviceClass);
     }
     return seconds;
@@ -333,8 +387,8 @@ double PartitionProblem::backwardSeconds(
 double PartitionProblem::meetingSeconds(const Meeting &meeting,
     const std::vector<const OperatorChoice *> &readers, const OperatorChoice *producer, Passes passes) const
 {
-    std::vector<AxisLayout> read;
-    std::vector<AxisLayout> gradients;
+    std::vector<ShardLayout> read;
+    std::vector<ShardLayout> gradients;
     for (std::size_t r = 0; r < readers.size(); ++r) {
         read.push_back(readers[r]->inputs[meeting.readers[r].second]);
         gradients.push_back(readers[r]->inputGradients[meeting.readers[r].second]);
@@ -347,10 +401,10 @@ double PartitionProblem::meetingSeconds(const Meeting &meeting,
                     : backwardSeconds(meeting, gradients, producer->outputGradients[meeting.output]));
     // A weight lies as its readers want it, all of them alike, and so do its gradients: else it would be held
     // twice, and summands of whole and of cut boxes added up piece by piece.
-    std::set<AxisLayout> forms(gradients.begin(), gradients.end());
-    forms.erase(kAbsent);
+    std::set<ShardLayout> forms(gradients.begin(), gradients.end());
+    forms.erase(kAbsentLayout);
     const bool alike =
-        std::all_of(read.begin(), read.end(), [&](AxisLayout each) { return each == read.front(); });
+        std::all_of(read.begin(), read.end(), [&](ShardLayout each) { return each == read.front(); });
     return alike && forms.size() < 2 ? 0 : std::numeric_limits<double>::infinity();
 }
 
@@ -358,38 +412,27 @@ double PartitionProblem::shareSeconds(const Meeting &meeting, std::size_t reader
     const OperatorChoice &choice, const OperatorChoice *producer, Passes passes) const
 {
     const std::size_t slot = meeting.readers[reader].second;
-    const AxisLayout read = choice.inputs[slot];
-    const AxisLayout gradient = choice.inputGradients[slot];
+    const ShardLayout read = choice.inputs[slot];
+    const ShardLayout gradient = choice.inputGradients[slot];
     double seconds = 0;
     if (!producer)
         return 0;
-    if (passes != Passes::Backward && read != kAbsent) {
-        const AxisLayout made = producer->outputs[meeting.output];
-        const auto move = [&](AxisLayout from, AxisLayout to) {
-            return moveSeconds(from, to, meeting.bytes, meeting.combination);
-        };
+    if (passes != Passes::Backward && !read.isAbsent()) {
+        const ShardLayout made = producer->outputs[meeting.output];
+        const Moves move = movesOf(meeting.forward());
         double least = move(made, read);
-        for (const auto &[other, otherSlot] : meeting.readers)
-            for (const OperatorChoice &each : m_choices[static_cast<std::size_t>(other)]->choices)
-                if (const AxisLayout on = each.inputs[otherSlot]; on != kAbsent)
-                    least = std::min(least, move(made, on) + move(on, read));
+        for (const ShardLayout on : meeting.layouts)
+            least = std::min(least, move(made, on) + move(on, read));
         seconds += least;
     }
-    if (passes != Passes::Forward && gradient != kAbsent) {
+    if (passes != Passes::Forward && !gradient.isAbsent()) {
         seconds += backwardSeconds(meeting, {gradient}, producer->outputGradients[meeting.output]);
-        if (meeting.gradientBytes > 0 && producer->outputGradients[meeting.output] != kAbsent) {
+        if (meeting.gradientBytes > 0 && !producer->outputGradients[meeting.output].isAbsent()) {
             // As if all others were added up in the same form.
-            const auto terms = static_cast<std::int64_t>(
-                std::count_if(meeting.readers.begin(), meeting.readers.end(), [&](const auto &each) {
-                    const auto &choices = m_choices[static_cast<std::size_t>(each.first)]->choices;
-                    return std::all_of(choices.begin(), choices.end(), [&](const OperatorChoice &own) {
-                        return own.inputGradients[each.second] != kAbsent;
-                    });
-                }));
-            const std::int64_t bytes =
-                gradient >= cutAlong(0) ? meeting.gradientBytes / m_setting.parts : meeting.gradientBytes;
-            if (terms > 1)
-                seconds += m_setting.costs->copy(Bytes{bytes * (terms + 1) / 2}, m_setting.deviceClass);
+            const std::int64_t bytes = meeting.gradientBytes / m_setting.partsOf(gradient);
+            if (meeting.terms > 1)
+                seconds +=
+                    m_setting.costs->copy(Bytes{bytes * (meeting.terms + 1) / 2}, m_setting.deviceClass);
         }
     }
     return seconds / static_cast<double>(meeting.readers.size());
@@ -402,9 +445,8 @@ double PartitionProblem::heldBytes(
     double bytes = 0;
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
         const TensorId tensor = own.inputs[slot];
-        if (tensor && m_graph.at(tensor).role == TensorRole::Weight && choice.inputs[slot] != kAbsent)
-            bytes += static_cast<double>(bytesOf(tensor).all())
-                / (choice.inputs[slot] >= cutAlong(0) ? m_setting.parts : 1);
+        if (tensor && m_graph.at(tensor).role == TensorRole::Weight && !choice.inputs[slot].isAbsent())
+            bytes += static_cast<double>(bytesOf(tensor).all()) / m_setting.partsOf(choice.inputs[slot]);
     }
     for (std::size_t k = 0; k < choice.kept.size(); ++k) {
         const TensorId tensor = k < own.inputs.size() ? own.inputs[k] : own.outputs[k - own.inputs.size()];
@@ -415,8 +457,14 @@ double PartitionProblem::heldBytes(
     return bytes;
 }
 
-std::optional<std::vector<std::int32_t>> PartitionProblem::choiceFor(const std::vector<Split> &splits) const
+std::optional<std::vector<std::int32_t>> PartitionProblem::choiceFor(
+    const std::vector<Split> &splits, const std::vector<Split> &outer) const
 {
+    const auto cutsAs = [](const Split &own, const Split &asked) {
+        return own.kind == asked.kind
+            && (asked.kind == SplitKind::Replicate
+                || (own.dimension == asked.dimension && own.sizes == asked.sizes));
+    };
     std::vector<std::int32_t> choice;
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
         const auto &own = m_choices[i]->choices;
@@ -425,9 +473,7 @@ std::optional<std::vector<std::int32_t>> PartitionProblem::choiceFor(const std::
             continue;
         }
         const auto found = std::find_if(own.begin(), own.end(), [&](const OperatorChoice &each) {
-            return each.split.kind == splits[i].kind
-                && (splits[i].kind == SplitKind::Replicate
-                    || (each.split.dimension == splits[i].dimension && each.split.sizes == splits[i].sizes));
+            return cutsAs(each.split, splits[i]) && (outer.empty() || cutsAs(each.outer, outer[i]));
         });
         if (found == own.end())
             return std::nullopt;
@@ -449,7 +495,7 @@ WeightBytes PartitionProblem::leastWeightBytes() const
         if (m_weightBytes[t].all() == 0)
             continue;
         bool isRead = false;
-        bool cut = true;
+        std::int64_t parts = m_setting.shards(); // of all readers that which can cut it least
         for (const OperatorId reader : m_setting.model->index->uses().consumers[t]) {
             const auto r = static_cast<std::size_t>(reader.index);
             if (r >= m_choices.size() || isAside(r))
@@ -459,16 +505,16 @@ WeightBytes PartitionProblem::leastWeightBytes() const
                     continue;
                 const auto &choices = m_choices[r]->choices;
                 isRead = true;
-                cut = cut && std::any_of(choices.begin(), choices.end(), [&](const OperatorChoice &choice) {
-                    return choice.inputs[slot] >= cutAlong(0);
-                });
+                std::int64_t most = 1;
+                for (const OperatorChoice &choice : choices)
+                    most = std::max<std::int64_t>(most, m_setting.partsOf(choice.inputs[slot]));
+                parts = std::min(parts, most);
             }
         }
-        const std::int64_t parts = cut ? m_setting.parts : 1;
         if (!isRead)
             continue;
         least.model += m_weightBytes[t].model / parts;
-        least.state += m_weightBytes[t].state / m_setting.parts;
+        least.state += m_weightBytes[t].state / m_setting.shards();
         least.gradient += m_weightBytes[t].gradient / parts;
     }
     return least;
@@ -584,14 +630,13 @@ double PartitionProblem::ownSeconds(
     double seconds = choice.forward + choice.backward * (1 - pricing.reductions * hidden);
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
         const TensorId weight = own.inputs[slot];
-        if (!weight || m_graph.at(weight).role != TensorRole::Weight || choice.inputs[slot] == kAbsent)
+        if (!weight || m_graph.at(weight).role != TensorRole::Weight || choice.inputs[slot].isAbsent())
             continue;
         const auto w = static_cast<std::size_t>(weight.index);
-        const double share =
-            (choice.inputs[slot] >= cutAlong(0) ? 1.0 / m_setting.parts : 1.0) / std::max(1, m_readers[w]);
+        const double share = 1.0 / m_setting.partsOf(choice.inputs[slot]) / std::max(1, m_readers[w]);
         const auto accumulation = accumulationOf(op, slot, choice);
-        seconds += m_updates[w] * share * once
-            * (accumulation && accumulation->overShards ? pricing.updatesOverAll : pricing.updates);
+        const std::size_t sums = indexOf(accumulation ? accumulation->sums : ShardAxes::None);
+        seconds += m_updates[w] * share * once * pricing.updates[sums];
         if (!accumulation)
             continue;
         if (pricing.accumulates)
@@ -600,15 +645,10 @@ double PartitionProblem::ownSeconds(
         else // cast where they are made: a part of the pass that hides reductions
             seconds += accumulation->cast * (1 - pricing.reductions);
         const double readers = std::max(1, m_readers[w]);
-        seconds += reduced
-                * secondsOf(weight, accumulation->overShards ? pricing.all : pricing.replicas, share, readers)
-            + once
-                * secondsOf(weight, accumulation->overShards ? pricing.allBehind : pricing.replicasBehind,
-                    share, readers);
+        seconds += reduced * secondsOf(weight, pricing.reduced[sums], share, readers)
+            + once * secondsOf(weight, pricing.behind[sums], share, readers);
         if (m_largest[w])
-            seconds += (1 - pricing.reductions)
-                * secondsOf(weight, accumulation->overShards ? pricing.allInLayer : pricing.replicasInLayer,
-                    share, readers);
+            seconds += (1 - pricing.reductions) * secondsOf(weight, pricing.inLayer[sums], share, readers);
     }
     if (pricing.secondsPerByte > 0)
         seconds += pricing.secondsPerByte * heldBytes(op, choice, pricing.keptMicroBatches);
@@ -634,8 +674,7 @@ std::vector<CostFactor> PartitionProblem::findTies() const
             std::vector<double> costs;
             for (const OperatorChoice &one : m_choices[at(first)]->choices)
                 for (const OperatorChoice &other : m_choices[at(second)]->choices)
-                    costs.push_back(
-                        holds(one.split, other.split) ? 0 : std::numeric_limits<double>::infinity());
+                    costs.push_back(holds(one, other) ? 0 : std::numeric_limits<double>::infinity());
             table = std::make_shared<const std::vector<double>>(std::move(costs));
         }
         ties.push_back({{first.index, second.index}, table});
@@ -646,9 +685,13 @@ std::vector<CostFactor> PartitionProblem::findTies() const
             continue;
         if (const OperatorId first = m_setting.bound->alikeOf(op).leader;
             first && first != op && !isAside(at(first)))
-            tie(first, op, {-1}, [&](const Split &one, const Split &other) {
-                const auto mine = splitAlike(m_graph, first, op, one);
-                return mine && sameCut(*mine, other);
+            tie(first, op, {-1}, [&](const OperatorChoice &one, const OperatorChoice &other) {
+                const auto isAlike = [&](const Split &theirs, const Split &own) {
+                    const auto mine = splitAlike(m_graph, first, op, theirs);
+                    return mine && sameCut(*mine, own);
+                };
+                return isAlike(one.split, other.split)
+                    && (m_setting.outerParts < 2 || isAlike(one.outer, other.outer));
             });
         if (!m_setting.bound->of(op).allowed.follows)
             continue;
@@ -656,14 +699,19 @@ std::vector<CostFactor> PartitionProblem::findTies() const
         if (leader.op && leader.op < op && !isAside(at(leader.op)))
             tie(leader.op, op,
                 {static_cast<std::int64_t>(leader.output), static_cast<std::int64_t>(leader.input)},
-                [&](const Split &one, const Split &other) {
+                [&](const OperatorChoice &one, const OperatorChoice &other) {
                     std::vector<Split> all = m_finder.otherSplits(op);
-                    const auto mine = followed(m_graph, leader, m_graph.at(op), one, all);
-                    all.push_back(mine.value_or(other));
-                    const bool can = mine && checkPartition(m_graph.at(op), {all})
-                        && leavesBatchWhole(m_graph.at(op), m_setting.model->batch->operatorDimension[i],
-                            m_setting.batchCuts / m_setting.replicas, all);
-                    return can ? sameCut(*mine, other) : other.kind == SplitKind::Replicate;
+                    const auto follows = [&](const Split &theirs, const Split &own) {
+                        const auto mine = followed(m_graph, leader, m_graph.at(op), theirs, all);
+                        all.push_back(mine.value_or(own));
+                        const bool can = mine && checkPartition(m_graph.at(op), {all})
+                            && leavesBatchWhole(m_graph.at(op), m_setting.model->batch->operatorDimension[i],
+                                m_setting.batchCuts / m_setting.replicas, all);
+                        all.back() = own;
+                        return can ? sameCut(*mine, own) : own.kind == SplitKind::Replicate;
+                    };
+                    return (m_setting.outerParts < 2 || follows(one.outer, other.outer))
+                        && follows(one.split, other.split);
                 });
     }
     return ties;
@@ -675,8 +723,8 @@ std::vector<double> PartitionProblem::sharesOf(const std::vector<std::int32_t> &
     for (const Meeting &meeting : m_meetings)
         if (meeting.producer >= 0) {
             const auto p = static_cast<std::size_t>(meeting.producer);
-            if (choiceOf(p, choice[p]).outputs[meeting.output] >= cutAlong(0))
-                shares[static_cast<std::size_t>(meeting.tensor.index)] = 1.0 / m_setting.parts;
+            shares[static_cast<std::size_t>(meeting.tensor.index)] =
+                1.0 / m_setting.partsOf(choiceOf(p, choice[p]).outputs[meeting.output]);
         }
     return shares;
 }
@@ -697,8 +745,8 @@ OperatorTimes PartitionProblem::timesOf(
             meeting.gradientBytes =
                 static_cast<std::int64_t>(static_cast<double>(meeting.gradientBytes) * share);
         }
-        std::vector<AxisLayout> read;
-        std::vector<AxisLayout> gradients;
+        std::vector<ShardLayout> read;
+        std::vector<ShardLayout> gradients;
         std::int32_t first = std::numeric_limits<std::int32_t>::max();
         for (const auto &[reader, slot] : meeting.readers) {
             const OperatorChoice &own =
@@ -722,7 +770,7 @@ OperatorTimes PartitionProblem::timesOf(
 
 double PartitionProblem::shareOf(TensorId weight, const std::vector<std::int32_t> &choice) const
 {
-    AxisLayout held = kAbsent;
+    ShardLayout held = kAbsentLayout;
     for (const OperatorId reader :
         m_setting.model->index->uses().consumers[static_cast<std::size_t>(weight.index)]) {
         const auto r = static_cast<std::size_t>(reader.index);
@@ -732,13 +780,13 @@ double PartitionProblem::shareOf(TensorId weight, const std::vector<std::int32_t
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
             if (op.inputs[slot] != weight)
                 continue;
-            const AxisLayout own = choiceOf(r, choice[r]).inputs[slot];
-            if (held != kAbsent && held != own)
+            const ShardLayout own = choiceOf(r, choice[r]).inputs[slot];
+            if (!held.isAbsent() && held != own)
                 return 1;
             held = own;
         }
     }
-    return held >= cutAlong(0) ? 1.0 / m_setting.parts : 1;
+    return 1.0 / m_setting.partsOf(held);
 }
 
 } // namespace planloom

@@ -1,8 +1,10 @@
 #pragma once
 
 #include "engine/search/cost_network.h"
+#include "engine/search/layout_moves.h"
 #include "engine/search/operator_choices.h"
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <memory>
@@ -28,13 +30,17 @@ struct WeightTraffic {
     friend auto operator<=>(const WeightTraffic &, const WeightTraffic &) = default;
 };
 
+/// By the axes over which the gradients of a weight are summed up, beside replicas: `indexOf(ShardAxes)`.
+template<typename Value> using BySums = std::array<Value, kShardAxisSets>;
+
 /// What counts as the cost of a partition beside the time of its operators and what they communicate.
 struct PartitionPricing {
     double secondsPerByte = 0; ///< Of a byte held on a device: weights with their states, and what is kept.
     double keptMicroBatches = 1; ///< Whose kept values are held at the same time.
     bool accumulates = true; ///< Gradients of weights are added up over micro-batches.
-    double updates = 1; ///< How much of the optimizer's work a device does for the weights that it has.
-    double updatesOverAll = 1; ///< Likewise, where the axis' devices sum gradients up.
+    /// How much of the optimizer's work a device does for the weights that it has, by the axes over which
+    /// gradients are summed up; as those below.
+    BySums<double> updates{1, 1, 1, 1};
     /// Gradients of weights, what adds them up and updates do not count: what is left no split of the
     /// backward pass takes off the way of a micro-batch.
     bool withoutWeights = false;
@@ -43,16 +49,13 @@ struct PartitionPricing {
     double reductions = 0;
     double hiddenBehind = 1; ///< Backward passes of so many micro-batches, once a step.
     bool everyMicroBatch = false; ///< Reduced after every one of them (ZeRO-2 and 3), behind its own pass.
-    /// Of what `reductions` is a price of: of weights whose gradients are reduced over replicas, and of those
-    /// reduced over replicas and the axis, whose devices sum them up.
-    WeightTraffic replicas{};
-    WeightTraffic all{};
-    /// Of what computation waits for in every layer: the weight with the largest gradient. Likewise.
-    WeightTraffic replicasInLayer{};
-    WeightTraffic allInLayer{};
-    /// Of what follows the updates, once a step, and nothing hides; likewise.
-    WeightTraffic replicasBehind{};
-    WeightTraffic allBehind{};
+    /// Of what `reductions` is a price of: of weights whose gradients are reduced over replicas, and over
+    /// axes whose devices sum them up.
+    BySums<WeightTraffic> reduced{};
+    /// Of what computation waits for in every layer: the weight with the largest gradient.
+    BySums<WeightTraffic> inLayer{};
+    /// Of what follows the updates, once a step, and nothing hides.
+    BySums<WeightTraffic> behind{};
     friend auto operator<=>(const PartitionPricing &, const PartitionPricing &) = default;
 };
 
@@ -66,23 +69,26 @@ struct WeightBytes {
 
 class MeetingTables;
 
-/// How every forward operator is to be partitioned over one mesh axis, as a network of costs (seconds of a
-/// micro-batch on one device, and bytes at a price): a variable for each operator, a table for what it costs
-/// itself, and one for each tensor that is made in one way and read in others, or whose gradients come in
-/// several forms. Consumers of one tensor are taken together: what one of them has gathered the others have,
-/// and their gradients are added up before they are reduced. For one thread.
+/// How every forward operator is to be partitioned over one mesh axis, or two, as a network of costs (seconds
+/// of a micro-batch on one device, and bytes at a price): a variable for each operator, a table for what it
+/// costs itself, and one for each tensor that is made in one way and read in others, or whose gradients come
+/// in several forms. Consumers of one tensor are taken together: what one of them has gathered the others
+/// have, and their gradients are added up before they are reduced. For one thread.
 class PartitionProblem
 {
 public:
-    /// @param group  the axis' devices
-    PartitionProblem(const AxisSetting &setting, GroupShape group);
+    /// @param groups  the axes' devices
+    PartitionProblem(const AxisSetting &setting, const ShardGroups &groups);
     ~PartitionProblem();
 
     /// Some operator has no choice that its rows allow.
     OperatorId impossible() const { return m_impossible; }
 
-    /// The choices that cut every operator as `splits` says; nothing where one of them has none.
-    std::optional<std::vector<std::int32_t>> choiceFor(const std::vector<Split> &splits) const;
+    /// The choices that cut every operator as `splits` says, and over the outer axis as `outer` says; nothing
+    /// where one of them has none.
+    /// @param outer  empty without an outer axis
+    std::optional<std::vector<std::int32_t>> choiceFor(
+        const std::vector<Split> &splits, const std::vector<Split> &outer = {}) const;
 
     /// Whether no operator has more than one choice.
     bool isDecided() const;
@@ -105,7 +111,7 @@ public:
         double first = 0; ///< Where nothing is there yet.
         double more = 0;
         double cast = 0; ///< Of casting them instead, where they are reduced at once.
-        bool overShards = false; ///< The axis' devices make a summand each.
+        ShardAxes sums = ShardAxes::None; ///< The axes whose devices make a summand each.
     };
     /// Of the gradient that operator `op` makes of its input `slot`; nothing if it makes none.
     std::optional<Accumulation> accumulationOf(
@@ -154,15 +160,18 @@ public:
     const AxisSetting &setting() const { return m_setting; }
 
     /// @param choice  by forward operator
-    /// @param shares  by tensor: how much of it a device has, where another axis cuts it too; may be empty
+    /// @param shares  by tensor: how much of it a device has, where replicas cut it too; may be empty
     OperatorTimes timesOf(
         const std::vector<std::int32_t> &choice, const std::vector<double> &shares = {}) const;
-    /// By tensor: how much of it a device of the axis has where it is made, under `choice`; 1 for weights.
+    /// By tensor: how much of it a device of the axes has where it is made, under `choice`; 1 for weights.
     std::vector<double> sharesOf(const std::vector<std::int32_t> &choice) const;
 
     /// Seconds to bring a tensor from one layout to another; 0 where both are the same.
-    double moveSeconds(AxisLayout from, AxisLayout to, std::int64_t bytes, Combination combination) const;
-    /// Which part of a weight a device of the axis holds under `choice`: all layouts in which it is read.
+    double moveSeconds(ShardLayout from, ShardLayout to, const MovedTensor &tensor) const
+    {
+        return movesOf(tensor)(from, to);
+    }
+    /// Which part of a weight a device of the axes holds under `choice`: all layouts in which it is read.
     double shareOf(TensorId weight, const std::vector<std::int32_t> &choice) const;
 
     /// A tensor whose layouts matter: by whom it is made and read.
@@ -174,6 +183,13 @@ public:
         std::int64_t bytes = 0; ///< Whole, of one micro-batch.
         std::int64_t gradientBytes = 0; ///< 0 where it has no gradient.
         Combination combination = Combination::Sum;
+        MovedTensor cuts{}; ///< The dimensions that the axes can cut.
+        /// All layouts in which some choice of some reader reads it.
+        std::vector<ShardLayout> layouts{};
+        std::int64_t terms = 0; ///< Readers that make a gradient of it, whatever is chosen.
+
+        MovedTensor forward() const; ///< As it is moved,
+        MovedTensor backward() const; ///< and its gradient.
     };
     const std::vector<Meeting> &meetings() const { return m_meetings; }
     /// Of operators that rows have cut alike, or follow their producers: infinite where they do not.
@@ -199,19 +215,35 @@ public:
     std::int32_t kindOf(std::size_t op) const { return m_choices[op]->kind; }
 
 private:
+    /// `moveSeconds` of one tensor.
+    struct Moves {
+        const PartitionProblem &problem;
+        MovedTensor tensor{};
+        const LayoutMoves::Table *table = nullptr; ///< Where there are two axes.
+
+        double operator()(ShardLayout from, ShardLayout to) const;
+    };
+    Moves movesOf(const MovedTensor &tensor) const
+    {
+        return {*this, tensor, m_setting.outerParts > 1 ? &m_moves.of(tensor) : nullptr};
+    }
+
     void findMeetings();
     std::vector<CostFactor> findTies() const;
     std::int64_t bytesOf(TensorId tensor, DataType type) const;
-    double forwardSeconds(const Meeting &meeting, AxisLayout made, const std::vector<AxisLayout> &read) const;
+    MovedTensor cutsOf(TensorId tensor) const;
+    double forwardSeconds(
+        const Meeting &meeting, ShardLayout made, const std::vector<ShardLayout> &read) const;
     double backwardSeconds(
-        const Meeting &meeting, const std::vector<AxisLayout> &made, AxisLayout read) const;
+        const Meeting &meeting, const std::vector<ShardLayout> &made, ShardLayout read) const;
     double heldBytes(std::size_t op, const OperatorChoice &choice, double keptMicroBatches) const;
     void findWeights();
     void leaveOutWeightsAside();
 
     const AxisSetting m_setting;
     const Graph &m_graph;
-    GroupShape m_group{};
+    const LayoutMoves m_moves; ///< Over both axes.
+    GroupShape m_group{}; ///< Of the axis, where it is the only one.
     ChoiceFinder m_finder;
     std::vector<const OperatorChoices *> m_choices{}; ///< By forward operator.
     std::vector<Meeting> m_meetings{};

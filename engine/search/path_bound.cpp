@@ -412,8 +412,7 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
         if (!adds)
             continue;
         const double readers = std::max(1, m_readers[static_cast<std::size_t>(weight.index)]);
-        const double share =
-            (choice.inputs[slot] >= cutAlong(0) ? 1.0 / m_problem.setting().parts : 1.0) / readers;
+        const double share = 1.0 / m_problem.setting().partsOf(choice.inputs[slot]) / readers;
         const auto traffic = [&](double times, const WeightTraffic &each) {
             return times > 0 ? times * m_problem.secondsOf(weight, each, share, readers) : 0;
         };
@@ -421,14 +420,13 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
             + traffic(weights.reducing
                     + (m_isShared[static_cast<std::size_t>(weight.index)] ? 0 : weights.reduction)
                     + mean.reduced[static_cast<std::size_t>(weight.index)],
-                m_reductions.leastReduction(adds->overShards))
+                m_reductions.leastReduction(adds->sums))
             + traffic(mean.reducedAsOne[static_cast<std::size_t>(weight.index)],
-                m_reductions.leastReductionAsOne(adds->overShards))
+                m_reductions.leastReductionAsOne(adds->sums))
             + traffic(mean.gathered[static_cast<std::size_t>(weight.index)],
-                m_reductions.leastGatheringAhead(adds->overShards))
-            + traffic(weights.gather, m_reductions.leastGathering(adds->overShards))
-            + weights.update * m_problem.updateSeconds(weight) * share
-                / m_reductions.updaters(adds->overShards);
+                m_reductions.leastGatheringAhead(adds->sums))
+            + traffic(weights.gather, m_reductions.leastGathering(adds->sums))
+            + weights.update * m_problem.updateSeconds(weight) * share / m_reductions.updaters(adds->sums);
     }
     return seconds;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 namespace planloom {
@@ -33,8 +34,9 @@ public:
         : m_reductions(reductions)
         , m_kind(kind)
     {
-        for (const bool overShards : {false, true})
-            m_full[overShards ? 1 : 0] = fullAt(overShards);
+        m_full.fill(std::numeric_limits<std::int64_t>::max() / 4);
+        for (const ShardAxes sums : reductions.m_sums)
+            m_full[indexOf(sums)] = fullAt(sums);
     }
 
     /// @param at  when they are complete, no earlier than those before them
@@ -43,11 +45,11 @@ public:
         m_at = at;
         for (std::size_t form = 0; form < m_filled.size(); ++form)
             for (std::int64_t left = weights.reducedBytes[form]; left > 0;) {
-                const std::int64_t room = m_full[form] - m_filled[0] - m_filled[1];
+                const std::int64_t room = m_full[form] - filled();
                 const std::int64_t next = std::min(left, std::max({weights.largest[form], room, kLeast}));
                 m_filled[form] += next;
                 left -= next;
-                if (m_filled[0] + m_filled[1] >= m_full[form])
+                if (filled() >= m_full[form])
                     reduce();
             }
     }
@@ -64,9 +66,11 @@ public:
 private:
     static constexpr std::int64_t kLeast = 1;
 
-    std::int64_t fullAt(bool overShards) const
+    std::int64_t filled() const { return std::accumulate(m_filled.begin(), m_filled.end(), std::int64_t{0}); }
+
+    std::int64_t fullAt(ShardAxes sums) const
     {
-        const GroupShape group = m_reductions.shape(overShards);
+        const GroupShape group = m_reductions.shape(sums);
         if (group.ranks < 2)
             return std::numeric_limits<std::int64_t>::max() / 4;
         std::int64_t most = m_reductions.bucketBytes(group, kLargeBytes);
@@ -82,11 +86,11 @@ private:
     {
         double seconds = 0;
         for (std::size_t form = 0; form < m_filled.size(); ++form)
-            seconds += m_reductions.reduction(m_kind, m_filled[form], form == 1);
+            seconds += m_reductions.reduction(m_kind, m_filled[form], static_cast<ShardAxes>(form));
         if (seconds > 0) {
             m_seconds += seconds;
             m_reduced = std::max(m_reduced, m_at) + seconds;
-            m_last = m_filled[0] + m_filled[1];
+            m_last = filled();
             m_all += m_last;
         }
         m_filled = {};
@@ -94,8 +98,8 @@ private:
 
     const Reductions &m_reductions;
     const CollectiveKind m_kind;
-    std::array<std::int64_t, 2> m_full{}; ///< Bytes, by form: summands of the axis' devices second.
-    std::array<std::int64_t, 2> m_filled{};
+    BySums<std::int64_t> m_full{}; ///< Bytes.
+    BySums<std::int64_t> m_filled{};
     double m_at = 0;
     double m_seconds = 0;
     double m_reduced = 0;
@@ -111,13 +115,21 @@ Reductions::Reductions(const Configuration &configuration, const MeshPlaces &pla
     , m_cluster(cluster)
     , m_problem(problem)
     , m_largest(problem.largestReduced())
-    , m_replicas(groupShape(cluster, places.replicaGroup(rank, 0)))
-    , m_all(groupShape(cluster, places.allOf(rank)))
+    , m_sums(configuration.shardSums())
 {
+    for (const ShardAxes sums : m_sums) {
+        std::vector<DeviceId> all;
+        for (std::int32_t r = 0; r < configuration.replicas; ++r)
+            for (const DeviceId device : places.shardsOver(r, rank, sums))
+                all.push_back(device);
+        m_groups[indexOf(sums)] = groupShape(cluster, all);
+    }
     // Replicas that are scale units share out what each of them has added up by itself.
     if (places.hasUnits) {
-        m_all = m_replicas;
-        m_inUnit = groupShape(cluster, places.shardGroup(0, rank));
+        for (const ShardAxes sums : m_sums) {
+            m_groups[indexOf(sums)] = m_groups[indexOf(ShardAxes::None)];
+            m_inUnit[indexOf(sums)] = groupShape(cluster, places.shardsOver(0, rank, sums));
+        }
         // Of masters; what is updated itself is gathered at once (lowering, `gatheredAhead`).
         m_ahead = (configuration.zero == 1 || configuration.zero == 2) && problem.hasMasters();
     }
@@ -135,21 +147,21 @@ void Reductions::addTo(const StageFigures &stage, StageTime &time) const
     double reduce = 0;
     double gather = 0;
     for (const WeightPiece &piece : stage.weights) {
-        reduce +=
-            piece.count * reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.overShards);
+        reduce += piece.count * reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.sums);
         if (m_configuration.zero == 3)
-            gather += piece.count * seconds(CollectiveKind::AllGather, piece.modelBytes, m_replicas);
+            gather +=
+                piece.count * seconds(CollectiveKind::AllGather, piece.modelBytes, shape(ShardAxes::None));
     }
     // Shards are added up at the end of each layer, where computation waits for the last of them.
     double shards = 0;
     for (const WeightPiece &piece : stage.weights)
         if (piece.reducedBytes > 0)
             shards += piece.count
-                * m_costs.copy(Bytes{piece.reducedBytes / std::max(1, shape(piece.overShards).ranks)},
+                * m_costs.copy(Bytes{piece.reducedBytes / std::max(1, shape(piece.sums).ranks)},
                     m_problem.setting().deviceClass);
     double last = 0;
     for (const WeightPiece &piece : stage.largest)
-        last += reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.overShards);
+        last += reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.sums);
     time.weights += stage.castGradients + shards + last;
     const double backward = time.backward + time.weights;
     time.backward = std::max(backward, reduce + gather) - time.weights;
@@ -161,7 +173,9 @@ Reductions::Ahead Reductions::aheadOf(const StageFigures &stage) const
     Ahead ahead;
     if (!m_ahead)
         return ahead;
-    const std::array rates{gathering(stage, false).perByte, gathering(stage, true).perByte};
+    BySums<double> rates{};
+    for (const ShardAxes sums : m_sums)
+        rates[indexOf(sums)] = gathering(stage, sums).perByte;
     double gathered = 0;
     for (const StageWeights &weights : stage.inOrder) {
         for (std::size_t i = 0; i < rates.size(); ++i)
@@ -189,10 +203,11 @@ Ending Reductions::endingOf(
         ending.begin = std::min(ending.begin, played.lastBackward[s]);
         ending.computed = std::max(ending.computed, played.end[s]);
         for (const WeightPiece &piece : stage.weights)
-            ending.update += piece.count * piece.update / updaters(piece.overShards);
-        for (const bool overShards : {false, true})
-            if (!m_ahead && (m_configuration.zero == 1 || (m_configuration.zero == 2 && !overShards)))
-                ending.gather += gathering(stage, overShards).seconds;
+            ending.update += piece.count * piece.update / updaters(piece.sums);
+        for (const ShardAxes sums : m_sums)
+            if (!m_ahead
+                && (m_configuration.zero == 1 || (m_configuration.zero == 2 && sums == ShardAxes::None)))
+                ending.gather += gathering(stage, sums).seconds;
         for (const StageWeights &weights : stage.inOrder) {
             const double left = splits ? weights.leftApart : weights.left;
             complete.push_back({played.end[s] - left * (played.end[s] - played.lastBackward[s]), &weights,
@@ -211,7 +226,7 @@ Ending Reductions::endingOf(
             if (own == weight.stages.end())
                 continue;
             ending.shared +=
-                sharedSeconds(weight.stages, static_cast<double>(weight.reducedBytes), weight.overShards);
+                sharedSeconds(weight.stages, static_cast<double>(weight.reducedBytes), weight.sums);
         }
     std::stable_sort(
         complete.begin(), complete.end(), [](const Complete &a, const Complete &b) { return a.at < b.at; });
@@ -223,12 +238,13 @@ Ending Reductions::endingOf(
     double inBuckets = 0; // seconds of reductions, at least
     double asOne = 0;
     for (auto each = complete.rbegin(); each != complete.rend(); ++each) {
-        if (std::max(each->weights->reducedBytes[0], each->weights->reducedBytes[1]) == 0)
+        const BySums<std::int64_t> &reduced = each->weights->reducedBytes;
+        if (*std::max_element(reduced.begin(), reduced.end()) == 0)
             continue;
-        for (const bool overShards : {false, true}) {
-            const auto bytes = static_cast<double>(each->weights->reducedBytes[overShards ? 1 : 0]);
-            inBuckets += leastReduction(overShards).perReducedByte * bytes;
-            asOne += leastReductionAsOne(overShards).perReducedByte * bytes;
+        for (const ShardAxes sums : m_sums) {
+            const auto bytes = static_cast<double>(reduced[indexOf(sums)]);
+            inBuckets += leastReduction(sums).perReducedByte * bytes;
+            asOne += leastReductionAsOne(sums).perReducedByte * bytes;
         }
         const double behind = std::max(inBuckets, leastLaunch() + asOne);
         if (each->at + behind <= ending.leastReduced)
@@ -244,7 +260,7 @@ Ending Reductions::endingOf(
     return ending;
 }
 
-double Reductions::sharedSeconds(const std::vector<std::int32_t> &stages, double bytes, bool overShards) const
+double Reductions::sharedSeconds(const std::vector<std::int32_t> &stages, double bytes, ShardAxes sums) const
 {
     std::set<std::int32_t> ranks;
     for (const std::int32_t s : stages)
@@ -252,14 +268,14 @@ double Reductions::sharedSeconds(const std::vector<std::int32_t> &stages, double
     std::vector<DeviceId> devices;
     for (std::int32_t r = 0; r < (m_places.hasUnits ? 1 : m_configuration.replicas); ++r)
         for (const std::int32_t rank : ranks)
-            for (std::int32_t s = 0; s < (overShards ? m_configuration.shards : 1); ++s)
-                devices.push_back(m_places.at(r, rank, s));
+            for (const DeviceId device : m_places.shardsOver(r, rank, sums))
+                devices.push_back(device);
     const auto whole = static_cast<std::int64_t>(bytes);
     const CollectiveKind kind =
         m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
     const GroupShape group = groupShape(m_cluster, devices);
     return m_places.hasUnits
-        ? seconds(CollectiveKind::AllReduce, whole, group) + seconds(kind, whole, m_replicas)
+        ? seconds(CollectiveKind::AllReduce, whole, group) + seconds(kind, whole, shape(ShardAxes::None))
         : seconds(kind, whole, group);
 }
 
@@ -295,9 +311,9 @@ std::vector<StageSend> Reductions::sendsOf(const std::vector<StageLink> &links) 
     return sends;
 }
 
-std::int32_t Reductions::updaters(bool overShards) const
+std::int32_t Reductions::updaters(ShardAxes sums) const
 {
-    return m_configuration.zero >= 1 ? shape(overShards).ranks : 1;
+    return m_configuration.zero >= 1 ? shape(sums).ranks : 1;
 }
 
 Reductions::Least Reductions::leastOf(const std::vector<LeastStage> &stages, std::size_t number) const
@@ -307,36 +323,40 @@ Reductions::Least Reductions::leastOf(const std::vector<LeastStage> &stages, std
     Least least;
     for (const LeastWeight &weight : stage.weights) {
         const auto cheapest = [&](auto of) {
-            const double apart = weight.alwaysSums ? std::numeric_limits<double>::infinity() : of(false);
-            return std::min(apart, weight.maySum ? of(true) : std::numeric_limits<double>::infinity());
+            double least = std::numeric_limits<double>::infinity();
+            for (const ShardAxes sums : m_sums)
+                if (weight.shares[indexOf(sums)])
+                    least = std::min(least, of(sums));
+            return least;
         };
-        // Where devices make summands of its gradient, each of them has all of it.
-        const auto shareOf = [&](bool sums) { return sums ? 1 : weight.share; };
-        const auto traffic = [&](const WeightTraffic &each, bool sums) {
+        const auto shareOf = [&](ShardAxes sums) { return *weight.shares[indexOf(sums)]; };
+        const auto traffic = [&](const WeightTraffic &each, ShardAxes sums) {
             return m_problem.secondsOf(weight.weight, each, shareOf(sums), 1);
         };
-        const auto bytes = [&](bool sums) { return traffic({.perReducedByte = 1}, sums); };
+        const auto bytes = [&](ShardAxes sums) { return traffic({.perReducedByte = 1}, sums); };
         const bool isShared = m_configuration.zero < 2 && weight.stages.size() > 1;
-        const double asOne = cheapest([&](bool sums) { return traffic(leastReductionAsOne(sums), sums); });
+        const double asOne =
+            cheapest([&](ShardAxes sums) { return traffic(leastReductionAsOne(sums), sums); });
         if (!isShared) {
-            least.reduction += cheapest([&](bool sums) { return traffic(leastReduction(sums), sums); });
+            least.reduction += cheapest([&](ShardAxes sums) { return traffic(leastReduction(sums), sums); });
             least.reducedAsOne += asOne;
         }
-        least.gather += cheapest([&](bool sums) { return traffic(leastGathering(sums), sums); });
-        least.update += cheapest([&](bool sums) {
+        least.gather += cheapest([&](ShardAxes sums) { return traffic(leastGathering(sums), sums); });
+        least.update += cheapest([&](ShardAxes sums) {
             return m_problem.updateSeconds(weight.weight) * shareOf(sums) / updaters(sums);
         });
         const auto first = std::find_if(weight.stages.begin(), weight.stages.end(),
             [&](std::int32_t s) { return rankOf(s) == rankOf(number); });
         if (isShared)
             least.shared += static_cast<std::size_t>(*first) == number
-                ? cheapest([&](bool sums) { return sharedSeconds(weight.stages, bytes(sums), sums); })
+                ? cheapest([&](ShardAxes sums) { return sharedSeconds(weight.stages, bytes(sums), sums); })
                 : 0;
         else if (m_configuration.zero < 2 && weight.isFirst && !splitsBackward(m_configuration.schedule))
             least.last += asOne;
         if (!m_ahead)
             continue;
-        const double ahead = cheapest([&](bool sums) { return traffic(leastGatheringAhead(sums), sums); });
+        const double ahead =
+            cheapest([&](ShardAxes sums) { return traffic(leastGatheringAhead(sums), sums); });
         least.ahead += ahead;
         least.aheadOfAll += weight.isFirst ? ahead : 0;
     }
@@ -357,36 +377,36 @@ double Reductions::leastBehind(const std::vector<LeastStage> &stages, std::size_
     return std::max(last > 0 ? last + leastLaunch() : 0, shared);
 }
 
-template<typename Make> WeightTraffic Reductions::once(int which, bool overShards, const Make &make) const
+template<typename Make> WeightTraffic Reductions::once(int which, ShardAxes sums, const Make &make) const
 {
-    const auto [known, fresh] = m_traffic.try_emplace({which, overShards});
+    const auto [known, fresh] = m_traffic.try_emplace({which, sums});
     if (fresh)
         make(known->second);
     return known->second;
 }
 
-WeightTraffic Reductions::leastReduction(bool overShards) const
+WeightTraffic Reductions::leastReduction(ShardAxes sums) const
 {
-    return once(0, overShards, [&](WeightTraffic &traffic) {
-        const double largest = largestReduction(shape(overShards));
+    return once(0, sums, [&](WeightTraffic &traffic) {
+        const double largest = largestReduction(shape(sums));
         add(m_configuration.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
-            shape(overShards), largest, traffic);
-        if (overShards)
-            add(CollectiveKind::AllReduce, m_inUnit, largest, traffic);
+            shape(sums), largest, traffic);
+        if (sums != ShardAxes::None)
+            add(CollectiveKind::AllReduce, m_inUnit[indexOf(sums)], largest, traffic);
         if (m_configuration.zero == 3)
-            add(CollectiveKind::AllGather, m_replicas, kMostBytes, traffic);
+            add(CollectiveKind::AllGather, shape(ShardAxes::None), kMostBytes, traffic);
     });
 }
 
-WeightTraffic Reductions::leastReductionAsOne(bool overShards) const
+WeightTraffic Reductions::leastReductionAsOne(ShardAxes sums) const
 {
-    return once(5, overShards, [&](WeightTraffic &traffic) {
+    return once(5, sums, [&](WeightTraffic &traffic) {
         if (m_configuration.zero >= 2)
             return;
         traffic.perReducedByte =
             perByte(m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
-                shape(overShards))
-            + (overShards ? perByte(CollectiveKind::AllReduce, m_inUnit) : 0);
+                shape(sums))
+            + (sums != ShardAxes::None ? perByte(CollectiveKind::AllReduce, m_inUnit[indexOf(sums)]) : 0);
     });
 }
 
@@ -396,18 +416,23 @@ double Reductions::leastLaunch() const
         return 0;
     const CollectiveKind kind =
         m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
-    const double apart = firstByte(kind, m_replicas);
-    return m_configuration.shards > 1
-        ? std::min(apart, firstByte(kind, m_all) + firstByte(CollectiveKind::AllReduce, m_inUnit))
-        : apart;
+    double least = std::numeric_limits<double>::infinity();
+    for (const ShardAxes sums : m_sums)
+        least = std::min(least,
+            firstByte(kind, shape(sums))
+                + (sums != ShardAxes::None ? firstByte(CollectiveKind::AllReduce, m_inUnit[indexOf(sums)])
+                                           : 0));
+    return least;
 }
 
 double Reductions::leastGatheringLaunch() const
 {
     if (m_ahead || m_configuration.zero != 1)
         return 0;
-    const double apart = firstByte(CollectiveKind::AllGather, m_replicas);
-    return m_configuration.shards > 1 ? std::min(apart, firstByte(CollectiveKind::AllGather, m_all)) : apart;
+    double least = std::numeric_limits<double>::infinity();
+    for (const ShardAxes sums : m_sums)
+        least = std::min(least, firstByte(CollectiveKind::AllGather, shape(sums)));
+    return least;
 }
 
 /// What a byte adds to a message of any size, at least: large ones use the links best.
@@ -425,36 +450,37 @@ double Reductions::firstByte(CollectiveKind kind, GroupShape over) const
 
 WeightTraffic Reductions::leastGatheringAgain() const
 {
-    return once(1, false, [&](WeightTraffic &traffic) {
+    return once(1, ShardAxes::None, [&](WeightTraffic &traffic) {
         if (m_configuration.zero == 3)
-            add(CollectiveKind::AllGather, m_replicas, kMostBytes, traffic);
+            add(CollectiveKind::AllGather, shape(ShardAxes::None), kMostBytes, traffic);
     });
 }
 
-WeightTraffic Reductions::leastShardSum(bool overShards) const
+WeightTraffic Reductions::leastShardSum(ShardAxes sums) const
 {
-    return once(2, overShards, [&](WeightTraffic &traffic) {
-        add(CollectiveKind::ReduceScatter, shape(overShards), kMostBytes, traffic);
-        if (overShards)
-            add(CollectiveKind::AllReduce, m_inUnit, kMostBytes, traffic);
+    return once(2, sums, [&](WeightTraffic &traffic) {
+        add(CollectiveKind::ReduceScatter, shape(sums), kMostBytes, traffic);
+        if (sums != ShardAxes::None)
+            add(CollectiveKind::AllReduce, m_inUnit[indexOf(sums)], kMostBytes, traffic);
     });
 }
 
-WeightTraffic Reductions::leastGatheringAhead(bool overShards) const
+WeightTraffic Reductions::leastGatheringAhead(ShardAxes sums) const
 {
-    return once(4, overShards, [&](WeightTraffic &traffic) {
+    return once(4, sums, [&](WeightTraffic &traffic) {
         if (m_ahead) {
-            add(CollectiveKind::AllGather, shape(overShards), kMostBytes, traffic);
+            add(CollectiveKind::AllGather, shape(sums), kMostBytes, traffic);
             traffic.fixed = 0;
         }
     });
 }
 
-WeightTraffic Reductions::leastGathering(bool overShards) const
+WeightTraffic Reductions::leastGathering(ShardAxes sums) const
 {
-    return once(3, overShards, [&](WeightTraffic &traffic) {
-        if (!m_ahead && (m_configuration.zero == 1 || (m_configuration.zero == 2 && !overShards))) {
-            add(CollectiveKind::AllGather, shape(overShards), kMostBytes, traffic);
+    return once(3, sums, [&](WeightTraffic &traffic) {
+        if (!m_ahead
+            && (m_configuration.zero == 1 || (m_configuration.zero == 2 && sums == ShardAxes::None))) {
+            add(CollectiveKind::AllGather, shape(sums), kMostBytes, traffic);
             traffic.fixed = 0;
         }
     });
@@ -481,10 +507,10 @@ void Reductions::add(CollectiveKind kind, GroupShape over, double largest, Weigh
     perByte += std::max(0.0, seconds(kind, kLargeBytes, over) - first) / static_cast<double>(kLargeBytes);
 }
 
-double Reductions::reduction(CollectiveKind kind, std::int64_t bytes, bool overShards) const
+double Reductions::reduction(CollectiveKind kind, std::int64_t bytes, ShardAxes sums) const
 {
-    return seconds(kind, bytes, overShards ? m_all : m_replicas)
-        + (overShards ? seconds(CollectiveKind::AllReduce, bytes, m_inUnit) : 0);
+    return seconds(kind, bytes, shape(sums))
+        + (sums != ShardAxes::None ? seconds(CollectiveKind::AllReduce, bytes, m_inUnit[indexOf(sums)]) : 0);
 }
 
 double Reductions::seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const
@@ -509,15 +535,15 @@ std::int64_t Reductions::bucketBytes(GroupShape group, std::int64_t all) const
     return bucket;
 }
 
-Reductions::Gathering Reductions::gathering(const StageFigures &stage, bool overShards) const
+Reductions::Gathering Reductions::gathering(const StageFigures &stage, ShardAxes sums) const
 {
-    const GroupShape group = shape(overShards);
+    const GroupShape group = shape(sums);
     Gathering result;
     if (group.ranks < 2)
         return result;
     std::int64_t bytes = 0;
     for (const WeightPiece &piece : stage.weights)
-        if (piece.overShards == overShards && piece.reducedBytes > 0)
+        if (piece.sums == sums && piece.reducedBytes > 0)
             bytes += piece.count * piece.modelBytes;
     if (bytes == 0)
         return result;

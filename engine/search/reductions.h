@@ -65,7 +65,7 @@ public:
     std::vector<StageSend> sendsOf(const std::vector<StageLink> &links) const;
 
     /// Devices that share what is kept and done for the optimizer alone.
-    std::int32_t updaters(bool overShards) const;
+    std::int32_t updaters(ShardAxes sums) const;
 
     /// What a stage's weights take at least, whatever the partition: of every micro-batch with ZeRO-2 and 3,
     /// else once.
@@ -85,31 +85,31 @@ public:
     double leastBehind(const std::vector<LeastStage> &stages, std::size_t rank) const;
 
     /// What no weight's reduction takes less than, with gathering it again for every micro-batch.
-    WeightTraffic leastReduction(bool overShards) const;
+    WeightTraffic leastReduction(ShardAxes sums) const;
     /// Likewise where all are reduced at once, but for `leastLaunch`.
-    WeightTraffic leastReductionAsOne(bool overShards) const;
+    WeightTraffic leastReductionAsOne(ShardAxes sums) const;
     /// What the first byte takes that is reduced at the end of a step, and that is gathered then.
     double leastLaunch() const;
     double leastGatheringLaunch() const;
     /// Likewise of gathering it again for a pass (ZeRO-3).
     WeightTraffic leastGatheringAgain() const;
     /// Likewise of the reduction that computation waits for at the end of a layer (ZeRO-2 and 3).
-    WeightTraffic leastShardSum(bool overShards) const;
+    WeightTraffic leastShardSum(ShardAxes sums) const;
     /// Likewise of gathering it as the next step begins.
-    WeightTraffic leastGatheringAhead(bool overShards) const;
+    WeightTraffic leastGatheringAhead(ShardAxes sums) const;
     /// Likewise of gathering it when it was updated, at the end of a step.
-    WeightTraffic leastGathering(bool overShards) const;
+    WeightTraffic leastGathering(ShardAxes sums) const;
 
 private:
     /// Of one of the five, by number, worked out once.
-    template<typename Make> WeightTraffic once(int which, bool overShards, const Make &make) const;
+    template<typename Make> WeightTraffic once(int which, ShardAxes sums, const Make &make) const;
     double perByte(CollectiveKind kind, GroupShape over) const;
     double firstByte(CollectiveKind kind, GroupShape over) const;
     /// @param largest  bytes that are launched together at most
     void add(CollectiveKind kind, GroupShape over, double largest, WeightTraffic &traffic) const;
     double largestReduction(GroupShape buckets) const;
-    GroupShape shape(bool overShards) const { return overShards ? m_all : m_replicas; }
-    double reduction(CollectiveKind kind, std::int64_t bytes, bool overShards) const;
+    GroupShape shape(ShardAxes sums) const { return m_groups[indexOf(sums)]; }
+    double reduction(CollectiveKind kind, std::int64_t bytes, ShardAxes sums) const;
     double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const;
     std::int64_t bucketBytes(GroupShape group, std::int64_t all) const;
     class Buckets;
@@ -119,10 +119,10 @@ private:
         double seconds = 0;
         double perByte = 0;
     };
-    Gathering gathering(const StageFigures &stage, bool overShards) const;
+    Gathering gathering(const StageFigures &stage, ShardAxes sums) const;
     /// Seconds of adding up what several stages make of one weight's gradient: all devices that have some at
     /// once; scale units first by themselves.
-    double sharedSeconds(const std::vector<std::int32_t> &stages, double bytes, bool overShards) const;
+    double sharedSeconds(const std::vector<std::int32_t> &stages, double bytes, ShardAxes sums) const;
 
     const Configuration &m_configuration;
     const MeshPlaces &m_places;
@@ -131,10 +131,10 @@ private:
     const PartitionProblem &m_problem;
     const double m_largest; ///< Bytes of the largest gradient of a weight.
     bool m_ahead = false; ///< What was updated is gathered as the next step begins.
-    GroupShape m_replicas{};
-    GroupShape m_all{};
-    GroupShape m_inUnit{}; ///< Of one rank where there are no units.
-    mutable std::map<std::pair<int, bool>, WeightTraffic> m_traffic{}; ///< What was worked out.
+    const std::vector<ShardAxes> m_sums; ///< That there are: none, those of one axis, or of two.
+    BySums<GroupShape> m_groups{}; ///< Replicas, with those devices of these axes that make summands.
+    BySums<GroupShape> m_inUnit{}; ///< Of one rank where there are no units.
+    mutable std::map<std::pair<int, ShardAxes>, WeightTraffic> m_traffic{}; ///< What was worked out.
 };
 
 /// The reductions of all ranks of a configuration: the same object for ranks of the same device classes.

@@ -21,9 +21,12 @@ bool sameCut(const Split &a, const Split &b)
         && (a.kind != SplitKind::Dimension || (a.dimension == b.dimension && a.sizes == b.sizes));
 }
 
-/// Operators whose partition no row of the asked ones gives, and the default rule would not choose.
-std::map<std::string, std::vector<OperatorId>> toBeSaid(
-    const PartitionProblem &problem, const std::vector<std::int32_t> &choice, const PlacedOperators &placed)
+/// Operators whose partition over an axis no row of the asked ones gives, and the default rule would not
+/// choose.
+/// @param own  of a choice: the split over the axis; @param other  that over the other one
+std::map<std::string, std::vector<OperatorId>> toBeSaid(const PartitionProblem &problem,
+    const std::vector<std::int32_t> &choice, const PlacedOperators &placed, Split OperatorChoice::*own,
+    Split OperatorChoice::*other)
 {
     const AxisSetting &setting = problem.setting();
     const Graph &graph = *setting.model->graph;
@@ -33,26 +36,30 @@ std::map<std::string, std::vector<OperatorId>> toBeSaid(
             continue;
         const OperatorId id{static_cast<std::int32_t>(i)};
         const Operator &op = graph.operators[i];
-        const Split &wanted = problem.choiceOf(i, choice[i]).split;
+        const Split &wanted = problem.choiceOf(i, choice[i]).*own;
         if (setting.bound) {
             const auto &axes = setting.bound->of(id).allowed.axes;
             if (std::any_of(axes.begin(), axes.end(), [&](const AxisMeaning &axis) {
-                    return axis.axis == setting.axis && axis.allowed.exact();
+                    return axis.axis == wanted.axis && axis.allowed.exact();
                 }))
                 continue;
         }
-        Split byDefault{.kind = SplitKind::Replicate, .parts = setting.parts, .axis = setting.axis};
+        const Split whole{.kind = SplitKind::Replicate, .parts = wanted.parts, .axis = wanted.axis};
+        Split byDefault = whole;
+        bool isSure = true; // whatever is known of the other axis then
         if (const Leader leader = leaderOf(*setting.model->index, id); leader.op.valid()) {
             const auto l = static_cast<std::size_t>(leader.op.index);
-            const Split &theirs = problem.choiceOf(l, choice[l]).split;
-            if (auto mine = followed(graph, leader, op, theirs, {}))
-                byDefault = *std::move(mine);
+            const Split &theirs = problem.choiceOf(l, choice[l]).*own;
+            byDefault = followed(graph, leader, op, theirs, {}).value_or(whole);
+            const Split &around = problem.choiceOf(i, choice[i]).*other;
+            isSure = around.kind == SplitKind::Replicate
+                || sameCut(byDefault, followed(graph, leader, op, theirs, {around}).value_or(whole));
         }
         // Numbers of parts, being cut alike, and lists of devices have the default rule choose otherwise.
         const bool isBound = setting.bound
             && (placed.isPlaced(i) || !setting.bound->of(id).allowed.parts.empty()
                 || setting.bound->alikeOf(id).leader);
-        if (sameCut(wanted, byDefault) && !isBound)
+        if (sameCut(wanted, byDefault) && isSure && !isBound)
             continue;
         const std::string name = wanted.kind == SplitKind::Dimension
             ? op.annotation.dimensions[static_cast<std::size_t>(wanted.dimension)].name
@@ -76,14 +83,14 @@ Selector allBut(const SelectorIndex &index, const std::vector<bool> &left)
     return others;
 }
 
-/// Whether some weight's gradients are summands on the devices of the shards' axis.
+/// Whether some weight's gradients are summands on devices of the shards' axes.
 bool addsUpOverShards(const PartitionProblem &problem, const std::vector<std::int32_t> &choice)
 {
     const Graph &graph = *problem.setting().model->graph;
     for (std::size_t i = 0; i < problem.operatorCount(); ++i)
         for (std::size_t slot = 0; slot < graph.operators[i].inputs.size(); ++slot) {
             const auto accumulation = problem.accumulationOf(i, slot, problem.choiceOf(i, choice[i]));
-            if (accumulation && accumulation->overShards)
+            if (accumulation && accumulation->sums != ShardAxes::None)
                 return true;
         }
     return false;
@@ -146,16 +153,23 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
             add(allBut(index, placed.placed),
                 OpAssignRule{mesh.empty() ? everywhere(mesh, 1).devices : std::vector<DeviceId>{}, {}});
     }
-    if (chosen.shards > 1)
-        for (const auto &[name, operators] : toBeSaid(problem, estimate.partition->choice, placed)) {
+    const auto sayOver = [&](const std::string &axis, Split OperatorChoice::*own,
+                             Split OperatorChoice::*other) {
+        for (const auto &[name, operators] :
+            toBeSaid(problem, estimate.partition->choice, placed, own, other)) {
             SplitStep step{.kind = name.empty() ? SplitKind::Replicate : SplitKind::Dimension,
                 .dimension = {.kind = DimensionRef::Kind::Identifier, .name = name},
                 .parts = 0,
                 .sizes = {},
-                .axis = space.shardAxis};
+                .axis = axis};
             for (Selector &selector : selectorsByName(index, operators))
                 add(std::move(selector), OpTransRule{{step}});
         }
+    };
+    if (chosen.outerShards > 1)
+        sayOver(space.outerShardAxis, &OperatorChoice::outer, &OperatorChoice::split);
+    if (chosen.shards > 1)
+        sayOver(space.shardAxis, &OperatorChoice::split, &OperatorChoice::outer);
     // Updates are shared out by those that have gradients to be added up: other replicas would only be more
     // groups to launch collectives for.
     if (chosen.zero > 0 && space.sharding.isLeft)

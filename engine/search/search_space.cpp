@@ -90,6 +90,7 @@ struct MeshSizes {
     std::int32_t ranks = 1;
     std::int32_t shards = 1;
     bool ranksOutside = false;
+    std::int32_t outerShards = 1;
 };
 
 /// Numbers of shards that cut more of the model's work than any smaller number does: dimensions divide by
@@ -178,10 +179,13 @@ std::string toString(const Configuration &configuration)
 {
     std::string text;
     const auto add = [&](const std::string &part) { text += (text.empty() ? "" : ", ") + part; };
+    std::string shards = std::to_string(configuration.innerShards());
+    if (configuration.outerShards > 1)
+        shards = std::to_string(configuration.outerShards) + "x" + shards;
     for (const auto &[name, size] :
         {std::pair{"dp", configuration.replicas}, {"pp", configuration.ranks}, {"tp", configuration.shards}})
         if (size > 1)
-            add(std::string(name) + " " + std::to_string(size));
+            add(std::string(name) + " " + (size == configuration.shards ? shards : std::to_string(size)));
     if (configuration.stagesPerRank > 1)
         add(counted(configuration.stagesPerRank, "stage") + " a rank");
     if (configuration.microBatches > 1)
@@ -197,23 +201,39 @@ std::string toString(const Configuration &configuration)
     return text.empty() ? "one device" : text;
 }
 
-std::array<AxisRole, 3> axisOrder(const Configuration &configuration, const SearchSpace &space)
+std::vector<AxisRole> axisOrder(const Configuration &configuration, const SearchSpace &space)
 {
-    std::array<AxisRole, 3> order = space.ownOrder;
+    std::vector<AxisRole> order = space.ownOrder;
+    const auto shards = std::find(order.begin(), order.end(), AxisRole::Shards);
+    if (configuration.outerShards > 1 && std::count(order.begin(), order.end(), AxisRole::Shards) < 2)
+        order.insert(shards, AxisRole::Shards);
     if (configuration.ranksOutside)
         std::stable_partition(
             order.begin(), order.end(), [](AxisRole role) { return role == AxisRole::Ranks; });
     return order;
 }
 
+std::vector<ShardAxes> Configuration::shardSums() const
+{
+    std::vector<ShardAxes> sums{ShardAxes::None};
+    if (shards > 1)
+        sums.push_back(ShardAxes::Inner);
+    if (outerShards > 1)
+        sums.insert(sums.end(), {ShardAxes::Outer, ShardAxes::Both});
+    return sums;
+}
+
 MeshRule meshRule(const Configuration &configuration, const SearchSpace &space)
 {
     MeshRule mesh;
+    bool isOuter = configuration.outerShards > 1; // of the shards' axes that comes next
     for (const AxisRole role : axisOrder(configuration, space)) {
         const auto &[name, size] = role == AxisRole::Replicas
             ? std::pair{space.replicaAxis, configuration.replicas}
             : role == AxisRole::Ranks ? std::pair{space.rankAxis, configuration.ranks}
-                                      : std::pair{space.shardAxis, configuration.shards};
+            : isOuter                 ? std::pair{space.outerShardAxis, configuration.outerShards}
+                                      : std::pair{space.shardAxis, configuration.innerShards()};
+        isOuter = isOuter && role != AxisRole::Shards;
         if (size > 1)
             mesh.axes.push_back({name, size});
     }
@@ -227,10 +247,14 @@ std::optional<std::string> nothingToSearch(const Model &model, const ConstraintT
     if (hasRow<LanesRule>(rows) || hasRow<SliceRule>(rows) || hasRow<WeightVersionsRule>(rows))
         return "rows ask for lanes, slices or older weights, which the search does not price";
     if (const MeshRule *mesh = meshOf(rows)) {
-        std::array<int, 3> roles{};
+        std::array<std::vector<std::int32_t>, 3> roles; // sizes
         for (const MeshAxis &axis : mesh->axes)
-            if (++roles[static_cast<std::size_t>(roleOf(axis))] > 1)
-                return "the mesh has more axes than the search can tell the use of (dp, pp and one other)";
+            roles[static_cast<std::size_t>(roleOf(axis))].push_back(axis.size);
+        std::vector<std::int32_t> &shards = roles[static_cast<std::size_t>(AxisRole::Shards)];
+        std::erase(shards, 1); // nothing is cut over them
+        if (roles[static_cast<std::size_t>(AxisRole::Replicas)].size() > 1
+            || roles[static_cast<std::size_t>(AxisRole::Ranks)].size() > 1 || shards.size() > 2)
+            return "the mesh has more axes than the search can tell the use of (dp, pp and two others)";
     }
     return std::nullopt;
 }
@@ -255,20 +279,34 @@ Result<SearchSpace> searchSpaceOf(
     std::vector<MeshSizes> meshes;
     if (const MeshRule *mesh = meshOf(rows)) {
         space.ownMesh = true;
-        std::array<std::int32_t, 3> sizes{1, 1, 1};
-        for (auto axis = mesh->axes.rbegin(); axis != mesh->axes.rend(); ++axis) {
-            const AxisRole role = roleOf(*axis);
-            const auto own = std::find(space.ownOrder.begin(), space.ownOrder.end(), role);
-            std::rotate(space.ownOrder.begin(), own, own + 1);
-        }
+        std::array<std::int32_t, 4> sizes{1, 1, 1, 1}; // by role, and the outer one of two shard axes
+        const std::vector<AxisRole> usual = space.ownOrder;
+        space.ownOrder.clear();
         for (const MeshAxis &axis : mesh->axes) {
             const AxisRole role = roleOf(axis);
-            sizes[static_cast<std::size_t>(role)] = axis.size;
+            std::int32_t &size = sizes[static_cast<std::size_t>(role)];
+            const bool isKnown =
+                std::find(space.ownOrder.begin(), space.ownOrder.end(), role) != space.ownOrder.end();
+            if (role == AxisRole::Shards && isKnown) {
+                if (axis.size == 1)
+                    continue;
+                if (size > 1) {
+                    sizes.back() = size;
+                    space.outerShardAxis = space.shardAxis;
+                } else {
+                    std::erase(space.ownOrder, role); // that of one device
+                }
+            }
+            space.ownOrder.push_back(role);
+            size = role == AxisRole::Shards ? size * axis.size : axis.size;
             (role == AxisRole::Replicas       ? space.replicaAxis
                     : role == AxisRole::Ranks ? space.rankAxis
                                               : space.shardAxis) = axis.name;
         }
-        meshes.push_back({sizes[0], sizes[1], sizes[2]});
+        for (const AxisRole role : usual)
+            if (std::find(space.ownOrder.begin(), space.ownOrder.end(), role) == space.ownOrder.end())
+                space.ownOrder.push_back(role);
+        meshes.push_back({sizes[0], sizes[1], sizes[2], false, sizes[3]});
     } else {
         meshes = meshesOf(model, cluster, deviceCount);
     }
@@ -282,7 +320,7 @@ Result<SearchSpace> searchSpaceOf(
         for (const RecomputeWord word : {RecomputeWord::Selective, RecomputeWord::Full})
             if (const auto chosen = recomputeChoice(model, rows, word); chosen && !chosen->rows.empty())
                 words.push_back(word);
-    for (const auto &[replicas, ranks, shards, ranksOutside] : meshes)
+    for (const auto &[replicas, ranks, shards, ranksOutside, outerShards] : meshes)
         for (const std::int32_t microBatches : counts) {
             if (microBatches > std::min<std::int64_t>(kMostMicroBatches, model.batch->mostMicroBatches)
                 && !space.ownMicroBatches)
@@ -316,7 +354,7 @@ Result<SearchSpace> searchSpaceOf(
                      zero <= (space.sharding.isLeft ? mostZero : space.sharding.own); ++zero)
                     for (const RecomputeWord word : words)
                         if (const Configuration each{replicas, ranks, shards, chunks, microBatches, schedule,
-                                zero, word, ranksOutside};
+                                zero, word, ranksOutside, outerShards};
                             keepsTo(said.degrees, each) && keepsToStages(rows, each))
                             space.configurations.push_back(each);
         }

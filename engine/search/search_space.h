@@ -3,12 +3,12 @@
 #include "engine/base/result.h"
 #include "engine/binding/bound_table.h"
 #include "engine/hardware/cluster.h"
+#include "engine/search/shard_layout.h"
 #include "engine/search/sharding_choice.h"
 #include "engine/table/mesh_axes.h"
 #include "engine/table/model.h"
 #include "engine/table/table.h"
 
-#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -33,13 +33,20 @@ struct Configuration {
     RecomputeWord recompute = RecomputeWord::None;
     /// The pipeline's axis is the outermost: the devices of a rank lie together, those of a replica do not.
     bool ranksOutside = false;
+    /// Of a second axis of the devices that share an operator's work, outside of the first in the mesh;
+    /// divides `shards`.
+    std::int32_t outerShards = 1;
     friend auto operator<=>(const Configuration &, const Configuration &) = default;
 
     std::int32_t batchCuts() const { return replicas * microBatches; }
     std::int32_t stages() const { return ranks * stagesPerRank; }
     std::int32_t devices() const { return replicas * ranks * shards; }
+    std::int32_t innerShards() const { return shards / outerShards; }
+    /// The axes over which weights' gradients may be summed up: none, and those that there are.
+    std::vector<ShardAxes> shardSums() const;
 };
-/// "dp 2, pp 2, tp 2, 8 micro-batches, 1f1b, zero1, recompute full"
+/// "dp 2, pp 2, tp 2, 8 micro-batches, 1f1b, zero1, recompute full"; "tp 2x4" over two axes, the outer one
+/// first, whatever they are called.
 std::string toString(const Configuration &configuration);
 
 /// What a table leaves to the search.
@@ -50,9 +57,10 @@ struct SearchSpace {
     std::string replicaAxis = "dp";
     std::string rankAxis = "pp";
     std::string shardAxis = "tp";
+    std::string outerShardAxis = "cp"; ///< As the gallery calls what lies outside of "tp".
     bool ownMesh = false; ///< A row gives the mesh.
-    /// Of the row's axes, the outermost first.
-    std::array<AxisRole, 3> ownOrder{AxisRole::Replicas, AxisRole::Ranks, AxisRole::Shards};
+    /// Of the row's axes, the outermost first; shards twice where they have two axes.
+    std::vector<AxisRole> ownOrder{AxisRole::Replicas, AxisRole::Ranks, AxisRole::Shards};
     bool ownMicroBatches = false; ///< As the next two: a row says.
     ShardingLeft sharding{}; ///< What rows leave of ZeRO.
     bool ownRecompute = false;
@@ -60,13 +68,14 @@ struct SearchSpace {
     std::int64_t memoryLimit = 0; ///< Bytes of each device: its own, or less where a row says.
 };
 
-/// The axes of a configuration's mesh, the outermost first.
-std::array<AxisRole, 3> axisOrder(const Configuration &configuration, const SearchSpace &space);
+/// The axes of a configuration's mesh, the outermost first; shards twice where they have two axes.
+std::vector<AxisRole> axisOrder(const Configuration &configuration, const SearchSpace &space);
 /// The row that makes that mesh; without axes where it is of one device.
 MeshRule meshRule(const Configuration &configuration, const SearchSpace &space);
 
 /// Why the search has nothing to decide: rows ask for what it does not price, or the mesh has axes that it
-/// does not know what to do with. Nothing if it has.
+/// does not know what to do with: over more than two that share operators' work, apart from those of one
+/// device. Nothing if it has.
 std::optional<std::string> nothingToSearch(const Model &model, const ConstraintTable &rows);
 
 /// Reads what `rows` fix: mesh, micro-batches, schedule, sharding, recomputation, limits.

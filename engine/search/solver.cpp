@@ -47,6 +47,9 @@ constexpr double kCloseEnoughAfterAnEdit = 0.03;
 /// edit, which finds bounds of the rows before it and is waited for.
 constexpr int kMostIdlePaths = 12;
 constexpr int kMostIdlePathsOfAnEdit = 3;
+/// A second shard axis is tried where without it a plan takes at most so much more than the best, of so many.
+constexpr double kFarBehind = 0.2;
+constexpr std::size_t kMostNested = 12;
 /// How much of the time for simulations tightening may take first.
 constexpr double kTighteningShare = 0.5;
 
@@ -75,6 +78,7 @@ public:
         m_result.configurations = static_cast<std::int64_t>(m_space.configurations.size());
         m_result.memoryLimit = m_space.memoryLimit;
         TRY_VOID(findEstimator());
+        findNested();
         if (const SearchResult *known = m_memory ? m_memory->resultOf(m_rows) : nullptr) {
             m_result = *known;
             m_result.searchSeconds = now();
@@ -96,6 +100,7 @@ public:
             TRY_VOID(leaveOutWhatCannotFit());
             TRY_VOID(priceUntilOneFits());
         }
+        TRY_VOID(priceNested());
         // After an edit the plan is what is waited for: it is shown with the bounds that there are.
         if (m_tookOver)
             simulateBest();
@@ -128,7 +133,7 @@ private:
         }
         std::string key = std::to_string(m_space.memoryLimit) + (m_space.ownRecompute ? "r" : "")
             + (m_space.ownMesh ? "m" : "") + m_space.sharding.key() + m_space.replicaAxis + "/"
-            + m_space.rankAxis + "/" + m_space.shardAxis;
+            + m_space.rankAxis + "/" + m_space.outerShardAxis + "/" + m_space.shardAxis;
         for (const Row &row : m_rows.rows)
             if (row.enabled
                 && (hasSelector(row.rule) || std::holds_alternative<MeshRule>(row.rule)
@@ -159,9 +164,9 @@ private:
     Result<void> priceUntilOneFits()
     {
         for (const double price : kMemoryPrices) {
-            TRY_VOID(priceAll({price, 0}));
+            TRY_VOID(priceAll(m_open, {price, 0}));
             if (price == 0) { // of two prices the second alone matters, once there is one
-                TRY_VOID(priceAll({0, 1}));
+                TRY_VOID(priceAll(m_open, {0, 1}));
             }
             if (anyFits())
                 break;
@@ -198,6 +203,7 @@ private:
         if (!m_memory)
             return;
         m_known = m_memory->boundsFor(m_rows, m_space.configurations);
+        m_known.merge(m_memory->boundsFor(m_rows, m_nested));
         m_correction = m_memory->correctionFor(m_rows);
     }
 
@@ -255,8 +261,78 @@ private:
         return {};
     }
 
-    /// Prices every configuration whose bound leaves it a chance.
-    Result<void> priceAll(SearchPrices prices)
+    /// Seconds of the fastest plan priced that fits; infinite before there is one.
+    double bestPrice() const
+    {
+        double best = std::numeric_limits<double>::infinity();
+        for (const StepEstimate &each : m_priced)
+            if (fits(each))
+                best = std::min(best, each.seconds);
+        return best;
+    }
+
+    /// Configurations of two shard axes that may beat their like with one.
+    void findNested()
+    {
+        if (m_space.ownMesh)
+            return;
+        std::map<std::int32_t, std::vector<std::int32_t>> outer; // by shards
+        for (const Configuration &each : m_space.configurations) {
+            const auto [known, fresh] = outer.try_emplace(each.shards);
+            if (fresh && each.shards > 3)
+                known->second = m_estimator->outerShardsFor(each.shards);
+            for (const std::int32_t parts : known->second) {
+                m_nested.push_back(each);
+                m_nested.back().outerShards = parts;
+            }
+        }
+    }
+
+    /// Those whose like with one axis is not far behind the best, the most promising ones.
+    Result<void> priceNested()
+    {
+        const double best = bestPrice();
+        std::map<Configuration, double> prices; // the least of each that fits
+        for (const StepEstimate &each : m_priced)
+            if (fits(each) && !m_nested.empty()) {
+                double &price = prices.try_emplace(each.configuration, each.seconds).first->second;
+                price = std::min(price, each.seconds);
+            }
+        std::vector<std::pair<double, const Configuration *>> order;
+        for (const Configuration &each : m_nested) {
+            Configuration like = each;
+            like.outerShards = 1;
+            const auto price = prices.find(like);
+            const auto known = m_known.find(like);
+            if (known == m_known.end() || known->second.likely == 0 || !known->second.fits)
+                continue;
+            // Of those that were not priced, no less than that is likely.
+            const double seconds =
+                price != prices.end() ? price->second : std::max(known->second.likely, best * (1 + kTrust));
+            if (seconds <= best * (1 + kFarBehind))
+                order.emplace_back(seconds, &each);
+        }
+        std::stable_sort(
+            order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+        std::vector<const Configuration *> open;
+        for (const auto &[price, each] : order) {
+            const auto known = m_known.find(*each);
+            if (open.size() == kMostNested || (known != m_known.end() && !known->second.fits))
+                continue;
+            const auto kernels = m_estimator->kernelBoundOf(*each);
+            const auto least = m_estimator->leastPeakOf(*each);
+            if (kernels && *kernels <= best * (1 + kTrust) && least && *least <= m_space.memoryLimit)
+                open.push_back(each);
+        }
+        m_result.configurations += static_cast<std::int64_t>(open.size());
+        for (const double reductions : {0.0, 1.0})
+            if (!open.empty())
+                TRY_VOID(priceAll(open, {0, reductions}));
+        return {};
+    }
+
+    /// Prices every one of some configurations whose bound leaves it a chance.
+    Result<void> priceAll(const std::vector<const Configuration *> &open, SearchPrices prices)
     {
         double best = std::numeric_limits<double>::infinity();
         double fastest = best; // in the model, as it is noted
@@ -277,7 +353,7 @@ private:
             consider(each);
         std::vector<std::pair<double, const Configuration *>> looked; // at for the first time
         std::vector<std::pair<double, const Configuration *>> order;
-        for (const Configuration *each : m_open)
+        for (const Configuration *each : open)
             order.emplace_back(m_known.contains(*each) ? m_known[*each].likely : 0, each);
         const auto sort = [&] {
             std::stable_sort(
@@ -364,10 +440,7 @@ private:
         std::map<Configuration, int> idlePaths; // that were looked at since its bound grew
         const auto start = now();
         std::set<std::pair<double, Configuration>> lowest;
-        double best = std::numeric_limits<double>::infinity();
-        for (const StepEstimate &each : m_priced)
-            if (fits(each))
-                best = std::min(best, each.seconds);
+        double best = bestPrice();
         for (const auto &[configuration, bound] : m_bounds)
             lowest.emplace(bound, configuration);
         const double closeEnough = m_tookOver ? kCloseEnoughAfterAnEdit : kCloseEnough;
@@ -605,7 +678,8 @@ private:
     StepEstimator *m_estimator = nullptr;
     KnownBounds m_known{}; ///< From searches before, and from this one.
     bool m_tookOver = false; ///< Some are from searches before.
-    std::vector<const Configuration *> m_open{}; ///< That may fit.
+    std::vector<Configuration> m_nested{}; ///< With a second shard axis; beside those of the space.
+    std::vector<const Configuration *> m_open{}; ///< Of the space, that may fit.
     std::vector<StepEstimate> m_priced{};
     std::set<Configuration> m_isUsualPriced{}; ///< Also with the partitions that people use.
     std::map<Configuration, double> m_bounds{}; ///< Of all configurations that hold.

@@ -56,22 +56,22 @@ private:
     /// What backward passes read again, once for each form it is read in.
     void addKept()
     {
-        std::set<std::tuple<std::int32_t, std::int32_t, AxisLayout>> seen; // stage, tensor, layout
+        std::set<std::tuple<std::int32_t, std::int32_t, ShardLayout>> seen; // stage, tensor, layout
         std::vector<std::map<std::int32_t, std::int64_t>> together(m_stages.size()); // by group
         const auto producerOf = [&](TensorId tensor) {
             const auto &makers =
                 m_setting.model->index->uses().producers[static_cast<std::size_t>(tensor.index)];
             return makers.empty() ? -1 : makers.front().index;
         };
-        const auto hold = [&](std::size_t reader, TensorId shown, AxisLayout layout, std::int64_t bytes) {
+        const auto hold = [&](std::size_t reader, TensorId shown, ShardLayout layout, std::int64_t bytes) {
             const TensorId tensor = m_problem.storageOf(shown);
             const TensorRole role = m_graph.at(tensor).role;
             if (bytes == 0 || (role != TensorRole::Activation && role != TensorRole::Input))
                 return;
             const std::int32_t stage = m_plan.stageOf[reader];
             // A view's dimensions are others: what is cut of the same memory is taken for the same.
-            const AxisLayout form = layout >= cutAlong(0) ? cutAlong(0) : layout;
-            if (!seen.insert({stage, tensor.index, form}).second)
+            const auto form = [](AxisLayout own) { return isCut(own) ? cutAlong(0) : own; };
+            if (!seen.insert({stage, tensor.index, {form(layout.inner), form(layout.outer)}}).second)
                 return;
             const std::int32_t producer = producerOf(tensor);
             const auto p = static_cast<std::size_t>(producer);
@@ -108,7 +108,7 @@ private:
         }
     }
 
-    std::int64_t localBytes(TensorId tensor, AxisLayout layout) const
+    std::int64_t localBytes(TensorId tensor, ShardLayout layout) const
     {
         const auto t = static_cast<std::size_t>(tensor.index);
         std::int64_t bytes =
@@ -116,7 +116,7 @@ private:
         const BatchInfo &batch = *m_setting.model->batch;
         if (t < batch.tensorRole.size() && batch.tensorRole[t] == BatchRole::Split)
             bytes /= std::max(1, m_setting.batchCuts);
-        return layout >= cutAlong(0) ? bytes / m_setting.parts : bytes;
+        return bytes / m_setting.partsOf(layout);
     }
 
     /// The most gradients that one backward operator reads and makes: no pass keeps them.
@@ -130,7 +130,7 @@ private:
                 continue;
             std::int64_t bytes = 0;
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
-                if (op.inputs[slot] && choice.inputGradients[slot] != kAbsent
+                if (op.inputs[slot] && !choice.inputGradients[slot].isAbsent()
                     && m_graph.at(op.inputs[slot]).role == TensorRole::Activation)
                     bytes += localBytes(op.inputs[slot], choice.inputGradients[slot]);
             for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
@@ -197,7 +197,7 @@ private:
 
     static void addShared(StageFigures &stage, const FirstReaders &readBy, const WeightPiece &piece)
     {
-        SharedWeight shared{.reducedBytes = piece.reducedBytes, .overShards = piece.overShards};
+        SharedWeight shared{.reducedBytes = piece.reducedBytes, .sums = piece.sums};
         for (const auto &[s, reader] : readBy)
             shared.stages.push_back(s);
         stage.shared.push_back(std::move(shared));
@@ -253,7 +253,7 @@ private:
         // What is no product makes gradients of its weights before those of products are begun.
         if (apart >= 0)
             own.leftApart = std::min(own.leftApart, part(apart, stage.time.weights));
-        const std::size_t form = read.piece.overShards ? 1 : 0;
+        const std::size_t form = indexOf(read.piece.sums);
         const std::int64_t reduced = read.isShared ? 0 : read.piece.reducedBytes;
         own.reducedBytes[form] += reduced;
         own.largest[form] = std::max(own.largest[form], reduced);
@@ -280,7 +280,7 @@ private:
         const auto alike =
             std::find_if(stage.weights.begin(), stage.weights.end(), [&](const WeightPiece &each) {
                 return each.elements == piece.elements && each.modelBytes == piece.modelBytes
-                    && each.reducedBytes == piece.reducedBytes && each.overShards == piece.overShards
+                    && each.reducedBytes == piece.reducedBytes && each.sums == piece.sums
                     && each.stateBytes == piece.stateBytes;
             });
         if (alike == stage.weights.end())
@@ -305,7 +305,7 @@ private:
                 const auto own = m_problem.accumulationOf(r, slot, choiceOf(r));
                 if (!own)
                     continue;
-                piece.overShards = piece.overShards || own->overShards;
+                piece.sums = piece.sums | own->sums;
                 stage.accumulation += own->more;
                 stage.firstAccumulation += first ? own->first : own->more;
                 stage.castGradients += own->cast;
@@ -326,7 +326,7 @@ private:
 } // namespace
 
 std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePlan &plan,
-    const std::function<bool(const PartitionProblem::Meeting &)> &isWhole)
+    const std::function<std::int64_t(const PartitionProblem::Meeting &)> &parts)
 {
     std::map<std::pair<std::int32_t, std::int32_t>, StageLink> links;
     for (const PartitionProblem::Meeting &meeting : problem.meetings()) {
@@ -339,7 +339,7 @@ std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePl
                 readBy.insert(to);
         if (readBy.empty())
             continue;
-        const std::int64_t share = isWhole(meeting) ? 1 : problem.setting().parts;
+        const std::int64_t share = parts(meeting);
         for (const std::int32_t to : readBy) {
             StageLink &link = links[{from, to}];
             link.from = from;
@@ -361,8 +361,15 @@ std::vector<StageLink> stageLinks(
 {
     return stageLinks(problem, plan, [&](const PartitionProblem::Meeting &meeting) {
         const auto p = static_cast<std::size_t>(meeting.producer);
-        return problem.choiceOf(p, choice[p]).outputs[meeting.output] == kWhole;
+        return partsSent(problem, problem.choiceOf(p, choice[p]).outputs[meeting.output]);
     });
+}
+
+std::int64_t partsSent(const PartitionProblem &problem, ShardLayout layout)
+{
+    const AxisSetting &setting = problem.setting();
+    return std::int64_t{layout.inner == kWhole ? 1 : setting.parts}
+    * (layout.outer == kWhole ? 1 : setting.outerParts);
 }
 
 std::vector<StageFigures> stageFigures(const PartitionProblem &problem,

@@ -16,7 +16,7 @@ struct WeightPiece {
     std::int32_t count = 0;
     std::int64_t modelBytes = 0; ///< Of one, as the model reads it.
     std::int64_t reducedBytes = 0; ///< Of the gradient of one, as it is sent; 0 where it is not trained.
-    bool overShards = false; ///< The devices of the axis make a summand of the gradient each.
+    ShardAxes sums = ShardAxes::None; ///< Whose devices make a summand of the gradient each.
     std::int64_t stateBytes = 0; ///< Of one: what the optimizer alone keeps, master and states.
     double update = 0; ///< Seconds of the optimizer for one.
 };
@@ -28,18 +28,18 @@ struct StageWeights {
     double left = 0; ///< Of the time of that pass: what comes behind; 0 to 1.
     double leftApart = 0; ///< Likewise where gradients of weights are made in a pass of their own, of that.
     double rest = 0; ///< Seconds of a forward pass from their first reader on, it included.
-    /// Bytes of gradients as they are sent, of those that the axis' devices make a part and a summand of
-    /// each; without those that other stages make, too.
-    std::array<std::int64_t, 2> reducedBytes{};
-    std::array<std::int64_t, 2> modelBytes{}; ///< Of them as the model reads them.
-    std::array<std::int64_t, 2> largest{}; ///< The most that one of them has of `reducedBytes`.
+    /// Bytes of gradients as they are sent, by the axes whose devices make a summand each; without those
+    /// that other stages make, too.
+    BySums<std::int64_t> reducedBytes{};
+    BySums<std::int64_t> modelBytes{}; ///< Of them as the model reads them.
+    BySums<std::int64_t> largest{}; ///< The most that one of them has of `reducedBytes`.
 };
 
 /// A weight that several stages read.
 struct SharedWeight {
     std::vector<std::int32_t> stages{}; ///< Ascending.
     std::int64_t reducedBytes = 0;
-    bool overShards = false;
+    ShardAxes sums = ShardAxes::None; ///< As `WeightPiece`.
 };
 
 /// What one stage's devices run, hold and send, per device, under a choice of partitions.
@@ -77,10 +77,13 @@ struct StageLink {
     std::vector<std::int64_t> forward{};
     std::vector<std::int64_t> backward{}; ///< Gradients, the other way.
 };
-/// @param isWhole  whether each device sends all of a tensor, not its part
+/// @param parts  of how many parts of a tensor each device sends one; 1: all of it
 /// O(tensors x their readers).
 std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePlan &plan,
-    const std::function<bool(const PartitionProblem::Meeting &)> &isWhole);
+    const std::function<std::int64_t(const PartitionProblem::Meeting &)> &parts);
+/// Into how many parts what lies so is sent: over each axis as many as it has devices, unless all have it
+/// whole.
+std::int64_t partsSent(const PartitionProblem &problem, ShardLayout layout);
 /// Likewise under a choice, by forward operator.
 std::vector<StageLink> stageLinks(
     const PartitionProblem &problem, const StagePlan &plan, const std::vector<std::int32_t> &choice);

@@ -95,8 +95,7 @@ Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, c
 
 const MeshPlaces &StepEstimator::placesOf(const Configuration &configuration) const
 {
-    const auto [own, fresh] = m_places.try_emplace(
-        {configuration.replicas, configuration.ranks, configuration.shards, configuration.ranksOutside});
+    const auto [own, fresh] = m_places.try_emplace(meshKeyOf(configuration));
     if (fresh)
         own->second = meshPlaces(configuration, m_space, m_cluster, m_deviceCount);
     return own->second;
@@ -118,7 +117,7 @@ StepEstimator::ProblemKey StepEstimator::keyOf(const Configuration &configuratio
     });
     const std::int32_t ranks = configuration.ranksOutside ? -configuration.ranks : configuration.ranks;
     return {configuration.shards, configuration.replicas, configuration.microBatches, meshMatters ? ranks : 0,
-        classes};
+        configuration.outerShards, classes};
 }
 
 /// Of several classes, each thing as the fastest does it.
@@ -133,16 +132,25 @@ const CostModel &StepEstimator::costsOf(ClassSet classes)
 }
 
 /// The first group with devices of these classes.
-GroupShape StepEstimator::shardGroup(const Configuration &configuration, ClassSet classes) const
+ShardGroups StepEstimator::shardGroups(const Configuration &configuration, ClassSet classes) const
 {
     const MeshPlaces &places = placesOf(configuration);
+    const auto groupsAt = [&](std::int32_t replica, std::int32_t rank) {
+        const auto over = [&](ShardAxes axes) {
+            return groupShape(m_cluster, places.shardsOver(replica, rank, axes));
+        };
+        return ShardGroups{.inner = over(ShardAxes::Inner),
+            .outer = over(ShardAxes::Outer),
+            .both = over(ShardAxes::Both),
+            .apart = groupShape(m_cluster,
+                {places.at(replica, rank, 0), places.at(replica, rank, configuration.shards - 1)})};
+    };
     for (std::int32_t rank = 0; rank < places.ranks; ++rank)
         for (std::int32_t replica = 0; (places.classesOf(rank) & classes) != 0 && replica < places.replicas;
              ++replica)
-            if (const GroupShape shape = groupShape(m_cluster, places.shardGroup(replica, rank));
-                (shape.classes & classes) != 0)
-                return shape;
-    return groupShape(m_cluster, places.shardGroup(0, 0));
+            if (const ShardGroups groups = groupsAt(replica, rank); (groups.both.classes & classes) != 0)
+                return groups;
+    return groupsAt(0, 0);
 }
 
 Result<StepEstimator::Problem *> StepEstimator::problem(const Configuration &configuration)
@@ -212,8 +220,7 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Clas
     own.plan.microBatches = configuration.microBatches;
     const BoundTable *bound = nullptr;
     if (std::get<3>(keyOf(configuration)) != 0) {
-        Bound &read = m_bounds[{
-            configuration.replicas, configuration.ranks, configuration.shards, configuration.ranksOutside}];
+        Bound &read = m_bounds[meshKeyOf(configuration)];
         if (!read.table) {
             ConstraintTable table = m_rows;
             if (!m_space.ownMesh) {
@@ -239,7 +246,9 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Clas
         .costs = &costsOf(classes),
         .bound = bound,
         .axis = m_space.shardAxis,
-        .parts = configuration.shards,
+        .parts = configuration.innerShards(),
+        .outerAxis = configuration.outerShards > 1 ? m_space.outerShardAxis : std::string{},
+        .outerParts = configuration.outerShards,
         .batchCuts = configuration.batchCuts(),
         .replicaAxis = m_space.replicaAxis,
         .replicas = configuration.replicas,
@@ -247,7 +256,7 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Clas
         .alike = m_alike,
         .aside = &own.placed.aside};
     own.aside = timesAside(own.placed, bound);
-    own.network = std::make_unique<PartitionProblem>(setting, shardGroup(configuration, classes));
+    own.network = std::make_unique<PartitionProblem>(setting, shardGroups(configuration, classes));
     if (const OperatorId op = own.network->impossible())
         return Error{ErrorCode::InvalidInput,
             "rows leave operator '" + m_model.graph->at(op).name + "' no way to be partitioned over "
@@ -335,12 +344,13 @@ PartitionPricing StepEstimator::pricingOf(
     if (prices.memory > 0 && m_space.memoryLimit > 0)
         pricing.secondsPerByte = prices.memory / static_cast<double>(m_space.memoryLimit);
     pricing.accumulates = configuration.zero < 2;
-    pricing.updates = configuration.zero >= 1 ? 1.0 / configuration.replicas : 1;
-    pricing.updatesOverAll =
-        configuration.zero >= 1 ? 1.0 / configuration.replicas / configuration.shards : 1;
+    const std::vector<ShardAxes> allSums = configuration.shardSums();
+    for (const ShardAxes sums : allSums)
+        pricing.updates[indexOf(sums)] =
+            configuration.zero >= 1 ? 1.0 / configuration.replicas / problem.setting().devicesOver(sums) : 1;
     if (m_space.sharding.isMixed()) { // stages differ from weight to weight: what is sure of all of them
         pricing.accumulates = false;
-        pricing.updates = pricing.updatesOverAll = 0;
+        pricing.updates = {};
         return pricing;
     }
     pricing.reductions = prices.reductions;
@@ -349,27 +359,27 @@ PartitionPricing StepEstimator::pricingOf(
     if (prices.reductions > 0) {
         pricing.everyMicroBatch = configuration.zero >= 2;
         pricing.hiddenBehind = configuration.stagesPerRank > 1 ? configuration.ranks : 1;
-        pricing.replicas = reductions.leastReduction(false);
-        pricing.all = reductions.leastReduction(true);
+        for (const ShardAxes sums : allSums)
+            pricing.reduced[indexOf(sums)] = reductions.leastReduction(sums);
     }
     // Updates are hidden behind reductions that take longer, and behind gathering what was updated, or that
     // behind them.
-    const WeightTraffic behind = reductions.leastGathering(false);
-    const WeightTraffic allBehind = reductions.leastGathering(true);
-    if (std::max(problem.trafficSeconds(behind), problem.trafficSeconds(allBehind))
-        > problem.updateSeconds() * pricing.updates) {
-        pricing.updates = 0;
-        pricing.updatesOverAll = 0;
-        pricing.replicasBehind = behind;
-        pricing.allBehind = allBehind;
+    BySums<WeightTraffic> behind;
+    double behindSeconds = 0;
+    for (const ShardAxes sums : allSums) {
+        behind[indexOf(sums)] = reductions.leastGathering(sums);
+        behindSeconds = std::max(behindSeconds, problem.trafficSeconds(behind[indexOf(sums)]));
+    }
+    if (behindSeconds > problem.updateSeconds() * pricing.updates.front()) {
+        pricing.updates = {};
+        pricing.behind = behind;
     } else if (configuration.zero < 2) {
-        pricing.updates *= 1 - prices.reductions;
-        pricing.updatesOverAll *= 1 - prices.reductions;
+        for (double &updates : pricing.updates)
+            updates *= 1 - prices.reductions;
     }
-    if (configuration.zero >= 2) {
-        pricing.replicasInLayer = reductions.leastShardSum(false);
-        pricing.allInLayer = reductions.leastShardSum(true);
-    }
+    for (const ShardAxes sums : allSums)
+        if (configuration.zero >= 2)
+            pricing.inLayer[indexOf(sums)] = reductions.leastShardSum(sums);
     return pricing;
 }
 
@@ -420,10 +430,10 @@ OperatorTimes StepEstimator::replicaTimes(
         placing = &own->second;
     const MeshPlaces &places = placesOf(configuration);
     const ClassSet classes = places.allClasses();
-    auto &problem =
-        m_replicas[{placing ? keyOf(configuration)
-                            : ProblemKey{0, configuration.replicas, configuration.microBatches, 0, classes},
-            places.replicaStride}];
+    auto &problem = m_replicas[{placing
+            ? keyOf(configuration)
+            : ProblemKey{0, configuration.replicas, configuration.microBatches, 0, 1, classes},
+        places.replicaStride}];
     if (!problem) {
         const AxisSetting setting{.model = &m_model,
             .plan = &m_plan,
@@ -436,8 +446,8 @@ OperatorTimes StepEstimator::replicaTimes(
             .alike = m_alike,
             .aside = placing ? &placing->placed.aside : nullptr,
             .batchAlone = true};
-        problem =
-            std::make_unique<PartitionProblem>(setting, groupShape(m_cluster, places.replicaGroup(0, 0)));
+        problem = std::make_unique<PartitionProblem>(
+            setting, ShardGroups{.inner = groupShape(m_cluster, places.replicaGroup(0, 0))});
     }
     const std::vector<std::int32_t> first(problem->operatorCount(), 0);
     OperatorTimes times = problem->timesOf(first, shares);
@@ -697,6 +707,24 @@ Result<void> StepEstimator::findLeastWay(const Configuration &configuration, con
     return {};
 }
 
+std::vector<std::int32_t> StepEstimator::outerShardsFor(std::int32_t shards)
+{
+    if (!m_nested)
+        m_nested.emplace(AxisSetting{.model = &m_model,
+            .plan = &m_plan,
+            .types = m_types.get(),
+            .costs = &m_costs,
+            .axis = m_space.shardAxis,
+            .alike = m_alike});
+    return m_nested->outerShards(shards);
+}
+
+Result<double> StepEstimator::kernelBoundOf(const Configuration &configuration)
+{
+    TRY(const Problem *own, problem(configuration));
+    return own->network->leastKernelSeconds() * configuration.microBatches / configuration.ranks;
+}
+
 Result<double> StepEstimator::boundOf(const Configuration &configuration, const std::stop_token &stop)
 {
     TRY_VOID(findLeastWay(configuration, stop));
@@ -832,17 +860,26 @@ Result<std::vector<StepEstimate>> StepEstimator::estimateUsual(
 {
     TRY(Problem * own, problem(configuration));
     if (!own->usual) {
-        const std::pair key{m_space.shardAxis, configuration.shards};
-        auto partitions = m_usual->find(key);
-        if (partitions == m_usual->end()) {
+        const std::pair key{m_space.shardAxis, configuration.innerShards()};
+        auto inner = m_usual->inner.find(key);
+        if (inner == m_usual->inner.end()) {
             TRY(auto found, usualPartitions(m_model, key.first, key.second, stop));
-            partitions = m_usual->emplace(key, std::move(found)).first;
+            inner = m_usual->inner.emplace(key, std::move(found)).first;
+        }
+        std::vector<UsualPartition> around(1); // nothing without an outer axis
+        if (configuration.outerShards > 1) {
+            const auto [known, fresh] =
+                m_usual->around.try_emplace({m_space.outerShardAxis, configuration.outerShards});
+            if (fresh)
+                known->second = usualAround(m_model, m_space.outerShardAxis, configuration.outerShards);
+            around = known->second;
         }
         own->usual.emplace();
-        for (const UsualPartition &partition : partitions->second)
-            if (auto choice = own->network->choiceFor(partition);
-                choice && std::isfinite(own->network->costOf({}, *choice)))
-                own->usual->push_back(answerOf(*std::move(choice), *own->network));
+        for (const UsualPartition &outer : around)
+            for (const UsualPartition &partition : inner->second)
+                if (auto choice = own->network->choiceFor(partition, outer);
+                    choice && std::isfinite(own->network->costOf({}, *choice)))
+                    own->usual->push_back(answerOf(*std::move(choice), *own->network));
     }
     std::vector<StepEstimate> estimates;
     for (const auto &answer : *own->usual) {
@@ -932,7 +969,7 @@ Result<StepEstimate> StepEstimator::assess(
             for (const WeightPiece &piece : stage.weights)
                 bytes[rank] += m_space.sharding.isMixed()
                     ? share(piece.count * piece.stateBytes, 1)
-                    : piece.count * piece.stateBytes / reductions.of(rank).updaters(piece.overShards);
+                    : piece.count * piece.stateBytes / reductions.of(rank).updaters(piece.sums);
             const std::int64_t kept = stage.keptBytes * std::max(1, played.inFlight[s]);
             // In a single micro-batch gradients grow as what is kept shrinks, and are cut as they are
             // reduced.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/search/mesh_places.h"
+#include "engine/search/nested_meshes.h"
 #include "engine/search/path_bound.h"
 #include "engine/search/placed_operators.h"
 #include "engine/search/search_space.h"
@@ -19,7 +20,7 @@
 
 namespace planloom {
 
-/// How the operators of a model are partitioned over the shards' axis, the cheapest way at a price of memory.
+/// How the operators of a model are partitioned over the shards' axes, the cheapest way at a price of memory.
 struct PartitionAnswer {
     std::vector<std::int32_t> choice{}; ///< By forward operator.
     OperatorTimes times{}; ///< Without what replicas wait for one another, as the next.
@@ -69,6 +70,10 @@ public:
     /// The configuration with the partition that `choice` makes (of `problemOf`, by forward operator),
     /// without a bound.
     Result<StepEstimate> estimateWith(const Configuration &configuration, std::vector<std::int32_t> choice);
+    /// How many devices a second axis of `shards` may have so that it helps: `NestedMeshes::outerShards`.
+    std::vector<std::int32_t> outerShardsFor(std::int32_t shards);
+    /// Seconds that a rank computes at least, whatever is communicated; found without a partition.
+    Result<double> kernelBoundOf(const Configuration &configuration);
     /// What no plan of the configuration is below; cheap.
     Result<double> boundOf(const Configuration &configuration, const std::stop_token &stop);
 
@@ -127,7 +132,8 @@ private:
         double leastWay = 0; ///< Of a micro-batch without gradients of weights; where it is asked for.
     };
     /// See `keyOf`.
-    using ProblemKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, ClassSet>;
+    using ProblemKey =
+        std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t, ClassSet>;
 
     struct Paths { ///< What a `PathBound` is of.
         Configuration configuration{};
@@ -190,7 +196,7 @@ private:
         const Configuration &configuration, const PartitionAnswer &answer, const PartitionAnswer &fastest);
     PartitionPricing pricingOf(
         const Configuration &configuration, SearchPrices prices, const PartitionProblem &problem) const;
-    GroupShape shardGroup(const Configuration &configuration, ClassSet classes) const;
+    ShardGroups shardGroups(const Configuration &configuration, ClassSet classes) const;
     Result<StageRows> stageRowsFor(const Configuration &configuration) const;
     Aside timesAside(const PlacedOperators &placed, const BoundTable *bound) const;
     double secondsAside(const Configuration &configuration) const
@@ -209,9 +215,15 @@ private:
     std::shared_ptr<const std::vector<std::int32_t>> m_alike{}; ///< See `alikeOperators`.
     bool m_trains = false;
     std::map<ClassSet, CostModel> m_leastCosts{}; ///< See `costsOf`; of several classes.
-    /// By replicas, ranks, shards, and whether ranks are outside.
-    mutable std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, bool>, MeshPlaces> m_places{};
-    std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, bool>, Bound> m_bounds{}; ///< Likewise.
+    /// By replicas, ranks, shards, those of the outer axis, and whether ranks are outside.
+    using MeshKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, bool>;
+    static MeshKey meshKeyOf(const Configuration &configuration)
+    {
+        return {configuration.replicas, configuration.ranks, configuration.shards, configuration.outerShards,
+            configuration.ranksOutside};
+    }
+    mutable std::map<MeshKey, MeshPlaces> m_places{};
+    std::map<MeshKey, Bound> m_bounds{};
     std::map<ProblemKey, Problem> m_problems{};
     std::shared_ptr<UsualPartitions> m_usual{};
     /// Over the replicas' axis, by how far apart they are: of a problem where operators are placed apart.
@@ -238,6 +250,7 @@ private:
         double rest = 0; ///< Weights, gradients, states, and what passes.
     };
     std::optional<Whole> m_whole{};
+    std::optional<NestedMeshes> m_nested{}; ///< Where it was asked for.
 };
 
 } // namespace planloom

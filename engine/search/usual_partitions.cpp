@@ -50,4 +50,16 @@ Result<std::vector<UsualPartition>> usualPartitions(
     return partitions;
 }
 
+std::vector<UsualPartition> usualAround(const Model &model, const std::string &axis, std::int32_t parts)
+{
+    ConstraintTable table;
+    table.rows.push_back(templateRow({}, MeshRule{{{axis, parts}}}));
+    const RowSetting setting{model, parts, {{axis, parts}}};
+    std::vector<UsualPartition> partitions;
+    if (appendMeaningSplit(MeaningSplit(setting, DimensionMeaning::Sequence, axis), table))
+        if (auto partition = completed(model, axis, parts, table))
+            partitions.push_back(*std::move(partition));
+    return partitions;
+}
+
 } // namespace planloom

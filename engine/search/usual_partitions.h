@@ -22,7 +22,15 @@ using UsualPartition = std::vector<Split>;
 Result<std::vector<UsualPartition>> usualPartitions(
     const Model &model, const std::string &axis, std::int32_t parts, const std::stop_token &stop);
 
+/// Likewise over an axis outside of theirs: sequences cut wherever they can be (context parallelism,
+/// arXiv:2407.21783, section 3.3.2). None where the model has none.
+std::vector<UsualPartition> usualAround(const Model &model, const std::string &axis, std::int32_t parts);
+
 /// Those of one model that were asked for, by axis and parts: they follow from no row.
-using UsualPartitions = std::map<std::pair<std::string, std::int32_t>, std::vector<UsualPartition>>;
+struct UsualPartitions {
+    using ByAxis = std::map<std::pair<std::string, std::int32_t>, std::vector<UsualPartition>>;
+    ByAxis inner{}; ///< `usualPartitions`.
+    ByAxis around{};
+};
 
 } // namespace planloom

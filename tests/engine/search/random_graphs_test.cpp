@@ -36,16 +36,15 @@ private:
     std::mt19937 m_random;
 };
 
-/// Up to seven operators and a loss: products, activations and sums that branch and meet, at times of one
-/// weight.
-GraphSnapshot randomGraph(Dice &dice, bool large)
+/// A few operators and a loss: products, activations and sums that branch and meet, at times of one weight.
+GraphSnapshot randomGraph(Dice &dice, bool large, std::size_t mostOperators = 6)
 {
     const std::int64_t batch = dice.of<std::int64_t>({4, 8});
     const std::int64_t width = large ? dice.of<std::int64_t>({512, 2048, 8192}) : 8;
     GraphBuilder builder("random");
     std::vector<TensorId> made{builder.input("x", {DataType::Float32, {batch * (large ? 64 : 1), width}})};
     std::vector<TensorId> weights;
-    const std::size_t operators = 1 + dice.below(6);
+    const std::size_t operators = 1 + dice.below(mostOperators);
     for (std::size_t i = 0; i < operators; ++i) {
         const std::string name = "o" + std::to_string(i);
         const TensorId from = i == 0 || dice.hits(0.7) ? made.back() : made[1 + dice.below(made.size() - 1)];
@@ -74,7 +73,9 @@ GraphSnapshot randomGraph(Dice &dice, bool large)
     return shared(*std::move(graph));
 }
 
-std::string randomRows(Dice &dice, const Graph &graph, std::int32_t devices, bool large)
+/// @param mesh  empty: a random one over one shard axis, or none
+std::string randomRows(
+    Dice &dice, const Graph &graph, std::int32_t devices, bool large, const std::string &mesh = {})
 {
     std::vector<std::string> forward;
     for (const Operator &op : graph.operators)
@@ -82,7 +83,13 @@ std::string randomRows(Dice &dice, const Graph &graph, std::int32_t devices, boo
             forward.push_back("name:" + op.name);
     std::string rows;
     const auto add = [&](const std::string &row) { rows += row + "\n"; };
-    if (dice.hits(0.6)) {
+    const std::vector<std::string> axes =
+        mesh.empty() ? std::vector<std::string>{"tp"} : std::vector<std::string>{"tp", "cp"};
+    const std::vector<std::string> dimensions{mesh.empty() ? "m" : "a", "n", "k", "d0", "d1"};
+    if (!mesh.empty()) { // with few configurations, that all partitions can be tried of
+        add("mesh " + mesh);
+        add("micro-batches " + std::to_string(1 << dice.below(3)));
+    } else if (dice.hits(0.6)) {
         std::vector<std::string> meshes{"dp=" + std::to_string(devices), "tp=" + std::to_string(devices),
             "pp=" + std::to_string(devices)};
         if (devices == 4)
@@ -90,7 +97,7 @@ std::string randomRows(Dice &dice, const Graph &graph, std::int32_t devices, boo
                 meshes.emplace_back(mesh);
         add("mesh " + dice.of(meshes));
     }
-    if (dice.hits(0.4))
+    if (mesh.empty() && dice.hits(0.4))
         add("micro-batches " + std::to_string(1 << dice.below(3)));
     if (dice.hits(0.3))
         add("zero" + std::to_string(1 + dice.below(3)) + " all");
@@ -100,10 +107,9 @@ std::string randomRows(Dice &dice, const Graph &graph, std::int32_t devices, boo
         add("recompute " + dice.of(forward));
     for (std::size_t i = dice.below(3); i > 0; --i)
         if (dice.hits(0.6))
-            add("split " + dice.of(forward) + " : " + dice.of<std::string>({"m", "n", "k", "d0", "d1"})
-                + " over tp");
+            add("split " + dice.of(forward) + " : " + dice.of(dimensions) + " over " + dice.of(axes));
         else
-            add("replicate " + dice.of(forward) + " : over tp");
+            add("replicate " + dice.of(forward) + " : over " + dice.of(axes));
     if (dice.hits(0.2))
         add("degree "
             + dice.of<std::string>({"data", "tensor", "pipeline", "stages", "micro-batches", "sequence"})
@@ -189,14 +195,13 @@ protected:
     std::optional<Cheapest> bruteForce(
         StepEstimator &estimator, const Configuration &configuration, std::int64_t limit)
     {
-        constexpr double kMostPartitions = 150;
         if (!estimator.boundOf(configuration, {}))
             return Cheapest{};
         const PartitionProblem &problem = estimator.problemOf(configuration);
         double partitions = 1;
         for (std::size_t i = 0; i < problem.operatorCount(); ++i)
             partitions *= static_cast<double>(problem.choiceCount(i));
-        if (partitions > kMostPartitions)
+        if (partitions > m_mostPartitions)
             return std::nullopt;
         Cheapest cheapest;
         const CostNetwork network = problem.network({});
@@ -221,19 +226,130 @@ protected:
         return cheapest;
     }
 
+    /// The search's model against all partitions and configurations: no bound is above what can be had, what
+    /// is said not to fit does not, and what is found is no better than what there is. What is found binds,
+    /// lowers and is proven to compute what the model does.
+    void expectAgreement(
+        const GraphSnapshot &graph, const Cluster &cluster, const std::string &text, bool runs);
+
+    void report()
+    {
+        RecordProperty("found", m_found);
+        RecordProperty("refused", m_refused);
+        RecordProperty("tooLarge", m_tooLarge);
+        RecordProperty("proven", m_proven);
+        RecordProperty("ran", m_ran);
+        RecordProperty("partitions", m_partitions);
+        std::printf("%d found, %d refused, %d too large, %d proven optimal, %d run, %d partitions\n", m_found,
+            m_refused, m_tooLarge, m_proven, m_ran, m_partitions);
+    }
+
+    double m_mostPartitions = 150; ///< Of one configuration, that are tried.
     int m_partitions = 0;
+    int m_found = 0;
+    int m_refused = 0;
+    int m_tooLarge = 0;
+    int m_proven = 0;
+    int m_ran = 0;
 };
 
-/// The search's model against all partitions and configurations: no bound is above what can be had, what is
-/// said not to fit does not, and what is found is no better than what there is.
+void RandomGraphs::expectAgreement(
+    const GraphSnapshot &graph, const Cluster &cluster, const std::string &text, bool runs)
+{
+    const std::int32_t devices = cluster.deviceCount;
+    const auto rows = parseTable(text);
+    ASSERT_TRUE(rows) << describe(rows.error());
+    const Model model(graph);
+    const CostModel costs = costModelOf(cluster);
+    SearchOptions options;
+    options.mostSeconds = 1000;
+    options.mostSimulated = 3;
+    const auto result = searchPlan(model, cluster, devices, *rows, costs, options);
+
+    const auto space = searchSpaceOf(model, cluster, devices, *rows);
+    auto estimator = space
+        ? StepEstimator::make(model, cluster, devices, *rows, *space, costs, PrecisionPreset::Float32)
+        : Result<std::unique_ptr<StepEstimator>>(space.error());
+    double best = kNever;
+    double peak = kNever;
+    bool all = true;
+    bool any = false;
+    for (std::size_t c = 0; estimator && c < space->configurations.size(); ++c) {
+        const Configuration &configuration = space->configurations[c];
+        if (configuration.recompute != RecomputeWord::None
+            && !(*estimator)->mayNeedRecompute(configuration, {}))
+            continue; // the search does not look at it
+        const auto cheapest = bruteForce(**estimator, configuration, space->memoryLimit);
+        all = all && cheapest;
+        if (!cheapest)
+            continue;
+        any = any || cheapest->any < kNever;
+        best = std::min(best, cheapest->fitting);
+        peak = std::min(peak, cheapest->peak);
+        if (cheapest->any == kNever)
+            continue;
+        SCOPED_TRACE(toString(configuration));
+        EXPECT_LE(static_cast<double>(*(*estimator)->leastPeakOf(configuration)), cheapest->peak);
+        EXPECT_LE(*(*estimator)->boundOf(configuration, {}), cheapest->any * (1 + 1e-9));
+        const auto staged = (*estimator)->stagedBoundOf(configuration, {});
+        EXPECT_LE(staged->seconds, cheapest->any * (1 + 1e-9));
+        EXPECT_LE(static_cast<double>(staged->peakBytes), cheapest->peak);
+        for (int path = 0; configuration.ranks > 1 && path < 3; ++path)
+            if (const auto estimate = (*estimator)->estimateAlongPaths(configuration, {})) {
+                EXPECT_LE(estimate->bound, cheapest->any * (1 + 1e-9)) << path;
+                EXPECT_GE(estimate->seconds, cheapest->any * (1 - 1e-9)) << path;
+            }
+        for (const double price : {0.25, 0.6, 1.0})
+            if (const auto estimate = (*estimator)->estimate(configuration, {0, price}, {})) {
+                EXPECT_LE(estimate->bound, cheapest->any * (1 + 1e-9)) << price;
+                EXPECT_GE(estimate->seconds, cheapest->any * (1 - 1e-9)) << price;
+            }
+    }
+    if (!result) {
+        ++m_refused;
+        bool contradict = false; // the rows about the whole plan, by themselves
+        planMeaning(model, devices, *rows, [&](RowId, Error) { contradict = true; });
+        // And those about operators, whatever the mesh.
+        ConstraintTable anyMesh = *rows;
+        for (Row &row : anyMesh.rows)
+            row.enabled = row.enabled && !std::holds_alternative<OpTransRule>(row.rule);
+        contradict = contradict || bindTable(model, devices, anyMesh).failed;
+        // What runs elsewhere is priced about, and need not go with what else rows say.
+        contradict = contradict || text.find("place ") != std::string::npos;
+        EXPECT_TRUE(contradict || !(any && all)) << describe(result.error());
+        return;
+    }
+    ++m_found;
+    EXPECT_TRUE(any || !all);
+    if (result->cannotFit()) {
+        ++m_tooLarge;
+        EXPECT_GT(peak, static_cast<double>(space->memoryLimit));
+    } else {
+        EXPECT_LE(result->bound, best * (1 + 1e-9));
+        if (all && result->best.peakBytes <= space->memoryLimit) {
+            EXPECT_GE(result->best.seconds, best * (1 - 1e-9));
+        }
+        m_proven += result->gap() < 1e-9 ? 1 : 0;
+    }
+    ConstraintTable whole = *rows;
+    whole.rows.insert(whole.rows.end(), result->rows.rows.begin(), result->rows.rows.end());
+    const auto completion = completePlan(model, devices, whole);
+    ASSERT_TRUE(completion) << describe(completion.error());
+    ASSERT_FALSE(firstError(*completion)) << describe(*firstError(*completion));
+    const auto plan = lower(completion->plan, cluster, costs);
+    ASSERT_TRUE(plan) << describe(plan.error());
+    const auto proof = verify(*plan);
+    ASSERT_TRUE(proof);
+    EXPECT_TRUE(proof->ok());
+    if (runs) {
+        ++m_ran;
+        expectLikeTheModel(graph, *plan);
+    }
+}
+
 TEST_F(RandomGraphs, FeasibilityCostAndBoundAgreeWithBruteForce)
 {
     const auto [first, end] = seedsToTry("PLANLOOM_RANDOM_GRAPHS", 120);
-    int found = 0;
-    int refused = 0;
-    int tooLarge = 0;
-    int proven = 0;
-    int ran = 0;
     int mixed = 0;
     for (std::uint32_t seed = first; seed < end; ++seed) {
         Dice dice(seed);
@@ -242,112 +358,44 @@ TEST_F(RandomGraphs, FeasibilityCostAndBoundAgreeWithBruteForce)
         const std::int32_t devices = dice.of<std::int32_t>({2, 4, 4, 3});
         const std::string text = randomRows(dice, *graph, devices, large);
         SCOPED_TRACE(testing::Message() << "seed " << seed << "\n" << text);
-        const auto rows = parseTable(text);
-        ASSERT_TRUE(rows) << describe(rows.error());
-        const Model model(graph);
         const Cluster cluster = randomCluster(dice, devices);
         mixed += cluster.otherClasses.empty() ? 0 : 1;
-        const CostModel costs = costModelOf(cluster);
-        SearchOptions options;
-        options.mostSeconds = 1000;
-        options.mostSimulated = 3;
-        const auto result = searchPlan(model, cluster, devices, *rows, costs, options);
-
-        const auto space = searchSpaceOf(model, cluster, devices, *rows);
-        auto estimator = space
-            ? StepEstimator::make(model, cluster, devices, *rows, *space, costs, PrecisionPreset::Float32)
-            : Result<std::unique_ptr<StepEstimator>>(space.error());
-        double best = kNever;
-        double peak = kNever;
-        bool all = true;
-        bool any = false;
-        for (std::size_t c = 0; estimator && c < space->configurations.size(); ++c) {
-            const Configuration &configuration = space->configurations[c];
-            if (configuration.recompute != RecomputeWord::None
-                && !(*estimator)->mayNeedRecompute(configuration, {}))
-                continue; // the search does not look at it
-            const auto cheapest = bruteForce(**estimator, configuration, space->memoryLimit);
-            all = all && cheapest;
-            if (!cheapest)
-                continue;
-            any = any || cheapest->any < kNever;
-            best = std::min(best, cheapest->fitting);
-            peak = std::min(peak, cheapest->peak);
-            if (cheapest->any == kNever)
-                continue;
-            SCOPED_TRACE(toString(configuration));
-            EXPECT_LE(static_cast<double>(*(*estimator)->leastPeakOf(configuration)), cheapest->peak);
-            EXPECT_LE(*(*estimator)->boundOf(configuration, {}), cheapest->any * (1 + 1e-9));
-            const auto staged = (*estimator)->stagedBoundOf(configuration, {});
-            EXPECT_LE(staged->seconds, cheapest->any * (1 + 1e-9));
-            EXPECT_LE(static_cast<double>(staged->peakBytes), cheapest->peak);
-            for (int path = 0; configuration.ranks > 1 && path < 3; ++path)
-                if (const auto estimate = (*estimator)->estimateAlongPaths(configuration, {})) {
-                    EXPECT_LE(estimate->bound, cheapest->any * (1 + 1e-9)) << path;
-                    EXPECT_GE(estimate->seconds, cheapest->any * (1 - 1e-9)) << path;
-                }
-            for (const double price : {0.25, 0.6, 1.0})
-                if (const auto estimate = (*estimator)->estimate(configuration, {0, price}, {})) {
-                    EXPECT_LE(estimate->bound, cheapest->any * (1 + 1e-9)) << price;
-                    EXPECT_GE(estimate->seconds, cheapest->any * (1 - 1e-9)) << price;
-                }
-        }
-        if (!result) {
-            ++refused;
-            bool contradict = false; // the rows about the whole plan, by themselves
-            planMeaning(model, devices, *rows, [&](RowId, Error) { contradict = true; });
-            // And those about operators, whatever the mesh.
-            ConstraintTable anyMesh = *rows;
-            for (Row &row : anyMesh.rows)
-                row.enabled = row.enabled && !std::holds_alternative<OpTransRule>(row.rule);
-            contradict = contradict || bindTable(model, devices, anyMesh).failed;
-            // What runs elsewhere is priced about, and need not go with what else rows say.
-            contradict = contradict || text.find("place ") != std::string::npos;
-            EXPECT_TRUE(contradict || !(any && all)) << describe(result.error());
-            continue;
-        }
-        ++found;
-        EXPECT_TRUE(any || !all);
-        if (result->cannotFit()) {
-            ++tooLarge;
-            EXPECT_GT(peak, static_cast<double>(space->memoryLimit));
-        } else {
-            EXPECT_LE(result->bound, best * (1 + 1e-9));
-            if (all && result->best.peakBytes <= space->memoryLimit) {
-                EXPECT_GE(result->best.seconds, best * (1 - 1e-9));
-            }
-            proven += result->gap() < 1e-9 ? 1 : 0;
-        }
-        ConstraintTable whole = *rows;
-        whole.rows.insert(whole.rows.end(), result->rows.rows.begin(), result->rows.rows.end());
-        const auto completion = completePlan(model, devices, whole);
-        ASSERT_TRUE(completion) << describe(completion.error());
-        ASSERT_FALSE(firstError(*completion)) << describe(*firstError(*completion));
-        const auto plan = lower(completion->plan, cluster, costs);
-        ASSERT_TRUE(plan) << describe(plan.error());
-        const auto proof = verify(*plan);
-        ASSERT_TRUE(proof);
-        EXPECT_TRUE(proof->ok());
-        if (!large && seed % 4 == 0) {
-            ++ran;
-            expectLikeTheModel(graph, *plan);
-        }
+        expectAgreement(graph, cluster, text, !large && seed % 4 == 0);
     }
-    RecordProperty("found", found);
-    RecordProperty("refused", refused);
-    RecordProperty("tooLarge", tooLarge);
-    RecordProperty("proven", proven);
-    RecordProperty("ran", ran);
-    RecordProperty("partitions", m_partitions);
-    std::printf("%d found, %d refused, %d too large, %d proven optimal, %d run, %d partitions\n", found,
-        refused, tooLarge, proven, ran, m_partitions);
+    report();
     if (end - first >= 100) {
-        EXPECT_GT(found, 50);
-        EXPECT_GT(refused, 0);
-        EXPECT_GT(tooLarge, 0);
-        EXPECT_GT(proven, 10);
-        EXPECT_GT(ran, 3);
+        EXPECT_GT(m_found, 50);
+        EXPECT_GT(m_refused, 0);
+        EXPECT_GT(m_tooLarge, 0);
+        EXPECT_GT(m_proven, 10);
+        EXPECT_GT(m_ran, 3);
         EXPECT_GT(mixed, 20);
+    }
+}
+
+/// Likewise with operators cut over two axes, each as it likes and as rows about either axis allow.
+TEST_F(RandomGraphs, TwoShardAxesAgreeWithBruteForce)
+{
+    const auto [first, end] = seedsToTry("PLANLOOM_RANDOM_AXES", 60);
+    m_mostPartitions = 2500;
+    for (std::uint32_t seed = first; seed < end; ++seed) {
+        Dice dice(seed + 1000);
+        const bool large = dice.hits(0.6);
+        const GraphSnapshot graph = randomGraph(dice, large, 3);
+        const std::string mesh = dice.of<std::string>(
+            {"cp=2 tp=2", "tp=2 cp=2", "cp=2 tp=2", "dp=2 cp=2 tp=2", "pp=2 cp=2 tp=2", "cp=2 tp=4"});
+        const std::int32_t devices = mesh.size() > 9 || mesh.ends_with('4') ? 8 : 4;
+        const std::string text = randomRows(dice, *graph, devices, large, mesh);
+        SCOPED_TRACE(testing::Message() << "seed " << seed << "\n" << text);
+        expectAgreement(
+            graph, *clusterNamed("dgx-h100:" + std::to_string(devices)), text, !large && seed % 4 == 0);
+    }
+    report();
+    if (end - first >= 60) {
+        EXPECT_GT(m_found, 25);
+        EXPECT_GT(m_proven, 5);
+        EXPECT_GT(m_ran, 1);
+        EXPECT_GT(m_partitions, 1000);
     }
 }
 

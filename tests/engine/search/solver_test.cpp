@@ -338,7 +338,10 @@ TEST(Solver, SaysWhyThereIsNothingToSearch)
     EXPECT_FALSE(nothingToSearch(model, *parseTable("mesh dp=2 pp=2 tp=2\n")));
     EXPECT_FALSE(nothingToSearch(model, *parseTable("mesh pp=2\nspread all : over pp\n")));
     EXPECT_FALSE(nothingToSearch(model, *parseTable("stage layer:0 : 0 of 2\n")));
-    EXPECT_TRUE(nothingToSearch(model, *parseTable("mesh a=2 b=2\n")));
+    EXPECT_FALSE(nothingToSearch(model, *parseTable("mesh a=2 b=2\n")));
+    EXPECT_FALSE(nothingToSearch(model, *parseTable("mesh a=2 b=1 c=2\n")));
+    EXPECT_TRUE(nothingToSearch(model, *parseTable("mesh a=2 b=2 c=2\n")));
+    EXPECT_TRUE(nothingToSearch(model, *parseTable("mesh dp=2 data=2\n")));
 }
 
 /// The devices of an operator's parts, each once, ascending.
