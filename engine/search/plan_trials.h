@@ -1,5 +1,7 @@
 #pragma once
 
+#include "engine/hardware/cluster.h"
+#include "engine/hardware/cost_model.h"
 #include "engine/lowering/sequence.h"
 #include "engine/plan/complete.h"
 #include "engine/search/steps_seen.h"

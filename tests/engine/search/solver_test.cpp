@@ -331,6 +331,73 @@ TEST(Solver, SaysWhatIsLeastWhereNothingFits)
     EXPECT_EQ(found->memoryLimit, 1024);
 }
 
+/// Operators are cut over both axes, each as rows about either allow.
+TEST(Solver, SearchesMeshesOfTwoShardAxes)
+{
+    const Site site(zooTraining("zoo:gpt?layers=2&hidden=64&heads=4&seq=16&vocab=160&batch=4"), 8);
+    const auto cutsOf = [&](const ConstraintTable &table, std::string_view name) {
+        const auto completion = completePlan(site.model, site.devices, table);
+        std::map<std::string, std::string> cuts; // by axis
+        if (!completion)
+            return cuts;
+        const OperatorId op = operatorNamed(*site.model.graph, name);
+        const Annotation &annotation = site.model.graph->at(op).annotation;
+        for (const Split &split :
+            completion->plan.decisions[static_cast<std::size_t>(op.index)].partition.splits)
+            cuts[split.axis] = split.kind == SplitKind::Dimension
+                ? annotation.dimensions[static_cast<std::size_t>(split.dimension)].name
+                : "whole";
+        return cuts;
+    };
+    const auto found = [&](const std::string &rows) {
+        SCOPED_TRACE(rows);
+        const auto result = site.search(rows);
+        EXPECT_TRUE(result) << describe(result.error());
+        ConstraintTable all = *parseTable(rows);
+        if (result) {
+            site.expectHolds(rows, *result);
+            EXPECT_GT(result->best.configuration.outerShards, 1);
+            all.rows.insert(all.rows.end(), result->rows.rows.begin(), result->rows.rows.end());
+        }
+        return all;
+    };
+    for (const char *mesh :
+        {"mesh cp=2 tp=4\n", "mesh tp=2 dp=2 cp=2\n", "mesh pp=2 ep=2 tp=2\nmicro-batches 2\n"})
+        found(mesh);
+    const std::string split = "split name:h.0.mlp.c_fc : n over cp\n";
+    for (const auto &[own, cut] :
+        {std::pair{"replicate name:h.0.mlp.c_fc : over tp\n", "whole"},
+            {"split name:h.0.mlp.c_fc : n over tp\n", "n"}, {"split name:h.0.mlp.c_fc : k over tp\n", "k"}}) {
+        const auto cuts = cutsOf(found("mesh cp=2 tp=4\n" + split + own), "h.0.mlp.c_fc");
+        EXPECT_EQ(cuts.at("cp"), "n");
+        EXPECT_EQ(cuts.at("tp"), cut);
+    }
+    // Of both axes together.
+    const auto most =
+        cutsOf(found("mesh cp=2 tp=4\nparts name:h.0.mlp.c_fc : in all at most 2\n"), "h.0.mlp.c_fc");
+    EXPECT_EQ(most.at("tp"), "whole");
+}
+
+/// Six heads on four devices: two axes of two cut them, and what lies between.
+TEST(Solver, TriesASecondAxisWhereOneDoesNotDivide)
+{
+    const Site site(zooTraining("zoo:gpt?layers=2&hidden=1536&heads=6&seq=8192&vocab=1024&batch=1"), 4);
+    const auto two = site.search("");
+    ASSERT_TRUE(two) << describe(two.error());
+    EXPECT_EQ(two->best.configuration.outerShards, 2) << toString(two->best.configuration);
+    EXPECT_EQ(toString(two->best.configuration).substr(0, 6), "tp 2x2");
+    site.expectHolds("", *two);
+    const auto one = site.search("mesh tp=4\n");
+    ASSERT_TRUE(one);
+    EXPECT_LT(two->best.simulatedSeconds, one->best.simulatedSeconds);
+    // Eight heads divide.
+    const Site even(zooTraining("zoo:gpt?layers=2&hidden=64&heads=8&seq=16&vocab=160&batch=4"), 4);
+    const auto found = even.search("");
+    ASSERT_TRUE(found);
+    for (const SearchedPlan &plan : found->seen)
+        EXPECT_EQ(plan.configuration.outerShards, 1) << toString(plan.configuration);
+}
+
 TEST(Solver, SaysWhyThereIsNothingToSearch)
 {
     const Model model(tinyGpt(8));
