@@ -193,24 +193,32 @@ double seenKeysOf(const ExecutionPlan &plan, const Instruction &instruction)
     if (op.kind != OperatorKind::Attention || o >= plan.partitions.size() || instruction.part < 0
         || instruction.part >= partCount(plan.partitions[o]) / unitParts(plan.partitions[o]))
         return -1;
+    return seenKeysOf(*plan.graph, instruction.op, plan.partitions[o],
+        instruction.part * unitParts(plan.partitions[o]),
+        microBatchRanges(plan.batch, *plan.graph, instruction.op, 0, batchCuts(plan)));
+}
+
+double seenKeysOf(const Graph &graph, OperatorId id, const Partition &partition, std::int32_t part,
+    const std::vector<Range> &outer)
+{
+    const Operator &op = graph.at(id);
+    if (op.kind != OperatorKind::Attention)
+        return -1;
     const AttentionReach reach = attentionReach(op.attributes);
     const AttentionSequences sequences = attentionSequences(op);
-    const auto &splits = plan.partitions[o].splits;
-    const bool cut = std::any_of(splits.begin(), splits.end(), [&](const Split &split) {
+    const bool cut = std::any_of(partition.splits.begin(), partition.splits.end(), [&](const Split &split) {
         return split.kind == SplitKind::Dimension && split.dimension >= 0
             && (split.dimension == sequences.queries || split.dimension == sequences.keys);
     });
     if (!cut || sequences.queries < 0 || (!reach.causal && reach.window == 0))
         return -1;
-    const auto outer = microBatchRanges(plan.batch, *plan.graph, instruction.op, 0, batchCuts(plan));
-    const auto ranges =
-        partBox(op, plan.partitions[o], instruction.part * unitParts(plan.partitions[o]), outer).ranges;
+    const auto ranges = partBox(op, partition, part, outer).ranges;
     Range keys;
     if (sequences.keys >= 0) {
         keys = ranges[static_cast<std::size_t>(sequences.keys)];
     } else { // cannot be cut: all of them
-        const Operator &forward = op.direction == Direction::Backward ? plan.graph->at(op.mirror) : op;
-        const Shape &shape = plan.graph->at(forward.inputs[1]).type.shape;
+        const Operator &forward = op.direction == Direction::Backward ? graph.at(op.mirror) : op;
+        const Shape &shape = graph.at(forward.inputs[1]).type.shape;
         keys.end = shape[shape.size() - 2];
     }
     return reach.meanKeys(ranges[static_cast<std::size_t>(sequences.queries)], keys);

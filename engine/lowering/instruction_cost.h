@@ -32,6 +32,10 @@ Bytes sparedBytes(
 /// How many of its keys a query of a part of an attention sees on average, by causality and window; below 0
 /// for all other instructions, and where every part sees as many as any of its shape.
 double seenKeysOf(const ExecutionPlan &plan, const Instruction &instruction);
+/// Likewise of part `part` of an operator.
+/// @param outer  of a micro-batch
+double seenKeysOf(const Graph &graph, OperatorId op, const Partition &partition, std::int32_t part,
+    const std::vector<Range> &outer);
 
 /// Durations of instructions that involve one device alone.
 struct LocalDuration {

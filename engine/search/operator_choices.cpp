@@ -1,6 +1,7 @@
 #include "engine/search/operator_choices.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/lowering/instruction_cost.h"
 #include "engine/plan/plan_draft.h"
 
 #include <algorithm>
@@ -104,7 +105,9 @@ ChoiceFinder::ChoiceFinder(const AxisSetting &setting)
 {
 }
 
-double ChoiceFinder::kernelSeconds(OperatorId id, const PartViews &views) const
+/// Of the part that takes longest: of causal attention, whose queries see most.
+double ChoiceFinder::kernelSeconds(
+    OperatorId id, const PartViews &views, const Partition &partition, const std::vector<Range> &outer) const
 {
     const Operator &op = m_graph.at(id);
     if (isView(op))
@@ -127,8 +130,11 @@ double ChoiceFinder::kernelSeconds(OperatorId id, const PartViews &views) const
                 spared += Bytes{bytesOf(inputs[slot])};
     }
     const OperatorDecision &decision = m_setting.plan->decisions[static_cast<std::size_t>(id.index)];
+    double seen = -1;
+    for (std::int32_t part = 0; op.kind == OperatorKind::Attention && part < partCount(partition); ++part)
+        seen = std::max(seen, seenKeysOf(m_graph, id, partition, part, outer));
     return m_setting.costs->kernel({op, inputs, outputs, arithmeticOf(m_graph, op, decision.precision),
-        joined, spared, decision.attention, m_setting.deviceClass});
+        joined, spared, decision.attention, m_setting.deviceClass, seen});
 }
 
 bool ChoiceFinder::add(
@@ -171,7 +177,7 @@ bool ChoiceFinder::add(
     if (!layouts(part.inputs, half.inputs, whole.inputs, op.inputs.size(), choice.inputs)
         || !layouts(part.outputs, half.outputs, whole.outputs, op.outputs.size(), choice.outputs))
         return false;
-    choice.forward = kernelSeconds(forward, part);
+    choice.forward = kernelSeconds(forward, part, partition, outer);
     choice.inputGradients.assign(op.inputs.size(), kAbsentLayout);
     choice.outputGradients.assign(op.outputs.size(), kAbsentLayout);
     choice.kept.assign(op.inputs.size() + op.outputs.size(), 0);
@@ -192,7 +198,7 @@ bool ChoiceFinder::add(
             || !layouts(partBack.inputs, halfBack.inputs, wholeBack.inputs, op.outputs.size(),
                 choice.outputGradients))
             return false;
-        choice.backward = kernelSeconds(op.mirror, partBack);
+        choice.backward = kernelSeconds(op.mirror, partBack, back, outerBack);
         for (std::size_t k = 0; k < choice.kept.size(); ++k) {
             const std::size_t slot = op.outputs.size() + k;
             const bool made = m_setting.plan->decisions[static_cast<std::size_t>(forward.index)].attention

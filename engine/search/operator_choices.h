@@ -122,7 +122,8 @@ private:
     /// What rows allow of splits over one axis of several devices; null: anything.
     const Allowed<Split> *allowedOver(OperatorId forward, const std::string &axis) const;
     std::vector<Split> splitsOver(OperatorId forward, const std::string &axis, std::int32_t parts) const;
-    double kernelSeconds(OperatorId op, const PartViews &views) const;
+    double kernelSeconds(OperatorId op, const PartViews &views, const Partition &partition,
+        const std::vector<Range> &outer) const;
 
     const AxisSetting m_setting;
     const Graph &m_graph;
