@@ -59,9 +59,10 @@ Configuration kindOf(Configuration configuration)
     return configuration;
 }
 
-std::pair<ScheduleKind, bool> familyOf(const Configuration &configuration)
+std::pair<ScheduleKind, int> familyOf(const Configuration &configuration)
 {
-    return {configuration.schedule, configuration.shards > 1};
+    return {configuration.schedule,
+        (configuration.innerShards() > 1 ? 1 : 0) + (configuration.outerShards > 1 ? 1 : 0)};
 }
 
 } // namespace

@@ -35,7 +35,7 @@ private:
     };
     std::map<Configuration, double> m_same{};
     std::map<Configuration, double> m_alike{};
-    std::map<std::pair<ScheduleKind, bool>, Family> m_families{}; ///< And whether they have shards.
+    std::map<std::pair<ScheduleKind, int>, Family> m_families{}; ///< And over how many axes they have shards.
 };
 
 /// What was found of a configuration.
