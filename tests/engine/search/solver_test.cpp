@@ -378,6 +378,33 @@ TEST(Solver, SearchesMeshesOfTwoShardAxes)
     EXPECT_EQ(most.at("tp"), "whole");
 }
 
+/// What is carried out is what was priced: over both axes.
+TEST(Solver, ItsModelOfTwoShardAxesAgreesWithSimulation)
+{
+    struct Case {
+        const char *model;
+        int devices;
+        const char *rows;
+    };
+    for (const auto &[model, devices, rows] :
+        {Case{"zoo:gpt?layers=4&hidden=1536&heads=12&seq=16384&batch=1&vocab=32000", 8, "mesh cp=2 tp=4\n"},
+            Case{"zoo:gpt?layers=4&hidden=1536&heads=12&seq=1024&batch=8&vocab=32000", 8,
+                "mesh dp=2 cp=2 tp=2\n"},
+            Case{"zoo:gpt?layers=4&hidden=1536&heads=12&seq=1024&batch=8&vocab=32000", 16,
+                "mesh tp=2 dp=4 cp=2\nmicro-batches 2\n"},
+            Case{"zoo:llama?layers=4&hidden=2048&heads=16&seq=8192&batch=2&vocab=32000", 16,
+                "mesh cp=4 tp=4\n"},
+            Case{"zoo:moe?layers=4&hidden=1024&heads=16&seq=1024&vocab=32000&batch=8&experts=8", 8,
+                "mesh dp=2 ep=2 tp=2\n"}}) {
+        SCOPED_TRACE(testing::Message() << model << ", " << rows);
+        const Site site(zooTraining(model), devices);
+        const auto found = site.search(rows);
+        ASSERT_TRUE(found) << describe(found.error());
+        EXPECT_GT(found->best.configuration.outerShards, 1);
+        EXPECT_NEAR(found->best.seconds / found->best.simulatedSeconds, 1, 0.05);
+    }
+}
+
 /// Six heads on four devices: two axes of two cut them, and what lies between.
 TEST(Solver, TriesASecondAxisWhereOneDoesNotDivide)
 {
