@@ -13,6 +13,12 @@
 
 namespace planloom {
 
+namespace {
+
+constexpr int kMostMixtures = 3; ///< That are looked for: all cuts are tried for each.
+
+} // namespace
+
 const std::array<double PathBound::Weights::*, 8> PathBound::kParts{&Weights::forward, &Weights::backward,
     &Weights::weights, &Weights::gathering, &Weights::reducing, &Weights::reduction, &Weights::update,
     &Weights::gather};
@@ -260,7 +266,7 @@ bool PathBound::isKnown(const std::vector<std::int32_t> &choice) const
 
 std::optional<std::vector<std::int32_t>> PathBound::mixtureByLayers(const Shares &shares) const
 {
-    constexpr std::size_t kMostCuts = 12;
+    constexpr std::size_t kMostCuts = 6;
     std::vector<std::size_t> order(m_partitions.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
@@ -457,7 +463,7 @@ double PathBound::waitSeconds(const Mean &mean) const
     return seconds;
 }
 
-Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop) const
+Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop)
 {
     Mean mean = nothing();
     const Shares shares = bestShares();
@@ -495,9 +501,11 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop) const
     network.factors.insert(network.factors.end(), m_problem.ties().begin(), m_problem.ties().end());
     TRY(NetworkAnswer answer, cheapestChoice(network, {.orders = &m_problem.orders()}, stop));
     Answer found{constant + std::min(answer.bound, answer.cost), std::move(answer.choice)};
-    if (isKnown(found.choice))
+    if (m_mixtures < kMostMixtures && isKnown(found.choice)) {
+        ++m_mixtures;
         if (auto mixture = mixtureByLayers(shares))
             found.choice = *std::move(mixture);
+    }
     return found;
 }
 

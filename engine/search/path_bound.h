@@ -39,7 +39,7 @@ public:
     };
     /// Of the ways so far, at least one. One elimination of all operators (cost_network.h).
     /// @return Cancelled if stopped
-    Result<Answer> solve(const std::stop_token &stop) const;
+    Result<Answer> solve(const std::stop_token &stop);
 
 private:
     /// How often each of a stage's doings lies on the ways, in the mean.
@@ -113,6 +113,7 @@ private:
     const bool m_splits;
     std::vector<Way> m_ways{};
     std::vector<Partition> m_partitions{}; ///< One for each way.
+    int m_mixtures = 0; ///< That were looked for.
     std::vector<std::vector<double>> m_seconds{}; ///< Of each way under each partition.
     struct Read {
         std::int32_t reader = -1; ///< The first forward operator of the stage that reads it.

@@ -10,6 +10,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <string_view>
 
 namespace planloom {
 
@@ -185,7 +186,7 @@ std::string toString(const Configuration &configuration)
     for (const auto &[name, size] :
         {std::pair{"dp", configuration.replicas}, {"pp", configuration.ranks}, {"tp", configuration.shards}})
         if (size > 1)
-            add(std::string(name) + " " + (size == configuration.shards ? shards : std::to_string(size)));
+            add(std::string(name) + " " + (name == std::string_view("tp") ? shards : std::to_string(size)));
     if (configuration.stagesPerRank > 1)
         add(counted(configuration.stagesPerRank, "stage") + " a rank");
     if (configuration.microBatches > 1)

@@ -50,8 +50,17 @@ constexpr int kMostIdlePathsOfAnEdit = 3;
 /// A second shard axis is tried where without it a plan takes at most so much more than the best, of so many.
 constexpr double kFarBehind = 0.2;
 constexpr std::size_t kMostNested = 12;
+/// How much of the time for simulations, or of the time before, may be spent on those.
+constexpr double kNestedShare = 0.1;
+constexpr double kMostNestedShare = 0.25;
+/// Configurations whose bound is so little above the best price, and how many partitions of them are looked
+/// at, until a multiple of the time for simulations has passed.
+constexpr double kHardlyAbove = 0.03;
+constexpr std::size_t kMostLookedAtCloser = 6;
+constexpr int kCloserPaths = 5;
+constexpr double kCloserUntil = 2.5;
 /// How much of the time for simulations tightening may take first.
-constexpr double kTighteningShare = 0.5;
+constexpr double kTighteningShare = 0.8;
 
 } // namespace
 
@@ -315,19 +324,31 @@ private:
         std::stable_sort(
             order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
         std::vector<const Configuration *> open;
+        const double begin = now();
+        const double most = std::max(m_options.mostSeconds * kNestedShare, begin * kMostNestedShare);
         for (const auto &[price, each] : order) {
             const auto known = m_known.find(*each);
-            if (open.size() == kMostNested || (known != m_known.end() && !known->second.fits))
+            if (open.size() == kMostNested || now() - begin > most)
+                break;
+            if (known != m_known.end() && !known->second.fits)
                 continue;
             const auto kernels = m_estimator->kernelBoundOf(*each);
             const auto least = m_estimator->leastPeakOf(*each);
             if (kernels && *kernels <= best * (1 + kTrust) && least && *least <= m_space.memoryLimit)
                 open.push_back(each);
         }
-        m_result.configurations += static_cast<std::int64_t>(open.size());
-        for (const double reductions : {0.0, 1.0})
-            if (!open.empty())
-                TRY_VOID(priceAll(open, {0, reductions}));
+        for (const Configuration *each : open)
+            for (const double reductions : {0.0, 1.0})
+                if (now() - begin <= most) {
+                    TRY_VOID(priceAll({each}, {0, reductions}));
+                }
+        // Of those that are not the best nothing is claimed.
+        const double found = bestPrice();
+        for (const Configuration *each : open)
+            if (std::none_of(m_priced.begin(), m_priced.end(), [&](const StepEstimate &priced) {
+                    return priced.configuration == *each && priced.seconds <= found;
+                }))
+                m_bounds.erase(*each);
         return {};
     }
 
@@ -480,6 +501,34 @@ private:
         }
         if (!lowest.empty())
             note(best, std::min(best, lowest.begin()->first));
+        return m_tookOver ? Result<void>{} : lookCloser(best);
+    }
+
+    /// The model is not so exact that a configuration whose bound is hardly above the best price could not be
+    /// faster in simulation: it is to be seen at its best, too.
+    Result<void> lookCloser(double best)
+    {
+        std::map<Configuration, double> prices;
+        for (const StepEstimate &each : m_priced) {
+            double &price = prices.try_emplace(each.configuration, each.seconds).first->second;
+            price = std::min(price, each.seconds);
+        }
+        std::vector<std::pair<double, Configuration>> open;
+        for (const auto &[configuration, price] : prices)
+            if (const auto bound = m_bounds.find(configuration); bound != m_bounds.end()
+                && bound->second < best * (1 + kHardlyAbove) && price > best * (1 + kHardlyAbove))
+                open.emplace_back(bound->second, configuration);
+        std::sort(open.begin(), open.end());
+        open.resize(std::min(open.size(), kMostLookedAtCloser));
+        for (const auto &[bound, configuration] : open)
+            for (int path = 0; path < kCloserPaths && now() < m_options.mostSeconds * kCloserUntil; ++path) {
+                auto estimate = m_estimator->estimateAlongPaths(configuration, m_stop);
+                if (!estimate && estimate.error().code == ErrorCode::Cancelled)
+                    return estimate.error();
+                if (!estimate)
+                    break;
+                keep(*std::move(estimate));
+            }
         return {};
     }
 
@@ -505,10 +554,18 @@ private:
         };
         for (const StepEstimate &each : tried)
             close(each);
+        const auto likely = [&](const StepEstimate *each) {
+            return fits(*each) ? each->seconds * m_correction.of(each->configuration, trust).likely
+                               : static_cast<double>(each->peakBytes);
+        };
+        // Another partition of what was simulated tells little where it is not likely to be faster.
+        const auto isAgain = [&](const StepEstimate *each) {
+            return m_result.fits && likely(each) >= m_result.best.simulatedSeconds
+                && std::any_of(tried.begin(), tried.end(),
+                    [&](const StepEstimate &other) { return other.configuration == each->configuration; });
+        };
         const auto rank = [&](const StepEstimate *each) {
-            return std::pair{!fits(*each),
-                fits(*each) ? each->seconds * m_correction.of(each->configuration, trust).likely
-                            : static_cast<double>(each->peakBytes)};
+            return std::tuple{!fits(*each), isAgain(each), likely(each)};
         };
         const auto mayBeBest = [&](const StepEstimate *each) {
             return !m_result.fits
@@ -533,7 +590,7 @@ private:
             if (!rows || !done.insert(print(*rows)).second)
                 continue;
             if (m_options.threads > 1 && !m_trials.isBegun())
-                beginNext(open, best, rank(each).second, trust, done);
+                beginNext(open, best, likely(each), trust, done);
             const auto outcome = simulateOne(*each, *std::move(rows));
             ++(outcome ? simulated : failed);
             if (outcome && outcome->simulatedSeconds > 0) {
@@ -641,6 +698,9 @@ private:
     void finish()
     {
         m_result.bound = m_result.best.seconds;
+        if (const auto best = m_known.find(m_result.best.configuration);
+            best != m_known.end() && !m_bounds.contains(best->first))
+            m_result.bound = std::min(m_result.bound, best->second.proven);
         for (const auto &[configuration, bound] : m_bounds)
             m_result.bound = std::min(m_result.bound, bound);
         // Several prices lead to one partition, and partitions of one price are told apart by simulation

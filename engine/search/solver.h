@@ -96,7 +96,8 @@ struct SearchOptions {
 ///    small; stages where they balance the configuration's fastest partition; blocks of the schedule played
 ///    one by one. Then those with a second shard axis whose like with one is near the best, where that axis
 ///    does not divide a dimension that matters (nested_meshes.h): a few, which count as configurations of the
-///    space from then on. What is computed again only takes time where all fits without it: then it is not looked at.
+///    space from then on. What is computed again only takes time where all fits without it: then it is not
+///    looked at.
 /// 2. Bounds are made tighter where they are lowest (`StepEstimator::stagedBoundOf`, path_bound.h) until all
 ///    are near the best price. What is reported is the lowest of all configurations': of all their
 ///    partitions, with these stages. After an edit (some bounds are known) that comes behind 3.
