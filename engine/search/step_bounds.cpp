@@ -1,0 +1,333 @@
+#include "engine/search/step_estimate.h"
+
+#include "engine/search/reductions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace planloom {
+
+Result<const std::vector<LeastStage> *> StepEstimator::least(
+    const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(const auto plan, stages(configuration, stop));
+    const bool splits = splitsBackward(configuration.schedule);
+    auto &known = m_least[{plan, splits, configuration.zero < 2}];
+    if (!known.empty())
+        return &known;
+    const MeshPlaces &places = placesOf(configuration);
+    if (!places.isMixed()) {
+        TRY(known, leastStages(problemOf(configuration), *plan, splits, configuration.zero < 2, stop));
+        return &known;
+    }
+    std::map<ClassSet, std::vector<LeastStage>> ofClasses;
+    std::vector<LeastStage> all;
+    for (std::int32_t s = 0; s < plan->stages; ++s) {
+        const ClassSet classes = places.classesOf(s % places.ranks);
+        const auto [own, fresh] = ofClasses.try_emplace(classes);
+        if (fresh) {
+            TRY(const PartitionProblem *slowest, slowestOf(configuration, classes));
+            TRY(own->second, leastStages(*slowest, *plan, splits, configuration.zero < 2, stop));
+        }
+        all.push_back(own->second[static_cast<std::size_t>(s)]);
+    }
+    known = std::move(all);
+    return &known;
+}
+
+OperatorTimes StepEstimator::leastWaits(const Configuration &configuration)
+{
+    return replicaTimes(
+        configuration, std::vector<double>(m_model.graph->tensors.size(), 1.0 / configuration.shards));
+}
+
+double StepEstimator::secondsOfWaits(const Configuration &configuration)
+{
+    const auto [known, fresh] =
+        m_problems.at(keyOf(configuration)).leastWaits.try_emplace(placesOf(configuration).replicaStride, 0);
+    if (fresh)
+        known->second = leastWaits(configuration).communication;
+    return known->second;
+}
+
+Result<StepEstimator::Paths *> StepEstimator::pathsOf(
+    const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(const auto *least, this->least(configuration, stop));
+    Paths &paths = m_paths[configuration];
+    if (paths.bound)
+        return &paths;
+    paths.configuration = configuration;
+    TRY(paths.plan, stages(configuration, stop));
+    TRY(paths.next, partition(configuration, {}, stop));
+    paths.waits = leastWaits(configuration);
+    paths.reductions = std::make_unique<Reductions>(
+        paths.configuration, placesOf(configuration), m_costs, m_cluster, problemOf(configuration));
+    paths.bound = std::make_unique<PathBound>(paths.configuration, problemOf(configuration), *paths.plan,
+        *paths.reductions, *least, paths.waits, m_trains);
+    return &paths;
+}
+
+Result<StepEstimate> StepEstimator::estimateAlongPaths(
+    const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(Paths * paths, pathsOf(configuration, stop));
+    TRY(StepEstimate result, assess(configuration, paths->next));
+    if (placesOf(configuration).isMixed()) { // ways are those of one class of devices
+        TRY(const StagedBound staged, stagedBoundOf(configuration, stop));
+        result.bound = std::min(staged.seconds, result.seconds);
+        return result;
+    }
+    if (m_space.sharding.isMixed()) {
+        TRY(result.bound, boundOf(configuration, stop));
+        return result;
+    }
+    if (problemOf(configuration).isDecided()) {
+        TRY(result.bound, boundOf(configuration, stop));
+        result.bound = std::max(result.bound, result.seconds - secondsAside(configuration));
+        return result;
+    }
+    const Figures &figures =
+        m_figures.at({result.partition, result.stages, placesOf(configuration).replicaStride});
+    TRY_VOID(paths->bound->add(result.partition->choice, figures.stages, figures.links));
+    TRY(PathBound::Answer answer, paths->bound->solve(stop));
+    result.bound = std::min(answer.bound, result.seconds);
+    paths->next = answerOf(std::move(answer.choice), problemOf(configuration));
+    return result;
+}
+
+Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
+    const Configuration &configuration, const std::stop_token &stop)
+{
+    StagedBound result;
+    TRY(result.seconds, boundOf(configuration, stop));
+    TRY(result.peakBytes, leastPeakOf(configuration));
+    if (m_space.sharding.isMixed())
+        return result;
+    TRY(const auto plan, stages(configuration, stop));
+    TRY(const auto *least, this->least(configuration, stop));
+    const PartitionProblem &problem = problemOf(configuration);
+    const bool splits = splitsBackward(configuration.schedule);
+    TRY(const RankReductions reductions, reductionsOf(configuration));
+    const OperatorTimes waits = leastWaits(configuration);
+    std::vector<StageTime> times;
+    std::vector<Reductions::Least> weights;
+    for (const LeastStage &stage : *least) {
+        times.push_back(stage.time);
+        weights.push_back(reductions.of(weights.size() % static_cast<std::size_t>(configuration.ranks))
+                              .leastOf(*least, weights.size()));
+        if (weights.back().ahead > 0)
+            times.back().ahead =
+                std::max(weights.back().ahead, weights.back().aheadOfAll + stage.time.forward);
+    }
+    for (std::size_t i = 0; i < waits.forward.size(); ++i) {
+        StageTime &time = times[static_cast<std::size_t>(plan->stageOf[i])];
+        time.forward += waits.forward[i];
+        time.backward += waits.backward[i] + (plan->recomputed[i] ? waits.forward[i] : 0);
+    }
+    std::vector<double> both(times.size(), 0); // parts of a backward pass that is split
+    for (std::size_t s = 0; s < times.size() && configuration.zero >= 2; ++s) {
+        // Of every micro-batch, beside what is computed; `Reductions::leastReduction` has the gathering.
+        if (splits)
+            both[s] = std::max(times[s].backward + times[s].weights, weights[s].reduction);
+        else
+            times[s].backward = std::max(times[s].backward, weights[s].reduction);
+        weights[s].reduction = 0;
+        weights[s].gather = configuration.zero == 2 ? weights[s].gather : 0;
+    }
+    TRY(const PipelineTime played,
+        playPipeline(configuration.schedule, times, reductions.of(0).sendsOf(leastLinks(problem, *plan)),
+            configuration.ranks, configuration.microBatches, m_trains));
+    double &seconds = result.seconds;
+    seconds = std::max(seconds, played.makespan);
+    for (std::size_t s = 0; s < times.size(); ++s)
+        if (both[s] > 0)
+            seconds = std::max({seconds, played.lastInput[s] + both[s],
+                played.begin[s] + configuration.microBatches * (times[s].forward + both[s])});
+    const auto ranks = static_cast<std::size_t>(configuration.ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        double begin = std::numeric_limits<double>::infinity();
+        double computed = 0;
+        double bytes = 0;
+        double reduced = 0;
+        double shared = 0;
+        Reductions::Least all;
+        const Reductions &own = reductions.of(rank);
+        for (std::size_t s = rank; s < times.size(); s += ranks) {
+            begin = std::min(begin, played.lastBackward[s]);
+            computed = std::max(computed, played.end[s]);
+            all.reduction += weights[s].reduction;
+            all.reducedAsOne += weights[s].reducedAsOne;
+            all.update += weights[s].update;
+            all.gather += weights[s].gather;
+            shared += weights[s].shared;
+            if (weights[s].last > 0)
+                reduced = std::max(reduced, played.end[s] + weights[s].last);
+            const LeastStage &stage = (*least)[s];
+            bytes += heldBytes(configuration, stage.modelBytes, stage.stateBytes, stage.gradientBytes,
+                stage.keptBytes * std::max(1, played.inFlight[s]));
+        }
+        result.peakBytes = std::max(result.peakBytes, static_cast<std::int64_t>(bytes));
+        if (!m_trains)
+            continue;
+        if (all.reducedAsOne > 0)
+            all.reduction = std::max(all.reduction, all.reducedAsOne + own.leastLaunch());
+        if (all.gather > 0)
+            all.gather += own.leastGatheringLaunch();
+        reduced = std::max({reduced, begin + all.reduction, computed + own.leastBehind(*least, rank)});
+        if (shared > 0)
+            reduced = std::max(reduced, played.makespan + shared);
+        seconds = std::max({seconds, computed + all.update, reduced + all.gather});
+    }
+    return result;
+}
+
+Result<void> StepEstimator::findLeastWay(const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(Problem * own, problem(configuration));
+    if (own->leastWay > 0 || !splitsBackward(configuration.schedule))
+        return {};
+    PartitionPricing pricing;
+    pricing.withoutWeights = true;
+    TRY(const NetworkAnswer answer,
+        cheapestChoice(own->network->network(pricing), {.orders = &own->network->orders()}, stop));
+    own->leastWay = std::min(answer.bound, answer.cost);
+    return {};
+}
+
+std::vector<std::int32_t> StepEstimator::outerShardsFor(std::int32_t shards)
+{
+    if (!m_nested)
+        m_nested.emplace(AxisSetting{.model = &m_model,
+            .plan = &m_plan,
+            .types = m_types.get(),
+            .costs = &m_costs,
+            .axis = m_space.shardAxis,
+            .alike = m_alike});
+    return m_nested->outerShards(shards);
+}
+
+Result<double> StepEstimator::kernelBoundOf(const Configuration &configuration)
+{
+    TRY(const Problem *own, problem(configuration));
+    return own->network->leastKernelSeconds() * configuration.microBatches / configuration.ranks;
+}
+
+Result<double> StepEstimator::boundOf(const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY_VOID(findLeastWay(configuration, stop));
+    TRY(const auto answer, partition(configuration, {}, stop));
+    return boundOf(configuration, *answer, *answer);
+}
+
+Result<double> StepEstimator::capacityOf(const Configuration &configuration)
+{
+    const MeshPlaces &places = placesOf(configuration);
+    if (!places.isMixed())
+        return configuration.ranks;
+    TRY(const Problem *fastest, problem(configuration));
+    double capacity = 0;
+    for (std::int32_t rank = 0; rank < places.ranks; ++rank) {
+        TRY(const PartitionProblem *own, slowestOf(configuration, places.classesOf(rank)));
+        capacity += fastest->network->leastKernelSeconds() / own->leastKernelSeconds();
+    }
+    return capacity;
+}
+
+Result<double> StepEstimator::likelyBoundOf(const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(const double bound, boundOf(configuration, stop));
+    TRY(const auto answer, partition(configuration, {}, stop));
+    const Problem &own = m_problems.at(keyOf(configuration));
+    const double again = secondsOfWaits(configuration) + own.leastAgain.at(configuration.recompute);
+    const double chain =
+        (splitsBackward(configuration.schedule) ? own.leastWay : std::min(answer->seconds, answer->bound))
+        + again;
+    const double ramp = (configuration.ranks - 1.0) / configuration.stagesPerRank;
+    TRY(const double capacity, capacityOf(configuration));
+    return std::max(bound, ((answer->bound + again) * configuration.microBatches + chain * ramp) / capacity);
+}
+
+double StepEstimator::boundOf(
+    const Configuration &configuration, const PartitionAnswer &answer, const PartitionAnswer &fastest)
+{
+    const Problem &own = m_problems.at(keyOf(configuration));
+    const double again = secondsOfWaits(configuration) + own.leastAgain.at(configuration.recompute);
+    const double microBatches = configuration.microBatches;
+    // At a price of reductions, what they may be hidden behind is taken off: recomputation and waits, too.
+    const double hidden = configuration.zero >= 2
+        ? 1
+        : std::min(1.0, (configuration.stagesPerRank > 1 ? configuration.ranks : 1) / microBatches);
+    const double all = (answer.bound + again * (&answer == &fastest ? 1 : 1 - hidden)) * microBatches;
+    // A micro-batch goes through all stages one after the other.
+    const double chain =
+        (splitsBackward(configuration.schedule) ? own.leastWay : std::min(fastest.seconds, fastest.bound))
+        + again;
+    // A device does its part of all that is not placed apart, and what is there.
+    if (configuration.ranks == 1)
+        return std::max({chain, all,
+            own.aside.ofDevice > 0 ? own.aside.ofDevice + own.network->leastKernelSeconds() * microBatches
+                                   : 0});
+    // The ranks have all work between them. Rank r begins when the first micro-batch has come through the
+    // ranks before, and its last one goes back through them: what a rank computes of one micro-batch is in
+    // the way of those behind. Of T seconds rank r has T - p, where p are those of the ranks before, for m
+    // micro-batches: p of rank r + 1 is p + (T - p) / m at most, and of all ranks T (1 - (1 - 1/m)^R). That
+    // is no less than what one micro-batch takes. (Interleaved stages may go in front of one another.)
+    const double share = configuration.stagesPerRank > 1
+        ? 1
+        : 1 - std::pow(1 - 1 / microBatches, static_cast<double>(configuration.ranks));
+    return std::max({all / configuration.ranks, chain / share, own.aside.ofDevice});
+}
+
+Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configuration)
+{
+    TRY(const Problem *own, problem(configuration));
+    // Of as many micro-batches as are surely held at once.
+    const bool holdsAll = configuration.ranks > 1 && configuration.schedule == ScheduleKind::GPipe;
+    const double kept =
+        own->leastKept.at(configuration.recompute) * (holdsAll ? configuration.microBatches : 1);
+    const WeightBytes &weights = own->leastWeights;
+    return static_cast<std::int64_t>(
+        heldBytes(configuration, static_cast<double>(weights.model), static_cast<double>(weights.state),
+            static_cast<double>(weights.gradient), kept)
+        / configuration.ranks);
+}
+
+bool StepEstimator::mayNeedRecompute(const Configuration &configuration, const std::stop_token &stop)
+{
+    if (!m_whole) {
+        m_whole.emplace();
+        m_whole->rest = std::numeric_limits<double>::infinity();
+        const auto one = estimate({}, {}, stop);
+        const auto known = one ? m_figures.find({one->partition, one->stages, 1}) : m_figures.end();
+        if (known != m_figures.end()) {
+            const StageFigures &figures = known->second.stages.front();
+            m_whole->kept = static_cast<double>(figures.keptBytes);
+            m_whole->rest =
+                static_cast<double>(figures.modelBytes + figures.gradientBytes + figures.passingBytes);
+            for (const WeightPiece &piece : figures.weights)
+                m_whole->rest += static_cast<double>(piece.count) * static_cast<double>(piece.stateBytes);
+        }
+    }
+    return m_whole->rest + m_whole->kept / configuration.replicas > static_cast<double>(m_space.memoryLimit);
+}
+
+double StepEstimator::heldBytes(
+    const Configuration &configuration, double model, double state, double gradient, double kept) const
+{
+    // Where stages differ from weight to weight, as if all had the furthest.
+    const std::int32_t zero = std::max(configuration.zero, m_space.sharding.own);
+    const auto share = [&](double bytes, int from) {
+        return bytes / (zero >= from ? configuration.replicas : 1);
+    };
+    const double weights = share(model, 3) + share(state, 1);
+    if (!m_trains)
+        return weights;
+    // As `assess` counts: gradients grow as what one micro-batch keeps shrinks.
+    return weights
+        + (configuration.microBatches == 1 ? std::max(kept, share(gradient, 1)) : kept + share(gradient, 2));
+}
+
+} // namespace planloom
