@@ -57,8 +57,8 @@ struct AxisSetting {
     /// The axes over which such a tensor is in summands.
     ShardAxes sumsOf(ShardLayout layout) const
     {
-        return (layout.inner == kSummands && parts > 1 ? ShardAxes::Inner : ShardAxes::None)
-            | (layout.outer == kSummands && outerParts > 1 ? ShardAxes::Outer : ShardAxes::None);
+        return together(layout.inner == kSummands && parts > 1 ? ShardAxes::Inner : ShardAxes::None,
+            layout.outer == kSummands && outerParts > 1 ? ShardAxes::Outer : ShardAxes::None);
     }
 };
 

@@ -41,7 +41,8 @@ constexpr ShardLayout kAbsentLayout{kAbsent, kAbsent};
 /// A set of the two axes.
 enum class ShardAxes : std::uint8_t { None, Inner, Outer, Both };
 constexpr std::size_t kShardAxisSets = 4; ///< How many there are.
-constexpr ShardAxes operator|(ShardAxes a, ShardAxes b)
+/// Those of either. (Not an operator: in this namespace it would hide Qt's for keys.)
+constexpr ShardAxes together(ShardAxes a, ShardAxes b)
 {
     return static_cast<ShardAxes>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }

@@ -305,7 +305,7 @@ private:
                 const auto own = m_problem.accumulationOf(r, slot, choiceOf(r));
                 if (!own)
                     continue;
-                piece.sums = piece.sums | own->sums;
+                piece.sums = together(piece.sums, own->sums);
                 stage.accumulation += own->more;
                 stage.firstAccumulation += first ? own->first : own->more;
                 stage.castGradients += own->cast;
