@@ -50,6 +50,7 @@ constexpr int kMostIdlePathsOfAnEdit = 3;
 /// A second shard axis is tried where without it a plan takes at most so much more than the best, of so many.
 constexpr double kFarBehind = 0.2;
 constexpr std::size_t kMostNested = 12;
+constexpr std::size_t kMostNestedOfAnEdit = 2;
 /// How much of the time for simulations, or of the time before, may be spent on those.
 constexpr double kNestedShare = 0.1;
 constexpr double kMostNestedShare = 0.25;
@@ -300,6 +301,8 @@ private:
     /// Those whose like with one axis is not far behind the best, the most promising ones.
     Result<void> priceNested()
     {
+        if (now() > m_options.mostSeconds) // so large a model has no time for it
+            return {};
         const double best = bestPrice();
         std::map<Configuration, double> prices; // the least of each that fits
         for (const StepEstimate &each : m_priced)
@@ -328,7 +331,7 @@ private:
         const double most = std::max(m_options.mostSeconds * kNestedShare, begin * kMostNestedShare);
         for (const auto &[price, each] : order) {
             const auto known = m_known.find(*each);
-            if (open.size() == kMostNested || now() - begin > most)
+            if (open.size() == (m_tookOver ? kMostNestedOfAnEdit : kMostNested) || now() - begin > most)
                 break;
             if (known != m_known.end() && !known->second.fits)
                 continue;
