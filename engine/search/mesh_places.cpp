@@ -6,14 +6,6 @@
 
 namespace planloom {
 
-std::vector<DeviceId> MeshPlaces::shardGroup(std::int32_t replica, std::int32_t rank) const
-{
-    std::vector<DeviceId> devices;
-    for (std::int32_t s = 0; s < shards; ++s)
-        devices.push_back(at(replica, rank, s));
-    return devices;
-}
-
 std::vector<DeviceId> MeshPlaces::shardsOver(std::int32_t replica, std::int32_t rank, ShardAxes axes) const
 {
     const std::int32_t inner = shards / outerShards;

@@ -33,8 +33,7 @@ struct MeshPlaces {
         return {replica * replicaStride + rank * rankStride + shard % inner * shardStride
             + shard / inner * outerStride};
     }
-    std::vector<DeviceId> shardGroup(std::int32_t replica, std::int32_t rank) const;
-    /// Those of them that differ along these axes alone, with the first.
+    /// Those of a replica and a rank that differ along these of the shards' axes alone, with the first.
     std::vector<DeviceId> shardsOver(std::int32_t replica, std::int32_t rank, ShardAxes axes) const;
     /// Devices that hold the same part of a rank's weights.
     std::vector<DeviceId> replicaGroup(std::int32_t rank, std::int32_t shard) const;
