@@ -32,6 +32,8 @@ void PartitionProblem::findWeights()
 {
     m_gradientOf.assign(m_graph.tensors.size(), {});
     m_weightBytes.assign(m_graph.tensors.size(), {});
+    // What an update makes of a state lies where the state lay.
+    const auto &producers = m_setting.model->index->uses().producers;
     for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
         const Tensor &tensor = m_graph.tensors[t];
         const TensorId id{static_cast<std::int32_t>(t)};
@@ -49,7 +51,7 @@ void PartitionProblem::findWeights()
                 for (const DataType type : {DataType::BFloat16, DataType::Float16, DataType::Float32})
                     if (type != carried && types.isReadByModel(id, type))
                         own.model += elements * sizeOf(type);
-        } else if (tensor.role == TensorRole::OptimizerState && tensor.of
+        } else if (tensor.role == TensorRole::OptimizerState && tensor.of && producers[t].empty()
             && elements == elementCount(m_graph.at(tensor.of).type.shape)) {
             m_weightBytes[static_cast<std::size_t>(tensor.of.index)].state += elements * sizeOf(carried);
         }

@@ -4,6 +4,7 @@
 #include "engine/graph/weight_update.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
+#include "engine/search/step_estimate.h"
 #include "engine/search/steps_seen.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/row_setting.h"
@@ -319,6 +320,34 @@ TEST(Solver, FitsALimitThatTheFastestPlanBreaks)
     EXPECT_TRUE(found->fits) << found->best.simulatedPeak << " of " << limit;
     EXPECT_GE(found->best.simulatedSeconds, fastest->best.simulatedSeconds);
     site.expectHolds(rows, *found);
+}
+
+/// What the search says that any plan needs, plans of its own simulated take; and what it prices is near.
+TEST(Solver, CountsTheMemoryThatPlansTakeInSimulation)
+{
+    for (const char *spec : {"zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8",
+             "zoo:moe?layers=2&hidden=256&heads=4&seq=128&vocab=512&batch=8&experts=8",
+             "zoo:resnet?depth=18&batch=8&image=64"})
+        for (const char *rows : {"", "precision all : fp16\n", "precision all : fp32\n"}) {
+            SCOPED_TRACE(std::string(spec) + " " + rows);
+            const Site site(zooTraining(spec), 4);
+            const auto found = site.search(rows);
+            ASSERT_TRUE(found) << describe(found.error());
+            const Result<ConstraintTable> table = parseTable(rows);
+            const auto space = searchSpaceOf(site.model, site.cluster, site.devices, *table);
+            ASSERT_TRUE(space);
+            const auto estimator = StepEstimator::make(site.model, site.cluster, site.devices, *table, *space,
+                site.costs, PrecisionPreset::Float32);
+            ASSERT_TRUE(estimator);
+            for (const SearchedPlan &plan : found->seen) {
+                if (plan.simulatedPeak == 0)
+                    continue;
+                SCOPED_TRACE(toString(plan.configuration));
+                EXPECT_LE(found->leastNeeded, plan.simulatedPeak);
+                EXPECT_LE(*(*estimator)->leastPeakOf(plan.configuration), plan.simulatedPeak);
+                EXPECT_LT(static_cast<double>(plan.peakBytes), 1.2 * static_cast<double>(plan.simulatedPeak));
+            }
+        }
 }
 
 TEST(Solver, SaysWhatIsLeastWhereNothingFits)
