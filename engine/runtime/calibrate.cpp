@@ -1,5 +1,6 @@
 #include "engine/runtime/calibrate.h"
 
+#include "engine/base/processor_time.h"
 #include "engine/base/work_pool.h"
 #include "engine/graph/catalogue.h"
 #include "engine/kernels/narrow_float.h"
@@ -17,7 +18,6 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <future>
 #include <map>
 #include <numeric>
@@ -34,14 +34,6 @@ using Clock = std::chrono::steady_clock;
 double secondsSince(Clock::time_point start)
 {
     return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// That all threads of this process have worked so far.
-double processorSeconds()
-{
-    timespec time{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 /// Runs `work` on a thread of the pool, and waits.

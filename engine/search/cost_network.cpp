@@ -127,6 +127,7 @@ private:
     /// variables stand among those.
     std::map<std::vector<std::int64_t>, CostTable> m_known{};
     double m_constant = 0;
+    double m_squaredEntries = 0;
     bool m_exact = true;
 };
 
@@ -195,6 +196,8 @@ CostTable Elimination::minimum(
     std::vector<std::size_t> sizes;
     for (const std::int32_t v : scope)
         sizes.push_back(static_cast<std::size_t>(m_network.domains[static_cast<std::size_t>(v)]));
+    const double all = entriesOf(scope) * domain(variable);
+    m_squaredEntries += std::min(all * all, static_cast<double>(m_options.mostEntries));
     std::vector<double> result = joined(readings, sizes, choices, entries);
     known->second = std::make_shared<const std::vector<double>>(std::move(result));
     return known->second;
@@ -344,6 +347,7 @@ Result<NetworkAnswer> Elimination::run(const std::stop_token &stop)
     answer.cost = costOf(m_network, answer.choice);
     answer.bound = m_constant;
     answer.exact = m_exact;
+    answer.squaredEntries = m_squaredEntries;
     if (!m_exact)
         improve(answer);
     return answer;

@@ -33,6 +33,9 @@ struct NetworkAnswer {
     double cost = 0; ///< Of `choice`, infinite if there is none that can be.
     double bound = 0; ///< No choice costs less. Equal to `cost` but for rounding where `exact`.
     bool exact = true;
+    /// Entries of all tables on the way, equal ones once, if every domain were squared; those that would be
+    /// larger than allowed count as large as allowed.
+    double squaredEntries = 0;
 };
 
 /// In which order variables of networks were eliminated, by who meets whom and by domains: networks that

@@ -1,5 +1,6 @@
 #include "engine/search/solver.h"
 
+#include "engine/base/processor_time.h"
 #include "engine/hardware/remembered_costs.h"
 #include "engine/search/plan_trials.h"
 #include "engine/search/search_memory.h"
@@ -36,6 +37,9 @@ constexpr double kUsualGain = 0.03;
 /// Plans that are simulated however long it takes: of the first alone it is not known how far the model is
 /// off.
 constexpr std::int32_t kLeastSimulated = 4;
+/// Of models so large that a multiple of the time for simulations has passed.
+constexpr std::int32_t kLeastSimulatedLate = 2;
+constexpr double kLate = 2;
 
 /// Configurations that are looked at where none can fit: those that need least.
 constexpr std::size_t kTriedWithoutHope = 12;
@@ -51,9 +55,10 @@ constexpr int kMostIdlePathsOfAnEdit = 3;
 constexpr double kFarBehind = 0.2;
 constexpr std::size_t kMostNested = 12;
 constexpr std::size_t kMostNestedOfAnEdit = 2;
-/// How much of the time for simulations, or of the time before, may be spent on those.
-constexpr double kNestedShare = 0.1;
-constexpr double kMostNestedShare = 0.25;
+/// Entries of tables that may be worked out for those, at first and after an edit. They are counted, not
+/// timed, so that what is found does not depend on how busy the machine is.
+constexpr double kMostNestedEntries = 3 << 23;
+constexpr double kMostNestedEntriesOfAnEdit = 1 << 22;
 /// Configurations whose bound is so little above the best price, and how many partitions of them are looked
 /// at, until a multiple of the time for simulations has passed.
 constexpr double kHardlyAbove = 0.03;
@@ -301,8 +306,6 @@ private:
     /// Those whose like with one axis is not far behind the best, the most promising ones.
     Result<void> priceNested()
     {
-        if (now() > m_options.mostSeconds) // so large a model has no time for it
-            return {};
         const double best = bestPrice();
         std::map<Configuration, double> prices; // the least of each that fits
         for (const StepEstimate &each : m_priced)
@@ -327,14 +330,22 @@ private:
         std::stable_sort(
             order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
         std::vector<const Configuration *> open;
-        const double begin = now();
-        const double most = std::max(m_options.mostSeconds * kNestedShare, begin * kMostNestedShare);
+        double entriesLeft = m_tookOver ? kMostNestedEntriesOfAnEdit : kMostNestedEntries;
+        std::set<std::array<std::int32_t, 4>> networks;
         for (const auto &[price, each] : order) {
             const auto known = m_known.find(*each);
-            if (open.size() == (m_tookOver ? kMostNestedOfAnEdit : kMostNested) || now() - begin > most)
+            if (open.size() == (m_tookOver ? kMostNestedOfAnEdit : kMostNested))
                 break;
             if (known != m_known.end() && !known->second.fits)
                 continue;
+            const std::array network{each->shards, each->outerShards, each->replicas, each->microBatches};
+            if (!networks.contains(network)) {
+                const auto entries = m_estimator->nestedEntriesOf(*each, m_stop);
+                if (!entries || *entries > entriesLeft)
+                    continue;
+                entriesLeft -= *entries;
+                networks.insert(network);
+            }
             const auto kernels = m_estimator->kernelBoundOf(*each);
             const auto least = m_estimator->leastPeakOf(*each);
             if (kernels && *kernels <= best * (1 + kTrust) && least && *least <= m_space.memoryLimit)
@@ -342,9 +353,7 @@ private:
         }
         for (const Configuration *each : open)
             for (const double reductions : {0.0, 1.0})
-                if (now() - begin <= most) {
-                    TRY_VOID(priceAll({each}, {0, reductions}));
-                }
+                TRY_VOID(priceAll({each}, {0, reductions}));
         // Of those that are not the best nothing is claimed.
         const double found = bestPrice();
         for (const Configuration *each : open)
@@ -462,14 +471,14 @@ private:
     {
         std::set<Configuration> staged;
         std::map<Configuration, int> idlePaths; // that were looked at since its bound grew
-        const auto start = now();
+        const double start = m_worked.seconds();
         std::set<std::pair<double, Configuration>> lowest;
         double best = bestPrice();
         for (const auto &[configuration, bound] : m_bounds)
             lowest.emplace(bound, configuration);
         const double closeEnough = m_tookOver ? kCloseEnoughAfterAnEdit : kCloseEnough;
         while (!lowest.empty() && lowest.begin()->first < best * (1 - closeEnough)
-            && now() - start < m_options.mostSeconds * kTighteningShare) {
+            && m_worked.seconds() - start < m_options.mostSeconds * kTighteningShare) {
             const Configuration configuration = lowest.begin()->second;
             note(best, std::min(best, lowest.begin()->first));
             lowest.erase(lowest.begin());
@@ -524,7 +533,8 @@ private:
         std::sort(open.begin(), open.end());
         open.resize(std::min(open.size(), kMostLookedAtCloser));
         for (const auto &[bound, configuration] : open)
-            for (int path = 0; path < kCloserPaths && now() < m_options.mostSeconds * kCloserUntil; ++path) {
+            for (int path = 0;
+                 path < kCloserPaths && m_worked.seconds() < m_options.mostSeconds * kCloserUntil; ++path) {
                 auto estimate = m_estimator->estimateAlongPaths(configuration, m_stop);
                 if (!estimate && estimate.error().code == ErrorCode::Cancelled)
                     return estimate.error();
@@ -576,9 +586,8 @@ private:
                     && each->seconds * m_correction.of(each->configuration, trust).least
                         < m_result.best.simulatedSeconds);
         };
-        while (!m_stop.stop_requested() && simulated < m_options.mostSimulated
-            && failed < 2 * m_options.mostSimulated
-            && (simulated < kLeastSimulated || now() < m_options.mostSeconds)) {
+        while (!m_stop.stop_requested() && failed < 2 * m_options.mostSimulated
+            && simulated < mostSimulatedNow()) {
             std::erase_if(open, [&](const StepEstimate *each) { return !mayBeBest(each); });
             if (open.empty())
                 break;
@@ -602,6 +611,15 @@ private:
             }
         }
         m_trials.drop();
+    }
+
+    std::int32_t mostSimulatedNow() const
+    {
+        const double worked = m_worked.seconds();
+        if (worked < m_options.mostSeconds)
+            return m_options.mostSimulated;
+        return std::min(m_options.mostSimulated,
+            worked < kLate * m_options.mostSeconds ? kLeastSimulated : kLeastSimulatedLate);
     }
 
     /// On another thread the plan that will most likely be simulated next, if it will.
@@ -734,6 +752,7 @@ private:
     const SearchOptions &m_options;
     const std::stop_token &m_stop;
     const std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
+    const WorkClock m_worked{}; ///< What is cut short by time does not depend on what runs beside it.
     SearchSpace m_space{};
     std::unique_lock<std::mutex> m_lock{};
     SearchMemory::Kept *m_memory = nullptr; ///< While it is this search's.

@@ -80,7 +80,8 @@ private:
 struct SearchOptions {
     std::shared_ptr<SearchMemory> memory{}; ///< May be null.
     PrecisionPreset precision = PrecisionPreset::Float32; ///< As `CompletionOptions`.
-    double mostSeconds = 1.5; ///< Before the last simulation begins; pricing is not cut short.
+    /// Of work (`WorkClock`) before the last simulation begins; pricing is not cut short.
+    double mostSeconds = 1.5;
     std::int32_t mostSimulated = 12;
     /// On two, the next plan is simulated beside one, before it is known whether it will be needed. What is
     /// found does not depend on it.

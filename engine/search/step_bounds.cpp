@@ -209,6 +209,14 @@ std::vector<std::int32_t> StepEstimator::outerShardsFor(std::int32_t shards)
     return m_nested->outerShards(shards);
 }
 
+Result<double> StepEstimator::nestedEntriesOf(const Configuration &configuration, const std::stop_token &stop)
+{
+    Configuration like = configuration;
+    like.outerShards = 1;
+    TRY(const auto fastest, partition(like, {}, stop));
+    return fastest->squaredEntries;
+}
+
 Result<double> StepEstimator::kernelBoundOf(const Configuration &configuration)
 {
     TRY(const Problem *own, problem(configuration));

@@ -160,6 +160,7 @@ Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
         return Error{ErrorCode::InvalidInput, "rows leave no partition", "", "search"};
     auto found = answerOf(std::move(answer.choice), *own->network);
     found->exact = answer.exact;
+    found->squaredEntries = answer.squaredEntries;
     found->bound = pricing.secondsPerByte > 0 ? 0 : std::min(answer.bound, answer.cost);
     known = std::move(found);
     return known;

@@ -29,6 +29,7 @@ struct PartitionAnswer {
     /// the prices of the search but for memory's; 0 where memory had one.
     double bound = 0;
     bool exact = true;
+    double squaredEntries = 0; ///< As `NetworkAnswer`.
 };
 
 /// Multipliers of what a partition is not to take too much of (Lagrangian relaxation).
@@ -72,6 +73,9 @@ public:
     Result<StepEstimate> estimateWith(const Configuration &configuration, std::vector<std::int32_t> choice);
     /// How many devices a second axis of `shards` may have so that it helps: `NestedMeshes::outerShards`.
     std::vector<std::int32_t> outerShardsFor(std::int32_t shards);
+    /// About how large all tables are in which the configuration's partition is found: of one with a second
+    /// shard axis, from its like with one.
+    Result<double> nestedEntriesOf(const Configuration &configuration, const std::stop_token &stop);
     /// Seconds that a rank computes at least, whatever is communicated; found without a partition.
     Result<double> kernelBoundOf(const Configuration &configuration);
     /// What no plan of the configuration is below; cheap.

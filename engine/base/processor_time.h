@@ -1,0 +1,23 @@
+#pragma once
+
+#include <chrono>
+
+namespace planloom {
+
+/// Seconds that all threads of this process have worked so far. Thread-safe.
+double processorSeconds();
+
+/// How long something has worked: of the time that has passed no more than what the process had of the
+/// processors, so that other programs beside it do not count.
+class WorkClock
+{
+public:
+    WorkClock();
+    double seconds() const; ///< Since it was made; does not grow faster than time passes.
+
+private:
+    std::chrono::steady_clock::time_point m_start{};
+    double m_worked = 0; ///< `processorSeconds` at the start.
+};
+
+} // namespace planloom
