@@ -20,8 +20,7 @@ WorkClock::WorkClock()
 
 double WorkClock::seconds() const
 {
-    const double passed =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
+    const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
     return std::min(passed, processorSeconds() - m_worked);
 }
 

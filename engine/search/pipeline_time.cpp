@@ -90,7 +90,8 @@ public:
         , m_splits(splits)
         , m_forward(stages.size() * m_microBatches, kNotYet)
         , m_back(stages.size() * m_microBatches, kNotYet)
-        , m_held(stages.size(), 0)
+        , m_held(static_cast<std::size_t>(ranks), 0)
+        , m_hasGradients(stages.size(), false)
         , m_to(stages.size())
         , m_from(stages.size())
         , m_clock(static_cast<std::size_t>(ranks), 0)
@@ -106,7 +107,7 @@ public:
         time.begin.assign(stages.size(), std::numeric_limits<double>::infinity());
         time.lastInput.assign(stages.size(), 0);
         time.end.assign(stages.size(), 0);
-        time.inFlight.assign(stages.size(), 0);
+        time.held.assign(static_cast<std::size_t>(ranks), 0);
     }
 
     /// @return whether it could run
@@ -147,7 +148,7 @@ public:
         time.end[s] = end;
         if (isForward) {
             m_forward[place] = end;
-            time.inFlight[s] = std::max(time.inFlight[s], ++m_held[s]);
+            hold(rank, own.kept);
             return true;
         }
         time.lastBackward[s] = start;
@@ -155,8 +156,10 @@ public:
             m_back[place] = end;
             time.lastInput[s] = start;
         }
-        if (!m_splits || pass == Pass::WeightGradient)
-            --m_held[s];
+        if (!m_splits || pass == Pass::WeightGradient) {
+            hold(rank, (m_hasGradients[s] ? 0 : own.gradients) - own.kept);
+            m_hasGradients[s] = true;
+        }
         return true;
     }
 
@@ -168,6 +171,12 @@ private:
     std::size_t slot(std::size_t stage, std::size_t microBatch) const
     {
         return stage * m_microBatches + microBatch;
+    }
+
+    void hold(std::size_t rank, std::int64_t more)
+    {
+        m_held[rank] += more;
+        time.held[rank] = std::max(time.held[rank], m_held[rank]);
     }
 
     /// What a block of stage `s` reads of others.
@@ -200,7 +209,8 @@ private:
     const bool m_splits;
     std::vector<double> m_forward; ///< When forward blocks end, by slot.
     std::vector<double> m_back;
-    std::vector<std::int32_t> m_held;
+    std::vector<std::int64_t> m_held; ///< By rank.
+    std::vector<bool> m_hasGradients; ///< By stage.
     std::vector<std::vector<std::int32_t>> m_to; ///< Sends by the stage that receives.
     std::vector<std::vector<std::int32_t>> m_from; ///< By the stage that sends.
     std::vector<double> m_clock; ///< By rank.

@@ -15,6 +15,8 @@ struct StageTime {
     double weights = 0; ///< Gradients of weights, where a schedule makes them in a pass of their own.
     /// The first forward pass is not over before: what it reads is gathered as the step begins.
     double ahead = 0;
+    std::int64_t kept = 0; ///< Bytes that a micro-batch keeps for its backward pass.
+    std::int64_t gradients = 0; ///< Bytes of weights' gradients, from the first backward pass on.
 };
 
 /// Sending what one stage makes to a later one that reads it, of one micro-batch; beside computation.
@@ -32,7 +34,9 @@ struct PipelineTime {
     std::vector<double> begin{}; ///< By stage: when its first block begins.
     std::vector<double> lastInput{}; ///< By stage: when its last block that gives gradients of inputs begins.
     std::vector<double> end{}; ///< By stage: when its last block is over.
-    std::vector<std::int32_t> inFlight{}; ///< By stage: the most micro-batches held at once.
+    /// By rank: the most that is held at once, `StageTime::kept` and `gradients` of its stages. In a stage's
+    /// first backward pass gradients grow as what is kept shrinks.
+    std::vector<std::int64_t> held{};
 };
 
 /// A block as it was played, and for which other it waited.

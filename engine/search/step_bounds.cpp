@@ -116,6 +116,8 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     std::vector<Reductions::Least> weights;
     for (const LeastStage &stage : *least) {
         times.push_back(stage.time);
+        times.back().kept = static_cast<std::int64_t>(stage.keptBytes);
+        times.back().gradients = static_cast<std::int64_t>(gradientBytes(configuration, stage.gradientBytes));
         weights.push_back(reductions.of(weights.size() % static_cast<std::size_t>(configuration.ranks))
                               .leastOf(*least, weights.size()));
         if (weights.back().ahead > 0)
@@ -150,7 +152,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         double begin = std::numeric_limits<double>::infinity();
         double computed = 0;
-        double bytes = 0;
+        auto bytes = static_cast<double>(played.held[rank]);
         double reduced = 0;
         double shared = 0;
         Reductions::Least all;
@@ -166,8 +168,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
             if (weights[s].last > 0)
                 reduced = std::max(reduced, played.end[s] + weights[s].last);
             const LeastStage &stage = (*least)[s];
-            bytes += heldBytes(configuration, stage.modelBytes, stage.stateBytes, stage.gradientBytes,
-                stage.keptBytes * std::max(1, played.inFlight[s]));
+            bytes += weightBytes(configuration, stage.modelBytes, stage.stateBytes);
         }
         result.peakBytes = std::max(result.peakBytes, static_cast<std::int64_t>(bytes));
         if (!m_trains)
@@ -292,15 +293,23 @@ double StepEstimator::boundOf(
 Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configuration)
 {
     TRY(const Problem *own, problem(configuration));
-    // Of as many micro-batches as are surely held at once.
-    const bool holdsAll = configuration.ranks > 1 && configuration.schedule == ScheduleKind::GPipe;
-    const double kept =
-        own->leastKept.at(configuration.recompute) * (holdsAll ? configuration.microBatches : 1);
     const WeightBytes &weights = own->leastWeights;
+    const double whole =
+        weightBytes(configuration, static_cast<double>(weights.model), static_cast<double>(weights.state));
+    if (!m_trains)
+        return static_cast<std::int64_t>(whole / configuration.ranks);
+    // As `PipelineTime::held` counts, whatever the order of blocks: what some micro-batch keeps is held in
+    // all stages of a rank at once; and beside the gradients of a rank's only stage, where another
+    // micro-batch follows or is still held as they come.
+    const double kept = own->leastKept.at(configuration.recompute);
+    const double gradients = gradientBytes(configuration, static_cast<double>(weights.gradient));
+    const bool holdsAll = configuration.ranks > 1 && configuration.schedule == ScheduleKind::GPipe;
+    const std::int32_t atOnce = holdsAll ? configuration.microBatches : 1;
+    const std::int32_t beside = configuration.stagesPerRank > 1 || configuration.microBatches == 1 ? 0
+        : holdsAll ? configuration.microBatches - 1
+                   : 1;
     return static_cast<std::int64_t>(
-        heldBytes(configuration, static_cast<double>(weights.model), static_cast<double>(weights.state),
-            static_cast<double>(weights.gradient), kept)
-        / configuration.ranks);
+        (whole + std::max(kept * atOnce, kept * beside + gradients)) / configuration.ranks);
 }
 
 bool StepEstimator::mayNeedRecompute(const Configuration &configuration, const std::stop_token &stop)
@@ -322,20 +331,20 @@ bool StepEstimator::mayNeedRecompute(const Configuration &configuration, const s
     return m_whole->rest + m_whole->kept / configuration.replicas > static_cast<double>(m_space.memoryLimit);
 }
 
-double StepEstimator::heldBytes(
-    const Configuration &configuration, double model, double state, double gradient, double kept) const
+double StepEstimator::weightBytes(const Configuration &configuration, double model, double state) const
 {
     // Where stages differ from weight to weight, as if all had the furthest.
     const std::int32_t zero = std::max(configuration.zero, m_space.sharding.own);
     const auto share = [&](double bytes, int from) {
         return bytes / (zero >= from ? configuration.replicas : 1);
     };
-    const double weights = share(model, 3) + share(state, 1);
-    if (!m_trains)
-        return weights;
-    // As `assess` counts: gradients grow as what one micro-batch keeps shrinks.
-    return weights
-        + (configuration.microBatches == 1 ? std::max(kept, share(gradient, 1)) : kept + share(gradient, 2));
+    return share(model, 3) + share(state, 1);
+}
+
+double StepEstimator::gradientBytes(const Configuration &configuration, double whole) const
+{
+    const std::int32_t zero = std::max(configuration.zero, m_space.sharding.own);
+    return whole / (zero >= (configuration.microBatches == 1 ? 1 : 2) ? configuration.replicas : 1);
 }
 
 } // namespace planloom

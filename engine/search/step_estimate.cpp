@@ -372,35 +372,32 @@ Result<StepEstimate> StepEstimator::assess(
 
     TRY(const RankReductions reductions, reductionsOf(configuration));
     const auto ranks = static_cast<std::size_t>(configuration.ranks);
+    const auto share = [&](std::int64_t whole, int from) {
+        return static_cast<std::int64_t>(static_cast<double>(whole)
+            * m_space.sharding.keptShare(configuration.zero, from, configuration.replicas));
+    };
     std::vector<StageTime> times;
     for (const StageFigures &stage : figures) {
         const Reductions &own = reductions.of(times.size() % ranks);
         times.push_back(stage.time);
         own.addTo(stage, times.back());
+        times.back().kept = stage.keptBytes;
+        times.back().gradients = share(stage.gradientBytes, configuration.microBatches == 1 ? 1 : 2);
     }
     TRY(const PipelineTime played,
         playPipeline(configuration.schedule, times, reductions.of(0).sendsOf(links), configuration.ranks,
             configuration.microBatches, m_trains));
     result.seconds = played.makespan;
-    std::vector<std::int64_t> bytes(ranks, 0);
+    std::vector<std::int64_t> bytes = played.held;
     std::vector<std::int64_t> passing(ranks, 0);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         for (std::size_t s = rank; s < figures.size(); s += ranks) {
             const StageFigures &stage = figures[s];
-            const auto share = [&](std::int64_t whole, int from) {
-                return static_cast<std::int64_t>(static_cast<double>(whole)
-                    * m_space.sharding.keptShare(configuration.zero, from, configuration.replicas));
-            };
             bytes[rank] += share(stage.modelBytes, 3);
             for (const WeightPiece &piece : stage.weights)
                 bytes[rank] += m_space.sharding.isMixed()
                     ? share(piece.count * piece.stateBytes, 1)
                     : piece.count * piece.stateBytes / reductions.of(rank).updaters(piece.sums);
-            const std::int64_t kept = stage.keptBytes * std::max(1, played.inFlight[s]);
-            // In a single micro-batch gradients grow as what is kept shrinks, and are cut as they are
-            // reduced.
-            bytes[rank] += configuration.microBatches == 1 ? std::max(kept, share(stage.gradientBytes, 1))
-                                                           : kept + share(stage.gradientBytes, 2);
             passing[rank] = std::max(passing[rank], stage.passingBytes);
         }
         if (m_trains)

@@ -153,9 +153,10 @@ private:
         const Configuration &configuration, const std::stop_token &stop);
     Result<Paths *> pathsOf(const Configuration &configuration, const std::stop_token &stop);
     Result<void> findLeastWay(const Configuration &configuration, const std::stop_token &stop);
-    /// Of a device, of weights, their states and gradients as one replica has them, and of what is kept.
-    double heldBytes(
-        const Configuration &configuration, double model, double state, double gradient, double kept) const;
+    /// Of a device: weights and their states, as one replica has them, sharded as the configuration says,
+    double weightBytes(const Configuration &configuration, double model, double state) const;
+    /// and their gradients. In a single micro-batch they are cut as they are reduced.
+    double gradientBytes(const Configuration &configuration, double whole) const;
     OperatorTimes leastWaits(const Configuration &configuration);
     /// That a micro-batch waits for other replicas at least. Its problem must have been made.
     double secondsOfWaits(const Configuration &configuration);

@@ -163,7 +163,8 @@ private:
         if (!answer)
             return std::nullopt;
         const TimelineSummary &summary = (*answer)->summary;
-        Timed result{request.gallery, summary.stepSeconds, static_cast<double>(summary.largestPeak.count) / 1e9,
+        Timed result{request.gallery, summary.stepSeconds,
+            static_cast<double>(summary.largestPeak.count) / 1e9,
             static_cast<double>(summary.largestPeak.count) <= (*answer)->cluster.device.memory.value};
         if (m_showsAll) {
             std::printf("    %10.3f ms  peak %6.1f GB%s  %s\n", 1e3 * result.seconds, result.peak,

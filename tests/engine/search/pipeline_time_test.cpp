@@ -10,7 +10,7 @@ namespace {
 std::vector<StageTime> alike(std::int32_t stages, double forward, double backward, double weights = 0)
 {
     return std::vector<StageTime>(static_cast<std::size_t>(stages),
-        StageTime{.forward = forward, .backward = backward, .weights = weights});
+        StageTime{.forward = forward, .backward = backward, .weights = weights, .kept = 1});
 }
 
 /// (m + p - 1) (F + B) for GPipe and 1F1B alike; p - s micro-batches in flight under 1F1B, all under GPipe.
@@ -24,10 +24,41 @@ TEST(PipelineTime, FollowsTheClosedFormsOfGPipeAnd1F1B)
             EXPECT_DOUBLE_EQ(one->makespan, 3.0 * (m + p - 1)) << p << " x " << m;
             EXPECT_DOUBLE_EQ(all->makespan, 3.0 * (m + p - 1)) << p << " x " << m;
             for (std::int32_t s = 0; s < p; ++s) {
-                EXPECT_EQ(one->inFlight[static_cast<std::size_t>(s)], std::min(p - s, m));
-                EXPECT_EQ(all->inFlight[static_cast<std::size_t>(s)], p == 1 ? 1 : m);
+                EXPECT_EQ(one->held[static_cast<std::size_t>(s)], std::min(p - s, m));
+                EXPECT_EQ(all->held[static_cast<std::size_t>(s)], p == 1 ? 1 : m);
             }
         }
+}
+
+/// Gradients of a stage are there from its first backward pass on, when one micro-batch less is.
+TEST(PipelineTime, CountsGradientsBesideWhatIsKept)
+{
+    for (const std::int32_t p : {1, 2, 4})
+        for (const std::int32_t m : {1, 2, 4, 8})
+            for (const std::int64_t gradients : {1, 2, 100}) {
+                auto stages = alike(p, 1, 2);
+                for (StageTime &stage : stages)
+                    stage.gradients = gradients;
+                const auto one = playPipeline(ScheduleKind::OneFOneB, stages, {}, p, m, true);
+                const auto all = playPipeline(ScheduleKind::GPipe, stages, {}, p, m, true);
+                ASSERT_TRUE(one && all);
+                for (std::int32_t s = 0; s < p; ++s) {
+                    const std::int64_t most = std::min(p - s, m);
+                    EXPECT_EQ(one->held[static_cast<std::size_t>(s)],
+                        std::max(most, most - (m > most ? 0 : 1) + gradients));
+                    if (p > 1) {
+                        EXPECT_EQ(all->held[static_cast<std::size_t>(s)],
+                            std::max<std::int64_t>(m, m - 1 + gradients));
+                    }
+                }
+            }
+    // Of several stages on a rank they come one after another: the later one's while the earlier one holds.
+    std::vector<StageTime> stages(2, StageTime{.forward = 1, .backward = 1, .kept = 10, .gradients = 7});
+    const auto both = playPipeline(ScheduleKind::Interleaved, stages, {}, 1, 1, true);
+    ASSERT_TRUE(both) << describe(both.error());
+    EXPECT_EQ(both->held.front(), 20);
+    stages[1].gradients = 15;
+    EXPECT_EQ(playPipeline(ScheduleKind::Interleaved, stages, {}, 1, 1, true)->held.front(), 25);
 }
 
 /// (p - 1) (F + B) / v of bubble (arXiv:2104.04473, section 2.2).

@@ -336,8 +336,8 @@ TEST(Solver, CountsTheMemoryThatPlansTakeInSimulation)
             const Result<ConstraintTable> table = parseTable(rows);
             const auto space = searchSpaceOf(site.model, site.cluster, site.devices, *table);
             ASSERT_TRUE(space);
-            const auto estimator = StepEstimator::make(site.model, site.cluster, site.devices, *table, *space,
-                site.costs, PrecisionPreset::Float32);
+            const auto estimator = StepEstimator::make(
+                site.model, site.cluster, site.devices, *table, *space, site.costs, PrecisionPreset::Float32);
             ASSERT_TRUE(estimator);
             for (const SearchedPlan &plan : found->seen) {
                 if (plan.simulatedPeak == 0)
