@@ -6,13 +6,17 @@
 
 namespace planloom {
 
-std::vector<DeviceId> MeshPlaces::shardsOver(std::int32_t replica, std::int32_t rank, ShardAxes axes) const
+std::vector<DeviceId> MeshPlaces::shardsOver(
+    std::int32_t replica, std::int32_t rank, ShardAxes axes, std::int32_t of) const
 {
     const std::int32_t inner = shards / outerShards;
+    const bool alongOuter = contains(axes, ShardAxes::Outer);
+    const bool alongInner = contains(axes, ShardAxes::Inner);
     std::vector<DeviceId> devices;
-    for (std::int32_t o = 0; o < (contains(axes, ShardAxes::Outer) ? outerShards : 1); ++o)
-        for (std::int32_t i = 0; i < (contains(axes, ShardAxes::Inner) ? inner : 1); ++i)
-            devices.push_back(at(replica, rank, o * inner + i));
+    for (std::int32_t o = 0; o < (alongOuter ? outerShards : 1); ++o)
+        for (std::int32_t i = 0; i < (alongInner ? inner : 1); ++i)
+            devices.push_back(
+                at(replica, rank, (alongOuter ? o : of / inner) * inner + (alongInner ? i : of % inner)));
     return devices;
 }
 

@@ -33,8 +33,10 @@ struct MeshPlaces {
         return {replica * replicaStride + rank * rankStride + shard % inner * shardStride
             + shard / inner * outerStride};
     }
-    /// Those of a replica and a rank that differ along these of the shards' axes alone, with the first.
-    std::vector<DeviceId> shardsOver(std::int32_t replica, std::int32_t rank, ShardAxes axes) const;
+    /// Those of a replica and a rank that differ from shard `of` along these of the shards' axes alone, with
+    /// it.
+    std::vector<DeviceId> shardsOver(
+        std::int32_t replica, std::int32_t rank, ShardAxes axes, std::int32_t of = 0) const;
     /// Devices that hold the same part of a rank's weights.
     std::vector<DeviceId> replicaGroup(std::int32_t rank, std::int32_t shard) const;
     std::vector<DeviceId> allOf(std::int32_t rank) const;

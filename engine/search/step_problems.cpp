@@ -15,6 +15,9 @@ namespace planloom {
 
 namespace {
 
+/// Of a tensor, by which groups of devices are compared.
+constexpr std::int64_t kLikelyBytes = 16 << 20;
+
 bool placesOperators(const Row &row)
 {
     return std::holds_alternative<OpAssignRule>(row.rule) || std::holds_alternative<SpreadRule>(row.rule);
@@ -60,26 +63,48 @@ const CostModel &StepEstimator::costsOf(ClassSet classes)
     return own->second;
 }
 
-/// The first group with devices of these classes.
+/// Of the groups with devices of these classes the slowest: others wait for them, and groups whose size does
+/// not divide a node's lie within one or across two.
 ShardGroups StepEstimator::shardGroups(const Configuration &configuration, ClassSet classes) const
 {
     const MeshPlaces &places = placesOf(configuration);
-    const auto groupsAt = [&](std::int32_t replica, std::int32_t rank) {
-        const auto over = [&](ShardAxes axes) {
-            return groupShape(m_cluster, places.shardsOver(replica, rank, axes));
+    const auto slower = [this](const GroupShape &a, const GroupShape &b) {
+        const auto seconds = [this](const GroupShape &shape) {
+            return m_costs.collective(CollectiveKind::AllGather, Bytes{kLikelyBytes}, shape);
         };
-        return ShardGroups{.inner = over(ShardAxes::Inner),
-            .outer = over(ShardAxes::Outer),
+        return a == b || seconds(a) >= seconds(b) ? a : b;
+    };
+    std::optional<ShardGroups> groups;
+    const auto take = [&](std::int32_t replica, std::int32_t rank) {
+        const auto over = [&](ShardAxes axes) {
+            GroupShape slowest = groupShape(m_cluster, places.shardsOver(replica, rank, axes));
+            const std::int32_t step = contains(axes, ShardAxes::Inner) ? configuration.innerShards() : 1;
+            for (std::int32_t of = step; axes != ShardAxes::Both && of < configuration.shards; of += step)
+                slowest = slower(slowest, groupShape(m_cluster, places.shardsOver(replica, rank, axes, of)));
+            return slowest;
+        };
+        const ShardGroups own{.inner = over(ShardAxes::Inner),
+            .outer = configuration.outerShards > 1 ? over(ShardAxes::Outer) : GroupShape{},
             .both = over(ShardAxes::Both),
             .apart = groupShape(m_cluster,
                 {places.at(replica, rank, 0), places.at(replica, rank, configuration.shards - 1)})};
+        groups = !groups ? own
+                         : ShardGroups{.inner = slower(groups->inner, own.inner),
+                             .outer = slower(groups->outer, own.outer),
+                             .both = slower(groups->both, own.both),
+                             .apart = slower(groups->apart, own.apart)};
     };
+    const std::int32_t replicas = places.hasUnits ? 1 : places.replicas; // units are alike
     for (std::int32_t rank = 0; rank < places.ranks; ++rank)
-        for (std::int32_t replica = 0; (places.classesOf(rank) & classes) != 0 && replica < places.replicas;
-             ++replica)
-            if (const ShardGroups groups = groupsAt(replica, rank); (groups.both.classes & classes) != 0)
-                return groups;
-    return groupsAt(0, 0);
+        for (std::int32_t replica = 0; (places.classesOf(rank) & classes) != 0 && replica < replicas;
+             ++replica) {
+            const auto all = places.shardsOver(replica, rank, ShardAxes::Both);
+            if ((groupShape(m_cluster, all).classes & classes) != 0)
+                take(replica, rank);
+        }
+    if (!groups)
+        take(0, 0);
+    return *groups;
 }
 
 Result<StepEstimator::Problem *> StepEstimator::problem(const Configuration &configuration)

@@ -350,6 +350,17 @@ TEST(Solver, CountsTheMemoryThatPlansTakeInSimulation)
         }
 }
 
+/// Of groups of three devices on nodes of eight some lie across two nodes: the others wait for them.
+TEST(Solver, PricesTheSlowestOfGroupsThatAreNotAlike)
+{
+    const Site site(zooTraining("zoo:gpt?layers=2&hidden=1920&heads=15&seq=512&vocab=1920&batch=8"), 16);
+    const std::string rows = "mesh cp=5 tp=3\n";
+    const auto found = site.search(rows);
+    ASSERT_TRUE(found) << describe(found.error());
+    EXPECT_NEAR(found->best.seconds / found->best.simulatedSeconds, 1, 0.05);
+    site.expectHolds(rows, *found);
+}
+
 TEST(Solver, SaysWhatIsLeastWhereNothingFits)
 {
     const Site site(tinyGpt(8), 4);
