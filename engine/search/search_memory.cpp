@@ -65,14 +65,19 @@ std::pair<ScheduleKind, int> familyOf(const Configuration &configuration)
         (configuration.innerShards() > 1 ? 1 : 0) + (configuration.outerShards > 1 ? 1 : 0)};
 }
 
+/// What is held for a while: gathered weights, what was sent, what a micro-batch passes on.
+std::array<bool, 5> peakFamilyOf(const Configuration &configuration)
+{
+    return {configuration.zero > 0, configuration.zero > 2, configuration.ranks > 1, configuration.shards > 1,
+        configuration.recompute == RecomputeWord::Full};
+}
+
 } // namespace
 
 void Correction::learn(const Configuration &configuration, double modelled, double simulated)
 {
     m_same[configuration] = m_alike[kindOf(configuration)] = simulated / modelled;
-    Family &family = m_families[familyOf(configuration)];
-    family.sum += simulated / modelled;
-    ++family.count;
+    m_families[familyOf(configuration)].add(simulated / modelled);
 }
 
 Correction::Range Correction::of(const Configuration &configuration, double trust) const
@@ -82,10 +87,24 @@ Correction::Range Correction::of(const Configuration &configuration, double trus
     if (const auto alike = m_alike.find(kindOf(configuration)); alike != m_alike.end())
         return {alike->second * (1 - kNearlyAlike), alike->second};
     if (const auto family = m_families.find(familyOf(configuration)); family != m_families.end()) {
-        const double likely = family->second.sum / family->second.count;
+        const double likely = family->second.mean();
         return {std::max(1 - trust, likely * (1 - kSameSchedule)), likely};
     }
     return {1 - trust, 1};
+}
+
+void Correction::learnPeak(const Configuration &configuration, double modelled, double simulated)
+{
+    m_samePeak[configuration] = simulated / modelled;
+    m_peaks[peakFamilyOf(configuration)].add(simulated / modelled);
+}
+
+double Correction::peakOf(const Configuration &configuration) const
+{
+    if (const auto same = m_samePeak.find(configuration); same != m_samePeak.end())
+        return same->second;
+    const auto family = m_peaks.find(peakFamilyOf(configuration));
+    return family == m_peaks.end() ? 1 : family->second.mean();
 }
 
 SearchMemory::SearchMemory()

@@ -4,6 +4,7 @@
 #include "engine/search/step_estimate.h"
 #include "engine/search/steps_seen.h"
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -27,15 +28,27 @@ public:
     /// @param trust  how far the model may be off where nothing was simulated
     Range of(const Configuration &configuration, double trust) const;
 
+    /// Likewise of the model's bytes; 1 where none alike was simulated.
+    void learnPeak(const Configuration &configuration, double modelled, double simulated);
+    double peakOf(const Configuration &configuration) const;
+
 private:
     /// Of plans with one schedule: how they are wrong in the mean.
     struct Family {
         double sum = 0;
         std::int32_t count = 0;
+        void add(double each)
+        {
+            sum += each;
+            ++count;
+        }
+        double mean() const { return sum / count; }
     };
     std::map<Configuration, double> m_same{};
     std::map<Configuration, double> m_alike{};
     std::map<std::pair<ScheduleKind, int>, Family> m_families{}; ///< And over how many axes they have shards.
+    std::map<Configuration, double> m_samePeak{};
+    std::map<std::array<bool, 5>, Family> m_peaks{}; ///< By what decides what is held for a while.
 };
 
 /// What was found of a configuration.

@@ -40,9 +40,15 @@ constexpr std::int32_t kLeastSimulated = 4;
 /// Of models so large that a multiple of the time for simulations has passed.
 constexpr std::int32_t kLeastSimulatedLate = 2;
 constexpr double kLate = 2;
+/// How much longer plans are simulated where none of the first had fitted.
+constexpr double kUntilOneFits = 4;
 
 /// Configurations that are looked at where none can fit: those that need least.
 constexpr std::size_t kTriedWithoutHope = 12;
+
+/// And where those that fit in the model did not in simulation.
+constexpr std::size_t kTriedWhereNoneFitted = 24;
+constexpr double kNearPeak = 0.01;
 
 /// A bound so near to the best price is not made tighter: at first, and after an edit.
 constexpr double kCloseEnough = 0.005;
@@ -127,6 +133,10 @@ public:
                 ? *std::move(m_problem)
                 : Error{ErrorCode::InvalidInput, "no configuration holds with the rows", {}, "search"};
         simulateBest();
+        if (m_found && !m_result.fits && !m_result.cannotFit()) {
+            TRY_VOID(priceThoseThatNeedLeast());
+            simulateBest();
+        }
         if (m_memory)
             m_memory->correctionFor(m_rows) = m_correction;
         if (!m_found)
@@ -273,6 +283,39 @@ private:
         tooLarge.resize(std::min(tooLarge.size(), kTriedWithoutHope));
         for (const auto &[least, configuration] : tooLarge)
             m_open.push_back(configuration);
+        return {};
+    }
+
+    /// Where what fits in the model did not in simulation: others that need less, however slow they are; of
+    /// each mesh that which likely needs least.
+    Result<void> priceThoseThatNeedLeast()
+    {
+        m_pricedLeast = true;
+        std::map<std::array<std::int32_t, 3>, std::pair<double, const Configuration *>> ofMeshes;
+        for (const Configuration *each : m_open)
+            if (const auto least = m_estimator->leastPeakOf(*each)) {
+                const double likely = static_cast<double>(*least) * m_correction.peakOf(*each);
+                auto &own = ofMeshes[{each->replicas, each->ranks, each->shards}];
+                // Small micro-batches take little on their way, which `leastPeakOf` does not count.
+                const bool isNear = own.second && std::abs(likely - own.first) <= kNearPeak * own.first;
+                if (!own.second
+                    || (isNear ? each->microBatches > own.second->microBatches : likely < own.first))
+                    own = {likely, each};
+            }
+        std::vector<std::pair<double, const Configuration *>> order;
+        for (const auto &[mesh, least] : ofMeshes)
+            order.push_back(least);
+        std::stable_sort(
+            order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+        order.resize(std::min(order.size(), kTriedWhereNoneFitted));
+        for (const auto &[least, each] : order)
+            for (const double price : {kMemoryPrices.front(), kMemoryPrices.back()}) {
+                auto estimate = m_estimator->estimate(*each, {price, 0}, m_stop);
+                if (!estimate && estimate.error().code == ErrorCode::Cancelled)
+                    return estimate.error();
+                if (estimate)
+                    keep(*std::move(estimate));
+            }
         return {};
     }
 
@@ -567,9 +610,15 @@ private:
         };
         for (const StepEstimate &each : tried)
             close(each);
+        const auto likelyPeak = [&](const StepEstimate *each) {
+            return static_cast<double>(each->peakBytes) * m_correction.peakOf(each->configuration);
+        };
+        const auto mayFit = [&](const StepEstimate *each) {
+            return likelyPeak(each) <= static_cast<double>(m_space.memoryLimit);
+        };
         const auto likely = [&](const StepEstimate *each) {
-            return fits(*each) ? each->seconds * m_correction.of(each->configuration, trust).likely
-                               : static_cast<double>(each->peakBytes);
+            return mayFit(each) ? each->seconds * m_correction.of(each->configuration, trust).likely
+                                : likelyPeak(each);
         };
         // Another partition of what was simulated tells little where it is not likely to be faster.
         const auto isAgain = [&](const StepEstimate *each) {
@@ -578,11 +627,13 @@ private:
                     [&](const StepEstimate &other) { return other.configuration == each->configuration; });
         };
         const auto rank = [&](const StepEstimate *each) {
-            return std::tuple{!fits(*each), isAgain(each), likely(each)};
+            if (m_pricedLeast && !m_result.fits) // whatever fits
+                return std::tuple{false, false, likelyPeak(each)};
+            return std::tuple{!mayFit(each), isAgain(each), likely(each)};
         };
         const auto mayBeBest = [&](const StepEstimate *each) {
             return !m_result.fits
-                || (fits(*each)
+                || ((fits(*each) || mayFit(each))
                     && each->seconds * m_correction.of(each->configuration, trust).least
                         < m_result.best.simulatedSeconds);
         };
@@ -608,6 +659,8 @@ private:
             if (outcome && outcome->simulatedSeconds > 0) {
                 trust = std::max(trust, std::min(0.5, 1 - outcome->simulatedSeconds / outcome->seconds));
                 m_correction.learn(each->configuration, outcome->seconds, outcome->simulatedSeconds);
+                m_correction.learnPeak(each->configuration, static_cast<double>(outcome->peakBytes),
+                    static_cast<double>(outcome->simulatedPeak));
             }
         }
         m_trials.drop();
@@ -616,7 +669,9 @@ private:
     std::int32_t mostSimulatedNow() const
     {
         const double worked = m_worked.seconds();
-        if (worked < m_options.mostSeconds)
+        if (m_tries.simulated >= kLeastSimulated && !m_result.fits && !m_pricedLeast)
+            return 0; // others need less
+        if (worked < m_options.mostSeconds * (m_pricedLeast ? kUntilOneFits : 1))
             return m_options.mostSimulated;
         return std::min(m_options.mostSimulated,
             worked < kLate * m_options.mostSeconds ? kLeastSimulated : kLeastSimulatedLate);
@@ -759,6 +814,7 @@ private:
     std::unique_ptr<StepEstimator> m_own{}; ///< Where nothing is remembered.
     StepEstimator *m_estimator = nullptr;
     KnownBounds m_known{}; ///< From searches before, and from this one.
+    bool m_pricedLeast = false; ///< See `priceThoseThatNeedLeast`.
     bool m_tookOver = false; ///< Some are from searches before.
     std::vector<Configuration> m_nested{}; ///< With a second shard axis; beside those of the space.
     std::vector<const Configuration *> m_open{}; ///< Of the space, that may fit.

@@ -361,6 +361,29 @@ TEST(Solver, PricesTheSlowestOfGroupsThatAreNotAlike)
     site.expectHolds(rows, *found);
 }
 
+/// Where something is known to fit something is found that does, however little room it leaves.
+TEST(Solver, FindsWhatFitsWhereLittleDoes)
+{
+    for (const char *spec : {"zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8",
+             "zoo:llama?layers=4&hidden=256&heads=8&kv_heads=2&seq=256&batch=16&vocab=512",
+             "zoo:resnet?depth=18&batch=8&image=64"}) {
+        const Site site(zooTraining(spec), 4);
+        std::int64_t least = std::numeric_limits<std::int64_t>::max();
+        for (const char *rows : {"limit memory 1KiB\n", "mesh tp=4\nlimit memory 1KiB\n",
+                 "mesh dp=4\nzero3 all\nlimit memory 1KiB\n", "mesh pp=4\nlimit memory 1KiB\n"})
+            if (const auto found = site.search(rows))
+                least = std::min(least, found->best.simulatedPeak);
+        for (const double room : {1.02, 1.2}) {
+            SCOPED_TRACE(std::string(spec) + " " + std::to_string(room));
+            const auto limit = static_cast<std::int64_t>(static_cast<double>(least) * room);
+            const auto found = site.search("limit memory " + std::to_string(limit) + "B\n");
+            ASSERT_TRUE(found) << describe(found.error());
+            EXPECT_FALSE(found->cannotFit());
+            EXPECT_TRUE(found->fits) << found->best.simulatedPeak << " of " << limit;
+        }
+    }
+}
+
 TEST(Solver, SaysWhatIsLeastWhereNothingFits)
 {
     const Site site(tinyGpt(8), 4);
