@@ -16,6 +16,9 @@
 
 namespace planloom {
 
+/// The model may be wrong by so much, before anything was simulated.
+constexpr double kModelTrust = 0.1;
+
 /// By what the model's seconds are to be multiplied to be those simulated, as far as simulations have shown.
 class Correction
 {

@@ -1,0 +1,454 @@
+#include "engine/search/space_pricing.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+/// How much of a step a device full of memory costs, from plan to plan tried where nothing fits.
+constexpr std::array kMemoryPrices{0.0, 0.3, 1.0, 4.0};
+
+/// What partitions that people use may be faster by than that which the search finds.
+constexpr double kUsualGain = 0.03;
+
+/// Configurations that are looked at where none can fit: those that need least.
+constexpr std::size_t kTriedWithoutHope = 12;
+
+/// And where those that fit in the model did not in simulation.
+constexpr std::size_t kTriedWhereNoneFitted = 24;
+constexpr double kNearPeak = 0.01;
+
+/// A bound so near to the best price is not made tighter: at first, and after an edit.
+constexpr double kCloseEnough = 0.005;
+constexpr double kCloseEnoughAfterAnEdit = 0.03;
+/// Partitions of a configuration that are looked at while its bound does not grow: at first, and after an
+/// edit, which finds bounds of the rows before it and is waited for.
+constexpr int kMostIdlePaths = 12;
+constexpr int kMostIdlePathsOfAnEdit = 3;
+/// A second shard axis is tried where without it a plan takes at most so much more than the best, of so many.
+constexpr double kFarBehind = 0.2;
+constexpr std::size_t kMostNested = 12;
+constexpr std::size_t kMostNestedOfAnEdit = 2;
+/// Entries of tables that may be worked out for those, at first and after an edit. They are counted, not
+/// timed, so that what is found does not depend on how busy the machine is.
+constexpr double kMostNestedEntries = 3 << 23;
+constexpr double kMostNestedEntriesOfAnEdit = 1 << 22;
+/// Configurations whose bound is so little above the best price, and how many partitions of them are looked
+/// at, until a multiple of the time for simulations has passed.
+constexpr double kHardlyAbove = 0.03;
+constexpr std::size_t kMostLookedAtCloser = 6;
+constexpr int kCloserPaths = 5;
+constexpr double kCloserUntil = 2.5;
+/// How much of the time for simulations tightening may take first.
+constexpr double kTighteningShare = 0.8;
+
+
+} // namespace
+
+SpacePricing::SpacePricing(Setting setting)
+    : m_setting(std::move(setting))
+    , m_estimator(*m_setting.estimator)
+    , m_space(*m_setting.space)
+    , m_correction(*m_setting.correction)
+{
+    findNested();
+}
+
+void SpacePricing::takeOver(KnownBounds known)
+{
+    m_known = std::move(known);
+    m_tookOver = !m_known.empty();
+}
+
+Result<void> SpacePricing::price()
+{
+    TRY_VOID(leaveOutWhatCannotFit());
+    TRY_VOID(priceUntilOneFits());
+    if (m_tookOver && !anyFits()) { // whether none can is to be proven: from the beginning
+        m_tookOver = false;
+        m_known.clear();
+        m_open.clear();
+        m_priced.clear();
+        m_isUsualPriced.clear();
+        m_bounds.clear();
+        TRY_VOID(leaveOutWhatCannotFit());
+        TRY_VOID(priceUntilOneFits());
+    }
+    return priceNested();
+}
+
+double SpacePricing::boundBeside(const Configuration &best, double seconds) const
+{
+    double bound = seconds;
+    if (const auto known = m_known.find(best); known != m_known.end() && !m_bounds.contains(best))
+        bound = std::min(bound, known->second.proven);
+    for (const auto &[configuration, proven] : m_bounds)
+        bound = std::min(bound, proven);
+    return bound;
+}
+
+Result<void> SpacePricing::leaveOutWhatCannotFit()
+{
+    std::vector<std::pair<std::int64_t, const Configuration *>> tooLarge;
+    std::size_t hopeless = 0;
+    for (const Configuration &each : m_space.configurations) {
+        if (m_setting.stop.stop_requested())
+            return cancelled();
+        if (const auto known = m_known.find(each); known != m_known.end()) {
+            if (known->second.fits && !known->second.isNeedless)
+                m_open.push_back(&each);
+            else if (!known->second.fits)
+                ++hopeless;
+            continue;
+        }
+        // It takes time: of two plans that fit the one without is faster.
+        if (each.recompute != RecomputeWord::None && !m_estimator.mayNeedRecompute(each, m_setting.stop)) {
+            m_known[each].isNeedless = true;
+            continue;
+        }
+        const auto least = m_estimator.leastPeakOf(each);
+        if (!least) {
+            if (!m_problem)
+                m_problem = least.error();
+            continue;
+        }
+        m_leastNeeded =
+            m_leastNeeded == 0 ? *least : std::min(m_leastNeeded, *least);
+        if (*least > m_space.memoryLimit)
+            tooLarge.emplace_back(*least, &each);
+        else
+            m_open.push_back(&each);
+    }
+    if (!m_open.empty()) {
+        for (const auto &[least, each] : tooLarge)
+            m_known[*each].fits = false;
+        if (m_tookOver && m_leastNeeded > m_space.memoryLimit)
+            m_leastNeeded = 0; // of those that may fit it was not asked again
+        return {};
+    }
+    if (hopeless > 0) { // all need to be looked at after all: those that need least are shown
+        m_known.clear();
+        tooLarge.clear();
+        return leaveOutWhatCannotFit();
+    }
+    std::stable_sort(
+        tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    tooLarge.resize(std::min(tooLarge.size(), kTriedWithoutHope));
+    for (const auto &[least, configuration] : tooLarge)
+        m_open.push_back(configuration);
+    return {};
+}
+
+Result<void> SpacePricing::priceUntilOneFits()
+{
+    for (const double price : kMemoryPrices) {
+        TRY_VOID(priceAll(m_open, {price, 0}));
+        if (price == 0) { // of two prices the second alone matters, once there is one
+            TRY_VOID(priceAll(m_open, {0, 1}));
+        }
+        if (anyFits())
+            break;
+    }
+    return {};
+}
+
+bool SpacePricing::anyFits() const
+{
+    return std::any_of(
+        m_priced.begin(), m_priced.end(), [this](const StepEstimate &each) { return fits(each); });
+}
+
+Result<void> SpacePricing::priceThoseThatNeedLeast()
+{
+    std::map<std::array<std::int32_t, 3>, std::pair<double, const Configuration *>> ofMeshes;
+    for (const Configuration *each : m_open)
+        if (const auto least = m_estimator.leastPeakOf(*each)) {
+            const double likely = static_cast<double>(*least) * m_correction.peakOf(*each);
+            auto &own = ofMeshes[{each->replicas, each->ranks, each->shards}];
+            // Small micro-batches take little on their way, which `leastPeakOf` does not count.
+            const bool isNear = own.second && std::abs(likely - own.first) <= kNearPeak * own.first;
+            if (!own.second
+                || (isNear ? each->microBatches > own.second->microBatches : likely < own.first))
+                own = {likely, each};
+        }
+    std::vector<std::pair<double, const Configuration *>> order;
+    for (const auto &[mesh, least] : ofMeshes)
+        order.push_back(least);
+    std::stable_sort(
+        order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    order.resize(std::min(order.size(), kTriedWhereNoneFitted));
+    for (const auto &[least, each] : order)
+        for (const double price : {kMemoryPrices.front(), kMemoryPrices.back()}) {
+            auto estimate = m_estimator.estimate(*each, {price, 0}, m_setting.stop);
+            if (!estimate && estimate.error().code == ErrorCode::Cancelled)
+                return estimate.error();
+            if (estimate)
+                keep(*std::move(estimate));
+        }
+    return {};
+}
+
+double SpacePricing::bestPrice() const
+{
+    double best = std::numeric_limits<double>::infinity();
+    for (const StepEstimate &each : m_priced)
+        if (fits(each))
+            best = std::min(best, each.seconds);
+    return best;
+}
+
+void SpacePricing::findNested()
+{
+    if (m_space.ownMesh)
+        return;
+    std::map<std::int32_t, std::vector<std::int32_t>> outer; // by shards
+    for (const Configuration &each : m_space.configurations) {
+        const auto [known, fresh] = outer.try_emplace(each.shards);
+        if (fresh && each.shards > 3)
+            known->second = m_estimator.outerShardsFor(each.shards);
+        for (const std::int32_t parts : known->second) {
+            m_nested.push_back(each);
+            m_nested.back().outerShards = parts;
+        }
+    }
+}
+
+Result<void> SpacePricing::priceNested()
+{
+    const double best = bestPrice();
+    std::map<Configuration, double> prices; // the least of each that fits
+    for (const StepEstimate &each : m_priced)
+        if (fits(each) && !m_nested.empty()) {
+            double &price = prices.try_emplace(each.configuration, each.seconds).first->second;
+            price = std::min(price, each.seconds);
+        }
+    std::vector<std::pair<double, const Configuration *>> order;
+    for (const Configuration &each : m_nested) {
+        Configuration like = each;
+        like.outerShards = 1;
+        const auto price = prices.find(like);
+        const auto known = m_known.find(like);
+        if (known == m_known.end() || known->second.likely == 0 || !known->second.fits)
+            continue;
+        // Of those that were not priced, no less than that is likely.
+        const double seconds =
+            price != prices.end() ? price->second : std::max(known->second.likely, best * (1 + kModelTrust));
+        if (seconds <= best * (1 + kFarBehind))
+            order.emplace_back(seconds, &each);
+    }
+    std::stable_sort(
+        order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    std::vector<const Configuration *> open;
+    double entriesLeft = m_tookOver ? kMostNestedEntriesOfAnEdit : kMostNestedEntries;
+    std::set<std::array<std::int32_t, 4>> networks;
+    for (const auto &[price, each] : order) {
+        const auto known = m_known.find(*each);
+        if (open.size() == (m_tookOver ? kMostNestedOfAnEdit : kMostNested))
+            break;
+        if (known != m_known.end() && !known->second.fits)
+            continue;
+        const std::array network{each->shards, each->outerShards, each->replicas, each->microBatches};
+        if (!networks.contains(network)) {
+            const auto entries = m_estimator.nestedEntriesOf(*each, m_setting.stop);
+            if (!entries || *entries > entriesLeft)
+                continue;
+            entriesLeft -= *entries;
+            networks.insert(network);
+        }
+        const auto kernels = m_estimator.kernelBoundOf(*each);
+        const auto least = m_estimator.leastPeakOf(*each);
+        if (kernels && *kernels <= best * (1 + kModelTrust) && least && *least <= m_space.memoryLimit)
+            open.push_back(each);
+    }
+    for (const Configuration *each : open)
+        for (const double reductions : {0.0, 1.0})
+            TRY_VOID(priceAll({each}, {0, reductions}));
+    // Of those that are not the best nothing is claimed.
+    const double found = bestPrice();
+    for (const Configuration *each : open)
+        if (std::none_of(m_priced.begin(), m_priced.end(), [&](const StepEstimate &priced) {
+                return priced.configuration == *each && priced.seconds <= found;
+            }))
+            m_bounds.erase(*each);
+    return {};
+}
+
+Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &open, SearchPrices prices)
+{
+    double best = std::numeric_limits<double>::infinity();
+    double fastest = best; // in the model, as it is noted
+    // Both as they would be simulated.
+    const auto hasNoChance = [&](const Configuration &configuration, double bound) {
+        return bound * m_correction.of(configuration, kModelTrust).least > best;
+    };
+    const auto corrected = [&](const StepEstimate &each) {
+        return each.seconds * m_correction.of(each.configuration, kModelTrust).likely;
+    };
+    const auto consider = [&](const StepEstimate &each) {
+        if (!fits(each))
+            return;
+        best = std::min(best, corrected(each));
+        fastest = std::min(fastest, each.seconds);
+    };
+    for (const StepEstimate &each : m_priced)
+        consider(each);
+    std::vector<std::pair<double, const Configuration *>> looked; // at for the first time
+    std::vector<std::pair<double, const Configuration *>> order;
+    for (const Configuration *each : open)
+        order.emplace_back(m_known.contains(*each) ? m_known[*each].likely : 0, each);
+    const auto sort = [&] {
+        std::stable_sort(
+            order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    };
+    // Those of which nothing is known are bounded first, so that the most promising one is priced first.
+    for (auto &[likely, each] : order)
+        if (likely == 0) {
+            TRY(likely, boundsOf(*each));
+        }
+    sort();
+    for (const auto &[known, configuration] : order) {
+        if (hasNoChance(*configuration, known)) {
+            if (const auto found = m_known.find(*configuration); found != m_known.end())
+                m_bounds.try_emplace(*configuration, found->second.proven);
+            continue;
+        }
+        TRY(const double bound, boundsOf(*configuration));
+        if (hasNoChance(*configuration, bound))
+            continue;
+        auto estimate = m_estimator.estimate(*configuration, prices, m_setting.stop);
+        if (!estimate) {
+            if (estimate.error().code == ErrorCode::Cancelled)
+                return estimate.error();
+            m_bounds.erase(*configuration); // its stages cannot be as rows say
+            if (!m_problem)
+                m_problem = std::move(estimate).error();
+            continue;
+        }
+        consider(*estimate);
+        m_setting.note(fastest, 0);
+        if (m_isUsualPriced.insert(*configuration).second)
+            looked.emplace_back(estimate->seconds, configuration);
+        keep(*std::move(estimate));
+    }
+    for (const auto &[seconds, configuration] : looked) {
+        if (hasNoChance(*configuration, seconds * (1 - kUsualGain)))
+            continue;
+        TRY(auto usual, m_estimator.estimateUsual(*configuration, m_setting.stop));
+        for (StepEstimate &each : usual) {
+            consider(each);
+            m_priced.push_back(std::move(each));
+        }
+    }
+    return {};
+}
+
+Result<double> SpacePricing::boundsOf(const Configuration &configuration)
+{
+    auto likely = m_estimator.likelyBoundOf(configuration, m_setting.stop);
+    const auto proven = m_estimator.boundOf(configuration, m_setting.stop);
+    if (!likely || !proven) {
+        if (!likely && likely.error().code == ErrorCode::Cancelled)
+            return likely;
+        if (!likely && !m_problem)
+            m_problem = std::move(likely).error();
+        return std::numeric_limits<double>::infinity();
+    }
+    KnownBound &known = m_known[configuration];
+    known.likely = std::max(known.likely, *likely);
+    known.proven = std::max(known.proven, *proven);
+    m_bounds.try_emplace(configuration, known.proven);
+    return known.likely;
+}
+
+void SpacePricing::keep(StepEstimate estimate)
+{
+    double &bound = m_bounds[estimate.configuration];
+    bound = std::max(bound, estimate.bound);
+    if (!fits(estimate) && m_estimator.problemOf(estimate.configuration).isDecided()
+        && !m_space.sharding.isMixed())
+        bound = std::numeric_limits<double>::infinity(); // there is no other partition
+    m_priced.push_back(std::move(estimate));
+}
+
+Result<void> SpacePricing::tighten()
+{
+    std::set<Configuration> staged;
+    std::map<Configuration, int> idlePaths; // that were looked at since its bound grew
+    const double start = m_setting.worked->seconds();
+    std::set<std::pair<double, Configuration>> lowest;
+    double best = bestPrice();
+    for (const auto &[configuration, bound] : m_bounds)
+        lowest.emplace(bound, configuration);
+    const double closeEnough = m_tookOver ? kCloseEnoughAfterAnEdit : kCloseEnough;
+    while (!lowest.empty() && lowest.begin()->first < best * (1 - closeEnough)
+        && m_setting.worked->seconds() - start < m_setting.mostSeconds * kTighteningShare) {
+        const Configuration configuration = lowest.begin()->second;
+        m_setting.note(best, std::min(best, lowest.begin()->first));
+        lowest.erase(lowest.begin());
+        double &proven = m_bounds[configuration];
+        if (staged.insert(configuration).second) {
+            const auto bound = m_estimator.stagedBoundOf(configuration, m_setting.stop);
+            if (!bound && bound.error().code == ErrorCode::Cancelled)
+                return bound.error();
+            if (bound && bound->peakBytes > m_space.memoryLimit)
+                proven = std::numeric_limits<double>::infinity(); // none of its partitions fits
+            else if (bound)
+                proven = std::max(proven, bound->seconds);
+            lowest.emplace(proven, configuration);
+            continue;
+        }
+        const double before = proven;
+        auto estimate = m_estimator.estimateAlongPaths(configuration, m_setting.stop);
+        if (!estimate) {
+            if (estimate.error().code == ErrorCode::Cancelled)
+                return estimate.error();
+            m_bounds.erase(configuration); // its stages cannot be as rows say
+            continue;
+        }
+        if (fits(*estimate))
+            best = std::min(best, estimate->seconds);
+        keep(*std::move(estimate));
+        int &idle = idlePaths[configuration];
+        idle = proven > before * (1 + kCloseEnough) ? 0 : idle + 1;
+        if (idle < (m_tookOver ? kMostIdlePathsOfAnEdit : kMostIdlePaths)
+            && !m_estimator.problemOf(configuration).isDecided())
+            lowest.emplace(proven, configuration);
+    }
+    if (!lowest.empty())
+        m_setting.note(best, std::min(best, lowest.begin()->first));
+    return m_tookOver ? Result<void>{} : lookCloser(best);
+}
+
+Result<void> SpacePricing::lookCloser(double best)
+{
+    std::map<Configuration, double> prices;
+    for (const StepEstimate &each : m_priced) {
+        double &price = prices.try_emplace(each.configuration, each.seconds).first->second;
+        price = std::min(price, each.seconds);
+    }
+    std::vector<std::pair<double, Configuration>> open;
+    for (const auto &[configuration, price] : prices)
+        if (const auto bound = m_bounds.find(configuration); bound != m_bounds.end()
+            && bound->second < best * (1 + kHardlyAbove) && price > best * (1 + kHardlyAbove))
+            open.emplace_back(bound->second, configuration);
+    std::sort(open.begin(), open.end());
+    open.resize(std::min(open.size(), kMostLookedAtCloser));
+    for (const auto &[bound, configuration] : open)
+        for (int path = 0;
+             path < kCloserPaths && m_setting.worked->seconds() < m_setting.mostSeconds * kCloserUntil; ++path) {
+            auto estimate = m_estimator.estimateAlongPaths(configuration, m_setting.stop);
+            if (!estimate && estimate.error().code == ErrorCode::Cancelled)
+                return estimate.error();
+            if (!estimate)
+                break;
+            keep(*std::move(estimate));
+        }
+    return {};
+}
+
+} // namespace planloom

@@ -1,0 +1,109 @@
+#pragma once
+
+#include "engine/base/processor_time.h"
+#include "engine/search/search_memory.h"
+#include "engine/search/search_space.h"
+#include "engine/search/step_estimate.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <vector>
+
+namespace planloom {
+
+/// What the configurations of one search cost in the model, and what is proven of them. It looks at as few
+/// of them as it can: those whose bound leaves them a chance. For one thread.
+class SpacePricing
+{
+public:
+    struct Setting { ///< What it points to must outlive it.
+        StepEstimator *estimator = nullptr;
+        const SearchSpace *space = nullptr;
+        const Correction *correction = nullptr; ///< What simulations have shown so far.
+        const WorkClock *worked = nullptr; ///< Since the search began.
+        double mostSeconds = 0; ///< As `SearchOptions`.
+        /// Told how far the search is: seconds of the fastest plan priced that fits (infinite before there is
+        /// one), and of the bound of all (0: not all were bounded). Not empty.
+        std::function<void(double best, double bound)> note{};
+        std::stop_token stop{};
+    };
+    explicit SpacePricing(Setting setting);
+
+    /// Those of two shard axes that may be looked at, beside the space's.
+    const std::vector<Configuration> &nested() const { return m_nested; }
+
+    /// Bounds that were found for some of the rows hold for all of them: an edit then looks at little more
+    /// than what was nearly best before it. Before `price`.
+    void takeOver(KnownBounds known);
+    bool tookOver() const { return m_tookOver; } ///< Some are from searches before.
+
+    /// All whose bound leaves them a chance; at higher and higher prices of memory, until one fits.
+    /// @return Cancelled
+    Result<void> price();
+
+    /// Looks at the configuration of the lowest bound again, by the least times of its stages and then along
+    /// its longest ways, until the bound of all is near the best price. What is looked at is priced on the
+    /// way.
+    Result<void> tighten();
+
+    /// Where what fits in the model did not in simulation: others that need less, however slow they are; of
+    /// each mesh that which likely needs least.
+    Result<void> priceThoseThatNeedLeast();
+
+    const std::vector<StepEstimate> &priced() const { return m_priced; }
+    bool fits(const StepEstimate &estimate) const
+    {
+        return estimate.peakBytes <= m_setting.space->memoryLimit;
+    }
+    /// Seconds that no plan is below, in the model. @param best  a plan priced
+    double boundBeside(const Configuration &best, double seconds) const;
+    /// As `SearchResult::leastNeeded`.
+    std::int64_t leastNeeded() const { return m_leastNeeded; }
+    const KnownBounds &known() const { return m_known; } ///< From searches before, and from this one.
+    const std::map<Configuration, double> &bounds() const { return m_bounds; } ///< Of all that hold.
+    /// Why one could not be priced: the first.
+    const std::optional<Error> &problem() const { return m_problem; }
+
+private:
+    /// Configurations that need more memory than there is, whatever else is decided. Where that is all of
+    /// them, those that need least stay, to be shown.
+    Result<void> leaveOutWhatCannotFit();
+    /// At higher and higher prices of memory.
+    Result<void> priceUntilOneFits();
+    /// Those whose like with one axis is not far behind the best, the most promising ones.
+    Result<void> priceNested();
+    /// Prices every one of some configurations whose bound leaves it a chance.
+    Result<void> priceAll(const std::vector<const Configuration *> &open, SearchPrices prices);
+    /// The model is not so exact that a configuration whose bound is hardly above the best price could not be
+    /// faster in simulation: it is to be seen at its best, too.
+    Result<void> lookCloser(double best);
+    /// Configurations of two shard axes that may beat their like with one.
+    void findNested();
+    bool anyFits() const;
+    /// Seconds of the fastest plan priced that fits; infinite before there is one.
+    double bestPrice() const;
+    /// Takes down what is proven of a configuration.
+    /// @return what no partition of it is likely to be below; infinite where it cannot be planned
+    Result<double> boundsOf(const Configuration &configuration);
+    void keep(StepEstimate estimate);
+
+    const Setting m_setting;
+    StepEstimator &m_estimator;
+    const SearchSpace &m_space;
+    const Correction &m_correction;
+    KnownBounds m_known{};
+    bool m_tookOver = false;
+    std::vector<Configuration> m_nested{};
+    std::vector<const Configuration *> m_open{}; ///< Of the space, that may fit.
+    std::vector<StepEstimate> m_priced{};
+    std::set<Configuration> m_isUsualPriced{}; ///< Also with the partitions that people use.
+    std::map<Configuration, double> m_bounds{};
+    std::int64_t m_leastNeeded = 0;
+    std::optional<Error> m_problem{};
+};
+
+} // namespace planloom
