@@ -13,6 +13,9 @@ namespace {
 /// How much of a step a device full of memory costs, from plan to plan tried where nothing fits.
 constexpr std::array kMemoryPrices{0.0, 0.3, 1.0, 4.0};
 
+/// How much of the time for simulations may be spent on configurations that nearly fit.
+constexpr double kNearlyFitShare = 0.5;
+
 /// What partitions that people use may be faster by than that which the search finds.
 constexpr double kUsualGain = 0.03;
 
@@ -47,7 +50,6 @@ constexpr double kCloserUntil = 2.5;
 /// How much of the time for simulations tightening may take first.
 constexpr double kTighteningShare = 0.8;
 
-
 } // namespace
 
 SpacePricing::SpacePricing(Setting setting)
@@ -79,6 +81,7 @@ Result<void> SpacePricing::price()
         TRY_VOID(leaveOutWhatCannotFit());
         TRY_VOID(priceUntilOneFits());
     }
+    TRY_VOID(priceThoseThatNearlyFit());
     return priceNested();
 }
 
@@ -117,8 +120,7 @@ Result<void> SpacePricing::leaveOutWhatCannotFit()
                 m_problem = least.error();
             continue;
         }
-        m_leastNeeded =
-            m_leastNeeded == 0 ? *least : std::min(m_leastNeeded, *least);
+        m_leastNeeded = m_leastNeeded == 0 ? *least : std::min(m_leastNeeded, *least);
         if (*least > m_space.memoryLimit)
             tooLarge.emplace_back(*least, &each);
         else
@@ -157,6 +159,43 @@ Result<void> SpacePricing::priceUntilOneFits()
     return {};
 }
 
+Result<void> SpacePricing::priceThoseThatNearlyFit()
+{
+    std::map<Configuration, bool> fitting;
+    for (const StepEstimate &each : m_priced) {
+        bool &any = fitting[each.configuration];
+        any = any || fits(each);
+    }
+    std::vector<std::pair<double, Configuration>> order;
+    for (const auto &[configuration, any] : fitting)
+        if (const auto known = m_known.find(configuration);
+            !any && known != m_known.end() && known->second.fits)
+            order.emplace_back(known->second.likely, configuration);
+    std::sort(order.begin(), order.end());
+    const double begin = m_setting.worked->seconds();
+    double best = bestPrice();
+    for (const auto &[likely, configuration] : order) {
+        if (likely >= best || m_setting.worked->seconds() - begin > m_setting.mostSeconds * kNearlyFitShare)
+            break;
+        for (const double price : kMemoryPrices) {
+            if (price == 0)
+                continue; // seen
+            auto estimate = m_estimator.estimate(configuration, {price, 0}, m_setting.stop);
+            if (!estimate && estimate.error().code == ErrorCode::Cancelled)
+                return estimate.error();
+            if (!estimate)
+                break;
+            const bool isEnough = fits(*estimate);
+            if (isEnough)
+                best = std::min(best, estimate->seconds);
+            keep(*std::move(estimate));
+            if (isEnough)
+                break;
+        }
+    }
+    return {};
+}
+
 bool SpacePricing::anyFits() const
 {
     return std::any_of(
@@ -172,8 +211,7 @@ Result<void> SpacePricing::priceThoseThatNeedLeast()
             auto &own = ofMeshes[{each->replicas, each->ranks, each->shards}];
             // Small micro-batches take little on their way, which `leastPeakOf` does not count.
             const bool isNear = own.second && std::abs(likely - own.first) <= kNearPeak * own.first;
-            if (!own.second
-                || (isNear ? each->microBatches > own.second->microBatches : likely < own.first))
+            if (!own.second || (isNear ? each->microBatches > own.second->microBatches : likely < own.first))
                 own = {likely, each};
         }
     std::vector<std::pair<double, const Configuration *>> order;
@@ -440,7 +478,8 @@ Result<void> SpacePricing::lookCloser(double best)
     open.resize(std::min(open.size(), kMostLookedAtCloser));
     for (const auto &[bound, configuration] : open)
         for (int path = 0;
-             path < kCloserPaths && m_setting.worked->seconds() < m_setting.mostSeconds * kCloserUntil; ++path) {
+             path < kCloserPaths && m_setting.worked->seconds() < m_setting.mostSeconds * kCloserUntil;
+             ++path) {
             auto estimate = m_estimator.estimateAlongPaths(configuration, m_setting.stop);
             if (!estimate && estimate.error().code == ErrorCode::Cancelled)
                 return estimate.error();

@@ -74,6 +74,8 @@ private:
     Result<void> leaveOutWhatCannotFit();
     /// At higher and higher prices of memory.
     Result<void> priceUntilOneFits();
+    /// Those that would be faster than the best if they fitted, with partitions that hold less.
+    Result<void> priceThoseThatNearlyFit();
     /// Those whose like with one axis is not far behind the best, the most promising ones.
     Result<void> priceNested();
     /// Prices every one of some configurations whose bound leaves it a chance.
