@@ -12,6 +12,7 @@ namespace planloom {
 struct BFloat16 {
     std::uint16_t bits = 0;
     explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+    explicit operator double() const { return static_cast<float>(*this); }
 };
 
 /// What products of numbers of type T are summed in, and made of: floats of BFloat16, which is exact.

@@ -4,6 +4,7 @@
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/matmul_plan.h"
 #include "engine/kernels/narrow_float.h"
+#include "engine/kernels/operand_type.h"
 #include "engine/kernels/vector_reduce.h"
 
 #include <algorithm>
@@ -44,15 +45,6 @@ template<typename T> void multiplyIntegers(const MatMulPlan &plan, const T *a, c
             }
         }
     });
-}
-
-/// Calls `work` with a number of the type that products of `operand` are made of: BFloat16 as it lies in
-/// memory, where the processor multiplies that (`multipliesBFloat16`), else as `withFloat`.
-template<typename Work> Result<void> withOperand(const KernelCall &call, const Buffer &operand, Work &&work)
-{
-    if (operand.dataType == DataType::BFloat16)
-        return work(BFloat16{});
-    return withFloat(call, operand.dataType, std::forward<Work>(work));
 }
 
 Result<void> matMulForward(const KernelCall &call)
@@ -204,7 +196,7 @@ Result<void> linearForward(const KernelCall &call)
 template<typename T> PLANLOOM_INLINE void addRowTo(double *sums, const T *row, std::int64_t count)
 {
     for (std::int64_t j = 0; j < count; ++j)
-        sums[j] += static_cast<double>(static_cast<SumOf<T>>(row[j]));
+        sums[j] += static_cast<double>(row[j]);
 }
 
 PLANLOOM_HOT void addRow(double *sums, const BFloat16 *row, std::int64_t count)

@@ -50,23 +50,34 @@ DataType seenBy(const KernelCall &call, DataType compute, std::size_t slot, Data
     return compute == DataType::TensorFloat32 && isNarrowFloat(memory) ? memory : compute;
 }
 
-/// True for slots whose values a Linear or MatMul multiplies; `isOperand` is true for all of them.
-bool isFactor(const KernelCall &call, std::size_t slot)
-{
-    if (call.op->direction == Direction::Forward)
-        return slot < 2;
-    const BackwardCall back(call);
-    return slot == 0 || slot == back.inputSlot(0) || slot == back.inputSlot(1);
-}
-
+/// Operators whose kernels can read BFloat16: products that oneDNN makes.
 bool isProduct(const Operator &op)
 {
-    return (op.kind == OperatorKind::Linear || op.kind == OperatorKind::MatMul)
-        && op.direction != Direction::Optimizer;
+    switch (op.kind) {
+    case OperatorKind::Linear:
+    case OperatorKind::MatMul:
+    case OperatorKind::Einsum:
+    case OperatorKind::Conv:
+    case OperatorKind::ConvTranspose:
+        return op.direction != Direction::Optimizer;
+    default:
+        return false;
+    }
 }
 
-/// True of products whose kernel can round its results to BFloat16 by itself; those of a MatMul may be summed
-/// over batches.
+/// True for slots whose values such an operator multiplies; `isOperand` is true for all of them.
+bool isFactor(const KernelCall &call, std::size_t slot)
+{
+    const std::size_t most = call.op->kind == OperatorKind::Einsum ? call.inputs.size() : 2; // then a bias
+    if (call.op->direction == Direction::Forward)
+        return slot < most;
+    const BackwardCall back(call);
+    const std::size_t first = back.inputSlot(0);
+    return slot == 0 || (slot >= first && slot < first + std::min(most, back.forwardInputs()));
+}
+
+/// True of products whose kernel can round its results to BFloat16 by itself; those of others may be sums of
+/// several products.
 bool roundsResults(const Operator &op)
 {
     return op.kind == OperatorKind::Linear;

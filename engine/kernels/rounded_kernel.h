@@ -31,14 +31,15 @@ bool hasBFloat16Products();
 
 /// Runs `call` with floats in place of narrower types; sums are floats until they are rounded once. Works on
 /// copies in scratch memory of its own.
-/// @param bfloat16Products  Linear and MatMul read operands of BFloat16, or rounded to it, as such: the same
-///   products and sums in another order
+/// @param bfloat16Products  products (Linear, MatMul, Einsum, Conv, ConvTranspose) read operands of BFloat16,
+/// or
+///   rounded to it, as such: the same products, summed in another order
 /// @return as `runKernel`
 Result<void> runRounded(
     const KernelCall &call, const KernelRounding &rounding, bool bfloat16Products = hasBFloat16Products());
 
-/// True for a Linear or MatMul all of whose products are of BFloat16, and whose results are floats (or, of a
-/// Linear, BFloat16): its kernel reads the operands as they are.
+/// True for such a product all of whose operands are BFloat16, and whose results are floats (or, of a Linear,
+/// BFloat16): its kernel reads the operands as they are.
 bool multipliesBFloat16(const KernelCall &call);
 
 /// True if a buffer of `call` holds floats that kernels do not compute with: `runWidened` does.

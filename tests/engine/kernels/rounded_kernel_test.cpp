@@ -37,8 +37,7 @@ std::vector<Case> cases()
     for (const bool transposed : {false, true}) {
         const Shape w = transposed ? Shape{kN, kK} : Shape{kK, kN};
         const std::string name = transposed ? "Linear, transposed" : "Linear";
-        made.push_back(
-            {name, OperatorKind::Linear, transposed, Direction::Forward, {x, w, {kN}}, {y}});
+        made.push_back({name, OperatorKind::Linear, transposed, Direction::Forward, {x, w, {kN}}, {y}});
         made.push_back({name + ", backward", OperatorKind::Linear, transposed, Direction::Backward,
             {y, x, w, {}, {}}, {x, w, {kN}}});
     }
@@ -48,6 +47,29 @@ std::vector<Case> cases()
     made.push_back({"MatMul", OperatorKind::MatMul, false, Direction::Forward, {a, b}, {c}});
     made.push_back(
         {"MatMul, backward", OperatorKind::MatMul, false, Direction::Backward, {c, a, b, {}}, {a, b}});
+    const Shape image{2, 6, 9, 9};
+    const Shape filters{8, 6, 3, 3};
+    const Shape filtered{2, 8, 7, 7};
+    made.push_back(
+        {"Conv", OperatorKind::Conv, false, Direction::Forward, {image, filters, {8}}, {filtered}});
+    made.push_back({"Conv, backward", OperatorKind::Conv, false, Direction::Backward,
+        {filtered, image, filters, {}, {}}, {image, filters, {8}}});
+    const Shape points{6, 5, 16, 16};
+    const Shape mixed{6, 12, 16, 16};
+    made.push_back({"Conv of single elements", OperatorKind::Conv, false, Direction::Forward,
+        {points, {12, 5, 1, 1}}, {mixed}});
+    made.push_back({"Conv of single elements, backward", OperatorKind::Conv, false, Direction::Backward,
+        {mixed, points, {12, 5, 1, 1}, {}}, {points, {12, 5, 1, 1}}});
+    made.push_back({"ConvTranspose", OperatorKind::ConvTranspose, false, Direction::Forward,
+        {filtered, filters, {6}}, {image}});
+    made.push_back({"ConvTranspose, backward", OperatorKind::ConvTranspose, false, Direction::Backward,
+        {image, filtered, filters, {}, {}}, {filtered, filters, {6}}});
+    const Shape left{3, 17, 20};
+    const Shape right{20, 3, 11};
+    const Shape joint{17, 11, 3};
+    made.push_back({"Einsum", OperatorKind::Einsum, false, Direction::Forward, {left, right}, {joint}});
+    made.push_back({"Einsum, backward", OperatorKind::Einsum, false, Direction::Backward,
+        {joint, left, right, {}}, {left, right}});
     return made;
 }
 
@@ -82,7 +104,10 @@ Results run(const Case &what, const Types &types, bool bfloat16Products)
     op.name = what.name;
     op.kind = what.kind;
     op.direction = what.direction;
-    op.attributes.set("transposed", Attribute(std::int64_t{what.transposed}));
+    if (what.kind == OperatorKind::Einsum)
+        op.attributes.set("equation", Attribute(std::string{"bik,kbj->ijb"}));
+    else
+        op.attributes.set("transposed", Attribute(std::int64_t{what.transposed}));
     KernelCall call;
     call.op = &op;
     KernelRounding rounding{.compute = types.compute};
@@ -90,12 +115,13 @@ Results run(const Case &what, const Types &types, bool bfloat16Products)
     for (std::size_t i = 0; i < what.inputs.size(); ++i) {
         const Shape &shape = what.inputs[i];
         memory.push_back(drawn(shape, types.inputs, static_cast<std::uint32_t>(i + 1)));
-        call.inputs.push_back({shape.empty() ? nullptr : memory.back().data(), DataType::Float32, shape});
+        call.inputs.push_back({shape.empty() ? nullptr : memory.back().data(), DataType::Float32, shape,
+            wholeMask(shape), shape});
         rounding.inputs.push_back(types.inputs);
     }
     for (const Shape &shape : what.outputs) {
         memory.push_back(drawn(shape, types.outputs, 77)); // a kernel writes all of it
-        call.outputs.push_back({memory.back().data(), DataType::Float32, shape});
+        call.outputs.push_back({memory.back().data(), DataType::Float32, shape, wholeMask(shape), shape});
         rounding.outputs.push_back(types.outputs);
     }
     const auto ran = runRounded(call, rounding, bfloat16Products);
