@@ -5,6 +5,7 @@
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement.h"
+#include "engine/kernels/operand_type.h"
 #include "engine/kernels/vector_reduce.h"
 
 #include <algorithm>
@@ -35,13 +36,13 @@ std::int64_t channelParts(const Convolution &conv, std::int64_t most)
 }
 
 /// y = w * unfolded x
-template<typename T> void convolve(const Convolution &conv, const T *x, const T *w, T *y)
+template<typename T> void convolve(const Convolution &conv, const T *x, const T *w, SumOf<T> *y)
 {
     const BlockedConvolution blocked(conv);
     const std::int64_t work = conv.o * conv.rows() * blocked.mostWindows();
     forEachShare(blocked.blocks() * conv.groups, work, [&](std::int64_t begin, std::int64_t end) {
         const auto columns = scratch<T>(blocked.unfoldedSize(conv.c));
-        const auto joined = scratch<T>(blocked.outputsSize());
+        const auto joined = scratch<SumOf<T>>(blocked.outputsSize());
         for (std::int64_t i = begin; i < end; ++i) {
             const WindowBlock block = blocked.block(i / conv.groups);
             const std::int64_t group = i % conv.groups;
@@ -64,7 +65,7 @@ template<typename T> void convolve(const Convolution &conv, const T *x, const T 
 }
 
 /// dx = w^T * dy, folded back. Windows overlap: a part has all those of its images and channels.
-template<typename T> void convolveData(const Convolution &conv, const T *dy, const T *w, T *dx)
+template<typename T> void convolveData(const Convolution &conv, const T *dy, const T *w, SumOf<T> *dx)
 {
     const BlockedConvolution blocked(conv);
     const std::int64_t groups = blocked.imageBlocks() * conv.groups;
@@ -75,7 +76,7 @@ template<typename T> void convolveData(const Convolution &conv, const T *dy, con
     const std::int64_t work = conv.o * channels * taps * blocked.mostWindows() * blocked.blocksOfImages();
     const bool folds = blocked.unfoldedSize(1) > 0 || blocked.blocksOfImages() == 0;
     forEachShare(groups * parts, work, [&](std::int64_t begin, std::int64_t end) {
-        const auto columns = scratch<T>(blocked.unfoldedSize(channels));
+        const auto columns = scratch<SumOf<T>>(blocked.unfoldedSize(channels));
         const auto joined = scratch<T>(blocked.outputsSize());
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t from = i % parts * channels;
@@ -87,7 +88,7 @@ template<typename T> void convolveData(const Convolution &conv, const T *dy, con
             for (std::int64_t image = images * blocked.imagesOfBlock();
                  folds && image < std::min(conv.n, (images + 1) * blocked.imagesOfBlock()); ++image)
                 std::fill_n(dx + (image * conv.groups + group) * conv.xGroup() + from * plane,
-                    (to - from) * plane, T(0));
+                    (to - from) * plane, SumOf<T>(0));
             for (std::int64_t b = 0; b < blocked.blocksOfImages(); ++b) {
                 const WindowBlock block = blocked.block(images * blocked.blocksOfImages() + b);
                 const auto gradient = blocked.outputs(block, group, dy, joined.get());
@@ -112,12 +113,12 @@ template<typename T> void convolveData(const Convolution &conv, const T *dy, con
 
 /// dw = sum over windows of dy * (unfolded x)^T. Where channels are too few to be parts, windows are, whose
 /// sums are added in their order.
-template<typename T> void convolveWeights(const Convolution &conv, const T *x, const T *dy, T *dw)
+template<typename T> void convolveWeights(const Convolution &conv, const T *x, const T *dy, SumOf<T> *dw)
 {
     const BlockedConvolution blocked(conv);
     const std::int64_t size = conv.groups * conv.o * conv.rows();
     if (blocked.blocks() == 0) {
-        std::fill_n(dw, size, T(0));
+        std::fill_n(dw, size, SumOf<T>(0));
         return;
     }
     const std::int64_t parts = channelParts(conv, conv.groups >= 8 ? 1 : 8);
@@ -125,7 +126,7 @@ template<typename T> void convolveWeights(const Convolution &conv, const T *x, c
     const std::int64_t taps = conv.window.kernelCount();
     const std::int64_t sums = parts * conv.groups >= 4 ? 1 : std::min<std::int64_t>(4, blocked.blocks());
     const std::int64_t blocks = (blocked.blocks() + sums - 1) / sums;
-    std::vector<T> others(static_cast<std::size_t>((sums - 1) * size), T(0));
+    std::vector<SumOf<T>> others(static_cast<std::size_t>((sums - 1) * size), SumOf<T>(0));
     const std::int64_t work = conv.o * channels * taps * blocked.mostWindows() * blocks;
     forEachShare(sums * conv.groups * parts, work, [&](std::int64_t begin, std::int64_t end) {
         const auto columns = scratch<T>(blocked.unfoldedSize(channels));
@@ -135,8 +136,8 @@ template<typename T> void convolveWeights(const Convolution &conv, const T *x, c
             const std::int64_t to = std::min(conv.c, from + channels);
             const std::int64_t group = i / parts % conv.groups;
             const std::int64_t sum = i / parts / conv.groups;
-            T *target = (sum == 0 ? dw : others.data() + (sum - 1) * size) + group * conv.o * conv.rows()
-                + from * taps;
+            SumOf<T> *target = (sum == 0 ? dw : others.data() + (sum - 1) * size)
+                + group * conv.o * conv.rows() + from * taps;
             const std::int64_t last = std::min(blocked.blocks(), (sum + 1) * blocks);
             for (std::int64_t b = sum * blocks; from < to && b < last; ++b) {
                 const WindowBlock block = blocked.block(b);
@@ -199,7 +200,7 @@ template<typename T> void sumBias(const Buffer &dy, const Buffer &dbias)
                     sums[static_cast<std::size_t>(c)] +=
                         sumOf(elements<const T>(dy) + (n * channels + c) * rest, rest);
         });
-    storeSums<T>(sums, dbias);
+    storeSums<SumOf<T>>(sums, dbias);
 }
 
 Result<void> convForward(const KernelCall &call)
@@ -215,14 +216,15 @@ Result<void> convForward(const KernelCall &call)
     const bool transposed = call.op->kind == OperatorKind::ConvTranspose;
     const Convolution conv =
         transposed ? convolutionOf(*call.op, *y, *w, *x) : convolutionOf(*call.op, *x, *w, *y);
-    return withFloat(call, y->dataType, [&](auto zero) -> Result<void> {
+    return withOperand(call, *x, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
+        using Sum = SumOf<T>;
         if (transposed)
-            convolveData(conv, elements<const T>(*x), elements<const T>(*w), elements<T>(*y));
+            convolveData(conv, elements<const T>(*x), elements<const T>(*w), elements<Sum>(*y));
         else
-            convolve(conv, elements<const T>(*x), elements<const T>(*w), elements<T>(*y));
+            convolve(conv, elements<const T>(*x), elements<const T>(*w), elements<Sum>(*y));
         if (bias != nullptr && makesTerm(call, 0, {2}))
-            addBias<T>(*y, *bias);
+            addBias<Sum>(*y, *bias);
         return {};
     });
 }
@@ -239,8 +241,9 @@ Result<void> convBackward(const KernelCall &call)
     if (dy == nullptr || (dx != nullptr && w == nullptr) || (dw != nullptr && x == nullptr))
         return missingSlot(call, "a gradient, its input or its weight");
     const bool transposed = call.op->kind == OperatorKind::ConvTranspose;
-    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
+    return withOperand(call, *dy, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
+        using Sum = SumOf<T>;
         // Windows of its neighbours are in the gradient of the part's share, not in what is summed.
         std::vector<std::byte> memory;
         const Buffer own = pieceOf(*dy, ownBox(call, 0), memory);
@@ -248,14 +251,14 @@ Result<void> convBackward(const KernelCall &call)
             const Convolution conv =
                 transposed ? convolutionOf(*call.op, *dy, *w, *dx) : convolutionOf(*call.op, *dx, *w, *dy);
             const auto work = transposed ? convolve<T> : convolveData<T>;
-            work(conv, elements<const T>(*dy), elements<const T>(*w), elements<T>(*dx));
+            work(conv, elements<const T>(*dy), elements<const T>(*w), elements<Sum>(*dx));
         }
         if (dw != nullptr && transposed) {
             convolveWeights(convolutionOf(*call.op, *dy, *dw, *x), elements<const T>(*dy),
-                elements<const T>(*x), elements<T>(*dw));
+                elements<const T>(*x), elements<Sum>(*dw));
         } else if (dw != nullptr) {
             convolveWeights(convolutionOf(*call.op, *x, *dw, own), elements<const T>(*x),
-                elements<const T>(own), elements<T>(*dw));
+                elements<const T>(own), elements<Sum>(*dw));
         }
         if (dbias != nullptr) {
             if (makesTerm(call, 2, {0}))

@@ -3,6 +3,7 @@
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement.h"
+#include "engine/kernels/operand_type.h"
 
 #include <algorithm>
 #include <array>
@@ -115,7 +116,7 @@ Labelled<const T> reordered(
 /// True if a product over two operands is a batched matrix product: no label twice in one tensor, equal
 /// extents, and every label in at least two of the three tensors.
 template<typename T>
-bool isMatrixProduct(const Labelled<const T> &a, const Labelled<const T> &b, const Labelled<T> &c)
+bool isMatrixProduct(const Labelled<const T> &a, const Labelled<const T> &b, const Labelled<SumOf<T>> &c)
 {
     if (repeats(a.labels) || repeats(b.labels) || repeats(c.labels))
         return false;
@@ -145,7 +146,8 @@ bool isMatrixProduct(const Labelled<const T> &a, const Labelled<const T> &b, con
 
 /// c = a b as matrix products of [batch, m, k] and [batch, k, n]; tensors whose labels do not already lie so
 /// are copied into that order.
-template<typename T> void multiplyLabelled(Labelled<const T> a, Labelled<const T> b, const Labelled<T> &c)
+template<typename T>
+void multiplyLabelled(Labelled<const T> a, Labelled<const T> b, const Labelled<SumOf<T>> &c)
 {
     std::string batch;
     std::string m;
@@ -193,8 +195,8 @@ template<typename T> void multiplyLabelled(Labelled<const T> a, Labelled<const T
     const bool direct = rowsOfC && columnsOfC
         && ((*columnsOfC == 1 && (product.m == 1 || *rowsOfC >= product.n))
             || (*rowsOfC == 1 && (product.n == 1 || *columnsOfC >= product.m)));
-    std::vector<T> storageC;
-    Labelled<T> target = c;
+    std::vector<SumOf<T>> storageC;
+    Labelled<SumOf<T>> target = c;
     if (!direct) {
         target.labels = batch + m + n;
         target.shape.clear();
@@ -214,14 +216,14 @@ template<typename T> void multiplyLabelled(Labelled<const T> a, Labelled<const T
         Shape strides;
         for (const char label : c.labels)
             strides.push_back(strideOf(target, label));
-        copyTransposed(c.shape, static_cast<const T *>(target.data), strides, c.data);
+        copyTransposed(c.shape, static_cast<const SumOf<T> *>(target.data), strides, c.data);
     }
 }
 
 /// The general way: every combination of all labels. `result` may have labels twice (the gradient of a
 /// diagonal) and labels that the operands lack (the gradient of a sum).
 template<typename T>
-void multiplyEverywhere(const std::vector<Labelled<const T>> &operands, const Labelled<T> &result)
+void multiplyEverywhere(const std::vector<Labelled<const T>> &operands, const Labelled<SumOf<T>> &result)
 {
     std::string labels = result.labels;
     for (const Labelled<const T> &operand : operands)
@@ -273,16 +275,17 @@ void multiplyEverywhere(const std::vector<Labelled<const T>> &operands, const La
         }
     }
     for (std::size_t i = 0; i < sums.size(); ++i)
-        result.data[i] = static_cast<T>(sums[i]);
+        result.data[i] = static_cast<SumOf<T>>(sums[i]);
 }
 
-template<typename T> void contract(const std::vector<Labelled<const T>> &operands, const Labelled<T> &result)
+template<typename T>
+void contract(const std::vector<Labelled<const T>> &operands, const Labelled<SumOf<T>> &result)
 {
     if (operands.size() == 2 && elementCount(operands[0].shape) != 0 && elementCount(operands[1].shape) != 0
-        && isMatrixProduct(operands[0], operands[1], result))
-        multiplyLabelled(operands[0], operands[1], result);
+        && isMatrixProduct<T>(operands[0], operands[1], result))
+        multiplyLabelled<T>(operands[0], operands[1], result);
     else
-        multiplyEverywhere(operands, result);
+        multiplyEverywhere<T>(operands, result);
 }
 
 Result<void> einsumForward(const KernelCall &call)
@@ -300,13 +303,13 @@ Result<void> einsumForward(const KernelCall &call)
                 "operator " + call.op->name + " has equation '" + call.op->attributes.text("equation")
                     + "', which does not fit shape " + toString(x->shape));
     }
-    return withFloat(call, y->dataType, [&](auto zero) -> Result<void> {
+    return withOperand(call, call.inputs[0], [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         std::vector<Labelled<const T>> operands;
         for (std::size_t i = 0; i < equation.operands.size(); ++i)
             operands.push_back(
                 {equation.operands[i], call.inputs[i].shape, elements<const T>(call.inputs[i])});
-        contract(operands, Labelled<T>{equation.result, y->shape, elements<T>(*y)});
+        contract<T>(operands, Labelled<SumOf<T>>{equation.result, y->shape, elements<SumOf<T>>(*y)});
         return {};
     });
 }
@@ -319,7 +322,7 @@ Result<void> einsumBackward(const KernelCall &call)
     if (dy == nullptr)
         return missingSlot(call, "a gradient");
     const Equation equation = equationOf(*call.op);
-    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
+    return withOperand(call, *dy, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         for (std::size_t i = 0; i < equation.operands.size(); ++i) {
             const Buffer *dx = back.wanted(i);
@@ -334,7 +337,8 @@ Result<void> einsumBackward(const KernelCall &call)
                     return missingSlot(call, "a saved input");
                 operands.push_back({equation.operands[other], x->shape, elements<const T>(*x)});
             }
-            contract(operands, Labelled<T>{equation.operands[i], dx->shape, elements<T>(*dx)});
+            contract<T>(
+                operands, Labelled<SumOf<T>>{equation.operands[i], dx->shape, elements<SumOf<T>>(*dx)});
         }
         return {};
     });

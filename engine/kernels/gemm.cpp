@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <type_traits>
 #include <utility>
 
 namespace planloom {
@@ -12,7 +13,7 @@ namespace {
 
 /// Folds batch loops that merely lengthen m, n or k into them: then one large product does what many small
 /// ones would.
-template<typename T> void fold(MatrixProduct<T> &p)
+template<typename T, typename R> void fold(MatrixProduct<T, R> &p)
 {
     std::vector<BatchLoop> kept;
     // Innermost first, since a loop can only be folded when what lies inside it has been.
@@ -59,7 +60,7 @@ template<typename T> void fold(MatrixProduct<T> &p)
     p.batch = std::move(kept);
 }
 
-void runPiece(const ProductStep<float> &step)
+template<typename T, typename R> void runPiece(const ProductStep<T, R> &step)
 {
     if (!multiplyWithOneDnn(step))
         multiplyPortably(step);
@@ -87,14 +88,14 @@ std::int64_t piecesOf(std::int64_t cut, std::int64_t other, std::int64_t k)
 }
 
 /// Cuts a product where its shape makes that worth it, into pieces whose sums over k are whole.
-template<typename T> void run(const ProductStep<T> &step)
+template<typename T, typename R> void run(const ProductStep<T, R> &step)
 {
-    const MatrixProduct<T> &p = step.product;
+    const MatrixProduct<T, R> &p = step.product;
     if (step.repeats > 1) {
         const std::int64_t one = std::max<std::int64_t>(1, p.m * p.n * p.k);
         forEachStretch(step.repeats, std::max<std::int64_t>(1, kWorkOfPiece / one),
             [&](std::int64_t begin, std::int64_t end) {
-                ProductStep<T> piece = step;
+                ProductStep<T, R> piece = step;
                 piece.repeats = end - begin;
                 piece.product.a += begin * step.aStep;
                 piece.product.b += begin * step.bStep;
@@ -109,7 +110,7 @@ template<typename T> void run(const ProductStep<T> &step)
     const std::int64_t length =
         ((cut + pieces - 1) / pieces + kWholeVectors - 1) / kWholeVectors * kWholeVectors;
     forEachStretch(cut, pieces == 1 ? cut : length, [&](std::int64_t begin, std::int64_t end) {
-        ProductStep<T> piece = step;
+        ProductStep<T, R> piece = step;
         if (byRows) {
             piece.product.m = end - begin;
             piece.product.a += begin * p.aRow;
@@ -126,12 +127,13 @@ template<typename T> void run(const ProductStep<T> &step)
 }
 
 /// Runs the loops from `depth` on. `first` is false where c already holds a summand.
-template<typename T, typename Visit>
-void runLoops(const std::vector<BatchLoop> &loops, std::size_t depth, ProductStep<T> step, bool first,
+template<typename T, typename R, typename Visit>
+void runLoops(const std::vector<BatchLoop> &loops, std::size_t depth, ProductStep<T, R> step, bool first,
     const Visit &visit)
 {
     if (depth == loops.size()) {
         step.accumulate = !first;
+        assert(first || (std::is_same_v<R, SumOf<T>>));
         visit(step);
         return;
     }
@@ -146,8 +148,9 @@ void runLoops(const std::vector<BatchLoop> &loops, std::size_t depth, ProductSte
 
 } // namespace
 
-template<typename T>
-void forEachStep(MatrixProduct<T> product, const std::function<void(const ProductStep<T> &)> &visit)
+template<typename T, typename R>
+void forEachStep(MatrixProduct<T, R> product,
+    const std::type_identity_t<std::function<void(const ProductStep<T, R> &)>> &visit)
 {
     for (const BatchLoop &loop : product.batch) {
         if (loop.extent == 0)
@@ -168,7 +171,7 @@ void forEachStep(MatrixProduct<T> product, const std::function<void(const Produc
     product.cColumn = 1;
     if (product.m == 0 || product.n == 0)
         return;
-    ProductStep<T> step;
+    ProductStep<T, R> step;
     std::vector<BatchLoop> loops = std::move(product.batch);
     product.batch.clear();
     if (!loops.empty() && loops.back().c != 0) {
@@ -187,14 +190,16 @@ void forEachStep(MatrixProduct<T> product, const std::function<void(const Produc
     runLoops(loops, 0, std::move(step), fresh, visit);
 }
 
-template<typename T> void multiply(MatrixProduct<T> product)
+template<typename T, typename R> void multiply(MatrixProduct<T, R> product)
 {
-    forEachStep<T>(std::move(product), run<T>);
+    forEachStep(std::move(product), run<T, R>);
 }
 
 template void forEachStep<float>(
     MatrixProduct<float> product, const std::function<void(const ProductStep<float> &)> &visit);
 template void multiply<float>(MatrixProduct<float> product);
 template void multiply<double>(MatrixProduct<double> product);
+template void multiply<BFloat16>(MatrixProduct<BFloat16> product);
+template void multiply<BFloat16>(MatrixProduct<BFloat16, BFloat16> product);
 
 } // namespace planloom

@@ -1,4 +1,5 @@
 #include "engine/kernels/gemm.h"
+#include "engine/kernels/rounded_kernel.h"
 
 #ifdef PLANLOOM_HAVE_ONEDNN
 
@@ -8,6 +9,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <type_traits>
 
 #ifdef PLANLOOM_HAVE_OPENMP
 #include <omp.h>
@@ -29,7 +31,7 @@ void holdToOneThread()
 
 namespace {
 
-/// Everything that a compiled product depends on: extents, strides, batch, bias, accumulation.
+/// Everything that a compiled product depends on: extents, strides, batch, bias, accumulation, type.
 using ProductKey = std::array<std::int64_t, 13>;
 
 /// A compiled product and the descriptions of its arguments, whose memory is set at each call.
@@ -71,20 +73,22 @@ bool tidy(std::int64_t rows, std::int64_t columns, std::int64_t &row, std::int64
     return (column == 1 && row >= columns) || (row == 1 && column >= rows);
 }
 
-CompiledProduct compile(OneDnn &dnn, const ProductStep<float> &step)
+template<typename T> constexpr auto kTypeOf = dnnl::memory::data_type::f32;
+template<> constexpr auto kTypeOf<BFloat16> = dnnl::memory::data_type::bf16;
+
+template<typename T, typename R> CompiledProduct compile(OneDnn &dnn, const ProductStep<T, R> &step)
 {
     using dnnl::memory;
-    const MatrixProduct<float> &p = step.product;
-    const auto f32 = memory::data_type::f32;
-    const auto describe = [&](std::int64_t rows, std::int64_t columns, std::int64_t row, std::int64_t column,
-                              std::int64_t stride) {
+    const MatrixProduct<T, R> &p = step.product;
+    const auto describe = [&](memory::data_type type, std::int64_t rows, std::int64_t columns,
+                              std::int64_t row, std::int64_t column, std::int64_t stride) {
         const bool still = stride == 0;
-        return memory::desc({still ? 1 : step.repeats, rows, columns}, f32,
+        return memory::desc({still ? 1 : step.repeats, rows, columns}, type,
             {still ? std::max(rows * row, columns * column) : stride, row, column});
     };
-    const memory::desc a = describe(p.m, p.k, p.aRow, p.aColumn, step.aStep);
-    const memory::desc b = describe(p.k, p.n, p.bRow, p.bColumn, step.bStep);
-    const memory::desc c = describe(p.m, p.n, p.cRow, 1, step.cStep);
+    const memory::desc a = describe(kTypeOf<T>, p.m, p.k, p.aRow, p.aColumn, step.aStep);
+    const memory::desc b = describe(kTypeOf<T>, p.k, p.n, p.bRow, p.bColumn, step.bStep);
+    const memory::desc c = describe(kTypeOf<R>, p.m, p.n, p.cRow, 1, step.cStep);
     dnnl::primitive_attr attributes;
     if (step.accumulate) {
         dnnl::post_ops sum;
@@ -93,7 +97,7 @@ CompiledProduct compile(OneDnn &dnn, const ProductStep<float> &step)
     }
     std::optional<memory::desc> bias;
     if (p.bias != nullptr)
-        bias = memory::desc({1, 1, p.n}, f32, {p.n, p.n, 1});
+        bias = memory::desc({1, 1, p.n}, kTypeOf<float>, {p.n, p.n, 1});
 #if DNNL_VERSION_MAJOR >= 3
     const auto description = bias ? dnnl::matmul::primitive_desc(dnn.engine, a, b, *bias, c, attributes)
                                   : dnnl::matmul::primitive_desc(dnn.engine, a, b, c, attributes);
@@ -128,25 +132,16 @@ bool multiplyOne(const ProductStep<float> &step)
         == dnnl_success;
 }
 
-} // namespace
-
-bool multiplyWithOneDnn(const ProductStep<float> &given)
+/// By a compiled product. False if oneDNN does not have it; nothing was written then.
+template<typename T, typename R> bool multiplyCompiled(const ProductStep<T, R> &step)
 {
-    ProductStep<float> step = given;
-    MatrixProduct<float> &p = step.product;
-    if (p.k == 0 || (step.accumulate && p.bias != nullptr))
-        return false;
-    if (p.m == 1)
-        p.cRow = p.n;
-    if (!tidy(p.m, p.k, p.aRow, p.aColumn) || !tidy(p.k, p.n, p.bRow, p.bColumn) || p.cRow < p.n)
-        return false;
-    holdToOneThread();
-    if (step.repeats == 1)
-        return multiplyOne(step);
+    const MatrixProduct<T, R> &p = step.product;
     try {
         static thread_local OneDnn dnn;
+        const int kind = (step.accumulate ? 1 : 0) + (p.bias != nullptr ? 2 : 0)
+            + (std::is_same_v<T, BFloat16> ? 4 : 0) + (std::is_same_v<R, BFloat16> ? 8 : 0);
         const ProductKey key{p.m, p.n, p.k, p.aRow, p.aColumn, p.bRow, p.bColumn, p.cRow, step.repeats,
-            step.aStep, step.bStep, step.cStep, (step.accumulate ? 1 : 0) + (p.bias != nullptr ? 2 : 0)};
+            step.aStep, step.bStep, step.cStep, kind};
         auto found = dnn.products.find(key);
         if (found == dnn.products.end()) {
             if (dnn.products.size() >= kMostProducts)
@@ -155,8 +150,8 @@ bool multiplyWithOneDnn(const ProductStep<float> &given)
         }
         CompiledProduct &product = found->second;
         // oneDNN only reads from these two and the bias, but its handles are not const.
-        product.a.set_data_handle(const_cast<float *>(p.a));
-        product.b.set_data_handle(const_cast<float *>(p.b));
+        product.a.set_data_handle(const_cast<T *>(p.a));
+        product.b.set_data_handle(const_cast<T *>(p.b));
         product.c.set_data_handle(p.c);
         if (p.bias != nullptr) {
             product.bias.set_data_handle(const_cast<float *>(p.bias));
@@ -174,6 +169,58 @@ bool multiplyWithOneDnn(const ProductStep<float> &given)
     }
 }
 
+/// The step with strides that oneDNN can take; nothing if it cannot take it.
+template<typename T, typename R> std::optional<ProductStep<T, R>> suited(ProductStep<T, R> step)
+{
+    MatrixProduct<T, R> &p = step.product;
+    if (p.k == 0 || (step.accumulate && p.bias != nullptr))
+        return std::nullopt;
+    if (p.m == 1)
+        p.cRow = p.n;
+    if (!tidy(p.m, p.k, p.aRow, p.aColumn) || !tidy(p.k, p.n, p.bRow, p.bColumn) || p.cRow < p.n)
+        return std::nullopt;
+    return step;
+}
+
+} // namespace
+
+bool multiplyWithOneDnn(const ProductStep<float> &given)
+{
+    const auto step = suited(given);
+    if (!step)
+        return false;
+    holdToOneThread();
+    return step->repeats == 1 ? multiplyOne(*step) : multiplyCompiled(*step);
+}
+
+bool multiplyWithOneDnn(const ProductStep<BFloat16> &given)
+{
+    const auto step = suited(given);
+    if (!step)
+        return false;
+    holdToOneThread();
+    return multiplyCompiled(*step);
+}
+
+bool multiplyWithOneDnn(const ProductStep<BFloat16, BFloat16> &given)
+{
+    const auto step = suited(given);
+    if (!step || step->accumulate)
+        return false;
+    holdToOneThread();
+    return multiplyCompiled(*step);
+}
+
+bool hasBFloat16Products()
+{
+    static const bool has = [] {
+        const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+        const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+        return (isa & wanted) == wanted; // later sets contain earlier ones, bit by bit
+    }();
+    return has;
+}
+
 } // namespace planloom
 
 #else
@@ -183,6 +230,21 @@ namespace planloom {
 void holdToOneThread() { }
 
 bool multiplyWithOneDnn(const ProductStep<float> &)
+{
+    return false;
+}
+
+bool multiplyWithOneDnn(const ProductStep<BFloat16> &)
+{
+    return false;
+}
+
+bool multiplyWithOneDnn(const ProductStep<BFloat16, BFloat16> &)
+{
+    return false;
+}
+
+bool hasBFloat16Products()
 {
     return false;
 }

@@ -1,4 +1,5 @@
 #include "engine/kernels/gemm.h"
+#include "engine/kernels/narrow_float.h"
 #include "engine/kernels/vector_math.h"
 
 #include <algorithm>
@@ -42,31 +43,33 @@ PLANLOOM_HOT void tileOf(const double *strip, const double *panel, std::int64_t 
 }
 
 template<typename T>
-void packStrips(const MatrixProduct<T> &p, std::int64_t k0, std::int64_t depth, std::vector<T> &packed)
+void packStrips(const MatrixProduct<T> &p, std::int64_t k0, std::int64_t depth, std::vector<SumOf<T>> &packed)
 {
+    using Sum = SumOf<T>;
     const std::int64_t strips = (p.m + kTileRows - 1) / kTileRows;
-    packed.assign(static_cast<std::size_t>(strips * kTileRows * depth), T(0));
+    packed.assign(static_cast<std::size_t>(strips * kTileRows * depth), Sum(0));
     for (std::int64_t i = 0; i < p.m; ++i) {
         const T *from = p.a + i * p.aRow + k0 * p.aColumn;
-        T *to = packed.data() + i / kTileRows * kTileRows * depth + i % kTileRows;
+        Sum *to = packed.data() + i / kTileRows * kTileRows * depth + i % kTileRows;
         for (std::int64_t q = 0; q < depth; ++q)
-            to[q * kTileRows] = from[q * p.aColumn];
+            to[q * kTileRows] = static_cast<Sum>(from[q * p.aColumn]);
     }
 }
 
 template<typename T>
 void packPanels(const MatrixProduct<T> &p, std::int64_t k0, std::int64_t depth, std::int64_t n0,
-    std::int64_t columns, std::vector<T> &packed)
+    std::int64_t columns, std::vector<SumOf<T>> &packed)
 {
+    using Sum = SumOf<T>;
     const std::int64_t panels = (columns + kTileColumns - 1) / kTileColumns;
-    packed.assign(static_cast<std::size_t>(panels * kTileColumns * depth), T(0));
+    packed.assign(static_cast<std::size_t>(panels * kTileColumns * depth), Sum(0));
     for (std::int64_t panel = 0; panel < panels; ++panel) {
         const std::int64_t width = std::min(kTileColumns, columns - panel * kTileColumns);
         for (std::int64_t q = 0; q < depth; ++q) {
             const T *from = p.b + (k0 + q) * p.bRow + (n0 + panel * kTileColumns) * p.bColumn;
-            T *to = packed.data() + (panel * depth + q) * kTileColumns;
+            Sum *to = packed.data() + (panel * depth + q) * kTileColumns;
             for (std::int64_t j = 0; j < width; ++j)
-                to[j] = from[j * p.bColumn];
+                to[j] = static_cast<Sum>(from[j * p.bColumn]);
         }
     }
 }
@@ -74,9 +77,9 @@ void packPanels(const MatrixProduct<T> &p, std::int64_t k0, std::int64_t depth, 
 template<typename T> void clear(const MatrixProduct<T> &p)
 {
     for (std::int64_t i = 0; i < p.m; ++i) {
-        T *row = p.c + i * p.cRow;
+        SumOf<T> *row = p.c + i * p.cRow;
         for (std::int64_t j = 0; j < p.n; ++j)
-            row[j] = p.bias == nullptr ? T(0) : p.bias[j];
+            row[j] = p.bias == nullptr ? SumOf<T>(0) : p.bias[j];
     }
 }
 
@@ -84,9 +87,10 @@ template<typename T> void multiplyOne(const MatrixProduct<T> &p, bool accumulate
 {
     if (!accumulate)
         clear(p);
-    std::vector<T> strips;
-    std::vector<T> panels;
-    T tile[kTileRows * kTileColumns];
+    using Sum = SumOf<T>;
+    std::vector<Sum> strips;
+    std::vector<Sum> panels;
+    Sum tile[kTileRows * kTileColumns];
     for (std::int64_t k0 = 0; k0 < p.k; k0 += kDepth) {
         const std::int64_t depth = std::min(kDepth, p.k - k0);
         packStrips(p, k0, depth, strips);
@@ -99,7 +103,7 @@ template<typename T> void multiplyOne(const MatrixProduct<T> &p, bool accumulate
                     tileOf(strips.data() + i * depth, panels.data() + j * depth, depth, tile);
                     const std::int64_t height = std::min(kTileRows, p.m - i);
                     for (std::int64_t r = 0; r < height; ++r) {
-                        T *c = p.c + (i + r) * p.cRow + n0 + j;
+                        Sum *c = p.c + (i + r) * p.cRow + n0 + j;
                         for (std::int64_t s = 0; s < width; ++s)
                             c[s] += tile[r * kTileColumns + s];
                     }
@@ -130,6 +134,26 @@ void multiplyPortably(const ProductStep<float> &step)
 void multiplyPortably(const ProductStep<double> &step)
 {
     multiplyAll(step);
+}
+
+void multiplyPortably(const ProductStep<BFloat16> &step)
+{
+    multiplyAll(step);
+}
+
+void multiplyPortably(const ProductStep<BFloat16, BFloat16> &step)
+{
+    const MatrixProduct<BFloat16, BFloat16> &p = step.product;
+    std::vector<float> sums(static_cast<std::size_t>(p.m * p.n));
+    for (std::int64_t i = 0; i < step.repeats; ++i) {
+        multiplyOne(MatrixProduct<BFloat16>{p.m, p.n, p.k, p.a + i * step.aStep, p.aRow, p.aColumn,
+                        p.b + i * step.bStep, p.bRow, p.bColumn, sums.data(), p.n, 1, p.bias},
+            false);
+        for (std::int64_t row = 0; row < p.m; ++row)
+            narrow(sums.data() + row * p.n, DataType::BFloat16,
+                reinterpret_cast<std::byte *>(p.c + i * step.cStep + row * p.cRow),
+                static_cast<std::size_t>(p.n));
+    }
 }
 
 } // namespace planloom

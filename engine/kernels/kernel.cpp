@@ -57,7 +57,7 @@ Result<void> runKernel(const KernelCall &call)
         return notSupported(call,
             "operator " + call.op->name + " (" + typeNameOf(*call.op) + ") has no implementation to run");
     }
-    return isNarrow(call) ? runWidened(call) : kernel(call);
+    return isNarrow(call) && !multipliesBFloat16(call) ? runWidened(call) : kernel(call);
 }
 
 bool onlyMoves(const Operator &op)

@@ -3,10 +3,14 @@
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/matmul_plan.h"
+#include "engine/kernels/narrow_float.h"
+#include "engine/kernels/operand_type.h"
 #include "engine/kernels/vector_reduce.h"
 
 #include <algorithm>
+#include <cassert>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -53,9 +57,9 @@ Result<void> matMulForward(const KernelCall &call)
     if (a == nullptr || b == nullptr)
         return missingSlot(call, "both its inputs");
     const MatMulPlan plan = planMatMul(a->shape, b->shape);
-    return withNumber(call, y->dataType, [&](auto zero) -> Result<void> {
+    const auto work = [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        if constexpr (std::is_floating_point_v<T>) {
+        if constexpr (!std::is_integral_v<T>) {
             MatrixProduct<T> product;
             product.m = plan.m;
             product.n = plan.n;
@@ -64,7 +68,7 @@ Result<void> matMulForward(const KernelCall &call)
             product.aRow = plan.k;
             product.b = elements<const T>(*b);
             product.bRow = plan.n;
-            product.c = elements<T>(*y);
+            product.c = elements<SumOf<T>>(*y);
             product.cRow = plan.n;
             product.batch = plan.batch;
             multiply(std::move(product));
@@ -72,7 +76,8 @@ Result<void> matMulForward(const KernelCall &call)
             multiplyIntegers(plan, elements<const T>(*a), elements<const T>(*b), elements<T>(*y));
         }
         return {};
-    });
+    };
+    return a->dataType == DataType::BFloat16 ? work(BFloat16{}) : withNumber(call, y->dataType, work);
 }
 
 /// da = dy b^T and db = a^T dy, each summed over the batch dimensions along which its operand was broadcast.
@@ -90,7 +95,7 @@ Result<void> matMulBackward(const KernelCall &call)
         return {};
     const MatMulPlan plan =
         planMatMul(a != nullptr ? a->shape : da->shape, b != nullptr ? b->shape : db->shape);
-    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
+    return withOperand(call, *dy, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         if (da != nullptr) {
             if (elementCount(*dy) == 0)
@@ -104,7 +109,7 @@ Result<void> matMulBackward(const KernelCall &call)
             product.b = elements<const T>(*b);
             product.bRow = 1;
             product.bColumn = plan.n;
-            product.c = elements<T>(*da);
+            product.c = elements<SumOf<T>>(*da);
             product.cRow = plan.k;
             for (const BatchLoop &loop : plan.batch)
                 product.batch.push_back({loop.extent, loop.c, loop.b, loop.a});
@@ -122,7 +127,7 @@ Result<void> matMulBackward(const KernelCall &call)
             product.aColumn = plan.k;
             product.b = elements<const T>(*dy);
             product.bRow = plan.n;
-            product.c = elements<T>(*db);
+            product.c = elements<SumOf<T>>(*db);
             product.cRow = plan.n;
             for (const BatchLoop &loop : plan.batch)
                 product.batch.push_back({loop.extent, loop.a, loop.c, loop.b});
@@ -130,6 +135,22 @@ Result<void> matMulBackward(const KernelCall &call)
         }
         return {};
     });
+}
+
+/// Computes `product` into `result`, which is of the type of its sums, or of BFloat16.
+template<typename T> void multiplyInto(const Buffer &result, const MatrixProduct<T> &product)
+{
+    if constexpr (std::is_same_v<T, BFloat16>) {
+        if (result.dataType == DataType::BFloat16) {
+            assert(!product.accumulate);
+            return multiply(MatrixProduct<BFloat16, BFloat16>{product.m, product.n, product.k, product.a,
+                product.aRow, product.aColumn, product.b, product.bRow, product.bColumn,
+                elements<BFloat16>(result), product.cRow, product.cColumn, product.bias});
+        }
+    }
+    MatrixProduct<T> whole = product;
+    whole.c = elements<SumOf<T>>(result);
+    multiply(std::move(whole));
 }
 
 Result<void> linearForward(const KernelCall &call)
@@ -147,7 +168,7 @@ Result<void> linearForward(const KernelCall &call)
     const std::int64_t n = columnsOf(*y, w->shape.size() - 1);
     if (!makesTerm(call, 0, {2}))
         bias = nullptr;
-    return withFloat(call, y->dataType, [&](auto zero) -> Result<void> {
+    return withOperand(call, *x, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         MatrixProduct<T> product;
         product.m = n == 0 ? 0 : elementCount(*y) / n;
@@ -158,17 +179,16 @@ Result<void> linearForward(const KernelCall &call)
         product.b = elements<const T>(*w);
         product.bRow = transposed ? 1 : n;
         product.bColumn = transposed ? k : 1;
-        product.c = elements<T>(*y);
         product.cRow = n;
-        std::vector<T> wide;
+        std::vector<SumOf<T>> wide;
         if (bias != nullptr) {
-            product.bias = elements<const T>(*bias);
+            product.bias = elements<const SumOf<T>>(*bias);
             if (elementCount(*bias) == 1 && n != 1) {
                 wide.assign(static_cast<std::size_t>(n), *product.bias);
                 product.bias = wide.data();
             }
         }
-        multiply(std::move(product));
+        multiplyInto(*y, product);
         return {};
     });
 }
@@ -177,6 +197,11 @@ template<typename T> PLANLOOM_INLINE void addRowTo(double *sums, const T *row, s
 {
     for (std::int64_t j = 0; j < count; ++j)
         sums[j] += static_cast<double>(row[j]);
+}
+
+PLANLOOM_HOT void addRow(double *sums, const BFloat16 *row, std::int64_t count)
+{
+    addRowTo(sums, row, count);
 }
 
 PLANLOOM_HOT void addRow(double *sums, const float *row, std::int64_t count)
@@ -200,13 +225,10 @@ template<typename T> void sumRows(const Buffer &dy, std::int64_t n, const Buffer
         for (std::int64_t i = 0; i < rows; ++i)
             addRow(sums.data() + begin, elements<const T>(dy) + i * n + begin, end - begin);
     });
-    T *to = elements<T>(target);
-    if (elementCount(target) == n) {
-        for (std::int64_t j = 0; j < n; ++j)
-            to[j] = static_cast<T>(sums[static_cast<std::size_t>(j)]);
-    } else {
-        to[0] = static_cast<T>(sumOf(sums.data(), n));
-    }
+    if (elementCount(target) != n)
+        sums.assign(1, sumOf(sums.data(), n));
+    (void)convertFloats(reinterpret_cast<const std::byte *>(sums.data()), DataType::Float64, target.data,
+        target.dataType, sums.size());
 }
 
 Result<void> linearBackward(const KernelCall &call)
@@ -227,7 +249,7 @@ Result<void> linearBackward(const KernelCall &call)
                                                 : 1;
     const std::int64_t n = columnsOf(*dy, dimensions);
     const std::int64_t rows = n == 0 ? 0 : elementCount(*dy) / n;
-    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
+    return withOperand(call, *dy, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         if (dx != nullptr) { // [rows k] = dy [rows n] * w [n k]
             const std::int64_t k = dx->shape.back();
@@ -240,9 +262,8 @@ Result<void> linearBackward(const KernelCall &call)
             product.b = elements<const T>(*w);
             product.bRow = transposed ? k : 1;
             product.bColumn = transposed ? 1 : n;
-            product.c = elements<T>(*dx);
             product.cRow = k;
-            multiply(std::move(product));
+            multiplyInto(*dx, product);
         }
         if (dw != nullptr) { // [n k] = dy^T x, or [k n] = x^T dy
             const std::int64_t k = x->shape.back();
@@ -255,10 +276,9 @@ Result<void> linearBackward(const KernelCall &call)
             product.aColumn = product.m;
             product.b = elements<const T>(transposed ? *x : *dy);
             product.bRow = product.n;
-            product.c = elements<T>(*dw);
             product.cRow = product.n;
             product.accumulate = addsTo(call, 1);
-            multiply(std::move(product));
+            multiplyInto(*dw, product);
         }
         if (dbias != nullptr) {
             if (makesTerm(call, 2, {0}))

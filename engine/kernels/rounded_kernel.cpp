@@ -1,10 +1,13 @@
 #include "engine/kernels/rounded_kernel.h"
 
 #include "engine/graph/weight_update.h"
+#include "engine/kernels/gemm.h"
+#include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/narrow_float.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace planloom {
 
@@ -47,7 +50,97 @@ DataType seenBy(const KernelCall &call, DataType compute, std::size_t slot, Data
     return compute == DataType::TensorFloat32 && isNarrowFloat(memory) ? memory : compute;
 }
 
+/// Operators whose kernels can read BFloat16: products that oneDNN makes.
+bool isProduct(const Operator &op)
+{
+    switch (op.kind) {
+    case OperatorKind::Linear:
+    case OperatorKind::MatMul:
+    case OperatorKind::Einsum:
+    case OperatorKind::Conv:
+    case OperatorKind::ConvTranspose:
+        return op.direction != Direction::Optimizer;
+    default:
+        return false;
+    }
+}
+
+/// True for slots whose values such an operator multiplies; `isOperand` is true for all of them.
+bool isFactor(const KernelCall &call, std::size_t slot)
+{
+    const std::size_t most = call.op->kind == OperatorKind::Einsum ? call.inputs.size() : 2; // then a bias
+    if (call.op->direction == Direction::Forward)
+        return slot < most;
+    const BackwardCall back(call);
+    const std::size_t first = back.inputSlot(0);
+    return slot == 0 || (slot >= first && slot < first + std::min(most, back.forwardInputs()));
+}
+
+/// True of products whose kernel can round its results to BFloat16 by itself; those of others may be sums of
+/// several products.
+bool roundsResults(const Operator &op)
+{
+    return op.kind == OperatorKind::Linear;
+}
+
+/// True if all factors of `call` are numbers of BFloat16 in memory, or floats that are rounded to them.
+bool seesBFloat16(const KernelCall &call, const KernelRounding &rounding)
+{
+    if (!isProduct(*call.op))
+        return false;
+    for (std::size_t slot = 0; slot < call.inputs.size(); ++slot) {
+        const Buffer &buffer = call.inputs[slot];
+        const DataType memory = rounding.inputs[slot];
+        if (isFactor(call, slot) && buffer.data != nullptr
+            && (buffer.dataType != DataType::Float32
+                || (memory != DataType::Float32 && memory != DataType::BFloat16)
+                || seenBy(call, rounding.compute, slot, memory) != DataType::BFloat16))
+            return false;
+    }
+    return true;
+}
+
+/// As `convertFloats`, in pieces.
+void convertAll(const std::byte *from, DataType fromType, std::byte *to, DataType toType, std::size_t count)
+{
+    forEachStretch(
+        static_cast<std::int64_t>(count), kElementStretch, [&](std::int64_t begin, std::int64_t end) {
+            (void)convertFloats(from + begin * sizeOf(fromType), fromType, to + begin * sizeOf(toType),
+                toType, static_cast<std::size_t>(end - begin));
+        });
+}
+
+/// Memory for the values of one slot; what it holds at first is left to chance.
+class Scratch
+{
+public:
+    std::byte *take(std::size_t bytes)
+    {
+        m_bytes = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(bytes, 1));
+        return m_bytes.get();
+    }
+
+private:
+    std::unique_ptr<std::byte[]> m_bytes{};
+};
+
 } // namespace
+
+bool multipliesBFloat16(const KernelCall &call)
+{
+    if (!isProduct(*call.op))
+        return false;
+    for (std::size_t slot = 0; slot < call.inputs.size(); ++slot) {
+        const Buffer &buffer = call.inputs[slot];
+        if (buffer.data != nullptr
+            && buffer.dataType != (isFactor(call, slot) ? DataType::BFloat16 : DataType::Float32))
+            return false;
+    }
+    return std::all_of(call.outputs.begin(), call.outputs.end(), [&](const Buffer &buffer) {
+        return buffer.data == nullptr || buffer.dataType == DataType::Float32
+            || (buffer.dataType == DataType::BFloat16 && roundsResults(*call.op));
+    });
+}
 
 DataType computedAs(DataType type)
 {
@@ -94,35 +187,47 @@ std::optional<KernelRounding> roundingOf(const KernelCall &call, KernelRounding 
     return rounding;
 }
 
-Result<void> runRounded(const KernelCall &call, const KernelRounding &rounding)
+Result<void> runRounded(const KernelCall &call, const KernelRounding &rounding, bool bfloat16Products)
 {
     KernelCall wide = call;
-    std::vector<std::vector<float>> scratch(call.inputs.size() + call.outputs.size());
+    std::vector<Scratch> scratch(call.inputs.size() + call.outputs.size());
+    const bool asBFloat16 = bfloat16Products && seesBFloat16(call, rounding);
     for (std::size_t slot = 0; slot < call.inputs.size(); ++slot) {
         Buffer &buffer = wide.inputs[slot];
         const DataType memory = rounding.inputs[slot];
         if (buffer.data == nullptr || buffer.dataType != DataType::Float32)
             continue;
+        const auto count = static_cast<std::size_t>(elementCount(buffer));
+        if (asBFloat16 && isFactor(call, slot)) {
+            buffer.dataType = DataType::BFloat16;
+            if (memory == DataType::BFloat16)
+                continue;
+            std::byte *const own = scratch[slot].take(count * sizeof(BFloat16));
+            convertAll(buffer.data, memory, own, DataType::BFloat16, count);
+            buffer.data = own;
+            continue;
+        }
         const DataType seen = seenBy(call, rounding.compute, slot, memory);
         const bool scaled = rounding.gradientFactor != 1 && gradientSlot(*call.op) == slot;
         if (memory == DataType::Float32 && seen == memory && !scaled)
             continue;
-        const auto count = static_cast<std::size_t>(elementCount(buffer));
-        std::vector<float> &own = scratch[slot];
-        own.resize(std::max<std::size_t>(count, 1));
-        convertFloats(
-            buffer.data, memory, reinterpret_cast<std::byte *>(own.data()), DataType::Float32, count);
+        auto *const own = reinterpret_cast<float *>(scratch[slot].take(count * sizeof(float)));
+        convertAll(buffer.data, memory, reinterpret_cast<std::byte *>(own), DataType::Float32, count);
         if (seen != memory)
-            roundFor(seen, own.data(), own.data(), count);
+            roundFor(seen, own, own, count);
         if (scaled)
-            for (float &value : own)
-                value *= rounding.gradientFactor;
-        buffer.data = reinterpret_cast<std::byte *>(own.data());
+            for (std::size_t i = 0; i < count; ++i)
+                own[i] *= rounding.gradientFactor;
+        buffer.data = reinterpret_cast<std::byte *>(own);
     }
     for (std::size_t slot = 0; slot < call.outputs.size(); ++slot) {
         Buffer &buffer = wide.outputs[slot];
         if (buffer.data == nullptr || buffer.dataType == rounding.outputs[slot])
             continue;
+        if (asBFloat16 && roundsResults(*call.op) && rounding.outputs[slot] == DataType::BFloat16) {
+            buffer.dataType = DataType::BFloat16;
+            continue;
+        }
         // An optimizer works in place: its new state lies where the old one does.
         const auto same = std::find_if(call.inputs.begin(), call.inputs.end(),
             [&](const Buffer &input) { return input.data == buffer.data; });
@@ -130,16 +235,14 @@ Result<void> runRounded(const KernelCall &call, const KernelRounding &rounding)
             buffer.data = wide.inputs[static_cast<std::size_t>(same - call.inputs.begin())].data;
             continue;
         }
-        std::vector<float> &own = scratch[call.inputs.size() + slot];
-        own.resize(std::max<std::size_t>(static_cast<std::size_t>(elementCount(buffer)), 1));
-        buffer.data = reinterpret_cast<std::byte *>(own.data());
+        buffer.data = scratch[call.inputs.size() + slot].take(byteCount(buffer));
     }
     TRY_VOID(runKernel(wide));
     for (std::size_t slot = 0; slot < call.outputs.size(); ++slot) {
         const Buffer &buffer = call.outputs[slot];
-        if (buffer.data != nullptr && buffer.dataType != rounding.outputs[slot])
-            narrow(reinterpret_cast<const float *>(wide.outputs[slot].data), rounding.outputs[slot],
-                buffer.data, static_cast<std::size_t>(elementCount(buffer)));
+        if (buffer.data != nullptr && wide.outputs[slot].dataType != rounding.outputs[slot])
+            convertAll(wide.outputs[slot].data, DataType::Float32, buffer.data, rounding.outputs[slot],
+                static_cast<std::size_t>(elementCount(buffer)));
     }
     return {};
 }

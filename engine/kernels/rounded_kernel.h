@@ -25,9 +25,22 @@ DataType computedAs(DataType type);
 /// @param call  its buffers' types are those that the kernel computes with
 std::optional<KernelRounding> roundingOf(const KernelCall &call, KernelRounding rounding);
 
+/// True if the build has oneDNN and the processor multiplies BFloat16 by itself (AVX512-BF16, AMX): elsewhere
+/// products of floats are faster. ONEDNN_MAX_CPU_ISA, which oneDNN reads, can say that it does not.
+bool hasBFloat16Products();
+
 /// Runs `call` with floats in place of narrower types; sums are floats until they are rounded once. Works on
-/// copies in scratch memory of its own. @return as `runKernel`
-Result<void> runRounded(const KernelCall &call, const KernelRounding &rounding);
+/// copies in scratch memory of its own.
+/// @param bfloat16Products  products (Linear, MatMul, Einsum, Conv, ConvTranspose) read operands of BFloat16,
+/// or
+///   rounded to it, as such: the same products, summed in another order
+/// @return as `runKernel`
+Result<void> runRounded(
+    const KernelCall &call, const KernelRounding &rounding, bool bfloat16Products = hasBFloat16Products());
+
+/// True for such a product all of whose operands are BFloat16, and whose results are floats (or, of a Linear,
+/// BFloat16): its kernel reads the operands as they are.
+bool multipliesBFloat16(const KernelCall &call);
 
 /// True if a buffer of `call` holds floats that kernels do not compute with: `runWidened` does.
 bool isNarrow(const KernelCall &call);

@@ -52,13 +52,13 @@ public:
             for (std::int64_t line = begin; line < end; ++line, to += m_width) {
                 const Run &run = runAt(line, tap);
                 const T *from = plane + run.offset;
-                std::fill(to, to + run.begin, T(0));
+                std::fill(to, to + run.begin, T{});
                 if (m_step == 1)
                     std::copy(from, from + (run.end - run.begin), to + run.begin);
                 else
                     for (std::int64_t i = run.begin; i < run.end; ++i, from += m_step)
                         to[i] = *from;
-                std::fill(to + run.end, to + m_width, T(0));
+                std::fill(to + run.end, to + m_width, T{});
             }
         }
     }

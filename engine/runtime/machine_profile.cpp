@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr const char *kFormat = "planloom-machine-profile";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2; ///< Of the format, and of kernels that take another time than before.
 
 /// What the time of a kernel of this category grows with.
 double workOf(OperatorCategory category, double flops, double bytes)

@@ -85,6 +85,14 @@ BENCHMARK_CAPTURE(cpuStep, zero1_4, "zero1", 4)
     ->UseManualTime()
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(cpuStep, tensor_parallel_2, "tensor-parallel", 2)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(cpuStep, pipeline_2, "1f1b", 2)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(cpuStep, data_parallel_4, "data-parallel", 4)
     ->UseManualTime()
     ->Iterations(1)

@@ -1,4 +1,5 @@
 #include "engine/kernels/gemm.h"
+#include "engine/kernels/narrow_float.h"
 
 #include <gtest/gtest.h>
 
@@ -131,16 +132,35 @@ template<typename T> std::vector<T> as(const std::vector<double> &numbers)
     return {numbers.begin(), numbers.end()};
 }
 
+template<> std::vector<BFloat16> as(const std::vector<double> &numbers)
+{
+    const std::vector<float> floats = as<float>(numbers);
+    std::vector<BFloat16> made(floats.size());
+    narrow(floats.data(), DataType::BFloat16, reinterpret_cast<std::byte *>(made.data()), made.size());
+    return made;
+}
+
+/// `numbers` as they are behind a T.
+template<typename T> std::vector<double> throughType(const std::vector<double> &numbers)
+{
+    std::vector<double> made;
+    for (const T each : as<T>(numbers))
+        made.push_back(static_cast<double>(static_cast<SumOf<T>>(each)));
+    return made;
+}
+
 template<typename T> void checkMultiply(double tolerance)
 {
     for (std::uint64_t seed = 1; seed <= 400; ++seed) {
         SCOPED_TRACE(seed);
-        const RandomProduct given = drawProduct(seed);
+        RandomProduct given = drawProduct(seed);
+        given.a = throughType<T>(given.a);
+        given.b = throughType<T>(given.b);
         const std::vector<double> expected = byDefinition(given);
         const std::vector<T> a = as<T>(given.a);
         const std::vector<T> b = as<T>(given.b);
-        const std::vector<T> bias = as<T>(given.bias);
-        std::vector<T> c = as<T>(given.c);
+        const std::vector<SumOf<T>> bias = as<SumOf<T>>(given.bias);
+        std::vector<SumOf<T>> c = as<SumOf<T>>(given.c);
         const MatrixProduct<double> &from = given.product;
         multiply(MatrixProduct<T>{from.m, from.n, from.k, a.data(), from.aRow, from.aColumn, b.data(),
             from.bRow, from.bColumn, c.data(), from.cRow, from.cColumn, bias.empty() ? nullptr : bias.data(),
@@ -164,6 +184,46 @@ TEST(Multiply, EqualsTheDefinitionInFloat)
 TEST(Multiply, EqualsTheDefinitionInDouble)
 {
     checkMultiply<double>(1e-12);
+}
+
+TEST(Multiply, OfBFloat16EqualsTheDefinitionOfWhatItsNumbersAre)
+{
+    checkMultiply<BFloat16>(2e-5);
+}
+
+TEST(Multiply, OfBFloat16IsTheSameWithAndWithoutOneDnn)
+{
+    constexpr std::int64_t kM = 37;
+    constexpr std::int64_t kN = 45;
+    constexpr std::int64_t kK = 300;
+    Dice dice(6);
+    const std::vector<BFloat16> a = as<BFloat16>(dice.numbers(kM * kK));
+    const std::vector<BFloat16> b = as<BFloat16>(dice.numbers(kK * kN));
+    for (const bool transposed : {false, true}) {
+        for (const bool accumulate : {false, true}) {
+            std::vector<float> fast(static_cast<std::size_t>(kM * kN), 0.5f);
+            std::vector<float> portable = fast;
+            ProductStep<BFloat16> step;
+            step.product.m = kM;
+            step.product.n = kN;
+            step.product.k = kK;
+            step.product.a = a.data();
+            step.product.aRow = transposed ? 1 : kK;
+            step.product.aColumn = transposed ? kM : 1;
+            step.product.b = b.data();
+            step.product.bRow = transposed ? 1 : kN;
+            step.product.bColumn = transposed ? kK : 1;
+            step.product.cRow = kN;
+            step.accumulate = accumulate;
+            step.product.c = portable.data();
+            multiplyPortably(step);
+            step.product.c = fast.data();
+            if (!multiplyWithOneDnn(step))
+                GTEST_SKIP() << "built without oneDNN";
+            for (std::size_t i = 0; i < fast.size(); ++i)
+                ASSERT_NEAR(fast[i], portable[i], 2e-5) << "element " << i;
+        }
+    }
 }
 
 TEST(Multiply, IsTheSameWithAndWithoutOneDnn)
@@ -200,6 +260,31 @@ TEST(Multiply, IsTheSameWithAndWithoutOneDnn)
                 GTEST_SKIP() << "built without oneDNN";
             for (std::size_t i = 0; i < fast.size(); ++i)
                 ASSERT_NEAR(fast[i], portable[i], 2e-5) << "element " << i;
+        }
+    }
+}
+
+TEST(Multiply, RoundsResultsOfBFloat16Once)
+{
+    constexpr std::int64_t kM = 33;
+    constexpr std::int64_t kN = 70;
+    Dice dice(7);
+    for (const std::int64_t k : {0, 5, 600}) {
+        for (const std::int64_t gap : {0, 3}) { // with a gap between its columns, a is none of oneDNN's
+            SCOPED_TRACE(::testing::Message() << "k " << k << ", gap " << gap);
+            const std::vector<BFloat16> a =
+                as<BFloat16>(dice.numbers(std::max<std::int64_t>(1, kM * k * (1 + gap))));
+            const std::vector<BFloat16> b = as<BFloat16>(dice.numbers(std::max<std::int64_t>(1, k * kN)));
+            const std::vector<float> bias = as<float>(dice.numbers(kN));
+            std::vector<float> sums(static_cast<std::size_t>(kM * kN));
+            std::vector<BFloat16> rounded(sums.size());
+            multiply(MatrixProduct<BFloat16>{kM, kN, k, a.data(), k * (1 + gap), 1 + gap, b.data(), kN, 1,
+                sums.data(), kN, 1, bias.data()});
+            multiply(MatrixProduct<BFloat16, BFloat16>{kM, kN, k, a.data(), k * (1 + gap), 1 + gap, b.data(),
+                kN, 1, rounded.data(), kN, 1, bias.data()});
+            for (std::size_t i = 0; i < sums.size(); ++i) // half of the last of 8 bits, of one
+                ASSERT_NEAR(static_cast<float>(rounded[i]), sums[i], 0x1.01p-8 * std::fabs(sums[i]) + 1e-6F)
+                    << "element " << i;
         }
     }
 }

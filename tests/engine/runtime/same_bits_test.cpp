@@ -46,6 +46,7 @@ struct SameBits {
     const char *model;
     const char *gallery;
     std::int32_t devices;
+    const char *rows = ""; ///< In front of the gallery's.
 };
 
 class SameBitsOf : public testing::TestWithParam<SameBits>
@@ -59,13 +60,14 @@ TEST_P(SameBitsOf, OnAnyNumberOfThreads)
         GTEST_SKIP() << "the model set is not beside this checkout";
     const auto table = galleryTable(GetParam().gallery, graph, GetParam().devices);
     ASSERT_TRUE(table) << describe(table.error());
-    const auto plan = loweredRows(graph, print(*table), GetParam().devices);
+    const auto plan = loweredRows(graph, GetParam().rows + print(*table), GetParam().devices);
     ASSERT_TRUE(plan) << describe(plan.error());
     expectSameBits(*plan);
 }
 
 // Large enough that products, norms and losses are cut into pieces.
 constexpr const char *kGptInPieces = "zoo:gpt?layers=2&hidden=128&heads=4&seq=64&batch=4&vocab=1024";
+constexpr const char *kInBFloat16 = "precision all : bf16\n"; // products of the processor, where it has them
 constexpr const char *kLlamaInPieces =
     "zoo:llama?layers=2&hidden=128&heads=4&kv_heads=2&seq=64&batch=4&vocab=1024";
 
@@ -73,7 +75,10 @@ INSTANTIATE_TEST_SUITE_P(Plans, SameBitsOf,
     testing::Values(SameBits{kGptInPieces, "single", 1}, SameBits{kGptInPieces, "data-parallel", 2},
         SameBits{kGptInPieces, "zero2", 4}, SameBits{kGptInPieces, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8},
         SameBits{kLlamaInPieces, "tensor-parallel", 2}, SameBits{"resnet50_tiny", "data-parallel", 2},
-        SameBits{"swin_tiny", "single", 1}, SameBits{"t5_tiny", "single", 1}));
+        SameBits{"swin_tiny", "single", 1}, SameBits{"t5_tiny", "single", 1},
+        SameBits{kGptInPieces, "single", 1, kInBFloat16},
+        SameBits{kGptInPieces, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8, kInBFloat16},
+        SameBits{"resnet50_tiny", "data-parallel", 2, kInBFloat16}));
 
 } // namespace
 } // namespace planloom
