@@ -31,9 +31,8 @@ bool hasBFloat16Products();
 
 /// Runs `call` with floats in place of narrower types; sums are floats until they are rounded once. Works on
 /// copies in scratch memory of its own.
-/// @param bfloat16Products  products (Linear, MatMul, Einsum, Conv, ConvTranspose) read operands of BFloat16,
-/// or
-///   rounded to it, as such: the same products, summed in another order
+/// @param bfloat16Products  products (Linear, MatMul, Einsum, Conv, ConvTranspose) read operands of BFloat16
+///   as such, or rounded to it: the same products, summed in another order
 /// @return as `runKernel`
 Result<void> runRounded(
     const KernelCall &call, const KernelRounding &rounding, bool bfloat16Products = hasBFloat16Products());

@@ -175,7 +175,8 @@ Result<void> SpacePricing::priceThoseThatNearlyFit()
     const double begin = m_setting.worked->seconds();
     double best = bestPrice();
     for (const auto &[likely, configuration] : order) {
-        if (likely >= best || m_setting.worked->seconds() - begin > m_setting.mostSeconds * kNearlyFitShare)
+        if (m_tookOver || likely >= best
+            || m_setting.worked->seconds() - begin > m_setting.mostSeconds * kNearlyFitShare)
             break;
         for (const double price : kMemoryPrices) {
             if (price == 0)
