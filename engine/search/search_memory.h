@@ -59,6 +59,9 @@ struct KnownBound {
     double proven = 0; ///< Seconds that no partition is below.
     double likely = 0; ///< As `StepEstimator::likelyBoundOf`.
     bool fits = true; ///< False: it is proven that none of its partitions does.
+    /// As `SearchPrices::memory`: at which a partition fitted that is worth looking at, while none did at
+    /// less; 0 where that is not known.
+    double memoryPrice = 0;
     bool isNeedless =
         false; ///< `StepEstimator::mayNeedRecompute` says so, at the memory limit that there was.
 };

@@ -167,19 +167,23 @@ Result<void> SpacePricing::priceThoseThatNearlyFit()
         any = any || fits(each);
     }
     std::vector<std::pair<double, Configuration>> order;
-    for (const auto &[configuration, any] : fitting)
-        if (const auto known = m_known.find(configuration);
-            !any && known != m_known.end() && known->second.fits)
+    for (const auto &[configuration, any] : fitting) {
+        const auto known = m_known.find(configuration);
+        if (any || known == m_known.end() || !known->second.fits)
+            continue;
+        // After an edit those that were worth it before.
+        if (!m_tookOver || known->second.memoryPrice > 0)
             order.emplace_back(known->second.likely, configuration);
+    }
     std::sort(order.begin(), order.end());
     const double begin = m_setting.worked->seconds();
     double best = bestPrice();
     for (const auto &[likely, configuration] : order) {
-        if (m_tookOver || likely >= best
-            || m_setting.worked->seconds() - begin > m_setting.mostSeconds * kNearlyFitShare)
+        if (likely >= best || m_setting.worked->seconds() - begin > m_setting.mostSeconds * kNearlyFitShare)
             break;
         for (const double price : kMemoryPrices) {
-            if (price == 0)
+            double &known = m_known[configuration].memoryPrice;
+            if (price == 0 || price < known)
                 continue; // seen
             auto estimate = m_estimator.estimate(configuration, {price, 0}, m_setting.stop);
             if (!estimate && estimate.error().code == ErrorCode::Cancelled)
@@ -187,6 +191,8 @@ Result<void> SpacePricing::priceThoseThatNearlyFit()
             if (!estimate)
                 break;
             const bool isEnough = fits(*estimate);
+            if (isEnough && estimate->seconds < best * (1 + kModelTrust))
+                known = price;
             if (isEnough)
                 best = std::min(best, estimate->seconds);
             keep(*std::move(estimate));
