@@ -213,6 +213,8 @@ KnownBounds SearchMemory::Kept::boundsFor(
             own.isNeedless = own.isNeedless || before->second.isNeedless;
             own.proven = std::max(own.proven, before->second.proven);
             own.likely = std::max(own.likely, before->second.likely);
+            if (own.fitted == 0) // the newest says most
+                own.fitted = before->second.fitted;
             own.memoryPrice = std::max(own.memoryPrice, before->second.memoryPrice);
             own.fits = own.fits && before->second.fits;
         }

@@ -62,6 +62,7 @@ struct KnownBound {
     /// As `SearchPrices::memory`: at which a partition fitted that is worth looking at, while none did at
     /// less; 0 where that is not known.
     double memoryPrice = 0;
+    double fitted = 0; ///< Seconds, in the model, of the fastest of its plans that fitted; 0 where none did.
     bool isNeedless =
         false; ///< `StepEstimator::mayNeedRecompute` says so, at the memory limit that there was.
 };

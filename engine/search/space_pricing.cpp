@@ -47,8 +47,9 @@ constexpr double kHardlyAbove = 0.03;
 constexpr std::size_t kMostLookedAtCloser = 6;
 constexpr int kCloserPaths = 5;
 constexpr double kCloserUntil = 2.5;
-/// How much of the time for simulations tightening may take first.
+/// How much of the time for simulations tightening may take first, and after an edit.
 constexpr double kTighteningShare = 0.8;
+constexpr double kTighteningShareOfAnEdit = 0.2;
 
 } // namespace
 
@@ -323,6 +324,19 @@ Result<void> SpacePricing::priceNested()
     return {};
 }
 
+void SpacePricing::bringBestBeforeForward(std::vector<std::pair<double, const Configuration *>> &order) const
+{
+    const auto fitted = [this](const Configuration &configuration) {
+        const auto known = m_known.find(configuration);
+        return known == m_known.end() || known->second.fitted == 0 ? std::numeric_limits<double>::infinity()
+                                                                   : known->second.fitted;
+    };
+    const auto best = std::min_element(order.begin(), order.end(),
+        [&](const auto &a, const auto &b) { return fitted(*a.second) < fitted(*b.second); });
+    if (best != order.end() && std::isfinite(fitted(*best->second)))
+        std::rotate(order.begin(), best, best + 1);
+}
+
 Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &open, SearchPrices prices)
 {
     double best = std::numeric_limits<double>::infinity();
@@ -356,6 +370,8 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
             TRY(likely, boundsOf(*each));
         }
     sort();
+    if (m_tookOver)
+        bringBestBeforeForward(order);
     for (const auto &[known, configuration] : order) {
         if (hasNoChance(*configuration, known)) {
             if (const auto found = m_known.find(*configuration); found != m_known.end())
@@ -414,6 +430,9 @@ void SpacePricing::keep(StepEstimate estimate)
 {
     double &bound = m_bounds[estimate.configuration];
     bound = std::max(bound, estimate.bound);
+    if (double &fitted = m_known[estimate.configuration].fitted;
+        fits(estimate) && (fitted == 0 || estimate.seconds < fitted))
+        fitted = estimate.seconds;
     if (!fits(estimate) && m_estimator.problemOf(estimate.configuration).isDecided()
         && !m_space.sharding.isMixed())
         bound = std::numeric_limits<double>::infinity(); // there is no other partition
@@ -431,7 +450,8 @@ Result<void> SpacePricing::tighten()
         lowest.emplace(bound, configuration);
     const double closeEnough = m_tookOver ? kCloseEnoughAfterAnEdit : kCloseEnough;
     while (!lowest.empty() && lowest.begin()->first < best * (1 - closeEnough)
-        && m_setting.worked->seconds() - start < m_setting.mostSeconds * kTighteningShare) {
+        && m_setting.worked->seconds() - start
+            < m_setting.mostSeconds * (m_tookOver ? kTighteningShareOfAnEdit : kTighteningShare)) {
         const Configuration configuration = lowest.begin()->second;
         m_setting.note(best, std::min(best, lowest.begin()->first));
         lowest.erase(lowest.begin());

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <stop_token>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -80,6 +81,8 @@ private:
     Result<void> priceNested();
     /// Prices every one of some configurations whose bound leaves it a chance.
     Result<void> priceAll(const std::vector<const Configuration *> &open, SearchPrices prices);
+    /// What fitted before an edit most likely does after it, and then leaves most others no chance.
+    void bringBestBeforeForward(std::vector<std::pair<double, const Configuration *>> &order) const;
     /// The model is not so exact that a configuration whose bound is hardly above the best price could not be
     /// faster in simulation: it is to be seen at its best, too.
     Result<void> lookCloser(double best);
