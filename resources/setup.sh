@@ -147,3 +147,16 @@ build()
         die "the build failed: see the lines above, and $folder/build.log for all of it."
     fi
 }
+
+# runOfBench PROGRAM ARGUMENT...: builds one of tests/bench, optimised, and runs it; what building says is not its output.
+runOfBench()
+{
+    local program=$1 folder=$root/build/bench
+    shift
+    {
+        installPackages "Planloom's benchmarks" "${buildPackages[@]}" "${testPackages[@]}" libbenchmark-dev
+        configure "$folder" -DCMAKE_BUILD_TYPE=Release -DPLANLOOM_BENCH=ON -DPLANLOOM_TESTS=OFF -DPLANLOOM_UNITY=ON
+        build "$folder" "$program"
+    } >&2
+    "$folder/bench/$program" "$@"
+}

@@ -105,10 +105,9 @@ struct SearchOptions {
 /// 3. The cheapest that fit are completed, lowered and simulated, the most promising first: by how much the
 ///    model was wrong is learned for those alike. It ends where none may be faster than the best simulated
 ///    step. The fastest that fits in simulation is the answer.
-/// 4. Where nothing fits, partitions are searched again at higher and higher prices of memory; so are those
-/// of
-///    configurations that would be faster than the best if they fitted. Where what fits in the model does not
-///    in simulation, of each mesh that which likely needs least is looked at, and simulated first.
+/// 4. Where nothing fits, partitions are searched again at higher and higher prices of memory, as are those
+///    that would be faster than the best if they fitted. Where what fits in the model does not in simulation,
+///    of each mesh that which likely needs least is looked at, and simulated first.
 /// @return InvalidInput where the rows leave nothing; Cancelled if stopped before a plan was found
 Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
     const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options = {},

@@ -5,11 +5,4 @@ set -euo pipefail
 
 . "$(dirname "${BASH_SOURCE[0]}")/../../resources/setup.sh"
 
-{
-    installPackages "Planloom's benchmarks" "${buildPackages[@]}" "${testPackages[@]}" libbenchmark-dev
-    folder=$root/build/bench
-    configure "$folder" -DCMAKE_BUILD_TYPE=Release -DPLANLOOM_BENCH=ON -DPLANLOOM_TESTS=OFF -DPLANLOOM_UNITY=ON
-    build "$folder" gallery_beside_search
-} >&2
-
-"$folder/bench/gallery_beside_search" "$@"
+runOfBench gallery_beside_search "$@"

@@ -77,26 +77,16 @@ void cpuStep(benchmark::State &state, const char *gallery, std::int32_t devices)
     }
 }
 
-BENCHMARK_CAPTURE(cpuStep, one_device, "single", 1)
-    ->UseManualTime()
-    ->Iterations(1)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(cpuStep, zero1_4, "zero1", 4)
-    ->UseManualTime()
-    ->Iterations(1)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(cpuStep, tensor_parallel_2, "tensor-parallel", 2)
-    ->UseManualTime()
-    ->Iterations(1)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(cpuStep, pipeline_2, "1f1b", 2)
-    ->UseManualTime()
-    ->Iterations(1)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(cpuStep, data_parallel_4, "data-parallel", 4)
-    ->UseManualTime()
-    ->Iterations(1)
-    ->Unit(benchmark::kMillisecond);
+void once(benchmark::internal::Benchmark *step)
+{
+    step->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+}
+
+BENCHMARK_CAPTURE(cpuStep, one_device, "single", 1)->Apply(once);
+BENCHMARK_CAPTURE(cpuStep, zero1_4, "zero1", 4)->Apply(once);
+BENCHMARK_CAPTURE(cpuStep, tensor_parallel_2, "tensor-parallel", 2)->Apply(once);
+BENCHMARK_CAPTURE(cpuStep, pipeline_2, "1f1b", 2)->Apply(once);
+BENCHMARK_CAPTURE(cpuStep, data_parallel_4, "data-parallel", 4)->Apply(once);
 
 } // namespace
 } // namespace planloom::bench

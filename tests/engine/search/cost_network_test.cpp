@@ -129,5 +129,14 @@ TEST(CostNetwork, StopsWhenAsked)
     EXPECT_EQ(answer.error().code, ErrorCode::Cancelled);
 }
 
+/// Eliminating one of two variables takes a table of all 12 choices, the other one of its own 3: 144 and 9
+/// where domains are squared, and no more than allowed.
+TEST(CostNetwork, CountsTablesOfSquaredDomains)
+{
+    const CostNetwork network{{3, 4}, {{{0, 1}, tableOf(std::vector<double>(12, 1))}}};
+    EXPECT_DOUBLE_EQ(cheapestChoice(network)->squaredEntries, 144 + 9);
+    EXPECT_DOUBLE_EQ(cheapestChoice(network, {.mostEntries = 100})->squaredEntries, 100 + 9);
+}
+
 } // namespace
 } // namespace planloom
