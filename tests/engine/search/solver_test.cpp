@@ -4,11 +4,11 @@
 #include "engine/graph/weight_update.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
-#include "engine/search/step_estimate.h"
 #include "engine/search/steps_seen.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/row_setting.h"
 #include "engine/verify/verify.h"
+#include "tests/engine/search/search_site.h"
 #include "tests/engine/table/models.h"
 
 #include <gtest/gtest.h>
@@ -22,74 +22,6 @@
 
 namespace planloom {
 namespace {
-
-/// A model on H100s, with what rows come to there.
-struct Site {
-    Model model{};
-    Cluster cluster{};
-    std::int32_t devices = 4;
-    CostModel costs{};
-
-    Site(GraphSnapshot graph, std::int32_t count, const std::string &profile = "dgx-h100")
-        : model(std::move(graph))
-        , cluster(*clusterNamed(profile + ":" + std::to_string(count)))
-        , devices(count)
-        , costs(costModelOf(cluster))
-    {
-    }
-
-    Result<SearchResult> search(std::string_view rows) const
-    {
-        TRY(const ConstraintTable table, parseTable(rows));
-        SearchOptions options;
-        options.mostSeconds = 1000; // machines are slow at times: what is found must not depend on it
-        return searchPlan(model, cluster, devices, table, costs, options);
-    }
-
-    Result<ExecutionPlan> carriedOut(const ConstraintTable &table) const
-    {
-        TRY(const Completion completion, completePlan(model, devices, table));
-        if (auto error = firstError(completion))
-            return *std::move(error);
-        return lower(completion.plan, cluster, costs);
-    }
-
-    Result<TimelineSummary> timed(const ExecutionPlan &plan) const
-    {
-        SimulateOptions options;
-        options.spans = false;
-        TRY(const Timeline timeline, simulate(plan, cluster, costs, options));
-        return summaryOf(timeline);
-    }
-
-    /// Rows asked for and rows found make a plan that is proven, takes what was said, and fits where it was
-    /// said to.
-    void expectHolds(std::string_view rows, const SearchResult &found) const
-    {
-        ConstraintTable all = *parseTable(rows);
-        all.rows.insert(all.rows.end(), found.rows.rows.begin(), found.rows.rows.end());
-        SCOPED_TRACE(print(all));
-        const auto plan = carriedOut(all);
-        ASSERT_TRUE(plan) << describe(plan.error());
-        const auto proof = verify(*plan);
-        ASSERT_TRUE(proof);
-        EXPECT_TRUE(proof->ok());
-        const auto summary = timed(*plan);
-        ASSERT_TRUE(summary);
-        EXPECT_DOUBLE_EQ(summary->stepSeconds, found.best.simulatedSeconds);
-        EXPECT_EQ(summary->largestPeak.count, found.best.simulatedPeak);
-        EXPECT_EQ(found.fits, found.best.simulatedPeak <= found.memoryLimit);
-        EXPECT_LE(found.bound, found.best.seconds);
-        // It is among those that were seen, once.
-        EXPECT_EQ(std::count_if(found.seen.begin(), found.seen.end(),
-                      [&](const SearchedPlan &plan) {
-                          return plan.rows && print(*plan.rows) == print(found.rows)
-                              && plan.simulatedSeconds == found.best.simulatedSeconds;
-                      }),
-            1);
-        EXPECT_GT(found.bound, 0);
-    }
-};
 
 TEST(Solver, FindsAPlanThatHoldsForModelsOfManyKinds)
 {
@@ -308,48 +240,6 @@ TEST(Solver, ShardsWhatRowsLeaveToIt)
     EXPECT_EQ(search("mesh dp=4\nzero all solver\n").best.configuration, free.best.configuration);
 }
 
-TEST(Solver, FitsALimitThatTheFastestPlanBreaks)
-{
-    const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"), 4);
-    const auto fastest = site.search("");
-    ASSERT_TRUE(fastest);
-    const std::int64_t limit = fastest->best.simulatedPeak * 3 / 4;
-    const std::string rows = "limit memory " + std::to_string(limit) + "B\n";
-    const auto found = site.search(rows);
-    ASSERT_TRUE(found) << describe(found.error());
-    EXPECT_TRUE(found->fits) << found->best.simulatedPeak << " of " << limit;
-    EXPECT_GE(found->best.simulatedSeconds, fastest->best.simulatedSeconds);
-    site.expectHolds(rows, *found);
-}
-
-/// What the search says that any plan needs, plans of its own simulated take; and what it prices is near.
-TEST(Solver, CountsTheMemoryThatPlansTakeInSimulation)
-{
-    for (const char *spec : {"zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8",
-             "zoo:moe?layers=2&hidden=256&heads=4&seq=128&vocab=512&batch=8&experts=8",
-             "zoo:resnet?depth=18&batch=8&image=64"})
-        for (const char *rows : {"", "precision all : fp16\n", "precision all : fp32\n"}) {
-            SCOPED_TRACE(std::string(spec) + " " + rows);
-            const Site site(zooTraining(spec), 4);
-            const auto found = site.search(rows);
-            ASSERT_TRUE(found) << describe(found.error());
-            const Result<ConstraintTable> table = parseTable(rows);
-            const auto space = searchSpaceOf(site.model, site.cluster, site.devices, *table);
-            ASSERT_TRUE(space);
-            const auto estimator = StepEstimator::make(
-                site.model, site.cluster, site.devices, *table, *space, site.costs, PrecisionPreset::Float32);
-            ASSERT_TRUE(estimator);
-            for (const SearchedPlan &plan : found->seen) {
-                if (plan.simulatedPeak == 0)
-                    continue;
-                SCOPED_TRACE(toString(plan.configuration));
-                EXPECT_LE(found->leastNeeded, plan.simulatedPeak);
-                EXPECT_LE(*(*estimator)->leastPeakOf(plan.configuration), plan.simulatedPeak);
-                EXPECT_LT(static_cast<double>(plan.peakBytes), 1.2 * static_cast<double>(plan.simulatedPeak));
-            }
-        }
-}
-
 /// Of groups of three devices on nodes of eight some lie across two nodes: the others wait for them.
 TEST(Solver, PricesTheSlowestOfGroupsThatAreNotAlike)
 {
@@ -359,39 +249,6 @@ TEST(Solver, PricesTheSlowestOfGroupsThatAreNotAlike)
     ASSERT_TRUE(found) << describe(found.error());
     EXPECT_NEAR(found->best.seconds / found->best.simulatedSeconds, 1, 0.05);
     site.expectHolds(rows, *found);
-}
-
-/// Where something is known to fit something is found that does, however little room it leaves.
-TEST(Solver, FindsWhatFitsWhereLittleDoes)
-{
-    for (const char *spec : {"zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8",
-             "zoo:llama?layers=4&hidden=256&heads=8&kv_heads=2&seq=256&batch=16&vocab=512",
-             "zoo:resnet?depth=18&batch=8&image=64"}) {
-        const Site site(zooTraining(spec), 4);
-        std::int64_t least = std::numeric_limits<std::int64_t>::max();
-        for (const char *rows : {"limit memory 1KiB\n", "mesh tp=4\nlimit memory 1KiB\n",
-                 "mesh dp=4\nzero3 all\nlimit memory 1KiB\n", "mesh pp=4\nlimit memory 1KiB\n"})
-            if (const auto found = site.search(rows))
-                least = std::min(least, found->best.simulatedPeak);
-        for (const double room : {1.02, 1.2}) {
-            SCOPED_TRACE(std::string(spec) + " " + std::to_string(room));
-            const auto limit = static_cast<std::int64_t>(static_cast<double>(least) * room);
-            const auto found = site.search("limit memory " + std::to_string(limit) + "B\n");
-            ASSERT_TRUE(found) << describe(found.error());
-            EXPECT_FALSE(found->cannotFit());
-            EXPECT_TRUE(found->fits) << found->best.simulatedPeak << " of " << limit;
-        }
-    }
-}
-
-TEST(Solver, SaysWhatIsLeastWhereNothingFits)
-{
-    const Site site(tinyGpt(8), 4);
-    const auto found = site.search("limit memory 1KiB\n");
-    ASSERT_TRUE(found) << describe(found.error());
-    EXPECT_FALSE(found->fits);
-    EXPECT_GT(found->leastPeak, 1024);
-    EXPECT_EQ(found->memoryLimit, 1024);
 }
 
 /// Operators are cut over both axes, each as rows about either allow.

@@ -1,0 +1,90 @@
+#include "engine/search/solver.h"
+
+#include "engine/search/step_estimate.h"
+#include "tests/engine/search/search_site.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+namespace planloom {
+namespace {
+
+TEST(SolverMemory, FitsALimitThatTheFastestPlanBreaks)
+{
+    const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"), 4);
+    const auto fastest = site.search("");
+    ASSERT_TRUE(fastest);
+    const std::int64_t limit = fastest->best.simulatedPeak * 3 / 4;
+    const std::string rows = "limit memory " + std::to_string(limit) + "B\n";
+    const auto found = site.search(rows);
+    ASSERT_TRUE(found) << describe(found.error());
+    EXPECT_TRUE(found->fits) << found->best.simulatedPeak << " of " << limit;
+    EXPECT_GE(found->best.simulatedSeconds, fastest->best.simulatedSeconds);
+    site.expectHolds(rows, *found);
+}
+
+/// What the search says that any plan needs, plans of its own simulated take; and what it prices is near.
+TEST(SolverMemory, CountsTheMemoryThatPlansTakeInSimulation)
+{
+    for (const char *spec : {"zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8",
+             "zoo:moe?layers=2&hidden=256&heads=4&seq=128&vocab=512&batch=8&experts=8",
+             "zoo:resnet?depth=18&batch=8&image=64"})
+        for (const char *rows : {"", "precision all : fp16\n", "precision all : fp32\n"}) {
+            SCOPED_TRACE(std::string(spec) + " " + rows);
+            const Site site(zooTraining(spec), 4);
+            const auto found = site.search(rows);
+            ASSERT_TRUE(found) << describe(found.error());
+            const Result<ConstraintTable> table = parseTable(rows);
+            const auto space = searchSpaceOf(site.model, site.cluster, site.devices, *table);
+            ASSERT_TRUE(space);
+            const auto estimator = StepEstimator::make(
+                site.model, site.cluster, site.devices, *table, *space, site.costs, PrecisionPreset::Float32);
+            ASSERT_TRUE(estimator);
+            for (const SearchedPlan &plan : found->seen) {
+                if (plan.simulatedPeak == 0)
+                    continue;
+                SCOPED_TRACE(toString(plan.configuration));
+                EXPECT_LE(found->leastNeeded, plan.simulatedPeak);
+                EXPECT_LE(*(*estimator)->leastPeakOf(plan.configuration), plan.simulatedPeak);
+                EXPECT_LT(static_cast<double>(plan.peakBytes), 1.2 * static_cast<double>(plan.simulatedPeak));
+            }
+        }
+}
+
+/// Where something is known to fit something is found that does, however little room it leaves.
+TEST(SolverMemory, FindsWhatFitsWhereLittleDoes)
+{
+    for (const char *spec : {"zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8",
+             "zoo:llama?layers=4&hidden=256&heads=8&kv_heads=2&seq=256&batch=16&vocab=512",
+             "zoo:resnet?depth=18&batch=8&image=64"}) {
+        const Site site(zooTraining(spec), 4);
+        std::int64_t least = std::numeric_limits<std::int64_t>::max();
+        for (const char *rows : {"limit memory 1KiB\n", "mesh tp=4\nlimit memory 1KiB\n",
+                 "mesh dp=4\nzero3 all\nlimit memory 1KiB\n", "mesh pp=4\nlimit memory 1KiB\n"})
+            if (const auto found = site.search(rows))
+                least = std::min(least, found->best.simulatedPeak);
+        for (const double room : {1.02, 1.2}) {
+            SCOPED_TRACE(std::string(spec) + " " + std::to_string(room));
+            const auto limit = static_cast<std::int64_t>(static_cast<double>(least) * room);
+            const auto found = site.search("limit memory " + std::to_string(limit) + "B\n");
+            ASSERT_TRUE(found) << describe(found.error());
+            EXPECT_FALSE(found->cannotFit());
+            EXPECT_TRUE(found->fits) << found->best.simulatedPeak << " of " << limit;
+        }
+    }
+}
+
+TEST(SolverMemory, SaysWhatIsLeastWhereNothingFits)
+{
+    const Site site(tinyGpt(8), 4);
+    const auto found = site.search("limit memory 1KiB\n");
+    ASSERT_TRUE(found) << describe(found.error());
+    EXPECT_FALSE(found->fits);
+    EXPECT_GT(found->leastPeak, 1024);
+    EXPECT_EQ(found->memoryLimit, 1024);
+}
+
+} // namespace
+} // namespace planloom
