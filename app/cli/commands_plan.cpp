@@ -4,6 +4,7 @@
 #include "app/cli/conflicts.h"
 #include "app/cli/idle_report.h"
 #include "app/cli/model.h"
+#include "app/cli/peak_report.h"
 
 #include "engine/analyse/bound.h"
 #include "engine/analyse/limits.h"
@@ -408,7 +409,7 @@ Result<int> runSimulate(const Arguments &arguments)
         cluster.communicationQueues = CommunicationQueues::One;
     cluster.blockingSends = cluster.blockingSends || arguments.has("blocking-sends");
     SimulateOptions options;
-    options.spans = arguments.has("trace") || arguments.has("idle");
+    options.spans = arguments.has("trace") || arguments.has("idle") || arguments.has("peak");
     TRY(const auto timeline, simulate(plan, cluster, options));
     const TimelineSummary summary = summaryOf(timeline);
     if (arguments.has("trace"))
@@ -418,12 +419,17 @@ Result<int> runSimulate(const Arguments &arguments)
         TRY(const auto dependencies, dependenciesOf(plan, timeline));
         idle = idleTimes(plan, nullptr, timeline, dependencies);
     }
+    std::optional<PeakReport> peak;
+    if (arguments.has("peak"))
+        peak = peakOf(plan, timeline);
     if (arguments.has("json")) {
         json object{{"step_seconds", summary.stepSeconds},
             {"devices", devicesToJson(summary, cluster, plan.units)}, {"micro_batches", plan.microBatches},
             {"bubble", summary.bubble}, {"cluster", cluster.name}};
         if (idle)
             object["idle"] = idleToJson(*idle);
+        if (peak)
+            object["peak"] = peakToJson(*peak);
         printJson(object);
         return 0;
     }
@@ -432,6 +438,8 @@ Result<int> runSimulate(const Arguments &arguments)
     printDevices(summary, cluster, plan.units);
     if (idle)
         printIdle(*idle);
+    if (peak)
+        printPeak(*peak);
     return 0;
 }
 

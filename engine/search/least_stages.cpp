@@ -58,9 +58,11 @@ public:
                     add(m, Passes::Both, factors[s]);
                 continue;
             }
-            if (passes == Passes::Forward || (repeated && m_plan.recomputed[m_charged[m]]))
+            if (passes != Passes::Backward)
                 add(m, Passes::Forward, factors[stageOf(m_charged[m])]);
-            if (passes == Passes::Backward)
+            if (repeated && m_plan.recomputed[m_charged[m]])
+                add(m, Passes::Forward, factors[stageOf(m_charged[m])]);
+            if (passes != Passes::Forward)
                 add(m, Passes::Backward, factors[stageOf(static_cast<std::size_t>(meeting.producer))]);
         }
         std::vector<double> seconds;
@@ -269,11 +271,25 @@ Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, con
             stages[s].time.weights += least;
         }
     }
-    const std::vector<double> kept = problem.leastKeptBytes(plan.recomputed);
+    const std::vector<double> kept = problem.leastKeptBytes(plan);
     for (std::size_t i = 0; i < kept.size(); ++i)
         stages[static_cast<std::size_t>(plan.stageOf[i])].keptBytes += kept[i];
     addWeights(problem, plan, stages);
     return stages;
+}
+
+Result<std::vector<double>> leastSecondsHolding(const PartitionProblem &problem, const StagePlan &plan,
+    const HeldPricing &held, bool accumulates, const std::stop_token &stop)
+{
+    return StageNetworks(problem, plan)
+        .least(
+            Passes::Both, true,
+            [&](std::size_t op, const OperatorChoice &choice) {
+                return choice.backward + choice.forward * (plan.recomputed[op] ? 2 : 1)
+                    + accumulationSeconds(problem, op, choice, accumulates)
+                    + held.secondsPerByteOf(op) * problem.heldBytes(op, choice, held);
+            },
+            stop);
 }
 
 } // namespace planloom

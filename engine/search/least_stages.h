@@ -42,6 +42,11 @@ struct LeastStage {
 Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, const StagePlan &plan,
     bool splitsBackward, bool accumulates, const std::stop_token &stop = {});
 
+/// Likewise seconds of a micro-batch, both passes, and what bytes that are held cost in addition; by stage.
+/// One elimination, fewer where stages are equal.
+Result<std::vector<double>> leastSecondsHolding(const PartitionProblem &problem, const StagePlan &plan,
+    const HeldPricing &held, bool accumulates, const std::stop_token &stop = {});
+
 /// The least that passes from stage to stage, whatever the partition.
 std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePlan &plan);
 

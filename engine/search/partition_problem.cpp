@@ -5,6 +5,7 @@
 #include "engine/plan/followed_split.h"
 #include "engine/plan/part_counts.h"
 #include "engine/search/meeting_tables.h"
+#include "engine/search/stage_figures.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -93,17 +94,9 @@ void PartitionProblem::findMeetings()
     for (std::size_t i = 0; i < count; ++i)
         if (const Operator &op = m_graph.operators[i]; isView(op) && op.inputs.front() && op.outputs.front())
             m_storageOf[static_cast<std::size_t>(op.outputs.front().index)] = storageOf(op.inputs.front());
-    m_keepers.assign(m_graph.tensors.size(), 0);
     std::vector<std::int32_t> meetingOf(m_graph.tensors.size(), -1);
     for (std::size_t i = 0; i < count; ++i) {
         const Operator &op = m_graph.operators[i];
-        if (op.mirror && !isAside(i)) {
-            const Operator &backward = m_graph.at(op.mirror);
-            std::set<TensorId> once;
-            for (std::size_t slot = op.outputs.size(); slot < backward.inputs.size(); ++slot)
-                if (backward.inputs[slot] && once.insert(storageOf(backward.inputs[slot])).second)
-                    ++m_keepers[static_cast<std::size_t>(storageOf(backward.inputs[slot]).index)];
-        }
         if (isAside(i)) // wherever that is, what it reads and makes costs nothing here
             continue;
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
@@ -284,23 +277,92 @@ double PartitionProblem::shareSeconds(const Meeting &meeting, std::size_t reader
     return seconds / static_cast<double>(meeting.readers.size());
 }
 
+double HeldPricing::secondsPerByteOf(std::size_t op) const
+{
+    return stages[static_cast<std::size_t>(plan->stageOf[op])].secondsPerByte;
+}
+
 double PartitionProblem::heldBytes(
-    std::size_t op, const OperatorChoice &choice, double keptMicroBatches) const
+    std::size_t op, const OperatorChoice &choice, const HeldPricing &held) const
 {
     const Operator &own = m_graph.operators[op];
+    const std::vector<std::int32_t> &stageOf = held.plan->stageOf;
+    const HeldPricing::Stage &stage = held.stages[static_cast<std::size_t>(stageOf[op])];
     double bytes = 0;
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
         const TensorId tensor = own.inputs[slot];
-        if (tensor && m_graph.at(tensor).role == TensorRole::Weight && !choice.inputs[slot].isAbsent())
-            bytes += static_cast<double>(bytesOf(tensor).all()) / m_setting.partsOf(choice.inputs[slot]);
+        if (!tensor || m_graph.at(tensor).role == TensorRole::Activation || choice.inputs[slot].isAbsent())
+            continue;
+        const WeightBytes &whole = bytesOf(tensor);
+        if (whole.all() == 0)
+            continue;
+        const std::int32_t readers = std::max(1, m_readers[at(tensor)]);
+        const auto accumulation = accumulationOf(op, slot, choice);
+        // Of several readers one may have it summed over axes, and then states are cut over them.
+        const double states = readers > 1
+            ? *std::min_element(held.states.begin(), held.states.end())
+            : held.states[indexOf(accumulation ? accumulation->sums : ShardAxes::None)];
+        bytes += (static_cast<double>(whole.model) * held.model + static_cast<double>(whole.state) * states
+                     + static_cast<double>(whole.gradient) * stage.gradients)
+            / m_setting.partsOf(choice.inputs[slot]) / readers;
     }
-    for (std::size_t k = 0; k < choice.kept.size(); ++k) {
-        const TensorId tensor = k < own.inputs.size() ? own.inputs[k] : own.outputs[k - own.inputs.size()];
-        if (tensor && choice.kept[k] > 0 && m_graph.at(tensor).role == TensorRole::Activation)
-            bytes += keptMicroBatches * static_cast<double>(choice.kept[k])
-                / std::max(1, m_keepers[static_cast<std::size_t>(storageOf(tensor).index)]);
-    }
+    for (std::size_t slot = 0; slot < choice.kept.size(); ++slot)
+        if (const KeptValue kept = keptOf(op, choice, slot, *held.plan); kept.bytes > 0 && !kept.again)
+            bytes +=
+                stage.keptMicroBatches * static_cast<double>(kept.bytes) / held.keepers[at(kept.storage)];
     return bytes;
+}
+
+PartitionProblem::KeptValue PartitionProblem::keptOf(
+    std::size_t op, const OperatorChoice &choice, std::size_t slot, const StagePlan &plan) const
+{
+    const Operator &own = m_graph.operators[op];
+    const bool isInput = slot < own.inputs.size();
+    const TensorId tensor = isInput ? own.inputs[slot] : own.outputs[slot - own.inputs.size()];
+    if (!tensor || isAside(op))
+        return {};
+    KeptValue kept{storageOf(tensor), choice.kept[slot]};
+    const TensorRole role = m_graph.at(kept.storage).role;
+    if (role != TensorRole::Activation && role != TensorRole::Input)
+        return {};
+    if (kept.bytes == 0 && isInput && plan.recomputed[op] && own.mirror)
+        kept.bytes = localBytes(tensor, choice.inputs[slot]);
+    const auto &makers = m_setting.model->index->uses().producers[at(kept.storage)];
+    if (makers.empty())
+        return kept;
+    const std::size_t maker = at(makers.front());
+    // What runs again with others starts from what those before it made in the forward pass.
+    const bool isBeginning = plan.recomputed[op]
+        && (plan.recomputedWith[op] < 0 ? op != maker
+                                        : plan.recomputedWith[op] != plan.recomputedWith[maker]);
+    kept.again = plan.recomputed[maker] && !isBeginning
+        && (plan.stageOf.empty() || plan.stageOf[maker] == plan.stageOf[op]);
+    return kept;
+}
+
+std::vector<std::int32_t> PartitionProblem::keepersOf(const StagePlan &plan) const
+{
+    std::vector<std::int32_t> keepers(m_graph.tensors.size(), 0);
+    for (std::size_t i = 0; i < m_choices.size(); ++i) {
+        std::map<std::size_t, TensorId> kept; // by slot
+        for (const OperatorChoice &choice : m_choices[i]->choices)
+            for (std::size_t slot = 0; slot < choice.kept.size(); ++slot)
+                if (const KeptValue own = keptOf(i, choice, slot, plan); own.bytes > 0 && !own.again)
+                    kept[slot] = own.storage;
+        for (const auto &[slot, storage] : kept)
+            ++keepers[at(storage)];
+    }
+    return keepers;
+}
+
+std::int64_t PartitionProblem::localBytes(TensorId tensor, ShardLayout layout) const
+{
+    std::int64_t bytes =
+        elementCount(m_graph.at(tensor).type.shape) * sizeOf(m_setting.types->carried(tensor));
+    const BatchInfo &batch = *m_setting.model->batch;
+    if (at(tensor) < batch.tensorRole.size() && batch.tensorRole[at(tensor)] == BatchRole::Split)
+        bytes /= std::max(1, m_setting.batchCuts);
+    return bytes / m_setting.partsOf(layout);
 }
 
 std::optional<std::vector<std::int32_t>> PartitionProblem::choiceFor(
@@ -334,26 +396,17 @@ bool PartitionProblem::isDecided() const
         [](const OperatorChoices *each) { return each->choices.size() == 1; });
 }
 
-std::vector<double> PartitionProblem::leastKeptBytes(const std::vector<bool> &recomputed) const
+std::vector<double> PartitionProblem::leastKeptBytes(const StagePlan &plan) const
 {
-    const auto &producers = m_setting.model->index->uses().producers;
+    const std::vector<std::int32_t> keepers = keepersOf(plan);
     std::vector<double> bytes;
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
-        const Operator &op = m_graph.operators[i];
         double least = std::numeric_limits<double>::infinity();
         for (const OperatorChoice &choice : m_choices[i]->choices) {
             double own = 0;
-            for (std::size_t k = 0; k < choice.kept.size(); ++k) {
-                const TensorId tensor =
-                    k < op.inputs.size() ? op.inputs[k] : op.outputs[k - op.inputs.size()];
-                if (!tensor || choice.kept[k] == 0 || m_graph.at(tensor).role != TensorRole::Activation)
-                    continue;
-                const auto &makers = producers[static_cast<std::size_t>(storageOf(tensor).index)];
-                if (!makers.empty() && recomputed[static_cast<std::size_t>(makers.front().index)])
-                    continue;
-                own += static_cast<double>(choice.kept[k])
-                    / std::max(1, m_keepers[static_cast<std::size_t>(storageOf(tensor).index)]);
-            }
+            for (std::size_t slot = 0; slot < choice.kept.size(); ++slot)
+                if (const KeptValue kept = keptOf(i, choice, slot, plan); kept.bytes > 0 && !kept.again)
+                    own += static_cast<double>(kept.bytes) / keepers[at(kept.storage)];
             least = std::min(least, own);
         }
         bytes.push_back(std::isfinite(least) ? least : 0);
@@ -439,8 +492,8 @@ double PartitionProblem::ownSeconds(
         if (m_largest[w])
             seconds += (1 - pricing.reductions) * secondsOf(weight, pricing.inLayer[sums], share, readers);
     }
-    if (pricing.secondsPerByte > 0)
-        seconds += pricing.secondsPerByte * heldBytes(op, choice, pricing.keptMicroBatches);
+    if (pricing.held)
+        seconds += pricing.held->secondsPerByteOf(op) * heldBytes(op, choice, *pricing.held);
     return seconds;
 }
 

@@ -33,10 +33,28 @@ struct WeightTraffic {
 /// By the axes over which the gradients of a weight are summed up, beside replicas: `indexOf(ShardAxes)`.
 template<typename Value> using BySums = std::array<Value, kShardAxisSets>;
 
+struct StagePlan; // stage_figures.h
+
+/// What bytes that devices hold cost, as far as operators decide of them one by one: no more of them than a
+/// stage holds as its rank is fullest.
+struct HeldPricing {
+    std::shared_ptr<const StagePlan> plan{}; ///< Not null.
+    struct Stage {
+        double secondsPerByte = 0;
+        double keptMicroBatches = 0; ///< Whose kept values are held at the same time.
+        double gradients = 0; ///< How much of the gradients of weights.
+    };
+    std::vector<Stage> stages{};
+    std::vector<std::int32_t> keepers{}; ///< As `PartitionProblem::keepersOf`.
+    double model = 1; ///< How much of a weight, as the model reads it, a replica has.
+    BySums<double> states{1, 1, 1, 1}; ///< Likewise of what the optimizer keeps of it.
+
+    double secondsPerByteOf(std::size_t op) const;
+};
+
 /// What counts as the cost of a partition beside the time of its operators and what they communicate.
 struct PartitionPricing {
-    double secondsPerByte = 0; ///< Of a byte held on a device: weights with their states, and what is kept.
-    double keptMicroBatches = 1; ///< Whose kept values are held at the same time.
+    std::shared_ptr<const HeldPricing> held{}; ///< Null: memory costs nothing.
     bool accumulates = true; ///< Gradients of weights are added up over micro-batches.
     /// How much of the optimizer's work a device does for the weights that it has, by the axes over which
     /// gradients are summed up; as those below.
@@ -93,6 +111,23 @@ public:
     /// Whether no operator has more than one choice.
     bool isDecided() const;
 
+    /// Bytes that an operator's weights and what it keeps take of the devices of its stage.
+    double heldBytes(std::size_t op, const OperatorChoice &choice, const HeldPricing &held) const;
+
+    /// What the backward pass reads of an operator's inputs and outputs, or it is computed again from.
+    struct KeptValue {
+        TensorId storage{}; ///< In whose memory it lies.
+        std::int64_t bytes = 0; ///< Of a device, for a micro-batch; 0 where nothing is read.
+        bool again = false; ///< It is not kept but computed again in the stage that reads it.
+    };
+    /// @param slot  of its inputs, then outputs @param plan  as `leastKeptBytes`
+    KeptValue keptOf(
+        std::size_t op, const OperatorChoice &choice, std::size_t slot, const StagePlan &plan) const;
+    /// By tensor: inputs and outputs of operators, under any choice, of which it is kept.
+    std::vector<std::int32_t> keepersOf(const StagePlan &plan) const;
+    /// Of a micro-batch's tensor in some layout, on a device.
+    std::int64_t localBytes(TensorId tensor, ShardLayout layout) const;
+
     /// Seconds of a step that communicating takes for all weights, and updating them, both of whole ones.
     double trafficSeconds(const WeightTraffic &traffic) const;
     /// Likewise of one of `readers` readers of a weight, for a part of it; 0 if it is not trained.
@@ -132,8 +167,8 @@ public:
     /// states at any.
     WeightBytes leastWeightBytes() const;
     /// Likewise of what one micro-batch keeps for its backward pass, by forward operator.
-    /// @param recomputed  by forward operator: what they make is not kept
-    std::vector<double> leastKeptBytes(const std::vector<bool> &recomputed) const;
+    /// @param plan  without stages: as if all were one
+    std::vector<double> leastKeptBytes(const StagePlan &plan) const;
     /// Seconds of the kernels of some forward operators at their cheapest.
     double leastForwardSeconds(const std::vector<bool> &operators) const;
     /// Of all kernels of a micro-batch, both passes, each at its cheapest.
@@ -236,7 +271,6 @@ private:
         const Meeting &meeting, ShardLayout made, const std::vector<ShardLayout> &read) const;
     double backwardSeconds(
         const Meeting &meeting, const std::vector<ShardLayout> &made, ShardLayout read) const;
-    double heldBytes(std::size_t op, const OperatorChoice &choice, double keptMicroBatches) const;
     void findWeights();
     void leaveOutWeightsAside();
 
@@ -262,7 +296,6 @@ private:
     std::vector<bool> m_largest{}; ///< By tensor: the weight of its layer whose gradient is largest.
     std::vector<std::int32_t> m_readers{}; ///< By tensor: forward operators.
     std::vector<WeightBytes> m_weightBytes{}; ///< By tensor.
-    std::vector<std::int32_t> m_keepers{}; ///< By tensor: backward operators that read what lies there again.
     OperatorId m_impossible{};
     std::vector<CostFactor> m_ties{};
     mutable EliminationOrders m_orders{};

@@ -91,7 +91,7 @@ public:
         , m_forward(stages.size() * m_microBatches, kNotYet)
         , m_back(stages.size() * m_microBatches, kNotYet)
         , m_held(static_cast<std::size_t>(ranks), 0)
-        , m_hasGradients(stages.size(), false)
+        , m_holds(stages.size())
         , m_to(stages.size())
         , m_from(stages.size())
         , m_clock(static_cast<std::size_t>(ranks), 0)
@@ -108,6 +108,7 @@ public:
         time.lastInput.assign(stages.size(), 0);
         time.end.assign(stages.size(), 0);
         time.held.assign(static_cast<std::size_t>(ranks), 0);
+        time.heldBy.resize(stages.size());
     }
 
     /// @return whether it could run
@@ -148,6 +149,7 @@ public:
         time.end[s] = end;
         if (isForward) {
             m_forward[place] = end;
+            ++m_holds[s].microBatches;
             hold(rank, own.kept);
             return true;
         }
@@ -156,10 +158,17 @@ public:
             m_back[place] = end;
             time.lastInput[s] = start;
         }
-        if (!m_splits || pass == Pass::WeightGradient) {
-            hold(rank, (m_hasGradients[s] ? 0 : own.gradients) - own.kept);
-            m_hasGradients[s] = true;
+        const bool isLast = !m_splits || pass == Pass::WeightGradient;
+        std::int64_t more = 0;
+        if (pass != Pass::WeightGradient) {
+            --m_holds[s].microBatches;
+            more += (m_splits ? own.deferred : 0) - own.kept;
         }
+        if (isLast) {
+            more += (m_holds[s].gradients ? 0 : own.gradients) - (m_splits ? own.deferred : 0);
+            m_holds[s].gradients = true;
+        }
+        hold(rank, more);
         return true;
     }
 
@@ -176,7 +185,11 @@ private:
     void hold(std::size_t rank, std::int64_t more)
     {
         m_held[rank] += more;
-        time.held[rank] = std::max(time.held[rank], m_held[rank]);
+        if (m_held[rank] <= time.held[rank])
+            return;
+        time.held[rank] = m_held[rank];
+        for (std::size_t s = rank; s < m_holds.size(); s += m_held.size())
+            time.heldBy[s] = m_holds[s];
     }
 
     /// What a block of stage `s` reads of others.
@@ -210,7 +223,7 @@ private:
     std::vector<double> m_forward; ///< When forward blocks end, by slot.
     std::vector<double> m_back;
     std::vector<std::int64_t> m_held; ///< By rank.
-    std::vector<bool> m_hasGradients; ///< By stage.
+    std::vector<StageHeld> m_holds; ///< By stage.
     std::vector<std::vector<std::int32_t>> m_to; ///< Sends by the stage that receives.
     std::vector<std::vector<std::int32_t>> m_from; ///< By the stage that sends.
     std::vector<double> m_clock; ///< By rank.

@@ -16,6 +16,9 @@ struct StageTime {
     /// The first forward pass is not over before: what it reads is gathered as the step begins.
     double ahead = 0;
     std::int64_t kept = 0; ///< Bytes that a micro-batch keeps for its backward pass.
+    /// Bytes that it keeps instead between the parts of a backward pass that is split: what gradients of
+    /// weights are made of.
+    std::int64_t deferred = 0;
     std::int64_t gradients = 0; ///< Bytes of weights' gradients, from the first backward pass on.
 };
 
@@ -27,6 +30,12 @@ struct StageSend {
     double backward = 0; ///< Of the gradients, from `to` to `from`.
 };
 
+/// What a stage holds as its rank is fullest.
+struct StageHeld {
+    std::int32_t microBatches = 0; ///< Whose `StageTime::kept` is there.
+    bool gradients = false; ///< Of its weights.
+};
+
 /// How a pipeline's blocks run.
 struct PipelineTime {
     double makespan = 0; ///< From the first block to the end of the last.
@@ -34,9 +43,10 @@ struct PipelineTime {
     std::vector<double> begin{}; ///< By stage: when its first block begins.
     std::vector<double> lastInput{}; ///< By stage: when its last block that gives gradients of inputs begins.
     std::vector<double> end{}; ///< By stage: when its last block is over.
-    /// By rank: the most that is held at once, `StageTime::kept` and `gradients` of its stages. In a stage's
-    /// first backward pass gradients grow as what is kept shrinks.
+    /// By rank: the most that is held at once, `StageTime::kept`, `deferred` and `gradients` of its stages.
+    /// In a stage's first backward pass gradients grow as what is kept shrinks.
     std::vector<std::int64_t> held{};
+    std::vector<StageHeld> heldBy{}; ///< By stage.
 };
 
 /// A block as it was played, and for which other it waited.

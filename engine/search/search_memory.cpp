@@ -215,7 +215,7 @@ KnownBounds SearchMemory::Kept::boundsFor(
             own.likely = std::max(own.likely, before->second.likely);
             if (own.fitted == 0) // the newest says most
                 own.fitted = before->second.fitted;
-            own.memoryPrice = std::max(own.memoryPrice, before->second.memoryPrice);
+            own.isWorthFitting = own.isWorthFitting || before->second.isWorthFitting;
             own.fits = own.fits && before->second.fits;
         }
     }

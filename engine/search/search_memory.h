@@ -59,9 +59,8 @@ struct KnownBound {
     double proven = 0; ///< Seconds that no partition is below.
     double likely = 0; ///< As `StepEstimator::likelyBoundOf`.
     bool fits = true; ///< False: it is proven that none of its partitions does.
-    /// As `SearchPrices::memory`: at which a partition fitted that is worth looking at, while none did at
-    /// less; 0 where that is not known.
-    double memoryPrice = 0;
+    /// A partition of it that holds less than the fastest fitted, and was worth looking at.
+    bool isWorthFitting = false;
     double fitted = 0; ///< Seconds, in the model, of the fastest of its plans that fitted; 0 where none did.
     bool isNeedless =
         false; ///< `StepEstimator::mayNeedRecompute` says so, at the memory limit that there was.

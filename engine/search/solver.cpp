@@ -33,6 +33,8 @@ constexpr std::int32_t kLeastSimulatedLate = 2;
 constexpr double kLate = 2;
 /// How much longer plans are simulated where none of the first had fitted.
 constexpr double kUntilOneFits = 4;
+/// How often others are looked for, of configurations whose plans did not quite fit in simulation.
+constexpr int kMostRefitted = 3;
 
 } // namespace
 
@@ -86,6 +88,8 @@ public:
             return m_pricing->problem().value_or(
                 Error{ErrorCode::InvalidInput, "no configuration holds with the rows", {}, "search"});
         simulateBest();
+        for (int i = 0; i < kMostRefitted && !m_stop.stop_requested() && priceThoseThatHeldMore(); ++i)
+            simulateBest();
         if (m_found && !m_result.fits && !m_result.cannotFit()) {
             TRY_VOID(m_pricing->priceThoseThatNeedLeast());
             m_pricedLeast = true;
@@ -243,6 +247,27 @@ private:
         m_trials.drop();
     }
 
+    /// Configurations whose plans fit in the model, but not in simulation, with partitions that hold as much
+    /// less; where they may be faster than the best.
+    /// @return whether there is one
+    bool priceThoseThatHeldMore()
+    {
+        bool found = false;
+        for (const SearchedPlan &tried : std::vector<SearchedPlan>(m_simulated)) {
+            const auto held = static_cast<double>(tried.simulatedPeak);
+            const auto limit = static_cast<double>(m_space.memoryLimit);
+            if (held <= limit || tried.peakBytes > m_space.memoryLimit
+                || (m_result.fits && tried.seconds >= m_result.best.simulatedSeconds)
+                || !m_refitted.insert({tried.configuration, tried.peakBytes}).second)
+                continue;
+            const auto within =
+                static_cast<std::int64_t>(limit * static_cast<double>(tried.peakBytes) / held);
+            const auto estimate = m_pricing->priceWithin(tried.configuration, within);
+            found = found || (estimate && estimate->peakBytes <= within);
+        }
+        return found;
+    }
+
     std::int32_t mostSimulatedNow() const
     {
         const double worked = m_worked.seconds();
@@ -388,6 +413,7 @@ private:
     bool m_pricedLeast = false; ///< See `priceThoseThatNeedLeast`.
     std::optional<SpacePricing> m_pricing{};
     std::vector<SearchedPlan> m_simulated{};
+    std::set<std::pair<Configuration, std::int64_t>> m_refitted{}; ///< And the peak of the plan.
     struct Tries {
         std::int32_t simulated = 0;
         std::int32_t failed = 0; ///< To be planned: what rows place apart need not go with every schedule.

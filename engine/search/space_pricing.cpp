@@ -10,11 +10,10 @@ namespace planloom {
 
 namespace {
 
-/// How much of a step a device full of memory costs, from plan to plan tried where nothing fits.
-constexpr std::array kMemoryPrices{0.0, 0.3, 1.0, 4.0};
-
 /// How much of the time for simulations may be spent on configurations that nearly fit.
 constexpr double kNearlyFitShare = 0.5;
+/// As a multiple of it, while none fits.
+constexpr double kShareUntilOneFits = 4;
 
 /// What partitions that people use may be faster by than that which the search finds.
 constexpr double kUsualGain = 0.03;
@@ -71,18 +70,20 @@ void SpacePricing::takeOver(KnownBounds known)
 Result<void> SpacePricing::price()
 {
     TRY_VOID(leaveOutWhatCannotFit());
-    TRY_VOID(priceUntilOneFits());
+    TRY_VOID(priceAllOpen());
+    TRY_VOID(priceThoseThatNearlyFit());
     if (m_tookOver && !anyFits()) { // whether none can is to be proven: from the beginning
         m_tookOver = false;
         m_known.clear();
         m_open.clear();
         m_priced.clear();
         m_isUsualPriced.clear();
+        m_isFitted.clear();
         m_bounds.clear();
         TRY_VOID(leaveOutWhatCannotFit());
-        TRY_VOID(priceUntilOneFits());
+        TRY_VOID(priceAllOpen());
+        TRY_VOID(priceThoseThatNearlyFit());
     }
-    TRY_VOID(priceThoseThatNearlyFit());
     return priceNested();
 }
 
@@ -147,16 +148,10 @@ Result<void> SpacePricing::leaveOutWhatCannotFit()
     return {};
 }
 
-Result<void> SpacePricing::priceUntilOneFits()
+Result<void> SpacePricing::priceAllOpen()
 {
-    for (const double price : kMemoryPrices) {
-        TRY_VOID(priceAll(m_open, {price, 0}));
-        if (price == 0) { // of two prices the second alone matters, once there is one
-            TRY_VOID(priceAll(m_open, {0, 1}));
-        }
-        if (anyFits())
-            break;
-    }
+    for (const double reductions : {0.0, 1.0})
+        TRY_VOID(priceAll(m_open, reductions));
     return {};
 }
 
@@ -172,36 +167,39 @@ Result<void> SpacePricing::priceThoseThatNearlyFit()
         const auto known = m_known.find(configuration);
         if (any || known == m_known.end() || !known->second.fits)
             continue;
-        // After an edit those that were worth it before.
-        if (!m_tookOver || known->second.memoryPrice > 0)
+        // After an edit those that were worth it before, if one fits.
+        if (!m_tookOver || known->second.isWorthFitting || !anyFits())
             order.emplace_back(known->second.likely, configuration);
     }
     std::sort(order.begin(), order.end());
     const double begin = m_setting.worked->seconds();
     double best = bestPrice();
     for (const auto &[likely, configuration] : order) {
-        if (likely >= best || m_setting.worked->seconds() - begin > m_setting.mostSeconds * kNearlyFitShare)
+        const double worked = m_setting.worked->seconds() - begin;
+        if (likely >= best
+            || worked > m_setting.mostSeconds * (std::isfinite(best) ? kNearlyFitShare : kShareUntilOneFits))
             break;
-        for (const double price : kMemoryPrices) {
-            double &known = m_known[configuration].memoryPrice;
-            if (price == 0 || price < known)
-                continue; // seen
-            auto estimate = m_estimator.estimate(configuration, {price, 0}, m_setting.stop);
-            if (!estimate && estimate.error().code == ErrorCode::Cancelled)
-                return estimate.error();
-            if (!estimate)
-                break;
-            const bool isEnough = fits(*estimate);
-            if (isEnough && estimate->seconds < best * (1 + kModelTrust))
-                known = price;
-            if (isEnough)
-                best = std::min(best, estimate->seconds);
-            keep(*std::move(estimate));
-            if (isEnough)
-                break;
-        }
+        auto estimate = priceWithin(configuration, m_space.memoryLimit);
+        if (!estimate && estimate.error().code == ErrorCode::Cancelled)
+            return estimate.error();
+        if (!estimate || !fits(*estimate))
+            continue;
+        if (estimate->seconds < best * (1 + kModelTrust))
+            m_known[configuration].isWorthFitting = true;
+        best = std::min(best, estimate->seconds);
     }
     return {};
+}
+
+Result<StepEstimate> SpacePricing::priceWithin(const Configuration &configuration, std::int64_t limit)
+{
+    TRY(StepEstimate estimate, m_estimator.estimateWithin(configuration, limit, m_setting.stop));
+    m_isFitted.insert(configuration);
+    StepEstimate found = estimate;
+    if (limit < m_space.memoryLimit) // others may hold more
+        estimate.bound = 0;
+    keep(std::move(estimate));
+    return found;
 }
 
 bool SpacePricing::anyFits() const
@@ -229,14 +227,18 @@ Result<void> SpacePricing::priceThoseThatNeedLeast()
         order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
     order.resize(std::min(order.size(), kTriedWhereNoneFitted));
     for (const auto &[least, each] : order)
-        for (const double price : {kMemoryPrices.front(), kMemoryPrices.back()}) {
-            auto estimate = m_estimator.estimate(*each, {price, 0}, m_setting.stop);
+        for (const std::int64_t limit : {m_space.memoryLimit, std::int64_t{0}}) {
+            const auto estimate = priceWithin(*each, limit);
             if (!estimate && estimate.error().code == ErrorCode::Cancelled)
                 return estimate.error();
-            if (estimate)
-                keep(*std::move(estimate));
         }
     return {};
+}
+
+bool SpacePricing::fitsAtAnyPrice(const Configuration &configuration) const
+{
+    return std::any_of(m_priced.begin(), m_priced.end(),
+        [&](const StepEstimate &each) { return each.configuration == configuration && fits(each); });
 }
 
 double SpacePricing::bestPrice() const
@@ -313,7 +315,7 @@ Result<void> SpacePricing::priceNested()
     }
     for (const Configuration *each : open)
         for (const double reductions : {0.0, 1.0})
-            TRY_VOID(priceAll({each}, {0, reductions}));
+            TRY_VOID(priceAll({each}, reductions));
     // Of those that are not the best nothing is claimed.
     const double found = bestPrice();
     for (const Configuration *each : open)
@@ -337,7 +339,7 @@ void SpacePricing::bringBestBeforeForward(std::vector<std::pair<double, const Co
         std::rotate(order.begin(), best, best + 1);
 }
 
-Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &open, SearchPrices prices)
+Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &open, double reductions)
 {
     double best = std::numeric_limits<double>::infinity();
     double fastest = best; // in the model, as it is noted
@@ -381,7 +383,7 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
         TRY(const double bound, boundsOf(*configuration));
         if (hasNoChance(*configuration, bound))
             continue;
-        auto estimate = m_estimator.estimate(*configuration, prices, m_setting.stop);
+        auto estimate = m_estimator.estimate(*configuration, reductions, m_setting.stop);
         if (!estimate) {
             if (estimate.error().code == ErrorCode::Cancelled)
                 return estimate.error();
@@ -468,6 +470,18 @@ Result<void> SpacePricing::tighten()
             continue;
         }
         const double before = proven;
+        if (!m_isFitted.contains(configuration) && !fitsAtAnyPrice(configuration)) {
+            // What fitting costs is not in any bound so far.
+            const auto estimate = priceWithin(configuration, m_space.memoryLimit);
+            if (!estimate && estimate.error().code == ErrorCode::Cancelled)
+                return estimate.error();
+            if (estimate && fits(*estimate))
+                best = std::min(best, estimate->seconds);
+            if (proven > before) {
+                lowest.emplace(proven, configuration);
+                continue;
+            }
+        }
         auto estimate = m_estimator.estimateAlongPaths(configuration, m_setting.stop);
         if (!estimate) {
             if (estimate.error().code == ErrorCode::Cancelled)

@@ -42,7 +42,7 @@ public:
     void takeOver(KnownBounds known);
     bool tookOver() const { return m_tookOver; } ///< Some are from searches before.
 
-    /// All whose bound leaves them a chance; at higher and higher prices of memory, until one fits.
+    /// All whose bound leaves them a chance, with partitions that hold less where the fastest do not fit.
     /// @return Cancelled
     Result<void> price();
 
@@ -54,6 +54,10 @@ public:
     /// Where what fits in the model did not in simulation: others that need less, however slow they are; of
     /// each mesh that which likely needs least.
     Result<void> priceThoseThatNeedLeast();
+
+    /// A configuration with a partition that holds no more than `limit` bytes, or as little as may be.
+    /// @return InvalidInput where it cannot be planned; Cancelled
+    Result<StepEstimate> priceWithin(const Configuration &configuration, std::int64_t limit);
 
     const std::vector<StepEstimate> &priced() const { return m_priced; }
     bool fits(const StepEstimate &estimate) const
@@ -73,14 +77,15 @@ private:
     /// Configurations that need more memory than there is, whatever else is decided. Where that is all of
     /// them, those that need least stay, to be shown.
     Result<void> leaveOutWhatCannotFit();
-    /// At higher and higher prices of memory.
-    Result<void> priceUntilOneFits();
+    Result<void> priceAllOpen();
     /// Those that would be faster than the best if they fitted, with partitions that hold less.
     Result<void> priceThoseThatNearlyFit();
+    bool fitsAtAnyPrice(const Configuration &configuration) const; ///< As far as it was priced.
     /// Those whose like with one axis is not far behind the best, the most promising ones.
     Result<void> priceNested();
     /// Prices every one of some configurations whose bound leaves it a chance.
-    Result<void> priceAll(const std::vector<const Configuration *> &open, SearchPrices prices);
+    /// @param reductions  their price: `StepEstimator::estimate`
+    Result<void> priceAll(const std::vector<const Configuration *> &open, double reductions);
     /// What fitted before an edit most likely does after it, and then leaves most others no chance.
     void bringBestBeforeForward(std::vector<std::pair<double, const Configuration *>> &order) const;
     /// The model is not so exact that a configuration whose bound is hardly above the best price could not be
@@ -106,6 +111,7 @@ private:
     std::vector<const Configuration *> m_open{}; ///< Of the space, that may fit.
     std::vector<StepEstimate> m_priced{};
     std::set<Configuration> m_isUsualPriced{}; ///< Also with the partitions that people use.
+    std::set<Configuration> m_isFitted{}; ///< Priced with partitions that hold less.
     std::map<Configuration, double> m_bounds{};
     std::int64_t m_leastNeeded = 0;
     std::optional<Error> m_problem{};

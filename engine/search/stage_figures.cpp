@@ -31,6 +31,7 @@ public:
     {
         addTimes();
         addKept();
+        addDeferred();
         addPassing();
         addWeights();
         return std::move(m_stages);
@@ -56,49 +57,33 @@ private:
     /// What backward passes read again, once for each form it is read in.
     void addKept()
     {
-        std::set<std::tuple<std::int32_t, std::int32_t, ShardLayout>> seen; // stage, tensor, layout
+        std::set<std::tuple<std::int32_t, std::int32_t, ShardLayout, bool>>
+            seen; // stage, tensor, layout, again
         std::vector<std::map<std::int32_t, std::int64_t>> together(m_stages.size()); // by group
-        const auto producerOf = [&](TensorId tensor) {
-            const auto &makers =
-                m_setting.model->index->uses().producers[static_cast<std::size_t>(tensor.index)];
-            return makers.empty() ? -1 : makers.front().index;
-        };
-        const auto hold = [&](std::size_t reader, TensorId shown, ShardLayout layout, std::int64_t bytes) {
-            const TensorId tensor = m_problem.storageOf(shown);
-            const TensorRole role = m_graph.at(tensor).role;
-            if (bytes == 0 || (role != TensorRole::Activation && role != TensorRole::Input))
-                return;
-            const std::int32_t stage = m_plan.stageOf[reader];
-            // A view's dimensions are others: what is cut of the same memory is taken for the same.
-            const auto form = [](AxisLayout own) { return isCut(own) ? cutAlong(0) : own; };
-            if (!seen.insert({stage, tensor.index, {form(layout.inner), form(layout.outer)}}).second)
-                return;
-            const std::int32_t producer = producerOf(tensor);
-            const auto p = static_cast<std::size_t>(producer);
-            if (producer >= 0 && isRecomputed(p) && m_plan.stageOf[p] == stage) {
-                const std::int32_t group = m_plan.recomputedWith[p];
-                together[static_cast<std::size_t>(stage)][group < 0 ? -2 - producer : group] += bytes;
-            } else {
-                m_stages[static_cast<std::size_t>(stage)].keptBytes += bytes;
-            }
-        };
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             const Operator &op = m_graph.operators[i];
             const OperatorChoice &choice = choiceOf(i);
-            if (m_problem.isAside(i))
-                continue;
-            for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
-                const TensorId tensor = op.inputs[slot];
-                if (!tensor)
+            const std::int32_t stage = m_plan.stageOf[i];
+            for (std::size_t slot = 0; slot < choice.kept.size(); ++slot) {
+                const auto kept = m_problem.keptOf(i, choice, slot, m_plan);
+                if (kept.bytes == 0)
                     continue;
-                std::int64_t bytes = choice.kept[slot];
-                if (bytes == 0 && isRecomputed(i) && op.mirror)
-                    bytes = localBytes(tensor, choice.inputs[slot]);
-                hold(i, tensor, choice.inputs[slot], bytes);
+                const ShardLayout layout =
+                    slot < op.inputs.size() ? choice.inputs[slot] : choice.outputs[slot - op.inputs.size()];
+                // A view's dimensions are others: what is cut of the same memory is taken for the same.
+                const auto form = [](AxisLayout own) { return isCut(own) ? cutAlong(0) : own; };
+                if (!seen.insert({stage, kept.storage.index, {form(layout.inner), form(layout.outer)},
+                                     kept.again})
+                         .second)
+                    continue;
+                if (!kept.again) {
+                    m_stages[static_cast<std::size_t>(stage)].keptBytes += kept.bytes;
+                    continue;
+                }
+                const auto maker = m_setting.model->index->uses().producers[at(kept.storage)].front();
+                const std::int32_t group = m_plan.recomputedWith[at(maker)];
+                together[static_cast<std::size_t>(stage)][group < 0 ? -2 - maker.index : group] += kept.bytes;
             }
-            for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
-                if (op.outputs[slot])
-                    hold(i, op.outputs[slot], choice.outputs[slot], choice.kept[op.inputs.size() + slot]);
         }
         for (std::size_t s = 0; s < together.size(); ++s) {
             std::int64_t most = 0;
@@ -108,15 +93,27 @@ private:
         }
     }
 
-    std::int64_t localBytes(TensorId tensor, ShardLayout layout) const
+    /// What products that have weights read again to make their gradients, and the gradients of what they
+    /// made.
+    void addDeferred()
     {
-        const auto t = static_cast<std::size_t>(tensor.index);
-        std::int64_t bytes =
-            elementCount(m_graph.at(tensor).type.shape) * sizeOf(m_setting.types->carried(tensor));
-        const BatchInfo &batch = *m_setting.model->batch;
-        if (t < batch.tensorRole.size() && batch.tensorRole[t] == BatchRole::Split)
-            bytes /= std::max(1, m_setting.batchCuts);
-        return bytes / m_setting.partsOf(layout);
+        std::set<std::pair<std::int32_t, TensorId>> seen; // stage, and where it lies
+        for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
+            const OperatorChoice &choice = choiceOf(i);
+            if (m_problem.isAside(i) || m_problem.weightGradientSeconds(i, choice) == 0)
+                continue;
+            const Operator &op = m_graph.operators[i];
+            for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+                const TensorId input = op.inputs[slot];
+                if (input && m_graph.at(input).role == TensorRole::Activation
+                    && seen.emplace(m_plan.stageOf[i], m_problem.storageOf(input)).second)
+                    stageOf(i).deferredBytes += m_problem.localBytes(input, choice.inputs[slot]);
+            }
+            for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
+                if (op.outputs[slot] && m_problem.gradientOf(op.outputs[slot]))
+                    stageOf(i).deferredBytes +=
+                        m_problem.localBytes(op.outputs[slot], choice.outputGradients[slot]);
+        }
     }
 
     /// The most gradients that one backward operator reads and makes: no pass keeps them.
@@ -132,10 +129,10 @@ private:
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
                 if (op.inputs[slot] && !choice.inputGradients[slot].isAbsent()
                     && m_graph.at(op.inputs[slot]).role == TensorRole::Activation)
-                    bytes += localBytes(op.inputs[slot], choice.inputGradients[slot]);
+                    bytes += m_problem.localBytes(op.inputs[slot], choice.inputGradients[slot]);
             for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
                 if (op.outputs[slot] && m_problem.gradientOf(op.outputs[slot]))
-                    bytes += localBytes(op.outputs[slot], choice.outputGradients[slot]);
+                    bytes += m_problem.localBytes(op.outputs[slot], choice.outputGradients[slot]);
             auto &own = most[static_cast<std::size_t>(m_plan.stageOf[i])];
             own = std::max(own, bytes);
         }
@@ -150,6 +147,7 @@ private:
     {
         const Uses &uses = m_setting.model->index->uses();
         std::vector<std::map<std::int32_t, WeightPiece>> largest(m_stages.size()); // by layer
+        std::vector<std::map<std::int32_t, Gathered>> layers(m_stages.size());
         std::vector<std::vector<Read>> read(m_stages.size()); // trained weights
         FirstReaders readBy;
         for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
@@ -171,8 +169,10 @@ private:
             for (const auto &[s, reader] : readBy) {
                 const WeightPiece piece =
                     addWeight(m_stages[static_cast<std::size_t>(s)], weight, elements, share);
-                WeightPiece &most =
-                    largest[static_cast<std::size_t>(s)][m_setting.model->index->layerOf(reader)];
+                const std::int32_t layer = m_setting.model->index->layerOf(reader);
+                layers[static_cast<std::size_t>(s)][layer < 0 ? -2 - reader.index : layer].add(
+                    reader, piece.modelBytes);
+                WeightPiece &most = largest[static_cast<std::size_t>(s)][layer];
                 if (piece.reducedBytes > most.reducedBytes)
                     most = piece;
                 if (piece.reducedBytes == 0)
@@ -184,9 +184,34 @@ private:
         }
         putInOrder(read);
         for (std::size_t s = 0; s < m_stages.size(); ++s)
+            m_stages[s].gatheredBytes = mostGathered(layers[s]);
+        for (std::size_t s = 0; s < m_stages.size(); ++s)
             for (const auto &[layer, piece] : largest[s])
                 if (piece.reducedBytes > 0)
                     m_stages[s].largest.push_back(piece);
+    }
+
+    struct Gathered { ///< Weights of a layer, or of one operator outside of any.
+        OperatorId first{};
+        std::int64_t bytes = 0;
+        void add(OperatorId reader, std::int64_t more)
+        {
+            first = first ? std::min(first, reader) : reader;
+            bytes += more;
+        }
+    };
+
+    /// While one layer runs, the next one's weights come.
+    static std::int64_t mostGathered(const std::map<std::int32_t, Gathered> &layers)
+    {
+        std::vector<std::pair<OperatorId, std::int64_t>> order;
+        for (const auto &[layer, own] : layers)
+            order.emplace_back(own.first, own.bytes);
+        std::sort(order.begin(), order.end());
+        std::int64_t most = 0;
+        for (std::size_t i = 0; i < order.size(); ++i)
+            most = std::max(most, order[i].second + (i > 0 ? order[i - 1].second : 0));
+        return most;
     }
 
     struct Read {
@@ -275,6 +300,10 @@ private:
         stage.gradientBytes += part(whole.gradient);
         if (const TensorId gradient = m_problem.gradientOf(weight)) {
             piece.reducedBytes = elements * sizeOf(types.reduced(gradient));
+            const std::int64_t made = elements * sizeOf(types.carried(gradient));
+            stage.madeBytes = std::max(stage.madeBytes, made);
+            stage.castBytes = std::max(
+                stage.castBytes, types.reduced(gradient) == types.carried(gradient) ? 0 : piece.reducedBytes);
             addGradients(stage, weight, piece);
         }
         const auto alike =

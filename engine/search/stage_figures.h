@@ -58,7 +58,12 @@ struct StageFigures {
     /// By layer that has weights, those outside of any together as one: that with the largest gradient.
     std::vector<WeightPiece> largest{};
     std::int64_t keptBytes = 0; ///< Of one micro-batch, from its forward to its backward pass.
-    std::int64_t passingBytes = 0; ///< The most that is held for a moment inside a pass.
+    std::int64_t deferredBytes = 0; ///< As `StageTime::deferred`.
+    std::int64_t passingBytes = 0; ///< The most that is held for a moment inside a pass,
+    /// with the gradient of a weight before it is added up or reduced, as it is made: the largest,
+    std::int64_t madeBytes = 0;
+    std::int64_t castBytes = 0; ///< likewise as it is reduced,
+    std::int64_t gatheredBytes = 0; ///< and weights of two layers that follow one another, whole.
 };
 
 /// By operator of the forward pass: its stage, whether the backward pass computes it again, and with which

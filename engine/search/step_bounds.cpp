@@ -61,7 +61,7 @@ Result<StepEstimator::Paths *> StepEstimator::pathsOf(
         return &paths;
     paths.configuration = configuration;
     TRY(paths.plan, stages(configuration, stop));
-    TRY(paths.next, partition(configuration, {}, stop));
+    TRY(paths.next, partition(configuration, 0, stop));
     paths.waits = leastWaits(configuration);
     paths.reductions = std::make_unique<Reductions>(
         paths.configuration, placesOf(configuration), m_costs, m_cluster, problemOf(configuration));
@@ -214,7 +214,7 @@ Result<double> StepEstimator::nestedEntriesOf(const Configuration &configuration
 {
     Configuration like = configuration;
     like.outerShards = 1;
-    TRY(const auto fastest, partition(like, {}, stop));
+    TRY(const auto fastest, partition(like, 0, stop));
     return fastest->squaredEntries;
 }
 
@@ -227,8 +227,8 @@ Result<double> StepEstimator::kernelBoundOf(const Configuration &configuration)
 Result<double> StepEstimator::boundOf(const Configuration &configuration, const std::stop_token &stop)
 {
     TRY_VOID(findLeastWay(configuration, stop));
-    TRY(const auto answer, partition(configuration, {}, stop));
-    return boundOf(configuration, *answer, *answer);
+    TRY(const auto answer, partition(configuration, 0, stop));
+    return boundOf(configuration, {.seconds = answer->bound}, *answer);
 }
 
 Result<double> StepEstimator::capacityOf(const Configuration &configuration)
@@ -248,7 +248,7 @@ Result<double> StepEstimator::capacityOf(const Configuration &configuration)
 Result<double> StepEstimator::likelyBoundOf(const Configuration &configuration, const std::stop_token &stop)
 {
     TRY(const double bound, boundOf(configuration, stop));
-    TRY(const auto answer, partition(configuration, {}, stop));
+    TRY(const auto answer, partition(configuration, 0, stop));
     const Problem &own = m_problems.at(keyOf(configuration));
     const double again = secondsOfWaits(configuration) + own.leastAgain.at(configuration.recompute);
     const double chain =
@@ -260,7 +260,7 @@ Result<double> StepEstimator::likelyBoundOf(const Configuration &configuration, 
 }
 
 double StepEstimator::boundOf(
-    const Configuration &configuration, const PartitionAnswer &answer, const PartitionAnswer &fastest)
+    const Configuration &configuration, const LeastWork &work, const PartitionAnswer &fastest)
 {
     const Problem &own = m_problems.at(keyOf(configuration));
     const double again = secondsOfWaits(configuration) + own.leastAgain.at(configuration.recompute);
@@ -269,7 +269,7 @@ double StepEstimator::boundOf(
     const double hidden = configuration.zero >= 2
         ? 1
         : std::min(1.0, (configuration.stagesPerRank > 1 ? configuration.ranks : 1) / microBatches);
-    const double all = (answer.bound + again * (&answer == &fastest ? 1 : 1 - hidden)) * microBatches;
+    const double all = (work.seconds + again * (work.hidesRest ? 1 - hidden : 1)) * microBatches;
     // A micro-batch goes through all stages one after the other.
     const double chain =
         (splitsBackward(configuration.schedule) ? own.leastWay : std::min(fastest.seconds, fastest.bound))
@@ -288,63 +288,6 @@ double StepEstimator::boundOf(
         ? 1
         : 1 - std::pow(1 - 1 / microBatches, static_cast<double>(configuration.ranks));
     return std::max({all / configuration.ranks, chain / share, own.aside.ofDevice});
-}
-
-Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configuration)
-{
-    TRY(const Problem *own, problem(configuration));
-    const WeightBytes &weights = own->leastWeights;
-    const double whole =
-        weightBytes(configuration, static_cast<double>(weights.model), static_cast<double>(weights.state));
-    if (!m_trains)
-        return static_cast<std::int64_t>(whole / configuration.ranks);
-    // As `PipelineTime::held` counts, whatever the order of blocks: what some micro-batch keeps is held in
-    // all stages of a rank at once; and beside the gradients of a rank's only stage, where another
-    // micro-batch follows or is still held as they come.
-    const double kept = own->leastKept.at(configuration.recompute);
-    const double gradients = gradientBytes(configuration, static_cast<double>(weights.gradient));
-    const bool holdsAll = configuration.ranks > 1 && configuration.schedule == ScheduleKind::GPipe;
-    const std::int32_t atOnce = holdsAll ? configuration.microBatches : 1;
-    const std::int32_t beside = configuration.stagesPerRank > 1 || configuration.microBatches == 1 ? 0
-        : holdsAll ? configuration.microBatches - 1
-                   : 1;
-    return static_cast<std::int64_t>(
-        (whole + std::max(kept * atOnce, kept * beside + gradients)) / configuration.ranks);
-}
-
-bool StepEstimator::mayNeedRecompute(const Configuration &configuration, const std::stop_token &stop)
-{
-    if (!m_whole) {
-        m_whole.emplace();
-        m_whole->rest = std::numeric_limits<double>::infinity();
-        const auto one = estimate({}, {}, stop);
-        const auto known = one ? m_figures.find({one->partition, one->stages, 1}) : m_figures.end();
-        if (known != m_figures.end()) {
-            const StageFigures &figures = known->second.stages.front();
-            m_whole->kept = static_cast<double>(figures.keptBytes);
-            m_whole->rest =
-                static_cast<double>(figures.modelBytes + figures.gradientBytes + figures.passingBytes);
-            for (const WeightPiece &piece : figures.weights)
-                m_whole->rest += static_cast<double>(piece.count) * static_cast<double>(piece.stateBytes);
-        }
-    }
-    return m_whole->rest + m_whole->kept / configuration.replicas > static_cast<double>(m_space.memoryLimit);
-}
-
-double StepEstimator::weightBytes(const Configuration &configuration, double model, double state) const
-{
-    // Where stages differ from weight to weight, as if all had the furthest.
-    const std::int32_t zero = std::max(configuration.zero, m_space.sharding.own);
-    const auto share = [&](double bytes, int from) {
-        return bytes / (zero >= from ? configuration.replicas : 1);
-    };
-    return share(model, 3) + share(state, 1);
-}
-
-double StepEstimator::gradientBytes(const Configuration &configuration, double whole) const
-{
-    const std::int32_t zero = std::max(configuration.zero, m_space.sharding.own);
-    return whole / (zero >= (configuration.microBatches == 1 ? 1 : 2) ? configuration.replicas : 1);
 }
 
 } // namespace planloom

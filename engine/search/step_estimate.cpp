@@ -83,12 +83,9 @@ Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, c
 }
 
 PartitionPricing StepEstimator::pricingOf(
-    const Configuration &configuration, SearchPrices prices, const PartitionProblem &problem) const
+    const Configuration &configuration, double reductionsPrice, const PartitionProblem &problem) const
 {
     PartitionPricing pricing;
-    pricing.keptMicroBatches = std::max(1, std::min(configuration.ranks, configuration.microBatches));
-    if (prices.memory > 0 && m_space.memoryLimit > 0)
-        pricing.secondsPerByte = prices.memory / static_cast<double>(m_space.memoryLimit);
     pricing.accumulates = configuration.zero < 2;
     const std::vector<ShardAxes> allSums = configuration.shardSums();
     for (const ShardAxes sums : allSums)
@@ -99,10 +96,10 @@ PartitionPricing StepEstimator::pricingOf(
         pricing.updates = {};
         return pricing;
     }
-    pricing.reductions = prices.reductions;
+    pricing.reductions = reductionsPrice;
     const Reductions reductions(
         configuration, placesOf(configuration), *problem.setting().costs, m_cluster, problem);
-    if (prices.reductions > 0) {
+    if (reductionsPrice > 0) {
         pricing.everyMicroBatch = configuration.zero >= 2;
         pricing.hiddenBehind = configuration.stagesPerRank > 1 ? configuration.ranks : 1;
         for (const ShardAxes sums : allSums)
@@ -121,7 +118,7 @@ PartitionPricing StepEstimator::pricingOf(
         pricing.behind = behind;
     } else if (configuration.zero < 2) {
         for (double &updates : pricing.updates)
-            updates *= 1 - prices.reductions;
+            updates *= 1 - reductionsPrice;
     }
     for (const ShardAxes sums : allSums)
         if (configuration.zero >= 2)
@@ -146,23 +143,29 @@ std::shared_ptr<PartitionAnswer> StepEstimator::answerOf(
     return found;
 }
 
-Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
-    const Configuration &configuration, SearchPrices prices, const std::stop_token &stop)
+Result<std::shared_ptr<PartitionAnswer>> StepEstimator::cheapest(
+    const Problem &own, const PartitionPricing &pricing, const std::stop_token &stop)
 {
-    TRY(Problem * own, problem(configuration));
-    const PartitionPricing pricing = pricingOf(configuration, prices, *own->network);
-    auto &known = own->answers[pricing];
-    if (known)
-        return known;
-    const CostNetwork network = own->network->network(pricing);
-    TRY(NetworkAnswer answer, cheapestChoice(network, {.orders = &own->network->orders()}, stop));
+    const CostNetwork network = own.network->network(pricing);
+    TRY(NetworkAnswer answer, cheapestChoice(network, {.orders = &own.network->orders()}, stop));
     if (!std::isfinite(answer.cost))
         return Error{ErrorCode::InvalidInput, "rows leave no partition", "", "search"};
-    auto found = answerOf(std::move(answer.choice), *own->network);
+    auto found = answerOf(std::move(answer.choice), *own.network);
     found->exact = answer.exact;
     found->squaredEntries = answer.squaredEntries;
-    found->bound = pricing.secondsPerByte > 0 ? 0 : std::min(answer.bound, answer.cost);
-    known = std::move(found);
+    found->bound = std::min(answer.bound, answer.cost);
+    return found;
+}
+
+Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
+    const Configuration &configuration, double reductions, const std::stop_token &stop)
+{
+    TRY(Problem * own, problem(configuration));
+    const PartitionPricing pricing = pricingOf(configuration, reductions, *own->network);
+    auto &known = own->answers[pricing];
+    if (!known) {
+        TRY(known, cheapest(*own, pricing, stop));
+    }
     return known;
 }
 
@@ -208,7 +211,7 @@ OperatorTimes StepEstimator::replicaTimes(
 Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
     const Configuration &configuration, const std::stop_token &stop)
 {
-    TRY(const auto answer, partition(configuration, {}, stop));
+    TRY(const auto answer, partition(configuration, 0, stop));
     TRY(const StageRows rows, stageRowsFor(configuration));
     const MeshPlaces &places = placesOf(configuration);
     auto &known = m_stages[{answer, configuration.stages(), rows.isEmpty() ? 0 : configuration.ranks,
@@ -267,16 +270,18 @@ Result<std::vector<std::int32_t>> StepEstimator::mixedStages(
 }
 
 Result<StepEstimate> StepEstimator::estimate(
-    const Configuration &configuration, SearchPrices prices, const std::stop_token &stop)
+    const Configuration &configuration, double reductions, const std::stop_token &stop)
 {
-    TRY(const auto answer, partition(configuration, prices, stop));
+    TRY(const auto answer, partition(configuration, reductions, stop));
     TRY(StepEstimate result, assess(configuration, answer));
-    TRY(const auto fastest, partition(configuration, {}, stop));
+    TRY(const auto fastest, partition(configuration, 0, stop));
     TRY(result.bound, boundOf(configuration, stop));
     if (problemOf(configuration).isDecided() && !m_space.sharding.isMixed())
         result.bound = std::max(result.bound, result.seconds - secondsAside(configuration));
-    else if (prices.memory == 0)
-        result.bound = std::max(result.bound, boundOf(configuration, *result.partition, *fastest));
+    else
+        result.bound = std::max(result.bound,
+            boundOf(
+                configuration, {.seconds = result.partition->bound, .hidesRest = reductions > 0}, *fastest));
     result.bound = std::min(result.bound, result.seconds);
     return result;
 }
@@ -376,18 +381,21 @@ Result<StepEstimate> StepEstimator::assess(
         return static_cast<std::int64_t>(static_cast<double>(whole)
             * m_space.sharding.keptShare(configuration.zero, from, configuration.replicas));
     };
+    const int cut = configuration.microBatches == 1 ? 1 : 2; // from this stage on gradients are, as they come
     std::vector<StageTime> times;
     for (const StageFigures &stage : figures) {
         const Reductions &own = reductions.of(times.size() % ranks);
         times.push_back(stage.time);
         own.addTo(stage, times.back());
         times.back().kept = stage.keptBytes;
-        times.back().gradients = share(stage.gradientBytes, configuration.microBatches == 1 ? 1 : 2);
+        times.back().deferred = stage.deferredBytes;
+        times.back().gradients = share(stage.gradientBytes, cut);
     }
     TRY(const PipelineTime played,
         playPipeline(configuration.schedule, times, reductions.of(0).sendsOf(links), configuration.ranks,
             configuration.microBatches, m_trains));
     result.seconds = played.makespan;
+    result.heldBy = played.heldBy;
     std::vector<std::int64_t> bytes = played.held;
     std::vector<std::int64_t> passing(ranks, 0);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -398,12 +406,16 @@ Result<StepEstimate> StepEstimator::assess(
                 bytes[rank] += m_space.sharding.isMixed()
                     ? share(piece.count * piece.stateBytes, 1)
                     : piece.count * piece.stateBytes / reductions.of(rank).updaters(piece.sums);
-            passing[rank] = std::max(passing[rank], stage.passingBytes);
+            passing[rank] = std::max(passing[rank],
+                stage.passingBytes + (m_trains ? stage.madeBytes : 0)
+                    + (configuration.zero >= cut ? stage.castBytes : 0)
+                    + (configuration.zero >= 3 ? stage.gatheredBytes : 0));
         }
         if (m_trains)
             result.seconds =
                 std::max(result.seconds, reductions.of(rank).endingOf(rank, figures, played).seconds());
-        result.peakBytes = std::max(result.peakBytes, bytes[rank] + passing[rank]);
+        result.rankPeaks.push_back(bytes[rank] + passing[rank]);
+        result.peakBytes = std::max(result.peakBytes, result.rankPeaks.back());
     }
     result.seconds += secondsAside(configuration);
     return result;

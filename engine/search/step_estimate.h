@@ -26,17 +26,10 @@ struct PartitionAnswer {
     OperatorTimes times{}; ///< Without what replicas wait for one another, as the next.
     double seconds = 0; ///< Of a micro-batch, all operators, both passes.
     /// No partition costs less: seconds of a micro-batch with its part of what the weights take in a step, at
-    /// the prices of the search but for memory's; 0 where memory had one.
+    /// the price of reductions that it was searched at.
     double bound = 0;
     bool exact = true;
     double squaredEntries = 0; ///< As `NetworkAnswer`.
-};
-
-/// Multipliers of what a partition is not to take too much of (Lagrangian relaxation).
-struct SearchPrices {
-    double memory = 0; ///< Seconds that a device full of memory costs.
-    double reductions = 0; ///< Of seconds that reductions of gradients take: how many count.
-    friend auto operator<=>(const SearchPrices &, const SearchPrices &) = default;
 };
 
 /// A configuration with the best that was found for it.
@@ -45,6 +38,8 @@ struct StepEstimate {
     double seconds = 0; ///< In the search's model.
     double bound = 0; ///< No plan of this configuration takes less, in that model.
     std::int64_t peakBytes = 0; ///< Of the fullest device.
+    std::vector<std::int64_t> rankPeaks{}; ///< Of each rank's devices.
+    std::vector<StageHeld> heldBy{}; ///< By stage: what they hold then.
     std::shared_ptr<const PartitionAnswer> partition{};
     std::shared_ptr<const StagePlan> stages{};
 };
@@ -60,10 +55,16 @@ public:
         std::int32_t deviceCount, const ConstraintTable &rows, const SearchSpace &space,
         const CostModel &costs, PrecisionPreset precision, std::shared_ptr<UsualPartitions> usual = {});
 
-    /// @param prices  what partitions are searched at
+    /// @param reductions  price of a second that reductions of gradients take, at which partitions are
+    /// searched: 0 or 1
     /// @return InvalidInput where it cannot be planned so, with the reason
     Result<StepEstimate> estimate(
-        const Configuration &configuration, SearchPrices prices, const std::stop_token &stop);
+        const Configuration &configuration, double reductions, const std::stop_token &stop);
+    /// The configuration with the fastest partition that is found to hold no more than `limit` bytes on any
+    /// device; if there is none, with one that holds as little as may be. The bound is that of plans that
+    /// hold no more than that: it is infinite where it is proven that there are none.
+    Result<StepEstimate> estimateWithin(
+        const Configuration &configuration, std::int64_t limit, const std::stop_token &stop);
     /// The configuration with the partitions that people use, where rows allow them: plans that the search
     /// would else find only by chance, since its model tells plans of nearly equal cost not apart.
     Result<std::vector<StepEstimate>> estimateUsual(
@@ -188,7 +189,9 @@ private:
     Result<StepEstimate> assess(
         const Configuration &configuration, std::shared_ptr<const PartitionAnswer> partition);
     Result<std::shared_ptr<const PartitionAnswer>> partition(
-        const Configuration &configuration, SearchPrices prices, const std::stop_token &stop);
+        const Configuration &configuration, double reductions, const std::stop_token &stop);
+    Result<std::shared_ptr<PartitionAnswer>> cheapest(
+        const Problem &own, const PartitionPricing &pricing, const std::stop_token &stop);
     /// Seconds that a micro-batch's operators wait for other replicas (statistics of the whole batch); empty
     /// without any.
     /// @param shares  by tensor: how much of it a device has
@@ -196,11 +199,15 @@ private:
     /// Balanced by what the partition that is fastest at no price takes: the same for all partitions.
     Result<std::shared_ptr<const StagePlan>> stages(
         const Configuration &configuration, const std::stop_token &stop);
-    /// @param answer  at a price of reductions, of nothing else; @param fastest  at none
-    double boundOf(
-        const Configuration &configuration, const PartitionAnswer &answer, const PartitionAnswer &fastest);
+    struct LeastWork { ///< Of all operators for a micro-batch.
+        double seconds = 0;
+        bool hidesRest = false; ///< What reductions may be hidden behind was taken off: at a price of them.
+    };
+    /// @param fastest  at no price
+    double boundOf(const Configuration &configuration, const LeastWork &work, const PartitionAnswer &fastest);
     PartitionPricing pricingOf(
-        const Configuration &configuration, SearchPrices prices, const PartitionProblem &problem) const;
+        const Configuration &configuration, double reductions, const PartitionProblem &problem) const;
+    class Within;
     ShardGroups shardGroups(const Configuration &configuration, ClassSet classes) const;
     Result<StageRows> stageRowsFor(const Configuration &configuration) const;
     Aside timesAside(const PlacedOperators &placed, const BoundTable *bound) const;

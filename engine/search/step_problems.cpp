@@ -218,7 +218,7 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Clas
             "allow it to be replicated, or use another mesh", "search"};
     own.leastWeights = own.network->leastWeightBytes();
     for (const auto &[word, plan] : m_recomputed) {
-        const std::vector<double> kept = own.network->leastKeptBytes(plan.recomputed);
+        const std::vector<double> kept = own.network->leastKeptBytes(plan);
         own.leastKept[word] = std::accumulate(kept.begin(), kept.end(), 0.0);
         own.leastAgain[word] = own.network->leastForwardSeconds(plan.recomputed);
     }

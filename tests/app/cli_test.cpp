@@ -248,6 +248,19 @@ TEST_F(Cli, APlanGoesFromSolveToVerifySimulateExportAndRun)
             sum, why["step_seconds"].get<double>() - why["devices"][d]["busy_seconds"].get<double>(), 1e-9);
     }
     EXPECT_GT(why["idle"]["total"]["fill_seconds"].get<double>(), 0);
+    const nlohmann::json peak = run("simulate --json --peak " + path("plan.json")).json()["peak"];
+    std::int64_t held = 0;
+    std::int64_t ofKinds = 0;
+    for (const auto &each : peak["held"])
+        held += each["bytes"].get<std::int64_t>();
+    for (const auto &kind : peak["kinds"].items())
+        ofKinds += kind.value().get<std::int64_t>();
+    EXPECT_EQ(held, peak["bytes"].get<std::int64_t>());
+    EXPECT_EQ(ofKinds, held);
+    std::int64_t fullest = 0;
+    for (const auto &device : why["devices"])
+        fullest = std::max(fullest, device["peak_bytes"].get<std::int64_t>());
+    EXPECT_EQ(held, fullest);
 
     const Outcome ran = run(
         "run --json --check --random-weights 3 --steps 2 " + path("plan.json") + " --dump " + path("dump"));

@@ -30,6 +30,28 @@ TEST(PipelineTime, FollowsTheClosedFormsOfGPipeAnd1F1B)
         }
 }
 
+/// Between the parts of a split backward pass a micro-batch holds what gradients of weights are made of.
+TEST(PipelineTime, CountsWhatIsDeferred)
+{
+    for (const std::int32_t m : {1, 2, 8}) {
+        std::vector<StageTime> stages(
+            2, StageTime{.forward = 1, .backward = 1, .weights = 1, .kept = 10, .deferred = 4});
+        const auto less = playPipeline(ScheduleKind::ZeroBubbleH1, stages, {}, 2, m, true);
+        ASSERT_TRUE(less) << describe(less.error());
+        EXPECT_GE(less->held[1], 10);
+        EXPECT_EQ(less->heldBy[1].microBatches, 1);
+        stages[1].deferred = 100;
+        const auto more = playPipeline(ScheduleKind::ZeroBubbleH1, stages, {}, 2, m, true);
+        ASSERT_TRUE(more);
+        EXPECT_EQ(more->held[0], less->held[0]);
+        EXPECT_GE(more->held[1], 100);
+        EXPECT_EQ(more->makespan, less->makespan);
+        const auto whole = playPipeline(ScheduleKind::OneFOneB, stages, {}, 2, m, true);
+        ASSERT_TRUE(whole);
+        EXPECT_EQ(whole->held[1], 10); // nothing is deferred where the pass is one
+    }
+}
+
 /// Gradients of a stage are there from its first backward pass on, when one micro-batch less is.
 TEST(PipelineTime, CountsGradientsBesideWhatIsKept)
 {

@@ -299,8 +299,16 @@ void RandomGraphs::expectAgreement(
                 EXPECT_LE(estimate->bound, cheapest->any * (1 + 1e-9)) << path;
                 EXPECT_GE(estimate->seconds, cheapest->any * (1 - 1e-9)) << path;
             }
+        if (const auto within = (*estimator)->estimateWithin(configuration, space->memoryLimit, {})) {
+            EXPECT_LE(within->bound, cheapest->fitting * (1 + 1e-9));
+            EXPECT_GE(within->seconds, cheapest->any * (1 - 1e-9));
+            EXPECT_GE(static_cast<double>(within->peakBytes), cheapest->peak);
+            if (within->peakBytes <= space->memoryLimit) {
+                EXPECT_GE(within->seconds, cheapest->fitting * (1 - 1e-9));
+            }
+        }
         for (const double price : {0.25, 0.6, 1.0})
-            if (const auto estimate = (*estimator)->estimate(configuration, {0, price}, {})) {
+            if (const auto estimate = (*estimator)->estimate(configuration, price, {})) {
                 EXPECT_LE(estimate->bound, cheapest->any * (1 + 1e-9)) << price;
                 EXPECT_GE(estimate->seconds, cheapest->any * (1 - 1e-9)) << price;
             }

@@ -31,7 +31,9 @@ TEST(SolverMemory, CountsTheMemoryThatPlansTakeInSimulation)
     for (const char *spec : {"zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8",
              "zoo:moe?layers=2&hidden=256&heads=4&seq=128&vocab=512&batch=8&experts=8",
              "zoo:resnet?depth=18&batch=8&image=64"})
-        for (const char *rows : {"", "precision all : fp16\n", "precision all : fp32\n"}) {
+        for (const char *rows :
+            {"", "precision all : fp16\n", "precision all : fp32\n", "mesh dp=4\nzero3 all\n",
+                "mesh pp=2 tp=2\nrecompute layer:* per layer\nmicro-batches 4\n"}) {
             SCOPED_TRACE(std::string(spec) + " " + rows);
             const Site site(zooTraining(spec), 4);
             const auto found = site.search(rows);
@@ -49,6 +51,7 @@ TEST(SolverMemory, CountsTheMemoryThatPlansTakeInSimulation)
                 EXPECT_LE(found->leastNeeded, plan.simulatedPeak);
                 EXPECT_LE(*(*estimator)->leastPeakOf(plan.configuration), plan.simulatedPeak);
                 EXPECT_LT(static_cast<double>(plan.peakBytes), 1.2 * static_cast<double>(plan.simulatedPeak));
+                EXPECT_GT(static_cast<double>(plan.peakBytes), 0.8 * static_cast<double>(plan.simulatedPeak));
             }
         }
 }

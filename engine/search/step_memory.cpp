@@ -1,0 +1,294 @@
+// What a step holds in memory: what it holds at least, and plans that keep within a limit.
+
+#include "engine/search/rank_prices.h"
+#include "engine/search/reductions.h"
+#include "engine/search/step_estimate.h"
+#include "engine/table/selector_index.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace planloom {
+
+namespace {
+
+/// So many times what a micro-batch takes is dear for a device full of memory: nothing but bytes counts then.
+constexpr double kDear = 1e4;
+/// Partitions that are looked at for one limit.
+constexpr int kMostPrices = 10;
+/// Mixtures of two of them.
+constexpr int kMostMixtures = 4;
+
+} // namespace
+
+/// Partitions of one configuration at prices of bytes.
+class StepEstimator::Within
+{
+public:
+    Within(StepEstimator &estimator, const Configuration &configuration, std::int64_t limit,
+        const std::stop_token &stop)
+        : m_estimator(estimator)
+        , m_configuration(configuration)
+        , m_limit(limit)
+        , m_stop(stop)
+    {
+    }
+
+    Result<StepEstimate> find()
+    {
+        TRY(m_fastest, m_estimator.partition(m_configuration, 0, m_stop));
+        TRY(m_best, m_estimator.assess(m_configuration, m_fastest));
+        TRY(double bound, m_estimator.boundOf(m_configuration, m_stop));
+        if (!fits(m_best) && !m_estimator.problemOf(m_configuration).isDecided()) {
+            const PartitionProblem &problem = m_estimator.problemOf(m_configuration);
+            m_keepers = problem.keepersOf(*m_best.stages);
+            RankPrices prices(static_cast<std::size_t>(m_configuration.ranks), static_cast<double>(m_limit),
+                kDear * m_fastest->seconds / static_cast<double>(m_estimator.m_space.memoryLimit));
+            TRY_VOID(follow(prices, problem));
+            TRY_VOID(mix(prices, problem));
+            if (!m_estimator.m_space.sharding.isMixed()) {
+                TRY(const double ofStages, boundOfStages(prices, problem));
+                bound = std::max({bound, ofStages,
+                    m_estimator.boundOf(m_configuration, LeastWork{.seconds = m_leastSeconds}, *m_fastest)});
+            }
+        }
+        m_best.bound = fits(m_best) ? std::min(bound, m_best.seconds) : bound;
+        return std::move(m_best);
+    }
+
+private:
+    bool fits(const StepEstimate &estimate) const { return estimate.peakBytes <= m_limit; }
+
+    void consider(StepEstimate estimate)
+    {
+        const bool better = fits(estimate) != fits(m_best) ? fits(estimate)
+            : fits(estimate)                               ? estimate.seconds < m_best.seconds
+                                                           : estimate.peakBytes < m_best.peakBytes;
+        if (better)
+            m_best = std::move(estimate);
+    }
+
+    std::size_t rankOf(std::size_t op) const
+    {
+        return static_cast<std::size_t>(m_best.stages->stageOf[op] % m_configuration.ranks);
+    }
+
+    std::vector<RankLoad> loadsOf(const StepEstimate &estimate) const
+    {
+        std::vector<RankLoad> loads(static_cast<std::size_t>(m_configuration.ranks));
+        for (std::size_t r = 0; r < loads.size(); ++r)
+            loads[r].bytes = static_cast<double>(estimate.rankPeaks[r]);
+        const OperatorTimes &times = estimate.partition->times;
+        for (std::size_t i = 0; i < times.forward.size(); ++i)
+            loads[rankOf(i)].seconds +=
+                times.backward[i] + times.forward[i] * (estimate.stages->recomputed[i] ? 2 : 1);
+        return loads;
+    }
+
+    /// What a byte costs where; the rest is as the schedule has it, whatever the partition.
+    std::shared_ptr<const HeldPricing> heldAt(
+        const RankPrices &prices, const PartitionProblem &problem) const
+    {
+        const SearchSpace &space = m_estimator.m_space;
+        const auto share = [&](int from) {
+            return space.sharding.keptShare(m_configuration.zero, from, m_configuration.replicas);
+        };
+        auto held = std::make_shared<HeldPricing>();
+        held->plan = m_best.stages;
+        held->keepers = m_keepers;
+        held->model = share(3);
+        held->states.fill(share(1));
+        if (m_configuration.zero >= 1)
+            for (const ShardAxes sums : m_configuration.shardSums())
+                held->states[indexOf(sums)] /= problem.setting().devicesOver(sums);
+        for (std::size_t s = 0; s < m_best.heldBy.size(); ++s) {
+            const StageHeld &own = m_best.heldBy[s];
+            held->stages.push_back({prices.prices()[s % prices.prices().size()],
+                static_cast<double>(own.microBatches),
+                own.gradients ? share(m_configuration.microBatches == 1 ? 1 : 2) : 0});
+        }
+        return held;
+    }
+
+    /// Looks at the cheapest partition at one price after the other.
+    Result<void> follow(RankPrices &prices, const PartitionProblem &problem)
+    {
+        TRY(const Problem *own, m_estimator.problem(m_configuration));
+        PartitionPricing pricing = m_estimator.pricingOf(m_configuration, 0, problem);
+        m_seen.push_back(m_fastest);
+        bool isOther = prices.learn(loadsOf(m_best));
+        for (int i = 0; i < kMostPrices && isOther; ++i) {
+            pricing.held = heldAt(prices, problem);
+            TRY(auto answer, m_estimator.cheapest(*own, pricing, m_stop));
+            double least = answer->bound;
+            for (const double price : prices.prices())
+                least -= price * static_cast<double>(m_limit);
+            m_leastSeconds = std::max(m_leastSeconds, least);
+            answer->bound = 0; // at no price of bytes
+            m_seen.push_back(answer);
+            TRY(StepEstimate estimate, m_estimator.assess(m_configuration, std::move(answer)));
+            isOther = prices.learn(loadsOf(estimate));
+            consider(std::move(estimate));
+        }
+        return {};
+    }
+
+    /// Of every rank the layers at its beginning as the faster of the two nearest partitions has them, which
+    /// holds too much, as many as there is room for: layers that are alike change all at once with a price.
+    Result<void> mix(const RankPrices &prices, const PartitionProblem &problem)
+    {
+        const std::size_t operators = problem.operatorCount();
+        const auto held = heldAt(prices, problem);
+        const SelectorIndex &index = *m_estimator.m_model.index;
+        std::vector<double> room;
+        for (std::size_t r = 0; r < prices.prices().size(); ++r) {
+            if (!prices.within(r))
+                return {};
+            room.push_back(static_cast<double>(m_limit) - prices.within(r)->load.bytes);
+        }
+        for (int attempt = 0; attempt < kMostMixtures; ++attempt) {
+            std::vector<std::int32_t> choice(operators);
+            std::vector<double> left = room;
+            std::vector<bool> isFull(room.size(), false);
+            for (std::size_t begin = 0; begin < operators;) {
+                // The operators of a layer, or of none, that follow one another.
+                const std::size_t rank = rankOf(begin);
+                const std::int32_t layer = index.layerOf({static_cast<std::int32_t>(begin)});
+                const std::vector<std::int32_t> &slow = m_seen[prices.within(rank)->partition]->choice;
+                const std::vector<std::int32_t> &fast =
+                    prices.beyond(rank) ? m_seen[prices.beyond(rank)->partition]->choice : slow;
+                std::size_t end = begin;
+                double more = 0;
+                for (; end < operators && rankOf(end) == rank
+                     && index.layerOf({static_cast<std::int32_t>(end)}) == layer;
+                     ++end)
+                    if (fast[end] != slow[end])
+                        more += problem.heldBytes(end, problem.choiceOf(end, fast[end]), *held)
+                            - problem.heldBytes(end, problem.choiceOf(end, slow[end]), *held);
+                isFull[rank] = isFull[rank] || more > left[rank];
+                const bool isFast = !isFull[rank];
+                left[rank] -= isFast ? more : 0;
+                for (; begin < end; ++begin)
+                    choice[begin] = isFast ? fast[begin] : slow[begin];
+            }
+            if (!std::isfinite(problem.costOf({}, choice)))
+                return {};
+            TRY(StepEstimate estimate,
+                m_estimator.assess(m_configuration, answerOf(std::move(choice), problem)));
+            bool fit = true;
+            for (std::size_t r = 0; r < room.size(); ++r)
+                if (const double beyond = static_cast<double>(estimate.rankPeaks[r] - m_limit); beyond > 0) {
+                    room[r] -= beyond;
+                    fit = false;
+                }
+            consider(std::move(estimate));
+            if (fit)
+                break;
+        }
+        return {};
+    }
+
+    /// Rank by rank, with what is before its first micro-batch and behind its last one.
+    Result<double> boundOfStages(const RankPrices &prices, const PartitionProblem &problem)
+    {
+        if (m_configuration.ranks == 1 || m_estimator.placesOf(m_configuration).isMixed())
+            return 0.0;
+        TRY(const auto *least, m_estimator.least(m_configuration, m_stop));
+        TRY(const std::vector<double> seconds,
+            leastSecondsHolding(
+                problem, *m_best.stages, *heldAt(prices, problem), m_configuration.zero < 2, m_stop));
+        const auto ranks = static_cast<std::size_t>(m_configuration.ranks);
+        double bound = 0;
+        double around = 0;
+        for (std::size_t r = 0; r < ranks; ++r) {
+            double own = -prices.prices()[r] * static_cast<double>(m_limit);
+            double alone = 0;
+            for (std::size_t s = r; s < seconds.size(); s += ranks) {
+                own += seconds[s];
+                alone += (*least)[s].time.forward + (*least)[s].time.backward + (*least)[s].time.weights;
+            }
+            bound = std::max(bound, around + m_configuration.microBatches * std::max(own, alone));
+            const StageTime &first = (*least)[r].time;
+            around += first.forward + (splitsBackward(m_configuration.schedule) ? 0 : first.backward);
+        }
+        return bound;
+    }
+
+    StepEstimator &m_estimator;
+    const Configuration &m_configuration;
+    const std::int64_t m_limit;
+    const std::stop_token &m_stop;
+    std::shared_ptr<const PartitionAnswer> m_fastest{};
+    std::vector<std::shared_ptr<const PartitionAnswer>> m_seen{};
+    std::vector<std::int32_t> m_keepers{}; ///< As `HeldPricing::keepers`.
+    double m_leastSeconds = 0; ///< Of a micro-batch, all operators, of partitions within the limit.
+    StepEstimate m_best{};
+};
+
+Result<StepEstimate> StepEstimator::estimateWithin(
+    const Configuration &configuration, std::int64_t limit, const std::stop_token &stop)
+{
+    return Within(*this, configuration, limit, stop).find();
+}
+
+Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configuration)
+{
+    TRY(const Problem *own, problem(configuration));
+    const WeightBytes &weights = own->leastWeights;
+    const double whole =
+        weightBytes(configuration, static_cast<double>(weights.model), static_cast<double>(weights.state));
+    if (!m_trains)
+        return static_cast<std::int64_t>(whole / configuration.ranks);
+    // As `PipelineTime::held` counts, whatever the order of blocks: what some micro-batch keeps is held in
+    // all stages of a rank at once; and beside the gradients of a rank's only stage, where another
+    // micro-batch follows or is still held as they come.
+    const double kept = own->leastKept.at(configuration.recompute);
+    const double gradients = gradientBytes(configuration, static_cast<double>(weights.gradient));
+    const bool holdsAll = configuration.ranks > 1 && configuration.schedule == ScheduleKind::GPipe;
+    const std::int32_t atOnce = holdsAll ? configuration.microBatches : 1;
+    // Split backward passes make them later: no more micro-batches than so many are begun before.
+    const std::int32_t before = splitsBackward(configuration.schedule) ? 2 * configuration.ranks : 1;
+    const std::int32_t beside = configuration.stagesPerRank > 1 || configuration.microBatches <= before ? 0
+        : holdsAll ? configuration.microBatches - 1
+                   : 1;
+    return static_cast<std::int64_t>(
+        (whole + std::max(kept * atOnce, kept * beside + gradients)) / configuration.ranks);
+}
+
+bool StepEstimator::mayNeedRecompute(const Configuration &configuration, const std::stop_token &stop)
+{
+    if (!m_whole) {
+        m_whole.emplace();
+        m_whole->rest = std::numeric_limits<double>::infinity();
+        const auto one = estimate({}, 0, stop);
+        const auto known = one ? m_figures.find({one->partition, one->stages, 1}) : m_figures.end();
+        if (known != m_figures.end()) {
+            const StageFigures &figures = known->second.stages.front();
+            m_whole->kept = static_cast<double>(figures.keptBytes);
+            m_whole->rest =
+                static_cast<double>(figures.modelBytes + figures.gradientBytes + figures.passingBytes);
+            for (const WeightPiece &piece : figures.weights)
+                m_whole->rest += static_cast<double>(piece.count) * static_cast<double>(piece.stateBytes);
+        }
+    }
+    return m_whole->rest + m_whole->kept / configuration.replicas > static_cast<double>(m_space.memoryLimit);
+}
+
+double StepEstimator::weightBytes(const Configuration &configuration, double model, double state) const
+{
+    // Where stages differ from weight to weight, as if all had the furthest.
+    const std::int32_t zero = std::max(configuration.zero, m_space.sharding.own);
+    const auto share = [&](double bytes, int from) {
+        return bytes / (zero >= from ? configuration.replicas : 1);
+    };
+    return share(model, 3) + share(state, 1);
+}
+
+double StepEstimator::gradientBytes(const Configuration &configuration, double whole) const
+{
+    const std::int32_t zero = std::max(configuration.zero, m_space.sharding.own);
+    return whole / (zero >= (configuration.microBatches == 1 ? 1 : 2) ? configuration.replicas : 1);
+}
+
+} // namespace planloom
