@@ -51,8 +51,8 @@ PeakReport peakOf(const ExecutionPlan &plan, const Timeline &timeline)
     }
     for (auto &[key, own] : ofTensors)
         peak.held.push_back(std::move(own));
-    std::stable_sort(peak.held.begin(), peak.held.end(),
-        [](const auto &a, const auto &b) { return a.bytes > b.bytes; });
+    std::stable_sort(
+        peak.held.begin(), peak.held.end(), [](const auto &a, const auto &b) { return a.bytes > b.bytes; });
     return peak;
 }
 
@@ -75,8 +75,8 @@ void printPeak(const PeakReport &peak)
         formatNanoseconds(peak.time).c_str(), formatBytes(Bytes{peak.bytes}).c_str());
     for (int k = 0; k < kMemoryKindCount; ++k)
         if (const std::int64_t bytes = peak.ofKinds[static_cast<std::size_t>(k)]; bytes > 0)
-            std::printf("    %-16s %12s\n", nameOf(static_cast<MemoryKind>(k)),
-                formatBytes(Bytes{bytes}).c_str());
+            std::printf(
+                "    %-16s %12s\n", nameOf(static_cast<MemoryKind>(k)), formatBytes(Bytes{bytes}).c_str());
     for (std::size_t i = 0; i < std::min(kShown, peak.held.size()); ++i) {
         const PeakReport::Held &each = peak.held[i];
         std::printf("    %12s  %-14s %s%s\n", formatBytes(Bytes{each.bytes}).c_str(), nameOf(each.kind),
@@ -84,7 +84,8 @@ void printPeak(const PeakReport &peak)
             each.buffers > 1 ? (" (" + counted(each.buffers, "buffer") + ")").c_str() : "");
     }
     if (peak.held.size() > kShown)
-        std::printf("    and %s smaller\n", counted(static_cast<std::int64_t>(peak.held.size() - kShown), "tensor").c_str());
+        std::printf("    and %s smaller\n",
+            counted(static_cast<std::int64_t>(peak.held.size() - kShown), "tensor").c_str());
 }
 
 } // namespace planloom::cli

@@ -238,10 +238,20 @@ std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePl
     });
 }
 
+std::vector<LeastStage> leastHeld(const PartitionProblem &problem, const StagePlan &plan)
+{
+    std::vector<LeastStage> stages(static_cast<std::size_t>(plan.stages));
+    const std::vector<double> kept = problem.leastKeptBytes(plan);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+        stages[static_cast<std::size_t>(plan.stageOf[i])].keptBytes += kept[i];
+    addWeights(problem, plan, stages);
+    return stages;
+}
+
 Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, const StagePlan &plan,
     bool splitsBackward, bool accumulates, const std::stop_token &stop)
 {
-    std::vector<LeastStage> stages(static_cast<std::size_t>(plan.stages));
+    std::vector<LeastStage> stages = leastHeld(problem, plan);
     StageNetworks networks(problem, plan);
     TRY(const auto forward,
         networks.least(
@@ -271,10 +281,6 @@ Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, con
             stages[s].time.weights += least;
         }
     }
-    const std::vector<double> kept = problem.leastKeptBytes(plan);
-    for (std::size_t i = 0; i < kept.size(); ++i)
-        stages[static_cast<std::size_t>(plan.stageOf[i])].keptBytes += kept[i];
-    addWeights(problem, plan, stages);
     return stages;
 }
 

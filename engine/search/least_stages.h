@@ -42,6 +42,9 @@ struct LeastStage {
 Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, const StagePlan &plan,
     bool splitsBackward, bool accumulates, const std::stop_token &stop = {});
 
+/// The same without times: no more than what stages hold, whatever the partition.
+std::vector<LeastStage> leastHeld(const PartitionProblem &problem, const StagePlan &plan);
+
 /// Likewise seconds of a micro-batch, both passes, and what bytes that are held cost in addition; by stage.
 /// One elimination, fewer where stages are equal.
 Result<std::vector<double>> leastSecondsHolding(const PartitionProblem &problem, const StagePlan &plan,

@@ -307,51 +307,69 @@ double PartitionProblem::heldBytes(
             / m_setting.partsOf(choice.inputs[slot]) / readers;
     }
     for (std::size_t slot = 0; slot < choice.kept.size(); ++slot)
-        if (const KeptValue kept = keptOf(op, choice, slot, *held.plan); kept.bytes > 0 && !kept.again)
-            bytes +=
-                stage.keptMicroBatches * static_cast<double>(kept.bytes) / held.keepers[at(kept.storage)];
+        if (const KeptPlace place = keptPlace(op, slot, *held.plan); place.storage && !place.again)
+            if (const std::int64_t kept = keptBytes(op, choice, slot, place); kept > 0)
+                bytes += stage.keptMicroBatches * static_cast<double>(kept) / held.keepers[at(place.storage)];
     return bytes;
 }
 
-PartitionProblem::KeptValue PartitionProblem::keptOf(
-    std::size_t op, const OperatorChoice &choice, std::size_t slot, const StagePlan &plan) const
+PartitionProblem::KeptPlace PartitionProblem::keptPlace(
+    std::size_t op, std::size_t slot, const StagePlan &plan) const
 {
     const Operator &own = m_graph.operators[op];
     const bool isInput = slot < own.inputs.size();
     const TensorId tensor = isInput ? own.inputs[slot] : own.outputs[slot - own.inputs.size()];
     if (!tensor || isAside(op))
         return {};
-    KeptValue kept{storageOf(tensor), choice.kept[slot]};
-    const TensorRole role = m_graph.at(kept.storage).role;
+    KeptPlace place{storageOf(tensor)};
+    const TensorRole role = m_graph.at(place.storage).role;
     if (role != TensorRole::Activation && role != TensorRole::Input)
         return {};
-    if (kept.bytes == 0 && isInput && plan.recomputed[op] && own.mirror)
-        kept.bytes = localBytes(tensor, choice.inputs[slot]);
-    const auto &makers = m_setting.model->index->uses().producers[at(kept.storage)];
+    place.isReadAgain = isInput && plan.recomputed[op] && own.mirror;
+    const auto &makers = m_setting.model->index->uses().producers[at(place.storage)];
     if (makers.empty())
-        return kept;
+        return place;
     const std::size_t maker = at(makers.front());
     // What runs again with others starts from what those before it made in the forward pass.
     const bool isBeginning = plan.recomputed[op]
         && (plan.recomputedWith[op] < 0 ? op != maker
                                         : plan.recomputedWith[op] != plan.recomputedWith[maker]);
-    kept.again = plan.recomputed[maker] && !isBeginning
+    place.again = plan.recomputed[maker] && !isBeginning
         && (plan.stageOf.empty() || plan.stageOf[maker] == plan.stageOf[op]);
-    return kept;
+    return place;
+}
+
+std::int64_t PartitionProblem::keptBytes(
+    std::size_t op, const OperatorChoice &choice, std::size_t slot, const KeptPlace &place) const
+{
+    if (!place.storage || choice.kept[slot] > 0 || !place.isReadAgain)
+        return place.storage ? choice.kept[slot] : 0;
+    return localBytes(m_graph.operators[op].inputs[slot], choice.inputs[slot]);
+}
+
+std::vector<PartitionProblem::KeptPlace> PartitionProblem::keptPlaces(
+    std::size_t op, const StagePlan &plan) const
+{
+    std::vector<KeptPlace> places;
+    const auto &choices = m_choices[op]->choices;
+    for (std::size_t slot = 0; slot < choices.front().kept.size(); ++slot) {
+        KeptPlace place = keptPlace(op, slot, plan);
+        const bool isKept = place.storage && !place.again
+            && (place.isReadAgain
+                || std::any_of(choices.begin(), choices.end(),
+                    [&](const OperatorChoice &each) { return each.kept[slot] > 0; }));
+        places.push_back(isKept ? place : KeptPlace{});
+    }
+    return places;
 }
 
 std::vector<std::int32_t> PartitionProblem::keepersOf(const StagePlan &plan) const
 {
     std::vector<std::int32_t> keepers(m_graph.tensors.size(), 0);
-    for (std::size_t i = 0; i < m_choices.size(); ++i) {
-        std::map<std::size_t, TensorId> kept; // by slot
-        for (const OperatorChoice &choice : m_choices[i]->choices)
-            for (std::size_t slot = 0; slot < choice.kept.size(); ++slot)
-                if (const KeptValue own = keptOf(i, choice, slot, plan); own.bytes > 0 && !own.again)
-                    kept[slot] = own.storage;
-        for (const auto &[slot, storage] : kept)
-            ++keepers[at(storage)];
-    }
+    for (std::size_t i = 0; i < m_choices.size(); ++i)
+        for (const KeptPlace &place : keptPlaces(i, plan))
+            if (place.storage)
+                ++keepers[at(place.storage)];
     return keepers;
 }
 
@@ -398,15 +416,21 @@ bool PartitionProblem::isDecided() const
 
 std::vector<double> PartitionProblem::leastKeptBytes(const StagePlan &plan) const
 {
-    const std::vector<std::int32_t> keepers = keepersOf(plan);
+    std::vector<std::vector<KeptPlace>> places;
+    std::vector<std::int32_t> keepers(m_graph.tensors.size(), 0);
+    for (std::size_t i = 0; i < m_choices.size(); ++i)
+        for (const KeptPlace &place : places.emplace_back(keptPlaces(i, plan)))
+            if (place.storage)
+                ++keepers[at(place.storage)];
     std::vector<double> bytes;
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
         double least = std::numeric_limits<double>::infinity();
         for (const OperatorChoice &choice : m_choices[i]->choices) {
             double own = 0;
-            for (std::size_t slot = 0; slot < choice.kept.size(); ++slot)
-                if (const KeptValue kept = keptOf(i, choice, slot, plan); kept.bytes > 0 && !kept.again)
-                    own += static_cast<double>(kept.bytes) / keepers[at(kept.storage)];
+            for (std::size_t slot = 0; slot < places[i].size(); ++slot)
+                if (const KeptPlace &place = places[i][slot]; place.storage)
+                    own +=
+                        static_cast<double>(keptBytes(i, choice, slot, place)) / keepers[at(place.storage)];
             least = std::min(least, own);
         }
         bytes.push_back(std::isfinite(least) ? least : 0);

@@ -114,15 +114,18 @@ public:
     /// Bytes that an operator's weights and what it keeps take of the devices of its stage.
     double heldBytes(std::size_t op, const OperatorChoice &choice, const HeldPricing &held) const;
 
-    /// What the backward pass reads of an operator's inputs and outputs, or it is computed again from.
-    struct KeptValue {
-        TensorId storage{}; ///< In whose memory it lies.
-        std::int64_t bytes = 0; ///< Of a device, for a micro-batch; 0 where nothing is read.
+    /// Where something lies that the backward pass reads of an operator's inputs and outputs, or that it is
+    /// computed again from.
+    struct KeptPlace {
+        TensorId storage{}; ///< Invalid where nothing is kept, whatever the choice.
         bool again = false; ///< It is not kept but computed again in the stage that reads it.
+        bool isReadAgain = false; ///< By the operator as it runs again.
     };
     /// @param slot  of its inputs, then outputs @param plan  as `leastKeptBytes`
-    KeptValue keptOf(
-        std::size_t op, const OperatorChoice &choice, std::size_t slot, const StagePlan &plan) const;
+    KeptPlace keptPlace(std::size_t op, std::size_t slot, const StagePlan &plan) const;
+    /// Bytes of a device, for a micro-batch; 0 where nothing is read.
+    std::int64_t keptBytes(
+        std::size_t op, const OperatorChoice &choice, std::size_t slot, const KeptPlace &place) const;
     /// By tensor: inputs and outputs of operators, under any choice, of which it is kept.
     std::vector<std::int32_t> keepersOf(const StagePlan &plan) const;
     /// Of a micro-batch's tensor in some layout, on a device.
@@ -271,6 +274,8 @@ private:
         const Meeting &meeting, ShardLayout made, const std::vector<ShardLayout> &read) const;
     double backwardSeconds(
         const Meeting &meeting, const std::vector<ShardLayout> &made, ShardLayout read) const;
+    /// By slot, what is kept and not computed again under some choice.
+    std::vector<KeptPlace> keptPlaces(std::size_t op, const StagePlan &plan) const;
     void findWeights();
     void leaveOutWeightsAside();
 

@@ -30,8 +30,8 @@ bool RankPrices::learn(const std::vector<RankLoad> &loads)
         std::optional<Seen> &side = fits ? rank.within : rank.beyond;
         if (side && side->load == seen.load && side->price != seen.price)
             rank.isSettled = true; // there is none between the two
-        const bool isNearer = !side
-            || (fits ? seen.load.seconds < side->load.seconds : seen.load.bytes < side->load.bytes);
+        const bool isNearer =
+            !side || (fits ? seen.load.seconds < side->load.seconds : seen.load.bytes < side->load.bytes);
         if (isNearer)
             side = seen;
         if (!fits && m_prices[r] == m_dear) {
@@ -58,7 +58,8 @@ double RankPrices::nextPrice(Rank &rank, double price) const
         return dearer;
     const double same = (slow.seconds - fast.seconds) / (fast.bytes - slow.bytes);
     // Times of a rank have a part in what its neighbours decide: then the middle is better than nothing.
-    const double next = same > cheaper && same < dearer ? same : std::sqrt(std::max(cheaper, m_dear * 1e-9) * dearer);
+    const double next =
+        same > cheaper && same < dearer ? same : std::sqrt(std::max(cheaper, m_dear * 1e-9) * dearer);
     if (std::abs(next - price) <= kSamePrice * price) {
         rank.isSettled = true;
         return dearer;

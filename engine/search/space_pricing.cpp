@@ -12,7 +12,9 @@ namespace {
 
 /// How much of the time for simulations may be spent on configurations that nearly fit.
 constexpr double kNearlyFitShare = 0.5;
-/// As a multiple of it, while none fits.
+/// Those of them that are looked at first, until one fits.
+constexpr std::size_t kMostFittedAtOnce = 12;
+/// As a multiple of that time, while none fits.
 constexpr double kShareUntilOneFits = 4;
 
 /// What partitions that people use may be faster by than that which the search finds.
@@ -84,6 +86,7 @@ Result<void> SpacePricing::price()
         TRY_VOID(priceAllOpen());
         TRY_VOID(priceThoseThatNearlyFit());
     }
+    TRY_VOID(priceWhereNothingCanFit());
     return priceNested();
 }
 
@@ -188,6 +191,23 @@ Result<void> SpacePricing::priceThoseThatNearlyFit()
             m_known[configuration].isWorthFitting = true;
         best = std::min(best, estimate->seconds);
     }
+    return {};
+}
+
+Result<void> SpacePricing::priceWhereNothingCanFit()
+{
+    if (!m_priced.empty() || m_tooFull.empty())
+        return {};
+    std::vector<std::pair<std::int64_t, Configuration>> order;
+    for (const auto &[configuration, peak] : m_tooFull)
+        order.emplace_back(peak, configuration);
+    std::sort(order.begin(), order.end());
+    m_leastNeeded = std::max(m_leastNeeded, order.front().first);
+    order.resize(std::min(order.size(), kTriedWithoutHope));
+    for (const auto &[peak, configuration] : order)
+        if (const auto estimate = priceWithin(configuration, m_space.memoryLimit);
+            !estimate && estimate.error().code == ErrorCode::Cancelled)
+            return estimate.error();
     return {};
 }
 
@@ -381,8 +401,14 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
             continue;
         }
         TRY(const double bound, boundsOf(*configuration));
-        if (hasNoChance(*configuration, bound))
+        if (hasNoChance(*configuration, bound) || m_tooFull.contains(*configuration))
             continue;
+        if (const auto peak = m_estimator.stagedPeakOf(*configuration, m_setting.stop);
+            peak && *peak > m_space.memoryLimit) {
+            m_tooFull.emplace(*configuration, *peak);
+            m_bounds[*configuration] = std::numeric_limits<double>::infinity();
+            continue;
+        }
         auto estimate = m_estimator.estimate(*configuration, reductions, m_setting.stop);
         if (!estimate) {
             if (estimate.error().code == ErrorCode::Cancelled)
@@ -391,6 +417,15 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
             if (!m_problem)
                 m_problem = std::move(estimate).error();
             continue;
+        }
+        // Before one fits all others are in question.
+        if (!fits(*estimate) && !std::isfinite(best) && m_isFitted.size() < kMostFittedAtOnce
+            && !m_isFitted.contains(*configuration)) {
+            const auto within = priceWithin(*configuration, m_space.memoryLimit);
+            if (!within && within.error().code == ErrorCode::Cancelled)
+                return within.error();
+            if (within)
+                consider(*within);
         }
         consider(*estimate);
         m_setting.note(fastest, 0);

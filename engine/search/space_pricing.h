@@ -80,6 +80,8 @@ private:
     Result<void> priceAllOpen();
     /// Those that would be faster than the best if they fitted, with partitions that hold less.
     Result<void> priceThoseThatNearlyFit();
+    /// Where all need more than there is: those that need least, to be shown.
+    Result<void> priceWhereNothingCanFit();
     bool fitsAtAnyPrice(const Configuration &configuration) const; ///< As far as it was priced.
     /// Those whose like with one axis is not far behind the best, the most promising ones.
     Result<void> priceNested();
@@ -111,6 +113,8 @@ private:
     std::vector<const Configuration *> m_open{}; ///< Of the space, that may fit.
     std::vector<StepEstimate> m_priced{};
     std::set<Configuration> m_isUsualPriced{}; ///< Also with the partitions that people use.
+    /// Bytes that none of their partitions goes below, of those that cannot fit.
+    std::map<Configuration, std::int64_t> m_tooFull{};
     std::set<Configuration> m_isFitted{}; ///< Priced with partitions that hold less.
     std::map<Configuration, double> m_bounds{};
     std::int64_t m_leastNeeded = 0;

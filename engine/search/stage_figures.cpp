@@ -65,8 +65,9 @@ private:
             const OperatorChoice &choice = choiceOf(i);
             const std::int32_t stage = m_plan.stageOf[i];
             for (std::size_t slot = 0; slot < choice.kept.size(); ++slot) {
-                const auto kept = m_problem.keptOf(i, choice, slot, m_plan);
-                if (kept.bytes == 0)
+                const auto kept = m_problem.keptPlace(i, slot, m_plan);
+                const std::int64_t bytes = m_problem.keptBytes(i, choice, slot, kept);
+                if (bytes == 0)
                     continue;
                 const ShardLayout layout =
                     slot < op.inputs.size() ? choice.inputs[slot] : choice.outputs[slot - op.inputs.size()];
@@ -77,12 +78,12 @@ private:
                          .second)
                     continue;
                 if (!kept.again) {
-                    m_stages[static_cast<std::size_t>(stage)].keptBytes += kept.bytes;
+                    m_stages[static_cast<std::size_t>(stage)].keptBytes += bytes;
                     continue;
                 }
                 const auto maker = m_setting.model->index->uses().producers[at(kept.storage)].front();
                 const std::int32_t group = m_plan.recomputedWith[at(maker)];
-                together[static_cast<std::size_t>(stage)][group < 0 ? -2 - maker.index : group] += kept.bytes;
+                together[static_cast<std::size_t>(stage)][group < 0 ? -2 - maker.index : group] += bytes;
             }
         }
         for (std::size_t s = 0; s < together.size(); ++s) {

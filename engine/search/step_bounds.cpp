@@ -103,7 +103,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
 {
     StagedBound result;
     TRY(result.seconds, boundOf(configuration, stop));
-    TRY(result.peakBytes, leastPeakOf(configuration));
+    TRY(result.peakBytes, stagedPeakOf(configuration, stop));
     if (m_space.sharding.isMixed())
         return result;
     TRY(const auto plan, stages(configuration, stop));
@@ -116,8 +116,6 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     std::vector<Reductions::Least> weights;
     for (const LeastStage &stage : *least) {
         times.push_back(stage.time);
-        times.back().kept = static_cast<std::int64_t>(stage.keptBytes);
-        times.back().gradients = static_cast<std::int64_t>(gradientBytes(configuration, stage.gradientBytes));
         weights.push_back(reductions.of(weights.size() % static_cast<std::size_t>(configuration.ranks))
                               .leastOf(*least, weights.size()));
         if (weights.back().ahead > 0)
@@ -152,7 +150,6 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     for (std::size_t rank = 0; rank < ranks; ++rank) {
         double begin = std::numeric_limits<double>::infinity();
         double computed = 0;
-        auto bytes = static_cast<double>(played.held[rank]);
         double reduced = 0;
         double shared = 0;
         Reductions::Least all;
@@ -167,10 +164,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
             shared += weights[s].shared;
             if (weights[s].last > 0)
                 reduced = std::max(reduced, played.end[s] + weights[s].last);
-            const LeastStage &stage = (*least)[s];
-            bytes += weightBytes(configuration, stage.modelBytes, stage.stateBytes);
         }
-        result.peakBytes = std::max(result.peakBytes, static_cast<std::int64_t>(bytes));
         if (!m_trains)
             continue;
         if (all.reducedAsOne > 0)

@@ -87,7 +87,7 @@ public:
         double seconds = 0;
         std::int64_t peakBytes = 0; ///< Of the fullest device.
     };
-    /// No less than `boundOf` and `leastPeakOf`, of the stages that the configuration's partitions share:
+    /// No less than `boundOf` and `stagedPeakOf`, of the stages that the configuration's partitions share:
     /// their least times played (least_stages.h). Worth its time where those are not enough.
     Result<StagedBound> stagedBoundOf(const Configuration &configuration, const std::stop_token &stop);
 
@@ -101,6 +101,9 @@ public:
     /// Bytes that some device holds at least, whatever the partition and the stages: weights with their
     /// states, and what one micro-batch keeps, spread over all ranks. Cheap.
     Result<std::int64_t> leastPeakOf(const Configuration &configuration);
+
+    /// Likewise of the stages that all its partitions share.
+    Result<std::int64_t> stagedPeakOf(const Configuration &configuration, const std::stop_token &stop);
 
     /// Whether computing something again may be needed for its plans to fit: not where a device could hold
     /// all weights, unsharded, and all that its part of the batch keeps. Cheap.
@@ -254,6 +257,7 @@ private:
         m_figures{}; ///< And how far replicas are apart.
     std::map<std::tuple<Stages, bool, bool>, std::vector<LeastStage>>
         m_least{}; ///< By whether the backward pass is split, and whether gradients add up.
+    std::map<Stages, std::vector<LeastStage>> m_leastHeld{};
     std::map<Configuration, Paths> m_paths{};
     std::map<RecomputeWord, StagePlan> m_recomputed{}; ///< Without stages.
     StageRows m_stageRows{};

@@ -87,8 +87,7 @@ private:
     }
 
     /// What a byte costs where; the rest is as the schedule has it, whatever the partition.
-    std::shared_ptr<const HeldPricing> heldAt(
-        const RankPrices &prices, const PartitionProblem &problem) const
+    std::shared_ptr<const HeldPricing> heldAt(const RankPrices &prices, const PartitionProblem &problem) const
     {
         const SearchSpace &space = m_estimator.m_space;
         const auto share = [&](int from) {
@@ -104,9 +103,9 @@ private:
                 held->states[indexOf(sums)] /= problem.setting().devicesOver(sums);
         for (std::size_t s = 0; s < m_best.heldBy.size(); ++s) {
             const StageHeld &own = m_best.heldBy[s];
-            held->stages.push_back({prices.prices()[s % prices.prices().size()],
-                static_cast<double>(own.microBatches),
-                own.gradients ? share(m_configuration.microBatches == 1 ? 1 : 2) : 0});
+            held->stages.push_back(
+                {prices.prices()[s % prices.prices().size()], static_cast<double>(own.microBatches),
+                    own.gradients ? share(m_configuration.microBatches == 1 ? 1 : 2) : 0});
         }
         return held;
     }
@@ -254,6 +253,33 @@ Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configurati
                    : 1;
     return static_cast<std::int64_t>(
         (whole + std::max(kept * atOnce, kept * beside + gradients)) / configuration.ranks);
+}
+
+Result<std::int64_t> StepEstimator::stagedPeakOf(
+    const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(std::int64_t peak, leastPeakOf(configuration));
+    if (configuration.ranks == 1 || m_space.sharding.isMixed())
+        return peak;
+    TRY(const auto plan, stages(configuration, stop));
+    std::vector<LeastStage> &stages = m_leastHeld[plan];
+    if (stages.empty())
+        stages = leastHeld(problemOf(configuration), *plan);
+    std::vector<StageTime> held;
+    for (const LeastStage &stage : stages)
+        held.push_back({.kept = static_cast<std::int64_t>(stage.keptBytes),
+            .gradients = static_cast<std::int64_t>(gradientBytes(configuration, stage.gradientBytes))});
+    TRY(const PipelineTime played,
+        playPipeline(
+            configuration.schedule, held, {}, configuration.ranks, configuration.microBatches, m_trains));
+    const auto ranks = static_cast<std::size_t>(configuration.ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        auto bytes = static_cast<double>(played.held[rank]);
+        for (std::size_t s = rank; s < stages.size(); s += ranks)
+            bytes += weightBytes(configuration, stages[s].modelBytes, stages[s].stateBytes);
+        peak = std::max(peak, static_cast<std::int64_t>(bytes));
+    }
+    return peak;
 }
 
 bool StepEstimator::mayNeedRecompute(const Configuration &configuration, const std::stop_token &stop)

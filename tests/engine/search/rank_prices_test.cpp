@@ -29,8 +29,8 @@ Partitions randomPartitions(std::mt19937 &random)
     return made;
 }
 
-/// The bound that the prices give is the best that any give, and what is within the limit the fastest of those
-/// that some price finds.
+/// The bound that the prices give is the best that any give, and what is within the limit the fastest of
+/// those that some price finds.
 TEST(RankPrices, FindsTheBestPriceOfEachRank)
 {
     for (unsigned seed = 0; seed < 500; ++seed) {
@@ -57,7 +57,8 @@ TEST(RankPrices, FindsTheBestPriceOfEachRank)
         }
         EXPECT_LT(looked, 60);
         const bool fit = std::all_of(all.begin(), all.end(), [](const Partitions &own) {
-            return std::any_of(own.begin(), own.end(), [](const RankLoad &each) { return each.bytes <= kLimit; });
+            return std::any_of(
+                own.begin(), own.end(), [](const RankLoad &each) { return each.bytes <= kLimit; });
         });
         for (std::size_t r = 0; fit && r < ranks; ++r) {
             double fastest = std::numeric_limits<double>::infinity(); // within the limit, that a price finds
@@ -70,7 +71,8 @@ TEST(RankPrices, FindsTheBestPriceOfEachRank)
                     highest = std::max(highest, found.seconds + price * (found.bytes - kLimit));
                     for (const RankLoad &each : all[r]) // those that cost the same
                         if (each.bytes <= kLimit
-                            && each.seconds + price * each.bytes <= found.seconds + price * found.bytes + 1e-9)
+                            && each.seconds + price * each.bytes
+                                <= found.seconds + price * found.bytes + 1e-9)
                             fastest = std::min(fastest, each.seconds);
                 }
             ASSERT_TRUE(prices.within(r));
