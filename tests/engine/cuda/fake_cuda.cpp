@@ -1,5 +1,7 @@
 #include "tests/engine/cuda/fake_cuda.h"
 
+#include "tests/engine/cuda/host_compiler.h"
+
 #include <algorithm>
 #include <barrier>
 #include <cstring>
@@ -93,7 +95,8 @@ template<typename Kernel> void runTeams(const Kernel &kernel, std::int64_t items
 std::size_t FakeCuda::live() const
 {
     const std::lock_guard lock{m_mutex};
-    return m_blocks.size() + m_streams.size() + m_events.size() + m_products.size() + m_graphs.size();
+    return m_blocks.size() + m_streams.size() + m_events.size() + m_products.size() + m_graphs.size()
+        + m_kernels.size();
 }
 
 CudaStatus FakeCuda::called(const std::string &what)
@@ -464,6 +467,7 @@ CudaStatus FakeCuda::launch(DeviceKernel kernel, const void *arguments, std::int
         });                                                                                                  \
         return called("launch " #Name " " + m_streams.at(stream)->name);
         PLANLOOM_ELEMENT_KERNELS(PLANLOOM_FAKE_ELEMENTS)
+        PLANLOOM_CHAIN_KERNELS(PLANLOOM_FAKE_ELEMENTS)
         PLANLOOM_TEAM_KERNELS(PLANLOOM_FAKE_TEAMS)
     }
     return 98; // invalid device function
@@ -504,6 +508,47 @@ void FakeCuda::forgetProduct(CudaProduct product)
     const std::lock_guard lock{m_mutex};
     m_products.erase(product);
     delete static_cast<ProductShape *>(product);
+}
+
+CudaStatus FakeCuda::compile(const std::string &source,
+    const std::vector<std::pair<std::string, std::string>> &headers, std::int32_t architecture,
+    std::string &code, std::string &log)
+{
+    const std::lock_guard lock{m_mutex};
+    if (compileFails != 0 || architecture != 90) {
+        log = "line 1: error\nand more";
+        return compileFails != 0 ? compileFails : 5;
+    }
+    ++compiled;
+    sources.insert(source);
+    return compileOnHost(source, headers, code, log) ? kCudaSuccess : 6;
+}
+CudaStatus FakeCuda::loadKernel(const std::string &code, const char *name, CudaKernel *kernel)
+{
+    const std::lock_guard lock{m_mutex};
+    if (const CudaStatus status = called("load kernel"); status != kCudaSuccess)
+        return status;
+    *kernel = loadFails != 0 ? nullptr : loadOnHost(code, name);
+    if (*kernel == nullptr)
+        return loadFails != 0 ? loadFails : 200; // an invalid image
+    m_kernels.insert(*kernel);
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::unloadKernel(CudaKernel kernel)
+{
+    const std::lock_guard lock{m_mutex};
+    m_kernels.erase(m_kernels.find(kernel));
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::launchCompiled(
+    CudaKernel kernel, const std::vector<std::uint64_t> &words, std::int64_t items, CudaStream stream)
+{
+    const std::lock_guard lock{m_mutex};
+    put(stream, [run = reinterpret_cast<HostKernel>(kernel), words, items] {
+        run(words.data(), items);
+        return true;
+    });
+    return called("launch chain " + m_streams.at(stream)->name);
 }
 
 } // namespace planloom
