@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <thread>
 #include <utility>
@@ -61,7 +62,7 @@ public:
         }
         if (m_options.fuses)
             m_shared.kernels.open(m_options.gpu, m_options.kernelFolder);
-        if (m_options.fuses && m_shared.kernels.whyNot().empty())
+        if (m_options.fuses && (m_shared.kernels.whyNot().empty() || m_cuda.whyNoProducts().empty()))
             for (Queue &queue : m_queues)
                 queue.chain =
                     std::make_unique<CudaChain>(m_cuda, m_shared.kernels, m_shared.warning, queue.stream);
@@ -138,6 +139,9 @@ public:
             m_tasks[event]->state = known.state;
             m_tasks[event]->share = known.share;
         }
+        for (const EventId wait : m_tasks[event]->task.waits)
+            if (const auto &awaited = m_tasks[static_cast<std::size_t>(wait)])
+                awaited->firstWaiter = std::min(awaited->firstWaiter, m_tasks[event]->task.event);
         if (m_mode == StepMode::Issue)
             pump();
     }
@@ -194,6 +198,7 @@ private:
         bool isFirst = false; ///< It may have begun before the kernel.
     };
 
+    static constexpr EventId kNobody = std::numeric_limits<EventId>::max();
     struct Task {
         Task(DeviceTask given, std::shared_ptr<CudaTaskState> itsState)
             : task(std::move(given))
@@ -206,6 +211,7 @@ private:
         Result<void> outcome{};
         Clock::time_point cancelled{}; ///< Where it has no times of its own.
         Share share{};
+        EventId firstWaiter = kNobody; ///< Of other queues.
         Stage stage = Stage::Held;
         bool recorded = false;
     };
@@ -400,13 +406,31 @@ private:
 
     static std::size_t nextOf(const Queue &queue) { return queue.launched + queue.waiting.size(); }
 
-    /// Nothing comes that might join the tasks that wait. What waits for another queue does not join: what is
-    /// before it would wait, too. So it does not matter to what becomes one when tasks are issued.
+    /// The next task of a queue joins those that wait. What waits for another queue does not: what is before
+    /// it would wait, too. Nor does what comes behind a task of another queue that waits for them: that is
+    /// launched when it comes, since devices communicate in the order of the plan. So it does not matter to
+    /// what becomes one when tasks are issued.
+    bool joins(const Queue &queue, const Task &next) const
+    {
+        return next.task.waits.empty() && std::holds_alternative<std::monostate>(next.task.communication)
+            && next.task.event < firstWaiterFor(queue) && !m_broken;
+    }
+    EventId firstWaiterFor(const Queue &queue) const
+    {
+        EventId first = kNobody;
+        for (const auto &[event, bytes] : queue.waiting)
+            first = std::min(first, m_tasks[event]->firstWaiter);
+        return first;
+    }
+
+    /// Nothing comes that might join the tasks that wait.
     bool endsChain(std::size_t at) const
     {
         const Queue &queue = m_queues[at];
-        return !queue.waiting.empty()
-            && (nextOf(queue) < queue.order.size() ? !mayLaunch(at) : m_toIssue == 0);
+        if (queue.waiting.empty())
+            return false;
+        return nextOf(queue) < queue.order.size() ? !mayLaunch(at)
+                                                  : m_toIssue == 0 || firstWaiterFor(queue) != kNobody;
     }
 
     void dropWaiting(Queue &queue)
@@ -427,12 +451,10 @@ private:
     void launch(std::size_t at)
     {
         Queue &queue = m_queues[at];
-        const bool communicates =
-            !std::holds_alternative<std::monostate>(m_tasks[queue.order[nextOf(queue)]]->task.communication);
-        if (!queue.waiting.empty()
-            && (m_broken || communicates || !m_tasks[queue.order[nextOf(queue)]]->task.waits.empty()))
-            sendWaiting(at);
         Task &task = *m_tasks[queue.order[nextOf(queue)]];
+        if (!queue.waiting.empty() && !joins(queue, task))
+            sendWaiting(at);
+        const bool communicates = !std::holds_alternative<std::monostate>(task.task.communication);
         task.queue = std::make_unique<CudaQueue>(m_shared, m_products, *queue.scratch, queue.stream,
             *task.state, m_mode, communicates ? nullptr : queue.chain.get());
         if (m_broken)

@@ -17,7 +17,7 @@ void CudaChain::begin(std::function<Result<void>()> parted)
 
 bool CudaChain::take(const ChainKernel &kernel, std::int64_t items)
 {
-    if (m_parted && m_before.isEmpty())
+    if (m_parted && m_chain.size() == m_others)
         m_before = m_chain;
     if (!m_chain.take(kernel, items))
         return false;
@@ -36,6 +36,22 @@ Result<bool> CudaChain::hold(const ChainKernel &kernel, std::int64_t items)
     }
     TRY_VOID(launch());
     return take(kernel, items);
+}
+
+Result<void> CudaChain::hold(HeldProduct product)
+{
+    TRY_VOID(settle());
+    m_bytes = product.moved;
+    m_product = std::move(product);
+    return {};
+}
+
+void CudaChain::ends(std::span<const std::byte> memory)
+{
+    m_chain.ends(memory);
+    if (m_product && m_product->made.data() >= memory.data()
+        && m_product->made.data() + m_product->made.size() <= memory.data() + memory.size())
+        m_product->isOver = true;
 }
 
 Result<void> CudaChain::part()
@@ -81,6 +97,13 @@ Result<void> CudaChain::launch()
 {
     const ElementChain chain = std::exchange(m_chain, {});
     m_bytes = 0;
+    if (const auto product = std::exchange(m_product, std::nullopt)) {
+        // Several kernels read its result once anyway, as a chain.
+        const ElementChain::Step *const next = chain.size() == 1 ? &chain.steps()[0] : nullptr;
+        TRY(const bool both, product->run(*product, next, chain.items(), m_stream));
+        if (both)
+            return {};
+    }
     if (chain.size() > 1) {
         const ElementChain::Program program = chain.program();
         if (const CudaKernel kernel = m_kernels.kernelOf(program, m_warning)) {
@@ -96,6 +119,7 @@ Result<void> CudaChain::launch()
 
 void CudaChain::forget()
 {
+    m_product.reset();
     m_chain.clear();
     m_before.clear();
     m_parted = {};

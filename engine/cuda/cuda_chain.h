@@ -12,7 +12,20 @@
 
 namespace planloom {
 
-/// Element-wise kernels of a stream that wait in front of it: the next ones may become one with them.
+/// A product that waits for what is done with its result.
+struct HeldProduct {
+    std::span<const std::byte> made{};
+    std::int64_t moved = 0; ///< Bytes that it reads and writes.
+    bool isOver = false; ///< Nothing reads what it makes but the kernel behind it.
+    /// Puts it into the stream: with `next`, the kernel behind it over so many items, if it can do both.
+    /// @return whether it did; `next` may be null
+    std::function<Result<bool>(
+        const HeldProduct &self, const ElementChain::Step *next, std::int64_t items, CudaStream stream)>
+        run{};
+};
+
+/// Element-wise kernels of a stream that wait in front of it: the next ones may become one with them. So does
+/// a product, in front of them, which may do what the first one does.
 ///
 /// They are those of the task that is being put into the stream, and of tasks before it, which are not in the
 /// stream either, then. A task joins those before it with all of its kernels or none: if anything else of it
@@ -37,16 +50,18 @@ public:
     /// Lets a kernel wait, or sends off those that do, and lets it wait then. @return false if it is to be
     /// launched, now
     Result<bool> hold(const ChainKernel &kernel, std::int64_t items);
+    /// Lets a product wait, behind nothing else.
+    Result<void> hold(HeldProduct product);
     /// Something else comes into the stream: what waits goes first.
     Result<void> settle();
     /// Puts what waits into the stream: as one kernel, if that can be had.
     Result<void> launch();
     /// As those of ElementChain.
-    void ends(std::span<const std::byte> memory) { m_chain.ends(memory); }
+    void ends(std::span<const std::byte> memory);
     void forget();
 
-    bool isEmpty() const { return m_chain.isEmpty(); }
-    /// What the kernels that wait would move one by one.
+    bool isEmpty() const { return m_chain.isEmpty() && !m_product; }
+    /// What all that waits would move one by one.
     std::int64_t bytes() const { return m_bytes; }
 
 private:
@@ -58,6 +73,7 @@ private:
     CompiledKernels &m_kernels;
     const Warning &m_warning;
     CudaStream m_stream;
+    std::optional<HeldProduct> m_product{};
     ElementChain m_chain{};
     std::int64_t m_bytes = 0;
     // Where the task that is being put joins others:

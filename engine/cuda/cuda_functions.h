@@ -38,6 +38,17 @@ struct CudaDeviceInfo {
     std::int64_t freeBytes = 0;
 };
 
+/// What a product does beside multiplying, before its result is rounded.
+enum class Epilogue : std::int32_t {
+    None,
+    Relu, ///< c = relu(c)
+    Gelu, ///< c = gelu(c), in its tanh form, as are the next two.
+    GeluKeeping, ///< aux = c, c = gelu(c)
+    GeluSlope, ///< c = c gelu'(aux)
+    SumsOfA, ///< aux [m] = the sums of a's rows.
+    SumsOfB, ///< aux [n] = the sums of b's columns.
+};
+
 /// One product, or several alike: c [m n] = a [m k] b [k n] (+ bias [n], + c). Strides in elements; c's
 /// columns are next to each other.
 struct ProductShape {
@@ -58,6 +69,7 @@ struct ProductShape {
     bool tensorFloat32 = false; ///< Float32 operands are rounded to 10 bits of mantissa.
     bool bias = false;
     bool accumulate = false; ///< c += instead of c =.
+    Epilogue epilogue = Epilogue::None; ///< Other than None: of one product, which is not added to c.
     friend auto operator<=>(const ProductShape &, const ProductShape &) = default;
 };
 
@@ -121,8 +133,9 @@ public:
     /// what it needs
     virtual CudaStatus planProduct(
         const ProductShape &shape, std::size_t &workspace, CudaProduct *product) = 0;
+    /// @param aux  of the epilogue: of c's type, and laid out as c is
     virtual CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,
-        void *workspace, CudaStream stream) = 0;
+        void *aux, void *workspace, CudaStream stream) = 0;
     virtual void forgetProduct(CudaProduct product) = 0;
 
     /// Why `compile` always fails (NVRTC is missing); empty where it does not.

@@ -179,6 +179,7 @@ public:
         return reinterpret_cast<const T *>(place.onDevice);
     }
     CudaFunctions &cuda() { return m_shared.cuda; }
+    CudaChain *chain() { return m_chain; } ///< Null: nothing waits.
     CudaProducts &products() { return m_products; }
     CudaScratch &scratch() { return m_scratch; }
     /// For something to be put there now: what waits goes first.

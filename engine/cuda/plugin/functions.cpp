@@ -166,9 +166,9 @@ public:
         return planloom::planProduct(shape, workspace, product);
     }
     CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,
-        void *workspace, CudaStream stream) override
+        void *aux, void *workspace, CudaStream stream) override
     {
-        return planloom::multiply(product, a, b, bias, c, workspace, stream);
+        return planloom::multiply(product, a, b, bias, c, aux, workspace, stream);
     }
     void forgetProduct(CudaProduct product) override { planloom::forgetProduct(product); }
 

@@ -37,6 +37,7 @@ public:
     std::string compilerNumber = "13.0";
     CudaStatus compileFails = 0; ///< What every compilation,
     CudaStatus loadFails = 0; ///< and every loading of a kernel, fails with.
+    bool hasEpilogues = true; ///< Of products.
     std::int64_t failAfter = -1; ///< Calls until everything fails with `failure`; -1: never.
     CudaStatus failure = 719;
     bool keepsCalls = false; ///< In `calls`.
@@ -89,7 +90,7 @@ public:
     std::string whyNoProducts() override { return hasProducts ? "" : "cuBLASLt was not found"; }
     CudaStatus planProduct(const ProductShape &shape, std::size_t &workspace, CudaProduct *product) override;
     CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,
-        void *workspace, CudaStream stream) override;
+        void *aux, void *workspace, CudaStream stream) override;
     void forgetProduct(CudaProduct product) override;
     std::string whyNoCompiler() override { return hasCompiler ? "" : "NVRTC was not found"; }
     std::string compilerVersion() override { return compilerNumber; }
