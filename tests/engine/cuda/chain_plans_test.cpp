@@ -331,6 +331,31 @@ TEST_F(ChainBackend, EndsAChainBeforeATaskThatWaitsAndBeforeAnythingElse)
     EXPECT_EQ(reinterpret_cast<float *>(at(0))[5], 5 + 69 + 133 + 197);
 }
 
+TEST_F(ChainBackend, LaunchesWhatWaitsForAChainInTheOrderOfThePlan)
+{
+    // Ranks communicate in this order: what came behind would otherwise come before it, on some of them.
+    std::vector<DeviceTask> tasks;
+    tasks.push_back(add(0, 0, 1));
+    tasks.push_back(add(1, 0, 2));
+    tasks.push_back({.event = 2,
+        .queue = QueueKind::Data,
+        .waits = {0},
+        .work = [this](DeviceQueue &queue) -> Result<void> {
+            queue.copy(at(4), at(0), 256);
+            return {};
+        }});
+    tasks.push_back(add(3, 5, 1));
+    tasks.push_back(add(4, 5, 2));
+    Told told;
+    std::vector<std::string> order;
+    for (const std::string &call : callsOf(std::move(tasks), told))
+        if (call.starts_with("launch") || call.starts_with("copy"))
+            order.push_back(call);
+    EXPECT_EQ(order, (std::vector<std::string>{"launch chain s0", "copy 256 s2", "launch chain s0"}));
+    EXPECT_EQ(reinterpret_cast<float *>(at(4))[5], 5 + 69 + 133);
+    EXPECT_EQ(reinterpret_cast<float *>(at(5))[5], 325 + 69 + 133);
+}
+
 TEST_F(ChainBackend, StoresWhatOthersReadAndNothingThatEnds)
 {
     for (const bool ends : {false, true}) {
