@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <thread>
 #include <utility>
@@ -38,6 +39,7 @@ public:
         (void)m_cuda.setDevice(m_options.gpu);
         m_shared.graphs.leave(*this);
         for (Queue &queue : m_queues) {
+            queue.chain.reset();
             queue.scratch.reset();
             if (queue.stream != nullptr)
                 (void)m_cuda.destroyStream(queue.stream);
@@ -58,6 +60,12 @@ public:
             CUDA_TRY(m_cuda, "cudaStreamCreate", m_cuda.createStream(&m_queues[at].stream, urgent));
             m_queues[at].scratch = std::make_unique<CudaScratch>(m_shared.device);
         }
+        if (m_options.fuses)
+            m_shared.kernels.open(m_options.gpu, m_options.kernelFolder);
+        if (m_options.fuses && (m_shared.kernels.whyNot().empty() || m_cuda.whyNoProducts().empty()))
+            for (Queue &queue : m_queues)
+                queue.chain =
+                    std::make_unique<CudaChain>(m_cuda, m_shared.kernels, m_shared.warning, queue.stream);
         TRY(m_anchor, newEvent(m_events));
         m_shared.graphs.join(*this);
         m_shared.pumps.emplace(this, [this] {
@@ -89,6 +97,7 @@ public:
         return static_cast<std::byte *>(memory);
     }
     std::int64_t alignment() const override { return 256; }
+    bool asksWhatEnds() const override { return m_options.fuses; }
 
     void announce(const StepKind &kind) override
     {
@@ -104,12 +113,15 @@ public:
         m_mode = modeOfStep();
         m_listener = &listener;
         m_left = events;
+        m_toIssue = events;
         m_tasks.clear();
         m_tasks.resize(static_cast<std::size_t>(events));
         for (Queue &queue : m_queues) {
             queue.order.clear();
             queue.launched = queue.ended = 0;
+            dropWaiting(queue);
         }
+        sayNotFused();
         m_broken.reset();
         note(prepare(events));
         m_lastEnd = Clock::now();
@@ -120,9 +132,16 @@ public:
         Queue &queue = m_queues[static_cast<std::size_t>(task.queue)];
         const auto event = static_cast<std::size_t>(task.event);
         queue.order.push_back(event);
-        m_tasks[event] = std::make_unique<Task>(std::move(task),
-            m_mode == StepMode::Replay ? m_captured[StepGraphs::keyOf(m_running)][event]
-                                       : std::make_shared<CudaTaskState>(m_shared));
+        --m_toIssue;
+        m_tasks[event] = std::make_unique<Task>(std::move(task), std::make_shared<CudaTaskState>(m_shared));
+        if (m_mode == StepMode::Replay) {
+            const Captured &known = m_captured[StepGraphs::keyOf(m_running)][event];
+            m_tasks[event]->state = known.state;
+            m_tasks[event]->share = known.share;
+        }
+        for (const EventId wait : m_tasks[event]->task.waits)
+            if (const auto &awaited = m_tasks[static_cast<std::size_t>(wait)])
+                awaited->firstWaiter = std::min(awaited->firstWaiter, m_tasks[event]->task.event);
         if (m_mode == StepMode::Issue)
             pump();
     }
@@ -163,11 +182,23 @@ public:
 private:
     enum class Stage {
         Held, ///< What it waits for is not in its stream yet.
+        Waiting, ///< Its kernels wait to become one with those of the next tasks.
         Meeting, ///< Its communication waits for other devices of this process.
         Launched,
         Ended,
     };
 
+    /// What a task has of a chain's one kernel: it starts with an event, ends with one, and the task's time
+    /// is a share of that.
+    struct Share {
+        EventId start = -1; ///< At whose start the kernel begins; -1: the task has no others beside it.
+        EventId last = -1; ///< With whose end it does.
+        double from = 0; ///< Of what the kernel moves.
+        double to = 1;
+        bool isFirst = false; ///< It may have begun before the kernel.
+    };
+
+    static constexpr EventId kNobody = std::numeric_limits<EventId>::max();
     struct Task {
         Task(DeviceTask given, std::shared_ptr<CudaTaskState> itsState)
             : task(std::move(given))
@@ -179,12 +210,22 @@ private:
         std::unique_ptr<CudaQueue> queue{};
         Result<void> outcome{};
         Clock::time_point cancelled{}; ///< Where it has no times of its own.
+        Share share{};
+        EventId firstWaiter = kNobody; ///< Of other queues.
         Stage stage = Stage::Held;
         bool recorded = false;
+    };
+    /// Of a task that is part of a graph.
+    struct Captured {
+        std::shared_ptr<CudaTaskState> state{};
+        Share share{};
     };
     struct Queue {
         CudaStream stream = nullptr;
         std::unique_ptr<CudaScratch> scratch{};
+        std::unique_ptr<CudaChain> chain{}; ///< Null where kernels are not fused.
+        /// Tasks with kernels in it, or with none, and the bytes that are moved up to the end of each.
+        std::vector<std::pair<std::size_t, std::int64_t>> waiting{};
         std::vector<std::size_t> order{}; ///< Its tasks.
         std::size_t launched = 0; ///< So many are in the stream.
         std::size_t ended = 0;
@@ -202,10 +243,16 @@ private:
     {
         return m_mode == StepMode::Issue ? m_events[1 + 2 * event] : m_times[2 * event];
     }
-    CudaEvent endOf(std::size_t event) const { return m_events[2 + 2 * event]; }
+    /// Of its kernel, where that is one of several tasks.
+    std::size_t lastOf(std::size_t event) const
+    {
+        const EventId last = m_tasks[event]->share.last;
+        return last < 0 ? event : static_cast<std::size_t>(last);
+    }
+    CudaEvent endOf(std::size_t event) const { return m_events[2 + 2 * lastOf(event)]; }
     CudaEvent timeOfEnd(std::size_t event) const
     {
-        return m_mode == StepMode::Issue ? endOf(event) : m_times[1 + 2 * event];
+        return m_mode == StepMode::Issue ? endOf(event) : m_times[1 + 2 * lastOf(event)];
     }
     bool recordsTimes() const { return m_mode == StepMode::Issue || m_running.timed; }
 
@@ -250,7 +297,7 @@ private:
         if (made) {
             auto &states = m_captured[StepGraphs::keyOf(m_running)];
             for (const auto &task : m_tasks)
-                states.push_back(task ? task->state : nullptr);
+                states.push_back(task ? Captured{task->state, task->share} : Captured{});
             m_launchedAt = Clock::now();
             return;
         }
@@ -260,12 +307,15 @@ private:
             if (task) {
                 task->state = std::make_shared<CudaTaskState>(m_shared);
                 task->queue.reset();
+                task->share = {};
                 task->outcome = {};
                 task->stage = Stage::Held;
                 task->recorded = false;
             }
-        for (Queue &queue : m_queues)
+        for (Queue &queue : m_queues) {
             queue.launched = 0;
+            dropWaiting(queue);
+        }
     }
     Result<void> refresh() override
     {
@@ -327,11 +377,16 @@ private:
         bool any = false;
         for (bool moved = true; moved;) {
             moved = false;
-            for (std::size_t at = 0; at < m_queues.size(); ++at)
+            for (std::size_t at = 0; at < m_queues.size(); ++at) {
                 while (mayLaunch(at)) {
                     launch(at);
                     any = moved = true;
                 }
+                if (endsChain(at)) {
+                    sendWaiting(at);
+                    any = moved = true;
+                }
+            }
         }
         return any;
     }
@@ -339,9 +394,9 @@ private:
     bool mayLaunch(std::size_t at) const
     {
         const Queue &queue = m_queues[at];
-        if (queue.launched >= queue.order.size())
+        if (nextOf(queue) >= queue.order.size())
             return false;
-        const Task &next = *m_tasks[queue.order[queue.launched]];
+        const Task &next = *m_tasks[queue.order[nextOf(queue)]];
         return next.stage == Stage::Held
             && std::all_of(next.task.waits.begin(), next.task.waits.end(), [this](EventId event) {
                    const auto &task = m_tasks[static_cast<std::size_t>(event)];
@@ -349,15 +404,72 @@ private:
                });
     }
 
+    static std::size_t nextOf(const Queue &queue) { return queue.launched + queue.waiting.size(); }
+
+    /// The next task of a queue joins those that wait. What waits for another queue does not: what is before
+    /// it would wait, too. Nor does what comes behind a task of another queue that waits for them: that is
+    /// launched when it comes, since devices communicate in the order of the plan. So it does not matter to
+    /// what becomes one when tasks are issued.
+    bool joins(const Queue &queue, const Task &next) const
+    {
+        return next.task.waits.empty() && std::holds_alternative<std::monostate>(next.task.communication)
+            && next.task.event < firstWaiterFor(queue) && !m_broken;
+    }
+    EventId firstWaiterFor(const Queue &queue) const
+    {
+        EventId first = kNobody;
+        for (const auto &[event, bytes] : queue.waiting)
+            first = std::min(first, m_tasks[event]->firstWaiter);
+        return first;
+    }
+
+    /// Nothing comes that might join the tasks that wait.
+    bool endsChain(std::size_t at) const
+    {
+        const Queue &queue = m_queues[at];
+        if (queue.waiting.empty())
+            return false;
+        return nextOf(queue) < queue.order.size() ? !mayLaunch(at)
+                                                  : m_toIssue == 0 || firstWaiterFor(queue) != kNobody;
+    }
+
+    void dropWaiting(Queue &queue)
+    {
+        queue.waiting.clear();
+        if (queue.chain)
+            queue.chain->forget();
+    }
+
+    void sayNotFused()
+    {
+        if (m_options.fuses && !m_shared.kernels.whyNot().empty() && m_shared.warning
+            && !std::exchange(m_shared.saidNotFused, true))
+            m_shared.warning("element-wise operators run one after another, and not several as one kernel: "
+                + m_shared.kernels.whyNot());
+    }
+
     void launch(std::size_t at)
     {
         Queue &queue = m_queues[at];
-        Task &task = *m_tasks[queue.order[queue.launched]];
-        task.queue = std::make_unique<CudaQueue>(
-            m_shared, m_products, *queue.scratch, queue.stream, *task.state, m_mode);
+        Task &task = *m_tasks[queue.order[nextOf(queue)]];
+        if (!queue.waiting.empty() && !joins(queue, task))
+            sendWaiting(at);
+        const bool communicates = !std::holds_alternative<std::monostate>(task.task.communication);
+        task.queue = std::make_unique<CudaQueue>(m_shared, m_products, *queue.scratch, queue.stream,
+            *task.state, m_mode, communicates ? nullptr : queue.chain.get());
         if (m_broken)
             return launched(at, task, *m_broken);
-        if (auto begun = beginTask(queue, task); !begun)
+        auto begun = beginTask(at, task);
+        if (begun && queue.chain && !queue.chain->isEmpty()) {
+            for (const std::span<const std::byte> &memory : task.task.ends)
+                queue.chain->ends(memory);
+            queue.waiting.emplace_back(static_cast<std::size_t>(task.task.event), queue.chain->bytes());
+            task.stage = Stage::Waiting;
+            return;
+        }
+        if (queue.chain && !queue.chain->isEmpty())
+            sendWaiting(at); // with what the task has put there before it failed
+        if (!begun)
             return launched(at, task, std::move(begun));
         const auto &communication = task.task.communication;
         if (std::holds_alternative<std::monostate>(communication))
@@ -373,15 +485,21 @@ private:
                 std::get<ReceiveCall>(communication).message, *task.queue, std::move(told));
     }
 
-    Result<void> beginTask(Queue &queue, Task &task)
+    Result<void> beginTask(std::size_t at, Task &task)
     {
+        Queue &queue = m_queues[at];
         CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
         for (const EventId event : task.task.waits)
             CUDA_TRY(m_cuda, "cudaStreamWaitEvent",
                 m_cuda.wait(queue.stream, endOf(static_cast<std::size_t>(event))));
-        if (recordsTimes())
-            CUDA_TRY(m_cuda, "cudaEventRecord",
-                m_cuda.recordTime(startOf(static_cast<std::size_t>(task.task.event)), queue.stream));
+        // Where others wait, the task starts with them, unless it turns out not to join them.
+        if (queue.waiting.empty())
+            TRY_VOID(recordStart(queue, task));
+        if (queue.chain)
+            queue.chain->begin(queue.waiting.empty() ? std::function<Result<void>()>{} : [this, at, &task] {
+                sendWaiting(at);
+                return recordStart(m_queues[at], task);
+            });
         if (!task.task.work)
             return {};
         try {
@@ -395,29 +513,75 @@ private:
         return task.queue->outcome();
     }
 
+    Result<void> recordStart(const Queue &queue, const Task &task)
+    {
+        if (recordsTimes())
+            CUDA_TRY(m_cuda, "cudaEventRecord",
+                m_cuda.recordTime(startOf(static_cast<std::size_t>(task.task.event)), queue.stream));
+        return {};
+    }
+
+    /// Puts the kernels that wait into the stream, and the end of all their tasks.
+    void sendWaiting(std::size_t at)
+    {
+        Queue &queue = m_queues[at];
+        const auto waiting = std::exchange(queue.waiting, {});
+        (void)m_cuda.setDevice(m_options.gpu);
+        Result<void> outcome;
+        if (waiting.size() > 1) {
+            const auto start = static_cast<EventId>(waiting[1].first);
+            const auto last = static_cast<EventId>(waiting.back().first);
+            const double all = std::max(static_cast<double>(waiting.back().second), 1.0);
+            for (std::size_t i = 0; i < waiting.size(); ++i)
+                m_tasks[waiting[i].first]->share = {start, last,
+                    i == 0 ? 0 : static_cast<double>(waiting[i - 1].second) / all,
+                    static_cast<double>(waiting[i].second) / all, i == 0};
+            if (!m_broken)
+                outcome = recordStart(queue, *m_tasks[waiting[1].first]);
+        }
+        if (m_broken)
+            queue.chain->forget();
+        else if (outcome)
+            outcome = queue.chain->launch();
+        if (waiting.empty())
+            return;
+        std::vector<Task *> tasks;
+        for (const auto &[event, bytes] : waiting)
+            tasks.push_back(m_tasks[event].get());
+        launched(at, tasks, std::move(outcome));
+    }
+
     /// A task is in its stream with all that it does, or ends without.
     void launched(std::size_t at, Task &task, Result<void> outcome)
     {
+        launched(at, std::vector<Task *>{&task}, std::move(outcome));
+    }
+    /// Several whose kernels are one.
+    void launched(std::size_t at, const std::vector<Task *> &tasks, Result<void> outcome)
+    {
         Queue &queue = m_queues[at];
         (void)m_cuda.setDevice(m_options.gpu);
-        const auto event = static_cast<std::size_t>(task.task.event);
+        const auto event = static_cast<std::size_t>(tasks.back()->task.event);
         CudaStatus status = m_broken ? kCudaNotReady : m_cuda.record(endOf(event), queue.stream);
         if (status == kCudaSuccess && m_mode == StepMode::Capture && m_running.timed)
             status = m_cuda.recordTime(timeOfEnd(event), queue.stream);
-        task.recorded = status == kCudaSuccess;
-        if (outcome)
-            outcome = task.queue->outcome();
-        // Without what others should have sent, what comes later makes nothing but errors of its own.
-        else if (outcome.error().code != ErrorCode::Cancelled && m_communicator->isAborted())
-            note(outcome.error());
-        if (outcome && m_broken)
-            outcome = *m_broken;
-        else if (outcome && !task.recorded)
-            outcome = cudaError(m_cuda, status, "cudaEventRecord");
-        task.outcome = std::move(outcome);
-        task.cancelled = Clock::now();
-        task.stage = Stage::Launched;
-        ++queue.launched;
+        for (Task *const task : tasks) {
+            task->recorded = status == kCudaSuccess;
+            Result<void> own = outcome;
+            if (own)
+                own = task->queue->outcome();
+            // Without what others should have sent, what comes later makes nothing but errors of its own.
+            else if (own.error().code != ErrorCode::Cancelled && m_communicator->isAborted())
+                note(own.error());
+            if (own && m_broken)
+                own = *m_broken;
+            else if (own && !task->recorded)
+                own = cudaError(m_cuda, status, "cudaEventRecord");
+            task->outcome = std::move(own);
+            task->cancelled = Clock::now();
+            task->stage = Stage::Launched;
+            ++queue.launched;
+        }
     }
 
     /// Tells of tasks that have ended since. @return true if there were some
@@ -471,17 +635,24 @@ private:
             end = Clock::now();
             return;
         }
+        const Share &share = m_tasks[event]->share;
         float from = 0;
         float to = 0;
-        if (m_cuda.milliseconds(from, m_anchor, startOf(event)) != kCudaSuccess
+        if (m_cuda.milliseconds(
+                from, m_anchor, startOf(share.start < 0 ? event : static_cast<std::size_t>(share.start)))
+                != kCudaSuccess
             || m_cuda.milliseconds(to, m_anchor, timeOfEnd(event)) != kCudaSuccess)
             return;
-        const auto since = [this](float milliseconds) {
-            return m_anchored
-                + std::chrono::nanoseconds{std::llround(static_cast<double>(milliseconds) * 1e6)};
+        const auto since = [this](double milliseconds) {
+            return m_anchored + std::chrono::nanoseconds{std::llround(milliseconds * 1e6)};
         };
-        start = since(from);
-        end = since(std::max(from, to));
+        // Of a kernel that several tasks have, each has its share, in their order.
+        const double begun = static_cast<double>(from);
+        const double passed = static_cast<double>(std::max(to - from, 0.0F));
+        start = since(begun + share.from * passed);
+        end = since(begun + share.to * passed);
+        if (share.isFirst && m_cuda.milliseconds(from, m_anchor, startOf(event)) == kCudaSuccess)
+            start = std::min(start, since(static_cast<double>(from)));
     }
 
     /// Gives up a step in which nothing goes on: what waits for others soon, kernels (which may be the
@@ -544,7 +715,7 @@ private:
 
     std::vector<CudaEvent> m_times{}; ///< Start and end of each event of the longest step that is a graph.
     StepKind m_kind{}; ///< Of the step that begins next.
-    std::map<StepGraphs::Key, std::vector<std::shared_ptr<CudaTaskState>>> m_captured{}; ///< By event.
+    std::map<StepGraphs::Key, std::vector<Captured>> m_captured{}; ///< By event.
 
     // Of the step that runs.
     TaskListener *m_listener = nullptr;
@@ -554,6 +725,7 @@ private:
     std::vector<std::unique_ptr<Task>> m_tasks{}; ///< By event.
     std::vector<std::unique_ptr<Task>> m_hung{};
     std::int32_t m_left = 0;
+    std::int32_t m_toIssue = 0;
     std::optional<Error> m_broken{};
     Clock::time_point m_lastEnd{};
 };

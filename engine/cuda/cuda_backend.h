@@ -4,6 +4,7 @@
 #include "engine/runtime/device_backend.h"
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 
 namespace planloom {
@@ -14,6 +15,8 @@ struct CudaBackendOptions {
     /// A step in which nothing ends for so long while communication runs is given up.
     std::chrono::milliseconds deadline{15'000};
     bool captures = true; ///< Steps that are alike run as CUDA graphs (step_graphs.h).
+    bool fuses = true; ///< Element-wise kernels that follow each other become one (element_chain.h).
+    std::filesystem::path kernelFolder{}; ///< Where those are kept for later runs; empty: nowhere.
 };
 
 /// A device on a GPU: each queue is a stream, each event an event, and a task is in its stream as soon as all

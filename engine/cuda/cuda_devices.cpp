@@ -1,5 +1,6 @@
 #include "engine/cuda/cuda_devices.h"
 
+#include "engine/base/user_folder.h"
 #include "engine/base/work_pool.h"
 #include "engine/cuda/cuda_plugin.h"
 #include "engine/cuda/emulated_world.h"
@@ -123,6 +124,8 @@ Result<OpenDevices> devicesOfBackend(const std::string &backend, double predicte
     CudaBackendOptions options;
     options.deadline = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(
         stallLimit(std::chrono::duration<double>(options.deadline).count(), predictedStepSeconds)));
+    if (const std::filesystem::path folder = userCacheFolder(); !folder.empty())
+        options.kernelFolder = folder / "kernels";
     if (backend == "cpu")
         return OpenDevices{};
     if (backend == "cuda-emulated")

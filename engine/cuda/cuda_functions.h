@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace planloom {
 
-// Every function of CUDA, cuBLASLt and NCCL that the backend calls, and nothing else: the plugin has the real
-// ones, tests a fake that keeps device memory on the host. What they do is what NVIDIA's documents say of the
-// function named.
+// Every function of CUDA, cuBLASLt, NVRTC and NCCL that the backend calls, and nothing else: the plugin has
+// the real ones, tests a fake that keeps device memory on the host. What they do is what NVIDIA's documents
+// say of the function named.
 
 /// 0: done. Else the number that the library gives the error.
 using CudaStatus = std::int32_t;
@@ -23,6 +25,7 @@ using CudaStream = void *;
 using CudaEvent = void *;
 using CudaProduct = void *;
 using CudaGraph = void *; ///< One that can be launched.
+using CudaKernel = void *; ///< One that was compiled while the program runs.
 
 /// One GPU of this machine.
 struct CudaDeviceInfo {
@@ -33,6 +36,17 @@ struct CudaDeviceInfo {
     std::int32_t multiprocessors = 0;
     std::int64_t totalBytes = 0;
     std::int64_t freeBytes = 0;
+};
+
+/// What a product does beside multiplying, before its result is rounded.
+enum class Epilogue : std::int32_t {
+    None,
+    Relu, ///< c = relu(c)
+    Gelu, ///< c = gelu(c), in its tanh form, as are the next two.
+    GeluKeeping, ///< aux = c, c = gelu(c)
+    GeluSlope, ///< c = c gelu'(aux)
+    SumsOfA, ///< aux [m] = the sums of a's rows.
+    SumsOfB, ///< aux [n] = the sums of b's columns.
 };
 
 /// One product, or several alike: c [m n] = a [m k] b [k n] (+ bias [n], + c). Strides in elements; c's
@@ -55,6 +69,7 @@ struct ProductShape {
     bool tensorFloat32 = false; ///< Float32 operands are rounded to 10 bits of mantissa.
     bool bias = false;
     bool accumulate = false; ///< c += instead of c =.
+    Epilogue epilogue = Epilogue::None; ///< Other than None: of one product, which is not added to c.
     friend auto operator<=>(const ProductShape &, const ProductShape &) = default;
 };
 
@@ -118,9 +133,27 @@ public:
     /// what it needs
     virtual CudaStatus planProduct(
         const ProductShape &shape, std::size_t &workspace, CudaProduct *product) = 0;
+    /// @param aux  of the epilogue: of c's type, and laid out as c is
     virtual CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,
-        void *workspace, CudaStream stream) = 0;
+        void *aux, void *workspace, CudaStream stream) = 0;
     virtual void forgetProduct(CudaProduct product) = 0;
+
+    /// Why `compile` always fails (NVRTC is missing); empty where it does not.
+    virtual std::string whyNoCompiler() = 0;
+    virtual std::string compilerVersion() = 0; ///< "13.0"
+    /// Without fused multiplications and additions: what an operator rounds stays rounded.
+    /// @param headers  name and text of what `source` includes @param architecture  90 for 9.0
+    /// @param code  what `loadKernel` takes @param log  what is wrong with the source
+    /// @return NVRTC's number
+    virtual CudaStatus compile(const std::string &source,
+        const std::vector<std::pair<std::string, std::string>> &headers, std::int32_t architecture,
+        std::string &code, std::string &log) = 0;
+    virtual CudaStatus loadKernel(const std::string &code, const char *name, CudaKernel *kernel) = 0;
+    virtual CudaStatus unloadKernel(CudaKernel kernel) = 0;
+    /// One thread for each of `items`. @param words  the kernel's first argument, copied; the second is
+    /// `items`
+    virtual CudaStatus launchCompiled(CudaKernel kernel, const std::vector<std::uint64_t> &words,
+        std::int64_t items, CudaStream stream) = 0;
 };
 
 } // namespace planloom

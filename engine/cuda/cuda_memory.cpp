@@ -59,4 +59,12 @@ Result<std::byte *> CudaScratch::take(std::size_t bytes)
     return at;
 }
 
+bool CudaScratch::has(const void *data) const
+{
+    return std::any_of(
+        m_blocks.begin(), m_blocks.end(), [at = static_cast<const std::byte *>(data)](const Block &block) {
+            return at >= block.data && at < block.data + block.size;
+        });
+}
+
 } // namespace planloom

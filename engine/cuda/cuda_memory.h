@@ -55,6 +55,8 @@ public:
     void begin() { m_used = 0; }
     /// Some of it, 256-byte aligned, until the next `begin`. @return ResourceLimit
     Result<std::byte *> take(std::size_t bytes);
+    /// It was taken here.
+    bool has(const void *data) const;
 
 private:
     struct Block {

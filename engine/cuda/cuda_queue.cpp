@@ -193,7 +193,7 @@ Result<void> CudaQueue::onHost(const KernelCall &call, const KernelRounding *rou
         }
         prepared->call.outputs[i].data = here;
     }
-    TRY_VOID(m_task.onHost(m_stream, [prepared, &pool = m_shared.workers] {
+    TRY_VOID(m_task.onHost(stream(), [prepared, &pool = m_shared.workers] {
         return runHostKernel(pool, prepared->call, prepared->rounding ? &*prepared->rounding : nullptr);
     }));
     for (std::size_t i = 0; i < call.outputs.size(); ++i)
@@ -219,7 +219,7 @@ bool CudaQueue::throughHost(std::vector<std::pair<const std::byte *, std::size_t
             TRY(std::byte *const here, m_task.pinned(bytes));
             outs.push_back(here);
         }
-        TRY_VOID(m_task.onHost(m_stream, [ins, outs, work = std::move(work)]() -> Result<void> {
+        TRY_VOID(m_task.onHost(stream(), [ins, outs, work = std::move(work)]() -> Result<void> {
             if (!work(ins, outs))
                 return Error{ErrorCode::NotSupported, "values of this type cannot be combined", {}, {}};
             return {};
@@ -236,7 +236,7 @@ void CudaQueue::fill(std::byte *to, std::uint8_t value, std::size_t bytes)
 {
     if (bytes == 0 || m_mode == StepMode::Replay)
         return;
-    if (const CudaStatus status = m_shared.cuda.fill(to, value, bytes, m_stream); status != kCudaSuccess)
+    if (const CudaStatus status = m_shared.cuda.fill(to, value, bytes, stream()); status != kCudaSuccess)
         keep(cudaError(m_shared.cuda, status, "cudaMemsetAsync"));
 }
 
@@ -244,7 +244,7 @@ void CudaQueue::copy(std::byte *to, const std::byte *from, std::size_t bytes)
 {
     if (bytes == 0 || m_mode == StepMode::Replay)
         return;
-    if (const CudaStatus status = m_shared.cuda.copy(to, from, bytes, m_stream); status != kCudaSuccess)
+    if (const CudaStatus status = m_shared.cuda.copy(to, from, bytes, stream()); status != kCudaSuccess)
         keep(cudaError(m_shared.cuda, status, "cudaMemcpyAsync"));
 }
 
@@ -377,7 +377,7 @@ Result<void> CudaQueue::upload(
     std::byte *to, std::size_t bytes, const std::function<Result<void>(std::byte *)> &make)
 {
     TRY(std::byte *const here, m_task.pinned(bytes));
-    TRY_VOID(m_task.onHost(m_stream, [here, make] { return make(here); }));
+    TRY_VOID(m_task.onHost(stream(), [here, make] { return make(here); }));
     copy(to, here, bytes);
     return outcome();
 }
@@ -388,7 +388,7 @@ Result<void> CudaQueue::download(
     TRY(std::byte *const here, m_task.pinned(bytes));
     copy(here, from, bytes);
     TRY_VOID(outcome());
-    return m_task.onHost(m_stream, [here, read] { return read(here); });
+    return m_task.onHost(stream(), [here, read] { return read(here); });
 }
 
 } // namespace planloom

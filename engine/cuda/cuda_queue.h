@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/work_pool.h"
+#include "engine/cuda/cuda_chain.h"
 #include "engine/cuda/cuda_memory.h"
 #include "engine/cuda/step_graphs.h"
 #include "engine/runtime/device_backend.h"
@@ -24,10 +25,12 @@ struct CudaShared {
     CudaPool device; ///< Memory beside the arenas: scratch, messages put aside.
     CudaPool pinned;
     StepGraphs graphs;
+    CompiledKernels kernels;
     WorkPool workers; ///< Of kernels that run on the host.
     std::function<void(const std::string &)> warning{};
     std::set<std::string> saidOnHost{}; ///< Operator types that the run was told of.
     bool saidNotCaptured = false;
+    bool saidNotFused = false;
     /// By backend: puts into its streams what may be put there by now, and tells of what has ended; true if
     /// something had. Whoever waits for one device keeps all going: it may wait for what another one has to
     /// say.
@@ -38,6 +41,7 @@ struct CudaShared {
         , device(functions, CudaPool::Kind::Device)
         , pinned(functions, CudaPool::Kind::PinnedHost)
         , graphs(functions, device)
+        , kernels(functions)
         , workers(threads)
     {
     }
@@ -103,14 +107,16 @@ class CudaQueue final : public DeviceQueue
 public:
     /// @param mode  Capture: the stream is captured. Replay: nothing is put into it; values that a graph
     /// reads anew are renewed
+    /// @param chain  where element-wise kernels wait for others; null: they do not
     CudaQueue(CudaShared &shared, CudaProducts &products, CudaScratch &scratch, CudaStream stream,
-        CudaTaskState &task, StepMode mode = StepMode::Issue)
+        CudaTaskState &task, StepMode mode = StepMode::Issue, CudaChain *chain = nullptr)
         : m_shared(shared)
         , m_products(products)
         , m_scratch(scratch)
         , m_stream(stream)
         , m_task(task)
         , m_mode(mode)
+        , m_chain(chain)
     {
     }
 
@@ -143,9 +149,18 @@ public:
     // For the kernels of the device.
     template<typename T> Result<void> launch(const T &arguments, std::int64_t items)
     {
-        if (items > 0 && m_mode != StepMode::Replay)
-            CUDA_TRY(m_shared.cuda, "cudaLaunchKernel",
-                m_shared.cuda.launch(KernelOf<T>::kKernel, &arguments, items, m_stream));
+        if (items <= 0 || m_mode == StepMode::Replay)
+            return {};
+        if constexpr (kCanChain<T>)
+            if (m_chain != nullptr) {
+                TRY(const bool held, m_chain->hold(arguments, items));
+                if (held)
+                    return {};
+            }
+        const CudaStream to = stream();
+        TRY_VOID(outcome());
+        CUDA_TRY(m_shared.cuda, "cudaLaunchKernel",
+            m_shared.cuda.launch(KernelOf<T>::kKernel, &arguments, items, to));
         return {};
     }
     /// Where a kernel of a graph finds `value`, which the next run may have another one of; null where the
@@ -164,9 +179,16 @@ public:
         return reinterpret_cast<const T *>(place.onDevice);
     }
     CudaFunctions &cuda() { return m_shared.cuda; }
+    CudaChain *chain() { return m_chain; } ///< Null: nothing waits.
     CudaProducts &products() { return m_products; }
     CudaScratch &scratch() { return m_scratch; }
-    CudaStream stream() { return m_stream; }
+    /// For something to be put there now: what waits goes first.
+    CudaStream stream()
+    {
+        if (m_chain != nullptr)
+            keep(m_chain->settle());
+        return m_stream;
+    }
     CudaTaskState &task() { return m_task; }
 
     /// The first error of a call that cannot return one.
@@ -187,6 +209,7 @@ private:
     CudaStream m_stream;
     CudaTaskState &m_task;
     StepMode m_mode;
+    CudaChain *m_chain;
     std::size_t m_renewed = 0; ///< Values.
     std::optional<Error> m_error{};
 };

@@ -1,12 +1,9 @@
 #pragma once
 
-#include "engine/cuda/device_code.h"
+#include "engine/cuda/chain_kernels.h"
 #include "engine/graph/combination.h"
-#include "engine/kernels/binary_functions.h"
-#include "engine/kernels/draw.h"
 #include "engine/kernels/logic_functions.h"
 #include "engine/kernels/optimizer_values.h"
-#include "engine/kernels/unary_functions.h"
 
 // Kernels of which each thread makes one element: the arguments, and what is done for element i.
 
@@ -37,47 +34,6 @@ struct MoveKernel {
     template<typename T> PLANLOOM_INLINE void moveAs(const std::int64_t *places) const
     {
         static_cast<T *>(to)[places[1]] = static_cast<const T *>(from)[places[0]];
-    }
-};
-
-/// to = from as another type; numbers that an integer cannot hold become the nearest that it can, NaN 0.
-struct ConvertKernel {
-    Elements from{};
-    Elements to{};
-
-    PLANLOOM_INLINE void operator()(std::int64_t i) const
-    {
-        if (to.type == DataType::Bool)
-            return store(to, i, load<double>(from, i) != 0 ? 1 : 0);
-        if (from.type == DataType::Int64 || to.type == DataType::Float64)
-            return from.type == DataType::Int64 ? store(to, i, load<std::int64_t>(from, i))
-                                                : store(to, i, load<double>(from, i));
-        const double value = load<double>(from, i);
-        switch (to.type) {
-        case DataType::Int64:
-            return store(to, i,
-                value != value                        ? std::int64_t{0}
-                    : value >= 9223372036854775807.0  ? std::int64_t{9223372036854775807LL}
-                    : value <= -9223372036854775808.0 ? -std::int64_t{9223372036854775807LL} - 1
-                                                      : static_cast<std::int64_t>(value));
-        case DataType::Int32:
-            return store(to, i, bounded(value, -2147483648.0, 2147483647.0));
-        case DataType::Int16:
-            return store(to, i, bounded(value, -32768.0, 32767.0));
-        case DataType::Int8:
-            return store(to, i, bounded(value, -128.0, 127.0));
-        case DataType::UInt8:
-            return store(to, i, bounded(value, 0.0, 255.0));
-        default:
-            return store(to, i, load<float>(from, i));
-        }
-    }
-    PLANLOOM_INLINE static std::int64_t bounded(double value, double least, double most)
-    {
-        return value != value ? 0
-                              : static_cast<std::int64_t>(value < least ? least
-                                      : value > most                    ? most
-                                                                        : value);
     }
 };
 
@@ -130,21 +86,6 @@ struct CombineKernel {
     }
 };
 
-/// to[i] += from[i], which is first converted to the type of `to` (`addConverted` of box_copy.h).
-struct AddKernel {
-    Elements to{};
-    Elements from{};
-
-    PLANLOOM_INLINE void operator()(std::int64_t i) const
-    {
-        if (to.type == DataType::Float64)
-            return store(to, i, load<double>(to, i) + load<double>(from, i));
-        if (to.type == DataType::Float32 || to.type == DataType::BFloat16 || to.type == DataType::Float16)
-            return store(to, i, at(to, i) + roundedFor(to.type, at(from, i)));
-        store(to, i, load<std::int64_t>(to, i) + load<std::int64_t>(from, i));
-    }
-};
-
 /// What a part counts beside others, by the log-sum-exps of its row and of all: 0 where it has nothing.
 PLANLOOM_INLINE double weightOfRow(const Elements &own, const Elements &all, std::int64_t row)
 {
@@ -183,99 +124,6 @@ struct MergeKernel {
     }
 };
 
-/// The functions of one operand by number.
-enum class UnaryFunction : std::int32_t {
-#define PLANLOOM_NAME_FUNCTION(Name) Name,
-    PLANLOOM_NUMBER_FUNCTIONS(PLANLOOM_NAME_FUNCTION) PLANLOOM_FLOAT_FUNCTIONS(PLANLOOM_NAME_FUNCTION)
-        GeluErf,
-    GeluTanh,
-    Dropped, ///< None: what follows is not a function.
-};
-
-/// y = f(x); or with dy, dx = dy f'(x), or of functions that allow it, of the value y = f(x).
-struct UnaryKernel {
-    Elements x{};
-    Elements dy{}; ///< No data: forward.
-    Elements made{};
-    UnaryFunction function{};
-    bool fromValue = false; ///< x is the value.
-    unary::Parameters<float> parameters{};
-
-    PLANLOOM_INLINE void operator()(std::int64_t i) const
-    {
-        const float value = at(x, i);
-        float result = 0;
-        switch (function) {
-#define PLANLOOM_RUN_FUNCTION(Name)                                                                          \
-    case UnaryFunction::Name:                                                                                \
-        result = of<unary::Name>(value);                                                                     \
-        break;
-            PLANLOOM_NUMBER_FUNCTIONS(PLANLOOM_RUN_FUNCTION)
-            PLANLOOM_FLOAT_FUNCTIONS(PLANLOOM_RUN_FUNCTION)
-            PLANLOOM_RUN_FUNCTION(GeluErf)
-            PLANLOOM_RUN_FUNCTION(GeluTanh)
-        case UnaryFunction::Dropped:
-            break;
-        }
-        store(made, i, dy.data == nullptr ? result : at(dy, i) * result);
-    }
-    template<typename Function> PLANLOOM_INLINE float of(float value) const
-    {
-        if (dy.data == nullptr)
-            return Function::value(value, parameters);
-        if constexpr (Function::kFromValue)
-            if (fromValue)
-                return Function::slopeOfValue(value, parameters);
-        return Function::slope(value, parameters);
-    }
-};
-
-enum class BinaryFunction : std::int32_t { Add, Sub, Mul, Div, Pow, Min, Max, PRelu, FloorMod, TruncatedMod };
-
-/// f(a, b), or its slope in a or in b.
-PLANLOOM_INLINE float binaryOf(BinaryFunction function, std::int32_t slope, float a, float b)
-{
-    switch (function) {
-#define PLANLOOM_RUN_FUNCTION_OF_TWO(Name)                                                                   \
-    case BinaryFunction::Name:                                                                               \
-        return slope < 0 ? binary::Name::value(a, b)                                                         \
-            : slope == 0 ? binary::Name::slope<0>(a, b)                                                      \
-                         : binary::Name::slope<1>(a, b);
-        PLANLOOM_RUN_FUNCTION_OF_TWO(Add)
-        PLANLOOM_RUN_FUNCTION_OF_TWO(Sub)
-        PLANLOOM_RUN_FUNCTION_OF_TWO(Mul)
-        PLANLOOM_RUN_FUNCTION_OF_TWO(Div)
-        PLANLOOM_RUN_FUNCTION_OF_TWO(Pow)
-        PLANLOOM_RUN_FUNCTION_OF_TWO(Min)
-        PLANLOOM_RUN_FUNCTION_OF_TWO(Max)
-        PLANLOOM_RUN_FUNCTION_OF_TWO(PRelu)
-        PLANLOOM_RUN_FUNCTION_OF_TWO(FloorMod)
-        PLANLOOM_RUN_FUNCTION_OF_TWO(TruncatedMod)
-    }
-    return 0;
-}
-
-/// made = f(a, b); or with dy, dy times the slope in operand `slope`. Operands broadcast by strides of 0.
-struct BinaryKernel {
-    Elements a{};
-    Elements b{};
-    Elements dy{}; ///< No data: forward.
-    Elements made{};
-    BinaryFunction function{};
-    std::int32_t slope = -1; ///< Of operand 0 or 1.
-    Nest<2> nest{}; ///< Of a and b; the others are dense.
-
-    PLANLOOM_INLINE void operator()(std::int64_t i) const
-    {
-        std::int64_t places[2] = {};
-        nest.find(i, places);
-        const float first = a.data == nullptr ? 1 : at(a, places[0]);
-        const float second = b.data == nullptr ? 1 : at(b, places[1]);
-        const float value = binaryOf(function, slope, first, second);
-        store(made, i, dy.data == nullptr ? value : at(dy, i) * value);
-    }
-};
-
 /// made = condition ? a : b, by bits.
 struct WhereKernel {
     const std::uint8_t *condition = nullptr;
@@ -302,25 +150,6 @@ struct WhereKernel {
         default:
             return move.moveAs<std::uint64_t>(fromTo);
         }
-    }
-};
-
-/// As cast.cpp's: y = x / (1 - ratio) where the element of the whole pTensor is kept, else 0.
-struct DropoutKernel {
-    Elements from{};
-    Elements to{};
-    std::uint64_t key = 0;
-    std::uint64_t bound = 0;
-    std::uint64_t first = 0;
-    float scale = 1;
-    Nest<1> whole{}; ///< Where element i lies in the whole pTensor, behind `first`.
-
-    PLANLOOM_INLINE void operator()(std::int64_t i) const
-    {
-        std::int64_t place = 0;
-        whole.find(i, &place);
-        store(
-            to, i, keeps(key, bound, first + static_cast<std::uint64_t>(place)) ? at(from, i) * scale : 0.0f);
     }
 };
 

@@ -19,13 +19,16 @@ namespace planloom {
 // clang-format off
 #define PLANLOOM_ELEMENT_KERNELS(KERNEL)                                                                     \
     KERNEL(Move)                                                                                             \
-    KERNEL(Convert) KERNEL(Combine) KERNEL(Add) KERNEL(Weigh) KERNEL(Merge) KERNEL(Unary) KERNEL(Binary)     \
-        KERNEL(Where) KERNEL(Dropout) KERNEL(AdamW) KERNEL(Sgd) KERNEL(Embed) KERNEL(EmbedChain)             \
+    KERNEL(Combine) KERNEL(Weigh) KERNEL(Merge) KERNEL(AdamW) KERNEL(Sgd) KERNEL(Embed) KERNEL(EmbedChain)             \
             KERNEL(EmbedSum) KERNEL(Rotary) KERNEL(Spread) KERNEL(PlainProduct) KERNEL(Unfold) KERNEL(Fold)     \
                 KERNEL(Pool) KERNEL(PoolSlope) KERNEL(ChannelSpread) KERNEL(ChannelNormalize) KERNEL(Pair)   \
                     KERNEL(WhereSlope) KERNEL(Pick) KERNEL(PickSum)             \
                         KERNEL(Range) KERNEL(Scan) KERNEL(ClassLoss) KERNEL(ClipFactor)
 // clang-format on
+
+// One thread an item, too; and such as can be made one with others (element_chain.h).
+#define PLANLOOM_CHAIN_KERNELS(KERNEL)                                                                       \
+    KERNEL(Convert) KERNEL(Add) KERNEL(Unary) KERNEL(Binary) KERNEL(Where) KERNEL(Dropout)
 
 // One team an item.
 // clang-format off
@@ -40,7 +43,8 @@ namespace planloom {
 
 enum class DeviceKernel : std::int32_t {
 #define PLANLOOM_NAME_KERNEL(Name) Name,
-    PLANLOOM_ELEMENT_KERNELS(PLANLOOM_NAME_KERNEL) PLANLOOM_TEAM_KERNELS(PLANLOOM_NAME_KERNEL)
+    PLANLOOM_ELEMENT_KERNELS(PLANLOOM_NAME_KERNEL) PLANLOOM_CHAIN_KERNELS(PLANLOOM_NAME_KERNEL)
+        PLANLOOM_TEAM_KERNELS(PLANLOOM_NAME_KERNEL)
 };
 
 /// Which kernel takes arguments of type T.
@@ -50,6 +54,7 @@ template<typename T> struct KernelOf;
         static constexpr DeviceKernel kKernel = DeviceKernel::Name;                                          \
     };
 PLANLOOM_ELEMENT_KERNELS(PLANLOOM_FIND_KERNEL)
+PLANLOOM_CHAIN_KERNELS(PLANLOOM_FIND_KERNEL)
 PLANLOOM_TEAM_KERNELS(PLANLOOM_FIND_KERNEL)
 
 } // namespace planloom

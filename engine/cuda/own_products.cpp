@@ -217,7 +217,32 @@ Result<bool> launchLinearBackward(const DeviceCall &device)
         return false;
     if (dw != nullptr && !(ofW = productOf(device, transposed ? *dy : *x, transposed ? *x : *dy, *dw)))
         return false;
-    if (ofX) { // [rows k] = dy [rows n] * w [n k]
+    bool hasBias = false; // its gradient, from a product
+    if (ofW) { // [n k] = dy^T x, or [k n] = x^T dy
+        MatrixProduct<float> &shape = ofW->shape;
+        const std::int64_t k = x->shape.back();
+        shape.m = transposed ? n : k;
+        shape.n = transposed ? k : n;
+        shape.k = rows;
+        shape.aRow = 1;
+        shape.aColumn = shape.m;
+        shape.bRow = shape.n;
+        shape.cRow = shape.n;
+        const bool sumsOfRows = dbias != nullptr && elementCount(*dbias) == n && makesTerm(call, 2, {0});
+        if (sumsOfRows) { // dy's are those that both products need
+            TRY(hasBias,
+                device.queue.products().runWithSums(device.queue, *ofW, device.of(dbias),
+                    transposed ? Epilogue::SumsOfA : Epilogue::SumsOfB));
+        }
+        if (!hasBias)
+            TRY_VOID(device.queue.products().run(device.queue, *ofW));
+    }
+    if (dbias != nullptr && !hasBias && makesTerm(call, 2, {0}))
+        TRY_VOID(sumRows(device, *dy, n, *dbias));
+    else if (dbias != nullptr && !hasBias)
+        device.queue.fill(
+            dbias->data, 0, static_cast<std::size_t>(elementCount(*dbias) * sizeOf(device.of(dbias).type)));
+    if (ofX) { // Last, since what follows may be done with it: [rows k] = dy [rows n] * w [n k]
         MatrixProduct<float> &shape = ofX->shape;
         const std::int64_t k = dx->shape.back();
         shape.m = rows;
@@ -229,23 +254,6 @@ Result<bool> launchLinearBackward(const DeviceCall &device)
         shape.cRow = k;
         TRY_VOID(device.queue.products().run(device.queue, *ofX));
     }
-    if (ofW) { // [n k] = dy^T x, or [k n] = x^T dy
-        MatrixProduct<float> &shape = ofW->shape;
-        const std::int64_t k = x->shape.back();
-        shape.m = transposed ? n : k;
-        shape.n = transposed ? k : n;
-        shape.k = rows;
-        shape.aRow = 1;
-        shape.aColumn = shape.m;
-        shape.bRow = shape.n;
-        shape.cRow = shape.n;
-        TRY_VOID(device.queue.products().run(device.queue, *ofW));
-    }
-    if (dbias != nullptr && makesTerm(call, 2, {0}))
-        TRY_VOID(sumRows(device, *dy, n, *dbias));
-    else if (dbias != nullptr)
-        device.queue.fill(
-            dbias->data, 0, static_cast<std::size_t>(elementCount(*dbias) * sizeOf(device.of(dbias).type)));
     TRY_VOID(device.queue.outcome());
     return true;
 }

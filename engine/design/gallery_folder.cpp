@@ -1,7 +1,7 @@
 #include "engine/design/gallery_folder.h"
 
 #include "engine/base/files.h"
-#include "engine/design/user_folder.h"
+#include "engine/base/user_folder.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include "engine/design/operator_files.h"
 
 #include "engine/base/files.h"
-#include "engine/design/user_folder.h"
+#include "engine/base/user_folder.h"
 #include "engine/frontend/function_body.h"
 #include "engine/graph/operator_file.h"
 

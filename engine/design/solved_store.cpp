@@ -2,7 +2,7 @@
 
 #include "engine/base/digest.h"
 #include "engine/base/files.h"
-#include "engine/design/user_folder.h"
+#include "engine/base/user_folder.h"
 #include "engine/hardware/cluster_json.h"
 #include "engine/lowering/graph_json.h"
 #include "engine/table/table_text.h"

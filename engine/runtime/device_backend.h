@@ -84,6 +84,9 @@ struct DeviceTask {
     /// What is done then.
     std::variant<std::monostate, CollectiveCall, SendCall, ReceiveCall> communication{};
     bool varies = false; ///< `work` depends on more than the kind of its step.
+    /// Memory whose content nothing reads any more once this is done, and that tasks of no other queue have
+    /// used for it. May leave some out.
+    std::vector<std::span<const std::byte>> ends{};
 };
 
 /// What the step that begins has in common with others.
@@ -122,6 +125,8 @@ public:
     virtual std::int64_t alignment() const = 0;
     /// Its kernels heed `KernelCall::addsTo`.
     virtual bool addsInPlace() const { return false; }
+    /// It looks at `DeviceTask::ends`.
+    virtual bool asksWhatEnds() const { return false; }
 
     /// Forgets the events of the step before, of which all is done.
     /// @param events  how many tasks will be issued, with events 0 to events - 1

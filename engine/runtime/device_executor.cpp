@@ -81,6 +81,8 @@ Result<void> DeviceExecutor::planMemory()
                 m_plan, m_device, m_backend->alignment(), std::int64_t{phase} * m_plan.updates, addsInPlace));
         made.waits.own = stepOrder(m_program, made.memory);
         made.waits.elsewhere.resize(made.waits.own.size());
+        if (m_backend->asksWhatEnds())
+            made.ends = endingBlocks(m_program, made.memory);
         m_phases.push_back(std::move(made));
     }
     layArenas();
@@ -125,7 +127,7 @@ void DeviceExecutor::share(SharedStep &step)
 {
     assert(m_phases.size() == 1);
     const auto at = static_cast<std::size_t>(m_device);
-    m_phases.front() = {std::move(step.memory[at]), std::move(step.waits[at])};
+    m_phases.front() = {std::move(step.memory[at]), std::move(step.waits[at]), {}};
     m_setupWaits = std::move(step.setupWaits[at]);
     layArenas();
     (void)planSetup(); // which went well before
@@ -174,8 +176,8 @@ CollectiveCall DeviceExecutor::collectiveCall(const Turn &turn)
     return call;
 }
 
-void DeviceExecutor::issue(
-    const Turn &turn, std::vector<EventId> waits, std::vector<DeviceEvent> waitsElsewhere)
+void DeviceExecutor::issue(const Turn &turn, std::vector<EventId> waits,
+    std::vector<DeviceEvent> waitsElsewhere, std::span<const std::int32_t> ends)
 {
     const Instruction &instruction = *turn.prepared.source;
     DeviceTask task;
@@ -185,6 +187,9 @@ void DeviceExecutor::issue(
     task.waitsElsewhere = std::move(waitsElsewhere);
     task.work = [this, turn](DeviceQueue &queue) { return run(turn, queue); };
     task.varies = isOptimizer(instruction); // its rate and step
+    for (const std::int32_t block : ends)
+        task.ends.emplace_back(addressOf(turn.memory, {block, OperandUse::Reads}),
+            static_cast<std::size_t>(turn.memory.blocks[static_cast<std::size_t>(block)].bytes));
     const MessageKey key{instruction.peer, instruction.tag, turn.microBatch};
     if (isCollective(instruction))
         task.communication = collectiveCall(turn);
@@ -235,7 +240,8 @@ void DeviceExecutor::issueStep(std::int32_t step, Clock::time_point origin, bool
         const StepInstruction &at = phase.memory.instructions[i];
         issue({preparedAt(at), phase.memory, phase.memory.operandsOf(i), at.microBatch, step,
                   static_cast<EventId>(i)},
-            phase.waits.own[i], phase.waits.elsewhere[i]);
+            phase.waits.own[i], phase.waits.elsewhere[i],
+            phase.ends.empty() ? std::span<const std::int32_t>{} : phase.ends[i]);
     }
 }
 

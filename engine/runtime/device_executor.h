@@ -130,6 +130,7 @@ private:
     struct Phase {
         MemoryPlan memory{};
         StepWaits waits{};
+        std::vector<std::vector<std::int32_t>> ends{}; ///< `endingBlocks`; may be empty.
     };
 
     /// One run of one instruction.
@@ -159,7 +160,8 @@ private:
     bool isMadeElsewhere(const Turn &turn) const;
     Prepared &preparedAt(const StepInstruction &at);
 
-    void issue(const Turn &turn, std::vector<EventId> waits, std::vector<DeviceEvent> waitsElsewhere);
+    void issue(const Turn &turn, std::vector<EventId> waits, std::vector<DeviceEvent> waitsElsewhere,
+        std::span<const std::int32_t> ends = {});
     bool isCollective(const Instruction &instruction) const;
     bool isOptimizer(const Instruction &instruction) const;
     CollectiveCall collectiveCall(const Turn &turn);

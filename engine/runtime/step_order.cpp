@@ -178,6 +178,35 @@ std::vector<std::vector<EventId>> stepOrder(const DeviceProgram &program, const 
     return waits;
 }
 
+std::vector<std::vector<std::int32_t>> endingBlocks(const DeviceProgram &program, const MemoryPlan &memory)
+{
+    struct Use {
+        std::size_t last = 0;
+        std::optional<QueueKind> queue{};
+        bool ends = true;
+    };
+    std::vector<Use> uses(memory.blocks.size());
+    for (const std::int32_t block : memory.persistent)
+        if (block >= 0)
+            uses[static_cast<std::size_t>(block)].ends = false;
+    for (std::size_t step = 0; step < memory.instructions.size(); ++step) {
+        const QueueKind queue = queueOf(instructionAt(program, memory.instructions[step]));
+        for (const StepOperand &operand : memory.operandsOf(step)) {
+            if (operand.block < 0)
+                continue;
+            Use &use = uses[static_cast<std::size_t>(operand.block)];
+            use.ends = use.ends && use.queue.value_or(queue) == queue;
+            use.queue = queue;
+            use.last = step;
+        }
+    }
+    std::vector<std::vector<std::int32_t>> ending(memory.instructions.size());
+    for (std::size_t block = 0; block < uses.size(); ++block)
+        if (uses[block].ends && uses[block].queue && memory.blocks[block].owner < 0)
+            ending[uses[block].last].push_back(static_cast<std::int32_t>(block));
+    return ending;
+}
+
 std::vector<StepWaits> jointWaits(
     const ExecutionPlan &plan, std::span<const MemoryPlan> memory, const JointOrder &order)
 {

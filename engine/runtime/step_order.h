@@ -21,7 +21,11 @@ struct StepWaits {
 /// the plan says so (`Instruction::waits`). O(instructions log blocks).
 std::vector<std::vector<EventId>> stepOrder(const DeviceProgram &program, const MemoryPlan &memory);
 
-/// The same for devices that use each other's memory, by device. Whatever waits for another instruction
+/// By instruction of a step: blocks (`MemoryPlan::blocks`) that nothing uses behind it, and that instructions
+/// of its queue alone have used. Of those that live across steps, none. O(operands)
+std::vector<std::vector<std::int32_t>> endingBlocks(const DeviceProgram &program, const MemoryPlan &memory);
+
+/// `stepOrder` for devices that use each other's memory, by device. Whatever waits for another instruction
 /// stands behind it in `order`, so that nothing waits in a circle.
 std::vector<StepWaits> jointWaits(
     const ExecutionPlan &plan, std::span<const MemoryPlan> memory, const JointOrder &order);

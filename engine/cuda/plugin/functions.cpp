@@ -2,6 +2,7 @@
 
 #include "engine/cuda/cuda_functions.h"
 #include "engine/cuda/cuda_plugin.h"
+#include "engine/cuda/plugin/compiler.h"
 #include "engine/cuda/plugin/launch.h"
 #include "engine/cuda/plugin/products.h"
 
@@ -165,11 +166,30 @@ public:
         return planloom::planProduct(shape, workspace, product);
     }
     CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,
-        void *workspace, CudaStream stream) override
+        void *aux, void *workspace, CudaStream stream) override
     {
-        return planloom::multiply(product, a, b, bias, c, workspace, stream);
+        return planloom::multiply(product, a, b, bias, c, aux, workspace, stream);
     }
     void forgetProduct(CudaProduct product) override { planloom::forgetProduct(product); }
+
+    std::string whyNoCompiler() override { return planloom::whyNoCompiler(); }
+    std::string compilerVersion() override { return planloom::compilerVersion(); }
+    CudaStatus compile(const std::string &source,
+        const std::vector<std::pair<std::string, std::string>> &headers, std::int32_t architecture,
+        std::string &code, std::string &log) override
+    {
+        return planloom::compile(source, headers, architecture, code, log);
+    }
+    CudaStatus loadKernel(const std::string &code, const char *name, CudaKernel *kernel) override
+    {
+        return planloom::loadKernel(code, name, kernel);
+    }
+    CudaStatus unloadKernel(CudaKernel kernel) override { return planloom::unloadKernel(kernel); }
+    CudaStatus launchCompiled(CudaKernel kernel, const std::vector<std::uint64_t> &words, std::int64_t items,
+        CudaStream stream) override
+    {
+        return planloom::launchCompiled(kernel, words, items, stream);
+    }
 
 private:
     /// That memory ran out is known, and must not be found again by the next launch.

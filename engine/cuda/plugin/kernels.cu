@@ -1,4 +1,5 @@
-// The kernels of kernel_list.h on the device: loops of threads, or of teams, over their items.
+// The kernels of kernel_list.h on the device: loops of threads, or of teams, over their items. Those that can be made one with others
+// are in elements.cu.
 
 #include "engine/cuda/kernel_list.h"
 #include "engine/cuda/plugin/launch.h"
@@ -9,8 +10,6 @@ namespace planloom {
 
 namespace {
 
-constexpr int kThreads = 256;
-constexpr std::int64_t kMostBlocks = 65535LL * 16; // what is beyond is done in turns
 constexpr int kWarp = 32;
 
 /// A block of threads, as kernels of teams know it (LoneTeam is one on the host).
@@ -76,7 +75,7 @@ template<typename Kernel> __global__ void __launch_bounds__(kThreads) runTeams(K
 
 cudaError_t launchKernel(DeviceKernel kernel, const void *arguments, std::int64_t items, cudaStream_t stream)
 {
-    const auto blocks = static_cast<unsigned>(std::min(kMostBlocks, (items + kThreads - 1) / kThreads));
+    const unsigned blocks = blocksFor(items);
     const auto teams = static_cast<unsigned>(std::min(kMostBlocks, items));
     switch (kernel) {
 #define PLANLOOM_LAUNCH_ELEMENTS(Name)                                                                       \
@@ -90,7 +89,8 @@ cudaError_t launchKernel(DeviceKernel kernel, const void *arguments, std::int64_
         PLANLOOM_ELEMENT_KERNELS(PLANLOOM_LAUNCH_ELEMENTS)
         PLANLOOM_TEAM_KERNELS(PLANLOOM_LAUNCH_TEAMS)
     default:
-        return cudaErrorInvalidDeviceFunction;
+        if (!launchChainKernel(kernel, arguments, items, stream))
+            return cudaErrorInvalidDeviceFunction;
     }
     return cudaGetLastError();
 }

@@ -75,6 +75,7 @@ struct Plan {
     std::size_t workspace = 0;
     bool bias = false;
     bool accumulate = false;
+    Epilogue epilogue = Epilogue::None;
 
     ~Plan()
     {
@@ -129,6 +130,48 @@ cublasStatus_t describe(
     return status;
 }
 
+bool usesAux(Epilogue epilogue)
+{
+    return epilogue == Epilogue::GeluKeeping || epilogue == Epilogue::GeluSlope;
+}
+bool makesSums(Epilogue epilogue)
+{
+    return epilogue == Epilogue::SumsOfA || epilogue == Epilogue::SumsOfB;
+}
+
+cublasLtEpilogue_t epilogueOf(const ProductShape &shape)
+{
+    switch (shape.epilogue) {
+    case Epilogue::Relu:
+        return shape.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case Epilogue::Gelu:
+        return shape.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case Epilogue::GeluKeeping:
+        return shape.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    case Epilogue::GeluSlope:
+        return CUBLASLT_EPILOGUE_DGELU;
+    case Epilogue::SumsOfA: // which is its B
+        return CUBLASLT_EPILOGUE_BGRADB;
+    case Epilogue::SumsOfB:
+        return CUBLASLT_EPILOGUE_BGRADA;
+    case Epilogue::None:
+        break;
+    }
+    return shape.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+/// What it documents: the leading dimension of aux, in elements, is a multiple of 8; sums and slopes have no
+/// bias.
+bool mayHaveEpilogue(const ProductShape &shape)
+{
+    if (shape.epilogue == Epilogue::None)
+        return true;
+    if (usesAux(shape.epilogue) && shape.cRow % 8 != 0)
+        return false;
+    return shape.repeats == 1 && !shape.accumulate
+        && (!shape.bias || (!makesSums(shape.epilogue) && shape.epilogue != Epilogue::GeluSlope));
+}
+
 cublasStatus_t describe(Plan &plan, const ProductShape &shape)
 {
     const bool isFloat = shape.operands == DataType::Float32;
@@ -141,14 +184,17 @@ cublasStatus_t describe(Plan &plan, const ProductShape &shape)
     const Seen a = seenOf(shape.m, shape.k, shape.aRow, shape.aColumn);
     const cublasOperation_t first = b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t second = a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const cublasLtEpilogue_t epilogue = shape.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    const cublasLtEpilogue_t epilogue = epilogueOf(shape);
     const cudaDataType_t biasType = typeOf(shape.result);
     cublasStatus_t status = blas().descSet(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = blas().descSet(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = blas().descSet(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    if (status == CUBLAS_STATUS_SUCCESS && shape.bias)
+    if (status == CUBLAS_STATUS_SUCCESS && usesAux(shape.epilogue))
+        status = blas().descSet(
+            plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &shape.cRow, sizeof shape.cRow);
+    if (status == CUBLAS_STATUS_SUCCESS && (shape.bias || makesSums(shape.epilogue)))
         status =
             blas().descSet(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &biasType, sizeof biasType);
     if (status == CUBLAS_STATUS_SUCCESS)
@@ -172,8 +218,11 @@ CudaStatus planProduct(const ProductShape &shape, std::size_t &workspace, CudaPr
 {
     if (!blas().why.empty())
         return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!mayHaveEpilogue(shape))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     auto plan = std::make_unique<Plan>();
     plan->bias = shape.bias;
+    plan->epilogue = shape.epilogue;
     plan->accumulate = shape.accumulate;
     if (const cublasStatus_t status = describe(*plan, shape); status != CUBLAS_STATUS_SUCCESS)
         return status;
@@ -212,13 +261,19 @@ CudaStatus planProduct(const ProductShape &shape, std::size_t &workspace, CudaPr
     return kCudaSuccess;
 }
 
-CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,
+CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c, void *aux,
     void *workspace, CudaStream stream)
 {
     Plan &plan = *static_cast<Plan *>(product);
-    if (plan.bias)
+    const void *const vector = makesSums(plan.epilogue) ? aux : bias;
+    if (plan.bias || makesSums(plan.epilogue))
         if (const cublasStatus_t status =
-                blas().descSet(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+                blas().descSet(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector);
+            status != CUBLAS_STATUS_SUCCESS)
+            return status;
+    if (usesAux(plan.epilogue))
+        if (const cublasStatus_t status =
+                blas().descSet(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux);
             status != CUBLAS_STATUS_SUCCESS)
             return status;
     const float alpha = 1;

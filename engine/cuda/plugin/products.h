@@ -7,7 +7,7 @@ namespace planloom {
 // As those of CudaFunctions, by cuBLASLt.
 std::string whyNoProducts();
 CudaStatus planProduct(const ProductShape &shape, std::size_t &workspace, CudaProduct *product);
-CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,
+CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c, void *aux,
     void *workspace, CudaStream stream);
 void forgetProduct(CudaProduct product);
 

@@ -1,5 +1,7 @@
 #include "tests/engine/cuda/fake_cuda.h"
 
+#include "tests/engine/cuda/host_compiler.h"
+
 #include <algorithm>
 #include <barrier>
 #include <cstring>
@@ -88,12 +90,46 @@ template<typename Kernel> void runTeams(const Kernel &kernel, std::int64_t items
         kernel(team, i);
 }
 
+/// A product whose sums go through its epilogue before they are rounded.
+void runWithEpilogue(PlainProductKernel kernel, const ProductShape &p, const Elements &aux)
+{
+    const Elements c = kernel.c;
+    std::vector<float> sums(static_cast<std::size_t>(p.m * p.n));
+    kernel.c = {sums.data(), DataType::Float32};
+    kernel.cRow = p.n;
+    runElements(kernel, p.m * p.n);
+    const unary::Parameters<float> none{};
+    for (std::int64_t i = 0; i < p.m * p.n; ++i) {
+        const std::int64_t place = i / p.n * p.cRow + i % p.n;
+        float value = sums[static_cast<std::size_t>(i)];
+        if (p.epilogue == Epilogue::GeluKeeping)
+            store(aux, place, value);
+        if (p.epilogue == Epilogue::Relu)
+            value = unary::Relu::value(value, none);
+        else if (p.epilogue == Epilogue::Gelu || p.epilogue == Epilogue::GeluKeeping)
+            value = unary::GeluTanh::value(value, none);
+        else if (p.epilogue == Epilogue::GeluSlope)
+            value *= unary::GeluTanh::slope(at(aux, place), none);
+        store(c, place, value);
+    }
+    const bool ofA = p.epilogue == Epilogue::SumsOfA;
+    if (!ofA && p.epilogue != Epilogue::SumsOfB)
+        return;
+    for (std::int64_t i = 0; i < (ofA ? p.m : p.n); ++i) {
+        float sum = 0;
+        for (std::int64_t k = 0; k < p.k; ++k)
+            sum += ofA ? at(kernel.a, i * p.aRow + k * p.aColumn) : at(kernel.b, k * p.bRow + i * p.bColumn);
+        store(aux, i, sum);
+    }
+}
+
 } // namespace
 
 std::size_t FakeCuda::live() const
 {
     const std::lock_guard lock{m_mutex};
-    return m_blocks.size() + m_streams.size() + m_events.size() + m_products.size() + m_graphs.size();
+    return m_blocks.size() + m_streams.size() + m_events.size() + m_products.size() + m_graphs.size()
+        + m_kernels.size();
 }
 
 CudaStatus FakeCuda::called(const std::string &what)
@@ -464,6 +500,7 @@ CudaStatus FakeCuda::launch(DeviceKernel kernel, const void *arguments, std::int
         });                                                                                                  \
         return called("launch " #Name " " + m_streams.at(stream)->name);
         PLANLOOM_ELEMENT_KERNELS(PLANLOOM_FAKE_ELEMENTS)
+        PLANLOOM_CHAIN_KERNELS(PLANLOOM_FAKE_ELEMENTS)
         PLANLOOM_TEAM_KERNELS(PLANLOOM_FAKE_TEAMS)
     }
     return 98; // invalid device function
@@ -474,6 +511,8 @@ CudaStatus FakeCuda::planProduct(const ProductShape &shape, std::size_t &workspa
     const std::lock_guard lock{m_mutex};
     if (!hasProducts)
         return 1;
+    if (shape.epilogue != Epilogue::None && !hasEpilogues)
+        return 15; // not supported
     if (const CudaStatus status = called("plan product"); status != kCudaSuccess)
         return status;
     workspace = 1024;
@@ -483,27 +522,80 @@ CudaStatus FakeCuda::planProduct(const ProductShape &shape, std::size_t &workspa
     return kCudaSuccess;
 }
 CudaStatus FakeCuda::multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,
-    void *workspace, CudaStream stream)
+    void *aux, void *workspace, CudaStream stream)
 {
     const std::lock_guard lock{m_mutex};
     const ProductShape &p = *static_cast<const ProductShape *>(product);
     const auto of = [](const void *data, DataType type) { return Elements{const_cast<void *>(data), type}; };
-    const PlainProductKernel kernel{of(a, p.operands), of(b, p.operands),
-        of(p.bias ? bias : nullptr, p.result), of(c, p.result), p.m, p.n, p.k, p.aRow, p.aColumn, p.bRow,
-        p.bColumn, p.cRow, p.aStep, p.bStep, p.cStep,
-        p.tensorFloat32 ? DataType::TensorFloat32 : DataType::Float32, p.accumulate};
-    put(stream, [kernel, workspace, items = p.m * p.n * p.repeats] {
+    PlainProductKernel kernel{of(a, p.operands), of(b, p.operands), of(p.bias ? bias : nullptr, p.result),
+        of(c, p.result), p.m, p.n, p.k, p.aRow, p.aColumn, p.bRow, p.bColumn, p.cRow, p.aStep, p.bStep,
+        p.cStep, p.tensorFloat32 ? DataType::TensorFloat32 : DataType::Float32, p.accumulate};
+    if (p.epilogue == Epilogue::None) {
+        put(stream, [kernel, workspace, items = p.m * p.n * p.repeats] {
+            std::memset(workspace, 0x5A, 1024);
+            runElements(kernel, items);
+            return true;
+        });
+        return called("multiply " + m_streams.at(stream)->name);
+    }
+    if (p.repeats != 1 || p.accumulate || aux == c)
+        return 7; // invalid
+    put(stream, [kernel, workspace, p, extra = of(aux, p.result)] {
         std::memset(workspace, 0x5A, 1024);
-        runElements(kernel, items);
+        runWithEpilogue(kernel, p, extra);
         return true;
     });
-    return called("multiply " + m_streams.at(stream)->name);
+    static const std::map<Epilogue, std::string> kNames{{Epilogue::Relu, "relu"}, {Epilogue::Gelu, "gelu"},
+        {Epilogue::GeluKeeping, "gelu keeping"}, {Epilogue::GeluSlope, "gelu slope"},
+        {Epilogue::SumsOfA, "sums of a"}, {Epilogue::SumsOfB, "sums of b"}};
+    return called("multiply " + kNames.at(p.epilogue) + " " + m_streams.at(stream)->name);
 }
 void FakeCuda::forgetProduct(CudaProduct product)
 {
     const std::lock_guard lock{m_mutex};
     m_products.erase(product);
     delete static_cast<ProductShape *>(product);
+}
+
+CudaStatus FakeCuda::compile(const std::string &source,
+    const std::vector<std::pair<std::string, std::string>> &headers, std::int32_t architecture,
+    std::string &code, std::string &log)
+{
+    const std::lock_guard lock{m_mutex};
+    if (compileFails != 0 || architecture != 90) {
+        log = "line 1: error\nand more";
+        return compileFails != 0 ? compileFails : 5;
+    }
+    ++compiled;
+    sources.insert(source);
+    return compileOnHost(source, headers, code, log) ? kCudaSuccess : 6;
+}
+CudaStatus FakeCuda::loadKernel(const std::string &code, const char *name, CudaKernel *kernel)
+{
+    const std::lock_guard lock{m_mutex};
+    if (const CudaStatus status = called("load kernel"); status != kCudaSuccess)
+        return status;
+    *kernel = loadFails != 0 ? nullptr : loadOnHost(code, name);
+    if (*kernel == nullptr)
+        return loadFails != 0 ? loadFails : 200; // an invalid image
+    m_kernels.insert(*kernel);
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::unloadKernel(CudaKernel kernel)
+{
+    const std::lock_guard lock{m_mutex};
+    m_kernels.erase(m_kernels.find(kernel));
+    return kCudaSuccess;
+}
+CudaStatus FakeCuda::launchCompiled(
+    CudaKernel kernel, const std::vector<std::uint64_t> &words, std::int64_t items, CudaStream stream)
+{
+    const std::lock_guard lock{m_mutex};
+    put(stream, [run = reinterpret_cast<HostKernel>(kernel), words, items] {
+        run(words.data(), items);
+        return true;
+    });
+    return called("launch chain " + m_streams.at(stream)->name);
 }
 
 } // namespace planloom

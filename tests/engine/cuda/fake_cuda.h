@@ -33,12 +33,19 @@ public:
     int teamThreads = 1; ///< Threads of a team: what they owe each other shows with several.
     std::int64_t stuckAfter = -1; ///< Things that streams do until none does anything any more; -1: never.
     bool hasProducts = true; ///< As if cuBLASLt was there.
+    bool hasCompiler = false; ///< As if NVRTC was there: sources are compiled by the host's compiler.
+    std::string compilerNumber = "13.0";
+    CudaStatus compileFails = 0; ///< What every compilation,
+    CudaStatus loadFails = 0; ///< and every loading of a kernel, fails with.
+    bool hasEpilogues = true; ///< Of products.
     std::int64_t failAfter = -1; ///< Calls until everything fails with `failure`; -1: never.
     CudaStatus failure = 719;
     bool keepsCalls = false; ///< In `calls`.
     CudaStatus captureFails = 0; ///< What the end of every capture fails with.
     int captured = 0; ///< Graphs that were made,
     int replayed = 0; ///< and launched.
+    int compiled = 0; ///< Sources.
+    std::set<std::string> sources{}; ///< Those.
 
     /// "launch Move s2", "record e7 s1", ...: in the order of the calls.
     std::vector<std::string> calls{};
@@ -83,8 +90,17 @@ public:
     std::string whyNoProducts() override { return hasProducts ? "" : "cuBLASLt was not found"; }
     CudaStatus planProduct(const ProductShape &shape, std::size_t &workspace, CudaProduct *product) override;
     CudaStatus multiply(CudaProduct product, const void *a, const void *b, const void *bias, void *c,
-        void *workspace, CudaStream stream) override;
+        void *aux, void *workspace, CudaStream stream) override;
     void forgetProduct(CudaProduct product) override;
+    std::string whyNoCompiler() override { return hasCompiler ? "" : "NVRTC was not found"; }
+    std::string compilerVersion() override { return compilerNumber; }
+    CudaStatus compile(const std::string &source,
+        const std::vector<std::pair<std::string, std::string>> &headers, std::int32_t architecture,
+        std::string &code, std::string &log) override;
+    CudaStatus loadKernel(const std::string &code, const char *name, CudaKernel *kernel) override;
+    CudaStatus unloadKernel(CudaKernel kernel) override;
+    CudaStatus launchCompiled(CudaKernel kernel, const std::vector<std::uint64_t> &words, std::int64_t items,
+        CudaStream stream) override;
 
 private:
     struct Event {
@@ -133,6 +149,7 @@ private:
     std::map<CudaStream, std::unique_ptr<Stream>> m_streams{};
     std::map<CudaEvent, std::shared_ptr<Event>> m_events{};
     std::set<CudaProduct> m_products{};
+    std::multiset<CudaKernel> m_kernels{};
     std::unique_ptr<Capture> m_capture{};
     std::set<CudaGraph> m_graphs{};
     std::vector<std::shared_ptr<GraphRun>> m_runs{}; ///< Of graphs, until all is done.

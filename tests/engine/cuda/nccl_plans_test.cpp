@@ -10,6 +10,7 @@
 #include "tests/engine/cuda/array_distance.h"
 #include "tests/engine/cuda/fake_cuda.h"
 #include "tests/engine/cuda/fake_nccl.h"
+#include "tests/engine/cuda/host_compiler.h"
 #include "tests/engine/lowering/random_plans.h"
 #include "tests/engine/runtime/model_files.h"
 #include "tests/seeds.h"
@@ -228,6 +229,8 @@ TEST_P(NcclPlans, AreWhatTheyAreEmulatedAndOnTheCpu)
         ASSERT_TRUE(expected) << describe(expected.error());
         NcclRun run(plan, seed);
         run.net.hasOwnMemory = seed % 4 != 0; // as before 2.19
+        for (const auto &cuda : run.cudas)
+            cuda->hasCompiler = seed % 3 == 0 && whyNoHostCompiler().empty();
         ASSERT_NO_FATAL_FAILURE(run.run(options));
         for (const auto &each : run.outcomes)
             ASSERT_TRUE(each) << describe(each.error()) << " " << run.net.misuse();

@@ -202,6 +202,30 @@ void expectOrdered(const DeviceProgram &program, const MemoryPlan &memory)
                     }
 }
 
+/// Blocks end where nothing uses them any more, if only one queue ever has.
+void expectEnds(const DeviceProgram &program, const MemoryPlan &memory)
+{
+    std::vector<std::set<QueueKind>> queues(memory.blocks.size());
+    std::vector<std::size_t> last(memory.blocks.size(), 0);
+    for (std::size_t i = 0; i < memory.instructions.size(); ++i) {
+        const StepInstruction &at = memory.instructions[i];
+        const Instruction &instruction = program.segments[static_cast<std::size_t>(at.segment)]
+                                             .instructions[static_cast<std::size_t>(at.instruction)];
+        for (const StepOperand &operand : memory.operandsOf(i)) {
+            if (operand.block < 0)
+                continue;
+            queues[static_cast<std::size_t>(operand.block)].insert(queueOf(instruction));
+            last[static_cast<std::size_t>(operand.block)] = i;
+        }
+    }
+    const std::set<std::int32_t> persistent(memory.persistent.begin(), memory.persistent.end());
+    std::vector<std::vector<std::int32_t>> expected(memory.instructions.size());
+    for (std::size_t block = 0; block < queues.size(); ++block)
+        if (queues[block].size() == 1 && persistent.count(static_cast<std::int32_t>(block)) == 0)
+            expected[last[block]].push_back(static_cast<std::int32_t>(block));
+    EXPECT_EQ(endingBlocks(program, memory), expected);
+}
+
 class PlanMemoryOf : public testing::TestWithParam<const char *>
 {
 };
@@ -234,6 +258,7 @@ TEST_P(PlanMemoryOf, RandomPlansOverlapsNothingThatLives)
                 EXPECT_GE(made->arenaBytes[0], made->peak[0]);
                 if (made->instructions.size() < 1500)
                     expectOrdered(plan.devices[d], *made);
+                expectEnds(plan.devices[d], *made);
                 arenas += made->arenaBytes[0];
                 peaks += mostAtOnce(made->blocks, MemoryPlace::Device);
             }

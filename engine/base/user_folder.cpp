@@ -1,4 +1,4 @@
-#include "engine/design/user_folder.h"
+#include "engine/base/user_folder.h"
 
 #include <algorithm>
 #include <cstdlib>
