@@ -12,7 +12,7 @@ namespace planloom {
 
 /// Of what stands between the program and the plugin: of CudaFunctions and of all kernels' arguments. A
 /// plugin of another version is refused.
-constexpr std::uint32_t kCudaPluginVersion = 2;
+constexpr std::uint32_t kCudaPluginVersion = 3;
 /// The file, and its one entry point: `CudaFunctions *planloomCudaFunctions(std::uint32_t version)`, null for
 /// another version.
 constexpr const char *kCudaPluginFile = "planloom-cuda.so";

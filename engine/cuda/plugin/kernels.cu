@@ -90,7 +90,7 @@ cudaError_t launchKernel(DeviceKernel kernel, const void *arguments, std::int64_
         PLANLOOM_ELEMENT_KERNELS(PLANLOOM_LAUNCH_ELEMENTS)
         PLANLOOM_TEAM_KERNELS(PLANLOOM_LAUNCH_TEAMS)
     default:
-        return cudaErrorInvalidDeviceFunction;
+        return launchMatrixKernel(kernel, arguments, items, stream);
     }
     return cudaGetLastError();
 }
