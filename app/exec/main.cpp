@@ -153,8 +153,7 @@ int bench(std::map<std::string, std::string> &given)
         return failed(done.error());
     if (const auto written = writeProfile(path, profile); !written)
         return failed(written.error());
-    const auto predicted =
-        onCpu ? predictRun(plan, profile) : predictOnGpus(plan, profile, probeMachine());
+    const auto predicted = onCpu ? predictRun(plan, profile) : predictOnGpus(plan, profile, probeMachine());
     if (!predicted)
         return failed(predicted.error());
     std::vector<std::pair<std::string, MeasuredKernel>> kernels(

@@ -40,8 +40,8 @@ public:
         : m_times(tasks)
     {
     }
-    void finished(EventId event, const Result<void> &outcome, Clock::time_point start,
-        Clock::time_point end) override
+    void finished(
+        EventId event, const Result<void> &outcome, Clock::time_point start, Clock::time_point end) override
     {
         const std::lock_guard lock{m_mutex};
         if (!outcome && !m_error)
@@ -91,7 +91,8 @@ public:
     }
 
     /// Runs `tasks`, by device, as a step. @param kind  -1: like no other
-    Result<std::vector<std::vector<TaskTime>>> run(std::int32_t kind, std::vector<std::vector<DeviceTask>> tasks)
+    Result<std::vector<std::vector<TaskTime>>> run(
+        std::int32_t kind, std::vector<std::vector<DeviceTask>> tasks)
     {
         tasks.resize(m_backends.size());
         std::vector<std::unique_ptr<StepTimes>> listeners;
@@ -227,10 +228,8 @@ Result<double> exchange(Bench &bench, const ExecutionPlan &plan, std::size_t gro
             const CollectiveBuffer buffer{memory.at(d), DataType::Float32, {elements}};
             DeviceTask task;
             task.queue = QueueKind::Data;
-            task.communication = CollectiveCall{.group = static_cast<std::int32_t>(group),
-                .sequence = sequence,
-                .in = buffer,
-                .out = buffer};
+            task.communication = CollectiveCall{
+                .group = static_cast<std::int32_t>(group), .sequence = sequence, .in = buffer, .out = buffer};
             tasks[d].push_back(std::move(task));
         }
         ++sequence;

@@ -22,8 +22,8 @@ namespace {
 
 ExecutionPlan smallGpt(const std::string &gallery, std::int32_t devices)
 {
-    const GraphSnapshot graph = trainingStepOf(
-        "zoo:gpt?layers=1&hidden=16&heads=4&seq=8&batch=4&vocab=24", OperatorKind::SgdStep);
+    const GraphSnapshot graph =
+        trainingStepOf("zoo:gpt?layers=1&hidden=16&heads=4&seq=8&batch=4&vocab=24", OperatorKind::SgdStep);
     const auto table = galleryTable(gallery, graph, devices);
     EXPECT_TRUE(table) << describe(table.error());
     auto plan = loweredRows(graph, print(*table), devices);
@@ -32,7 +32,8 @@ ExecutionPlan smallGpt(const std::string &gallery, std::int32_t devices)
 }
 
 Result<void> measureOn(const std::shared_ptr<FakeCuda> &cuda, const ExecutionPlan &plan,
-    MachineProfile &profile, CalibrateOptions options = {.seconds = 60, .repeats = 4}, std::stop_token stop = {})
+    MachineProfile &profile, CalibrateOptions options = {.seconds = 60, .repeats = 4},
+    std::stop_token stop = {})
 {
     const OpenDevices open = emulatedCudaDevices(
         [cuda]() -> Result<std::shared_ptr<CudaFunctions>> { return std::shared_ptr<CudaFunctions>{cuda}; });

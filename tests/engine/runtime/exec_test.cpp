@@ -147,7 +147,8 @@ TEST_F(Exec, BenchMeasuresOnTheBackendThatItsOptionsName)
         (void)write(request);
         const std::string command = std::string{PLANLOOM_BINARY_DIR "/bin/planloom-exec bench --plan '"}
             + (m_folder / "plan.json").string() + "' --options '" + (m_folder / "options.json").string()
-            + "' --profile '" + (m_folder / backend).string() + "' >'" + (m_folder / "said").string() + "' 2>&1";
+            + "' --profile '" + (m_folder / backend).string() + "' >'" + (m_folder / "said").string()
+            + "' 2>&1";
         const int status = std::system(command.c_str());
         std::ifstream said(m_folder / "said");
         return std::pair{status, std::string{std::istreambuf_iterator<char>{said}, {}}};
