@@ -551,6 +551,10 @@ TEST(Solver, RemembersWithoutChangingItsMind)
         const auto again = searchPlan(site.model, site.cluster, 4, *parseTable(rows), site.costs, options);
         const auto anew = site.search(rows);
         ASSERT_TRUE(again && anew);
+        EXPECT_EQ(again->fits, anew->fits);
+        EXPECT_EQ(again->cannotFit(), anew->cannotFit());
+        if (!anew->fits) // what is shown then depends on what simulations have shown of peaks
+            continue;
         EXPECT_EQ(print(again->rows), print(anew->rows));
         EXPECT_EQ(again->best.simulatedSeconds, anew->best.simulatedSeconds);
         // What was proven before still is; bounds that near to the best price are left as they are.
