@@ -190,10 +190,22 @@ Result<int> runRun(const Arguments &arguments)
             "leave --ranks out", "--ranks"};
     SimulateOptions simulation;
     simulation.spans = arguments.has("trace");
-    TRY(const auto profile, profileFor(request.plan, profilePath()));
+    const bool onCpu = request.backend == "cpu";
+    Probe probe; // a driver that does not answer is waited for where its answer counts
+    std::optional<MachineProfile> ofGpu;
+    if (!onCpu && std::filesystem::exists(profilePath(request.backend))) {
+        probe = probeMachine();
+        ofGpu = gpuProfile(profilePath(request.backend), probe);
+    }
+    auto measured = ofGpu ? Result<MachineProfile>{*ofGpu} : profileFor(request.plan, profilePath());
+    if (!measured)
+        return std::move(measured).error();
+    const MachineProfile profile = *std::move(measured);
     request.options.shareValues = !arguments.has("no-sharing");
-    const bool sharesValues = request.options.shareValues && request.ranks <= 1 && request.backend == "cpu";
-    TRY(const auto predicted, predictRun(request.plan, profile, sharesValues, simulation));
+    const bool sharesValues = request.options.shareValues && request.ranks <= 1 && onCpu;
+    TRY(const auto predicted,
+        ofGpu ? predictOnGpus(request.plan, profile, probe, simulation)
+              : predictRun(request.plan, profile, sharesValues, simulation));
     request.predictedStepSeconds = std::chrono::duration<double>(predicted.step).count();
     if (arguments.has("trace")) {
         std::ofstream stream(arguments.text("trace"), std::ios::binary | std::ios::trunc);
@@ -248,14 +260,13 @@ Result<int> runRun(const Arguments &arguments)
         std::cout << object.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
         return ok ? 0 : 1;
     }
-    const bool onCpu = backend == "cpu";
     std::printf("ran on %zu %s devices in %d micro-batches: %.1f ms a step, %.2f MiB at most on a device\n",
         request.plan.devices.size(),
         onCpu                   ? "CPU"
             : backend == "cuda" ? "CUDA"
                                 : "emulated CUDA",
         request.plan.microBatches, stepSeconds * 1e3, static_cast<double>(peak) / 1048576);
-    if (onCpu)
+    if (onCpu || ofGpu)
         std::printf(
             "predicted for this machine (%s): %.1f ms a step, %+.0f%% from the fastest step measured\n",
             profile.machine.c_str(), request.predictedStepSeconds * 1e3,

@@ -1,14 +1,17 @@
 #include "engine/base/files.h"
 #include "engine/cuda/nccl_devices.h"
 #include "engine/lowering/execution_plan_json.h"
+#include "engine/lowering/expand_units.h"
 #include "engine/runtime/calibrate.h"
 #include "engine/runtime/event_json.h"
 #include "engine/runtime/probe.h"
+#include "engine/runtime/run_devices.h"
 #include "engine/runtime/supervisor.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -29,7 +32,7 @@ namespace {
 constexpr const char *kUsage =
     "planloom-exec run --plan FILE --options FILE [--data PATH|synthetic] [--checkpoint DIR] [--resume "
     "PATH]\n"
-    "planloom-exec bench --plan FILE [--profile FILE] [--seconds S]\n"
+    "planloom-exec bench --plan FILE [--options FILE] [--profile FILE] [--seconds S]\n"
     "planloom-exec probe\n"
     "\n"
     "Runs an execution plan in processes of their own, on the devices that its options name. Events are "
@@ -41,7 +44,8 @@ constexpr const char *kUsage =
     "\n"
     "bench measures on this machine what the plan runs, every kernel anew (at most S seconds, else 600), "
     "keeps it\n"
-    "in the profile (else the one that predictions use), and prints it, slowest first.\n"
+    "in the profile (else the one that predictions use), and prints it, slowest first. Where the options\n"
+    "name a backend of GPUs, it measures there, and keeps what it finds in a profile of that backend.\n"
     "\n"
     "probe writes what this machine has to run plans on, and why what it has cannot be used, as one\n"
     "JSON object.\n"
@@ -89,6 +93,36 @@ bool isRunOption(const std::string &name)
         || std::find(kTrainingOptions.begin(), kTrainingOptions.end(), name) != kTrainingOptions.end();
 }
 
+/// The plan, on the backend that the options name; without options, on the CPU.
+Result<RunRequest> requestToBench(std::map<std::string, std::string> &given)
+{
+    if (given.contains("--options"))
+        return readRunFolder(given["--plan"], given["--options"]);
+    RunRequest request;
+    TRY(const auto text, readFile(given["--plan"]));
+    TRY(request.plan, executionPlanFromJson(text));
+    return request;
+}
+
+/// On a GPU of this machine. Ranks of processes of their own are not started for it: kernels of a plan for
+/// several GPUs are measured on the first one, and its collectives are not.
+Result<void> benchDevices(MachineProfile &profile, const ExecutionPlan &plan, const std::string &backend,
+    const CalibrateOptions &options)
+{
+    const bool several = backend == "cuda" && plan.devices.size() > 1;
+    ExecutionPlan alone = plan;
+    if (several)
+        alone.groups.clear();
+    TRY(const OpenDevices open, devicesOfBackend(several ? "cuda-emulated" : backend));
+    TRY(const auto devices, open(alone));
+    devices->setWarning(
+        [](const std::string &text) { std::fprintf(stderr, "planloom-exec: %s\n", text.c_str()); });
+    TRY_VOID(devices->connect({}));
+    TRY_VOID(calibrate(profile, alone, *devices, options));
+    profile.oneEach = backend == "cuda";
+    return {};
+}
+
 int bench(std::map<std::string, std::string> &given)
 {
     const auto failed = [](const Error &error) {
@@ -102,20 +136,26 @@ int bench(std::map<std::string, std::string> &given)
         if (*end != '\0' || !(options.seconds > 0))
             return usage("--seconds needs a number above 0, got " + given["--seconds"]);
     }
-    const auto text = readFile(given["--plan"]);
-    if (!text)
-        return failed(text.error());
-    const auto plan = executionPlanFromJson(*text);
-    if (!plan)
-        return failed(plan.error());
-    const std::string path = given.contains("--profile") ? given["--profile"] : profilePath();
+    auto request = requestToBench(given);
+    if (!request)
+        return failed(request.error());
+    ExecutionPlan &plan = request->plan;
+    const bool onCpu = request->backend == "cpu";
+    const std::string path = given.contains("--profile") ? given["--profile"] : profilePath(request->backend);
     MachineProfile profile;
     if (auto kept = readProfile(path))
         profile = *std::move(kept);
-    if (const auto done = calibrate(profile, *plan, options); !done)
+    if (!onCpu && !plan.units.isOne())
+        plan = expandUnits(plan);
+    if (const auto done = onCpu ? calibrate(profile, plan, options)
+                                : benchDevices(profile, plan, request->backend, options);
+        !done)
         return failed(done.error());
     if (const auto written = writeProfile(path, profile); !written)
         return failed(written.error());
+    const auto predicted = onCpu ? predictRun(plan, profile) : predictOnGpus(plan, profile, probeMachine());
+    if (!predicted)
+        return failed(predicted.error());
     std::vector<std::pair<std::string, MeasuredKernel>> kernels(
         profile.kernels.begin(), profile.kernels.end());
     std::sort(kernels.begin(), kernels.end(),
@@ -128,6 +168,8 @@ int bench(std::map<std::string, std::string> &given)
     for (const auto &[key, kernel] : kernels)
         std::printf("%12.1f %7.0f%% %10.1f %10.1f  %s\n", kernel.seconds * 1e6, kernel.spread * 100,
             kernel.flops / kernel.seconds * 1e-9, kernel.bytes / kernel.seconds * 1e-9, key.c_str());
+    std::printf("predicted for this machine: %.3f ms a step\n",
+        std::chrono::duration<double>(predicted->step).count() * 1e3);
     std::printf("kept in %s\n", path.c_str());
     return 0;
 }
@@ -157,7 +199,9 @@ int main(int argc, char **argv)
         return usage(std::string{"unknown verb "} + argv[1]);
     for (int i = 2; i < argc; i += 2) {
         const std::string name = argv[i];
-        if (name != "--plan" && (benches ? name != "--profile" && name != "--seconds" : !isRunOption(name)))
+        if (name != "--plan"
+            && (benches ? name != "--profile" && name != "--seconds" && name != "--options"
+                        : !isRunOption(name)))
             return usage("unknown option " + name);
         if (i + 1 == argc)
             return usage(name + (name == "--seconds" ? " needs a number" : " needs a file"));

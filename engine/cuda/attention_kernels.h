@@ -73,51 +73,103 @@ struct AttentionScores {
             sum += seen(q, fromQ + e) * seen(k, fromK + e);
         return softcap > 0 ? tanhf(sum * (scale / softcap)) : sum;
     }
-    /// The score; minus infinity where the query does not see the key. `fixed`: it is the same whatever both
+    PLANLOOM_INLINE bool hasMasks() const
+    {
+        return masks[0].elements.data != nullptr || masks[1].elements.data != nullptr
+            || masks[2].elements.data != nullptr;
+    }
+    /// One that is not of booleans.
+    PLANLOOM_INLINE bool hasAddedMasks() const
+    {
+        bool has = false;
+        for (const Mask &mask : masks)
+            has = has || (mask.elements.data != nullptr && mask.elements.type != DataType::Bool);
+        return has;
+    }
+    /// Where a head begins in the masks, and among what a dropout draws.
+    struct HeadPlaces {
+        std::int64_t masks[kMostMasks] = {};
+        std::int64_t drawn = 0;
+    };
+    PLANLOOM_INLINE HeadPlaces placesOf(std::int64_t head) const
+    {
+        HeadPlaces places;
+        for (std::int32_t i = 0; i < kMostMasks; ++i)
+            if (masks[i].elements.data != nullptr)
+                masks[i].heads.find(head, &places.masks[i]);
+        if (drops) {
+            places.drawn = firstDrawn;
+            drawn.find(head, &places.drawn);
+        }
+        return places;
+    }
+    /// What masks make of a score, wherever the query's reach ends. `fixed`: it is the same whatever both
     /// are.
-    PLANLOOM_INLINE float score(
-        std::int64_t head, std::int64_t query, std::int64_t key, float product, bool &fixed) const
+    PLANLOOM_INLINE float masked(
+        const HeadPlaces &places, std::int64_t query, std::int64_t key, float value, bool &fixed) const
     {
         fixed = false;
-        float value = product * (softcap > 0 ? softcap : scale);
-        for (const Mask &mask : masks)
-            if (mask.elements.data != nullptr && mask.elements.type != DataType::Bool)
-                value += at(mask.elements, placeOf(mask, head, query, key));
-        for (const Mask &mask : masks)
-            if (mask.elements.data != nullptr && mask.elements.type == DataType::Bool
-                && load<std::int64_t>(mask.elements, placeOf(mask, head, query, key)) == 0) {
+        for (std::int32_t i = 0; i < kMostMasks; ++i)
+            if (masks[i].elements.data != nullptr && masks[i].elements.type != DataType::Bool)
+                value +=
+                    at(masks[i].elements, places.masks[i] + query * masks[i].row + key * masks[i].column);
+        for (std::int32_t i = 0; i < kMostMasks; ++i)
+            if (masks[i].elements.data != nullptr && masks[i].elements.type == DataType::Bool
+                && static_cast<const std::uint8_t *>(
+                       masks[i].elements.data)[places.masks[i] + query * masks[i].row + key * masks[i].column]
+                    == 0) {
                 value = maskedScore;
                 fixed = true;
             }
+        return value;
+    }
+    /// The score; minus infinity where the query does not see the key. `fixed` as above.
+    PLANLOOM_INLINE float score(
+        std::int64_t head, std::int64_t query, std::int64_t key, float product, bool &fixed) const
+    {
+        const float value =
+            masked(placesOf(head), query, key, product * (softcap > 0 ? softcap : scale), fixed);
         return reaches(query, key) ? value : minusInfinity();
     }
-    PLANLOOM_INLINE static std::int64_t placeOf(
-        const Mask &mask, std::int64_t head, std::int64_t query, std::int64_t key)
+    /// Whether the dropout, if there is one, leaves nothing of a probability.
+    PLANLOOM_INLINE bool loses(const HeadPlaces &places, std::int64_t query, std::int64_t key) const
     {
-        std::int64_t place = query * mask.row + key * mask.column;
-        mask.heads.find(head, &place);
-        return place;
+        const std::int64_t place = places.drawn + (firstQuery + query) * allKeys + firstKey + key;
+        return !keeps(dropKey, dropBound, static_cast<std::uint64_t>(place));
     }
-    /// What the dropout makes of a probability, or of its gradient.
+    /// What it makes of a probability, or of its gradient.
     PLANLOOM_INLINE float dropped(std::int64_t head, std::int64_t query, std::int64_t key, float value) const
     {
         if (!drops)
             return value;
-        std::int64_t place = firstDrawn + (firstQuery + query) * allKeys + firstKey + key;
-        drawn.find(head, &place);
-        return keeps(dropKey, dropBound, static_cast<std::uint64_t>(place)) ? value * enlarged : 0.0f;
+        return loses(placesOf(head), query, key) ? 0.0f : value * enlarged;
     }
-    /// Keys of which some query in [query, query + count) may see some: a tile outside is passed over.
+    /// The keys that some query in [query, query + count) may see: from the one returned to `end`.
+    PLANLOOM_INLINE std::int64_t keysMet(std::int64_t query, std::int64_t count, std::int64_t &end) const
+    {
+        const std::int64_t least = firstQuery + query + offset - firstKey; // counted from the first key here
+        const std::int64_t most = least + count - 1;
+        const std::int64_t begin = window > 0 ? least - window + 1 : 0;
+        end = causal ? most + 1 : window > 0 ? most + window : keys;
+        end = end < keys ? end : keys;
+        return begin > 0 ? begin : 0;
+    }
+    /// The queries of which some may see a key in [key, key + count), likewise.
+    PLANLOOM_INLINE std::int64_t queriesMet(std::int64_t key, std::int64_t count, std::int64_t &end) const
+    {
+        const std::int64_t least = firstKey + key - offset - firstQuery;
+        const std::int64_t most = least + count - 1;
+        const std::int64_t begin = causal ? least : window > 0 ? least - window + 1 : 0;
+        end = window > 0 && most + window < queries ? most + window : queries;
+        return begin > 0 ? begin : 0;
+    }
+    /// Whether some query in [query, query + count) may see some of these keys: else they are passed over.
     PLANLOOM_INLINE bool mayMeet(
         std::int64_t query, std::int64_t count, std::int64_t key, std::int64_t keyCount) const
     {
-        const std::int64_t least = firstQuery + query + offset;
-        const std::int64_t most = least + count - 1;
-        const std::int64_t begin = firstKey + key;
-        const std::int64_t last = begin + keyCount - 1;
-        if (causal && begin > most)
-            return false;
-        return window <= 0 || (last > least - window && begin < most + window);
+        std::int64_t end = 0;
+        const std::int64_t begin = keysMet(query, count, end);
+        return begin < key + keyCount && key < end;
     }
 };
 

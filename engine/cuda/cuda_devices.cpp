@@ -5,6 +5,7 @@
 #include "engine/cuda/cuda_plugin.h"
 #include "engine/cuda/emulated_world.h"
 #include "engine/cuda/nccl_devices.h"
+#include "engine/runtime/probe.h"
 #include "engine/runtime/stall.h"
 
 #include <algorithm>
@@ -43,6 +44,7 @@ public:
     {
         m_shared.warning = std::move(warning);
     }
+    Result<std::string> machine() override { return cudaMachineName(*m_cuda, m_options.gpu); }
     std::unique_ptr<DeviceBackend> device(DeviceId device) override
     {
         return std::move(m_backends[static_cast<std::size_t>(device.index)]);
@@ -107,6 +109,13 @@ Result<void> checkCuda(CudaFunctions &cuda, std::int32_t gpu)
                 + ", expected 75 or later",
             "run with --backend cpu", {}};
     return {};
+}
+
+Result<std::string> cudaMachineName(CudaFunctions &cuda, std::int32_t gpu)
+{
+    CudaDeviceInfo info;
+    CUDA_TRY(cuda, "cudaGetDeviceProperties", cuda.deviceInfo(gpu, info));
+    return gpuMachineName(info.name, info.major * 10 + info.minor);
 }
 
 OpenDevices emulatedCudaDevices(OpenCuda open, CudaBackendOptions options)

@@ -23,6 +23,9 @@ OpenDevices emulatedCudaDevices(OpenCuda open, CudaBackendOptions options = {});
 /// @param predictedStepSeconds  0 if unknown: of long steps more patience is had
 Result<OpenDevices> devicesOfBackend(const std::string &backend, double predictedStepSeconds = 0);
 
+/// `MachineProfile::machine` of a GPU.
+Result<std::string> cudaMachineName(CudaFunctions &cuda, std::int32_t gpu);
+
 /// Why no GPU can be used; success where one can. Checks driver, devices and architectures.
 Result<void> checkCuda(CudaFunctions &cuda, std::int32_t gpu);
 

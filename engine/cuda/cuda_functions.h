@@ -88,6 +88,9 @@ public:
     virtual std::string errorText(CudaStatus status) = 0;
     /// "75 80 86 90": architectures that the plugin has code for; "120+" also for all later ones.
     virtual std::string architectures() = 0;
+    /// The architecture that the code was made for which the current device runs: 80 also for a device of 90
+    /// that the driver has compiled PTX of 80 for.
+    virtual CudaStatus codeArchitecture(std::int32_t &architecture) = 0;
 
     virtual CudaStatus allocate(void **memory, std::size_t bytes) = 0;
     virtual CudaStatus release(void *memory) = 0;

@@ -144,6 +144,16 @@ void CudaQueue::sayOnHost(const KernelCall &call)
             + "', have no CUDA kernel for these values: the host computes them, which is right but slow");
 }
 
+Result<std::int32_t> CudaQueue::codeArchitecture()
+{
+    if (!m_shared.codeArchitecture) {
+        std::int32_t architecture = 0;
+        CUDA_TRY(m_shared.cuda, "cudaFuncGetAttributes", m_shared.cuda.codeArchitecture(architecture));
+        m_shared.codeArchitecture = architecture;
+    }
+    return *m_shared.codeArchitecture;
+}
+
 Result<void> CudaQueue::kernel(const KernelCall &call, const KernelRounding *rounding)
 {
     m_scratch.begin();

@@ -31,6 +31,7 @@ struct CudaShared {
     std::set<std::string> saidOnHost{}; ///< Operator types that the run was told of.
     bool saidNotCaptured = false;
     bool saidNotFused = false;
+    std::optional<std::int32_t> codeArchitecture{}; ///< Once somebody has asked.
     /// By backend: puts into its streams what may be put there by now, and tells of what has ended; true if
     /// something had. Whoever waits for one device keeps all going: it may wait for what another one has to
     /// say.
@@ -189,6 +190,7 @@ public:
             keep(m_chain->settle());
         return m_stream;
     }
+    Result<std::int32_t> codeArchitecture(); ///< As CudaFunctions'.
     CudaTaskState &task() { return m_task; }
 
     /// The first error of a call that cannot return one.

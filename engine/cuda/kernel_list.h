@@ -4,6 +4,7 @@
 #include "engine/cuda/channel_kernels.h"
 #include "engine/cuda/clip_kernels.h"
 #include "engine/cuda/element_kernels.h"
+#include "engine/cuda/matrix_attention_kernels.h"
 #include "engine/cuda/pick_kernels.h"
 #include "engine/cuda/row_kernels.h"
 #include "engine/cuda/window_kernels.h"
@@ -41,10 +42,16 @@ namespace planloom {
                     KERNEL(SquareSum)
 // clang-format on
 
+// One block of warps an item, where there are tensor cores: `CudaFunctions::codeArchitecture`.
+// clang-format off
+#define PLANLOOM_MATRIX_KERNELS(KERNEL)                                                                      \
+    KERNEL(MatrixAttention) KERNEL(MatrixAttentionKeys) KERNEL(MatrixAttentionQueries)
+// clang-format on
+
 enum class DeviceKernel : std::int32_t {
 #define PLANLOOM_NAME_KERNEL(Name) Name,
     PLANLOOM_ELEMENT_KERNELS(PLANLOOM_NAME_KERNEL) PLANLOOM_CHAIN_KERNELS(PLANLOOM_NAME_KERNEL)
-        PLANLOOM_TEAM_KERNELS(PLANLOOM_NAME_KERNEL)
+        PLANLOOM_TEAM_KERNELS(PLANLOOM_NAME_KERNEL) PLANLOOM_MATRIX_KERNELS(PLANLOOM_NAME_KERNEL)
 };
 
 /// Which kernel takes arguments of type T.
@@ -56,5 +63,6 @@ template<typename T> struct KernelOf;
 PLANLOOM_ELEMENT_KERNELS(PLANLOOM_FIND_KERNEL)
 PLANLOOM_CHAIN_KERNELS(PLANLOOM_FIND_KERNEL)
 PLANLOOM_TEAM_KERNELS(PLANLOOM_FIND_KERNEL)
+PLANLOOM_MATRIX_KERNELS(PLANLOOM_FIND_KERNEL)
 
 } // namespace planloom

@@ -92,6 +92,8 @@ public:
         return {};
     }
 
+    Result<std::string> machine() override { return cudaMachineName(*m_cuda, m_options.gpu); }
+
     std::unique_ptr<DeviceBackend> device(DeviceId device) override
     {
         assert(device == m_device);

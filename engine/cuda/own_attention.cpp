@@ -11,9 +11,9 @@ namespace planloom {
 
 namespace {
 
-std::int64_t tilesOf(std::int64_t rows)
+std::int64_t tilesOf(std::int64_t rows, std::int64_t each = kCudaTileRows)
 {
-    return (rows + kCudaTileRows - 1) / kCudaTileRows;
+    return (rows + each - 1) / each;
 }
 
 /// Of each head, counted over all leading dimensions, where it begins in a tensor with these strides of them.
@@ -83,6 +83,29 @@ std::optional<AttentionScores> scoresOf(
     return s;
 }
 
+/// Whether tensor cores make it: they read elements of 16 bits, 16 bytes at a time.
+/// @param kernel  its arguments @param made  what it writes
+template<typename Kernel>
+Result<bool> suitsMatrices(const DeviceCall &device, const Kernel &kernel, const AttentionScores &scores,
+    std::int64_t valueWidth, const std::vector<Elements> &operands, const std::vector<Elements> &made)
+{
+    const DataType type = scores.compute;
+    const auto isAligned = [](const Elements &elements) {
+        return reinterpret_cast<std::uintptr_t>(elements.data) % 16 == 0; // absent ones are, too
+    };
+    const bool isTaken = (type == DataType::BFloat16 || type == DataType::Float16) && scores.width % 8 == 0
+        && valueWidth % 8 == 0 && valueWidth <= kMostHeadWidth
+        && std::all_of(operands.begin(), operands.end(), isAligned)
+        && std::all_of(made.begin(), made.end(), [&](const Elements &elements) {
+               return isAligned(elements) && (elements.type == type || elements.type == DataType::Float32);
+           });
+    if (!isTaken)
+        return false;
+    TRY(const std::int32_t architecture, device.queue.codeArchitecture());
+    return architecture >= matrixArchitecture(type)
+        && matrixSharedBytes(kernel) <= mostSharedBytes(architecture);
+}
+
 Result<bool> launchForward(const DeviceCall &device)
 {
     const KernelCall &call = device.call;
@@ -97,6 +120,16 @@ Result<bool> launchForward(const DeviceCall &device)
     const auto scores = scoresOf(device, *q, *k, masks);
     if (!scores || v->shape.back() > kMostHeadWidth)
         return false;
+    const MatrixAttentionKernel matrices{
+        *scores, device.of(v), device.output(0), device.output(1), v->shape.back()};
+    TRY(const bool suits,
+        suitsMatrices(device, matrices, *scores, matrices.valueWidth, {scores->q, scores->k, matrices.v},
+            {matrices.y, matrices.logSum}));
+    if (suits) {
+        TRY_VOID(device.queue.launch(
+            matrices, scores->heads * tilesOf(scores->queries, MatrixAttentionKernel::kQueries)));
+        return true;
+    }
     TRY_VOID(device.queue.launch(
         AttentionKernel{*scores, device.of(v), device.output(0), device.output(1), v->shape.back()},
         scores->heads * tilesOf(scores->queries)));
@@ -139,6 +172,15 @@ Result<bool> launchBackward(const DeviceCall &device)
         && reach.keysOf(last, scores->allKeys).end <= scores->firstKey + scores->keys;
     TRY(rows.rows, device.scratch<float>(3 * scores->heads * scores->queries));
     TRY_VOID(device.queue.launch(rows, scores->heads * scores->queries));
+    const MatrixSlopes matrices{
+        *scores, slope ? device.of(back.input(2)) : Elements{}, rows.dy, rows.rows, valueWidth};
+    const MatrixAttentionKeysKernel ofKeys{matrices, device.of(dk), device.of(dv)};
+    const MatrixAttentionQueriesKernel ofQueries{matrices, device.of(dq)};
+    const std::vector<Elements> operands{scores->q, scores->k, matrices.v, matrices.dy};
+    TRY(const bool suitsKeys,
+        suitsMatrices(device, ofKeys, *scores, valueWidth, operands, {ofKeys.dk, ofKeys.dv}));
+    TRY(const bool suitsQueries,
+        suitsMatrices(device, ofQueries, *scores, valueWidth, operands, {ofQueries.dq}));
     AttentionSlopeKernel kernel;
     kernel.scores = *scores;
     kernel.v = slope ? device.of(back.input(2)) : Elements{};
@@ -148,11 +190,17 @@ Result<bool> launchBackward(const DeviceCall &device)
     kernel.dk = device.of(dk);
     kernel.dv = device.of(dv);
     kernel.valueWidth = valueWidth;
-    if (dq != nullptr)
+    if (dq != nullptr && suitsQueries)
+        TRY_VOID(
+            device.queue.launch(ofQueries, scores->heads * tilesOf(scores->queries, ofQueries.rowsOfTile())));
+    else if (dq != nullptr)
         TRY_VOID(device.queue.launch(kernel, scores->heads * tilesOf(scores->queries)));
+    const std::int64_t keyHeads = scores->heads / scores->group;
     kernel.ofKeys = true;
-    if (dk != nullptr || dv != nullptr)
-        TRY_VOID(device.queue.launch(kernel, scores->heads / scores->group * tilesOf(scores->keys)));
+    if ((dk != nullptr || dv != nullptr) && suitsKeys)
+        TRY_VOID(device.queue.launch(ofKeys, keyHeads * tilesOf(scores->keys, ofKeys.rowsOfTile())));
+    else if (dk != nullptr || dv != nullptr)
+        TRY_VOID(device.queue.launch(kernel, keyHeads * tilesOf(scores->keys)));
     return true;
 }
 

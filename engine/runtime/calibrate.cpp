@@ -2,13 +2,12 @@
 
 #include "engine/base/processor_time.h"
 #include "engine/base/work_pool.h"
-#include "engine/graph/catalogue.h"
-#include "engine/kernels/narrow_float.h"
 #include "engine/lowering/expand_units.h"
-#include "engine/lowering/instruction_cost.h"
 #include "engine/runtime/box_copy.h"
 #include "engine/runtime/cpu_backend.h"
+#include "engine/runtime/distinct_kernels.h"
 #include "engine/runtime/free_memory.h"
+#include "engine/runtime/machine_cluster.h"
 #include "engine/runtime/memory_pool.h"
 #include "engine/runtime/prepared_kernel.h"
 #include "engine/runtime/shared_values.h"
@@ -45,53 +44,6 @@ template<typename Work> void runOn(WorkPool &pool, const Work &work)
         done.set_value();
     });
     done.get_future().wait();
-}
-
-/// A kernel of the plan that stands for all with its key.
-struct DistinctKernel {
-    const DeviceProgram *program = nullptr;
-    const Instruction *instruction = nullptr;
-    OperatorCategory category{};
-    Work work{};
-};
-
-std::map<std::string, DistinctKernel> kernelsOf(const ExecutionPlan &plan)
-{
-    std::map<std::string, DistinctKernel> found;
-    for (const DeviceProgram &program : plan.devices) {
-        for (const Segment &segment : program.segments) {
-            for (const Instruction &instruction : segment.instructions) {
-                if (instruction.kind != InstructionKind::Kernel
-                    || plan.graph->at(instruction.op).kind == OperatorKind::Custom)
-                    continue;
-                CostModel asked; // asked for exactly what a simulation asks for
-                asked.kernel = [&](const KernelQuery &query) {
-                    found.try_emplace(kernelKey(query),
-                        DistinctKernel{&program, &instruction, categoryOf(query.op),
-                            workOf(query.op, query.inputs, query.outputs, query.attention)});
-                    return 0.0;
-                };
-                (void)localDuration(plan, program, instruction, asked);
-            }
-        }
-    }
-    return found;
-}
-
-/// Numbers that no kernel stumbles over: small, positive, not all the same; the first class, token or place.
-void fillHarmlessly(std::byte *to, DataType type, std::int64_t count)
-{
-    if (!isFloating(type)) {
-        std::memset(to, type == DataType::Bool ? 1 : 0, static_cast<std::size_t>(count * sizeOf(type)));
-        return;
-    }
-    std::vector<float> values(static_cast<std::size_t>(std::min<std::int64_t>(count, 4099)));
-    for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = 0.01F * static_cast<float>(1 + i * 7 % 13);
-    for (std::int64_t at = 0; at < count; at += std::ssize(values))
-        (void)convertFloats(reinterpret_cast<const std::byte *>(values.data()), DataType::Float32,
-            to + at * sizeOf(type), type,
-            static_cast<std::size_t>(std::min<std::int64_t>(count - at, std::ssize(values))));
 }
 
 /// Written before each run, so that a kernel finds a core's own caches full of other things, as in a step.
@@ -234,10 +186,7 @@ Result<void> calibrate(
         profile.machine = here;
     }
     profile.cores = allowedCores();
-    std::vector<std::pair<std::string, DistinctKernel>> unknown;
-    for (auto &[key, kernel] : kernelsOf(plan))
-        if (options.again || !profile.kernels.contains(key))
-            unknown.emplace_back(key, kernel);
+    const auto unknown = kernelsToMeasure(plan, profile, options.again);
     const bool knowsMachine = profile.taskSeconds > 0 && !options.again;
     if (unknown.empty() && knowsMachine)
         return {};
@@ -250,9 +199,6 @@ Result<void> calibrate(
         profile.exchangeRate = 4.0 * sizeof(float) * static_cast<double>(kLarge) / seconds;
         profile.copyRate = copyRate(pool);
     }
-    std::stable_sort(unknown.begin(), unknown.end(), [](const auto &a, const auto &b) {
-        return a.second.work.flops + a.second.work.bytes > b.second.work.flops + b.second.work.bytes;
-    });
     const auto free = freeMemory();
     for (std::size_t i = 0; i < unknown.size(); ++i) {
         if (stop.stop_requested())
@@ -282,6 +228,29 @@ Result<MachineProfile> profileFor(
     if (!path.empty() && !(profile == before))
         (void)writeProfile(path, profile); // else it is measured again the next time
     return profile;
+}
+
+Result<Timeline> predictOnGpus(const ExecutionPlan &plan, const MachineProfile &profile, const Probe &probe,
+    const SimulateOptions &options, std::stop_token stop)
+{
+    if (!profile.oneEach)
+        return predictRun(plan, profile, false, options, std::move(stop));
+    const auto devices = static_cast<std::int32_t>(plan.devices.size()) * plan.units.count;
+    auto cluster = machineCluster(probe);
+    if (!cluster || cluster->deviceCount < devices)
+        cluster = clusterNamed("cpu:" + std::to_string(plan.devices.size()));
+    if (!cluster)
+        return std::move(cluster).error();
+    return simulate(plan, *cluster, costModelOf(profile, costModelOf(*cluster)), options, std::move(stop));
+}
+
+std::optional<MachineProfile> gpuProfile(const std::string &path, const Probe &probe)
+{
+    auto kept = readProfile(path);
+    const bool isHere = kept && std::any_of(probe.gpus.begin(), probe.gpus.end(), [&](const ProbedGpu &gpu) {
+        return gpu.problem.empty() && kept->machine == gpuMachineName(gpu.name, gpu.computeCapability);
+    });
+    return isHere ? std::optional{*std::move(kept)} : std::nullopt;
 }
 
 Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &profile, bool sharesValues,

@@ -3,14 +3,18 @@
 #include "engine/base/result.h"
 #include "engine/lowering/execution_plan.h"
 #include "engine/runtime/machine_profile.h"
+#include "engine/runtime/probe.h"
 #include "engine/simulate/simulate.h"
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 
 namespace planloom {
+
+class RunDevices;
 
 struct CalibrateOptions {
     double seconds = 10; ///< No kernel is begun after so long; the largest come first.
@@ -32,6 +36,14 @@ Result<void> calibrate(MachineProfile &profile, const ExecutionPlan &plan, const
 Result<MachineProfile> profileFor(const ExecutionPlan &plan, const std::string &path,
     const CalibrateOptions &options = {}, std::stop_token stop = {});
 
+/// The same on devices that are not the processor's: those that `devices`, connected in this process alone,
+/// has for `plan`, whose `units` are one. Kernels run several times in a row on the first device, as steps
+/// that are alike (so they are launched as a run's are), and are timed by the device itself. Collectives are
+/// those of the first group of several devices; where there is none, nothing is said of them. `oneEach` is
+/// the caller's to set.
+Result<void> calibrate(MachineProfile &profile, const ExecutionPlan &plan, RunDevices &devices,
+    const CalibrateOptions &options, std::stop_token stop = {});
+
 /// What `runOnCpu` of `plan` will take on the machine of `profile`: simulated with its times, and stretched
 /// as far as devices have to wait for cores that they share. A step takes no less than all its work divided
 /// by the cores.
@@ -39,5 +51,13 @@ Result<MachineProfile> profileFor(const ExecutionPlan &plan, const std::string &
 /// @return as `simulate`
 Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &profile,
     bool sharesValues = true, const SimulateOptions &options = {}, std::stop_token stop = {});
+
+/// What a run of `plan` on GPUs of a machine will take, by what was measured on one of them. Collectives that
+/// were not are those of the machine's links, as far as it has the GPUs.
+Result<Timeline> predictOnGpus(const ExecutionPlan &plan, const MachineProfile &profile, const Probe &probe,
+    const SimulateOptions &options = {}, std::stop_token stop = {});
+
+/// The profile kept at `path`, if it is one of a GPU of this machine.
+std::optional<MachineProfile> gpuProfile(const std::string &path, const Probe &probe);
 
 } // namespace planloom

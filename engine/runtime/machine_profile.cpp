@@ -101,6 +101,8 @@ struct ProfileTables {
     {
         if (shape.ranks <= 1)
             return 0;
+        if (profile.exchangeSeconds <= 0 && profile.exchangeRate <= 0)
+            return otherwise.collective(kind, bytes, shape);
         const auto size = static_cast<double>(bytes.count);
         const auto ranks = static_cast<double>(shape.ranks);
         double moved = 0;
@@ -184,7 +186,7 @@ CostModel costModelOf(const MachineProfile &profile, const CostModel &otherwise,
     return costs;
 }
 
-std::string profilePath()
+std::string profilePath(const std::string &backend)
 {
     const char *const cache = std::getenv("XDG_CACHE_HOME");
     const char *const home = std::getenv("HOME");
@@ -195,7 +197,7 @@ std::string profilePath()
         folder = std::filesystem::path(home) / ".cache";
     else
         return {};
-    return (folder / "planloom" / "cpu-profile.json").string();
+    return (folder / "planloom" / (backend + "-profile.json")).string();
 }
 
 Result<MachineProfile> readProfile(const std::string &path)
@@ -212,6 +214,7 @@ Result<MachineProfile> readProfile(const std::string &path)
         MachineProfile profile;
         profile.machine = document.at("machine").get<std::string>();
         profile.cores = document.at("cores").get<std::int32_t>();
+        profile.oneEach = document.value("one_each", false);
         profile.taskSeconds = numberAt(document, "task_seconds");
         profile.exchangeSeconds = numberAt(document, "exchange_seconds");
         profile.exchangeRate = numberAt(document, "exchange_bytes_per_second");
@@ -240,7 +243,7 @@ Result<void> writeProfile(const std::string &path, const MachineProfile &profile
             {"flops", kernel.flops}, {"bytes", kernel.bytes}, {"seconds", kernel.seconds},
             {"core_seconds", kernel.coreSeconds}, {"spread", kernel.spread}});
     const Json document{{"format", kFormat}, {"version", kVersion}, {"machine", profile.machine},
-        {"cores", profile.cores}, {"task_seconds", profile.taskSeconds},
+        {"cores", profile.cores}, {"one_each", profile.oneEach}, {"task_seconds", profile.taskSeconds},
         {"exchange_seconds", profile.exchangeSeconds}, {"exchange_bytes_per_second", profile.exchangeRate},
         {"copy_bytes_per_second", profile.copyRate}, {"kernels", std::move(kernels)}};
     std::error_code failed;

@@ -24,9 +24,10 @@ struct MeasuredKernel {
 /// once.
 struct MachineProfile {
     std::string machine{}; ///< "Intel(R) Xeon(R) Processor, 2 cores": `machineName` where it was measured.
-    std::int32_t cores = 1;
+    std::int32_t cores = 1; ///< That kernels share; 1 for a GPU, which each kernel has to itself.
+    bool oneEach = false; ///< Each device of a plan has such a machine; else all of them share it.
     double taskSeconds = 0; ///< What issuing and ending one instruction takes.
-    double exchangeSeconds = 0; ///< What a collective of nothing takes.
+    double exchangeSeconds = 0; ///< What a collective of nothing takes; 0, with the next: was not measured.
     double exchangeRate = 0; ///< Bytes/s that collectives read and write, all members together.
     double copyRate = 0; ///< Bytes/s that a copy within a device reads and writes.
     std::map<std::string, MeasuredKernel> kernels{}; ///< By `kernelKey`.
@@ -50,9 +51,9 @@ enum class ProfileTime : std::uint8_t {
 CostModel costModelOf(
     const MachineProfile &profile, const CostModel &otherwise, ProfileTime time = ProfileTime::Elapsed);
 
-/// Where profiles are kept: planloom/cpu-profile.json in XDG_CACHE_HOME, or else in ~/.cache. Empty without a
-/// home.
-std::string profilePath();
+/// Where profiles are kept: planloom/<backend>-profile.json in XDG_CACHE_HOME, or else in ~/.cache. Empty
+/// without a home.
+std::string profilePath(const std::string &backend = "cpu");
 
 /// @return NotFound, Io; InvalidInput for a file that is none, or of another version
 Result<MachineProfile> readProfile(const std::string &path);

@@ -356,4 +356,10 @@ std::string whatItRunsOn(const Probe &probe, std::int32_t devices)
     return "The plan's " + emulated + ", since no GPU can be used" + (why.empty() ? "." : " (" + why + ").");
 }
 
+std::string gpuMachineName(const std::string &gpu, std::int32_t computeCapability)
+{
+    return gpu + ", compute capability " + std::to_string(computeCapability / 10) + "."
+        + std::to_string(computeCapability % 10);
+}
+
 } // namespace planloom

@@ -56,6 +56,9 @@ struct ProbedLibrary {
     friend bool operator==(const ProbedLibrary &, const ProbedLibrary &) = default;
 };
 
+/// What a GPU of this name and compute capability (90 for 9.0) is called where something was measured on it.
+std::string gpuMachineName(const std::string &gpu, std::int32_t computeCapability);
+
 /// What this machine has to run plans on, and why what it has cannot be used.
 struct Probe {
     ProbedCpu cpu{};

@@ -34,6 +34,10 @@ public:
     /// before all else. @return why there are none; NotSupported if they cannot be in this many processes
     virtual Result<void> connect(const RankLink &link) = 0;
 
+    /// What the devices are, for what is measured on them: "NVIDIA H100 80GB HBM3, compute capability 9.0".
+    /// Once they are connected.
+    virtual Result<std::string> machine() = 0;
+
     /// Asked once for each device of this process.
     virtual std::unique_ptr<DeviceBackend> device(DeviceId device) = 0;
 

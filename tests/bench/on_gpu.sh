@@ -8,8 +8,8 @@
 #
 # Tables: every plan's step, forward and backward with an optimizer, beside the CPU's run of the unpartitioned model on the
 # same machine (within 1e-4 of it, 2e-2 in bf16, relative L2); plans of several devices beside those of one; GPT-2 beside
-# PyTorch, eager and compiled, where that is installed; predicted beside measured, before and after one factor from the
-# first plan that was predicted. With compute-sanitizer on PATH the smallest plan runs under it; with --backend cuda in this
+# PyTorch, eager and compiled, where that is installed; predicted beside measured, before and after the plan's kernels were
+# measured by themselves. With compute-sanitizer on PATH the smallest plan runs under it; with --backend cuda in this
 # build, and two GPUs, one rank a GPU by NCCL. What did not run is named with the reason.
 #
 # To try this script without a GPU: BACKEND=cpu SMALL=1 for `prepare`, and EXEC=path of a planloom-exec for `run`.
@@ -171,19 +171,27 @@ time_beside_pytorch() {
     [[ $has_torch == yes ]] || echo "PyTorch with a GPU is not there: no figures of it"
 }
 
-# One device's plans alone: several devices of one GPU share what the prediction gives each.
+# One device's plans alone: several devices of one GPU share what the prediction gives each. Calibrated: by kernels measured
+# here, each by itself; where they could not be, by one factor from the first plan ("*").
 predicted_beside_measured() {
-    printf '\nPredicted (%s) beside measured, and with one factor from the first:\n%-16s %12s %12s %8s %12s %8s\n' "$cluster" \
-        plan 'predicted ms' 'measured ms' error calibrated error
-    local name kind devices precision sizes measured predicted factor=
+    printf '\nPredicted (%s) beside measured, and by what was measured here (*: by one factor from the first):\n%-16s %12s %12s %8s %13s %8s\n' \
+        "$cluster" plan 'predicted ms' 'measured ms' error calibrated error
+    local name kind devices precision sizes measured predicted factor= calibrated mark most
     while read -r name kind devices precision sizes; do
         [[ $devices -eq 1 && $kind != nccl ]] || continue
         measured=$(fastest "$name")
         predicted=$(cat "$folder/$name/predicted")
         [[ -n $measured && -n $predicted ]] || continue
         factor=${factor:-$(awk -v m="$measured" -v p="$predicted" 'BEGIN { print (p > 0 ? m / p : 1) }')}
-        awk -v name="$name" -v m="$measured" -v p="$predicted" -v f="$factor" 'BEGIN {
-            printf "%-16s %12.3f %12.3f %7.0f%% %12.3f %7.0f%%\n", name, p * 1e3, m * 1e3, (p / m - 1) * 100, p * f * 1e3, (p * f / m - 1) * 100 }'
+        most=$(($(left) / 2))
+        calibrated=
+        [[ $most -lt 3 ]] || calibrated=$(timeout "$most" "$exec" bench --plan "$folder/$name/plan.json" --options "$folder/$name/options.json" \
+            --profile "$folder/profile.json" --seconds "$((most < 20 ? most : 20))" 2>"$folder/$name.bench" </dev/null |
+            sed -n 's/^predicted for this machine: \([0-9.]*\) ms.*/\1/p')
+        mark=' '
+        [[ -n $calibrated ]] || { mark='*'; calibrated=$(awk -v p="$predicted" -v f="$factor" 'BEGIN { print p * f * 1e3 }'); }
+        awk -v name="$name" -v m="$measured" -v p="$predicted" -v c="$calibrated" -v mark="$mark" 'BEGIN {
+            printf "%-16s %12.3f %12.3f %7.0f%% %12.3f%s %7.0f%%\n", name, p * 1e3, m * 1e3, (p / m - 1) * 100, c, mark, (c / (m * 1e3) - 1) * 100 }'
     done <"$folder/plans"
 }
 

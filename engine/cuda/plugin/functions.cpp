@@ -58,6 +58,10 @@ public:
         return std::string{cudaGetErrorName(error)} + ", " + cudaGetErrorString(error);
     }
     std::string architectures() override { return PLANLOOM_CUDA_ARCHITECTURES_TEXT; }
+    CudaStatus codeArchitecture(std::int32_t &architecture) override
+    {
+        return planloom::codeArchitecture(architecture);
+    }
 
     CudaStatus allocate(void **memory, std::size_t bytes) override
     {

@@ -90,7 +90,7 @@ cudaError_t launchKernel(DeviceKernel kernel, const void *arguments, std::int64_
         PLANLOOM_TEAM_KERNELS(PLANLOOM_LAUNCH_TEAMS)
     default:
         if (!launchChainKernel(kernel, arguments, items, stream))
-            return cudaErrorInvalidDeviceFunction;
+            return launchMatrixKernel(kernel, arguments, items, stream);
     }
     return cudaGetLastError();
 }

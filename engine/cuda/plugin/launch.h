@@ -22,5 +22,10 @@ cudaError_t launchKernel(DeviceKernel kernel, const void *arguments, std::int64_
 /// The same of those of PLANLOOM_CHAIN_KERNELS, with the launch's error left to be asked for. @return false
 /// for others
 bool launchChainKernel(DeviceKernel kernel, const void *arguments, std::int64_t items, cudaStream_t stream);
+/// The same, of PLANLOOM_MATRIX_KERNELS.
+cudaError_t launchMatrixKernel(
+    DeviceKernel kernel, const void *arguments, std::int64_t items, cudaStream_t stream);
+/// As CudaFunctions::codeArchitecture.
+cudaError_t codeArchitecture(std::int32_t &architecture);
 
 } // namespace planloom

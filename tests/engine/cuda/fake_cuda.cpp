@@ -123,6 +123,61 @@ void runWithEpilogue(PlainProductKernel kernel, const ProductShape &p, const Ele
     }
 }
 
+/// A block of warps: a thread each. What a warp has asked for to be copied is there when it has waited
+/// for it, not before.
+class WarpBlock
+{
+public:
+    struct Shared {
+        explicit Shared(std::size_t bytes)
+            : elements(bytes / sizeof(std::uint16_t), 0x7FFF) // no number in any type
+        {
+        }
+        std::barrier<> barrier{kMatrixWarps};
+        std::vector<std::uint16_t> elements;
+    };
+    WarpBlock(Shared &shared, int warp)
+        : m_shared(shared)
+        , m_warp(warp)
+    {
+    }
+    int warp() const { return m_warp; }
+    std::uint16_t *shared() const { return m_shared.elements.data(); }
+    void meet() const { m_shared.barrier.arrive_and_wait(); }
+    void copy(std::uint16_t *to, const std::uint16_t *from, bool isThere) const
+    {
+        m_copies.push_back({to, isThere ? from : nullptr});
+    }
+    void arrive() const
+    {
+        for (const auto &[to, from] : m_copies)
+            for (int i = 0; i < 8; ++i)
+                to[i] = from == nullptr ? std::uint16_t{0} : from[i];
+        m_copies.clear();
+    }
+
+private:
+    Shared &m_shared;
+    int m_warp;
+    mutable std::vector<std::pair<std::uint16_t *, const std::uint16_t *>> m_copies{};
+};
+
+template<typename Kernel> void runMatrices(const Kernel &kernel, std::int64_t items)
+{
+    WarpBlock::Shared shared(matrixSharedBytes(kernel));
+    std::vector<std::thread> warps;
+    for (int warp = 0; warp < kMatrixWarps; ++warp)
+        warps.emplace_back([&, warp] {
+            const WarpBlock block(shared, warp);
+            (void)withMatrixWidth(kernel, [&]<typename Operands, int kWidth>() {
+                for (std::int64_t i = 0; i < items; ++i)
+                    kernel.template run<Operands, kWidth>(block, i);
+            });
+        });
+    for (std::thread &each : warps)
+        each.join();
+}
+
 } // namespace
 
 std::size_t FakeCuda::live() const
@@ -138,6 +193,12 @@ CudaStatus FakeCuda::called(const std::string &what)
     if (keepsCalls)
         calls.push_back(what);
     return failAfter >= 0 && m_called > failAfter ? failure : kCudaSuccess;
+}
+
+void FakeCuda::pass(const std::string &kernel)
+{
+    if (takes)
+        m_clock += takes(kernel);
 }
 
 void FakeCuda::put(CudaStream stream, std::function<bool()> work)
@@ -219,6 +280,12 @@ CudaStatus FakeCuda::deviceInfo(std::int32_t device, CudaDeviceInfo &info)
     info.major = 9;
     info.totalBytes = info.freeBytes = freeBytes;
     return kCudaSuccess;
+}
+CudaStatus FakeCuda::codeArchitecture(std::int32_t &architecture)
+{
+    const std::lock_guard lock{m_mutex};
+    architecture = code;
+    return called("code architecture");
 }
 CudaStatus FakeCuda::setDevice(std::int32_t device)
 {
@@ -456,7 +523,8 @@ CudaStatus FakeCuda::milliseconds(float &passed, CudaEvent from, CudaEvent to)
 CudaStatus FakeCuda::copy(void *to, const void *from, std::size_t bytes, CudaStream stream)
 {
     const std::lock_guard lock{m_mutex};
-    put(stream, [=] {
+    put(stream, [=, this] {
+        pass("copy");
         std::memmove(to, from, bytes);
         return true;
     });
@@ -465,7 +533,8 @@ CudaStatus FakeCuda::copy(void *to, const void *from, std::size_t bytes, CudaStr
 CudaStatus FakeCuda::fill(void *to, std::uint8_t value, std::size_t bytes, CudaStream stream)
 {
     const std::lock_guard lock{m_mutex};
-    put(stream, [=] {
+    put(stream, [=, this] {
+        pass("fill");
         std::memset(to, value, bytes);
         return true;
     });
@@ -487,7 +556,8 @@ CudaStatus FakeCuda::launch(DeviceKernel kernel, const void *arguments, std::int
     switch (kernel) {
 #define PLANLOOM_FAKE_ELEMENTS(Name)                                                                         \
     case DeviceKernel::Name:                                                                                 \
-        put(stream, [work = *static_cast<const Name##Kernel *>(arguments), items] {                          \
+        put(stream, [this, work = *static_cast<const Name##Kernel *>(arguments), items] {                    \
+            pass(#Name);                                                                                     \
             runElements(work, items);                                                                        \
             return true;                                                                                     \
         });                                                                                                  \
@@ -495,6 +565,7 @@ CudaStatus FakeCuda::launch(DeviceKernel kernel, const void *arguments, std::int
 #define PLANLOOM_FAKE_TEAMS(Name)                                                                            \
     case DeviceKernel::Name:                                                                                 \
         put(stream, [this, work = *static_cast<const Name##Kernel *>(arguments), items] {                    \
+            pass(#Name);                                                                                     \
             runTeams(work, items, teamThreads);                                                              \
             return true;                                                                                     \
         });                                                                                                  \
@@ -502,6 +573,15 @@ CudaStatus FakeCuda::launch(DeviceKernel kernel, const void *arguments, std::int
         PLANLOOM_ELEMENT_KERNELS(PLANLOOM_FAKE_ELEMENTS)
         PLANLOOM_CHAIN_KERNELS(PLANLOOM_FAKE_ELEMENTS)
         PLANLOOM_TEAM_KERNELS(PLANLOOM_FAKE_TEAMS)
+#define PLANLOOM_FAKE_MATRICES(Name)                                                                         \
+    case DeviceKernel::Name:                                                                                 \
+        put(stream, [this, work = *static_cast<const Name##Kernel *>(arguments), items] {                    \
+            pass(#Name);                                                                                     \
+            runMatrices(work, items);                                                                        \
+            return true;                                                                                     \
+        });                                                                                                  \
+        return called("launch " #Name " " + m_streams.at(stream)->name);
+        PLANLOOM_MATRIX_KERNELS(PLANLOOM_FAKE_MATRICES)
     }
     return 98; // invalid device function
 }
@@ -531,7 +611,8 @@ CudaStatus FakeCuda::multiply(CudaProduct product, const void *a, const void *b,
         of(c, p.result), p.m, p.n, p.k, p.aRow, p.aColumn, p.bRow, p.bColumn, p.cRow, p.aStep, p.bStep,
         p.cStep, p.tensorFloat32 ? DataType::TensorFloat32 : DataType::Float32, p.accumulate};
     if (p.epilogue == Epilogue::None) {
-        put(stream, [kernel, workspace, items = p.m * p.n * p.repeats] {
+        put(stream, [this, kernel, workspace, items = p.m * p.n * p.repeats] {
+            pass("multiply");
             std::memset(workspace, 0x5A, 1024);
             runElements(kernel, items);
             return true;
@@ -540,7 +621,8 @@ CudaStatus FakeCuda::multiply(CudaProduct product, const void *a, const void *b,
     }
     if (p.repeats != 1 || p.accumulate || aux == c)
         return 7; // invalid
-    put(stream, [kernel, workspace, p, extra = of(aux, p.result)] {
+    put(stream, [this, kernel, workspace, p, extra = of(aux, p.result)] {
+        pass("multiply");
         std::memset(workspace, 0x5A, 1024);
         runWithEpilogue(kernel, p, extra);
         return true;

@@ -30,6 +30,7 @@ public:
     std::int64_t freeBytes = std::int64_t{8} << 30;
     std::int32_t devices = 1;
     std::int32_t driver = 13000;
+    std::int32_t code = 90; ///< The architecture that its code is of.
     int teamThreads = 1; ///< Threads of a team: what they owe each other shows with several.
     std::int64_t stuckAfter = -1; ///< Things that streams do until none does anything any more; -1: never.
     bool hasProducts = true; ///< As if cuBLASLt was there.
@@ -41,6 +42,9 @@ public:
     std::int64_t failAfter = -1; ///< Calls until everything fails with `failure`; -1: never.
     CudaStatus failure = 719;
     bool keepsCalls = false; ///< In `calls`.
+    /// How long kernels ("Move"), products, copies and fills ("copy") take, in microseconds on the clock of
+    /// events, beside what it shows for each thing that a stream does or waits with; empty: no longer.
+    std::function<std::int64_t(const std::string &)> takes{};
     CudaStatus captureFails = 0; ///< What the end of every capture fails with.
     int captured = 0; ///< Graphs that were made,
     int replayed = 0; ///< and launched.
@@ -65,6 +69,7 @@ public:
     CudaStatus setDevice(std::int32_t device) override;
     std::string errorText(CudaStatus status) override;
     std::string architectures() override { return "75 80 90 120+"; }
+    CudaStatus codeArchitecture(std::int32_t &architecture) override;
     CudaStatus allocate(void **memory, std::size_t bytes) override;
     CudaStatus release(void *memory) override;
     CudaStatus allocateHost(void **memory, std::size_t bytes) override;
@@ -138,6 +143,7 @@ private:
 
     /// Counts a call. @return what it fails with
     CudaStatus called(const std::string &what);
+    void pass(const std::string &kernel);
     bool advanceLocked(int most);
     CudaStatus take(void **memory, std::size_t bytes);
     CudaStatus giveBack(void *memory);

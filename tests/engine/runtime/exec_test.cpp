@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -135,6 +136,37 @@ TEST_F(Exec, RemovesAFolderThatIsTemporaryOnceItIsRead)
         EXPECT_EQ(std::filesystem::exists(m_folder / "notes.txt"), more);
         EXPECT_FALSE(std::filesystem::exists(m_folder / "plan.json"));
     }
+}
+
+TEST_F(Exec, BenchMeasuresOnTheBackendThatItsOptionsName)
+{
+    RunRequest request;
+    request.plan = oneDevice(2).plan;
+    const auto bench = [&](const std::string &backend) {
+        request.backend = backend;
+        (void)write(request);
+        const std::string command = std::string{PLANLOOM_BINARY_DIR "/bin/planloom-exec bench --plan '"}
+            + (m_folder / "plan.json").string() + "' --options '" + (m_folder / "options.json").string()
+            + "' --profile '" + (m_folder / backend).string() + "' >'" + (m_folder / "said").string()
+            + "' 2>&1";
+        const int status = std::system(command.c_str());
+        std::ifstream said(m_folder / "said");
+        return std::pair{status, std::string{std::istreambuf_iterator<char>{said}, {}}};
+    };
+    const auto [status, said] = bench("cpu");
+    EXPECT_EQ(status, 0) << said;
+    EXPECT_NE(said.find("predicted for this machine: "), std::string::npos) << said;
+    EXPECT_TRUE(std::filesystem::exists(m_folder / "cpu"));
+    const auto [onGpu, saidOfGpu] = bench("cuda-emulated");
+    if (onGpu == 0) { // there is one
+        EXPECT_NE(saidOfGpu.find("compute capability"), std::string::npos) << saidOfGpu;
+    } else {
+        EXPECT_TRUE(saidOfGpu.starts_with("planloom-exec: ")) << saidOfGpu;
+        EXPECT_FALSE(std::filesystem::exists(m_folder / "cuda-emulated"));
+    }
+    const auto [unknown, saidOfIt] = bench("abacus");
+    EXPECT_NE(unknown, 0);
+    EXPECT_NE(saidOfIt.find("known: cpu, cuda, cuda-emulated"), std::string::npos) << saidOfIt;
 }
 
 TEST_F(Exec, AKilledRankEndsTheRunWithStatus1)
