@@ -1,6 +1,7 @@
 #include "engine/cuda/cuda_backend.h"
 
 #include "engine/cuda/cuda_products.h"
+#include "engine/cuda/cuda_step.h"
 
 #include <algorithm>
 #include <array>
@@ -47,6 +48,8 @@ public:
         for (const std::vector<CudaEvent> &events : {m_events, m_times})
             for (const CudaEvent event : events)
                 (void)m_cuda.destroyEvent(event);
+        if (m_agreed != nullptr)
+            (void)m_cuda.destroyEvent(m_agreed);
         for (const auto &[memory, place] : m_arenas)
             (void)(place == MemoryPlace::Host ? m_cuda.releaseHost(memory) : m_cuda.release(memory));
     }
@@ -113,35 +116,23 @@ public:
         m_mode = modeOfStep();
         m_listener = &listener;
         m_left = events;
-        m_toIssue = events;
-        m_tasks.clear();
-        m_tasks.resize(static_cast<std::size_t>(events));
-        for (Queue &queue : m_queues) {
-            queue.order.clear();
-            queue.launched = queue.ended = 0;
-            dropWaiting(queue);
-        }
+        m_step.begin(events);
+        forgetChains();
         sayNotFused();
         m_broken.reset();
         note(prepare(events));
+        note(m_shared.graphs.settle(m_running));
         m_lastEnd = Clock::now();
     }
 
     void issue(DeviceTask task) override
     {
-        Queue &queue = m_queues[static_cast<std::size_t>(task.queue)];
-        const auto event = static_cast<std::size_t>(task.event);
-        queue.order.push_back(event);
-        --m_toIssue;
-        m_tasks[event] = std::make_unique<Task>(std::move(task), std::make_shared<CudaTaskState>(m_shared));
+        CudaTask &added = m_step.add(std::move(task), std::make_shared<CudaTaskState>(m_shared));
         if (m_mode == StepMode::Replay) {
-            const Captured &known = m_captured[StepGraphs::keyOf(m_running)][event];
-            m_tasks[event]->state = known.state;
-            m_tasks[event]->share = known.share;
+            const Captured &known = m_captured[StepGraphs::keyOf(m_running)][added.event()];
+            added.state = known.state;
+            added.share = known.share;
         }
-        for (const EventId wait : m_tasks[event]->task.waits)
-            if (const auto &awaited = m_tasks[static_cast<std::size_t>(wait)])
-                awaited->firstWaiter = std::min(awaited->firstWaiter, m_tasks[event]->task.event);
         if (m_mode == StepMode::Issue)
             pump();
     }
@@ -155,8 +146,10 @@ public:
         }
         auto pause = std::chrono::microseconds{5};
         while (m_left > 0) {
-            if (m_communicator->isAborted())
+            if (m_communicator->isAborted()) {
+                m_shared.graphs.abandon();
                 m_communicator->cancelWaiting();
+            }
             bool moved = false;
             for (const auto &[backend, goOn] : m_shared.pumps)
                 moved = goOn() || moved;
@@ -175,60 +168,22 @@ public:
         m_communicator->stepDone();
         m_shared.graphs.ended(m_running);
         if (m_broken) // what hangs may still use what its task has
-            std::move(m_tasks.begin(), m_tasks.end(), std::back_inserter(m_hung));
-        m_tasks.clear();
+            for (auto &task : m_step.release())
+                m_hung.push_back(std::move(task));
+        else
+            (void)m_step.release();
     }
 
 private:
-    enum class Stage {
-        Held, ///< What it waits for is not in its stream yet.
-        Waiting, ///< Its kernels wait to become one with those of the next tasks.
-        Meeting, ///< Its communication waits for other devices of this process.
-        Launched,
-        Ended,
-    };
-
-    /// What a task has of a chain's one kernel: it starts with an event, ends with one, and the task's time
-    /// is a share of that.
-    struct Share {
-        EventId start = -1; ///< At whose start the kernel begins; -1: the task has no others beside it.
-        EventId last = -1; ///< With whose end it does.
-        double from = 0; ///< Of what the kernel moves.
-        double to = 1;
-        bool isFirst = false; ///< It may have begun before the kernel.
-    };
-
-    static constexpr EventId kNobody = std::numeric_limits<EventId>::max();
-    struct Task {
-        Task(DeviceTask given, std::shared_ptr<CudaTaskState> itsState)
-            : task(std::move(given))
-            , state(std::move(itsState))
-        {
-        }
-        DeviceTask task;
-        std::shared_ptr<CudaTaskState> state; ///< Of a graph's task, the same in all runs.
-        std::unique_ptr<CudaQueue> queue{};
-        Result<void> outcome{};
-        Clock::time_point cancelled{}; ///< Where it has no times of its own.
-        Share share{};
-        EventId firstWaiter = kNobody; ///< Of other queues.
-        Stage stage = Stage::Held;
-        bool recorded = false;
-    };
     /// Of a task that is part of a graph.
     struct Captured {
         std::shared_ptr<CudaTaskState> state{};
-        Share share{};
+        CudaTask::Share share{};
     };
     struct Queue {
         CudaStream stream = nullptr;
         std::unique_ptr<CudaScratch> scratch{};
         std::unique_ptr<CudaChain> chain{}; ///< Null where kernels are not fused.
-        /// Tasks with kernels in it, or with none, and the bytes that are moved up to the end of each.
-        std::vector<std::pair<std::size_t, std::int64_t>> waiting{};
-        std::vector<std::size_t> order{}; ///< Its tasks.
-        std::size_t launched = 0; ///< So many are in the stream.
-        std::size_t ended = 0;
     };
 
     Result<CudaEvent> newEvent(std::vector<CudaEvent> &among)
@@ -243,16 +198,10 @@ private:
     {
         return m_mode == StepMode::Issue ? m_events[1 + 2 * event] : m_times[2 * event];
     }
-    /// Of its kernel, where that is one of several tasks.
-    std::size_t lastOf(std::size_t event) const
+    CudaEvent endOf(const CudaTask &task) const { return m_events[2 + 2 * task.last()]; }
+    CudaEvent timeOfEnd(const CudaTask &task) const
     {
-        const EventId last = m_tasks[event]->share.last;
-        return last < 0 ? event : static_cast<std::size_t>(last);
-    }
-    CudaEvent endOf(std::size_t event) const { return m_events[2 + 2 * lastOf(event)]; }
-    CudaEvent timeOfEnd(std::size_t event) const
-    {
-        return m_mode == StepMode::Issue ? endOf(event) : m_times[1 + 2 * lastOf(event)];
+        return m_mode == StepMode::Issue ? endOf(task) : m_times[1 + 2 * task.last()];
     }
     bool recordsTimes() const { return m_mode == StepMode::Issue || m_running.timed; }
 
@@ -282,12 +231,11 @@ private:
     bool putMore() override { return pump(); }
     Result<void> allPut() const override
     {
-        for (const auto &task : m_tasks)
+        for (const auto &task : m_step.tasks())
             if (task && !task->outcome)
                 return task->outcome;
-        for (const Queue &queue : m_queues)
-            if (queue.launched < queue.order.size())
-                return Error{ErrorCode::Internal, "a task waits for what no stream has", {}, {}};
+        if (!m_step.allLaunched())
+            return Error{ErrorCode::Internal, "a task waits for what no stream has", {}, {}};
         if (const std::string why = m_communicator->whyNotCaptured(); !why.empty())
             return Error{ErrorCode::NotSupported, why, {}, {}};
         return {};
@@ -296,30 +244,19 @@ private:
     {
         if (made) {
             auto &states = m_captured[StepGraphs::keyOf(m_running)];
-            for (const auto &task : m_tasks)
+            for (const auto &task : m_step.tasks())
                 states.push_back(task ? Captured{task->state, task->share} : Captured{});
             m_launchedAt = Clock::now();
             return;
         }
         m_communicator->captureFailed();
         m_mode = StepMode::Issue;
-        for (const auto &task : m_tasks)
-            if (task) {
-                task->state = std::make_shared<CudaTaskState>(m_shared);
-                task->queue.reset();
-                task->share = {};
-                task->outcome = {};
-                task->stage = Stage::Held;
-                task->recorded = false;
-            }
-        for (Queue &queue : m_queues) {
-            queue.launched = 0;
-            dropWaiting(queue);
-        }
+        m_step.restart([this] { return std::make_shared<CudaTaskState>(m_shared); });
+        forgetChains();
     }
     Result<void> refresh() override
     {
-        for (const auto &task : m_tasks) {
+        for (const auto &task : m_step.tasks()) {
             if (!task)
                 continue;
             task->state->again();
@@ -332,17 +269,53 @@ private:
         }
         return {};
     }
+    Result<bool> agree(bool mine) override
+    {
+        if (!m_communicator->waitsInStreams())
+            return mine;
+        CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
+        if (m_agreed == nullptr)
+            CUDA_TRY(m_cuda, "cudaEventCreate", m_cuda.createEvent(&m_agreed));
+        CudaTaskState task(m_shared);
+        TRY(std::byte *const onHost, task.pinned(sizeof(float)));
+        CudaScratch &scratch = *m_queues[0].scratch;
+        scratch.begin();
+        TRY(std::byte *const onDevice, scratch.take(sizeof(float)));
+        const float own = mine ? 1 : 0;
+        std::memcpy(onHost, &own, sizeof own);
+        const CudaStream stream = m_queues[0].stream;
+        CUDA_TRY(m_cuda, "cudaMemcpyAsync", m_cuda.copy(onDevice, onHost, sizeof own, stream));
+        TRY_VOID(m_communicator->sumOverAll(reinterpret_cast<float *>(onDevice), stream));
+        CUDA_TRY(m_cuda, "cudaMemcpyAsync", m_cuda.copy(onHost, onDevice, sizeof own, stream));
+        CUDA_TRY(m_cuda, "cudaEventRecord", m_cuda.record(m_agreed, stream));
+        const auto begun = Clock::now();
+        CudaStatus status = kCudaNotReady;
+        while ((status = m_cuda.query(m_agreed)) == kCudaNotReady) {
+            TRY_VOID(m_communicator->poll());
+            if (Clock::now() - begun > m_options.deadline)
+                m_communicator->abort();
+            if (m_communicator->isAborted()) {
+                m_communicator->cancelWaiting();
+                return hung("other processes have not agreed on a graph for ", Clock::now() - begun,
+                    m_communicator->log());
+            }
+            std::this_thread::sleep_for(std::chrono::microseconds{20});
+        }
+        CUDA_TRY(m_cuda, "cudaEventQuery", status);
+        float sum = 0;
+        std::memcpy(&sum, onHost, sizeof sum);
+        return sum == static_cast<float>(m_communicator->processes());
+    }
     void replaying(const Result<void> &outcome) override
     {
         m_launchedAt = Clock::now();
-        for (const auto &task : m_tasks) {
+        for (const auto &task : m_step.tasks()) {
             task->outcome = outcome;
             task->recorded = static_cast<bool>(outcome);
             task->cancelled = m_launchedAt;
-            task->stage = Stage::Launched;
+            task->stage = CudaTask::Stage::Launched;
         }
-        for (Queue &queue : m_queues)
-            queue.launched = queue.order.size();
+        m_step.launchAll();
     }
 
     /// Events for a step, and the anchor of its times.
@@ -375,14 +348,23 @@ private:
     bool pump()
     {
         bool any = false;
+        do {
+            any = pumpQueues() || any;
+        } while (m_step.takeNext());
+        return any;
+    }
+
+    bool pumpQueues()
+    {
+        bool any = false;
         for (bool moved = true; moved;) {
             moved = false;
             for (std::size_t at = 0; at < m_queues.size(); ++at) {
-                while (mayLaunch(at)) {
+                while (m_step.mayLaunch(at)) {
                     launch(at);
                     any = moved = true;
                 }
-                if (endsChain(at)) {
+                if (m_step.endsWaiting(at)) {
                     sendWaiting(at);
                     any = moved = true;
                 }
@@ -391,53 +373,11 @@ private:
         return any;
     }
 
-    bool mayLaunch(std::size_t at) const
+    void forgetChains()
     {
-        const Queue &queue = m_queues[at];
-        if (nextOf(queue) >= queue.order.size())
-            return false;
-        const Task &next = *m_tasks[queue.order[nextOf(queue)]];
-        return next.stage == Stage::Held
-            && std::all_of(next.task.waits.begin(), next.task.waits.end(), [this](EventId event) {
-                   const auto &task = m_tasks[static_cast<std::size_t>(event)];
-                   return task && (task->stage == Stage::Launched || task->stage == Stage::Ended);
-               });
-    }
-
-    static std::size_t nextOf(const Queue &queue) { return queue.launched + queue.waiting.size(); }
-
-    /// The next task of a queue joins those that wait. What waits for another queue does not: what is before
-    /// it would wait, too. Nor does what comes behind a task of another queue that waits for them: that is
-    /// launched when it comes, since devices communicate in the order of the plan. So it does not matter to
-    /// what becomes one when tasks are issued.
-    bool joins(const Queue &queue, const Task &next) const
-    {
-        return next.task.waits.empty() && std::holds_alternative<std::monostate>(next.task.communication)
-            && next.task.event < firstWaiterFor(queue) && !m_broken;
-    }
-    EventId firstWaiterFor(const Queue &queue) const
-    {
-        EventId first = kNobody;
-        for (const auto &[event, bytes] : queue.waiting)
-            first = std::min(first, m_tasks[event]->firstWaiter);
-        return first;
-    }
-
-    /// Nothing comes that might join the tasks that wait.
-    bool endsChain(std::size_t at) const
-    {
-        const Queue &queue = m_queues[at];
-        if (queue.waiting.empty())
-            return false;
-        return nextOf(queue) < queue.order.size() ? !mayLaunch(at)
-                                                  : m_toIssue == 0 || firstWaiterFor(queue) != kNobody;
-    }
-
-    void dropWaiting(Queue &queue)
-    {
-        queue.waiting.clear();
-        if (queue.chain)
-            queue.chain->forget();
+        for (const Queue &queue : m_queues)
+            if (queue.chain)
+                queue.chain->forget();
     }
 
     void sayNotFused()
@@ -451,30 +391,27 @@ private:
     void launch(std::size_t at)
     {
         Queue &queue = m_queues[at];
-        Task &task = *m_tasks[queue.order[nextOf(queue)]];
-        if (!queue.waiting.empty() && !joins(queue, task))
+        CudaTask &task = m_step.next(at);
+        if (m_step.hasWaiting(at) && (m_broken || !m_step.mayJoin(at)))
             sendWaiting(at);
-        const bool communicates = !std::holds_alternative<std::monostate>(task.task.communication);
         task.queue = std::make_unique<CudaQueue>(m_shared, m_products, *queue.scratch, queue.stream,
-            *task.state, m_mode, communicates ? nullptr : queue.chain.get());
+            *task.state, m_mode, task.communicates() ? nullptr : queue.chain.get());
         if (m_broken)
             return launched(at, task, *m_broken);
         auto begun = beginTask(at, task);
         if (begun && queue.chain && !queue.chain->isEmpty()) {
             for (const std::span<const std::byte> &memory : task.task.ends)
                 queue.chain->ends(memory);
-            queue.waiting.emplace_back(static_cast<std::size_t>(task.task.event), queue.chain->bytes());
-            task.stage = Stage::Waiting;
-            return;
+            return m_step.wait(at, queue.chain->bytes());
         }
         if (queue.chain && !queue.chain->isEmpty())
             sendWaiting(at); // with what the task has put there before it failed
         if (!begun)
             return launched(at, task, std::move(begun));
-        const auto &communication = task.task.communication;
-        if (std::holds_alternative<std::monostate>(communication))
+        if (!task.communicates())
             return launched(at, task, {});
-        task.stage = Stage::Meeting;
+        const auto &communication = task.task.communication;
+        task.stage = CudaTask::Stage::Meeting;
         auto told = [this, at, &task](Result<void> outcome) { launched(at, task, std::move(outcome)); };
         if (const auto *const call = std::get_if<CollectiveCall>(&communication))
             m_communicator->join(*call, *task.queue, std::move(told));
@@ -485,18 +422,19 @@ private:
                 std::get<ReceiveCall>(communication).message, *task.queue, std::move(told));
     }
 
-    Result<void> beginTask(std::size_t at, Task &task)
+    Result<void> beginTask(std::size_t at, CudaTask &task)
     {
         Queue &queue = m_queues[at];
         CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
         for (const EventId event : task.task.waits)
             CUDA_TRY(m_cuda, "cudaStreamWaitEvent",
-                m_cuda.wait(queue.stream, endOf(static_cast<std::size_t>(event))));
+                m_cuda.wait(queue.stream, endOf(m_step.task(static_cast<std::size_t>(event)))));
         // Where others wait, the task starts with them, unless it turns out not to join them.
-        if (queue.waiting.empty())
+        const bool starts = !m_step.hasWaiting(at);
+        if (starts)
             TRY_VOID(recordStart(queue, task));
         if (queue.chain)
-            queue.chain->begin(queue.waiting.empty() ? std::function<Result<void>()>{} : [this, at, &task] {
+            queue.chain->begin(starts ? std::function<Result<void>()>{} : [this, at, &task] {
                 sendWaiting(at);
                 return recordStart(m_queues[at], task);
             });
@@ -513,11 +451,10 @@ private:
         return task.queue->outcome();
     }
 
-    Result<void> recordStart(const Queue &queue, const Task &task)
+    Result<void> recordStart(const Queue &queue, const CudaTask &task)
     {
         if (recordsTimes())
-            CUDA_TRY(m_cuda, "cudaEventRecord",
-                m_cuda.recordTime(startOf(static_cast<std::size_t>(task.task.event)), queue.stream));
+            CUDA_TRY(m_cuda, "cudaEventRecord", m_cuda.recordTime(startOf(task.event()), queue.stream));
         return {};
     }
 
@@ -525,47 +462,34 @@ private:
     void sendWaiting(std::size_t at)
     {
         Queue &queue = m_queues[at];
-        const auto waiting = std::exchange(queue.waiting, {});
+        const std::vector<CudaTask *> tasks = m_step.takeWaiting(at);
         (void)m_cuda.setDevice(m_options.gpu);
         Result<void> outcome;
-        if (waiting.size() > 1) {
-            const auto start = static_cast<EventId>(waiting[1].first);
-            const auto last = static_cast<EventId>(waiting.back().first);
-            const double all = std::max(static_cast<double>(waiting.back().second), 1.0);
-            for (std::size_t i = 0; i < waiting.size(); ++i)
-                m_tasks[waiting[i].first]->share = {start, last,
-                    i == 0 ? 0 : static_cast<double>(waiting[i - 1].second) / all,
-                    static_cast<double>(waiting[i].second) / all, i == 0};
-            if (!m_broken)
-                outcome = recordStart(queue, *m_tasks[waiting[1].first]);
-        }
+        if (tasks.size() > 1 && !m_broken)
+            outcome = recordStart(queue, *tasks[1]);
         if (m_broken)
             queue.chain->forget();
         else if (outcome)
             outcome = queue.chain->launch();
-        if (waiting.empty())
-            return;
-        std::vector<Task *> tasks;
-        for (const auto &[event, bytes] : waiting)
-            tasks.push_back(m_tasks[event].get());
-        launched(at, tasks, std::move(outcome));
+        if (!tasks.empty())
+            launched(at, tasks, std::move(outcome));
     }
 
     /// A task is in its stream with all that it does, or ends without.
-    void launched(std::size_t at, Task &task, Result<void> outcome)
+    void launched(std::size_t at, CudaTask &task, Result<void> outcome)
     {
-        launched(at, std::vector<Task *>{&task}, std::move(outcome));
+        launched(at, std::vector<CudaTask *>{&task}, std::move(outcome));
     }
     /// Several whose kernels are one.
-    void launched(std::size_t at, const std::vector<Task *> &tasks, Result<void> outcome)
+    void launched(std::size_t at, const std::vector<CudaTask *> &tasks, Result<void> outcome)
     {
         Queue &queue = m_queues[at];
         (void)m_cuda.setDevice(m_options.gpu);
-        const auto event = static_cast<std::size_t>(tasks.back()->task.event);
-        CudaStatus status = m_broken ? kCudaNotReady : m_cuda.record(endOf(event), queue.stream);
+        const CudaTask &last = *tasks.back();
+        CudaStatus status = m_broken ? kCudaNotReady : m_cuda.record(endOf(last), queue.stream);
         if (status == kCudaSuccess && m_mode == StepMode::Capture && m_running.timed)
-            status = m_cuda.recordTime(timeOfEnd(event), queue.stream);
-        for (Task *const task : tasks) {
+            status = m_cuda.recordTime(timeOfEnd(last), queue.stream);
+        for (CudaTask *const task : tasks) {
             task->recorded = status == kCudaSuccess;
             Result<void> own = outcome;
             if (own)
@@ -579,9 +503,8 @@ private:
                 own = cudaError(m_cuda, status, "cudaEventRecord");
             task->outcome = std::move(own);
             task->cancelled = Clock::now();
-            task->stage = Stage::Launched;
-            ++queue.launched;
         }
+        m_step.launched(at, tasks);
     }
 
     /// Tells of tasks that have ended since. @return true if there were some
@@ -589,59 +512,59 @@ private:
     {
         bool any = false;
         if (m_broken) // what others wait for is what has failed, so its error comes first
-            for (Queue &queue : m_queues)
-                if (communicatesNow(queue) && hasEnded(*m_tasks[queue.order[queue.ended]])) {
-                    ++queue.ended;
+            for (std::size_t at = 0; at < m_queues.size(); ++at)
+                if (communicatesNow(at) && hasEnded(*m_step.running(at))) {
+                    m_step.ended(at);
                     any = true;
                 }
-        for (Queue &queue : m_queues)
-            while (queue.ended < queue.launched && hasEnded(*m_tasks[queue.order[queue.ended]])) {
-                ++queue.ended;
+        for (std::size_t at = 0; at < m_queues.size(); ++at)
+            for (CudaTask *task = m_step.running(at); task != nullptr && hasEnded(*task);
+                 task = m_step.running(at)) {
+                m_step.ended(at);
                 any = true;
             }
         return any;
     }
 
-    bool hasEnded(Task &task)
+    bool hasEnded(CudaTask &task)
     {
-        const auto event = static_cast<std::size_t>(task.task.event);
         Clock::time_point start = task.cancelled;
         Clock::time_point end = task.cancelled;
         if (task.recorded && !m_broken) {
             const CudaStatus status =
-                m_mode == StepMode::Issue ? m_cuda.query(endOf(event)) : m_shared.graphs.query();
+                m_mode == StepMode::Issue ? m_cuda.query(endOf(task)) : m_shared.graphs.query();
             if (status == kCudaNotReady)
                 return false;
             if (status != kCudaSuccess)
                 note(cudaError(m_cuda, status, "cudaEventQuery"));
             else if (task.outcome)
-                timesOf(event, start, end);
+                timesOf(task, start, end);
         }
         Result<void> outcome = task.outcome;
         if (outcome && m_broken)
             outcome = *m_broken;
         if (outcome)
             outcome = task.state->outcome();
-        task.stage = Stage::Ended;
+        task.stage = CudaTask::Stage::Ended;
         --m_left;
         m_listener->finished(task.task.event, outcome, start, end);
         return true;
     }
 
-    void timesOf(std::size_t event, Clock::time_point &start, Clock::time_point &end)
+    void timesOf(const CudaTask &task, Clock::time_point &start, Clock::time_point &end)
     {
         if (!recordsTimes()) {
             start = m_launchedAt;
             end = Clock::now();
             return;
         }
-        const Share &share = m_tasks[event]->share;
+        const CudaTask::Share &share = task.share;
         float from = 0;
         float to = 0;
-        if (m_cuda.milliseconds(
-                from, m_anchor, startOf(share.start < 0 ? event : static_cast<std::size_t>(share.start)))
+        if (m_cuda.milliseconds(from, m_anchor,
+                startOf(share.start < 0 ? task.event() : static_cast<std::size_t>(share.start)))
                 != kCudaSuccess
-            || m_cuda.milliseconds(to, m_anchor, timeOfEnd(event)) != kCudaSuccess)
+            || m_cuda.milliseconds(to, m_anchor, timeOfEnd(task)) != kCudaSuccess)
             return;
         const auto since = [this](double milliseconds) {
             return m_anchored + std::chrono::nanoseconds{std::llround(milliseconds * 1e6)};
@@ -651,7 +574,7 @@ private:
         const double passed = static_cast<double>(std::max(to - from, 0.0F));
         start = since(begun + share.from * passed);
         end = since(begun + share.to * passed);
-        if (share.isFirst && m_cuda.milliseconds(from, m_anchor, startOf(event)) == kCudaSuccess)
+        if (share.isFirst && m_cuda.milliseconds(from, m_anchor, startOf(task.event())) == kCudaSuccess)
             start = std::min(start, since(static_cast<double>(from)));
     }
 
@@ -662,11 +585,7 @@ private:
         const auto passed = Clock::now() - m_lastEnd;
         if (m_broken || passed < m_options.deadline)
             return;
-        std::string communication;
-        for (const Queue &queue : m_queues)
-            if (communicatesNow(queue))
-                communication += (communication.empty() ? "" : " and ")
-                    + textOf(m_tasks[queue.order[queue.ended]]->task.communication);
+        const std::string communication = whatCommunicates();
         if (communication.empty() && passed < kKernelsPatience * m_options.deadline)
             return;
         m_communicator->abort();
@@ -676,22 +595,34 @@ private:
             passed, m_communicator->log()));
     }
 
-    /// The queue's first task that has not ended communicates.
-    bool communicatesNow(const Queue &queue) const
+    /// What may be waiting for other devices; empty: nothing.
+    std::string whatCommunicates() const
     {
-        return m_mode == StepMode::Issue && queue.ended < queue.launched
-            && !std::holds_alternative<std::monostate>(m_tasks[queue.order[queue.ended]]->task.communication);
+        std::string all;
+        if (m_mode == StepMode::Issue) {
+            for (std::size_t at = 0; at < m_queues.size(); ++at)
+                if (communicatesNow(at))
+                    all += (all.empty() ? "" : " and ") + textOf(m_step.running(at)->task.communication);
+            return all;
+        }
+        if (!m_communicator->waitsInStreams())
+            return all;
+        // Nobody is told what within a graph has ended.
+        std::size_t count = 0;
+        for (const auto &task : m_step.tasks())
+            if (task && task->communicates() && count++ == 0)
+                all = textOf(task->task.communication);
+        return count == 0
+            ? all
+            : "the step's graph, in which device " + std::to_string(m_communicator->device().index)
+                + " communicates " + std::to_string(count) + " times, first by " + all + ",";
     }
 
-    static std::string textOf(const decltype(DeviceTask::communication) &communication)
+    /// The queue's first task that has not ended communicates.
+    bool communicatesNow(std::size_t at) const
     {
-        if (const auto *const call = std::get_if<CollectiveCall>(&communication))
-            return std::string{nameOf(call->kind)} + " number " + std::to_string(call->sequence + 1)
-                + " of group " + std::to_string(call->group);
-        if (const auto *const send = std::get_if<SendCall>(&communication))
-            return "the send to device " + std::to_string(send->message.key.peer.index);
-        return "the receive from device "
-            + std::to_string(std::get<ReceiveCall>(communication).message.key.peer.index);
+        const CudaTask *const running = m_step.running(at);
+        return m_mode == StepMode::Issue && running != nullptr && running->communicates();
     }
 
     static Error hung(const std::string &what, Clock::duration passed, const std::string &log = {})
@@ -711,6 +642,7 @@ private:
     std::array<Queue, kQueueCount> m_queues{};
     std::vector<CudaEvent> m_events{}; ///< The anchor, then start and end of each event of the longest step.
     CudaEvent m_anchor = nullptr;
+    CudaEvent m_agreed = nullptr; ///< Of `agree`; null before the first time.
     Clock::time_point m_anchored{}; ///< When the anchor was.
 
     std::vector<CudaEvent> m_times{}; ///< Start and end of each event of the longest step that is a graph.
@@ -722,10 +654,9 @@ private:
     StepKind m_running{};
     StepMode m_mode = StepMode::Issue;
     Clock::time_point m_launchedAt{}; ///< Of a graph.
-    std::vector<std::unique_ptr<Task>> m_tasks{}; ///< By event.
-    std::vector<std::unique_ptr<Task>> m_hung{};
+    CudaStep m_step{};
+    std::vector<std::unique_ptr<CudaTask>> m_hung{};
     std::int32_t m_left = 0;
-    std::int32_t m_toIssue = 0;
     std::optional<Error> m_broken{};
     Clock::time_point m_lastEnd{};
 };

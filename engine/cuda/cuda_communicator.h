@@ -33,6 +33,14 @@ public:
     /// What was joined, sent and received since the step began is to be so again.
     virtual void captureFailed() { cancelWaiting(); }
 
+    /// What it has put into streams waits there for other processes.
+    virtual bool waitsInStreams() const { return false; }
+    /// Puts the sum of all processes' floats in place of the one at `number`, in memory of the device. All
+    /// processes must come to it between the same steps. Without others: nothing.
+    virtual Result<void> sumOverAll(float *, CudaStream) { return {}; }
+    /// How many that are.
+    virtual std::int32_t processes() const { return 1; }
+
     /// What has gone wrong by itself since.
     virtual Result<void> poll() = 0;
     /// What the library that communicates has written, to be put behind an error's message; may be empty.

@@ -118,6 +118,18 @@ public:
         launched(through(m_world, sends ? "ncclSend" : "ncclRecv", status, m_options.deadline));
     }
 
+    Result<void> sumOverAll(float *number, CudaStream stream)
+    {
+        if (m_aborted)
+            return cancelled("the run was stopped");
+        m_world.last = "agreement on a graph";
+        return through(m_world, "ncclAllReduce",
+            m_nccl->allReduce(number, number, 1, NcclType::Float32, NcclReduction::Sum, m_world.comm, stream),
+            m_options.deadline);
+    }
+    bool hasOthers() const { return m_nccl != nullptr; }
+    std::int32_t ranks() const { return hasOthers() ? m_world.ranks : 1; }
+
     DeviceId device() const { return m_options.device; }
 
     std::byte *allocate(std::size_t bytes)
@@ -291,6 +303,15 @@ public:
     {
         m_world.message(false, message, queue, launched);
     }
+    /// NCCL's calls are captured as the streams are; from 2.18 on also with communicators that do not block.
+    std::string whyNotCaptured() const override { return {}; }
+    void captureFailed() override { } // nothing has begun
+    bool waitsInStreams() const override { return m_world.hasOthers(); }
+    Result<void> sumOverAll(float *number, CudaStream stream) override
+    {
+        return m_world.hasOthers() ? m_world.sumOverAll(number, stream) : Result<void>{};
+    }
+    std::int32_t processes() const override { return m_world.ranks(); }
     Result<void> poll() override { return m_world.poll(); }
     std::string log() const override { return m_world.log(); }
     /// Nothing waits to be launched; what waits in a stream ends so.

@@ -30,11 +30,43 @@ void StepGraphs::clear()
 StepMode StepGraphs::modeOf(const StepKind &kind) const
 {
     const auto found = m_graphs.find(keyOf(kind));
-    if (kind.number < 0 || !m_why.empty() || found == m_graphs.end())
+    if (kind.number < 0 || found == m_graphs.end())
         return StepMode::Issue;
-    return found->second.graph != nullptr ? StepMode::Replay
-        : found->second.warm              ? StepMode::Capture
-                                          : StepMode::Issue;
+    if (found->second.graph != nullptr) // other processes launch theirs
+        return StepMode::Replay;
+    return found->second.warm && m_why.empty() ? StepMode::Capture : StepMode::Issue;
+}
+
+Result<void> StepGraphs::settle(const StepKind &kind)
+{
+    const auto found = m_graphs.find(keyOf(kind));
+    const bool isDue =
+        kind.number >= 0 && found != m_graphs.end() && found->second.warm && found->second.graph == nullptr;
+    return isDue && !m_why.empty() ? agree(false) : Result<void>{};
+}
+
+Result<void> StepGraphs::agree(bool mine)
+{
+    if (m_settled)
+        return {};
+    bool all = mine;
+    for (StepMember *const member : m_members) {
+        TRY(all, member->agree(all));
+    }
+    if (all)
+        return {};
+    m_settled = true;
+    refuse("another process of the run does not capture its steps");
+    return {};
+}
+
+void StepGraphs::abandon()
+{
+    for (auto &[key, graph] : m_graphs)
+        if (CudaGraph const gone = std::exchange(graph.graph, nullptr); gone != nullptr)
+            (void)m_cuda.destroyGraph(gone);
+    m_settled = true;
+    refuse("the run was stopped");
 }
 
 void StepGraphs::refuse(const std::string &why)
@@ -72,6 +104,12 @@ void StepGraphs::start(const StepKind &kind)
         return;
     }
     auto outcome = capture(graph);
+    if (!outcome)
+        refuse(outcome.error().message);
+    if (auto agreed = agree(m_why.empty()); outcome && !agreed)
+        outcome = std::move(agreed);
+    if (outcome && !m_why.empty())
+        outcome = Error{ErrorCode::NotSupported, m_why, {}, {}};
     if (outcome)
         outcome = launch(graph);
     if (!outcome) {

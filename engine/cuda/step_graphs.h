@@ -37,6 +37,8 @@ public:
     virtual void captured(bool made) = 0;
     /// Gives the graph what this step's tasks do differently. @return the first error
     virtual Result<void> refresh() = 0;
+    /// Whether this is said in all processes of the run, each of which is asked between the same steps.
+    virtual Result<bool> agree(bool mine) = 0;
     /// The graph runs, or has failed to.
     virtual void replaying(const Result<void> &outcome) = 0;
 };
@@ -48,6 +50,9 @@ public:
 ///
 ///     origin   fork --+--- tasks --------------+-- wait, wait -- end
 ///     others          +--- tasks, each event --+
+///
+/// Processes of a run whose devices communicate capture a step all of them or none: a process that cannot
+/// says so before it issues the step, the others once they have captured it, and before they launch it.
 ///
 /// What is captured is what the members' own code puts into the streams, so a graph does what an issued step
 /// does. What changes from step to step is read from memory that a copy within the graph fills from the
@@ -76,12 +81,18 @@ public:
     void begin() { m_started = false; }
     /// Of the step that begins.
     StepMode modeOf(const StepKind &kind) const;
-    /// No step is captured from now on. The first reason is kept.
+    /// A step of this kind is the next to be captured: where a reason is known against it, the other
+    /// processes must hear of it. @return the first error
+    Result<void> settle(const StepKind &kind);
+    /// No further step is captured from now on. The first reason is kept.
     void refuse(const std::string &why);
     const std::string &whyNot() const { return m_why; } ///< Empty where nothing was refused.
 
     /// Before a member waits for its step's end: the first one that does lets the step go.
     void start(const StepKind &kind);
+    /// No graph is launched any more: they are gone before the communicators that they hold are aborted. One
+    /// that runs is freed once it has ended.
+    void abandon();
     /// A member's step has ended.
     void ended(const StepKind &kind) { m_graphs[keyOf(kind)].warm = true; }
 
@@ -97,6 +108,7 @@ private:
         CudaGraph graph = nullptr;
     };
     Result<void> capture(Graph &graph);
+    Result<void> agree(bool mine);
     Result<void> putAll(const std::vector<CudaStream> &streams);
     Result<void> launch(const Graph &graph);
     Result<CudaEvent> event(std::size_t index);
@@ -110,6 +122,7 @@ private:
     std::vector<std::byte *> m_blocks{};
     std::string m_why{};
     bool m_capturing = false;
+    bool m_settled = false; ///< Some process captures no more, and all know it.
     bool m_started = false; ///< The step that runs.
     bool m_done = false;
 };

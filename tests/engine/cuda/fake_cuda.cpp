@@ -219,6 +219,12 @@ std::vector<std::function<bool(FakeCuda::GraphRun &)>> *FakeCuda::laneOf(CudaStr
     return &m_capture->graph.lanes[m_capture->lanes.at(stream)];
 }
 
+int FakeCuda::captureOf(CudaStream stream)
+{
+    const std::lock_guard lock{m_mutex};
+    return laneOf(stream) != nullptr ? m_capture->number : 0;
+}
+
 bool FakeCuda::advance(int most)
 {
     const std::lock_guard lock{m_mutex};

@@ -57,6 +57,8 @@ public:
     /// What is allocated: blocks, streams, events, products. Nothing is, once all is over.
     std::size_t live() const;
 
+    /// The capture that `stream` is part of, counted from 1; 0 for none.
+    int captureOf(CudaStream stream);
     /// Something a stream does; false as long as it cannot be done yet.
     void put(CudaStream stream, std::function<bool()> work);
     /// Does some of what may be done. @return false if nothing may

@@ -262,10 +262,24 @@ NcclStatus FakeNccl::abort(NcclComm comm)
 
 NcclStatus FakeNccl::put(FakeNcclNet::Comm &comm, void *stream, std::function<bool()> tryIt)
 {
-    m_cuda.put(stream, [this, of = &comm, id = comm.id, number = m_issued++, tryIt = std::move(tryIt)] {
+    const int capture = m_cuda.captureOf(stream);
+    std::shared_ptr<Captured> graph;
+    if (capture != 0) {
+        if (!m_captured || m_captured->number != capture)
+            m_captured = std::make_shared<Captured>(Captured{capture});
+        graph = m_captured;
+    }
+    // Those of a graph get their numbers each time that it runs, when the first one's turn has come.
+    const std::int64_t own = graph ? graph->operations++ : m_issued++;
+    m_cuda.put(stream, [this, of = &comm, id = comm.id, own, graph, tryIt = std::move(tryIt)] {
         const std::lock_guard lock{m_net.m_mutex};
         if (!m_net.m_comms.contains(of)) // aborted here
             return true;
+        if (graph && own == 0 && m_ended == m_issued) {
+            graph->first = m_issued;
+            m_issued += graph->operations;
+        }
+        const std::int64_t number = graph ? graph->first + own : own;
         if (m_net.m_broken.contains(id) || number != m_ended
             || (m_net.stuckAfter >= 0 && m_net.m_operations >= m_net.stuckAfter) || !tryIt())
             return false;
@@ -291,10 +305,14 @@ NcclStatus FakeNccl::collective(FakeNcclNet::Part part, NcclComm comm, void *str
         part.what = std::string{nameOf(part.kind)} + " " + std::to_string(part.count);
         m_net.calls[{of.split, of.worldRank}].push_back(part.what);
         part.what += std::string{" "} + nameOf(part.type) + " " + nameOf(part.combination);
-        at = {of.id, of.operations++};
+        // Of a graph, it is known once it runs which of the communicator's operations it is.
+        at = {of.id, m_cuda.captureOf(stream) != 0 ? -1 : of.operations++};
     }
     return put(of, stream,
-        [this, at, part = std::move(part), rank = of.rank, ranks = of.ranks, here = false]() mutable {
+        [this, comm = &of, at, part = std::move(part), rank = of.rank, ranks = of.ranks,
+            here = false]() mutable {
+            if (at.second < 0)
+                at.second = comm->operations++;
             FakeNcclNet::Meeting &meeting = m_net.m_meetings[at];
             meeting.parts.resize(static_cast<std::size_t>(ranks));
             if (!std::exchange(here, true)) {

@@ -169,6 +169,13 @@ private:
     FakeCuda &m_cuda;
     int m_depth = 0; ///< Of groups.
     std::vector<Exchange> m_group{};
+    /// Operations of a graph.
+    struct Captured {
+        int number = 0; ///< Of the capture.
+        std::int64_t operations = 0;
+        std::int64_t first = -1; ///< What the first one's number is in the run of the graph that goes on.
+    };
+    std::shared_ptr<Captured> m_captured{};
     std::int64_t m_issued = 0;
     std::int64_t m_ended = 0;
 };

@@ -361,6 +361,97 @@ TEST(NcclFaults, WhatHangsIsGivenUpWithItsName)
     EXPECT_GT(failed, 6);
 }
 
+/// As `stepsOf`, with what a run trains on and changes from step to step.
+RunOptions trainingSteps(std::int32_t steps)
+{
+    RunOptions options = stepsOf(steps);
+    options.keepGradients = true;
+    options.training.batches = BatchSource::Drawn;
+    options.training.learningRate = 0.05;
+    options.training.schedule = RateSchedule{.warmup = 4};
+    return options;
+}
+
+void expectTheSameBits(const NamedArrays &a, const NamedArrays &b)
+{
+    ASSERT_EQ(a.size(), b.size());
+    for (const auto &[name, array] : a)
+        EXPECT_TRUE(b.count(name) != 0 && b.at(name).bytes == array.bytes) << name;
+}
+
+TEST(NcclGraphs, MakeWhatIssuedStepsMakeBitForBit)
+{
+    constexpr std::int32_t kSteps = 7;
+    for (std::uint32_t seed = 0; seed < 4; ++seed) {
+        const ExecutionPlan &plan = somePlansForNccl()[seed];
+        std::array<RunOutcome, 2> outcomes;
+        std::array<std::size_t, 2> calls{};
+        for (const bool captures : {false, true}) {
+            NcclRun run(plan, seed);
+            run.backend.captures = captures;
+            ASSERT_NO_FATAL_FAILURE(run.run(trainingSteps(kSteps)));
+            for (const auto &each : run.outcomes)
+                ASSERT_TRUE(each) << describe(each.error()) << " " << run.net.misuse();
+            EXPECT_EQ(run.net.misuse(), "");
+            EXPECT_EQ(run.live(), 0U);
+            for (const auto &cuda : run.cudas) {
+                EXPECT_EQ(cuda->captured, captures ? 1 : 0);
+                EXPECT_EQ(cuda->replayed, captures ? kSteps - 3 : 0); // with the one that launches it first
+            }
+            for (const auto &[group, made] : run.net.calls)
+                calls[captures ? 1 : 0] += made.size();
+            outcomes[captures ? 1 : 0] = *run.outcomes.front();
+        }
+        EXPECT_LT(calls[1], calls[0]);
+        EXPECT_EQ(outcomes[0].losses, outcomes[1].losses);
+        expectTheSameBits(outcomes[0].weights, outcomes[1].weights);
+        expectTheSameBits(outcomes[0].gradients, outcomes[1].gradients);
+    }
+}
+
+TEST(NcclGraphs, AreOfAllRanksOrOfNone)
+{
+    const ExecutionPlan &plan = somePlansForNccl()[0];
+    std::array<RunOutcome, 2> outcomes;
+    for (const bool fails : {false, true}) {
+        NcclRun run(plan, 9);
+        run.cudas.back()->captureFails = fails ? 901 : 0;
+        ASSERT_NO_FATAL_FAILURE(run.run(trainingSteps(7)));
+        for (const auto &each : run.outcomes)
+            ASSERT_TRUE(each) << describe(each.error()) << " " << run.net.misuse();
+        for (const auto &cuda : run.cudas) {
+            EXPECT_EQ(cuda->replayed > 0, !fails);
+        }
+        EXPECT_EQ(run.net.misuse(), "");
+        EXPECT_EQ(run.live(), 0U);
+        outcomes[fails ? 1 : 0] = *run.outcomes.front();
+    }
+    EXPECT_EQ(outcomes[0].losses, outcomes[1].losses);
+    expectTheSameBits(outcomes[0].weights, outcomes[1].weights);
+}
+
+TEST(NcclGraphs, ThatHangAreGivenUpWithTheNameOfWhatTheyWaitFor)
+{
+    int inGraphs = 0;
+    for (std::int64_t after = 0; after < 160; after += 11) {
+        NcclRun run(somePlansForNccl()[static_cast<std::size_t>(after) % 4], 3);
+        run.net.stuckAfter = after;
+        run.backend.deadline = std::chrono::milliseconds{150};
+        run.run(trainingSteps(7));
+        EXPECT_EQ(run.live(), 0U) << after;
+        if (run.outcomes.front())
+            continue;
+        inGraphs += run.cudas.front()->replayed > 0 ? 1 : 0;
+        EXPECT_GT(run.net.aborted(), 0);
+        EXPECT_NE(run.error().find(" for "), std::string::npos) << run.error();
+        EXPECT_TRUE(run.error().find("of group") != std::string::npos
+            || run.error().find("device") != std::string::npos
+            || run.error().find("agreed on a graph") != std::string::npos)
+            << run.error();
+    }
+    EXPECT_GT(inGraphs, 2);
+}
+
 TEST(NcclFaults, OfTheStartAreSaid)
 {
     const ExecutionPlan &plan = somePlansForNccl().front();
