@@ -7,6 +7,7 @@
 
 #include "tests/engine/cuda/fake_cuda.h"
 #include "tests/engine/cuda/host_compiler.h"
+#include "tests/engine/cuda/planted_fault.h"
 #include "tests/engine/lowering/random_plans.h"
 #include "tests/engine/runtime/backend_suite.h"
 #include "tests/engine/runtime/model_files.h"
@@ -217,21 +218,12 @@ TEST(ChainPlansOfOneKind, WithFaultsLeaveNothingBehind)
     const auto plan = planOf(smallLlama(), 2, false);
     ASSERT_TRUE(plan);
     for (std::uint32_t i = 0; i < 60; ++i) {
-        const auto cuda = std::make_shared<FakeCuda>(i);
-        cuda->hasCompiler = true;
-        cuda->failAfter = 20 + static_cast<std::int64_t>(random() % 6000);
-        cuda->failure = i % 2 == 0 ? 719 : kCudaOutOfMemory;
-        RunOptions options = someSteps(4);
-        options.devices = devicesOn(cuda, {});
-        const auto got = runOnCpu(*plan, options);
-        options.devices = {};
-        if (!got) {
-            ++failed;
-            EXPECT_TRUE(got.error().message.find(std::to_string(cuda->failure)) != std::string::npos
-                || got.error().code == ErrorCode::Cancelled)
-                << describe(got.error());
-        }
-        EXPECT_EQ(cuda->live(), 0U) << i;
+        const auto fails = failsAsPlanted(*plan, someSteps(4), i,
+            20 + static_cast<std::int64_t>(random() % 6000), [](const std::shared_ptr<FakeCuda> &cuda) {
+                cuda->hasCompiler = true;
+                return devicesOn(cuda, {});
+            });
+        failed += fails ? 1 : 0;
     }
     EXPECT_GT(failed, 10);
 }

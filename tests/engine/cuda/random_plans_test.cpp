@@ -6,6 +6,7 @@
 
 #include "tests/engine/cuda/array_distance.h"
 #include "tests/engine/cuda/fake_cuda.h"
+#include "tests/engine/cuda/planted_fault.h"
 #include "tests/engine/lowering/random_plans.h"
 #include "tests/engine/runtime/model_files.h"
 #include "tests/seeds.h"
@@ -113,19 +114,9 @@ TEST(FakeFaults, AreNamedAndLeaveNothingBehind)
         const auto plan = somePlan(i % 4);
         if (!plan)
             continue;
-        const auto cuda = std::make_shared<FakeCuda>(i);
-        cuda->failAfter = 20 + static_cast<std::int64_t>(random() % 4000);
-        cuda->failure = i % 2 == 0 ? 719 : kCudaOutOfMemory;
-        options.devices = devicesOf(cuda);
-        const auto got = runOnCpu(*plan, options);
-        options.devices = {};
-        if (!got) {
-            ++failed;
-            EXPECT_TRUE(got.error().message.find(std::to_string(cuda->failure)) != std::string::npos
-                || got.error().code == ErrorCode::Cancelled)
-                << describe(got.error());
-        }
-        EXPECT_EQ(cuda->live(), 0U) << i;
+        const auto fails = failsAsPlanted(*plan, options, i, 20 + static_cast<std::int64_t>(random() % 4000),
+            [](const std::shared_ptr<FakeCuda> &cuda) { return devicesOf(cuda); });
+        failed += fails ? 1 : 0;
     }
     EXPECT_GT(failed, 20);
 }

@@ -4,6 +4,7 @@
 #include "engine/cuda/cuda_devices.h"
 
 #include "tests/engine/cuda/fake_cuda.h"
+#include "tests/engine/cuda/planted_fault.h"
 #include "tests/engine/lowering/random_plans.h"
 #include "tests/engine/runtime/model_files.h"
 #include "tests/seeds.h"
@@ -203,19 +204,10 @@ TEST(StepGraphs, FaultsInAndBehindCapturesAreNamedAndLeaveNothing)
         const auto plan = planOf(i % 6);
         if (!plan)
             continue;
-        const auto cuda = std::make_shared<FakeCuda>(i);
-        cuda->failAfter = 500 + static_cast<std::int64_t>(random() % 12'000);
-        cuda->failure = i % 2 == 0 ? 719 : kCudaOutOfMemory;
-        options.devices = devicesWith(cuda, true);
-        const auto got = runOnCpu(*plan, options);
-        options.devices = {};
-        if (!got) {
-            ++failed;
-            EXPECT_TRUE(got.error().message.find(std::to_string(cuda->failure)) != std::string::npos
-                || got.error().code == ErrorCode::Cancelled)
-                << describe(got.error());
-        }
-        EXPECT_EQ(cuda->live(), 0U) << i;
+        const auto fails =
+            failsAsPlanted(*plan, options, i, 500 + static_cast<std::int64_t>(random() % 12'000),
+                [](const std::shared_ptr<FakeCuda> &cuda) { return devicesWith(cuda, true); });
+        failed += fails ? 1 : 0;
     }
     EXPECT_GT(failed, 20);
 }
