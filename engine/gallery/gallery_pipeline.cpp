@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -99,8 +99,10 @@ std::int64_t largestRun(const std::vector<std::vector<std::int64_t>> &costOfKind
 /// Pieces of a chain between the places where it may be cut.
 struct Pieces {
     std::vector<std::vector<std::int64_t>> cost{}; ///< By kind.
-    std::vector<std::int64_t> bytes{};
     std::vector<std::size_t> start{};
+    // Of all pieces before one, and of all:
+    std::vector<std::vector<std::int64_t>> costUntil{}; ///< By kind.
+    std::vector<std::int64_t> bytesUntil{};
 };
 
 Pieces piecesOf(const std::vector<std::vector<std::int64_t>> &costOfKind, const std::vector<bool> &allowed,
@@ -108,18 +110,23 @@ Pieces piecesOf(const std::vector<std::vector<std::int64_t>> &costOfKind, const 
 {
     Pieces pieces;
     pieces.cost.resize(costOfKind.size());
+    pieces.bytesUntil.push_back(0);
     for (std::size_t i = 0; i < costOfKind.front().size(); ++i) {
         const bool begins = i == 0 || allowed[i];
         if (begins) {
             pieces.start.push_back(i);
-            pieces.bytes.push_back(0);
+            pieces.bytesUntil.push_back(pieces.bytesUntil.back());
         }
-        pieces.bytes.back() += bytes.empty() ? 0 : bytes[i];
+        pieces.bytesUntil.back() += bytes.empty() ? 0 : bytes[i];
         for (std::size_t kind = 0; kind < costOfKind.size(); ++kind) {
             if (begins)
                 pieces.cost[kind].push_back(0);
             pieces.cost[kind].back() += costOfKind[kind][i];
         }
+    }
+    for (const std::vector<std::int64_t> &cost : pieces.cost) {
+        std::vector<std::int64_t> &until = pieces.costUntil.emplace_back(1, 0);
+        std::partial_sum(cost.begin(), cost.end(), std::back_inserter(until));
     }
     return pieces;
 }
@@ -129,61 +136,103 @@ struct Cuts {
     std::int64_t crossing = 0; ///< Of all of them.
 };
 
-/// Cuts with no run above `limit` nor below `floor`, with the least crossing; nothing if that cannot be.
-std::optional<Cuts> cutsWithin(std::int64_t limit, std::int64_t floor, const Pieces &pieces,
-    const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing,
-    const std::vector<std::int64_t> &room)
+/// What runs may cost and hold.
+struct RunBounds {
+    std::int64_t limit = 0; ///< The most that one costs,
+    std::int64_t floor = 0; ///< and the least.
+    const std::vector<std::int64_t> &room; ///< Of each: the most bytes that it holds; empty: any.
+};
+
+/// Whether pieces [begin, end) may be run `s`, as far as the upper bounds say.
+bool isRun(const Pieces &pieces, const std::vector<std::size_t> &kindOfStage, const RunBounds &bounds,
+    std::size_t s, std::size_t begin, std::size_t end)
 {
-    // Least crossing of exactly s runs over the first j pieces, none above the limit.
+    const std::vector<std::int64_t> &until = pieces.costUntil[kindOfStage[s]];
+    return until[end] - until[begin] <= bounds.limit
+        && (bounds.room.empty() || pieces.bytesUntil[end] - pieces.bytesUntil[begin] <= bounds.room[s]);
+}
+
+/// By s: where the first s runs can end at all, if the others are to take what is left. The window is narrow
+/// where the limit is near the mean. Nothing if there are no such cuts.
+std::optional<std::vector<Range>> endsOfRuns(
+    const Pieces &pieces, const std::vector<std::size_t> &kindOfStage, const RunBounds &bounds)
+{
+    const std::size_t n = pieces.start.size();
+    const std::size_t count = kindOfStage.size();
+    // Runs as long as they may be, from the front and from the back, even if others are empty then.
+    std::vector<Range> ends(count + 1, Range{0, 1});
+    std::size_t last = 0;
+    for (std::size_t s = 1; s <= count; ++s) {
+        const std::size_t begin = last;
+        while (last < n - (count - s) && isRun(pieces, kindOfStage, bounds, s - 1, begin, last + 1))
+            ++last;
+        ends[s].end = static_cast<std::int64_t>(last) + 1;
+    }
+    std::size_t first = n;
+    for (std::size_t s = count; s > 0; --s) {
+        ends[s].begin = static_cast<std::int64_t>(first);
+        if (ends[s].size() <= 0)
+            return std::nullopt;
+        const std::size_t end = first;
+        while (first > s - 1 && isRun(pieces, kindOfStage, bounds, s - 1, first - 1, end))
+            --first;
+    }
+    return first == 0 ? std::optional{std::move(ends)} : std::nullopt;
+}
+
+/// Cuts within `bounds`, with the least crossing; nothing if that cannot be.
+std::optional<Cuts> cutsWithin(const RunBounds &bounds, const Pieces &pieces,
+    const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing)
+{
+    // Least crossing of exactly s runs over the first j pieces, j within the runs' ends.
     constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
     const std::size_t n = pieces.start.size();
     const std::size_t count = kindOfStage.size();
-    std::vector<std::int64_t> best(n + 1, kNever);
-    best[0] = 0;
-    std::vector<std::vector<std::uint32_t>> from(count + 1, std::vector<std::uint32_t>(n + 1, 0));
+    const auto ends = endsOfRuns(pieces, kindOfStage, bounds);
+    if (!ends)
+        return std::nullopt;
+    const auto firstEnd = [&](std::size_t s) { return static_cast<std::size_t>((*ends)[s].begin); };
+    const auto endOfEnds = [&](std::size_t s) { return static_cast<std::size_t>((*ends)[s].end); };
+    std::vector<std::int64_t> best{0};
+    std::vector<std::int64_t> next;
+    std::vector<std::vector<std::uint32_t>> from(count + 1);
+    // Begins of a run that ends before piece j, those that may still be the best of some end: totals ascend,
+    // and of equal ones the last stays.
+    std::vector<std::pair<std::int64_t, std::size_t>> begins;
     for (std::size_t s = 1; s <= count; ++s) {
-        const std::vector<std::int64_t> &cost = pieces.cost[kindOfStage[s - 1]];
-        std::vector<std::int64_t> next(n + 1, kNever);
-        // Begins of a run that ends before piece j, those that may still be the best of some end: totals
-        // ascend, and of equal ones the last stays.
-        std::deque<std::pair<std::int64_t, std::size_t>> begins;
-        std::int64_t sum = 0; // of [first, j), as `held`
-        std::int64_t held = 0;
-        std::size_t first = s - 1;
-        std::int64_t least = 0; // of [entering, j)
-        std::size_t entering = s - 1; // the next begin whose run may be long enough
-        for (std::size_t j = s; j <= n; ++j) {
-            sum += cost[j - 1];
-            least += cost[j - 1];
-            held += pieces.bytes[j - 1];
-            for (; entering < j && least >= floor; least -= cost[entering++]) {
-                if (best[entering] == kNever)
+        const std::vector<std::int64_t> &until = pieces.costUntil[kindOfStage[s - 1]];
+        next.assign(endOfEnds(s) - firstEnd(s), kNever);
+        from[s].resize(next.size());
+        begins.clear();
+        std::size_t front = 0; // of `begins`
+        std::size_t entering = firstEnd(s - 1); // the next begin whose run may be long enough
+        for (std::size_t j = firstEnd(s); j < endOfEnds(s); ++j) {
+            for (; entering < std::min(j, endOfEnds(s - 1)) && until[j] - until[entering] >= bounds.floor;
+                 ++entering) {
+                const std::int64_t before = best[entering - firstEnd(s - 1)];
+                if (before == kNever)
                     continue;
-                const std::int64_t total =
-                    best[entering] + (entering == 0 ? 0 : crossing[pieces.start[entering]]);
-                while (!begins.empty() && begins.back().first >= total)
+                const std::int64_t total = before + (entering == 0 ? 0 : crossing[pieces.start[entering]]);
+                while (begins.size() > front && begins.back().first >= total)
                     begins.pop_back();
                 begins.emplace_back(total, entering);
             }
-            while (first < j && (sum > limit || (!room.empty() && held > room[s - 1]))) {
-                sum -= cost[first];
-                held -= pieces.bytes[first++];
-            }
-            while (!begins.empty() && begins.front().second < first)
-                begins.pop_front();
-            if (begins.empty())
+            while (
+                front < begins.size() && !isRun(pieces, kindOfStage, bounds, s - 1, begins[front].second, j))
+                ++front;
+            if (front == begins.size())
                 continue;
-            next[j] = begins.front().first;
-            from[s][j] = static_cast<std::uint32_t>(begins.front().second);
+            next[j - firstEnd(s)] = begins[front].first;
+            from[s][j - firstEnd(s)] = static_cast<std::uint32_t>(begins[front].second);
         }
-        best = std::move(next);
+        best.swap(next);
     }
-    if (best[n] == kNever)
+    if (best.back() == kNever)
         return std::nullopt;
-    Cuts cuts{std::vector<std::size_t>(count - 1), best[n]};
+    Cuts cuts{std::vector<std::size_t>(count - 1), best.back()};
     std::size_t end = n;
     for (std::size_t s = count; s > 1; --s) {
-        end = from[s][end];
+        end = from[s][end - firstEnd(s)];
         cuts.begins[s - 2] = pieces.start[end];
     }
     return cuts;
@@ -194,12 +243,13 @@ std::optional<Cuts> cutsWithin(std::int64_t limit, std::int64_t floor, const Pie
 Cuts evenedOut(Cuts cuts, std::int64_t limit, const Pieces &pieces,
     const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing)
 {
+    const std::vector<std::int64_t> anywhere; // no bounds of bytes
     constexpr std::int64_t kSteps = 32; // the smallest run is this near to the best
     std::int64_t reached = 0; // in parts of `limit`, of `kSteps`
     std::int64_t tooMuch = kSteps + 1;
     while (reached + 1 < tooMuch) {
         const std::int64_t middle = (reached + tooMuch) / 2;
-        auto even = cutsWithin(limit, limit * middle / kSteps, pieces, kindOfStage, crossing, {});
+        auto even = cutsWithin({limit, limit * middle / kSteps, anywhere}, pieces, kindOfStage, crossing);
         if (even && even->crossing == cuts.crossing) {
             cuts = *std::move(even);
             reached = middle;
@@ -239,14 +289,15 @@ std::vector<std::size_t> balancedCuts(const std::vector<std::vector<std::int64_t
     const bool alike = costOfKind.size() == 1 && room.room.empty();
     while (least < most) {
         const std::int64_t middle = least + (most - least) / 2;
-        const bool fits = alike ? runsNeeded(pieces.cost.front(), middle) <= kindOfStage.size()
-                                : cutsWithin(middle, 0, pieces, kindOfStage, crossing, room.room).has_value();
+        const bool fits = alike
+            ? runsNeeded(pieces.cost.front(), middle) <= kindOfStage.size()
+            : cutsWithin({middle, 0, room.room}, pieces, kindOfStage, crossing).has_value();
         if (fits)
             most = middle;
         else
             least = middle + 1;
     }
-    auto cuts = cutsWithin(least, 0, pieces, kindOfStage, crossing, room.room);
+    auto cuts = cutsWithin({least, 0, room.room}, pieces, kindOfStage, crossing);
     if (cuts && alike)
         cuts = evenedOut(*std::move(cuts), least, pieces, kindOfStage, crossing);
     return cuts ? std::move(cuts->begins) : std::vector<std::size_t>{};

@@ -20,8 +20,8 @@ Result<ExecutionPlan> lower(
     return std::move(*execution); // its orders are those it was materialized in
 }
 
-Result<MaterializedPlan> materialize(
-    const Plan &plan, const Cluster &cluster, const CostModel &costs, std::stop_token stop)
+Result<MaterializedPlan> materialize(const Plan &plan, const Cluster &cluster, const CostModel &costs,
+    std::stop_token stop, std::shared_ptr<PathMemory> paths)
 {
     if (std::int64_t{plan.deviceCount} * plan.units.count > cluster.deviceCount)
         return Error{ErrorCode::InvalidInput,
@@ -31,8 +31,8 @@ Result<MaterializedPlan> materialize(
     TRY_VOID(validate(plan));
     const VersionedPlan versioned = withWeightVersions(plan);
     TRY(auto transformed, transform(versioned.plan));
-    auto lowering =
-        std::make_shared<Lowering>(versioned, cluster, costs, std::move(transformed), std::move(stop));
+    auto lowering = std::make_shared<Lowering>(
+        versioned, cluster, costs, std::move(transformed), std::move(paths), std::move(stop));
     auto materialized = lowering->run();
     if (materialized)
         nameWeights(*materialized, plan, versioned);

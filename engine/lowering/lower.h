@@ -6,9 +6,12 @@
 #include "engine/lowering/sequence.h"
 #include "engine/plan/plan.h"
 
+#include <memory>
 #include <stop_token>
 
 namespace planloom {
+
+class PathMemory;
 
 /// Carries a plan out: SuperScaler's three phases (arXiv:2301.08984, section 3), in two halves, since what a
 /// person moves most is the order.
@@ -29,7 +32,9 @@ Result<ExecutionPlan> lower(
 Result<ExecutionPlan> lower(const Plan &plan, const Cluster &cluster, std::stop_token stop = {});
 
 /// The first half alone.
-Result<MaterializedPlan> materialize(
-    const Plan &plan, const Cluster &cluster, const CostModel &costs, std::stop_token stop = {});
+/// @param paths  of this cluster and these costs, where it is to find those of other plans, and leaves its
+/// own; may be null
+Result<MaterializedPlan> materialize(const Plan &plan, const Cluster &cluster, const CostModel &costs,
+    std::stop_token stop = {}, std::shared_ptr<PathMemory> paths = {});
 
 } // namespace planloom

@@ -33,7 +33,7 @@ class Lowering
 {
 public:
     Lowering(const VersionedPlan &versioned, const Cluster &cluster, const CostModel &costs,
-        TransformedGraph transformed, std::stop_token stop)
+        TransformedGraph transformed, std::shared_ptr<PathMemory> paths, std::stop_token stop)
         : m_plan(versioned.plan)
         , m_versions(versioned.versions)
         , m_graph(*m_plan.graph)
@@ -46,7 +46,7 @@ public:
         , m_types(typesOf(versioned, m_precisions))
         , m_builder(m_plan.deviceCount)
         , m_materializer(m_graph, m_transformed.batch, m_transformed.summands, m_types, m_cluster, costs,
-              m_plan.units, batchCuts(m_plan), m_builder)
+              m_plan.units, batchCuts(m_plan), std::move(paths), m_builder)
         , m_persistent(m_graph.tensors.size())
         , m_gathered(m_graph.tensors.size())
         , m_persistentBoxes(m_graph.tensors.size())

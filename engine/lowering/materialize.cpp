@@ -12,7 +12,7 @@ namespace planloom {
 
 Materializer::Materializer(const Graph &graph, const BatchInfo &batch, const SummandSets &summands,
     const StorageTypes &types, const Cluster &cluster, const CostModel &costs, ScaleUnits units,
-    std::int32_t batchCuts, ProgramBuilder &builder)
+    std::int32_t batchCuts, std::shared_ptr<PathMemory> paths, ProgramBuilder &builder)
     : m_graph(graph)
     , m_batch(batch)
     , m_summands(summands)
@@ -25,7 +25,7 @@ Materializer::Materializer(const Graph &graph, const BatchInfo &batch, const Sum
     , m_combinations(combinationsOf(graph))
     , m_tensors(graph.tensors.size())
     , m_sent(static_cast<std::size_t>(cluster.deviceCount), 0)
-    , m_paths(cluster, costs)
+    , m_paths(cluster, costs, std::move(paths))
 {
 }
 

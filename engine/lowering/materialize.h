@@ -46,7 +46,7 @@ class Materializer
 public:
     Materializer(const Graph &graph, const BatchInfo &batch, const SummandSets &summands,
         const StorageTypes &types, const Cluster &cluster, const CostModel &costs, ScaleUnits units,
-        std::int32_t batchCuts, ProgramBuilder &builder);
+        std::int32_t batchCuts, std::shared_ptr<PathMemory> paths, ProgramBuilder &builder);
 
     /// Registers that `block` makes `holding` of `tensor` (its summands numbered as in `BufferInfo`). All of
     /// a tensor's are of the type that `StorageTypes::accumulated` says.

@@ -28,6 +28,21 @@ template<typename KeyOf> std::vector<std::size_t> ranksOf(std::size_t count, Key
 
 } // namespace
 
+PathMemory::Path PathMemory::find(const Key &key) const
+{
+    const std::lock_guard lock{m_mutex};
+    const auto found = m_paths.find(key);
+    return found == m_paths.end() ? nullptr : found->second;
+}
+
+void PathMemory::add(Key key, Path path)
+{
+    const std::lock_guard lock{m_mutex};
+    if (m_paths.size() >= kMost)
+        m_paths.clear();
+    m_paths.insert_or_assign(std::move(key), std::move(path));
+}
+
 std::optional<PathFinder::Found> PathFinder::find(const std::vector<Holding> &held,
     const std::vector<Cell> &wanted, const IndexMask &whole, DataType dataType, Combination combination,
     Launch launch)
@@ -77,26 +92,28 @@ std::optional<PathFinder::Found> PathFinder::find(const std::vector<Holding> &he
         if (!source)
             continue;
         const bool regular = recogniseLayout(to, whole, radices).has_value();
-        const auto &path = pathOf(*source, std::move(cells), whole, dataType, combination, launch, devices);
-        if (path && (!best || path->seconds < best->path.seconds))
+        const PathMemory::Path known =
+            pathOf(*source, std::move(cells), whole, dataType, combination, launch, devices);
+        if (const auto &path = *known; path && (!best || path->seconds < best->path.seconds))
             best = Found{std::move(order), *path, regular};
     }
     return best;
 }
 
-const std::optional<LayoutPath> &PathFinder::pathOf(const Layout &from, std::vector<Cell> wanted,
-    const IndexMask &whole, DataType dataType, Combination combination, Launch launch,
-    const std::vector<DeviceId> &devices)
+PathMemory::Path PathFinder::pathOf(const Layout &from, std::vector<Cell> wanted, const IndexMask &whole,
+    DataType dataType, Combination combination, Launch launch, const std::vector<DeviceId> &devices)
 {
-    Key key{from, std::move(wanted), extentsOf(whole), dataType, combination, launch,
-        topologyOf(m_cluster, devices, m_cluster.nodeOf(devices.front()))};
-    auto it = m_paths.find(key);
-    if (it == m_paths.end()) {
-        auto path = cheapestPath(
-            from, std::get<1>(key), whole, dataType, devices, m_cluster, m_costs, combination, launch);
-        it = m_paths.emplace(std::move(key), std::move(path)).first;
-    }
-    return it->second;
+    auto where = topologyOf(m_cluster, devices, m_cluster.nodeOf(devices.front()));
+    for (const std::int32_t number : {m_cluster.deviceCount, m_cluster.units.count, m_cluster.units.inner})
+        where.push_back(number); // whose links devices share depends on the plan's units
+    PathMemory::Key key{
+        from, std::move(wanted), extentsOf(whole), dataType, combination, launch, std::move(where)};
+    if (auto known = m_memory->find(key))
+        return known;
+    auto path = std::make_shared<const std::optional<LayoutPath>>(cheapestPath(
+        from, std::get<1>(key), whole, dataType, devices, m_cluster, m_costs, combination, launch));
+    m_memory->add(std::move(key), path);
+    return path;
 }
 
 } // namespace planloom

@@ -98,7 +98,7 @@ Result<Completion> PlanTrials::completed(const ConstraintTable &rows) const
 
 Result<TriedPlan> PlanTrials::carriedOut(Plan plan, const std::stop_token &stop) const
 {
-    TRY(auto materialized, materialize(plan, m_setting.cluster, m_setting.costs, stop));
+    TRY(auto materialized, materialize(plan, m_setting.cluster, m_setting.costs, stop, m_setting.paths));
     TRY(const auto execution, sequence(materialized, plan));
     if (!execution)
         return Error{ErrorCode::Internal, "the order of a plan is not the one it was made in", {}, "search"};

@@ -12,6 +12,8 @@
 
 namespace planloom {
 
+class PathMemory;
+
 /// A plan carried out: what it takes, and what was made on the way.
 struct TriedPlan {
     TimedStep step{};
@@ -30,6 +32,7 @@ struct TrialSetting {
     const CostModel &costs;
     PrecisionPreset precision = PrecisionPreset::Float32;
     const std::stop_token &stop;
+    const std::shared_ptr<PathMemory> &paths; ///< Of the cluster and the costs; may be null.
 };
 
 /// Completes, lowers and simulates plans of one search, one after the other; the next one on another thread

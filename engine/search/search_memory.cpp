@@ -124,6 +124,7 @@ void SearchMemory::Kept::use(const GraphSnapshot &graph, const Cluster &cluster,
     m_precision = precision;
     m_costs = withRememberedCollectives(costs);
     m_usual = std::make_shared<UsualPartitions>();
+    m_paths = std::make_shared<PathMemory>();
     m_estimators.clear();
     m_outcomes.clear();
     m_bounds.clear();

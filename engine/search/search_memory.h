@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/lowering/path_finder.h"
 #include "engine/search/solver.h"
 #include "engine/search/step_estimate.h"
 #include "engine/search/steps_seen.h"
@@ -78,6 +79,7 @@ struct SearchMemory::Kept {
     /// Those of the cluster; what collectives take is remembered.
     const CostModel &costs() const { return m_costs; }
     const std::shared_ptr<UsualPartitions> &usual() const { return m_usual; }
+    const std::shared_ptr<PathMemory> &paths() const { return m_paths; }
 
     StepEstimator *estimatorOf(const std::string &rows);
     void remember(std::string rows, std::unique_ptr<StepEstimator> estimator);
@@ -111,6 +113,7 @@ private:
     PrecisionPreset m_precision{};
     CostModel m_costs{};
     std::shared_ptr<UsualPartitions> m_usual{};
+    std::shared_ptr<PathMemory> m_paths{}; ///< Of lowering.
     std::deque<std::pair<std::string, std::unique_ptr<StepEstimator>>> m_estimators{}; ///< By rows.
     std::map<std::string, TimedStep> m_outcomes{};
     std::deque<std::pair<Rows, KnownBounds>> m_bounds{}; ///< The newest first, as the next.

@@ -2,6 +2,7 @@
 
 #include "engine/base/processor_time.h"
 #include "engine/hardware/remembered_costs.h"
+#include "engine/lowering/path_finder.h"
 #include "engine/search/plan_trials.h"
 #include "engine/search/search_memory.h"
 #include "engine/search/search_rows.h"
@@ -128,6 +129,7 @@ private:
         if (m_memory) {
             m_memory->use(m_model.graph, m_cluster, m_deviceCount, m_options.precision, m_costs);
             m_costs = m_memory->costs();
+            m_paths = m_memory->paths();
             m_estimator = m_memory->estimatorOf(key);
             if (m_estimator)
                 return {};
@@ -426,7 +428,9 @@ private:
     std::optional<Error> m_problem{};
     SearchResult m_result{};
     bool m_found = false;
-    PlanTrials m_trials{{m_model, m_cluster, m_deviceCount, m_rows, m_costs, m_options.precision, m_stop}};
+    std::shared_ptr<PathMemory> m_paths = std::make_shared<PathMemory>();
+    PlanTrials m_trials{
+        {m_model, m_cluster, m_deviceCount, m_rows, m_costs, m_options.precision, m_stop, m_paths}};
 };
 
 Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,

@@ -3,13 +3,19 @@
 #include "engine/lowering/sequence.h"
 
 #include "engine/lowering/lower.h"
+#include "engine/lowering/path_finder.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 
 #include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/lowering/models_for_tests.h"
+#include "tests/engine/lowering/random_plans.h"
+#include "tests/seeds.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
 
 namespace planloom {
 namespace {
@@ -63,6 +69,34 @@ TEST(Sequence, AnotherOrderIsThatOfLoweringAnew)
         EXPECT_FALSE(report->failure) << report->failure->reason;
         EXPECT_TRUE((*again)->devices[0].segments.sharesWith(materialized->programs.devices[0].segments));
     }
+}
+
+TEST(PathMemory, OfOtherPlansOfAClusterChangesNothing)
+{
+    const Model model(trainingStep("zoo:gpt?layers=1&hidden=16&heads=4&seq=8&vocab=24&batch=8&fused=0"));
+    std::vector<std::pair<Cluster, std::shared_ptr<PathMemory>>> known;
+    int again = 0;
+    const auto [first, end] = seedsToTry("PLANLOOM_RANDOM_PLANS", 120);
+    for (std::uint32_t seed = first; seed < end; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        const RandomCase drawn = randomCase(*model.graph, seed, {.touched = 0.2});
+        const RandomOutcome alone = carryOut(model, drawn);
+        if (!alone.lowered)
+            continue;
+        auto found = std::find_if(
+            known.begin(), known.end(), [&](const auto &each) { return each.first == drawn.cluster; });
+        if (found == known.end())
+            found = known.emplace(known.end(), drawn.cluster, std::make_shared<PathMemory>());
+        else
+            ++again;
+        const auto materialized =
+            materialize(alone.plan, drawn.cluster, costModelOf(drawn.cluster), {}, found->second);
+        ASSERT_TRUE(materialized) << describe(materialized.error());
+        const auto execution = sequence(*materialized, alone.plan);
+        ASSERT_TRUE(execution && *execution);
+        expectSame(**execution, *alone.lowered);
+    }
+    EXPECT_GT(again, 20);
 }
 
 TEST(Sequence, OrdersInsideABlockAreMadeAnew)
