@@ -187,8 +187,9 @@ void SearchMemory::Kept::remember(const ConstraintTable &rows, SearchResult resu
         m_results.pop_back();
 }
 
-KnownBounds SearchMemory::Kept::boundsFor(
-    const ConstraintTable &rows, const std::vector<Configuration> &configurations) const
+KnownBounds SearchMemory::Kept::boundsFor(const ConstraintTable &rows,
+    const std::vector<Configuration> &configurations, std::int64_t memoryLimit,
+    const std::function<double(const Row &)> &keptBy) const
 {
     KnownBounds bounds;
     const Rows texts = enabled(rows);
@@ -198,16 +199,23 @@ KnownBounds SearchMemory::Kept::boundsFor(
         bool restricts = true;
         bool holds = true;
         bool limits = false;
+        double freed = 0;
         for (const Row &row : rows.rows) {
             if (!row.enabled || std::binary_search(known.begin(), known.end(), print(row)))
                 continue;
             restricts = restricts && additionOf(row) == Addition::Restricts;
             holds = holds && additionOf(row) != Addition::Changes;
             limits = limits || std::holds_alternative<LimitRule>(row.rule);
+            freed += additionOf(row) == Addition::TakesLonger ? keptBy(row) : 0;
         }
         for (const Configuration &each : configurations) {
             const auto before = found.find(each);
-            if (!holds || before == found.end() || (!before->second.fits && !restricts)
+            const auto stillNeeded = [&](const KnownBound &known) {
+                return static_cast<double>(known.needed) - freed / each.replicas;
+            };
+            if (!holds || before == found.end()
+                || (!before->second.fits && !restricts
+                    && stillNeeded(before->second) <= static_cast<double>(memoryLimit))
                 || (before->second.isNeedless && (limits || !restricts)))
                 continue;
             KnownBound &own = bounds[each];
@@ -218,6 +226,8 @@ KnownBounds SearchMemory::Kept::boundsFor(
                 own.fitted = before->second.fitted;
             own.isWorthFitting = own.isWorthFitting || before->second.isWorthFitting;
             own.fits = own.fits && before->second.fits;
+            if (const double needed = stillNeeded(before->second); needed > static_cast<double>(own.needed))
+                own.needed = static_cast<std::int64_t>(needed);
         }
     }
     return bounds;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -60,6 +61,8 @@ struct KnownBound {
     double proven = 0; ///< Seconds that no partition is below.
     double likely = 0; ///< As `StepEstimator::likelyBoundOf`.
     bool fits = true; ///< False: it is proven that none of its partitions does.
+    std::int64_t needed =
+        0; ///< Bytes that some device holds in all of its plans, where none fits; 0: not known.
     /// A partition of it that holds less than the fastest fitted, and was worth looking at.
     bool isWorthFitting = false;
     double fitted = 0; ///< Seconds, in the model, of the fastest of its plans that fitted; 0 where none did.
@@ -94,8 +97,9 @@ struct SearchMemory::Kept {
     void remember(const ConstraintTable &rows, SearchResult result);
 
     /// What was found for some of the rows, and holds for all of them.
-    KnownBounds boundsFor(
-        const ConstraintTable &rows, const std::vector<Configuration> &configurations) const;
+    /// @param keptBy  bytes that a batch no longer keeps, at most, where a row has something computed again
+    KnownBounds boundsFor(const ConstraintTable &rows, const std::vector<Configuration> &configurations,
+        std::int64_t memoryLimit, const std::function<double(const Row &)> &keptBy) const;
     /// @param known  before the search; @param found  proven by it; infinite: no partition fits
     void remember(
         const ConstraintTable &rows, KnownBounds known, const std::map<Configuration, double> &found);

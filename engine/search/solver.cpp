@@ -9,6 +9,7 @@
 #include "engine/search/space_pricing.h"
 #include "engine/search/step_estimate.h"
 #include "engine/simulate/link_traffic.h"
+#include "engine/table/selector_matcher.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -161,12 +162,29 @@ private:
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
     }
 
+    /// Of what operators make of a whole batch.
+    double outputBytesOf(const Selector &selector) const
+    {
+        double bytes = 0;
+        for (const OperatorId op : forwardSelected(*m_model.index, selector))
+            for (const TensorId output : m_model.graph->at(op).outputs)
+                if (output.valid()) {
+                    const TensorType &type = m_model.graph->at(output).type;
+                    bytes += static_cast<double>(elementCount(type.shape) * sizeOf(type.dataType));
+                }
+        return bytes;
+    }
+
     void takeOverBounds()
     {
         if (!m_memory)
             return;
-        KnownBounds known = m_memory->boundsFor(m_rows, m_space.configurations);
-        known.merge(m_memory->boundsFor(m_rows, m_pricing->nested()));
+        const auto boundsFor = [this](const std::vector<Configuration> &configurations) {
+            return m_memory->boundsFor(m_rows, configurations, m_space.memoryLimit,
+                [this](const Row &row) { return outputBytesOf(row.selector); });
+        };
+        KnownBounds known = boundsFor(m_space.configurations);
+        known.merge(boundsFor(m_pricing->nested()));
         m_pricing->takeOver(std::move(known));
         m_correction = m_memory->correctionFor(m_rows);
     }

@@ -29,7 +29,7 @@ constexpr double kNearPeak = 0.01;
 
 /// A bound so near to the best price is not made tighter: at first, and after an edit.
 constexpr double kCloseEnough = 0.005;
-constexpr double kCloseEnoughAfterAnEdit = 0.03;
+constexpr double kCloseEnoughAfterAnEdit = 0.05;
 /// Partitions of a configuration that are looked at while its bound does not grow: at first, and after an
 /// edit, which finds bounds of the rows before it and is waited for.
 constexpr int kMostIdlePaths = 12;
@@ -51,6 +51,9 @@ constexpr double kCloserUntil = 2.5;
 /// How much of the time for simulations tightening may take first, and after an edit.
 constexpr double kTighteningShare = 0.8;
 constexpr double kTighteningShareOfAnEdit = 0.2;
+/// By so much a configuration's price after an edit may be below that before it, which had more partitions to
+/// choose from: neither is of the very best.
+constexpr double kBelowBefore = 0.01;
 
 } // namespace
 
@@ -67,6 +70,9 @@ void SpacePricing::takeOver(KnownBounds known)
 {
     m_known = std::move(known);
     m_tookOver = !m_known.empty();
+    for (const auto &[configuration, bound] : m_known)
+        if (bound.fitted > 0)
+            m_fittedBefore.emplace(configuration, bound.fitted);
 }
 
 Result<void> SpacePricing::price()
@@ -76,6 +82,7 @@ Result<void> SpacePricing::price()
     TRY_VOID(priceThoseThatNearlyFit());
     if (m_tookOver && !anyFits()) { // whether none can is to be proven: from the beginning
         m_tookOver = false;
+        m_fittedBefore.clear();
         m_known.clear();
         m_open.clear();
         m_priced.clear();
@@ -132,8 +139,10 @@ Result<void> SpacePricing::leaveOutWhatCannotFit()
             m_open.push_back(&each);
     }
     if (!m_open.empty()) {
-        for (const auto &[least, each] : tooLarge)
+        for (const auto &[least, each] : tooLarge) {
             m_known[*each].fits = false;
+            m_known[*each].needed = least;
+        }
         if (m_tookOver && m_leastNeeded > m_space.memoryLimit)
             m_leastNeeded = 0; // of those that may fit it was not asked again
         return {};
@@ -359,6 +368,13 @@ void SpacePricing::bringBestBeforeForward(std::vector<std::pair<double, const Co
         std::rotate(order.begin(), best, best + 1);
 }
 
+double SpacePricing::likelyAfterEdit(const Configuration &configuration) const
+{
+    const auto before = m_fittedBefore.find(configuration);
+    return std::max(m_known.at(configuration).likely,
+        before == m_fittedBefore.end() ? 0 : before->second * (1 - kBelowBefore));
+}
+
 Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &open, double reductions)
 {
     double best = std::numeric_limits<double>::infinity();
@@ -381,7 +397,7 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
     std::vector<std::pair<double, const Configuration *>> looked; // at for the first time
     std::vector<std::pair<double, const Configuration *>> order;
     for (const Configuration *each : open)
-        order.emplace_back(m_known.contains(*each) ? m_known[*each].likely : 0, each);
+        order.emplace_back(m_known.contains(*each) ? likelyAfterEdit(*each) : 0, each);
     const auto sort = [&] {
         std::stable_sort(
             order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
@@ -406,6 +422,7 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
         if (const auto peak = m_estimator.stagedPeakOf(*configuration, m_setting.stop);
             peak && *peak > m_space.memoryLimit) {
             m_tooFull.emplace(*configuration, *peak);
+            m_known[*configuration].needed = *peak;
             m_bounds[*configuration] = std::numeric_limits<double>::infinity();
             continue;
         }
@@ -497,9 +514,10 @@ Result<void> SpacePricing::tighten()
             const auto bound = m_estimator.stagedBoundOf(configuration, m_setting.stop);
             if (!bound && bound.error().code == ErrorCode::Cancelled)
                 return bound.error();
-            if (bound && bound->peakBytes > m_space.memoryLimit)
-                proven = std::numeric_limits<double>::infinity(); // none of its partitions fits
-            else if (bound)
+            if (bound && bound->peakBytes > m_space.memoryLimit) { // none of its partitions fits
+                proven = std::numeric_limits<double>::infinity();
+                m_known[configuration].needed = bound->peakBytes;
+            } else if (bound)
                 proven = std::max(proven, bound->seconds);
             lowest.emplace(proven, configuration);
             continue;

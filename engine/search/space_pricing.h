@@ -88,6 +88,8 @@ private:
     /// Prices every one of some configurations whose bound leaves it a chance.
     /// @param reductions  their price: `StepEstimator::estimate`
     Result<void> priceAll(const std::vector<const Configuration *> &open, double reductions);
+    /// Seconds that what is known leaves a configuration little hope to be below.
+    double likelyAfterEdit(const Configuration &configuration) const;
     /// What fitted before an edit most likely does after it, and then leaves most others no chance.
     void bringBestBeforeForward(std::vector<std::pair<double, const Configuration *>> &order) const;
     /// The model is not so exact that a configuration whose bound is hardly above the best price could not be
@@ -109,6 +111,7 @@ private:
     const Correction &m_correction;
     KnownBounds m_known{};
     bool m_tookOver = false;
+    std::map<Configuration, double> m_fittedBefore{}; ///< Before an edit: `KnownBound::fitted`.
     std::vector<Configuration> m_nested{};
     std::vector<const Configuration *> m_open{}; ///< Of the space, that may fit.
     std::vector<StepEstimate> m_priced{};

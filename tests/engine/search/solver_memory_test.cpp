@@ -89,5 +89,37 @@ TEST(SolverMemory, SaysWhatIsLeastWhereNothingFits)
     EXPECT_EQ(found->memoryLimit, 1024);
 }
 
+/// What did not fit before a row has something computed again is asked for again, as far as that may help.
+TEST(SolverMemory, RowsThatRecomputeMakeRoomForWhatDidNotFit)
+{
+    const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=1024&batch=8"), 2);
+    const std::string base = "mesh dp=2\nmicro-batches 1\nzero0 all\n";
+    int helped = 0;
+    for (const char *row :
+        {"recompute kind:Gelu\n", "recompute layer:1\nrecompute layer:2\n", "recompute layer:*\n"}) {
+        SCOPED_TRACE(row);
+        const auto roomy = site.search(base + row);
+        ASSERT_TRUE(roomy && roomy->fits);
+        const std::string limited =
+            base + "limit memory " + std::to_string(roomy->best.simulatedPeak * 105 / 100 >> 10) + "KiB\n";
+        SearchOptions options;
+        options.mostSeconds = 1000;
+        options.memory = std::make_shared<SearchMemory>();
+        const auto searchWith = [&](const std::string &rows) {
+            return searchPlan(site.model, site.cluster, 2, *parseTable(rows), site.costs, options);
+        };
+        const auto before = searchWith(limited);
+        ASSERT_TRUE(before);
+        const auto after = searchWith(limited + row);
+        const auto anew = site.search(limited + row);
+        ASSERT_TRUE(after && anew);
+        EXPECT_TRUE(after->fits);
+        EXPECT_EQ(print(after->rows), print(anew->rows));
+        EXPECT_EQ(after->best.simulatedSeconds, anew->best.simulatedSeconds);
+        helped += before->best.configuration.recompute != after->best.configuration.recompute ? 1 : 0;
+    }
+    EXPECT_GT(helped, 0);
+}
+
 } // namespace
 } // namespace planloom
