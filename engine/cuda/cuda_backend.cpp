@@ -19,7 +19,7 @@ namespace planloom {
 namespace {
 
 using Clock = TaskListener::Clock;
-constexpr int kKernelsPatience = 8; ///< Times the deadline.
+constexpr int kHostsPatience = 8; ///< Times the deadline: its kernels are slow.
 
 class CudaBackend final : public DeviceBackend, private StepMember
 {
@@ -140,10 +140,10 @@ public:
     void finish() override
     {
         (void)m_cuda.setDevice(m_options.gpu);
-        if (m_mode != StepMode::Issue) {
+        if (m_mode != StepMode::Issue)
             m_shared.graphs.start(m_running);
-            m_lastEnd = Clock::now(); // capturing takes its time
-        }
+        m_lastEnd =
+            Clock::now(); // capturing takes its time, as does what CUDA loads when it is first launched
         auto pause = std::chrono::microseconds{5};
         while (m_left > 0) {
             if (m_communicator->isAborted()) {
@@ -161,6 +161,8 @@ public:
             if (m_left == 0)
                 break;
             note(m_communicator->poll());
+            if (m_shared.hung)
+                note(*m_shared.hung);
             checkDeadline();
             std::this_thread::sleep_for(pause);
             pause = std::min(2 * pause, std::chrono::microseconds{500});
@@ -321,6 +323,8 @@ private:
     /// Events for a step, and the anchor of its times.
     Result<void> prepare(std::int32_t events)
     {
+        if (m_shared.hung)
+            return *m_shared.hung;
         CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
         while (m_events.size() < 1 + 2 * static_cast<std::size_t>(events))
             TRY_VOID(newEvent(m_events));
@@ -331,7 +335,8 @@ private:
         const auto begun = Clock::now();
         while ((status = m_cuda.query(m_anchor)) == kCudaNotReady)
             if (Clock::now() - begun > m_options.deadline)
-                return hung("nothing, between two steps, has ended for ", Clock::now() - begun);
+                return *(
+                    m_shared.hung = hung("nothing, between two steps, has ended for ", Clock::now() - begun));
         m_anchored = Clock::now();
         CUDA_TRY(m_cuda, "cudaEventQuery", status);
         return {};
@@ -578,21 +583,30 @@ private:
             start = std::min(start, since(static_cast<double>(from)));
     }
 
-    /// Gives up a step in which nothing goes on: what waits for others soon, kernels (which may be the
-    /// host's) late.
+    /// Gives up a step in which nothing goes on: soon, but where kernels are the
+    /// host's.
     void checkDeadline()
     {
         const auto passed = Clock::now() - m_lastEnd;
         if (m_broken || passed < m_options.deadline)
             return;
         const std::string communication = whatCommunicates();
-        if (communication.empty() && passed < kKernelsPatience * m_options.deadline)
+        if (communication.empty() && worksOnHost() && passed < kHostsPatience * m_options.deadline)
             return;
         m_communicator->abort();
-        note(hung(communication.empty()
+        m_shared.hung = hung(communication.empty()
                 ? "no kernel has ended for "
                 : "neither " + communication + " nor anything beside it has ended for ",
-            passed, m_communicator->log()));
+            passed, m_communicator->log());
+        note(*m_shared.hung);
+    }
+
+    /// Something that runs now, or is to, is the host's.
+    bool worksOnHost() const
+    {
+        return std::any_of(m_step.tasks().begin(), m_step.tasks().end(), [](const auto &task) {
+            return task && task->stage == CudaTask::Stage::Launched && task->state->isOnHost();
+        });
     }
 
     /// What may be waiting for other devices; empty: nothing.

@@ -13,7 +13,7 @@ namespace planloom {
 struct CudaBackendOptions {
     std::int32_t gpu = 0; ///< CUDA's number.
     /// A step in which nothing ends for so long while communication runs is given up.
-    std::chrono::milliseconds deadline{15'000};
+    std::chrono::milliseconds deadline{12'000};
     bool captures = true; ///< Steps that are alike run as CUDA graphs (step_graphs.h).
     bool fuses = true; ///< Element-wise kernels that follow each other become one (element_chain.h).
     std::filesystem::path kernelFolder{}; ///< Where those are kept for later runs; empty: nowhere.

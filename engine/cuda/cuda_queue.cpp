@@ -166,6 +166,7 @@ Result<void> CudaQueue::kernel(const KernelCall &call, const KernelRounding *rou
 
 Result<void> CudaQueue::onHost(const KernelCall &call, const KernelRounding *rounding)
 {
+    m_task.setOnHost();
     struct Prepared {
         KernelCall call{};
         std::optional<KernelRounding> rounding{};
@@ -217,6 +218,7 @@ bool CudaQueue::throughHost(std::vector<std::pair<const std::byte *, std::size_t
     std::function<bool(const std::vector<std::byte *> &, const std::vector<std::byte *> &)> work)
 {
     m_shared.graphs.refuse("the host combines values of some of its types");
+    m_task.setOnHost();
     const auto run = [&]() -> Result<void> {
         std::vector<std::byte *> ins;
         std::vector<std::byte *> outs;

@@ -31,6 +31,7 @@ struct CudaShared {
     std::set<std::string> saidOnHost{}; ///< Operator types that the run was told of.
     bool saidNotCaptured = false;
     bool saidNotFused = false;
+    std::optional<Error> hung{}; ///< Nothing that one of them waited for ended: none waits any more.
     std::optional<std::int32_t> codeArchitecture{}; ///< Once somebody has asked.
     /// By backend: puts into its streams what may be put there by now, and tells of what has ended; true if
     /// something had. Whoever waits for one device keeps all going: it may wait for what another one has to
@@ -79,6 +80,9 @@ public:
     /// A graph runs the task once more: what went wrong before is forgotten.
     void again();
 
+    /// The host's processor computes for it, which may take its time.
+    void setOnHost() { m_isOnHost = true; }
+    bool isOnHost() const { return m_isOnHost; }
     /// Of what ran later than it was issued. Once the task has ended.
     Result<void> outcome() const;
 
@@ -93,6 +97,7 @@ private:
     std::vector<std::byte *> m_pinned{};
     std::vector<Fresh> m_fresh{};
     std::vector<std::unique_ptr<Call>> m_calls{};
+    bool m_isOnHost = false;
     std::vector<std::pair<Problem *, std::function<Error(const Problem &)>>> m_problems{};
     mutable std::mutex m_mutex{};
     std::optional<Error> m_error{};

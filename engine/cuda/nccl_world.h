@@ -20,7 +20,7 @@ struct NcclWorldOptions {
     NcclOrder order{};
     /// A call that is in progress for so long is given up; the first, that waits for all processes to have
     /// come so far, after four times as long.
-    std::chrono::milliseconds deadline{15'000};
+    std::chrono::milliseconds deadline{12'000};
     std::function<std::string()> log{}; ///< Warnings of NCCL, for errors.
 };
 

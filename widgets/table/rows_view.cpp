@@ -4,6 +4,7 @@
 #include <QtGui/QMouseEvent>
 #include <QtGui/QPainter>
 #include <QtWidgets/QHeaderView>
+#include <QtWidgets/QScrollBar>
 
 #include "widgets/common/palette.h"
 #include "widgets/table/table_list_model.h"
@@ -42,6 +43,8 @@ RowsView::RowsView(TableListModel *rows, QWidget *parent)
     horizontalHeader()->setSectionsClickable(true);
     horizontalHeader()->setStretchLastSection(true);
     horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    // Where the solver's column is half outside, its buttons stay within the view.
+    connect(horizontalScrollBar(), &QScrollBar::valueChanged, viewport(), qOverload<>(&QWidget::update));
     setDefaultWidths();
 }
 

@@ -3,6 +3,7 @@
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtGui/QMouseEvent>
 #include <QtGui/QPainter>
+#include <QtWidgets/QAbstractItemView>
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QLineEdit>
 
@@ -31,7 +32,8 @@ QRectF boxOf(const QStyleOptionViewItem &option)
     return box;
 }
 
-/// The *Keep* of a row that the solver chose, at the end of what the solver says of it.
+/// The *Keep* of a row that the solver chose, at the end of what the solver says of it, as far as that is
+/// seen.
 QString keepWord()
 {
     return TableDelegate::tr("Keep");
@@ -41,7 +43,11 @@ QRect keepButtonOf(const QStyleOptionViewItem &option)
 {
     const int wide =
         option.fontMetrics.horizontalAdvance(keepWord()) + option.fontMetrics.averageCharWidth() * 2;
-    return QRect(option.rect.right() - wide - 2, option.rect.top() + 2, wide, option.rect.height() - 4);
+    const auto *const view = qobject_cast<const QAbstractItemView *>(option.widget);
+    const int seen =
+        view ? std::min(option.rect.right(), view->viewport()->width() - 1) : option.rect.right();
+    return QRect(
+        std::max(seen - wide - 2, option.rect.left()), option.rect.top() + 2, wide, option.rect.height() - 4);
 }
 
 } // namespace

@@ -372,6 +372,18 @@ private Q_SLOTS:
             QStringLiteral("micro-batches 2\nmesh dp=2 tp=2\nsplit all : batch over dp\n"
                            "recompute layer:0 per layer  @solver\n"));
         m_workspace->undo();
+        // Where half of the column is outside, the button is not.
+        const QSize size = m_panel->size();
+        const QRect price = m_panel->grid()->visualRect(cell(3, TableColumn::Price));
+        QWidget *const view = m_panel->grid()->viewport();
+        m_panel->resize(size.width() - view->width() + price.center().x(), size.height());
+        QTRY_VERIFY(view->width() < price.right() - price.width() / 4);
+        QTest::mouseClick(view, Qt::LeftButton, {},
+            QPoint(
+                view->width() - m_panel->grid()->fontMetrics().averageCharWidth() * 2, price.center().y()));
+        QVERIFY(text().endsWith(QStringLiteral("recompute layer:0 per layer\n")));
+        m_workspace->undo();
+        m_panel->resize(size);
         auto *all = m_panel->findChild<QAction *>(QStringLiteral("rows.keepAll"));
         QVERIFY(all && all->isEnabled());
         QCOMPARE(all->iconText(), QStringLiteral("Keep 3 Grey Rows"));
