@@ -1,5 +1,5 @@
-// Runs on a GPU as a person meets them, where there is none: the runner, its processes, and the window are the
-// real ones, CUDA and NVIDIA's management library are fakes that break on demand.
+// Runs on a GPU as a person meets them, where there is none: the runner, its processes, and the window are
+// the real ones, CUDA and NVIDIA's management library are fakes that break on demand.
 
 #include <QtCore/QElapsedTimer>
 #include <QtCore/QFile>
@@ -67,7 +67,8 @@ private Q_SLOTS:
         const RunRecord &record = at->run->service().record();
         QVERIFY2(record.state == RunState::Done, record.sentence().c_str());
         QCOMPARE(record.losses.size(), std::size_t{4});
-        QVERIFY2(at->said().contains(QStringLiteral("Equal to the unpartitioned model")), qPrintable(at->said()));
+        QVERIFY2(
+            at->said().contains(QStringLiteral("Equal to the unpartitioned model")), qPrintable(at->said()));
     }
 
     void aRunThatIsStoppedEndsWithAllItsProcesses()
@@ -93,7 +94,8 @@ private Q_SLOTS:
             << QByteArray("fail-after=1500 failure=2") << QStringLiteral("use a smaller batch");
         QTest::newRow("there is too little memory")
             << QByteArray("free-bytes=100000") << QStringLiteral("MiB free");
-        QTest::newRow("nothing ends any more") << QByteArray("stuck-after=300") << QStringLiteral(" has ended for ");
+        QTest::newRow("nothing ends any more")
+            << QByteArray("stuck-after=300") << QStringLiteral(" has ended for ");
         QTest::newRow("the driver is too old") << QByteArray("driver=11040") << QStringLiteral("driver");
         QTest::newRow("the plugin is of another version")
             << QByteArray("version=1") << QStringLiteral("is of another version than this program");
@@ -125,7 +127,8 @@ private Q_SLOTS:
         at->start(1);
         QTRY_VERIFY_WITH_TIMEOUT(!at->run->service().isRunning(), kLong);
         const bool isBack = QFile::rename(plugin + QStringLiteral(".away"), plugin);
-        QVERIFY2(at->said().contains(QStringLiteral("the CUDA plugin was not found")), qPrintable(at->said()));
+        QVERIFY2(
+            at->said().contains(QStringLiteral("the CUDA plugin was not found")), qPrintable(at->said()));
         QVERIFY(isBack);
         at->expectTheNextToRun();
     }

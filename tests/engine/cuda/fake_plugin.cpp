@@ -1,5 +1,5 @@
-// The CUDA plugin with a fake in place of CUDA: a planloom-exec beside which it lies runs plans as on a GPU, and
-// comes upon what the environment variable PLANLOOM_FAKE_CUDA says, such as "fail-after=900 failure=719".
+// The CUDA plugin with a fake in place of CUDA: a planloom-exec beside which it lies runs plans as on a GPU,
+// and comes upon what the environment variable PLANLOOM_FAKE_CUDA says, such as "fail-after=900 failure=719".
 
 #include "tests/engine/cuda/fake_cuda.h"
 
