@@ -508,6 +508,7 @@ private:
                 own = cudaError(m_cuda, status, "cudaEventRecord");
             task->outcome = std::move(own);
             task->cancelled = Clock::now();
+            m_shared.tasksOnHost += m_mode == StepMode::Issue && task->state->isOnHost() ? 1 : 0;
         }
         m_step.launched(at, tasks);
     }
@@ -551,6 +552,7 @@ private:
         if (outcome)
             outcome = task.state->outcome();
         task.stage = CudaTask::Stage::Ended;
+        m_shared.tasksOnHost -= task.state->isOnHost() ? 1 : 0; // a graph has none
         --m_left;
         m_listener->finished(task.task.event, outcome, start, end);
         return true;
@@ -583,15 +585,14 @@ private:
             start = std::min(start, since(static_cast<double>(from)));
     }
 
-    /// Gives up a step in which nothing goes on: soon, but where kernels are the
-    /// host's.
+    /// Gives up a step in which nothing goes on: later where the host computes for it.
     void checkDeadline()
     {
         const auto passed = Clock::now() - m_lastEnd;
         if (m_broken || passed < m_options.deadline)
             return;
         const std::string communication = whatCommunicates();
-        if (communication.empty() && worksOnHost() && passed < kHostsPatience * m_options.deadline)
+        if (communication.empty() && m_shared.tasksOnHost > 0 && passed < kHostsPatience * m_options.deadline)
             return;
         m_communicator->abort();
         m_shared.hung = hung(communication.empty()
@@ -599,14 +600,6 @@ private:
                 : "neither " + communication + " nor anything beside it has ended for ",
             passed, m_communicator->log());
         note(*m_shared.hung);
-    }
-
-    /// Something that runs now, or is to, is the host's.
-    bool worksOnHost() const
-    {
-        return std::any_of(m_step.tasks().begin(), m_step.tasks().end(), [](const auto &task) {
-            return task && task->stage == CudaTask::Stage::Launched && task->state->isOnHost();
-        });
     }
 
     /// What may be waiting for other devices; empty: nothing.

@@ -12,7 +12,7 @@ namespace planloom {
 /// How a device of CUDA is driven.
 struct CudaBackendOptions {
     std::int32_t gpu = 0; ///< CUDA's number.
-    /// A step in which nothing ends for so long while communication runs is given up.
+    /// A step in which nothing ends for so long is given up, later where the host computes for it.
     std::chrono::milliseconds deadline{12'000};
     bool captures = true; ///< Steps that are alike run as CUDA graphs (step_graphs.h).
     bool fuses = true; ///< Element-wise kernels that follow each other become one (element_chain.h).

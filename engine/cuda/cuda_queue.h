@@ -31,6 +31,7 @@ struct CudaShared {
     std::set<std::string> saidOnHost{}; ///< Operator types that the run was told of.
     bool saidNotCaptured = false;
     bool saidNotFused = false;
+    std::int32_t tasksOnHost = 0; ///< In streams, and not ended: others may wait for them.
     std::optional<Error> hung{}; ///< Nothing that one of them waited for ended: none waits any more.
     std::optional<std::int32_t> codeArchitecture{}; ///< Once somebody has asked.
     /// By backend: puts into its streams what may be put there by now, and tells of what has ended; true if
@@ -80,7 +81,7 @@ public:
     /// A graph runs the task once more: what went wrong before is forgotten.
     void again();
 
-    /// The host's processor computes for it, which may take its time.
+    /// Kernels of the host compute for it, which may take their time.
     void setOnHost() { m_isOnHost = true; }
     bool isOnHost() const { return m_isOnHost; }
     /// Of what ran later than it was issued. Once the task has ended.

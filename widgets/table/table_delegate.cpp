@@ -32,13 +32,13 @@ QRectF boxOf(const QStyleOptionViewItem &option)
     return box;
 }
 
-/// The *Keep* of a row that the solver chose, at the end of what the solver says of it, as far as that is
-/// seen.
 QString keepWord()
 {
     return TableDelegate::tr("Keep");
 }
 
+/// The *Keep* of a row that the solver chose, at the end of what the solver says of it, or at the view's edge
+/// where that end is outside.
 QRect keepButtonOf(const QStyleOptionViewItem &option)
 {
     const int wide =

@@ -11,6 +11,7 @@
 #include "tests/engine/cuda/fake_cuda.h"
 #include "tests/engine/cuda/fake_nccl.h"
 #include "tests/engine/cuda/host_compiler.h"
+#include "tests/engine/cuda/training_steps.h"
 #include "tests/engine/lowering/random_plans.h"
 #include "tests/engine/runtime/model_files.h"
 #include "tests/seeds.h"
@@ -361,24 +362,6 @@ TEST(NcclFaults, WhatHangsIsGivenUpWithItsName)
     EXPECT_GT(failed, 6);
 }
 
-/// As `stepsOf`, with what a run trains on and changes from step to step.
-RunOptions trainingSteps(std::int32_t steps)
-{
-    RunOptions options = stepsOf(steps);
-    options.keepGradients = true;
-    options.training.batches = BatchSource::Drawn;
-    options.training.learningRate = 0.05;
-    options.training.schedule = RateSchedule{.warmup = 4};
-    return options;
-}
-
-void expectTheSameBits(const NamedArrays &a, const NamedArrays &b)
-{
-    ASSERT_EQ(a.size(), b.size());
-    for (const auto &[name, array] : a)
-        EXPECT_TRUE(b.count(name) != 0 && b.at(name).bytes == array.bytes) << name;
-}
-
 TEST(NcclGraphs, MakeWhatIssuedStepsMakeBitForBit)
 {
     constexpr std::int32_t kSteps = 7;
@@ -404,8 +387,8 @@ TEST(NcclGraphs, MakeWhatIssuedStepsMakeBitForBit)
         }
         EXPECT_LT(calls[1], calls[0]);
         EXPECT_EQ(outcomes[0].losses, outcomes[1].losses);
-        expectTheSameBits(outcomes[0].weights, outcomes[1].weights);
-        expectTheSameBits(outcomes[0].gradients, outcomes[1].gradients);
+        expectSameBits(outcomes[0].weights, outcomes[1].weights);
+        expectSameBits(outcomes[0].gradients, outcomes[1].gradients);
     }
 }
 
@@ -427,7 +410,7 @@ TEST(NcclGraphs, AreOfAllRanksOrOfNone)
         outcomes[fails ? 1 : 0] = *run.outcomes.front();
     }
     EXPECT_EQ(outcomes[0].losses, outcomes[1].losses);
-    expectTheSameBits(outcomes[0].weights, outcomes[1].weights);
+    expectSameBits(outcomes[0].weights, outcomes[1].weights);
 }
 
 TEST(NcclGraphs, ThatHangAreGivenUpWithTheNameOfWhatTheyWaitFor)

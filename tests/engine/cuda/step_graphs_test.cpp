@@ -5,6 +5,7 @@
 
 #include "tests/engine/cuda/fake_cuda.h"
 #include "tests/engine/cuda/planted_fault.h"
+#include "tests/engine/cuda/training_steps.h"
 #include "tests/engine/lowering/random_plans.h"
 #include "tests/engine/runtime/model_files.h"
 #include "tests/seeds.h"
@@ -48,26 +49,6 @@ std::optional<ExecutionPlan> planOf(std::uint32_t seed)
         .lowered;
 }
 
-/// Batches of their own for each step, and a rate that changes.
-RunOptions training(std::int32_t steps)
-{
-    RunOptions options;
-    options.keepGradients = true;
-    options.randomWeights = true;
-    options.steps = steps;
-    options.training.batches = BatchSource::Drawn;
-    options.training.learningRate = 0.05;
-    options.training.schedule = RateSchedule{.warmup = 4};
-    return options;
-}
-
-void expectSameBits(const NamedArrays &a, const NamedArrays &b)
-{
-    ASSERT_EQ(a.size(), b.size());
-    for (const auto &[name, array] : a)
-        EXPECT_TRUE(b.count(name) != 0 && b.at(name).bytes == array.bytes) << name;
-}
-
 /// How often each call was made that does something on the device.
 std::map<std::string, int> workOf(const FakeCuda &cuda)
 {
@@ -89,7 +70,7 @@ TEST(StepGraphs, OfRandomPlansMakeWhatIssuedStepsMakeBitForBit)
         const auto plan = planOf(seed);
         if (!plan)
             continue;
-        RunOptions options = training(7);
+        RunOptions options = trainingSteps(7);
         RunEvents events;
         if (seed % 3 == 0) // each step is timed
             events.spans = [](DeviceId, const std::vector<LiveSpan> &) {};
@@ -127,7 +108,7 @@ TEST(StepGraphs, HoldExactlyTheCallsOfTheirPlan)
         // Of five steps, the third is captured, and the fourth launched as the same graph once more.
         std::map<std::string, int> expected;
         for (const bool captures : {false, true}) {
-            RunOptions options = training(captures ? 5 : 4);
+            RunOptions options = trainingSteps(captures ? 5 : 4);
             const auto cuda = std::make_shared<FakeCuda>(seed);
             cuda->keepsCalls = true;
             options.devices = devicesWith(cuda, captures);
@@ -146,7 +127,7 @@ TEST(StepGraphs, ThatCudaRefusesAreIssuedWithTheReason)
 {
     const auto plan = planOf(1);
     ASSERT_TRUE(plan);
-    RunOptions options = training(6);
+    RunOptions options = trainingSteps(6);
     std::array<std::vector<double>, 2> losses;
     std::string warnings;
     RunEvents events;
@@ -180,7 +161,7 @@ TEST(StepGraphs, OfPlansThatTheHostHelpsWithAreIssuedWithTheReason)
         if (!plan)
             continue;
         const auto cuda = std::make_shared<FakeCuda>(seed);
-        RunOptions options = training(4);
+        RunOptions options = trainingSteps(4);
         options.devices = devicesWith(cuda, true);
         std::string warnings;
         RunEvents events;
@@ -199,7 +180,7 @@ TEST(StepGraphs, FaultsInAndBehindCapturesAreNamedAndLeaveNothing)
 {
     std::mt19937 random(5);
     int failed = 0;
-    RunOptions options = training(5);
+    RunOptions options = trainingSteps(5);
     for (std::uint32_t i = 0; i < 100; ++i) {
         const auto plan = planOf(i % 6);
         if (!plan)
@@ -214,7 +195,7 @@ TEST(StepGraphs, FaultsInAndBehindCapturesAreNamedAndLeaveNothing)
 
 TEST(StepGraphs, CancelledAtAnyStepLeaveNothing)
 {
-    RunOptions options = training(100'000);
+    RunOptions options = trainingSteps(100'000);
     std::mt19937 random(6);
     for (std::uint32_t i = 0; i < 40; ++i) {
         const auto plan = planOf(i % 6);
