@@ -38,7 +38,7 @@ QString keepWord()
 }
 
 /// The *Keep* of a row that the solver chose, at the end of what the solver says of it, or at the view's edge
-/// where that end is outside.
+/// where that end is outside; empty where there is no room for it.
 QRect keepButtonOf(const QStyleOptionViewItem &option)
 {
     const int wide =
@@ -46,8 +46,9 @@ QRect keepButtonOf(const QStyleOptionViewItem &option)
     const auto *const view = qobject_cast<const QAbstractItemView *>(option.widget);
     const int seen =
         view ? std::min(option.rect.right(), view->viewport()->width() - 1) : option.rect.right();
-    return QRect(
-        std::max(seen - wide - 2, option.rect.left()), option.rect.top() + 2, wide, option.rect.height() - 4);
+    return seen - wide - 2 < option.rect.left()
+        ? QRect()
+        : QRect(seen - wide - 2, option.rect.top() + 2, wide, option.rect.height() - 4);
 }
 
 } // namespace
@@ -316,14 +317,19 @@ void TableDelegate::paint(
         }
         painter->restore();
     }
-    if (column == TableColumn::Price && index.data(ConstraintTableModel::ChosenRole).toBool()) {
+    const QRect keep = column == TableColumn::Price && index.data(ConstraintTableModel::ChosenRole).toBool()
+        ? keepButtonOf(option)
+        : QRect();
+    if (!keep.isEmpty()) {
         const bool selected = option.state.testFlag(QStyle::State_Selected);
         const QColor ink = selected ? option.palette.color(QPalette::HighlightedText) : palette.accent;
         painter->save();
         painter->setRenderHint(QPainter::Antialiasing);
         painter->setPen(QPen(ink, 1));
-        painter->drawRoundedRect(QRectF(keepButtonOf(option)).adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
-        painter->drawText(keepButtonOf(option), Qt::AlignCenter, keepWord());
+        painter->setBrush(
+            selected ? option.palette.highlight() : QBrush(palette.surface)); // over what is said
+        painter->drawRoundedRect(QRectF(keep).adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
+        painter->drawText(keep, Qt::AlignCenter, keepWord());
         painter->restore();
     }
     painter->setPen(palette.grid);
