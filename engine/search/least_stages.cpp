@@ -4,6 +4,7 @@
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -225,6 +226,17 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
     }
 }
 
+void addPassing(const PartitionProblem &problem, const StagePlan &plan, std::vector<LeastStage> &stages)
+{
+    for (std::size_t i = 0; i < problem.operatorCount(); ++i) {
+        double least = std::numeric_limits<double>::infinity();
+        for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(i)); ++c)
+            least = std::min(least, static_cast<double>(problem.passingBytes(i, problem.choiceOf(i, c))));
+        double &most = stages[static_cast<std::size_t>(plan.stageOf[i])].passingBytes;
+        most = std::isfinite(least) ? std::max(most, least) : most;
+    }
+}
+
 } // namespace
 
 std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePlan &plan)
@@ -245,6 +257,7 @@ std::vector<LeastStage> leastHeld(const PartitionProblem &problem, const StagePl
     for (std::size_t i = 0; i < kept.size(); ++i)
         stages[static_cast<std::size_t>(plan.stageOf[i])].keptBytes += kept[i];
     addWeights(problem, plan, stages);
+    addPassing(problem, plan, stages);
     return stages;
 }
 
@@ -293,7 +306,7 @@ Result<std::vector<double>> leastSecondsHolding(const PartitionProblem &problem,
             [&](std::size_t op, const OperatorChoice &choice) {
                 return choice.backward + choice.forward * (plan.recomputed[op] ? 2 : 1)
                     + accumulationSeconds(problem, op, choice, accumulates)
-                    + held.secondsPerByteOf(op) * problem.heldBytes(op, choice, held);
+                    + problem.heldSeconds(op, choice, held);
             },
             stop);
 }

@@ -27,6 +27,7 @@ struct LeastStage {
     double stateBytes = 0; ///< What the optimizer alone keeps, shared by devices that make summands.
     double gradientBytes = 0;
     double keptBytes = 0; ///< Of one micro-batch, from its forward to its backward pass.
+    double passingBytes = 0; ///< That are held for a moment: of the operator that passes on most.
 };
 
 /// Least times of the stages of `plan`, each for itself: of its operators alone the cheapest choice, with

@@ -277,11 +277,6 @@ double PartitionProblem::shareSeconds(const Meeting &meeting, std::size_t reader
     return seconds / static_cast<double>(meeting.readers.size());
 }
 
-double HeldPricing::secondsPerByteOf(std::size_t op) const
-{
-    return stages[static_cast<std::size_t>(plan->stageOf[op])].secondsPerByte;
-}
-
 double PartitionProblem::heldBytes(
     std::size_t op, const OperatorChoice &choice, const HeldPricing &held) const
 {
@@ -303,13 +298,41 @@ double PartitionProblem::heldBytes(
             ? *std::min_element(held.states.begin(), held.states.end())
             : held.states[indexOf(accumulation ? accumulation->sums : ShardAxes::None)];
         bytes += (static_cast<double>(whole.model) * held.model + static_cast<double>(whole.state) * states
-                     + static_cast<double>(whole.gradient) * stage.gradients)
+                     + static_cast<double>(whole.gradient) * stage.held.gradients)
             / m_setting.partsOf(choice.inputs[slot]) / readers;
     }
     for (std::size_t slot = 0; slot < choice.kept.size(); ++slot)
         if (const KeptPlace place = keptPlace(op, slot, *held.plan); place.storage && !place.again)
             if (const std::int64_t kept = keptBytes(op, choice, slot, place); kept > 0)
-                bytes += stage.keptMicroBatches * static_cast<double>(kept) / held.keepers[at(place.storage)];
+                bytes +=
+                    stage.held.microBatches * static_cast<double>(kept) / held.keepers[at(place.storage)];
+    if (stage.held.deferred > 0 && !isAside(op) && weightGradientSeconds(op, choice) > 0)
+        bytes += stage.held.deferred * deferredBytes(op, choice, held.deferrers);
+    return bytes;
+}
+
+double PartitionProblem::heldSeconds(
+    std::size_t op, const OperatorChoice &choice, const HeldPricing &held) const
+{
+    const HeldPricing::Stage &stage = held.stages[static_cast<std::size_t>(held.plan->stageOf[op])];
+    if (std::isfinite(stage.mostPassing) && static_cast<double>(passingBytes(op, choice)) > stage.mostPassing)
+        return std::numeric_limits<double>::infinity();
+    return stage.secondsPerByte > 0 ? stage.secondsPerByte * heldBytes(op, choice, held) : 0;
+}
+
+double PartitionProblem::deferredBytes(
+    std::size_t op, const OperatorChoice &choice, const std::vector<std::int32_t> &deferrers) const
+{
+    const Operator &own = m_graph.operators[op];
+    double bytes = 0;
+    for (std::size_t slot = 0; slot < own.inputs.size(); ++slot)
+        if (const TensorId input = own.inputs[slot];
+            input && m_graph.at(input).role == TensorRole::Activation)
+            bytes += static_cast<double>(localBytes(input, choice.inputs[slot]))
+                / std::max(1, deferrers[at(storageOf(input))]);
+    for (std::size_t slot = 0; slot < own.outputs.size(); ++slot)
+        if (own.outputs[slot] && gradientOf(own.outputs[slot]))
+            bytes += static_cast<double>(localBytes(own.outputs[slot], choice.outputGradients[slot]));
     return bytes;
 }
 
@@ -371,6 +394,37 @@ std::vector<std::int32_t> PartitionProblem::keepersOf(const StagePlan &plan) con
             if (place.storage)
                 ++keepers[at(place.storage)];
     return keepers;
+}
+
+std::int64_t PartitionProblem::passingBytes(std::size_t op, const OperatorChoice &choice) const
+{
+    const Operator &own = m_graph.operators[op];
+    if (isView(own) || isAside(op))
+        return 0;
+    std::int64_t bytes = 0;
+    for (std::size_t slot = 0; slot < own.inputs.size(); ++slot)
+        if (own.inputs[slot] && !choice.inputGradients[slot].isAbsent()
+            && m_graph.at(own.inputs[slot]).role == TensorRole::Activation)
+            bytes += localBytes(own.inputs[slot], choice.inputGradients[slot]);
+    for (std::size_t slot = 0; slot < own.outputs.size(); ++slot)
+        if (own.outputs[slot] && gradientOf(own.outputs[slot]))
+            bytes += localBytes(own.outputs[slot], choice.outputGradients[slot]);
+    return bytes;
+}
+
+std::vector<std::int32_t> PartitionProblem::deferrers() const
+{
+    std::vector<std::int32_t> deferrers(m_graph.tensors.size(), 0);
+    for (std::size_t i = 0; i < m_choices.size(); ++i) {
+        if (isAside(i)
+            || std::none_of(m_choices[i]->choices.begin(), m_choices[i]->choices.end(),
+                [&](const OperatorChoice &choice) { return weightGradientSeconds(i, choice) > 0; }))
+            continue;
+        for (const TensorId input : m_graph.operators[i].inputs)
+            if (input && m_graph.at(input).role == TensorRole::Activation)
+                ++deferrers[at(storageOf(input))];
+    }
+    return deferrers;
 }
 
 std::int64_t PartitionProblem::localBytes(TensorId tensor, ShardLayout layout) const
@@ -517,7 +571,7 @@ double PartitionProblem::ownSeconds(
             seconds += (1 - pricing.reductions) * secondsOf(weight, pricing.inLayer[sums], share, readers);
     }
     if (pricing.held)
-        seconds += pricing.held->secondsPerByteOf(op) * heldBytes(op, choice, *pricing.held);
+        seconds += heldSeconds(op, choice, *pricing.held);
     return seconds;
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include "engine/search/cost_network.h"
+#include "engine/search/held_moments.h"
 #include "engine/search/layout_moves.h"
 #include "engine/search/operator_choices.h"
 
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -41,15 +43,15 @@ struct HeldPricing {
     std::shared_ptr<const StagePlan> plan{}; ///< Not null.
     struct Stage {
         double secondsPerByte = 0;
-        double keptMicroBatches = 0; ///< Whose kept values are held at the same time.
-        double gradients = 0; ///< How much of the gradients of weights.
+        MixedHeld held{};
+        /// Bytes that may pass (`PartitionProblem::passingBytes`): no other choices are looked at.
+        double mostPassing = std::numeric_limits<double>::infinity();
     };
     std::vector<Stage> stages{};
-    std::vector<std::int32_t> keepers{}; ///< As `PartitionProblem::keepersOf`.
+    std::vector<std::int32_t> keepers{}; ///< As `PartitionProblem::keepersOf`,
+    std::vector<std::int32_t> deferrers{}; ///< and `deferrers`.
     double model = 1; ///< How much of a weight, as the model reads it, a replica has.
     BySums<double> states{1, 1, 1, 1}; ///< Likewise of what the optimizer keeps of it.
-
-    double secondsPerByteOf(std::size_t op) const;
 };
 
 /// What counts as the cost of a partition beside the time of its operators and what they communicate.
@@ -113,6 +115,8 @@ public:
 
     /// Bytes that an operator's weights and what it keeps take of the devices of its stage.
     double heldBytes(std::size_t op, const OperatorChoice &choice, const HeldPricing &held) const;
+    /// What they cost; infinite where too much passes.
+    double heldSeconds(std::size_t op, const OperatorChoice &choice, const HeldPricing &held) const;
 
     /// Where something lies that the backward pass reads of an operator's inputs and outputs, or that it is
     /// computed again from.
@@ -128,6 +132,11 @@ public:
         std::size_t op, const OperatorChoice &choice, std::size_t slot, const KeptPlace &place) const;
     /// By tensor: inputs and outputs of operators, under any choice, of which it is kept.
     std::vector<std::int32_t> keepersOf(const StagePlan &plan) const;
+    /// Likewise inputs of operators that may read it again to make gradients of their weights.
+    std::vector<std::int32_t> deferrers() const;
+    /// Bytes of gradients that an operator's backward one reads and makes, which no pass keeps; 0 where it
+    /// has none to run.
+    std::int64_t passingBytes(std::size_t op, const OperatorChoice &choice) const;
     /// Of a micro-batch's tensor in some layout, on a device.
     std::int64_t localBytes(TensorId tensor, ShardLayout layout) const;
 
@@ -253,6 +262,9 @@ public:
     std::int32_t kindOf(std::size_t op) const { return m_choices[op]->kind; }
 
 private:
+    /// What an operator holds back to make gradients of its weights later.
+    double deferredBytes(
+        std::size_t op, const OperatorChoice &choice, const std::vector<std::int32_t> &deferrers) const;
     /// `moveSeconds` of one tensor.
     struct Moves {
         const PartitionProblem &problem;

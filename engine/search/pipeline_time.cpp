@@ -162,10 +162,12 @@ public:
         std::int64_t more = 0;
         if (pass != Pass::WeightGradient) {
             --m_holds[s].microBatches;
+            m_holds[s].deferred += m_splits ? 1 : 0;
             more += (m_splits ? own.deferred : 0) - own.kept;
         }
         if (isLast) {
             more += (m_holds[s].gradients ? 0 : own.gradients) - (m_splits ? own.deferred : 0);
+            m_holds[s].deferred -= m_splits ? 1 : 0;
             m_holds[s].gradients = true;
         }
         hold(rank, more);

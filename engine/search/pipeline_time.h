@@ -33,6 +33,7 @@ struct StageSend {
 /// What a stage holds as its rank is fullest.
 struct StageHeld {
     std::int32_t microBatches = 0; ///< Whose `StageTime::kept` is there.
+    std::int32_t deferred = 0; ///< Likewise `StageTime::deferred`.
     bool gradients = false; ///< Of its weights.
 };
 

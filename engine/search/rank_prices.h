@@ -32,6 +32,8 @@ public:
 
     /// Seconds of a byte, by rank; at first none.
     const std::vector<double> &prices() const { return m_prices; }
+    /// Whether nothing but bytes counts for a rank: none was within the limit yet.
+    bool isDear(std::size_t rank) const { return m_prices[rank] == m_dear; }
     /// Takes down what the cheapest partition at these prices takes.
     /// @return whether the next ones are others; not where some rank holds too much at any price
     bool learn(const std::vector<RankLoad> &loads);

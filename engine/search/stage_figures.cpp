@@ -1,6 +1,5 @@
 #include "engine/search/stage_figures.h"
 
-#include "engine/graph/catalogue.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -122,20 +121,8 @@ private:
     {
         std::vector<std::int64_t> most(m_stages.size(), 0);
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
-            const Operator &op = m_graph.operators[i];
-            const OperatorChoice &choice = choiceOf(i);
-            if (isView(op) || m_problem.isAside(i))
-                continue;
-            std::int64_t bytes = 0;
-            for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
-                if (op.inputs[slot] && !choice.inputGradients[slot].isAbsent()
-                    && m_graph.at(op.inputs[slot]).role == TensorRole::Activation)
-                    bytes += m_problem.localBytes(op.inputs[slot], choice.inputGradients[slot]);
-            for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
-                if (op.outputs[slot] && m_problem.gradientOf(op.outputs[slot]))
-                    bytes += m_problem.localBytes(op.outputs[slot], choice.outputGradients[slot]);
             auto &own = most[static_cast<std::size_t>(m_plan.stageOf[i])];
-            own = std::max(own, bytes);
+            own = std::max(own, m_problem.passingBytes(i, choiceOf(i)));
         }
         for (std::size_t s = 0; s < most.size(); ++s)
             m_stages[s].passingBytes += most[s];

@@ -155,6 +155,12 @@ private:
     StepEstimator() = default;
     Result<const std::vector<LeastStage> *> least(
         const Configuration &configuration, const std::stop_token &stop);
+    /// @param plan  of a configuration of that problem
+    const std::vector<LeastStage> &leastHeldOf(
+        const PartitionProblem &problem, const std::shared_ptr<const StagePlan> &plan);
+    /// By rank: bytes that its devices hold at least, without what passes.
+    Result<std::vector<double>> leastOfRanks(
+        const Configuration &configuration, const std::shared_ptr<const StagePlan> &plan);
     Result<Paths *> pathsOf(const Configuration &configuration, const std::stop_token &stop);
     Result<void> findLeastWay(const Configuration &configuration, const std::stop_token &stop);
     /// Of a device: weights and their states, as one replica has them, sharded as the configuration says,

@@ -1,5 +1,6 @@
 // What a step holds in memory: what it holds at least, and plans that keep within a limit.
 
+#include "engine/search/held_moments.h"
 #include "engine/search/rank_prices.h"
 #include "engine/search/reductions.h"
 #include "engine/search/step_estimate.h"
@@ -17,6 +18,8 @@ namespace {
 constexpr double kDear = 1e4;
 /// Partitions that are looked at for one limit.
 constexpr int kMostPrices = 10;
+/// Of them at most so many that only weigh the moments at which devices are fullest.
+constexpr int kMostShifts = 8;
 /// Mixtures of two of them.
 constexpr int kMostMixtures = 4;
 
@@ -43,12 +46,24 @@ public:
         if (!fits(m_best) && !m_estimator.problemOf(m_configuration).isDecided()) {
             const PartitionProblem &problem = m_estimator.problemOf(m_configuration);
             m_keepers = problem.keepersOf(*m_best.stages);
-            RankPrices prices(static_cast<std::size_t>(m_configuration.ranks), static_cast<double>(m_limit),
-                kDear * m_fastest->seconds / static_cast<double>(m_estimator.m_space.memoryLimit));
-            TRY_VOID(follow(prices, problem));
+            if (splitsBackward(m_configuration.schedule))
+                m_deferrers = problem.deferrers();
+            m_moments.emplace(static_cast<std::size_t>(m_configuration.ranks), m_best.heldBy);
+            TRY(const bool isRoom, findRoom(problem));
+            if (!isRoom) {
+                m_best.bound = std::numeric_limits<double>::infinity();
+                return std::move(m_best);
+            }
+            const double dear =
+                kDear * m_fastest->seconds / static_cast<double>(m_estimator.m_space.memoryLimit);
+            RankPrices prices(m_room.size(), static_cast<double>(m_limit), dear);
+            RankPrices ofLeast = prices;
+            TRY_VOID(follow(prices, problem, Load::Peak));
             TRY_VOID(mix(prices, problem));
+            if (!fits(m_best) && std::isfinite(m_leastSeconds))
+                TRY_VOID(follow(ofLeast, problem, Load::Least)); // the others are of what no partition does
             if (!m_estimator.m_space.sharding.isMixed()) {
-                TRY(const double ofStages, boundOfStages(prices, problem));
+                TRY(const double ofStages, boundOfStages(fits(m_best) ? prices : ofLeast, problem));
                 bound = std::max({bound, ofStages,
                     m_estimator.boundOf(m_configuration, LeastWork{.seconds = m_leastSeconds}, *m_fastest)});
             }
@@ -74,11 +89,20 @@ private:
         return static_cast<std::size_t>(m_best.stages->stageOf[op] % m_configuration.ranks);
     }
 
-    std::vector<RankLoad> loadsOf(const StepEstimate &estimate) const
+    /// Of the bytes that count for a limit: those of a partition's peak, or those that its operators have to
+    /// answer for, one by one, in the mean of the moments, beside what passes in every partition.
+    enum class Load : std::uint8_t { Peak, Least };
+
+    std::vector<RankLoad> loadsOf(const StepEstimate &estimate, Load load, const HeldPricing &held) const
     {
+        const PartitionProblem &problem = m_estimator.problemOf(m_configuration);
         std::vector<RankLoad> loads(static_cast<std::size_t>(m_configuration.ranks));
         for (std::size_t r = 0; r < loads.size(); ++r)
-            loads[r].bytes = static_cast<double>(estimate.rankPeaks[r]);
+            loads[r].bytes = load == Load::Peak ? static_cast<double>(estimate.rankPeaks[r])
+                                                : static_cast<double>(m_limit) - m_room[r];
+        const std::vector<std::int32_t> &choice = estimate.partition->choice;
+        for (std::size_t i = 0; load == Load::Least && i < choice.size(); ++i)
+            loads[rankOf(i)].bytes += problem.heldBytes(i, problem.choiceOf(i, choice[i]), held);
         const OperatorTimes &times = estimate.partition->times;
         for (std::size_t i = 0; i < times.forward.size(); ++i)
             loads[rankOf(i)].seconds +=
@@ -96,38 +120,84 @@ private:
         auto held = std::make_shared<HeldPricing>();
         held->plan = m_best.stages;
         held->keepers = m_keepers;
+        held->deferrers = m_deferrers;
         held->model = share(3);
         held->states.fill(share(1));
         if (m_configuration.zero >= 1)
             for (const ShardAxes sums : m_configuration.shardSums())
                 held->states[indexOf(sums)] /= problem.setting().devicesOver(sums);
-        for (std::size_t s = 0; s < m_best.heldBy.size(); ++s) {
-            const StageHeld &own = m_best.heldBy[s];
-            held->stages.push_back(
-                {prices.prices()[s % prices.prices().size()], static_cast<double>(own.microBatches),
-                    own.gradients ? share(m_configuration.microBatches == 1 ? 1 : 2) : 0});
+        for (std::size_t s = 0; s < m_moments->mixed().size(); ++s) {
+            held->stages.push_back({prices.prices()[s % prices.prices().size()], m_moments->mixed()[s]});
+            held->stages.back().held.gradients *= share(m_configuration.microBatches == 1 ? 1 : 2);
+            held->stages.back().mostPassing = m_mostPassing[s % m_mostPassing.size()];
         }
         return held;
     }
 
+    /// What is left of the limit beside what passes for a moment in every partition, and what may pass beside
+    /// what every partition holds.
+    /// @return whether there may be a partition within the limit
+    Result<bool> findRoom(const PartitionProblem &problem)
+    {
+        const auto limit = static_cast<double>(m_limit);
+        const std::vector<LeastStage> &least = m_estimator.leastHeldOf(problem, m_best.stages);
+        TRY(const std::vector<double> held, m_estimator.leastOfRanks(m_configuration, m_best.stages));
+        bool isRoom = true;
+        for (std::size_t r = 0; r < held.size(); ++r) {
+            double passing = 0;
+            for (std::size_t s = r; s < least.size(); s += held.size())
+                passing = std::max(passing, least[s].passingBytes);
+            m_room.push_back(limit - passing);
+            m_mostPassing.push_back(limit - held[r]);
+            isRoom = isRoom && passing <= m_mostPassing.back();
+        }
+        return isRoom;
+    }
+
+    /// Where a rank holds too much at any price, but was fullest at another moment than those that had one.
+    /// @return whether there is such a rank
+    bool shiftMoments(const RankPrices &prices, const StepEstimate &estimate)
+    {
+        bool shifted = false;
+        for (std::size_t r = 0; r < m_room.size(); ++r)
+            if (prices.isDear(r) && estimate.rankPeaks[r] > m_limit)
+                shifted = m_moments->shift(r, estimate.heldBy) || shifted;
+        return shifted;
+    }
+
     /// Looks at the cheapest partition at one price after the other.
-    Result<void> follow(RankPrices &prices, const PartitionProblem &problem)
+    Result<void> follow(RankPrices &prices, const PartitionProblem &problem, Load load)
     {
         TRY(const Problem *own, m_estimator.problem(m_configuration));
         PartitionPricing pricing = m_estimator.pricingOf(m_configuration, 0, problem);
-        m_seen.push_back(m_fastest);
-        bool isOther = prices.learn(loadsOf(m_best));
+        TRY(const StepEstimate fastest, m_estimator.assess(m_configuration, m_fastest));
+        m_seen = {m_fastest};
+        bool isOther = prices.learn(loadsOf(fastest, load, *heldAt(prices, problem)));
+        int shifts = load == Load::Peak ? 0 : kMostShifts;
         for (int i = 0; i < kMostPrices && isOther; ++i) {
             pricing.held = heldAt(prices, problem);
-            TRY(auto answer, m_estimator.cheapest(*own, pricing, m_stop));
+            auto found = m_estimator.cheapest(*own, pricing, m_stop);
+            if (!found && found.error().code == ErrorCode::Cancelled)
+                return found.error();
+            if (!found) { // too much passes in all
+                m_leastSeconds = std::numeric_limits<double>::infinity();
+                return {};
+            }
+            const std::shared_ptr<PartitionAnswer> answer = *std::move(found);
             double least = answer->bound;
-            for (const double price : prices.prices())
-                least -= price * static_cast<double>(m_limit);
+            for (std::size_t r = 0; r < m_room.size(); ++r)
+                least -= prices.prices()[r] * m_room[r];
             m_leastSeconds = std::max(m_leastSeconds, least);
             answer->bound = 0; // at no price of bytes
             m_seen.push_back(answer);
-            TRY(StepEstimate estimate, m_estimator.assess(m_configuration, std::move(answer)));
-            isOther = prices.learn(loadsOf(estimate));
+            TRY(StepEstimate estimate, m_estimator.assess(m_configuration, answer));
+            if (shifts < kMostShifts && shiftMoments(prices, estimate)) {
+                ++shifts;
+                --i;
+                m_seen.pop_back(); // prices did not learn it
+            } else {
+                isOther = prices.learn(loadsOf(estimate, load, *pricing.held));
+            }
             consider(std::move(estimate));
         }
         return {};
@@ -201,7 +271,7 @@ private:
         double bound = 0;
         double around = 0;
         for (std::size_t r = 0; r < ranks; ++r) {
-            double own = -prices.prices()[r] * static_cast<double>(m_limit);
+            double own = -prices.prices()[r] * m_room[r];
             double alone = 0;
             for (std::size_t s = r; s < seconds.size(); s += ranks) {
                 own += seconds[s];
@@ -220,7 +290,11 @@ private:
     const std::stop_token &m_stop;
     std::shared_ptr<const PartitionAnswer> m_fastest{};
     std::vector<std::shared_ptr<const PartitionAnswer>> m_seen{};
-    std::vector<std::int32_t> m_keepers{}; ///< As `HeldPricing::keepers`.
+    std::vector<std::int32_t> m_keepers{}; ///< As `HeldPricing::keepers`,
+    std::vector<std::int32_t> m_deferrers{}; ///< and `deferrers`.
+    std::optional<HeldMoments> m_moments{}; ///< With a value where the fastest does not fit.
+    std::vector<double> m_room{}; ///< Bytes for what is held, by rank,
+    std::vector<double> m_mostPassing{}; ///< and for what passes.
     double m_leastSeconds = 0; ///< Of a micro-batch, all operators, of partitions within the limit.
     StepEstimate m_best{};
 };
@@ -255,6 +329,15 @@ Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configurati
         (whole + std::max(kept * atOnce, kept * beside + gradients)) / configuration.ranks);
 }
 
+const std::vector<LeastStage> &StepEstimator::leastHeldOf(
+    const PartitionProblem &problem, const std::shared_ptr<const StagePlan> &plan)
+{
+    std::vector<LeastStage> &stages = m_leastHeld[plan];
+    if (stages.empty())
+        stages = leastHeld(problem, *plan);
+    return stages;
+}
+
 Result<std::int64_t> StepEstimator::stagedPeakOf(
     const Configuration &configuration, const std::stop_token &stop)
 {
@@ -262,9 +345,16 @@ Result<std::int64_t> StepEstimator::stagedPeakOf(
     if (configuration.ranks == 1 || m_space.sharding.isMixed())
         return peak;
     TRY(const auto plan, stages(configuration, stop));
-    std::vector<LeastStage> &stages = m_leastHeld[plan];
-    if (stages.empty())
-        stages = leastHeld(problemOf(configuration), *plan);
+    TRY(const std::vector<double> held, leastOfRanks(configuration, plan));
+    for (const double bytes : held)
+        peak = std::max(peak, static_cast<std::int64_t>(bytes));
+    return peak;
+}
+
+Result<std::vector<double>> StepEstimator::leastOfRanks(
+    const Configuration &configuration, const std::shared_ptr<const StagePlan> &plan)
+{
+    const std::vector<LeastStage> &stages = leastHeldOf(problemOf(configuration), plan);
     std::vector<StageTime> held;
     for (const LeastStage &stage : stages)
         held.push_back({.kept = static_cast<std::int64_t>(stage.keptBytes),
@@ -272,14 +362,13 @@ Result<std::int64_t> StepEstimator::stagedPeakOf(
     TRY(const PipelineTime played,
         playPipeline(
             configuration.schedule, held, {}, configuration.ranks, configuration.microBatches, m_trains));
-    const auto ranks = static_cast<std::size_t>(configuration.ranks);
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-        auto bytes = static_cast<double>(played.held[rank]);
-        for (std::size_t s = rank; s < stages.size(); s += ranks)
-            bytes += weightBytes(configuration, stages[s].modelBytes, stages[s].stateBytes);
-        peak = std::max(peak, static_cast<std::int64_t>(bytes));
+    std::vector<double> bytes;
+    for (std::size_t rank = 0; rank < played.held.size(); ++rank) {
+        bytes.push_back(static_cast<double>(played.held[rank]));
+        for (std::size_t s = rank; s < stages.size(); s += played.held.size())
+            bytes.back() += weightBytes(configuration, stages[s].modelBytes, stages[s].stateBytes);
     }
-    return peak;
+    return bytes;
 }
 
 bool StepEstimator::mayNeedRecompute(const Configuration &configuration, const std::stop_token &stop)

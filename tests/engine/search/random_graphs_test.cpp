@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 
@@ -238,10 +239,14 @@ protected:
         RecordProperty("refused", m_refused);
         RecordProperty("tooLarge", m_tooLarge);
         RecordProperty("proven", m_proven);
+        RecordProperty("tight", m_tight);
+        RecordProperty("keptTo", m_keptTo);
         RecordProperty("ran", m_ran);
         RecordProperty("partitions", m_partitions);
-        std::printf("%d found, %d refused, %d too large, %d proven optimal, %d run, %d partitions\n", m_found,
-            m_refused, m_tooLarge, m_proven, m_ran, m_partitions);
+        std::printf(
+            "%d found, %d refused, %d too large, %d proven optimal, %d of %d tight limits kept, %d run, "
+            "%d partitions\n",
+            m_found, m_refused, m_tooLarge, m_proven, m_keptTo, m_tight, m_ran, m_partitions);
     }
 
     double m_mostPartitions = 150; ///< Of one configuration, that are tried.
@@ -250,6 +255,8 @@ protected:
     int m_refused = 0;
     int m_tooLarge = 0;
     int m_proven = 0;
+    int m_tight = 0; ///< Limits that some partition keeps to,
+    int m_keptTo = 0; ///< and one was found that does.
     int m_ran = 0;
 };
 
@@ -306,6 +313,17 @@ void RandomGraphs::expectAgreement(
             if (within->peakBytes <= space->memoryLimit) {
                 EXPECT_GE(within->seconds, cheapest->fitting * (1 - 1e-9));
             }
+        }
+        // Limits that few partitions keep to.
+        for (const double room : {1.0, 1.15}) {
+            const auto limit = static_cast<std::int64_t>(std::ceil(cheapest->peak * room));
+            if (c % 3 != 0 || limit > space->memoryLimit)
+                continue;
+            const auto within = (*estimator)->estimateWithin(configuration, limit, {});
+            ASSERT_TRUE(within) << describe(within.error());
+            EXPECT_LE(within->bound, bruteForce(**estimator, configuration, limit)->fitting * (1 + 1e-9));
+            ++m_tight;
+            m_keptTo += within->peakBytes <= limit ? 1 : 0;
         }
         for (const double price : {0.25, 0.6, 1.0})
             if (const auto estimate = (*estimator)->estimate(configuration, price, {})) {
