@@ -14,6 +14,8 @@ namespace {
 constexpr double kNearlyFitShare = 0.5;
 /// Those of them that are looked at first, until one fits.
 constexpr std::size_t kMostFittedAtOnce = 12;
+/// Configurations some of whose ranks have no room, that are looked at with other stages.
+constexpr int kMostTriedWithOtherStages = 12;
 /// As a multiple of that time, while none fits.
 constexpr double kShareUntilOneFits = 4;
 
@@ -421,6 +423,11 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
             continue;
         if (const auto peak = m_estimator.stagedPeakOf(*configuration, m_setting.stop);
             peak && *peak > m_space.memoryLimit) {
+            TRY(const auto moved, priceWithOtherStages(*configuration));
+            if (moved && fits(*moved)) {
+                consider(*moved);
+                continue;
+            }
             m_tooFull.emplace(*configuration, *peak);
             m_known[*configuration].needed = *peak;
             m_bounds[*configuration] = std::numeric_limits<double>::infinity();
@@ -460,6 +467,18 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
         }
     }
     return {};
+}
+
+Result<std::optional<StepEstimate>> SpacePricing::priceWithOtherStages(const Configuration &configuration)
+{
+    if (m_isFitted.contains(configuration) || m_triedOtherStages >= kMostTriedWithOtherStages
+        || !m_estimator.mayFitWithOtherStages(configuration, m_setting.stop))
+        return std::optional<StepEstimate>();
+    ++m_triedOtherStages;
+    auto estimate = priceWithin(configuration, m_space.memoryLimit);
+    if (!estimate && estimate.error().code == ErrorCode::Cancelled)
+        return estimate.error();
+    return estimate ? std::optional(*std::move(estimate)) : std::nullopt;
 }
 
 Result<double> SpacePricing::boundsOf(const Configuration &configuration)

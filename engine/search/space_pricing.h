@@ -82,6 +82,9 @@ private:
     Result<void> priceThoseThatNearlyFit();
     /// Where all need more than there is: those that need least, to be shown.
     Result<void> priceWhereNothingCanFit();
+    /// Where some rank has no room for what every partition holds, and others have some left.
+    /// @return nothing where it was not looked at; Cancelled
+    Result<std::optional<StepEstimate>> priceWithOtherStages(const Configuration &configuration);
     bool fitsAtAnyPrice(const Configuration &configuration) const; ///< As far as it was priced.
     /// Those whose like with one axis is not far behind the best, the most promising ones.
     Result<void> priceNested();
@@ -120,6 +123,7 @@ private:
     std::map<Configuration, std::int64_t> m_tooFull{};
     std::set<Configuration> m_isFitted{}; ///< Priced with partitions that hold less.
     std::map<Configuration, double> m_bounds{};
+    int m_triedOtherStages = 0;
     std::int64_t m_leastNeeded = 0;
     std::optional<Error> m_problem{};
 };

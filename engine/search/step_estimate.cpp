@@ -358,12 +358,15 @@ Result<std::vector<StageFigures>> StepEstimator::figuresOf(
     return figures;
 }
 
-Result<StepEstimate> StepEstimator::assess(
-    const Configuration &configuration, std::shared_ptr<const PartitionAnswer> partition)
+Result<StepEstimate> StepEstimator::assess(const Configuration &configuration,
+    std::shared_ptr<const PartitionAnswer> partition, std::shared_ptr<const StagePlan> stages)
 {
     StepEstimate result{.configuration = configuration};
     result.partition = std::move(partition);
-    TRY(result.stages, stages(configuration, {}));
+    result.stages = std::move(stages);
+    if (!result.stages) {
+        TRY(result.stages, this->stages(configuration, {}));
+    }
     TRY(const StageRows rows, stageRowsFor(configuration));
     if (auto broken =
             brokenSharing(*m_model.graph, rows.sharings, result.stages->stageOf, configuration.ranks))

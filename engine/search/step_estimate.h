@@ -105,6 +105,9 @@ public:
     /// Likewise of the stages that all its partitions share.
     Result<std::int64_t> stagedPeakOf(const Configuration &configuration, const std::stop_token &stop);
 
+    /// Whether all ranks together have room for what every partition holds, though some have not.
+    bool mayFitWithOtherStages(const Configuration &configuration, const std::stop_token &stop);
+
     /// Whether computing something again may be needed for its plans to fit: not where a device could hold
     /// all weights, unsharded, and all that its part of the batch keeps. Cheap.
     bool mayNeedRecompute(const Configuration &configuration, const std::stop_token &stop);
@@ -194,9 +197,9 @@ private:
         const Configuration &configuration, const PartitionAnswer &answer, const StagePlan &plan);
     static std::shared_ptr<PartitionAnswer> answerOf(
         std::vector<std::int32_t> choice, const PartitionProblem &problem);
-    /// Without a bound.
-    Result<StepEstimate> assess(
-        const Configuration &configuration, std::shared_ptr<const PartitionAnswer> partition);
+    /// Without a bound. @param stages  null: those that all partitions of the configuration share
+    Result<StepEstimate> assess(const Configuration &configuration,
+        std::shared_ptr<const PartitionAnswer> partition, std::shared_ptr<const StagePlan> stages = {});
     Result<std::shared_ptr<const PartitionAnswer>> partition(
         const Configuration &configuration, double reductions, const std::stop_token &stop);
     Result<std::shared_ptr<PartitionAnswer>> cheapest(

@@ -3,12 +3,15 @@
 #include "engine/search/held_moments.h"
 #include "engine/search/rank_prices.h"
 #include "engine/search/reductions.h"
+#include "engine/search/stage_room.h"
 #include "engine/search/step_estimate.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <numeric>
 
 namespace planloom {
 
@@ -22,6 +25,8 @@ constexpr int kMostPrices = 10;
 constexpr int kMostShifts = 8;
 /// Mixtures of two of them.
 constexpr int kMostMixtures = 4;
+/// Stages for one partition.
+constexpr int kMostStagePlans = 3;
 
 } // namespace
 
@@ -43,29 +48,15 @@ public:
         TRY(m_fastest, m_estimator.partition(m_configuration, 0, m_stop));
         TRY(m_best, m_estimator.assess(m_configuration, m_fastest));
         TRY(double bound, m_estimator.boundOf(m_configuration, m_stop));
-        if (!fits(m_best) && !m_estimator.problemOf(m_configuration).isDecided()) {
+        if (!fits(m_best)) {
             const PartitionProblem &problem = m_estimator.problemOf(m_configuration);
-            m_keepers = problem.keepersOf(*m_best.stages);
-            if (splitsBackward(m_configuration.schedule))
-                m_deferrers = problem.deferrers();
-            m_moments.emplace(static_cast<std::size_t>(m_configuration.ranks), m_best.heldBy);
-            TRY(const bool isRoom, findRoom(problem));
-            if (!isRoom) {
-                m_best.bound = std::numeric_limits<double>::infinity();
-                return std::move(m_best);
-            }
-            const double dear =
-                kDear * m_fastest->seconds / static_cast<double>(m_estimator.m_space.memoryLimit);
-            RankPrices prices(m_room.size(), static_cast<double>(m_limit), dear);
-            RankPrices ofLeast = prices;
-            TRY_VOID(follow(prices, problem, Load::Peak));
-            TRY_VOID(mix(prices, problem));
-            if (!fits(m_best) && std::isfinite(m_leastSeconds))
-                TRY_VOID(follow(ofLeast, problem, Load::Least)); // the others are of what no partition does
-            if (!m_estimator.m_space.sharding.isMixed()) {
-                TRY(const double ofStages, boundOfStages(fits(m_best) ? prices : ofLeast, problem));
-                bound = std::max({bound, ofStages,
-                    m_estimator.boundOf(m_configuration, LeastWork{.seconds = m_leastSeconds}, *m_fastest)});
+            TRY(const bool isRoom, beginWith(m_best, problem));
+            if (isRoom) {
+                TRY_VOID(findPartitions(problem, bound));
+                TRY_VOID(moveStages(problem));
+            } else {
+                bound = std::numeric_limits<double>::infinity(); // with these stages
+                TRY_VOID(findWithOtherStages(problem));
             }
         }
         m_best.bound = fits(m_best) ? std::min(bound, m_best.seconds) : bound;
@@ -73,6 +64,139 @@ public:
     }
 
 private:
+    Result<StepEstimate> assess(std::shared_ptr<const PartitionAnswer> partition) const
+    {
+        return m_estimator.assess(m_configuration, std::move(partition), m_plan);
+    }
+
+    /// Looks at partitions with the stages of `estimate` from now on.
+    /// @return whether there may be one within the limit
+    Result<bool> beginWith(const StepEstimate &estimate, const PartitionProblem &problem)
+    {
+        m_plan = estimate.stages;
+        m_seen = {estimate.partition};
+        m_keepers = problem.keepersOf(*m_plan);
+        if (splitsBackward(m_configuration.schedule))
+            m_deferrers = problem.deferrers();
+        m_moments.emplace(static_cast<std::size_t>(m_configuration.ranks), estimate.heldBy);
+        return findRoom(problem);
+    }
+
+    /// Where some rank has no room for what every partition holds: stages for which there is, and then
+    /// partitions with these.
+    Result<void> findWithOtherStages(const PartitionProblem &problem)
+    {
+        if (!problem.isDecided())
+            TRY_VOID(addThatHoldsLeast());
+        TRY_VOID(moveStages(problem));
+        if (!fits(m_best) || problem.isDecided())
+            return {};
+        TRY(const bool isRoom, beginWith(StepEstimate(m_best), problem));
+        double bound = 0; // of these stages alone
+        return isRoom ? findPartitions(problem, bound) : Result<void>{};
+    }
+
+    /// Looks at the partition that holds least in the mean of the moments.
+    Result<void> addThatHoldsLeast()
+    {
+        TRY(const Problem *own, m_estimator.problem(m_configuration));
+        PartitionPricing pricing = m_estimator.pricingOf(m_configuration, 0, *own->network);
+        auto held = std::make_shared<HeldPricing>(heldAt(m_moments->mixed()));
+        for (HeldPricing::Stage &stage : held->stages)
+            stage.secondsPerByte = dear();
+        pricing.held = std::move(held);
+        TRY(const auto answer, m_estimator.cheapest(*own, pricing, m_stop));
+        answer->bound = 0;
+        m_seen.push_back(answer);
+        TRY(StepEstimate estimate, assess(answer));
+        consider(std::move(estimate));
+        return {};
+    }
+
+    double dear() const
+    {
+        return kDear * m_fastest->seconds / static_cast<double>(m_estimator.m_space.memoryLimit);
+    }
+
+    /// Others that hold less. @param bound  of all within the limit, with these stages
+    Result<void> findPartitions(const PartitionProblem &problem, double &bound)
+    {
+        if (problem.isDecided())
+            return {};
+        RankPrices prices(m_room.size(), static_cast<double>(m_limit), dear());
+        RankPrices ofLeast = prices;
+        TRY_VOID(follow(prices, problem, Load::Peak));
+        TRY_VOID(mix(prices, problem));
+        const auto seen = m_seen;
+        if (!fits(m_best) && std::isfinite(m_leastSeconds))
+            TRY_VOID(follow(ofLeast, problem, Load::Least)); // the others are of what no partition does
+        m_seen.insert(m_seen.end(), seen.begin(), seen.end());
+        if (m_estimator.m_space.sharding.isMixed())
+            return {};
+        TRY(const double ofStages, boundOfStages(fits(m_best) ? prices : ofLeast, problem));
+        bound = std::max({bound, ofStages,
+            m_estimator.boundOf(m_configuration, LeastWork{.seconds = m_leastSeconds}, *m_fastest)});
+        return {};
+    }
+
+    /// The fastest partition that fits with other stages: a rank that keeps many micro-batches, or has a
+    /// large embedding, may do with fewer layers.
+    Result<void> moveStages(const PartitionProblem &problem)
+    {
+        TRY(const StageRows rows, m_estimator.stageRowsFor(m_configuration));
+        if (m_configuration.ranks == 1 || !rows.isEmpty() || m_estimator.placesOf(m_configuration).isMixed())
+            return {};
+        std::map<double, StepEstimate> bySeconds;
+        for (const auto &partition : m_seen) {
+            TRY(StepEstimate estimate, assess(partition));
+            if (!fits(estimate))
+                bySeconds.try_emplace(estimate.seconds, std::move(estimate));
+        }
+        for (const auto &[seconds, estimate] : bySeconds) {
+            if (fits(m_best) && seconds >= m_best.seconds)
+                break;
+            TRY(const bool found, moveStagesFor(estimate, problem));
+            if (found)
+                break;
+        }
+        return {};
+    }
+
+    /// @return whether it fits with other stages
+    Result<bool> moveStagesFor(const StepEstimate &estimate, const PartitionProblem &problem)
+    {
+        std::vector<double> room(static_cast<std::size_t>(m_configuration.ranks));
+        const HeldPricing held = heldAt(HeldMoments(room.size(), estimate.heldBy).mixed());
+        const StageRoom stages(
+            problem, held, estimate.partition->choice, estimate.partition->times, m_configuration.ranks);
+        // What passes, and what is not an operator's own, stays as it is.
+        double left = 0;
+        for (std::size_t r = 0; r < room.size(); ++r) {
+            room[r] = static_cast<double>(m_limit - estimate.rankPeaks[r]);
+            left += room[r];
+        }
+        if (left < 0)
+            return false;
+        const std::vector<std::int32_t> &choice = estimate.partition->choice;
+        for (std::size_t i = 0; i < choice.size(); ++i)
+            room[rankOf(i)] += problem.heldBytes(i, problem.choiceOf(i, choice[i]), held);
+        for (int attempt = 0; attempt < kMostStagePlans; ++attempt) {
+            auto plan = stages.within(room);
+            if (!plan)
+                return false;
+            TRY(StepEstimate moved,
+                m_estimator.assess(m_configuration, estimate.partition,
+                    std::make_shared<const StagePlan>(*std::move(plan))));
+            for (std::size_t r = 0; r < room.size(); ++r)
+                room[r] -= std::max<double>(0, static_cast<double>(moved.rankPeaks[r] - m_limit));
+            const bool found = fits(moved);
+            consider(std::move(moved));
+            if (found)
+                return true;
+        }
+        return false;
+    }
+
     bool fits(const StepEstimate &estimate) const { return estimate.peakBytes <= m_limit; }
 
     void consider(StepEstimate estimate)
@@ -86,7 +210,7 @@ private:
 
     std::size_t rankOf(std::size_t op) const
     {
-        return static_cast<std::size_t>(m_best.stages->stageOf[op] % m_configuration.ranks);
+        return static_cast<std::size_t>(m_plan->stageOf[op] % m_configuration.ranks);
     }
 
     /// Of the bytes that count for a limit: those of a partition's peak, or those that its operators have to
@@ -106,30 +230,41 @@ private:
         const OperatorTimes &times = estimate.partition->times;
         for (std::size_t i = 0; i < times.forward.size(); ++i)
             loads[rankOf(i)].seconds +=
-                times.backward[i] + times.forward[i] * (estimate.stages->recomputed[i] ? 2 : 1);
+                times.backward[i] + times.forward[i] * (m_plan->recomputed[i] ? 2 : 1);
         return loads;
     }
 
-    /// What a byte costs where; the rest is as the schedule has it, whatever the partition.
-    std::shared_ptr<const HeldPricing> heldAt(const RankPrices &prices, const PartitionProblem &problem) const
+    /// What operators hold at these moments, by stage; bytes cost nothing.
+    HeldPricing heldAt(const std::vector<MixedHeld> &moments) const
     {
         const SearchSpace &space = m_estimator.m_space;
         const auto share = [&](int from) {
             return space.sharding.keptShare(m_configuration.zero, from, m_configuration.replicas);
         };
-        auto held = std::make_shared<HeldPricing>();
-        held->plan = m_best.stages;
-        held->keepers = m_keepers;
-        held->deferrers = m_deferrers;
-        held->model = share(3);
-        held->states.fill(share(1));
+        HeldPricing held;
+        held.plan = m_plan;
+        held.keepers = m_keepers;
+        held.deferrers = m_deferrers;
+        held.model = share(3);
+        held.states.fill(share(1));
+        const AxisSetting &setting = m_estimator.problemOf(m_configuration).setting();
         if (m_configuration.zero >= 1)
             for (const ShardAxes sums : m_configuration.shardSums())
-                held->states[indexOf(sums)] /= problem.setting().devicesOver(sums);
-        for (std::size_t s = 0; s < m_moments->mixed().size(); ++s) {
-            held->stages.push_back({prices.prices()[s % prices.prices().size()], m_moments->mixed()[s]});
-            held->stages.back().held.gradients *= share(m_configuration.microBatches == 1 ? 1 : 2);
-            held->stages.back().mostPassing = m_mostPassing[s % m_mostPassing.size()];
+                held.states[indexOf(sums)] /= setting.devicesOver(sums);
+        for (const MixedHeld &moment : moments) {
+            held.stages.push_back({.held = moment});
+            held.stages.back().held.gradients *= share(m_configuration.microBatches == 1 ? 1 : 2);
+        }
+        return held;
+    }
+
+    /// What a byte costs where; the rest is as the schedule has it, whatever the partition.
+    std::shared_ptr<const HeldPricing> heldAt(const RankPrices &prices) const
+    {
+        auto held = std::make_shared<HeldPricing>(heldAt(m_moments->mixed()));
+        for (std::size_t s = 0; s < held->stages.size(); ++s) {
+            held->stages[s].secondsPerByte = prices.prices()[s % prices.prices().size()];
+            held->stages[s].mostPassing = m_mostPassing[s % m_mostPassing.size()];
         }
         return held;
     }
@@ -140,9 +275,11 @@ private:
     Result<bool> findRoom(const PartitionProblem &problem)
     {
         const auto limit = static_cast<double>(m_limit);
-        const std::vector<LeastStage> &least = m_estimator.leastHeldOf(problem, m_best.stages);
-        TRY(const std::vector<double> held, m_estimator.leastOfRanks(m_configuration, m_best.stages));
+        const std::vector<LeastStage> &least = m_estimator.leastHeldOf(problem, m_plan);
+        TRY(const std::vector<double> held, m_estimator.leastOfRanks(m_configuration, m_plan));
         bool isRoom = true;
+        m_room.clear();
+        m_mostPassing.clear();
         for (std::size_t r = 0; r < held.size(); ++r) {
             double passing = 0;
             for (std::size_t s = r; s < least.size(); s += held.size())
@@ -170,12 +307,12 @@ private:
     {
         TRY(const Problem *own, m_estimator.problem(m_configuration));
         PartitionPricing pricing = m_estimator.pricingOf(m_configuration, 0, problem);
-        TRY(const StepEstimate fastest, m_estimator.assess(m_configuration, m_fastest));
+        TRY(const StepEstimate fastest, assess(m_fastest));
         m_seen = {m_fastest};
-        bool isOther = prices.learn(loadsOf(fastest, load, *heldAt(prices, problem)));
+        bool isOther = prices.learn(loadsOf(fastest, load, *heldAt(prices)));
         int shifts = load == Load::Peak ? 0 : kMostShifts;
         for (int i = 0; i < kMostPrices && isOther; ++i) {
-            pricing.held = heldAt(prices, problem);
+            pricing.held = heldAt(prices);
             auto found = m_estimator.cheapest(*own, pricing, m_stop);
             if (!found && found.error().code == ErrorCode::Cancelled)
                 return found.error();
@@ -190,7 +327,7 @@ private:
             m_leastSeconds = std::max(m_leastSeconds, least);
             answer->bound = 0; // at no price of bytes
             m_seen.push_back(answer);
-            TRY(StepEstimate estimate, m_estimator.assess(m_configuration, answer));
+            TRY(StepEstimate estimate, assess(answer));
             if (shifts < kMostShifts && shiftMoments(prices, estimate)) {
                 ++shifts;
                 --i;
@@ -208,7 +345,7 @@ private:
     Result<void> mix(const RankPrices &prices, const PartitionProblem &problem)
     {
         const std::size_t operators = problem.operatorCount();
-        const auto held = heldAt(prices, problem);
+        const auto held = heldAt(prices);
         const SelectorIndex &index = *m_estimator.m_model.index;
         std::vector<double> room;
         for (std::size_t r = 0; r < prices.prices().size(); ++r) {
@@ -243,8 +380,7 @@ private:
             }
             if (!std::isfinite(problem.costOf({}, choice)))
                 return {};
-            TRY(StepEstimate estimate,
-                m_estimator.assess(m_configuration, answerOf(std::move(choice), problem)));
+            TRY(StepEstimate estimate, assess(answerOf(std::move(choice), problem)));
             bool fit = true;
             for (std::size_t r = 0; r < room.size(); ++r)
                 if (const double beyond = static_cast<double>(estimate.rankPeaks[r] - m_limit); beyond > 0) {
@@ -265,8 +401,7 @@ private:
             return 0.0;
         TRY(const auto *least, m_estimator.least(m_configuration, m_stop));
         TRY(const std::vector<double> seconds,
-            leastSecondsHolding(
-                problem, *m_best.stages, *heldAt(prices, problem), m_configuration.zero < 2, m_stop));
+            leastSecondsHolding(problem, *m_plan, *heldAt(prices), m_configuration.zero < 2, m_stop));
         const auto ranks = static_cast<std::size_t>(m_configuration.ranks);
         double bound = 0;
         double around = 0;
@@ -289,6 +424,7 @@ private:
     const std::int64_t m_limit;
     const std::stop_token &m_stop;
     std::shared_ptr<const PartitionAnswer> m_fastest{};
+    std::shared_ptr<const StagePlan> m_plan{}; ///< That its partitions share.
     std::vector<std::shared_ptr<const PartitionAnswer>> m_seen{};
     std::vector<std::int32_t> m_keepers{}; ///< As `HeldPricing::keepers`,
     std::vector<std::int32_t> m_deferrers{}; ///< and `deferrers`.
@@ -369,6 +505,17 @@ Result<std::vector<double>> StepEstimator::leastOfRanks(
             bytes.back() += weightBytes(configuration, stages[s].modelBytes, stages[s].stateBytes);
     }
     return bytes;
+}
+
+bool StepEstimator::mayFitWithOtherStages(const Configuration &configuration, const std::stop_token &stop)
+{
+    const auto plan = stages(configuration, stop);
+    if (!plan || configuration.ranks == 1)
+        return false;
+    const auto held = leastOfRanks(configuration, *plan);
+    return held
+        && std::accumulate(held->begin(), held->end(), 0.0)
+        <= static_cast<double>(configuration.ranks) * static_cast<double>(m_space.memoryLimit);
 }
 
 bool StepEstimator::mayNeedRecompute(const Configuration &configuration, const std::stop_token &stop)

@@ -7,6 +7,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace planloom {
 namespace {
@@ -77,6 +78,30 @@ TEST(SolverMemory, FindsWhatFitsWhereLittleDoes)
             EXPECT_TRUE(found->fits) << found->best.simulatedPeak << " of " << limit;
         }
     }
+}
+
+/// The first rank of a pipeline keeps the most micro-batches: it does with fewer layers where that is what
+/// fits, also where nothing but the stages is left to decide.
+TEST(SolverMemory, MovesStagesToWhereThereIsRoom)
+{
+    const Site site(zooTraining("zoo:gpt?layers=12&hidden=128&heads=4&seq=128&vocab=64&batch=16"), 4);
+    for (const char *mesh : {"mesh pp=4\n", "mesh pp=2 tp=2\n"})
+        for (const auto &[schedule, room] : {std::pair{"1f1b", 0.93}, {"interleaved", 0.95}}) {
+            const std::string base =
+                std::string(mesh) + "schedule " + schedule + "\nmicro-batches 8\nrecompute all never\n";
+            SCOPED_TRACE(base);
+            const auto fastest = site.search(base);
+            ASSERT_TRUE(fastest) << describe(fastest.error());
+            const auto limit =
+                static_cast<std::int64_t>(static_cast<double>(fastest->best.simulatedPeak) * room);
+            const std::string rows = base + "limit memory " + std::to_string(limit) + "B\n";
+            const auto found = site.search(rows);
+            ASSERT_TRUE(found) << describe(found.error());
+            EXPECT_TRUE(found->fits) << found->best.simulatedPeak << " of " << limit;
+            EXPECT_FALSE(found->cannotFit());
+            EXPECT_NE(print(fastest->rows), print(found->rows));
+            site.expectHolds(rows, *found);
+        }
 }
 
 TEST(SolverMemory, SaysWhatIsLeastWhereNothingFits)
