@@ -108,19 +108,26 @@ void Lowering::markCompletions(OperatorId id, std::int32_t block)
     }
 }
 
+/// The devices that hold summands of one part of a gradient, each others.
+std::vector<DeviceId> Lowering::addersOf(TensorId gradient) const
+{
+    const auto &accumulators = m_accumulators[static_cast<std::size_t>(gradient.index)];
+    const Accumulator &first = accumulators.begin()->second.front();
+    std::vector<DeviceId> adders;
+    for (const auto &[device, own] : accumulators)
+        for (const Accumulator &accumulator : own)
+            if (accumulator.box == first.box && (adders.empty() || accumulator.summands != first.summands))
+                adders.push_back(device);
+    return adders;
+}
+
 /// Seconds that the replicas take to add `bytes` of this gradient up: what decides when a bucket is full.
 double Lowering::gradientSeconds(TensorId tensor, Bytes bytes) const
 {
-    const auto &accumulators = m_accumulators[static_cast<std::size_t>(tensor.index)];
-    const auto &[device, own] = *accumulators.begin();
+    const DeviceId device = m_accumulators[static_cast<std::size_t>(tensor.index)].begin()->first;
     if (!m_plan.units.isOne())
         return m_costs.collective(CollectiveKind::AllReduce, bytes, shapeAcrossUnits(m_cluster, device));
-    std::vector<DeviceId> group; // those that hold other summands of the same box
-    for (const auto &[other, theirs] : accumulators)
-        for (const Accumulator &accumulator : theirs)
-            if (accumulator.box == own.front().box
-                && (group.empty() || accumulator.summands != own.front().summands))
-                group.push_back(other);
+    const std::vector<DeviceId> group = addersOf(tensor);
     return group.size() < 2
         ? 0
         : m_costs.collective(CollectiveKind::AllReduce, bytes, groupShape(m_cluster, group));
@@ -143,7 +150,6 @@ void Lowering::fillBuckets()
         return std::equal(a.marks.begin(), a.marks.end(), b.marks.begin(), b.marks.end(),
             [](const BlockMark &x, const BlockMark &y) { return x.block == y.block; });
     };
-    constexpr double kLatencyShare = 0.1;
     Bytes filled{};
     bool open = false;
     for (const TensorId tensor : inOrder) {

@@ -2,6 +2,8 @@
 #include "engine/lowering/lowering.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace planloom {
 
@@ -225,6 +227,35 @@ Result<Lowering::WeightUpdate> Lowering::emitUpdate(OperatorId id)
     return update;
 }
 
+/// What brings a new weight to its copies: to the first that is not updated in place.
+Lowering::Gathering Lowering::gatheringOf(const WeightUpdate &update) const
+{
+    const TensorId weight = m_graph.at(update.id).inputs[0];
+    const auto &copies = m_persistent[static_cast<std::size_t>(weight.index)];
+    const auto copy = std::find_if(copies.begin(), copies.end(), [&](const Persistent &each) {
+        return !std::binary_search(
+            update.inPlace.begin(), update.inPlace.end(), std::pair(each.device, each.buffer));
+    });
+    Gathering gathering;
+    if (copy == copies.end())
+        return gathering;
+    gathering.bytes = sizeOf(m_builder.buffer(copy->device, copy->buffer));
+    for (const Holding &own : update.made[0])
+        if (intersection(own.box, copy->box))
+            gathering.sources.push_back(own.device);
+    return gathering;
+}
+
+/// Whether so much is gathered by one launch that its latency matters little.
+bool Lowering::isWorthALaunch(const std::vector<DeviceId> &sources, Bytes bytes) const
+{
+    if (sources.size() < 2)
+        return true;
+    const GroupShape group = groupShape(m_cluster, sources);
+    return m_costs.collective(CollectiveKind::AllGather, {}, group)
+        < kLatencyShare * m_costs.collective(CollectiveKind::AllGather, bytes, group);
+}
+
 /// Brings what an update made to everywhere the old value is held.
 Result<void> Lowering::spreadUpdate(WeightUpdate update)
 {
@@ -268,6 +299,21 @@ Result<void> Lowering::spreadUpdate(WeightUpdate update)
     return {};
 }
 
+/// In the order of the devices that add up their gradients, and of those that update them: reductions over
+/// the same group are launched together.
+std::vector<OperatorId> Lowering::byReduction(std::vector<OperatorId> updates) const
+{
+    std::map<OperatorId, std::pair<std::vector<DeviceId>, std::size_t>> keys;
+    for (const OperatorId id : updates)
+        for (const TensorId input : m_graph.at(id).inputs)
+            if (input && m_bucketOf.contains(input))
+                keys[id] = {
+                    addersOf(input), m_transformed.operators[static_cast<std::size_t>(id.index)].size()};
+    std::stable_sort(
+        updates.begin(), updates.end(), [&](OperatorId a, OperatorId b) { return keys[a] < keys[b]; });
+    return updates;
+}
+
 /// All of their kernels: one launch updates many weights (as torch.optim's foreach and fused implementations
 /// do).
 Result<std::vector<Lowering::WeightUpdate>> Lowering::emitUpdates(const std::vector<OperatorId> &together)
@@ -308,7 +354,7 @@ std::map<std::int32_t, std::map<std::int32_t, std::vector<OperatorId>>> Lowering
 /// Weights are updated in the order in which their gradients are reduced, those of one bucket together: none
 /// waits for a reduction that comes later. What brings the new weights of a bucket to their copies (one
 /// launch casts them) stands behind the kernels of the next, which would else wait until they have been
-/// gathered.
+/// gathered. What the same devices bring together waits until it is worth a launch.
 Result<void> Lowering::emitOptimizer()
 {
     TRY_VOID(emitClipping());
@@ -317,20 +363,33 @@ Result<void> Lowering::emitOptimizer()
         for (const auto &[bucket, operators] : byBucket)
             all.insert(all.end(), operators.begin(), operators.end());
         reserveRoom(block, all);
-        std::vector<WeightUpdate> before;
-        const auto spread = [&]() -> Result<void> {
-            for (WeightUpdate &update : before) {
-                TRY_VOID(goesOn());
-                TRY_VOID(spreadUpdate(std::move(update)));
+        struct Waiting {
+            std::vector<WeightUpdate> updates{};
+            Bytes bytes{};
+        };
+        std::map<std::vector<DeviceId>, Waiting> waiting; // by whose parts come together
+        const auto spread = [&](bool isEnd) -> Result<void> {
+            for (auto &[sources, own] : waiting) {
+                if (!isEnd && !isWorthALaunch(sources, own.bytes))
+                    continue;
+                for (WeightUpdate &update : std::exchange(own, {}).updates) {
+                    TRY_VOID(goesOn());
+                    TRY_VOID(spreadUpdate(std::move(update)));
+                }
             }
             return {};
         };
         for (const auto &[bucket, operators] : byBucket) {
-            TRY(auto updates, emitUpdates(operators));
-            TRY_VOID(spread());
-            before = std::move(updates);
+            TRY(auto updates, emitUpdates(byReduction(operators)));
+            TRY_VOID(spread(false));
+            for (WeightUpdate &update : updates) {
+                Gathering gathering = gatheringOf(update);
+                Waiting &own = waiting[std::move(gathering.sources)];
+                own.bytes += gathering.bytes;
+                own.updates.push_back(std::move(update));
+            }
         }
-        TRY_VOID(spread());
+        TRY_VOID(spread(true));
     }
     return {};
 }

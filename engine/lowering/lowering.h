@@ -152,6 +152,7 @@ private:
     bool joinsAccumulators(TensorId tensor);
     void noteCompletion(TensorId tensor, std::int32_t block);
     void fillBuckets();
+    std::vector<DeviceId> addersOf(TensorId gradient) const;
     double gradientSeconds(TensorId tensor, Bytes bytes) const;
     void reduceAccumulators();
     void findSharded();
@@ -202,8 +203,15 @@ private:
     Result<void> emitSquares(OperatorId id, std::int32_t block, std::map<DeviceId, SummedSquares> &squares);
     Holding sumSquares(OperatorId op, TensorId sum, DeviceId device, BufferList buffers, SummandSet summands);
     Result<void> emitClipFactor(OperatorId id);
+    std::vector<OperatorId> byReduction(std::vector<OperatorId> updates) const;
     Result<std::vector<WeightUpdate>> emitUpdates(const std::vector<OperatorId> &together);
     Result<WeightUpdate> emitUpdate(OperatorId id);
+    struct Gathering {
+        std::vector<DeviceId> sources{}; ///< Whose parts come together; none where nothing is to be brought.
+        Bytes bytes{};
+    };
+    Gathering gatheringOf(const WeightUpdate &update) const;
+    bool isWorthALaunch(const std::vector<DeviceId> &sources, Bytes bytes) const;
     Result<void> spreadUpdate(WeightUpdate update);
     void castShards(TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made);
     Result<std::vector<std::int32_t>> wholeInput(
@@ -294,6 +302,8 @@ private:
         bool atEnd() const { return marks.empty(); }
     };
     std::map<TensorId, Completion> m_complete{};
+    /// Of the time of what is launched together, how much may be latency.
+    static constexpr double kLatencyShare = 0.1;
     /// Gradients that are reduced together, as soon as all are complete.
     struct Bucket {
         std::int32_t block = -1; ///< The reduction's own.

@@ -2,6 +2,7 @@
 
 #include "engine/base/in_parallel.h"
 #include "engine/graph/catalogue.h"
+#include "engine/lowering/bucket_launches.h"
 
 #include <algorithm>
 #include <array>
@@ -244,6 +245,7 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
         };
         for (std::size_t block = 0; block < device.byBlock.size(); ++block) {
             std::array<const Instruction *, kQueueCount> before{}; // by queue
+            BucketLaunches launches;
             const Instruction *last = nullptr;
             for (Instruction &instruction : device.byBlock[block]) {
                 const Instruction *&mate = before[static_cast<std::size_t>(queueOf(instruction))];
@@ -259,11 +261,9 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                     && (runsOnce(static_cast<std::int32_t>(block))
                         || queueOf(instruction) == QueueKind::Data)) {
                     // Between the compute of a pass, only what is asked for at once is launched at once.
-                    instruction.joined = mate && mate->kind == instruction.kind
+                    instruction.joined = launches.continues(instruction)
                         && (runsOnce(static_cast<std::int32_t>(block))
-                            || (last == mate && mate->waits == instruction.waits))
-                        && mate->group == instruction.group && mate->acrossUnits == instruction.acrossUnits
-                        && mate->combination == instruction.combination;
+                            || (last == mate && mate->waits == instruction.waits));
                 } else if ((instruction.kind == InstructionKind::Accumulate
                                || instruction.kind == InstructionKind::Sum)
                     && mate && last == mate) {
@@ -283,6 +283,7 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                 if (instruction.kind != InstructionKind::Update
                     || m_blocks[block].kind != SegmentKind::Optimizer)
                     mate = last = &instruction;
+                launches.add(instruction);
             }
             auto &instructions = device.byBlock[block];
             for (std::size_t i = 0; overlap == CollectiveOverlap::Tensor && i < instructions.size(); ++i)

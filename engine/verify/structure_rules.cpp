@@ -4,6 +4,7 @@
 #include "engine/base/words.h"
 #include "engine/graph/gradient_flow.h"
 #include "engine/graph/storage_types.h"
+#include "engine/lowering/bucket_launches.h"
 #include "engine/verify/type_rules.h"
 
 #include <algorithm>
@@ -201,12 +202,17 @@ private:
             if (segment.lane < 0 || (segment.lane > 0 && !isPass(segment.kind)))
                 return fail(device, std::string("a ") + nameOf(segment.kind) + " segment has no lanes");
             std::array<const Instruction *, kQueueCount> before{}; // by queue
+            BucketLaunches launches;
             for (const Instruction &instruction : segment.instructions) {
                 std::string reason = checkInstruction(device, instruction);
                 if (reason.empty())
                     reason = checkPlaces(own, instruction);
                 if (reason.empty())
-                    reason = checkQueue(instruction, before[static_cast<std::size_t>(queueOf(instruction))]);
+                    reason = checkQueue(instruction);
+                if (reason.empty() && instruction.joined)
+                    reason = checkLaunch(segment.kind, instruction,
+                        before[static_cast<std::size_t>(queueOf(instruction))], launches);
+                launches.add(instruction);
                 // New weights take the places of old ones between the casts of a launch.
                 if (instruction.kind != InstructionKind::Update || segment.kind != SegmentKind::Optimizer)
                     before[static_cast<std::size_t>(queueOf(instruction))] = &instruction;
@@ -275,8 +281,7 @@ private:
         return reason;
     }
 
-    /// Joined instructions are one launch: of one kind, in one queue, and collectives among the same devices.
-    static std::string checkQueue(const Instruction &instruction, const Instruction *before)
+    static std::string checkQueue(const Instruction &instruction)
     {
         const QueueKind queue = queueOf(instruction);
         const bool communicates = queue != QueueKind::Compute && queue != QueueKind::Copy;
@@ -292,17 +297,25 @@ private:
             return std::string("a ") + nameOf(instruction.kind) + " cannot run beside a product";
         if (instruction.waits && queue == QueueKind::Compute)
             return std::string("a ") + nameOf(instruction.kind) + " of the compute queue waits for itself";
-        if (!instruction.joined)
-            return {};
+        return {};
+    }
+
+    /// Joined instructions are one launch: of one kind, in one queue, and collectives among the same devices.
+    /// @param before  in its queue; null: none
+    static std::string checkLaunch(SegmentKind segment, const Instruction &instruction,
+        const Instruction *before, const BucketLaunches &launches)
+    {
         const bool adds =
             instruction.kind == InstructionKind::Accumulate || instruction.kind == InstructionKind::Sum;
         const bool inProduct = before && adds && before->kind == InstructionKind::Kernel;
-        if (!before || (before->kind != instruction.kind && !inProduct) || queueOf(*before) != queue
-            || before->group != instruction.group || before->acrossUnits != instruction.acrossUnits
-            || before->combination != instruction.combination || isMessage(instruction.kind))
-            return std::string("a ") + nameOf(instruction.kind)
+        const bool follows = before && (before->kind == instruction.kind || inProduct);
+        const bool holds = isMessage(instruction.kind) ? false
+            : isCommunication(instruction.kind)
+            ? launches.continues(instruction) && (follows || !isPass(segment))
+            : follows && before->combination == instruction.combination;
+        return holds ? std::string{}
+                     : std::string("a ") + nameOf(instruction.kind)
                 + " is joined to what it cannot be launched together with";
-        return {};
     }
 
     std::string checkBuffer(const BufferInfo &buffer) const

@@ -1,0 +1,86 @@
+#include "engine/lowering/bucket_launches.h"
+
+#include "tests/engine/lowering/models_for_tests.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+namespace planloom {
+namespace {
+
+Instruction collective(InstructionKind kind, std::int32_t group, std::int32_t from, std::int32_t to)
+{
+    return {.kind = kind, .group = group, .inputs = {from}, .outputs = {to}};
+}
+
+/// Of each instruction, whether it is one launch with the collective before.
+std::vector<bool> continuing(const std::vector<Instruction> &segment)
+{
+    BucketLaunches launches;
+    std::vector<bool> continues;
+    for (const Instruction &instruction : segment) {
+        continues.push_back(launches.continues(instruction));
+        launches.add(instruction);
+    }
+    return continues;
+}
+
+TEST(BucketLaunches, AreOfOneKindAndGroup)
+{
+    EXPECT_EQ(continuing({collective(InstructionKind::ReduceScatter, 1, 0, 10),
+                  collective(InstructionKind::ReduceScatter, 1, 1, 11),
+                  collective(InstructionKind::ReduceScatter, 2, 2, 12),
+                  collective(InstructionKind::AllGather, 2, 3, 13),
+                  collective(InstructionKind::AllGather, 2, 4, 14)}),
+        (std::vector{false, true, false, false, true}));
+}
+
+TEST(BucketLaunches, LetWhatShapesThemRunBehind)
+{
+    Instruction select{.kind = InstructionKind::Select, .inputs = {10}, .outputs = {20}};
+    select.queue = queueOf(collective(InstructionKind::ReduceScatter, 1, 0, 10));
+    EXPECT_EQ(continuing({collective(InstructionKind::ReduceScatter, 1, 0, 10), select,
+                  collective(InstructionKind::ReduceScatter, 1, 1, 11),
+                  collective(InstructionKind::ReduceScatter, 1, 20, 12),
+                  collective(InstructionKind::ReduceScatter, 1, 12, 13),
+                  collective(InstructionKind::ReduceScatter, 1, 2, 14)}),
+        (std::vector{false, false, true, false, false, true}));
+}
+
+TEST(BucketLaunches, EndWithAMessage)
+{
+    Instruction send{.kind = InstructionKind::Send, .inputs = {5}};
+    send.queue = queueOf(collective(InstructionKind::AllGather, 1, 0, 10));
+    EXPECT_EQ(continuing({collective(InstructionKind::AllGather, 1, 0, 10), send,
+                  collective(InstructionKind::AllGather, 1, 1, 11)}),
+        (std::vector{false, false, false}));
+}
+
+/// What is little stays together until it is worth a launch: of new weights one for each group of devices,
+/// though those of different groups follow one another in every layer.
+TEST(BucketLaunches, OfSmallWeightsGatherEachGroupAtOnce)
+{
+    const GraphSnapshot graph = trainingStep("zoo:gpt?layers=4&hidden=32&heads=4&seq=16&vocab=64&batch=4");
+    const ExecutionPlan plan = galleryPlan(graph, "3d:dp=2,tp=2,zero1=1", 4);
+    for (const DeviceProgram &device : plan.devices) {
+        std::set<std::int32_t> groups;
+        int gathers = 0;
+        int launches = 0;
+        for (const Segment &segment : device.segments)
+            for (const Instruction &instruction : segment.instructions)
+                if (segment.kind == SegmentKind::Optimizer
+                    && instruction.kind == InstructionKind::AllGather) {
+                    groups.insert(instruction.group);
+                    ++gathers;
+                    launches += instruction.joined ? 0 : 1;
+                }
+        EXPECT_GT(gathers, 30);
+        EXPECT_GT(groups.size(), 1u);
+        EXPECT_LE(launches, static_cast<int>(groups.size()));
+    }
+}
+
+} // namespace
+} // namespace planloom
