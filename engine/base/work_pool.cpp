@@ -1,5 +1,7 @@
 #include "engine/base/work_pool.h"
 
+#include "engine/base/loop_meter.h"
+
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -217,6 +219,10 @@ void WorkPool::runPieces(std::int64_t count, const std::function<void(std::int64
 
 void forEachPiece(std::int64_t count, const std::function<void(std::int64_t)> &work)
 {
+    if (LoopMeter *const meter = LoopMeter::ofThread(); meter != nullptr && count > 1) {
+        meter->run(count, work);
+        return;
+    }
     if (count > 1 && poolOfThread != nullptr && poolOfThread->threads() > 1) {
         poolOfThread->runPieces(count, work);
         return;

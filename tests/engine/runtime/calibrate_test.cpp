@@ -92,6 +92,47 @@ TEST(Calibrate, StopsAndKeepsToItsTime)
     EXPECT_EQ(stopped.error().code, ErrorCode::Cancelled);
 }
 
+/// Every kernel takes a millisecond of one core, and most runs five times as long, since others have the
+/// core. Nothing else takes time.
+class DisturbedClock
+{
+public:
+    BenchClock clock()
+    {
+        const auto worked = [this] {
+            m_passedAsked = 0; // a run begins or has ended
+            return m_worked;
+        };
+        return {[this] {
+                    if (++m_passedAsked == 2) {
+                        m_passed += ++m_runs % 7 == 0 ? 1e-3 : 5e-3;
+                        m_worked += 1e-3;
+                    }
+                    return m_passed;
+                },
+            worked, worked};
+    }
+
+private:
+    int m_passedAsked = 3;
+    std::int64_t m_runs = 0;
+    double m_passed = 0;
+    double m_worked = 0;
+};
+
+TEST(Calibrate, IsNotSpoiledByWhatRunsBeside)
+{
+    const ExecutionPlan plan = planOfGpt("single", 1);
+    DisturbedClock machine;
+    MachineProfile profile;
+    ASSERT_TRUE(calibrate(profile, plan, {.seconds = 1e9, .repeats = 3, .clock = machine.clock()}));
+    EXPECT_GT(profile.kernels.size(), 10U);
+    for (const auto &[key, kernel] : profile.kernels) {
+        EXPECT_NEAR(kernel.seconds, 1e-3, 2e-4) << key;
+        EXPECT_NEAR(kernel.coreSeconds, 1e-3, 2e-4) << key;
+    }
+}
+
 TEST(MachineProfile, OutlivesItsFile)
 {
     const auto folder = std::filesystem::path(testing::TempDir()) / "planloom_profile_test";
