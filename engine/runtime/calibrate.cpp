@@ -3,23 +3,24 @@
 #include "engine/base/loop_meter.h"
 #include "engine/base/work_pool.h"
 #include "engine/lowering/expand_units.h"
+#include "engine/runtime/bench_caches.h"
 #include "engine/runtime/box_copy.h"
 #include "engine/runtime/cpu_backend.h"
 #include "engine/runtime/distinct_kernels.h"
 #include "engine/runtime/free_memory.h"
 #include "engine/runtime/machine_cluster.h"
+#include "engine/runtime/measured.h"
 #include "engine/runtime/memory_pool.h"
 #include "engine/runtime/prepared_kernel.h"
-#include "engine/runtime/shared_values.h"
+#include "engine/runtime/rehearsal.h"
 #include "engine/runtime/thread_communicator.h"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <cmath>
 #include <cstring>
 #include <future>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -39,8 +40,8 @@ template<typename Work> void runOn(WorkPool &pool, const Work &work)
     done.get_future().wait();
 }
 
-/// Written before each run, so that a kernel finds a core's own caches full of other things, as in a step.
-constexpr std::size_t kOtherBytes = std::size_t{4} << 20U;
+/// As much as a core's own caches hold, or more.
+constexpr std::int64_t kOtherBytes = std::int64_t{4} << 20U;
 /// How often a kernel is measured at most, at different moments.
 constexpr int kMostVisits = 4;
 /// Of the machine's own times, which are short.
@@ -54,10 +55,32 @@ public:
         : m_prepared(prepareKernel(plan, *kernel.program, *kernel.instruction))
     {
         KernelCall &call = m_prepared.call;
-        for (std::size_t i = 0; i < call.inputs.size(); ++i)
-            bind(call.inputs[i], kernel, kernel.instruction->inputs[i]);
+        for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+            const std::int32_t buffer = kernel.instruction->inputs[i];
+            bind(call.inputs[i], kernel, buffer);
+            if (call.inputs[i].data != nullptr)
+                m_inputs.push_back({call.inputs[i].data,
+                    static_cast<std::size_t>(
+                        sizeOf(kernel.program->buffers[static_cast<std::size_t>(buffer)]).count),
+                    kernel.inputs[i]});
+        }
         for (std::size_t i = 0; i < call.outputs.size(); ++i)
             bind(call.outputs[i], kernel, kernel.instruction->outputs[i]);
+    }
+
+    /// Brings its inputs to where a step has them, on a thread of a pool. `others` is memory of its own.
+    void layInputs(std::vector<std::byte> &others) const
+    {
+        for (const Operand &input : m_inputs)
+            if (input.place == OperandPlace::Memory)
+                dropFromCaches(input.data, input.bytes);
+        // Drives other things out of the cores' own caches; and wakes the threads, as the kernel before does.
+        forEachStretch(static_cast<std::int64_t>(others.size()), kOtherBytes, [&](auto begin, auto end) {
+            std::memset(others.data() + begin, 1, static_cast<std::size_t>(end - begin));
+        });
+        for (const Operand &input : m_inputs)
+            if (input.place == OperandPlace::Core)
+                bringToCaches(input.data, input.bytes);
     }
 
     /// @return whether it can be run by itself
@@ -92,7 +115,13 @@ private:
         to.data = found->second;
     }
 
+    struct Operand {
+        const std::byte *data = nullptr;
+        std::size_t bytes = 0;
+        OperandPlace place{};
+    };
     PreparedKernel m_prepared;
+    std::vector<Operand> m_inputs{};
     MemoryPool m_memory{}; ///< Before its blocks.
     std::vector<MemoryBlock> m_blocks{};
     std::map<std::int32_t, std::byte *> m_known{}; ///< By buffer, which may stand in several slots.
@@ -104,12 +133,12 @@ bool measure(const BoundKernel &kernel, std::int32_t repeats, const BenchClock &
     KernelTimes &times)
 {
     bool ran = true;
-    std::vector<std::byte> others(kOtherBytes); // what a step works on in between
-    const auto disturbCaches = [&](int value) { std::memset(others.data(), value, others.size()); };
+    std::vector<std::byte> others( // what a step works on in between
+        static_cast<std::size_t>(kOtherBytes * pool.threads()));
     runOn(pool, [&] {
         ran = kernel.run(); // compiles what it needs, and touches memory
         for (std::int32_t i = 0; ran && i < repeats; ++i) {
-            disturbCaches(i);
+            kernel.layInputs(others);
             const double work = clock.worked();
             const double start = clock.passed();
             ran = kernel.run();
@@ -117,7 +146,7 @@ bool measure(const BoundKernel &kernel, std::int32_t repeats, const BenchClock &
             times.add(end - start, clock.worked() - work);
         }
         if (ran && !times.empty() && times.needShare()) {
-            disturbCaches(0);
+            kernel.layInputs(others);
             LoopMeter meter(clock.threadWorked);
             (void)kernel.run();
             times.setShare(meter.shareOn(pool.threads()));
@@ -282,73 +311,26 @@ std::optional<MachineProfile> gpuProfile(const std::string &path, const Probe &p
     return isHere ? std::optional{*std::move(kept)} : std::nullopt;
 }
 
-namespace {
-
-/// A plan on CPU devices of this machine, as it is simulated.
-struct CpuSimulation {
-    Cluster cluster{};
-    SimulateOptions options{}; ///< Without spans.
-};
-
-Result<CpuSimulation> cpuSimulation(
-    const ExecutionPlan &plan, bool sharesValues, const SimulateOptions &options)
-{
-    CpuSimulation simulation;
-    TRY(simulation.cluster, clusterNamed("cpu:" + std::to_string(plan.devices.size())));
-    simulation.options = options;
-    simulation.options.spans = false;
-    if (plan.units.isOne()) {
-        TRY(simulation.options.shares, workLeft(plan, sharesValues));
-    }
-    return simulation;
-}
-
-/// Seconds that all cores are busy with a step.
-Result<double> secondsOfAllCores(const ExecutionPlan &plan, const MachineProfile &profile,
-    const CpuSimulation &simulation, const std::stop_token &stop)
-{
-    TRY(const Timeline work,
-        simulate(plan, simulation.cluster,
-            costModelOf(profile, costModelOf(simulation.cluster), ProfileTime::Work), simulation.options,
-            stop));
-    Nanoseconds sum{};
-    for (const auto *times : {&work.busy, &work.exposedCommunication})
-        sum = std::accumulate(times->begin(), times->end(), sum);
-    return std::chrono::duration<double>(sum).count() * plan.units.count;
-}
-
-} // namespace
-
 Result<double> predictCores(
     const ExecutionPlan &plan, const MachineProfile &profile, bool sharesValues, std::stop_token stop)
 {
-    TRY(const CpuSimulation simulation, cpuSimulation(plan, sharesValues, {}));
-    TRY(const double seconds, secondsOfAllCores(plan, profile, simulation, stop));
-    return seconds * std::max(1, profile.cores);
+    if (!plan.units.isOne())
+        return predictCores(expandUnits(plan), profile, sharesValues, std::move(stop));
+    TRY(const Rehearsal rehearsal, rehearse(plan, profile, sharesValues, std::move(stop)));
+    return rehearsal.coreSeconds;
 }
 
 Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &profile, bool sharesValues,
     const SimulateOptions &options, std::stop_token stop)
 {
-    TRY(CpuSimulation simulation, cpuSimulation(plan, sharesValues, options));
-    const Cluster &cluster = simulation.cluster;
-    CostModel costs = costModelOf(profile, costModelOf(cluster));
-    TRY(const Timeline alone, simulate(plan, cluster, costs, simulation.options, stop));
-    TRY(const double needed, secondsOfAllCores(plan, profile, simulation, stop));
-    const double stretch =
-        std::max(1.0, needed * 1e9 / std::max(1.0, static_cast<double>(alone.step.count())));
-    const CostModel unstretched = costs;
-    costs.kernel = [unstretched, stretch](
-                       const KernelQuery &query) { return stretch * unstretched.kernel(query); };
-    costs.collective = [unstretched, stretch](CollectiveKind kind, Bytes bytes, GroupShape shape) {
-        return stretch * unstretched.collective(kind, bytes, shape);
-    };
-    costs.copy = [unstretched, stretch](Bytes bytes, std::int32_t deviceClass) {
-        return stretch * unstretched.copy(bytes, deviceClass);
-    };
-    costs.hostCopy = costs.copy;
-    simulation.options.spans = options.spans;
-    return simulate(plan, cluster, costs, simulation.options, std::move(stop));
+    if (!plan.units.isOne())
+        return predictRun(expandUnits(plan), profile, sharesValues, options, std::move(stop));
+    TRY(const Rehearsal rehearsal, rehearse(plan, profile, sharesValues, std::move(stop)));
+    Timeline timeline =
+        measuredTimeline(plan, rehearsal.devices, Nanoseconds{std::llround(rehearsal.seconds * 1e9)});
+    if (!options.spans)
+        timeline.spans = {};
+    return timeline;
 }
 
 } // namespace planloom

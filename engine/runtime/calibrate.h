@@ -49,11 +49,10 @@ Result<MachineProfile> profileFor(const ExecutionPlan &plan, const std::string &
 Result<void> calibrate(MachineProfile &profile, const ExecutionPlan &plan, RunDevices &devices,
     const CalibrateOptions &options, std::stop_token stop = {});
 
-/// What `runOnCpu` of `plan` will take on the machine of `profile`: simulated with its times, and stretched
-/// as far as devices have to wait for cores that they share. A step takes no less than all its work divided
-/// by the cores.
+/// What `runOnCpu` of `plan` will take on the machine of `profile`, whose cores its devices share: rehearsed
+/// with its times (rehearsal.h). Of all devices, where the plan has scale units.
 /// @param sharesValues  all its devices are in one process, and `RunOptions::shareValues` is set
-/// @return as `simulate`
+/// @return as `rehearse`
 Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &profile,
     bool sharesValues = true, const SimulateOptions &options = {}, std::stop_token stop = {});
 
