@@ -5,11 +5,25 @@
 
 namespace planloom {
 
-double processorSeconds()
+namespace {
+
+double secondsOn(clockid_t clock)
 {
     timespec time{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    clock_gettime(clock, &time);
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+} // namespace
+
+double processorSeconds()
+{
+    return secondsOn(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+double threadSeconds()
+{
+    return secondsOn(CLOCK_THREAD_CPUTIME_ID);
 }
 
 WorkClock::WorkClock()

@@ -7,6 +7,9 @@ namespace planloom {
 /// Seconds that all threads of this process have worked so far. Thread-safe.
 double processorSeconds();
 
+/// Seconds that the calling thread has worked so far.
+double threadSeconds();
+
 /// How long something has worked: of the time that has passed no more than what the process had of the
 /// processors, so that other programs beside it do not count.
 class WorkClock

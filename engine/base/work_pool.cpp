@@ -1,5 +1,7 @@
 #include "engine/base/work_pool.h"
 
+#include "engine/base/loop_meter.h"
+
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -39,6 +41,30 @@ std::int32_t allowedCores()
 #endif
     return static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
 }
+
+namespace {
+
+/// Keeps the calling thread on the `number`th of the cores that it may use, if it may use as many.
+void keepToCore([[maybe_unused]] std::size_t number)
+{
+#ifdef __linux__
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return;
+    for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+        if (!CPU_ISSET(core, &allowed) || number-- > 0)
+            continue;
+        cpu_set_t own;
+        CPU_ZERO(&own);
+        CPU_SET(core, &own);
+        (void)sched_setaffinity(0, sizeof own, &own); // else it may go where it likes
+        return;
+    }
+#endif
+}
+
+} // namespace
 
 /// What one thread has been given. A lock each: work takes many times as long as taking it.
 struct WorkPool::Lane {
@@ -85,8 +111,13 @@ WorkPool::WorkPool(std::int32_t threads)
 {
     for (std::int32_t i = 0; i < std::max(threads, 1); ++i)
         m_lanes.push_back(std::make_unique<Lane>());
+    const bool eachOneCore = m_lanes.size() > 1 && this->threads() == allowedCores();
     for (std::size_t lane = 0; lane < m_lanes.size(); ++lane)
-        m_threads.emplace_back([this, lane] { threadMain(lane); });
+        m_threads.emplace_back([this, lane, eachOneCore] {
+            if (eachOneCore)
+                keepToCore(lane);
+            threadMain(lane);
+        });
 }
 
 WorkPool::~WorkPool()
@@ -217,6 +248,10 @@ void WorkPool::runPieces(std::int64_t count, const std::function<void(std::int64
 
 void forEachPiece(std::int64_t count, const std::function<void(std::int64_t)> &work)
 {
+    if (LoopMeter *const meter = LoopMeter::ofThread(); meter != nullptr && count > 1) {
+        meter->run(count, work);
+        return;
+    }
     if (count > 1 && poolOfThread != nullptr && poolOfThread->threads() > 1) {
         poolOfThread->runPieces(count, work);
         return;

@@ -23,6 +23,8 @@ class WorkPool
 public:
     using Work = std::function<void()>;
 
+    /// As many threads as there are cores (`allowedCores`) keep to one core each: schedulers that leave two
+    /// of them on one core and the other one idle, as in some virtual machines, would halve their speed.
     /// @param threads  at least 1
     explicit WorkPool(std::int32_t threads);
     /// Waits for what runs; what has not begun is dropped.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -186,10 +187,11 @@ Result<void> SafetensorsFile::read(
     return m_source->read(entry.offset + first, bytes);
 }
 
-SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, int descriptor)
+SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, int descriptor, bool made)
     : m_path(std::move(path))
     , m_fresh(m_path.string() + ".part")
     , m_descriptor(descriptor)
+    , m_made(made)
 {
 }
 
@@ -197,6 +199,7 @@ SafetensorsWriter::SafetensorsWriter(SafetensorsWriter &&other) noexcept
     : m_path(std::move(other.m_path))
     , m_fresh(std::move(other.m_fresh))
     , m_descriptor(std::exchange(other.m_descriptor, -1))
+    , m_made(other.m_made)
     , m_tensors(std::move(other.m_tensors))
 {
 }
@@ -207,7 +210,8 @@ SafetensorsWriter::~SafetensorsWriter()
         return;
     ::close(m_descriptor);
     std::error_code failure;
-    std::filesystem::remove(m_fresh, failure);
+    if (m_made)
+        std::filesystem::remove(m_fresh, failure);
 }
 
 Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path &path,
@@ -252,13 +256,25 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path 
     const int descriptor = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (descriptor < 0)
         return cannotWrite(path, errno);
-    SafetensorsWriter writer{path, descriptor};
+    SafetensorsWriter writer{path, descriptor, true};
     writer.m_tensors = std::move(entries);
     if (const int refused = ::posix_fallocate(descriptor, 0, static_cast<off_t>(begin + end)); refused != 0)
         return cannotWrite(path, refused);
     const std::string head = prefix + text;
     if (::pwrite(descriptor, head.data(), head.size(), 0) != static_cast<ssize_t>(head.size()))
         return cannotWrite(path, errno);
+    return writer;
+}
+
+Result<SafetensorsWriter> SafetensorsWriter::join(const std::filesystem::path &path)
+{
+    const std::string fresh = path.string() + ".part";
+    TRY(const auto file, SafetensorsFile::open(fresh));
+    const int descriptor = ::open(fresh.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return cannotWrite(path, errno);
+    SafetensorsWriter writer{path, descriptor, false};
+    writer.m_tensors = file.tensors();
     return writer;
 }
 
@@ -284,6 +300,7 @@ Result<void> SafetensorsWriter::write(
 
 Result<void> SafetensorsWriter::commit()
 {
+    assert(m_made);
     if (::fsync(m_descriptor) != 0)
         return cannotWrite(m_path, errno);
     std::error_code failure;

@@ -54,7 +54,8 @@ private:
 
 /// A safetensors file as it is written, piece by piece in any order: beside its place, under the name with
 /// ".part", and moved there in one step once it is whole and on the disk. So a full disk, or a program that
-/// ends halfway, leaves an older file as it was; a writer that is dropped leaves nothing.
+/// ends halfway, leaves an older file as it was; the writer that made it leaves nothing when it is dropped.
+/// Several processes may write their pieces: one makes the file and commits it, the others join in between.
 class SafetensorsWriter
 {
 public:
@@ -62,6 +63,10 @@ public:
     /// @return Io, also if the disk has too little room
     static Result<SafetensorsWriter> create(const std::filesystem::path &path,
         const std::map<std::string, TensorType> &tensors, const SafetensorsMetadata &metadata);
+
+    /// Opens the file that another writer is making at `path`, to write pieces of it.
+    /// @return as `SafetensorsFile::open`; Io
+    static Result<SafetensorsWriter> join(const std::filesystem::path &path);
 
     SafetensorsWriter(SafetensorsWriter &&other) noexcept;
     SafetensorsWriter &operator=(SafetensorsWriter &&) = delete;
@@ -71,15 +76,17 @@ public:
     /// @return Io; InvalidInput for what no tensor has room for
     Result<void> write(const std::string &name, std::uint64_t first, std::span<const std::byte> bytes);
 
-    /// The file is whole: it takes its place, and stays there when the power goes. @return Io
+    /// The file is whole: it takes its place, and stays there when the power goes. Only of the writer that
+    /// made it, when all that joined have written. @return Io
     Result<void> commit();
 
 private:
-    SafetensorsWriter(std::filesystem::path path, int descriptor);
+    SafetensorsWriter(std::filesystem::path path, int descriptor, bool made);
 
     std::filesystem::path m_path;
     std::filesystem::path m_fresh;
     int m_descriptor;
+    bool m_made; ///< Here, and not by the writer that was joined.
     std::map<std::string, SafetensorsEntry> m_tensors{};
 };
 

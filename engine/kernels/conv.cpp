@@ -1,5 +1,6 @@
 #include "engine/base/work_pool.h"
 #include "engine/kernels/blocked_convolution.h"
+#include "engine/kernels/convolution_onednn.h"
 #include "engine/kernels/gemm.h"
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 namespace planloom {
@@ -38,6 +40,9 @@ std::int64_t channelParts(const Convolution &conv, std::int64_t most)
 /// y = w * unfolded x
 template<typename T> void convolve(const Convolution &conv, const T *x, const T *w, SumOf<T> *y)
 {
+    if constexpr (std::is_same_v<T, float>)
+        if (convolveWithOneDnn(conv, x, w, y))
+            return;
     const BlockedConvolution blocked(conv);
     const std::int64_t work = conv.o * conv.rows() * blocked.mostWindows();
     forEachShare(blocked.blocks() * conv.groups, work, [&](std::int64_t begin, std::int64_t end) {
@@ -67,6 +72,9 @@ template<typename T> void convolve(const Convolution &conv, const T *x, const T 
 /// dx = w^T * dy, folded back. Windows overlap: a part has all those of its images and channels.
 template<typename T> void convolveData(const Convolution &conv, const T *dy, const T *w, SumOf<T> *dx)
 {
+    if constexpr (std::is_same_v<T, float>)
+        if (convolveDataWithOneDnn(conv, dy, w, dx))
+            return;
     const BlockedConvolution blocked(conv);
     const std::int64_t groups = blocked.imageBlocks() * conv.groups;
     const std::int64_t parts = channelParts(conv, groups >= 4 ? 1 : 4);
@@ -115,6 +123,9 @@ template<typename T> void convolveData(const Convolution &conv, const T *dy, con
 /// sums are added in their order.
 template<typename T> void convolveWeights(const Convolution &conv, const T *x, const T *dy, SumOf<T> *dw)
 {
+    if constexpr (std::is_same_v<T, float>)
+        if (convolveWeightsWithOneDnn(conv, x, dy, dw))
+            return;
     const BlockedConvolution blocked(conv);
     const std::int64_t size = conv.groups * conv.o * conv.rows();
     if (blocked.blocks() == 0) {

@@ -1,25 +1,26 @@
 #include "engine/runtime/calibrate.h"
 
-#include "engine/base/processor_time.h"
+#include "engine/base/loop_meter.h"
 #include "engine/base/work_pool.h"
 #include "engine/lowering/expand_units.h"
+#include "engine/runtime/bench_caches.h"
 #include "engine/runtime/box_copy.h"
 #include "engine/runtime/cpu_backend.h"
 #include "engine/runtime/distinct_kernels.h"
 #include "engine/runtime/free_memory.h"
 #include "engine/runtime/machine_cluster.h"
+#include "engine/runtime/measured.h"
 #include "engine/runtime/memory_pool.h"
 #include "engine/runtime/prepared_kernel.h"
-#include "engine/runtime/shared_values.h"
+#include "engine/runtime/rehearsal.h"
 #include "engine/runtime/thread_communicator.h"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <cmath>
 #include <cstring>
 #include <future>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,13 +28,6 @@
 namespace planloom {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double secondsSince(Clock::time_point start)
-{
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Runs `work` on a thread of the pool, and waits.
 template<typename Work> void runOn(WorkPool &pool, const Work &work)
@@ -46,65 +40,119 @@ template<typename Work> void runOn(WorkPool &pool, const Work &work)
     done.get_future().wait();
 }
 
-/// Written before each run, so that a kernel finds a core's own caches full of other things, as in a step.
-constexpr std::size_t kOtherBytes = std::size_t{4} << 20U;
+/// As much as a core's own caches hold, or more.
+constexpr std::int64_t kOtherBytes = std::int64_t{4} << 20U;
+/// How often a kernel is measured at most, at different moments.
+constexpr int kMostVisits = 4;
+/// Of the machine's own times, which are short.
+constexpr int kShortRepeats = 9;
 
-/// Nothing where the kernel cannot be run by itself.
-std::optional<MeasuredKernel> measure(
-    const ExecutionPlan &plan, const DistinctKernel &kernel, std::int32_t repeats, WorkPool &pool)
+/// A kernel with memory of its own.
+class BoundKernel
 {
-    PreparedKernel prepared = prepareKernel(plan, *kernel.program, *kernel.instruction);
-    MemoryPool memory;
-    std::vector<MemoryBlock> blocks;
-    std::map<std::int32_t, std::byte *> known; // a buffer may stand in several slots
-    const auto bind = [&](Buffer &to, std::int32_t buffer) {
+public:
+    BoundKernel(const ExecutionPlan &plan, const DistinctKernel &kernel)
+        : m_prepared(prepareKernel(plan, *kernel.program, *kernel.instruction))
+    {
+        KernelCall &call = m_prepared.call;
+        for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+            const std::int32_t buffer = kernel.instruction->inputs[i];
+            bind(call.inputs[i], kernel, buffer);
+            if (call.inputs[i].data != nullptr)
+                m_inputs.push_back({call.inputs[i].data,
+                    static_cast<std::size_t>(
+                        sizeOf(kernel.program->buffers[static_cast<std::size_t>(buffer)]).count),
+                    kernel.inputs[i]});
+        }
+        for (std::size_t i = 0; i < call.outputs.size(); ++i)
+            bind(call.outputs[i], kernel, kernel.instruction->outputs[i]);
+    }
+
+    /// Brings its inputs to where a step has them, on a thread of a pool. `others` is memory of its own.
+    void layInputs(std::vector<std::byte> &others) const
+    {
+        for (const Operand &input : m_inputs)
+            if (input.place == OperandPlace::Memory)
+                dropFromCaches(input.data, input.bytes);
+        // Drives other things out of the cores' own caches; and wakes the threads, as the kernel before does.
+        forEachStretch(static_cast<std::int64_t>(others.size()), kOtherBytes, [&](auto begin, auto end) {
+            std::memset(others.data() + begin, 1, static_cast<std::size_t>(end - begin));
+        });
+        for (const Operand &input : m_inputs)
+            if (input.place == OperandPlace::Core)
+                bringToCaches(input.data, input.bytes);
+    }
+
+    /// @return whether it can be run by itself
+    bool run() const
+    {
+        if (!m_bound)
+            return false;
+        try {
+            const auto outcome = m_prepared.rounding ? runRounded(m_prepared.call, *m_prepared.rounding)
+                                                     : runKernel(m_prepared.call);
+            return outcome.has_value();
+        } catch (const std::exception &) {
+            return false;
+        }
+    }
+
+private:
+    void bind(Buffer &to, const DistinctKernel &kernel, std::int32_t buffer)
+    {
         if (buffer < 0)
-            return true;
-        auto [found, fresh] = known.try_emplace(buffer, nullptr);
+            return;
+        auto [found, fresh] = m_known.try_emplace(buffer, nullptr);
         if (fresh) {
             const BufferInfo &info = kernel.program->buffers[static_cast<std::size_t>(buffer)];
-            blocks.push_back(memory.allocate(static_cast<std::size_t>(sizeOf(info).count)));
-            if (!blocks.back())
-                return false;
-            found->second = blocks.back().data();
-            fillHarmlessly(found->second, info.dataType, elementCount(info.index));
+            m_blocks.push_back(m_memory.allocate(static_cast<std::size_t>(sizeOf(info).count)));
+            if (m_blocks.back()) {
+                found->second = m_blocks.back().data();
+                fillHarmlessly(found->second, info.dataType, elementCount(info.index));
+            }
+            m_bound = m_bound && m_blocks.back();
         }
         to.data = found->second;
-        return true;
+    }
+
+    struct Operand {
+        const std::byte *data = nullptr;
+        std::size_t bytes = 0;
+        OperandPlace place{};
     };
-    KernelCall &call = prepared.call;
-    for (std::size_t i = 0; i < call.inputs.size(); ++i)
-        if (!bind(call.inputs[i], kernel.instruction->inputs[i]))
-            return std::nullopt;
-    for (std::size_t i = 0; i < call.outputs.size(); ++i)
-        if (!bind(call.outputs[i], kernel.instruction->outputs[i]))
-            return std::nullopt;
-    std::vector<std::pair<double, double>> times; // elapsed, of cores
+    PreparedKernel m_prepared;
+    std::vector<Operand> m_inputs{};
+    MemoryPool m_memory{}; ///< Before its blocks.
+    std::vector<MemoryBlock> m_blocks{};
+    std::map<std::int32_t, std::byte *> m_known{}; ///< By buffer, which may stand in several slots.
+    bool m_bound = true;
+};
+
+/// Adds `repeats` runs to `times`. @return whether the kernel can be run by itself
+bool measure(const BoundKernel &kernel, std::int32_t repeats, const BenchClock &clock, WorkPool &pool,
+    KernelTimes &times)
+{
     bool ran = true;
-    std::vector<std::byte> others(kOtherBytes); // what a step works on in between
+    std::vector<std::byte> others( // what a step works on in between
+        static_cast<std::size_t>(kOtherBytes * pool.threads()));
     runOn(pool, [&] {
-        for (std::int32_t i = 0; ran && i <= repeats; ++i) {
-            std::memset(others.data(), i, others.size());
-            const double work = processorSeconds();
-            const auto start = Clock::now();
-            try {
-                const auto outcome =
-                    prepared.rounding ? runRounded(call, *prepared.rounding) : runKernel(call);
-                ran = outcome.has_value();
-            } catch (const std::exception &) {
-                ran = false;
-            }
-            const double seconds = secondsSince(start);
-            if (i > 0) // the first one compiles what it needs, and touches memory
-                times.emplace_back(seconds, processorSeconds() - work);
+        ran = kernel.run(); // compiles what it needs, and touches memory
+        for (std::int32_t i = 0; ran && i < repeats; ++i) {
+            kernel.layInputs(others);
+            const double work = clock.worked();
+            const double start = clock.passed();
+            ran = kernel.run();
+            const double end = clock.passed();
+            times.add(end - start, clock.worked() - work);
+        }
+        if (ran && !times.empty() && times.needShare()) {
+            kernel.layInputs(others);
+            LoopMeter meter(clock.threadWorked);
+            (void)kernel.run();
+            times.setShare(meter.shareOn(pool.threads()));
         }
     });
-    if (!ran || times.empty())
-        return std::nullopt;
-    std::sort(times.begin(), times.end());
-    const auto [seconds, cores] = times.front(); // others on the machine only make it longer
-    return MeasuredKernel{kernel.category, kernel.work.flops, kernel.work.bytes, seconds,
-        std::max(cores, seconds), seconds > 0 ? (times.back().first - times.front().first) / seconds : 0};
+    return ran && !times.empty();
 }
 
 /// What it takes to issue and end tasks that do nothing.
@@ -114,34 +162,34 @@ public:
     void finished(EventId, const Result<void> &, Clock::time_point, Clock::time_point) override { }
 };
 
-double taskSeconds(WorkPool &pool)
+double taskSeconds(WorkPool &pool, const BenchClock &clock)
 {
-    constexpr std::int32_t kTasks = 4000;
+    constexpr std::int32_t kTasks = 1000;
     ThreadWorld world{1, {}};
     const auto backend = cpuBackend(pool, world.communicator(DeviceId{0}));
     Silent silent;
-    double best = 1;
-    for (int repeat = 0; repeat < 3; ++repeat) {
-        const auto start = Clock::now();
+    KernelTimes times;
+    for (int repeat = 0; repeat < kShortRepeats; ++repeat) {
+        const double start = clock.passed();
         backend->begin(kTasks, silent);
         for (std::int32_t i = 0; i < kTasks; ++i)
             backend->issue({.event = i});
         backend->finish();
-        best = std::min(best, secondsSince(start) / kTasks);
+        times.add(clock.passed() - start, 0);
     }
-    return best;
+    return times.fastest() / kTasks;
 }
 
 /// An all-reduce of two members: seconds.
-double exchange(WorkPool &pool, std::size_t elements)
+double exchange(WorkPool &pool, const BenchClock &clock, std::size_t elements)
 {
     ThreadWorld world{2, {{{0}, {1}}}};
     std::array<std::vector<float>, 2> values;
     values.fill(std::vector<float>(elements, 1));
-    double best = 1e9;
-    for (std::int64_t repeat = 0; repeat < 5; ++repeat) {
+    KernelTimes times;
+    for (std::int64_t repeat = 0; repeat < kShortRepeats; ++repeat) {
         runOn(pool, [&] {
-            const auto start = Clock::now();
+            const double start = clock.passed();
             for (std::int32_t d = 0; d < 2; ++d) {
                 std::vector<float> &mine = values[static_cast<std::size_t>(d)];
                 const CollectiveBuffer buffer{reinterpret_cast<std::byte *>(mine.data()), DataType::Float32,
@@ -149,28 +197,38 @@ double exchange(WorkPool &pool, std::size_t elements)
                 world.communicator(DeviceId{d})
                     ->join({.sequence = repeat, .in = buffer, .out = buffer}, [](const Result<void> &) {});
             }
-            best = std::min(best, secondsSince(start));
+            times.add(clock.passed() - start, 0);
         });
     }
-    return best;
+    return times.fastest();
 }
 
-double copyRate(WorkPool &pool)
+double copyRate(WorkPool &pool, const BenchClock &clock)
 {
     constexpr std::size_t kBytes = std::size_t{32} << 20U;
     std::vector<std::byte> from(kBytes, std::byte{1});
     std::vector<std::byte> to(kBytes);
-    double best = 1e9;
-    for (int repeat = 0; repeat < 4; ++repeat) {
+    KernelTimes times;
+    for (int repeat = 0; repeat < kShortRepeats; ++repeat) {
         runOn(pool, [&] {
-            const auto start = Clock::now();
+            const double start = clock.passed();
             forEachStretch(kBytes, std::int64_t{1} << 20, [&](std::int64_t begin, std::int64_t end) {
                 std::memcpy(to.data() + begin, from.data() + begin, static_cast<std::size_t>(end - begin));
             });
-            best = std::min(best, secondsSince(start));
+            times.add(clock.passed() - start, 0);
         });
     }
-    return 2.0 * kBytes / best;
+    return 2.0 * kBytes / std::max(times.fastest(), 1e-9);
+}
+
+void measureMachine(MachineProfile &profile, WorkPool &pool, const BenchClock &clock)
+{
+    constexpr std::size_t kLarge = std::size_t{2} << 20U;
+    profile.taskSeconds = taskSeconds(pool, clock);
+    profile.exchangeSeconds = exchange(pool, clock, 16);
+    const double seconds = std::max(exchange(pool, clock, kLarge) - profile.exchangeSeconds, 1e-9);
+    profile.exchangeRate = 4.0 * sizeof(float) * static_cast<double>(kLarge) / seconds;
+    profile.copyRate = copyRate(pool, clock);
 }
 
 } // namespace
@@ -180,7 +238,7 @@ Result<void> calibrate(
 {
     if (!plan.units.isOne())
         return calibrate(profile, expandUnits(plan), options, std::move(stop));
-    const auto start = Clock::now();
+    const double start = options.clock.passed();
     if (const std::string here = machineName(); profile.machine != here) {
         profile = {};
         profile.machine = here;
@@ -191,27 +249,27 @@ Result<void> calibrate(
     if (unknown.empty() && knowsMachine)
         return {};
     WorkPool pool(profile.cores);
-    if (!knowsMachine) {
-        profile.taskSeconds = taskSeconds(pool);
-        constexpr std::size_t kLarge = std::size_t{2} << 20U;
-        profile.exchangeSeconds = exchange(pool, 16);
-        const double seconds = std::max(exchange(pool, kLarge) - profile.exchangeSeconds, 1e-9);
-        profile.exchangeRate = 4.0 * sizeof(float) * static_cast<double>(kLarge) / seconds;
-        profile.copyRate = copyRate(pool);
-    }
+    if (!knowsMachine)
+        measureMachine(profile, pool, options.clock);
     const auto free = freeMemory();
-    for (std::size_t i = 0; i < unknown.size(); ++i) {
-        if (stop.stop_requested())
-            return cancelled("the calibration was stopped");
-        if (secondsSince(start) > options.seconds)
-            break;
-        const auto &[key, kernel] = unknown[i];
-        if (free && kernel.work.bytes > 0.5 * static_cast<double>(free->count))
-            continue;
-        if (const auto measured = measure(plan, kernel, options.repeats, pool))
-            profile.kernels[key] = *measured;
-        if (options.progress)
-            options.progress(i + 1, unknown.size());
+    std::vector<KernelTimes> times(unknown.size());
+    for (int visit = 0; visit < kMostVisits; ++visit) {
+        for (std::size_t i = 0; i < unknown.size(); ++i) {
+            if (stop.stop_requested())
+                return cancelled("the calibration was stopped");
+            if (options.clock.passed() - start > options.seconds)
+                return {};
+            const auto &[key, kernel] = unknown[i];
+            if (free && kernel.work.bytes > 0.5 * static_cast<double>(free->count))
+                continue;
+            if (visit > 0 && (times[i].empty() || times[i].areSettled()))
+                continue;
+            if (measure(BoundKernel{plan, kernel}, options.repeats, options.clock, pool, times[i]))
+                profile.kernels[key] = {kernel.category, kernel.work.flops, kernel.work.bytes,
+                    times[i].seconds(), times[i].coreSeconds(), times[i].spread()};
+            if (visit == 0 && options.progress)
+                options.progress(i + 1, unknown.size());
+        }
     }
     return {};
 }
@@ -253,38 +311,26 @@ std::optional<MachineProfile> gpuProfile(const std::string &path, const Probe &p
     return isHere ? std::optional{*std::move(kept)} : std::nullopt;
 }
 
+Result<double> predictCores(
+    const ExecutionPlan &plan, const MachineProfile &profile, bool sharesValues, std::stop_token stop)
+{
+    if (!plan.units.isOne())
+        return predictCores(expandUnits(plan), profile, sharesValues, std::move(stop));
+    TRY(const Rehearsal rehearsal, rehearse(plan, profile, sharesValues, std::move(stop)));
+    return rehearsal.coreSeconds;
+}
+
 Result<Timeline> predictRun(const ExecutionPlan &plan, const MachineProfile &profile, bool sharesValues,
     const SimulateOptions &options, std::stop_token stop)
 {
-    TRY(const Cluster cluster, clusterNamed("cpu:" + std::to_string(plan.devices.size())));
-    const CostModel usual = costModelOf(cluster);
-    SimulateOptions figures = options;
-    if (plan.units.isOne()) {
-        TRY(figures.shares, workLeft(plan, sharesValues));
-    }
-    figures.spans = false;
-    CostModel costs = costModelOf(profile, usual);
-    TRY(const Timeline alone, simulate(plan, cluster, costs, figures, stop));
-    TRY(const Timeline work,
-        simulate(plan, cluster, costModelOf(profile, usual, ProfileTime::Work), figures, stop));
-    const auto sum = [](const std::vector<Nanoseconds> &times) {
-        return std::accumulate(times.begin(), times.end(), Nanoseconds{0});
-    };
-    const double needed =
-        static_cast<double>((sum(work.busy) + sum(work.exposedCommunication)).count()) * plan.units.count;
-    const double stretch = std::max(1.0, needed / std::max(1.0, static_cast<double>(alone.step.count())));
-    const CostModel unstretched = costs;
-    costs.kernel = [unstretched, stretch](
-                       const KernelQuery &query) { return stretch * unstretched.kernel(query); };
-    costs.collective = [unstretched, stretch](CollectiveKind kind, Bytes bytes, GroupShape shape) {
-        return stretch * unstretched.collective(kind, bytes, shape);
-    };
-    costs.copy = [unstretched, stretch](Bytes bytes, std::int32_t deviceClass) {
-        return stretch * unstretched.copy(bytes, deviceClass);
-    };
-    costs.hostCopy = costs.copy;
-    figures.spans = options.spans;
-    return simulate(plan, cluster, costs, figures, std::move(stop));
+    if (!plan.units.isOne())
+        return predictRun(expandUnits(plan), profile, sharesValues, options, std::move(stop));
+    TRY(const Rehearsal rehearsal, rehearse(plan, profile, sharesValues, std::move(stop)));
+    Timeline timeline =
+        measuredTimeline(plan, rehearsal.devices, Nanoseconds{std::llround(rehearsal.seconds * 1e9)});
+    if (!options.spans)
+        timeline.spans = {};
+    return timeline;
 }
 
 } // namespace planloom

@@ -326,6 +326,13 @@ Result<CheckpointWriter> CheckpointWriter::create(
     return CheckpointWriter{plan, save, std::move(file)};
 }
 
+Result<CheckpointWriter> CheckpointWriter::join(
+    const std::string &path, const ExecutionPlan &plan, const SavePlan &save)
+{
+    TRY(auto file, SafetensorsWriter::join(path));
+    return CheckpointWriter{plan, save, std::move(file)};
+}
+
 Result<void> CheckpointWriter::putBox(const BufferInfo &info, const IndexMask &box, const std::byte *data)
 {
     const Tensor &tensor = m_plan->graph->at(info.tensor);
@@ -364,10 +371,16 @@ void CheckpointWriter::put(const BufferInfo &info, const std::vector<IndexMask> 
     }
 }
 
-Result<void> CheckpointWriter::commit()
+Result<void> CheckpointWriter::finish() const
 {
     if (m_failure)
         return *m_failure;
+    return {};
+}
+
+Result<void> CheckpointWriter::commit()
+{
+    TRY_VOID(finish());
     return m_file.commit();
 }
 

@@ -85,7 +85,8 @@ struct SavePlan {
 /// of its weights
 Result<SavePlan> planSave(const ExecutionPlan &plan);
 
-/// A checkpoint as it is written. Pieces come in any order and from any thread; nobody holds more than one.
+/// A checkpoint as it is written. Pieces come in any order, from any thread, and from any process that joins;
+/// nobody holds more than one.
 class CheckpointWriter
 {
 public:
@@ -93,11 +94,17 @@ public:
     static Result<CheckpointWriter> create(const std::string &path, const ExecutionPlan &plan,
         const SavePlan &save, const CheckpointState &state);
 
+    /// Joins another process's writer: see `SafetensorsWriter::join`.
+    static Result<CheckpointWriter> join(
+        const std::string &path, const ExecutionPlan &plan, const SavePlan &save);
+
     /// Writes `boxes` of what a buffer of `info`, at `data`, holds. Thread-safe. The first failure is told by
     /// `commit`.
     void put(const BufferInfo &info, const std::vector<IndexMask> &boxes, const std::byte *data);
 
-    /// @return as `SafetensorsWriter::commit`, or why a piece could not be written
+    /// All pieces of this process are written. @return why one could not be
+    Result<void> finish() const;
+    /// @return as `finish`; as `SafetensorsWriter::commit`
     Result<void> commit();
 
 private:

@@ -2,6 +2,7 @@
 
 #include "engine/graph/storage_types.h"
 #include "engine/runtime/box_copy.h"
+#include "engine/runtime/measured.h"
 #include "engine/runtime/step_order.h"
 
 #include <algorithm>
@@ -330,46 +331,12 @@ std::vector<LiveSpan> DeviceExecutor::takeLive()
 
 DeviceMeasure DeviceExecutor::measure() const
 {
-    return {m_spans, memory(), {m_peak[static_cast<std::size_t>(MemoryPlace::Device)]},
-        {m_peak[static_cast<std::size_t>(MemoryPlace::Host)]}};
-}
-
-MemoryCurve DeviceExecutor::memory() const
-{
     MemoryCurve curve;
-    if (m_spans.empty())
-        return curve;
-    const Phase &phase = m_phases[static_cast<std::size_t>(m_step) % m_phases.size()];
-    std::vector<std::pair<std::int64_t, const MemoryChange *>> changes;
-    for (const MemoryChange &change : phase.memory.changes) {
-        if (info(change.buffer).place == MemoryPlace::Host)
-            continue;
-        std::int64_t time = 0;
-        if (change.at >= 0) {
-            const MeasuredSpan &span = m_spans[static_cast<std::size_t>(change.at)];
-            time = change.before ? span.start : span.start + span.duration;
-        }
-        changes.emplace_back(time, &change);
-    }
-    std::stable_sort(
-        changes.begin(), changes.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
-    std::array<std::int64_t, kMemoryKindCount> live{};
-    std::int64_t total = 0;
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-        const auto &[time, change] = changes[i];
-        const auto bytes = static_cast<std::int64_t>(slot(change->buffer).bytes);
-        live[static_cast<std::size_t>(info(change->buffer).memory)] += change->isBirth ? bytes : -bytes;
-        total += change->isBirth ? bytes : -bytes;
-        if (total > curve.peak.count) {
-            curve.peak = {total};
-            curve.atPeak = live;
-        }
-        if (i + 1 < changes.size() && changes[i + 1].first == time)
-            continue;
-        curve.time.push_back(time);
-        curve.bytes.push_back(live);
-    }
-    return curve;
+    if (!m_spans.empty())
+        curve = memoryCurve(
+            m_program, m_phases[static_cast<std::size_t>(m_step) % m_phases.size()].memory, m_spans);
+    return {m_spans, std::move(curve), {m_peak[static_cast<std::size_t>(MemoryPlace::Device)]},
+        {m_peak[static_cast<std::size_t>(MemoryPlace::Host)]}};
 }
 
 } // namespace planloom

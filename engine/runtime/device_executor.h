@@ -106,8 +106,6 @@ public:
     std::vector<LiveSpan> takeLive();
 
 private:
-    MemoryCurve memory() const;
-
     /// An instruction with all that can be known about it before it runs. One thread at a time uses it: every
     /// run of it is in the same queue.
     struct Prepared {

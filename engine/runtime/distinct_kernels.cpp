@@ -9,20 +9,65 @@
 
 namespace planloom {
 
+namespace {
+
+// Bytes that a device touches until what was there before has gone from caches. Two cores' own caches have 2
+// to 4 MiB together; of the shared one, which on servers is much larger, other programs leave little.
+constexpr std::int64_t kCoreCaches = std::int64_t{3} << 20;
+constexpr std::int64_t kSharedCache = std::int64_t{16} << 20;
+
+bool touches(const Instruction &instruction, std::int32_t buffer)
+{
+    const auto has = [buffer](const BufferList &list) {
+        return std::find(list.begin(), list.end(), buffer) != list.end();
+    };
+    return has(instruction.inputs) || has(instruction.outputs);
+}
+
+std::int64_t bytesTouched(const DeviceProgram &program, const Instruction &instruction)
+{
+    std::int64_t bytes = 0;
+    for (const auto *list : {&instruction.inputs, &instruction.outputs})
+        for (const std::int32_t buffer : *list)
+            if (buffer >= 0)
+                bytes += sizeOf(program.buffers[static_cast<std::size_t>(buffer)]).count;
+    return bytes;
+}
+
+} // namespace
+
+OperandPlace operandPlace(const DeviceProgram &program, std::span<const Instruction> instructions,
+    std::size_t index, std::int32_t buffer)
+{
+    std::int64_t between = sizeOf(program.buffers[static_cast<std::size_t>(buffer)]).count;
+    for (std::size_t i = index; i-- > 0 && between <= kSharedCache;) {
+        if (touches(instructions[i], buffer))
+            return between <= kCoreCaches ? OperandPlace::Core : OperandPlace::Shared;
+        between += bytesTouched(program, instructions[i]);
+    }
+    return OperandPlace::Memory;
+}
+
 std::map<std::string, DistinctKernel> kernelsOf(const ExecutionPlan &plan)
 {
     std::map<std::string, DistinctKernel> found;
     for (const DeviceProgram &program : plan.devices) {
         for (const Segment &segment : program.segments) {
-            for (const Instruction &instruction : segment.instructions) {
+            for (std::size_t index = 0; index < segment.instructions.size(); ++index) {
+                const Instruction &instruction = segment.instructions[index];
                 if (instruction.kind != InstructionKind::Kernel
                     || plan.graph->at(instruction.op).kind == OperatorKind::Custom)
                     continue;
                 CostModel asked; // asked for exactly what a simulation asks for
                 asked.kernel = [&](const KernelQuery &query) {
-                    found.try_emplace(kernelKey(query),
+                    const auto [at, isNew] = found.try_emplace(kernelKey(query),
                         DistinctKernel{&program, &instruction, categoryOf(query.op),
                             workOf(query.op, query.inputs, query.outputs, query.attention)});
+                    for (std::size_t slot = 0; isNew && slot < instruction.inputs.size(); ++slot)
+                        at->second.inputs.push_back(instruction.inputs[slot] < 0
+                                ? OperandPlace::Memory
+                                : operandPlace(
+                                    program, segment.instructions, index, instruction.inputs[slot]));
                     return 0.0;
                 };
                 (void)localDuration(plan, program, instruction, asked);

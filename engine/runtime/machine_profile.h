@@ -14,9 +14,9 @@ struct MeasuredKernel {
     OperatorCategory category = OperatorCategory::Other;
     double flops = 0;
     double bytes = 0;
-    double seconds = 0; ///< From its start to its end: the fastest of several runs.
+    double seconds = 0; ///< From its start to its end, on an idle machine.
     double coreSeconds = 0; ///< That cores worked on it, together.
-    double spread = 0; ///< (slowest - fastest) / fastest.
+    double spread = 0; ///< How much longer the median of its runs was, as a share of `seconds`.
     friend bool operator==(const MeasuredKernel &, const MeasuredKernel &) = default;
 };
 

@@ -105,6 +105,48 @@ std::vector<Traffic> trafficOf(const ExecutionPlan &plan)
     return traffic;
 }
 
+MemoryCurve memoryCurve(
+    const DeviceProgram &program, const MemoryPlan &memory, std::span<const MeasuredSpan> spans)
+{
+    MemoryCurve curve;
+    if (spans.empty())
+        return curve;
+    const auto infoOf = [&](const MemoryChange &change) -> const BufferInfo & {
+        return program.buffers[static_cast<std::size_t>(change.buffer)];
+    };
+    std::vector<std::pair<std::int64_t, const MemoryChange *>> changes;
+    for (const MemoryChange &change : memory.changes) {
+        if (infoOf(change).place == MemoryPlace::Host)
+            continue;
+        std::int64_t time = 0;
+        if (change.at >= 0) {
+            const MeasuredSpan &span = spans[static_cast<std::size_t>(change.at)];
+            time = change.before ? span.start : span.start + span.duration;
+        }
+        changes.emplace_back(time, &change);
+    }
+    std::stable_sort(
+        changes.begin(), changes.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    std::array<std::int64_t, kMemoryKindCount> live{};
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+        const auto &[time, change] = changes[i];
+        const BufferInfo &info = infoOf(*change);
+        const std::int64_t bytes = sizeOf(info).count;
+        live[static_cast<std::size_t>(info.memory)] += change->isBirth ? bytes : -bytes;
+        total += change->isBirth ? bytes : -bytes;
+        if (total > curve.peak.count) {
+            curve.peak = {total};
+            curve.atPeak = live;
+        }
+        if (i + 1 < changes.size() && changes[i + 1].first == time)
+            continue;
+        curve.time.push_back(time);
+        curve.bytes.push_back(live);
+    }
+    return curve;
+}
+
 Timeline measuredTimeline(
     const ExecutionPlan &plan, const std::vector<DeviceMeasure> &devices, Nanoseconds step)
 {

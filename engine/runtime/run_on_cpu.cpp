@@ -341,13 +341,13 @@ private:
     /// Writes the checkpoint of all that is done before `step`.
     void save(std::int32_t step)
     {
-        auto saved = m_training.save(step, m_devices);
+        auto saved = m_training.save(step, m_devices, m_peers);
         if (!saved) {
             fail(std::move(saved).error());
             return;
         }
         m_outcome.checkpoint = saved->path;
-        if (m_events.saved) {
+        if (m_events.saved && m_peers.isFirst()) {
             const std::lock_guard lock{m_eventMutex};
             m_events.saved(*saved);
         }
@@ -472,9 +472,6 @@ Result<RunOutcome> runAndExplain(const ExecutionPlan &plan, const RunOptions &op
 {
     if (options.steps < 1)
         return Error{ErrorCode::InvalidInput, "steps must be at least 1", {}, {}};
-    if (rank.world != nullptr && !options.training.checkpoints.empty())
-        return Error{ErrorCode::NotSupported, "checkpoints are written by runs of one process",
-            "run all devices in one process, or leave the checkpoints out", "checkpoint"};
     TRY_VOID(checkRunnable(plan));
     TRY(auto outcome, runOnce(plan, options, events, stop, rank));
     const TensorId loss = plan.graph->loss;

@@ -21,71 +21,6 @@ struct Place {
     friend auto operator<=>(const Place &, const Place &) = default;
 };
 
-/// It costs nothing to make an output so.
-bool isSpared(const Instruction &instruction, OperandUse use)
-{
-    return use == OperandUse::Shared
-        || (use == OperandUse::Takes && instruction.kind == InstructionKind::Accumulate);
-}
-
-/// Takes together what each run of an instruction leaves to do.
-class ShareCount
-{
-public:
-    explicit ShareCount(const ExecutionPlan &plan)
-    {
-        for (const DeviceProgram &program : plan.devices) {
-            auto &shares = m_shares.emplace_back();
-            auto &runs = m_runs.emplace_back();
-            for (const Segment &segment : program.segments) {
-                shares.emplace_back(segment.instructions.size(), 0.0F);
-                runs.emplace_back(segment.instructions.size(), 0);
-            }
-        }
-    }
-
-    void add(std::size_t device, const StepInstruction &at, float share)
-    {
-        const auto segment = static_cast<std::size_t>(at.segment);
-        const auto index = static_cast<std::size_t>(at.instruction);
-        m_shares[device][segment][index] += share;
-        ++m_runs[device][segment][index];
-    }
-
-    /// The mean over the runs of each.
-    WorkShares finish() &&
-    {
-        for (std::size_t d = 0; d < m_shares.size(); ++d)
-            for (std::size_t s = 0; s < m_shares[d].size(); ++s)
-                for (std::size_t i = 0; i < m_shares[d][s].size(); ++i)
-                    if (m_runs[d][s][i] > 0)
-                        m_shares[d][s][i] /= static_cast<float>(m_runs[d][s][i]);
-        return std::move(m_shares);
-    }
-
-private:
-    WorkShares m_shares{};
-    std::vector<std::vector<std::vector<std::int32_t>>> m_runs{};
-};
-
-/// What is left to do by devices that share nothing.
-WorkShares workAlone(const ExecutionPlan &plan, const std::vector<MemoryPlan> &memory)
-{
-    ShareCount count{plan};
-    for (std::size_t d = 0; d < memory.size(); ++d) {
-        for (std::size_t i = 0; i < memory[d].instructions.size(); ++i) {
-            const StepInstruction &at = memory[d].instructions[i];
-            const Instruction &instruction = plan.devices[d]
-                                                 .segments[static_cast<std::size_t>(at.segment)]
-                                                 .instructions[static_cast<std::size_t>(at.instruction)];
-            const bool spared = !instruction.outputs.empty()
-                && isSpared(instruction, memory[d].operandsOf(i)[instruction.inputs.size()].use);
-            count.add(d, at, spared ? 0.0F : 1.0F);
-        }
-    }
-    return std::move(count).finish();
-}
-
 class Sharing
 {
 public:
@@ -540,7 +475,6 @@ private:
             refer(step.memory[d], d, own);
         step.waits = jointWaits(m_plan, step.memory, m_order);
         step.setupWaits = std::move(m_setup);
-        step.work = shares();
         return step;
     }
 
@@ -574,36 +508,6 @@ private:
         }
     }
 
-    WorkShares shares() const
-    {
-        ShareCount count{m_plan};
-        for (const auto &[first, last] : m_order.meetings) {
-            // A collective reads and writes as much as its members' memory is; each is as long as the others.
-            float left = 0;
-            for (std::size_t at = first; at < last; ++at)
-                left += doneBy(turnAt(m_order.turns[at]));
-            const Instruction &instruction = *turnAt(m_order.turns[first]).instruction;
-            const auto members = static_cast<float>(last - first);
-            if (instruction.kind == InstructionKind::AllReduce)
-                left = (members + left) / 2;
-            for (std::size_t at = first; at < last; ++at) {
-                const Turn turn = turnAt(m_order.turns[at]);
-                count.add(turn.device, *turn.at, left / members);
-            }
-        }
-        return std::move(count).finish();
-    }
-
-    /// 0 where another device does it, else 1.
-    float doneBy(const Turn &turn) const
-    {
-        const DeviceState &state = m_state[turn.device];
-        for (std::size_t o = turn.outputs; o < turn.end; ++o)
-            if (isSpared(*turn.instruction, state.operands[o].use))
-                return 0;
-        return 1;
-    }
-
     const ExecutionPlan &m_plan;
     const std::vector<MemoryPlan> &m_memory;
     JointOrder m_order;
@@ -631,20 +535,6 @@ std::optional<SharedStep> shareValues(
     if (!order)
         return std::nullopt;
     return Sharing{plan, memory, *std::move(order)}.run(alignment);
-}
-
-Result<WorkShares> workLeft(const ExecutionPlan &plan, bool sharesValues)
-{
-    std::vector<MemoryPlan> memory;
-    for (std::size_t d = 0; d < plan.devices.size(); ++d) {
-        if (stepCycle(plan, plan.devices[d]) > 1)
-            sharesValues = false; // steps are laid out in turn
-        TRY(memory.emplace_back(), planMemory(plan, static_cast<std::int32_t>(d), 1, 0, true));
-    }
-    if (!sharesValues)
-        return workAlone(plan, memory);
-    auto step = shareValues(plan, memory, 1);
-    return step ? std::move(step->work) : workAlone(plan, memory);
 }
 
 } // namespace planloom

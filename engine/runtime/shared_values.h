@@ -2,7 +2,6 @@
 
 #include "engine/runtime/memory_plan.h"
 #include "engine/runtime/step_order.h"
-#include "engine/simulate/simulate.h"
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +17,6 @@ struct SharedStep {
     std::vector<StepWaits> waits{}; ///< By device.
     /// By device and instruction of its setup: those that fill buffers which it shares.
     std::vector<std::vector<std::vector<DeviceEvent>>> setupWaits{};
-    WorkShares work{};
 };
 
 /// Finds what devices of one process need not compute, because another one does.
@@ -38,9 +36,5 @@ struct SharedStep {
 /// O(instructions) a round; each round but the last finds memory that cannot be shared
 std::optional<SharedStep> shareValues(
     const ExecutionPlan &plan, const std::vector<MemoryPlan> &memory, std::int64_t alignment);
-
-/// How much of its work each instruction of `plan` has left where `runOnCpu` runs it: what its devices share,
-/// if they do, and what kernels add at once need not be done. @return as `planMemory`
-Result<WorkShares> workLeft(const ExecutionPlan &plan, bool sharesValues);
 
 } // namespace planloom

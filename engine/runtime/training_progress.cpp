@@ -124,7 +124,7 @@ bool TrainingProgress::savesAfter(std::int32_t step, bool ends) const
 }
 
 Result<SavedCheckpoint> TrainingProgress::save(
-    std::int32_t step, const std::vector<std::unique_ptr<DeviceExecutor>> &devices) const
+    std::int32_t step, const std::vector<std::unique_ptr<DeviceExecutor>> &devices, RunPeers &peers) const
 {
     const auto start = std::chrono::steady_clock::now();
     CheckpointState state = m_begin;
@@ -134,20 +134,34 @@ Result<SavedCheckpoint> TrainingProgress::save(
     saved.step = state.step;
     saved.path =
         (std::filesystem::path{m_options.training.checkpoints} / checkpointName(state.step)).string();
-    TRY(auto writer, CheckpointWriter::create(saved.path, m_plan, m_save, state));
+    std::optional<CheckpointWriter> made;
+    if (peers.isFirst()) {
+        TRY(auto writer, CheckpointWriter::create(saved.path, m_plan, m_save, state));
+        made.emplace(std::move(writer));
+    }
+    TRY_VOID(peers.decidedByFirst(true)); // it is there; a first rank that cannot make it ends the run
+    if (!peers.isFirst()) {
+        TRY(auto writer, CheckpointWriter::join(saved.path, m_plan, m_save));
+        made.emplace(std::move(writer));
+    }
+    CheckpointWriter &writer = *made;
     const auto take = [&writer](const SavedPiece &piece, const BufferInfo &info, const std::byte *data) {
         writer.put(info, piece.boxes, data);
     };
     const std::function<void(const SavedPiece &, const BufferInfo &, const std::byte *)> each = take;
     std::vector<SaveListener> listeners(devices.size());
     for (std::size_t d = 0; d < devices.size(); ++d)
-        devices[d]->issueSave(step, m_save.devices[d], each, listeners[d]);
+        devices[d]->issueSave(
+            step, m_save.devices[static_cast<std::size_t>(peers.first()) + d], each, listeners[d]);
     for (const auto &device : devices)
         device->finish();
     for (const SaveListener &listener : listeners)
         if (listener.failure())
             return *listener.failure();
-    TRY_VOID(writer.commit());
+    TRY_VOID(writer.finish());
+    TRY_VOID(peers.sumAtFirst({})); // all have written
+    if (peers.isFirst())
+        TRY_VOID(writer.commit());
     saved.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return saved;
 }

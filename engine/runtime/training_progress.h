@@ -5,6 +5,7 @@
 #include "engine/runtime/device_executor.h"
 #include "engine/runtime/host_values.h"
 #include "engine/runtime/run.h"
+#include "engine/runtime/run_peers.h"
 #include "engine/runtime/step_data.h"
 
 #include <cstdint>
@@ -35,10 +36,11 @@ public:
     /// Whether a checkpoint is due behind `step`, if the run ends there or not.
     bool savesAfter(std::int32_t step, bool ends) const;
 
-    /// Writes what devices have before `step`, of which none runs.
-    /// @return as `CheckpointWriter`
-    Result<SavedCheckpoint> save(
-        std::int32_t step, const std::vector<std::unique_ptr<DeviceExecutor>> &devices) const;
+    /// Writes what the devices of this rank have before `step`, of which none runs, to the checkpoint that
+    /// all ranks write together: the first one makes it, and moves it to its place once all have written.
+    /// @return as `CheckpointWriter`, `RunPeers`
+    Result<SavedCheckpoint> save(std::int32_t step,
+        const std::vector<std::unique_ptr<DeviceExecutor>> &devices, RunPeers &peers) const;
 
 private:
     TrainingProgress(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events);

@@ -308,24 +308,6 @@ void shareOneQueue(std::vector<CompiledProgram> &programs)
     }
 }
 
-/// Leaves each instruction its share of the work.
-void takeShares(std::vector<CompiledProgram> &programs, const Symmetry &symmetry, const WorkShares &shares)
-{
-    for (std::size_t c = 0; c < programs.size(); ++c) {
-        const auto &device = shares[static_cast<std::size_t>(symmetry.representative[c])];
-        CompiledProgram &program = programs[c];
-        for (std::size_t segment = 0; segment < device.size(); ++segment) {
-            for (std::int32_t i = program.segmentBegin[segment]; i < program.segmentBegin[segment + 1]; ++i) {
-                CompiledInstruction &instruction = program.instructions[static_cast<std::size_t>(i)];
-                const double share = device[segment][static_cast<std::size_t>(instruction.origin)];
-                for (std::int64_t *const time :
-                    {&instruction.duration, &instruction.firstDuration, &instruction.latency})
-                    *time = std::llround(share * static_cast<double>(*time));
-            }
-        }
-    }
-}
-
 /// Sends wait for what is computed before them, and what is computed behind them waits for them.
 void blockOnSends(std::vector<CompiledProgram> &programs)
 {
@@ -366,8 +348,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     const Cluster unit = unitOf(cluster, plan.units);
     const bool isKnown = options.programs && *options.programs && isOf(**options.programs, plan);
     KnownPrograms known = isKnown ? **options.programs : nothingKnown(plan);
-    TRY(const Symmetry symmetry,
-        findSymmetry(plan, unit, options.mergeSymmetric && options.shares.empty(), &known.readings));
+    TRY(const Symmetry symmetry, findSymmetry(plan, unit, options.mergeSymmetric, &known.readings));
     if (stop.stop_requested())
         return cancelled("the simulation was stopped");
     compileUnknown(plan, costs, symmetry, known);
@@ -375,8 +356,6 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     const std::vector<CommunicationLoad> loads = known.loads;
     if (options.programs)
         *options.programs = std::make_shared<const KnownPrograms>(std::move(known));
-    if (!options.shares.empty())
-        takeShares(programs, symmetry, options.shares);
     if (cluster.blockingSends)
         blockOnSends(programs);
     if (cluster.communicationQueues == CommunicationQueues::One)

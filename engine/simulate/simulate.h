@@ -13,9 +13,6 @@ namespace planloom {
 
 struct KnownPrograms;
 
-/// By device, segment and instruction: the share of its work that is left to do where others do the rest.
-using WorkShares = std::vector<std::vector<std::vector<float>>>;
-
 struct SimulateOptions {
     bool spans = true; ///< Off: only totals, memory peaks and traffic.
     bool mergeSymmetric = true; ///< Off: every device on its own; for tests, the result is the same.
@@ -25,8 +22,6 @@ struct SimulateOptions {
     /// with the same cluster and costs, of a plan that shared them, and left as this simulation knows them.
     /// Null is nothing. The result is the same, sooner.
     std::shared_ptr<const KnownPrograms> *programs = nullptr;
-    /// What devices leave to others; empty: nothing. Then every device is simulated on its own.
-    WorkShares shares{};
     /// If set, called with all but the spans and the points of memory curves before these are written out,
     /// which takes longer than the simulation itself: for those who wait for the step time and the peaks.
     std::function<void(const Timeline &)> onFigures{};

@@ -35,6 +35,30 @@ TEST(WorkPool, RunsAllThatIsSubmittedAlsoFromWithinWork)
     }
 }
 
+#ifdef __linux__
+TEST(WorkPool, ThreadsThatFillTheMachineHaveACoreEach)
+{
+    const std::int32_t cores = allowedCores();
+    for (const std::int32_t threads : {cores, cores + 1}) {
+        WorkPool pool(threads);
+        std::vector<std::int32_t> ofThread(static_cast<std::size_t>(threads));
+        std::latch all(threads); // so that each takes one
+        std::latch done(threads);
+        for (std::int32_t i = 0; i < threads; ++i) {
+            pool.submit([&, i] {
+                ofThread[static_cast<std::size_t>(i)] = allowedCores();
+                all.arrive_and_wait();
+                done.count_down();
+            });
+        }
+        done.wait();
+        for (const std::int32_t own : ofThread)
+            EXPECT_EQ(own, threads == cores ? 1 : cores);
+    }
+    EXPECT_EQ(allowedCores(), cores); // the others are as they were
+}
+#endif
+
 TEST(WorkPool, EveryPieceOfALoopRunsOnceAlsoOfLoopsInsideLoops)
 {
     for (const std::int32_t threads : {1, 2, 4}) {

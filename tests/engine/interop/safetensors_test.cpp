@@ -10,6 +10,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -46,6 +47,31 @@ protected:
     TemporaryFolder folder{};
     std::string path = folder.at("file.safetensors");
 };
+
+TEST_F(Safetensors, SeveralWritersFillOneFile)
+{
+    EXPECT_EQ(SafetensorsWriter::join(path).error().code, ErrorCode::NotFound); // nobody makes it
+    auto first = SafetensorsWriter::create(
+        path, {{"a", {DataType::UInt8, {4}}}, {"b", {DataType::Float32, {2}}}}, {{"step", "7"}});
+    ASSERT_TRUE(first) << describe(first.error());
+    {
+        auto second = SafetensorsWriter::join(path);
+        ASSERT_TRUE(second) << describe(second.error());
+        ASSERT_TRUE(second->write("b", 0, bytesOf("ijklmnop")));
+        ASSERT_TRUE(second->write("a", 2, bytesOf("cd")));
+        EXPECT_FALSE(second->write("a", 3, bytesOf("xy"))); // beyond its end
+    } // leaves the file as it is
+    ASSERT_TRUE(first->write("a", 0, bytesOf("ab")));
+    EXPECT_FALSE(std::filesystem::exists(path));
+    ASSERT_TRUE(first->commit());
+    const auto file = SafetensorsFile::open(path);
+    ASSERT_TRUE(file) << describe(file.error());
+    for (const auto &[name, content] : {std::pair{"a", "abcd"}, {"b", "ijklmnop"}}) {
+        std::string found(std::strlen(content), ' ');
+        ASSERT_TRUE(file->read(file->tensors().at(name), 0, std::as_writable_bytes(std::span{found})));
+        EXPECT_EQ(found, content);
+    }
+}
 
 TEST_F(Safetensors, WhatIsWrittenInPiecesIsReadInPieces)
 {

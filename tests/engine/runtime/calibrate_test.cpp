@@ -3,6 +3,7 @@
 #include "engine/runtime/calibrate.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/runtime/distinct_kernels.h"
 #include "engine/table/table_text.h"
 
 #include "tests/engine/gallery/gallery_for_tests.h"
@@ -90,6 +91,98 @@ TEST(Calibrate, StopsAndKeepsToItsTime)
     const auto stopped = calibrate(profile, plan, {}, stop.get_token());
     ASSERT_FALSE(stopped);
     EXPECT_EQ(stopped.error().code, ErrorCode::Cancelled);
+}
+
+TEST(Calibrate, KernelsReadFromMemoryWhatAStepHasNotTouchedOfLate)
+{
+    const ExecutionPlan plan = planOfGpt("single", 1);
+    const DeviceProgram &program = plan.devices[0];
+    std::size_t made = 0;
+    std::size_t kept = 0;
+    for (const Segment &segment : program.segments) {
+        for (std::size_t i = 0; i < segment.instructions.size(); ++i) {
+            const Instruction &instruction = segment.instructions[i];
+            for (const std::int32_t input : instruction.inputs) {
+                if (input < 0)
+                    continue;
+                const OperandPlace place = operandPlace(program, segment.instructions, i, input);
+                if (i > 0 && segment.instructions[i - 1].outputs == BufferList{input}) {
+                    EXPECT_EQ(place, OperandPlace::Core); // all is small here
+                    ++made;
+                } else if (const BufferInfo &info = program.buffers[static_cast<std::size_t>(input)];
+                           info.memory == MemoryKind::OptimizerState) {
+                    EXPECT_EQ(place, OperandPlace::Memory); // each is read once in a step
+                    ++kept;
+                }
+            }
+        }
+    }
+    EXPECT_GT(made, 5U);
+    EXPECT_GT(kept, 5U);
+}
+
+TEST(Calibrate, KernelsReadFromMemoryWhatIsLarge)
+{
+    DeviceProgram program;
+    std::vector<BufferInfo> buffers;
+    for (const std::int64_t megabytes : {1, 8, 64})
+        buffers.push_back({.index = wholeMask({megabytes << 18})});
+    program.buffers = buffers;
+    const auto kernel = [](BufferList in, BufferList out) {
+        Instruction instruction;
+        instruction.inputs = std::move(in);
+        instruction.outputs = std::move(out);
+        return instruction;
+    };
+    const std::vector<Instruction> step{kernel({}, {0}), kernel({0}, {1}), kernel({1}, {}), kernel({0}, {2}),
+        kernel({2}, {}), kernel({0}, {})};
+    EXPECT_EQ(operandPlace(program, step, 1, 0), OperandPlace::Core);
+    EXPECT_EQ(operandPlace(program, step, 2, 1), OperandPlace::Shared); // larger than a core's caches
+    EXPECT_EQ(operandPlace(program, step, 3, 0), OperandPlace::Shared); // behind 8 MiB of others
+    EXPECT_EQ(operandPlace(program, step, 4, 2), OperandPlace::Memory);
+    EXPECT_EQ(operandPlace(program, step, 5, 0), OperandPlace::Memory); // behind 64
+    EXPECT_EQ(operandPlace(program, step, 0, 1), OperandPlace::Memory); // nobody touched it before
+}
+
+/// Every kernel takes a millisecond of one core, and most runs five times as long, since others have the
+/// core. Nothing else takes time.
+class DisturbedClock
+{
+public:
+    BenchClock clock()
+    {
+        const auto worked = [this] {
+            m_passedAsked = 0; // a run begins or has ended
+            return m_worked;
+        };
+        return {[this] {
+                    if (++m_passedAsked == 2) {
+                        m_passed += ++m_runs % 7 == 0 ? 1e-3 : 5e-3;
+                        m_worked += 1e-3;
+                    }
+                    return m_passed;
+                },
+            worked, worked};
+    }
+
+private:
+    int m_passedAsked = 3;
+    std::int64_t m_runs = 0;
+    double m_passed = 0;
+    double m_worked = 0;
+};
+
+TEST(Calibrate, IsNotSpoiledByWhatRunsBeside)
+{
+    const ExecutionPlan plan = planOfGpt("single", 1);
+    DisturbedClock machine;
+    MachineProfile profile;
+    ASSERT_TRUE(calibrate(profile, plan, {.seconds = 1e9, .repeats = 3, .clock = machine.clock()}));
+    EXPECT_GT(profile.kernels.size(), 10U);
+    for (const auto &[key, kernel] : profile.kernels) {
+        EXPECT_NEAR(kernel.seconds, 1e-3, 2e-4) << key;
+        EXPECT_NEAR(kernel.coreSeconds, 1e-3, 2e-4) << key;
+    }
 }
 
 TEST(MachineProfile, OutlivesItsFile)

@@ -14,7 +14,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <ostream>
 #include <set>
 
@@ -161,6 +165,116 @@ TEST_P(RandomInProcesses, SameBits)
 
 INSTANTIATE_TEST_SUITE_P(Models, RandomInProcesses,
     testing::Values("gpt2_tiny", "t5_tiny", "swin_tiny", "evoformer_tiny", kRanksMoe));
+
+struct SavedInProcesses {
+    const char *first;
+    std::int32_t firstDevices;
+    const char *second;
+    std::int32_t secondDevices;
+};
+
+std::ostream &operator<<(std::ostream &out, const SavedInProcesses &plans)
+{
+    return out << plans.first << " then " << plans.second;
+}
+
+class CheckpointsOfRanks : public testing::TestWithParam<SavedInProcesses>
+{
+protected:
+    static ExecutionPlan planOf(const std::string &spec, std::int32_t devices)
+    {
+        const GraphSnapshot graph = trainingStepOf(kRanksGpt, OperatorKind::AdamWStep);
+        const auto table = galleryTable(spec, graph, devices);
+        EXPECT_TRUE(table) << describe(table.error());
+        auto plan = loweredRows(graph, print(*table), devices);
+        EXPECT_TRUE(plan) << describe(plan.error());
+        return *std::move(plan);
+    }
+    static RunOptions options(std::int32_t steps)
+    {
+        RunOptions options;
+        options.steps = steps;
+        options.randomWeights = true;
+        options.training.batches = BatchSource::Drawn;
+        options.training.learningRate = 3e-3;
+        return options;
+    }
+    static std::string contentOf(const std::filesystem::path &path)
+    {
+        std::ifstream file(path, std::ios::binary);
+        EXPECT_TRUE(file) << path;
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+    void TearDown() override { std::filesystem::remove_all(m_folder); }
+
+    const std::filesystem::path m_folder =
+        std::filesystem::temp_directory_path() / ("planloom_rank_checkpoints_" + std::to_string(::getpid()));
+};
+
+// Each rank writes what it holds: the file is the one that a single process writes, and any plan goes on.
+TEST_P(CheckpointsOfRanks, AreThoseOfOneProcessAndContinueUnderAnotherPlan)
+{
+    const ExecutionPlan first = planOf(GetParam().first, GetParam().firstDevices);
+    const ExecutionPlan second = planOf(GetParam().second, GetParam().secondDevices);
+    const auto whole = runOnCpu(first, options(20));
+    ASSERT_TRUE(whole) << describe(whole.error());
+    RunOptions saving = options(10);
+    saving.training.checkpoints = (m_folder / "one").string();
+    const auto alone = runOnCpu(first, saving);
+    ASSERT_TRUE(alone) << describe(alone.error());
+
+    RunRequest request;
+    request.plan = first;
+    request.options = saving;
+    request.options.training.checkpoints = (m_folder / "ranks").string();
+    request.options.training.every = 5;
+    request.ranks = GetParam().firstDevices;
+    const auto begun = superviseRun(request, {}, {});
+    ASSERT_TRUE(begun) << describe(begun.error());
+    EXPECT_EQ(begun->checkpoint, (m_folder / "ranks" / "step-00000010.safetensors").string());
+    EXPECT_TRUE(contentOf(begun->checkpoint) == contentOf(alone->checkpoint));
+    std::set<std::string> files;
+    for (const auto &entry : std::filesystem::directory_iterator(m_folder / "ranks"))
+        files.insert(entry.path().filename().string());
+    EXPECT_EQ(files, (std::set<std::string>{"step-00000005.safetensors", "step-00000010.safetensors"}));
+
+    request.plan = second;
+    request.options = {};
+    request.options.steps = 10;
+    request.options.training.batches = BatchSource::Drawn;
+    request.options.training.resume = (m_folder / "ranks").string();
+    request.ranks = std::min(2, GetParam().secondDevices);
+    const auto continued = superviseRun(request, {}, {});
+    ASSERT_TRUE(continued) << describe(continued.error());
+    EXPECT_EQ(continued->firstStep, 10);
+    ASSERT_EQ(continued->losses.size(), 10U);
+    for (std::size_t i = 0; i < 10; ++i)
+        EXPECT_NEAR(continued->losses[i], whole->losses[10 + i], 1e-5 * std::abs(whole->losses[10 + i]));
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, CheckpointsOfRanks,
+    testing::Values(SavedInProcesses{"tensor-parallel", 4, "zero3", 2},
+        SavedInProcesses{"zero3", 4, "single", 1}, SavedInProcesses{"zero1", 2, "tensor-parallel", 2},
+        SavedInProcesses{"1f1b:pp=2,tp=2,recompute=1", 4, "data-parallel", 2}));
+
+TEST(Ranks, EndTogetherIfACheckpointCannotBeWritten)
+{
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("planloom_no_folder_" + std::to_string(::getpid()));
+    std::ofstream(folder) << "a file";
+    const GraphSnapshot graph = trainingStepOf(kRanksGpt, OperatorKind::AdamWStep);
+    const auto plan = loweredRows(graph, "mesh dp=2\nsplit all : batch over dp\n", 2);
+    ASSERT_TRUE(plan) << describe(plan.error());
+    RunRequest request;
+    request.plan = *plan;
+    request.options.randomWeights = true;
+    request.options.training.checkpoints = (folder / "run").string();
+    request.ranks = 2;
+    const auto outcome = superviseRun(request, {}, {});
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, ErrorCode::Io);
+    std::filesystem::remove(folder);
+}
 
 TEST(Ranks, ReportLikeOneProcess)
 {
