@@ -213,7 +213,10 @@ Result<void> SpacePricing::priceWhereNothingCanFit()
     for (const auto &[configuration, peak] : m_tooFull)
         order.emplace_back(peak, configuration);
     std::sort(order.begin(), order.end());
-    m_leastNeeded = std::max(m_leastNeeded, order.front().first);
+    // Else it is only proven of these stages.
+    if (std::all_of(order.begin(), order.end(),
+            [this](const auto &each) { return m_estimator.stagesAreDecided(each.second); }))
+        m_leastNeeded = std::max(m_leastNeeded, order.front().first);
     order.resize(std::min(order.size(), kTriedWithoutHope));
     for (const auto &[peak, configuration] : order)
         if (const auto estimate = priceWithin(configuration, m_space.memoryLimit);

@@ -105,6 +105,9 @@ public:
     /// Likewise of the stages that all its partitions share.
     Result<std::int64_t> stagedPeakOf(const Configuration &configuration, const std::stop_token &stop);
 
+    /// Whether rows leave the configuration no other stages.
+    bool stagesAreDecided(const Configuration &configuration) const;
+
     /// Whether all ranks together have room for what every partition holds, though some have not.
     bool mayFitWithOtherStages(const Configuration &configuration, const std::stop_token &stop);
 

@@ -507,10 +507,19 @@ Result<std::vector<double>> StepEstimator::leastOfRanks(
     return bytes;
 }
 
+bool StepEstimator::stagesAreDecided(const Configuration &configuration) const
+{
+    if (configuration.ranks == 1)
+        return true;
+    const auto rows = stageRowsFor(configuration);
+    return rows && !rows->byRow.empty()
+        && std::find(rows->byRow.begin(), rows->byRow.end(), -1) == rows->byRow.end();
+}
+
 bool StepEstimator::mayFitWithOtherStages(const Configuration &configuration, const std::stop_token &stop)
 {
     const auto plan = stages(configuration, stop);
-    if (!plan || configuration.ranks == 1)
+    if (!plan || stagesAreDecided(configuration))
         return false;
     const auto held = leastOfRanks(configuration, *plan);
     return held

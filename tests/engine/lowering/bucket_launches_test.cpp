@@ -63,8 +63,15 @@ TEST(BucketLaunches, EndWithAMessage)
 TEST(BucketLaunches, OfSmallWeightsGatherEachGroupAtOnce)
 {
     const GraphSnapshot graph = trainingStep("zoo:gpt?layers=4&hidden=32&heads=4&seq=16&vocab=64&batch=4");
-    const ExecutionPlan plan = galleryPlan(graph, "3d:dp=2,tp=2,zero1=1", 4);
-    for (const DeviceProgram &device : plan.devices) {
+    auto table = galleryTable("3d:dp=2,tp=2,zero1=0", graph, 4);
+    ASSERT_TRUE(table) << describe(table.error());
+    const auto sharded = parseTable("zero1 all\n");
+    table->rows.insert(table->rows.end(), sharded->rows.begin(), sharded->rows.end());
+    const auto completion = completePlan(graph, 4, *table);
+    ASSERT_TRUE(completion && !firstError(*completion));
+    const auto plan = lower(completion->plan, *clusterNamed("dgx-h100:4"));
+    ASSERT_TRUE(plan) << describe(plan.error());
+    for (const DeviceProgram &device : plan->devices) {
         std::set<std::int32_t> groups;
         int gathers = 0;
         int launches = 0;
