@@ -4,7 +4,6 @@
 #include "engine/base/words.h"
 #include "engine/graph/gradient_flow.h"
 #include "engine/graph/storage_types.h"
-#include "engine/lowering/bucket_launches.h"
 #include "engine/verify/type_rules.h"
 
 #include <algorithm>
@@ -202,7 +201,7 @@ private:
             if (segment.lane < 0 || (segment.lane > 0 && !isPass(segment.kind)))
                 return fail(device, std::string("a ") + nameOf(segment.kind) + " segment has no lanes");
             std::array<const Instruction *, kQueueCount> before{}; // by queue
-            BucketLaunches launches;
+            std::array<OpenLaunch, kQueueCount> launches{}; // by queue
             for (const Instruction &instruction : segment.instructions) {
                 std::string reason = checkInstruction(device, instruction);
                 if (reason.empty())
@@ -211,8 +210,9 @@ private:
                     reason = checkQueue(instruction);
                 if (reason.empty() && instruction.joined)
                     reason = checkLaunch(segment.kind, instruction,
-                        before[static_cast<std::size_t>(queueOf(instruction))], launches);
-                launches.add(instruction);
+                        before[static_cast<std::size_t>(queueOf(instruction))],
+                        launches[static_cast<std::size_t>(queueOf(instruction))]);
+                goOn(launches[static_cast<std::size_t>(queueOf(instruction))], instruction);
                 // New weights take the places of old ones between the casts of a launch.
                 if (instruction.kind != InstructionKind::Update || segment.kind != SegmentKind::Optimizer)
                     before[static_cast<std::size_t>(queueOf(instruction))] = &instruction;
@@ -300,10 +300,29 @@ private:
         return {};
     }
 
+    /// The last launch of collectives in a queue of a segment, and what was made in the queue since it began:
+    /// in segments that run once, what came of it may be brought into shape before others of it.
+    struct OpenLaunch {
+        const Instruction *collective = nullptr;
+        std::set<std::int32_t> made{};
+    };
+
+    static void goOn(OpenLaunch &launch, const Instruction &instruction)
+    {
+        if (isMessage(instruction.kind))
+            launch = {};
+        else if (isCommunication(instruction.kind)) {
+            if (!instruction.joined)
+                launch.made.clear();
+            launch.collective = &instruction;
+        }
+        launch.made.insert(instruction.outputs.begin(), instruction.outputs.end());
+    }
+
     /// Joined instructions are one launch: of one kind, in one queue, and collectives among the same devices.
     /// @param before  in its queue; null: none
     static std::string checkLaunch(SegmentKind segment, const Instruction &instruction,
-        const Instruction *before, const BucketLaunches &launches)
+        const Instruction *before, const OpenLaunch &launch)
     {
         const bool adds =
             instruction.kind == InstructionKind::Accumulate || instruction.kind == InstructionKind::Sum;
@@ -311,7 +330,13 @@ private:
         const bool follows = before && (before->kind == instruction.kind || inProduct);
         const bool holds = isMessage(instruction.kind) ? false
             : isCommunication(instruction.kind)
-            ? launches.continues(instruction) && (follows || !isPass(segment))
+            ? launch.collective && launch.collective->kind == instruction.kind
+                && launch.collective->group == instruction.group
+                && launch.collective->acrossUnits == instruction.acrossUnits
+                && launch.collective->combination == instruction.combination
+                && std::none_of(instruction.inputs.begin(), instruction.inputs.end(),
+                    [&](std::int32_t input) { return launch.made.contains(input); })
+                && (follows || !isPass(segment))
             : follows && before->combination == instruction.combination;
         return holds ? std::string{}
                      : std::string("a ") + nameOf(instruction.kind)
