@@ -68,7 +68,6 @@ constexpr std::size_t kMostPasses = 256; ///< Of a thread; beyond, its store sta
 
 using Descriptions = std::array<memory::desc, 3>;
 
-#if DNNL_VERSION_MAJOR >= 3
 template<typename Pass, typename... Hint>
 typename Pass::primitive_desc describePass(
     const dnnl::engine &engine, const ConvolutionShape &s, const Descriptions &d, const Hint &...hint)
@@ -77,29 +76,22 @@ typename Pass::primitive_desc describePass(
     const memory::dims before(s.before.begin(), s.before.end());
     const memory::dims after(s.after.begin(), s.after.end());
     constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-    if constexpr (std::is_same_v<Pass, dnnl::convolution_forward>)
+    constexpr bool kIsForward = std::is_same_v<Pass, dnnl::convolution_forward>;
+#if DNNL_VERSION_MAJOR >= 3
+    if constexpr (kIsForward)
         return {
             engine, dnnl::prop_kind::forward_training, kDirect, d[kX], d[kW], d[kY], strides, before, after};
     else
         return {engine, kDirect, d[kX], d[kW], d[kY], strides, before, after, hint...};
-}
 #else
-template<typename Pass, typename... Hint>
-typename Pass::primitive_desc describePass(
-    const dnnl::engine &engine, const ConvolutionShape &s, const Descriptions &d, const Hint &...hint)
-{
-    const memory::dims strides(s.strides.begin(), s.strides.end());
-    const memory::dims before(s.before.begin(), s.before.end());
-    const memory::dims after(s.after.begin(), s.after.end());
-    constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-    if constexpr (std::is_same_v<Pass, dnnl::convolution_forward>)
+    if constexpr (kIsForward)
         return {typename Pass::desc(
                     dnnl::prop_kind::forward_training, kDirect, d[kX], d[kW], d[kY], strides, before, after),
             engine};
     else
         return {typename Pass::desc(kDirect, d[kX], d[kW], d[kY], strides, before, after), engine, hint...};
-}
 #endif
+}
 
 CompiledConvolution compilePass(ConvolutionStore &store, const ConvolutionShape &s)
 {

@@ -7,10 +7,9 @@
 
 namespace planloom {
 
-/// Which collectives of a segment that runs once are one launch with the one before in their queue: those of
-/// one kind, by the same devices (what ncclGroupStart and ncclGroupEnd enclose, or a flat bucket of
-/// gradients). What brings others of the launch into shape between them runs behind it, so none may read what
-/// came of that.
+/// Which collectives of a segment can be one launch with the one before in their queue: those of one kind, by
+/// the same devices (what ncclGroupStart and ncclGroupEnd enclose, or a flat bucket of gradients). What
+/// brings others of the launch into shape between them runs behind it, so none may read what came of that.
 class BucketLaunches
 {
 public:

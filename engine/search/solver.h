@@ -101,12 +101,14 @@ struct SearchOptions {
 ///    looked at.
 /// 2. Bounds are made tighter where they are lowest (`StepEstimator::stagedBoundOf`, path_bound.h) until all
 ///    are near the best price. What is reported is the lowest of all configurations': of all their
-///    partitions, with these stages. After an edit (some bounds are known) that comes behind 3.
+///    partitions, with these stages; nothing is claimed of others, such as those of 4. After an edit (some
+///    bounds are known) that comes behind 3.
 /// 3. The cheapest that fit are completed, lowered and simulated, the most promising first: by how much the
 ///    model was wrong is learned for those alike. It ends where none may be faster than the best simulated
 ///    step. The fastest that fits in simulation is the answer.
 /// 4. Where nothing fits, partitions are searched again at higher and higher prices of memory, as are those
-///    that would be faster than the best if they fitted. Where what fits in the model does not in simulation,
+///    that would be faster than the best if they fitted; and stages move to where there is room for what
+///    they hold (stage_room.h). Where what fits in the model does not in simulation,
 ///    of each mesh that which likely needs least is looked at, and simulated first.
 /// @return InvalidInput where the rows leave nothing; Cancelled if stopped before a plan was found
 Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,

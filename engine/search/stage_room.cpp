@@ -33,7 +33,6 @@ StageRoom::StageRoom(const PartitionProblem &problem, const HeldPricing &held,
     const std::vector<double> weights = bytesAt({});
     const double ofWeights = std::accumulate(weights.begin(), weights.end(), 0.0);
     MixedHeld mean;
-    std::vector<MixedHeld> moments;
     const auto count = static_cast<double>(held.stages.size());
     for (const HeldPricing::Stage &stage : held.stages) {
         mean.microBatches += stage.held.microBatches / count;

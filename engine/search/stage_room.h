@@ -1,6 +1,5 @@
 #pragma once
 
-#include "engine/base/result.h"
 #include "engine/search/partition_problem.h"
 #include "engine/search/stage_figures.h"
 
@@ -19,10 +18,6 @@ public:
     StageRoom(const PartitionProblem &problem, const HeldPricing &held,
         const std::vector<std::int32_t> &choice, const OperatorTimes &times, std::int32_t ranks);
 
-    /// Bytes of all ranks, as they would be with the same layers on all of them, without what passes: where
-    /// they are more than all have there is no room, whatever the stages.
-    double bytesOfAll() const { return m_bytesOfAll; }
-
     /// Consecutive stages, balanced by time as far as `room` lets them be: bytes of each rank for what its
     /// operators hold.
     /// @return nothing where there are none with so much room
@@ -35,7 +30,7 @@ private:
     std::vector<std::int64_t> m_nanoseconds{}; ///< By operator, both passes.
     std::vector<std::int64_t> m_bytes{}; ///< By operator, in the mean of all stages.
     std::vector<double> m_ofStages{}; ///< By stage: bytes of all operators if they were there.
-    double m_bytesOfAll = 0;
+    double m_bytesOfAll = 0; ///< In that mean.
 };
 
 } // namespace planloom

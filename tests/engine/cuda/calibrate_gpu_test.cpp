@@ -10,6 +10,7 @@
 #include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/runtime/like_the_model.h"
 #include "tests/engine/runtime/model_files.h"
+#include "tests/engine/runtime/training_plans.h"
 
 #include <gtest/gtest.h>
 
@@ -22,13 +23,8 @@ namespace {
 
 ExecutionPlan smallGpt(const std::string &gallery, std::int32_t devices)
 {
-    const GraphSnapshot graph =
-        trainingStepOf("zoo:gpt?layers=1&hidden=16&heads=4&seq=8&batch=4&vocab=24", OperatorKind::SgdStep);
-    const auto table = galleryTable(gallery, graph, devices);
-    EXPECT_TRUE(table) << describe(table.error());
-    auto plan = loweredRows(graph, print(*table), devices);
-    EXPECT_TRUE(plan) << describe(plan.error());
-    return *std::move(plan);
+    return trainingPlanOf(
+        "zoo:gpt?layers=1&hidden=16&heads=4&seq=8&batch=4&vocab=24", gallery, devices, OperatorKind::SgdStep);
 }
 
 Result<void> measureOn(const std::shared_ptr<FakeCuda> &cuda, const ExecutionPlan &plan,

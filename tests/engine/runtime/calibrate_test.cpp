@@ -9,6 +9,7 @@
 #include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/runtime/like_the_model.h"
 #include "tests/engine/runtime/model_files.h"
+#include "tests/engine/runtime/training_plans.h"
 
 #include <gtest/gtest.h>
 
@@ -23,12 +24,7 @@ constexpr const char *kMeasuredGpt = "zoo:gpt?layers=2&hidden=32&heads=4&seq=16&
 
 ExecutionPlan planOfGpt(const std::string &gallery, std::int32_t devices)
 {
-    const GraphSnapshot graph = trainingStepOf(kMeasuredGpt, OperatorKind::AdamWStep);
-    const auto table = galleryTable(gallery, graph, devices);
-    EXPECT_TRUE(table) << describe(table.error());
-    auto plan = loweredRows(graph, print(*table), devices);
-    EXPECT_TRUE(plan) << describe(plan.error());
-    return *std::move(plan);
+    return trainingPlanOf(kMeasuredGpt, gallery, devices);
 }
 
 /// Every kernel takes a millisecond of one core, whatever it does; nothing else takes time.

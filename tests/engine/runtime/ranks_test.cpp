@@ -10,6 +10,7 @@
 #include "tests/engine/runtime/like_the_model.h"
 #include "tests/engine/runtime/model_files.h"
 #include "tests/engine/runtime/run_listener.h"
+#include "tests/engine/runtime/training_plans.h"
 #include "tests/seeds.h"
 
 #include <gtest/gtest.h>
@@ -181,15 +182,6 @@ std::ostream &operator<<(std::ostream &out, const SavedInProcesses &plans)
 class CheckpointsOfRanks : public testing::TestWithParam<SavedInProcesses>
 {
 protected:
-    static ExecutionPlan planOf(const std::string &spec, std::int32_t devices)
-    {
-        const GraphSnapshot graph = trainingStepOf(kRanksGpt, OperatorKind::AdamWStep);
-        const auto table = galleryTable(spec, graph, devices);
-        EXPECT_TRUE(table) << describe(table.error());
-        auto plan = loweredRows(graph, print(*table), devices);
-        EXPECT_TRUE(plan) << describe(plan.error());
-        return *std::move(plan);
-    }
     static RunOptions options(std::int32_t steps)
     {
         RunOptions options;
@@ -214,8 +206,8 @@ protected:
 // Each rank writes what it holds: the file is the one that a single process writes, and any plan goes on.
 TEST_P(CheckpointsOfRanks, AreThoseOfOneProcessAndContinueUnderAnotherPlan)
 {
-    const ExecutionPlan first = planOf(GetParam().first, GetParam().firstDevices);
-    const ExecutionPlan second = planOf(GetParam().second, GetParam().secondDevices);
+    const ExecutionPlan first = trainingPlanOf(kRanksGpt, GetParam().first, GetParam().firstDevices);
+    const ExecutionPlan second = trainingPlanOf(kRanksGpt, GetParam().second, GetParam().secondDevices);
     const auto whole = runOnCpu(first, options(20));
     ASSERT_TRUE(whole) << describe(whole.error());
     RunOptions saving = options(10);

@@ -9,6 +9,7 @@
 #include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/runtime/like_the_model.h"
 #include "tests/engine/runtime/model_files.h"
+#include "tests/engine/runtime/training_plans.h"
 
 #include <gtest/gtest.h>
 
@@ -22,12 +23,7 @@ constexpr const char *kRehearsedGpt = "zoo:gpt?layers=4&hidden=32&heads=4&seq=16
 
 ExecutionPlan planToRehearse(const std::string &gallery, std::int32_t devices)
 {
-    const GraphSnapshot graph = trainingStepOf(kRehearsedGpt, OperatorKind::AdamWStep);
-    const auto table = galleryTable(gallery, graph, devices);
-    EXPECT_TRUE(table) << describe(table.error());
-    auto plan = loweredRows(graph, print(*table), devices);
-    EXPECT_TRUE(plan) << describe(plan.error());
-    return *std::move(plan);
+    return trainingPlanOf(kRehearsedGpt, gallery, devices);
 }
 
 /// Every kernel is a millisecond of one core's work, which `threads` threads can share. Nothing else takes
