@@ -228,9 +228,14 @@ int day(const QString &folder)
     must(waitFor([&] { return at.workspace().isAcknowledged(); }), "not all of it is in the file");
     const std::string path = at.workspace().path().toStdString();
     at.window->setColouring(TimelineColouring::Stage);
+    // Asked of the file: what the workspace holds of the view is behind the window by the time for which it gathers.
     must(waitFor([&] {
         const auto kept = SessionStore::openToLook(path);
-        return kept && !at.workspace().view().empty() && kept->contents.view == at.workspace().view();
+        if (!kept)
+            return false;
+        const auto colour = kept->contents.view.find("window.colour");
+        return colour != kept->contents.view.end()
+            && colour->second == std::to_string(static_cast<int>(TimelineColouring::Stage));
     }),
         "the view is not in the file");
     QFile digest(folder + QStringLiteral("/digest"));
