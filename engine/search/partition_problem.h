@@ -11,6 +11,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 namespace planloom {
@@ -24,11 +25,33 @@ struct OperatorTimes {
     double communication = 0; ///< Of both passes.
 };
 
+/// A collective for one weight by itself.
+struct OwnLaunch {
+    CollectiveKind kind = CollectiveKind::AllReduce;
+    GroupShape over{}; ///< One device: there is none.
+    bool ofModel = false; ///< Of the weight as the model reads it; else of its gradient, as it is sent.
+
+    friend bool operator==(const OwnLaunch &, const OwnLaunch &) = default;
+    friend std::strong_ordering operator<=>(const OwnLaunch &a, const OwnLaunch &b)
+    {
+        const auto key = [](const OwnLaunch &each) {
+            return std::tie(each.kind, each.over.ranks, each.over.nodes, each.over.outer, each.over.classes,
+                each.ofModel);
+        };
+        return key(a) <=> key(b);
+    }
+};
+
 /// Seconds that communication for one weight takes at least.
 struct WeightTraffic {
     double fixed = 0;
     double perReducedByte = 0; ///< Of its gradient, as it is sent.
     double perModelByte = 0; ///< Of the weight, as the model reads it.
+    /// Where a device has at least so many bytes of its gradient these are made for it alone, in place of the
+    /// former.
+    double launchedFrom = std::numeric_limits<double>::infinity();
+    std::array<OwnLaunch, 3> launches{};
+    double launchLess = 0; ///< Seconds taken off these: what others may have saved that go along.
     friend auto operator<=>(const WeightTraffic &, const WeightTraffic &) = default;
 };
 
@@ -173,6 +196,8 @@ public:
     {
         return m_weightBytes[static_cast<std::size_t>(weight.index)];
     }
+    /// Whether no weight that is first read in its layer has a larger gradient, whole; one of them.
+    bool isLargestOfLayer(TensorId weight) const { return m_largest[static_cast<std::size_t>(weight.index)]; }
     /// Bytes of the largest gradient of one, as it is sent, whole.
     double largestReduced() const { return m_allWeights.largest; }
     /// What no choice goes below on one device: weights at the smallest shares that operators can read,

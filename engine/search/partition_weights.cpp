@@ -83,9 +83,12 @@ void PartitionProblem::findWeights()
             if (input && !isAside(i))
                 ++m_readers[static_cast<std::size_t>(input.index)];
     std::map<std::int32_t, std::pair<std::int64_t, std::size_t>> largest; // bytes and weight, by layer
-    for (std::size_t i = m_choices.size(); i-- > 0;)
+    std::vector<bool> isRead(m_graph.tensors.size(), false);
+    for (std::size_t i = 0; i < m_choices.size(); ++i)
         for (const TensorId input : m_graph.operators[i].inputs)
-            if (input && m_graph.at(input).role == TensorRole::Weight && gradientOf(input)) {
+            if (input && m_graph.at(input).role == TensorRole::Weight && gradientOf(input)
+                && !isRead[static_cast<std::size_t>(input.index)]) {
+                isRead[static_cast<std::size_t>(input.index)] = true;
                 auto &own = largest[m_setting.model->index->layerOf({static_cast<std::int32_t>(i)})];
                 own = std::max(
                     own, {elementCount(m_graph.at(input).type.shape), static_cast<std::size_t>(input.index)});
@@ -203,10 +206,18 @@ double PartitionProblem::secondsOf(
 {
     if (!gradientOf(weight))
         return 0;
-    return traffic.fixed / readers
-        + share
-        * (traffic.perReducedByte * m_reducedBytes[static_cast<std::size_t>(weight.index)]
-            + traffic.perModelByte * static_cast<double>(bytesOf(weight).model));
+    const double reduced = m_reducedBytes[static_cast<std::size_t>(weight.index)];
+    const auto model = static_cast<double>(bytesOf(weight).model);
+    if (share * readers * reduced < traffic.launchedFrom)
+        return traffic.fixed / readers
+            + share * (traffic.perReducedByte * reduced + traffic.perModelByte * model);
+    double seconds = -traffic.launchLess;
+    for (const OwnLaunch &launch : traffic.launches)
+        if (const auto bytes =
+                static_cast<std::int64_t>(share * readers * (launch.ofModel ? model : reduced));
+            launch.over.ranks > 1 && bytes > 0)
+            seconds += m_setting.costs->collective(launch.kind, Bytes{bytes}, launch.over);
+    return seconds / readers;
 }
 
 double PartitionProblem::trafficSeconds(const WeightTraffic &traffic) const

@@ -19,9 +19,11 @@ constexpr int kMostMixtures = 3; ///< That are looked for: all cuts are tried fo
 
 } // namespace
 
-const std::array<double PathBound::Weights::*, 8> PathBound::kParts{&Weights::forward, &Weights::backward,
-    &Weights::weights, &Weights::gathering, &Weights::reducing, &Weights::reduction, &Weights::update,
-    &Weights::gather};
+const std::array<double PathBound::Weights::*, 11> PathBound::kParts{&Weights::forward, &Weights::backward,
+    &Weights::weights, &Weights::gathering, &Weights::reducing, &Weights::reduction, &Weights::reductionApart,
+    &Weights::reductionFilled, &Weights::reductionAsOne, &Weights::update, &Weights::gather};
+const std::array<double PathBound::Weights::*, kReducedAs> PathBound::kReductions{
+    &Weights::reduction, &Weights::reductionApart, &Weights::reductionFilled, &Weights::reductionAsOne};
 
 PathBound::PathBound(const Configuration &configuration, const PartitionProblem &problem,
     const StagePlan &plan, const Reductions &reductions, const std::vector<LeastStage> &least,
@@ -36,6 +38,7 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
     , m_read(least.size())
     , m_readers(problem.setting().model->graph->tensors.size(), 0)
     , m_isShared(m_readers.size(), false)
+    , m_sharedBy(m_readers.size(), -1)
 {
     for (const PartitionProblem::Meeting &meeting : problem.meetings()) {
         std::int32_t first = meeting.readers.front().first;
@@ -58,16 +61,22 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
                    static_cast<std::size_t>(first), problem.choiceOf(static_cast<std::size_t>(first), 0))
                 > 0;
         m_isShared[static_cast<std::size_t>(meeting.tensor.index)] = readBy.size() > 1;
+        for (const auto &[reader, slot] : meeting.readers)
+            if (readBy.size() > 1)
+                ++m_readersIn[{meeting.tensor, plan.stageOf[static_cast<std::size_t>(reader)]}];
+        if (readBy.size() > 1 && trains && configuration.zero < 2 && problem.gradientOf(meeting.tensor)) {
+            m_sharedBy[static_cast<std::size_t>(meeting.tensor.index)] =
+                static_cast<std::int32_t>(m_shared.size());
+            Shared &shared = m_shared.emplace_back(Shared{.weight = meeting.tensor});
+            for (const auto &[stage, reader] : readBy)
+                shared.stages.push_back(stage);
+        }
         for (const auto &[stage, reader] : readBy)
             m_read[static_cast<std::size_t>(stage)].push_back(
                 {reader, meeting.tensor, isLast && readBy.size() == 1});
     }
-    for (std::size_t rank = 0; rank < static_cast<std::size_t>(configuration.ranks); ++rank) {
+    for (std::size_t rank = 0; rank < static_cast<std::size_t>(configuration.ranks); ++rank)
         m_leastBehind.push_back(reductions.leastBehind(least, rank));
-        double &shared = m_leastShared.emplace_back(0);
-        for (std::size_t s = rank; s < least.size(); s += static_cast<std::size_t>(configuration.ranks))
-            shared += reductions.leastOf(least, s).shared;
-    }
     m_leastSends = reductions.sendsOf(leastLinks(problem, plan));
 }
 
@@ -75,12 +84,14 @@ PathBound::Mean PathBound::nothing() const
 {
     const std::size_t operators = m_problem.operatorCount();
     const std::size_t tensors = m_readers.size();
-    return {.stages = std::vector<Weights>(m_read.size()),
+    Mean mean{.stages = std::vector<Weights>(m_read.size()),
         .lastPass = std::vector<double>(operators, 0),
         .firstPass = std::vector<double>(operators, 0),
-        .reduced = std::vector<double>(tensors, 0),
-        .reducedAsOne = std::vector<double>(tensors, 0),
+        .shared = std::vector<double>(tensors, 0),
+        .sharedUpdate = std::vector<double>(tensors, 0),
         .gathered = std::vector<double>(tensors, 0)};
+    mean.reduced.fill(std::vector<double>(tensors, 0));
+    return mean;
 }
 
 Result<void> PathBound::add(const std::vector<std::int32_t> &choice, const std::vector<StageFigures> &figures,
@@ -139,6 +150,11 @@ void PathBound::add(const Way &way, double counts, Mean &mean) const
     mean.constant += counts * way.constant;
     if (way.behind >= 0)
         addReductions(way, counts, mean);
+    for (const Shared &shared : m_shared)
+        if (way.shared && isSharedBy(shared, way.rank)) {
+            mean.shared[static_cast<std::size_t>(shared.weight.index)] += counts;
+            mean.sharedUpdate[static_cast<std::size_t>(shared.weight.index)] += way.sharedUpdate ? counts : 0;
+        }
     for (const auto &[reader, times] : way.ahead)
         addGathering(reader, counts * times, mean);
     for (std::size_t s = 0; s < way.stages.size(); ++s)
@@ -146,18 +162,25 @@ void PathBound::add(const Way &way, double counts, Mean &mean) const
             mean.stages[s].*part += counts * way.stages[s].*part;
 }
 
-/// Those of a stage's weights that are complete when operator `Way::behind` has made its gradients, or later:
-/// behind what the last backward block does until then, unless that is all of it.
+/// Those of a rank's weights that are complete when operator `Way::behind` has made its gradients, or later:
+/// behind what its stage's last backward block does until then, unless that is all of it.
 void PathBound::addReductions(const Way &way, double counts, Mean &mean) const
 {
     const std::int32_t stage = m_plan.stageOf[static_cast<std::size_t>(way.behind)];
     for (auto i = static_cast<std::size_t>(way.behind); i < m_problem.operatorCount() && !way.behindAll; ++i)
         if (m_plan.stageOf[i] == stage)
             mean.lastPass[i] += counts;
-    for (const Read &read : m_read[static_cast<std::size_t>(stage)])
-        if (read.isLast && read.reader <= way.behind)
-            (way.asOne ? mean.reducedAsOne : mean.reduced)[static_cast<std::size_t>(read.weight.index)] +=
+    const auto add = [&](const Read &read) {
+        if (read.isLast)
+            mean.reduced[static_cast<std::size_t>(way.as)][static_cast<std::size_t>(read.weight.index)] +=
                 counts;
+    };
+    for (const Read &read : m_read[static_cast<std::size_t>(stage)])
+        if (read.reader <= way.behind)
+            add(read);
+    for (const std::int32_t later : way.later)
+        for (const Read &read : m_read[static_cast<std::size_t>(later)])
+            add(read);
 }
 
 /// Those that `reader` and the operators of its stage before it read, and then what it and those behind it
@@ -333,9 +356,12 @@ PathBound::Way PathBound::longestWayOf(const std::vector<StageFigures> &figures,
             longest = {seconds, through};
     };
     consider(its.computed + behind + its.gather, Through::Gathering);
-    consider(its.reduction > 0 ? its.begin + its.reduction + its.gather : 0, Through::Reductions);
-    consider(its.behind >= 0 ? its.leastReduced + its.gather : 0, Through::Behind);
-    consider(its.shared > 0 ? played.makespan + m_leastShared[last] + its.gather : 0, Through::Shared);
+    consider(its.reduction > its.shared ? its.begin + its.reduction + its.gather : 0, Through::Reductions);
+    // What several ranks add up is reduced behind all others.
+    const double sharedUpdate = its.shared > 0 && its.gather == 0 ? its.updatedLast - its.reduced : 0;
+    const double after = its.shared + std::max(its.gather, sharedUpdate);
+    consider(its.behind >= 0 ? its.leastReduced + after : 0, Through::Behind);
+    consider(its.shared > 0 ? played.makespan + after : 0, Through::Shared);
     const Through through = longest.second;
 
     // To the last block of all where all make some of a gradient, to the one beside which gradients are
@@ -365,18 +391,25 @@ PathBound::Way PathBound::longestWayOf(const std::vector<StageFigures> &figures,
     for (const StageVisits &visits : blocksOf.stages)
         way.stages.push_back({visits});
     way.sends = std::move(blocksOf.sends);
-    way.constant = through == Through::Gathering ? behind
-        : through == Through::Shared             ? m_leastShared[last]
-                                                 : 0;
+    way.rank = last;
+    way.constant = through == Through::Gathering ? behind : 0;
+    way.shared = its.shared > 0
+        && (through == Through::Reductions || through == Through::Behind || through == Through::Shared);
+    way.sharedUpdate = way.shared && sharedUpdate > 0;
     for (std::size_t s = last; s < way.stages.size() && m_trains; s += ranks) {
-        way.stages[s].reduction = through == Through::Reductions ? 1 : 0;
+        if (through == Through::Reductions)
+            way.stages[s].*kReductions[static_cast<std::size_t>(its.allAs)] = 1;
         way.stages[s].gather = through != Through::Updates ? 1 : 0;
         way.stages[s].update = through == Through::Updates ? 1 : 0;
     }
     way.behind = through == Through::Behind ? its.behind : -1;
     way.behindAll = its.behindAll;
-    way.asOne = its.asOne;
-    if (way.behind >= 0 && way.asOne)
+    for (std::size_t s = last; s < figures.size() && way.behind >= 0; s += ranks)
+        if (played.end[s] > played.end[beside]) // in the order of the rank's blocks
+            way.later.push_back(static_cast<std::int32_t>(s));
+    way.as = its.as;
+    if ((way.behind >= 0 && its.as == ReducedAs::AsOne)
+        || (through == Through::Reductions && its.allAs == ReducedAs::AsOne))
         way.constant += m_reductions.leastLaunch();
     if (through != Through::Updates && its.gather > 0)
         way.constant += m_reductions.leastGatheringLaunch();
@@ -388,12 +421,18 @@ bool PathBound::hasTraffic(std::size_t op, const Mean &mean) const
 {
     const std::vector<TensorId> &inputs = m_problem.setting().model->graph->operators[op].inputs;
     return std::any_of(inputs.begin(), inputs.end(), [&mean](TensorId input) {
+        const auto t = static_cast<std::size_t>(input.index);
         return input
-            && mean.reduced[static_cast<std::size_t>(input.index)]
-                + mean.reducedAsOne[static_cast<std::size_t>(input.index)]
-                + mean.gathered[static_cast<std::size_t>(input.index)]
-            > 0;
+            && (mean.shared[t] + mean.gathered[t] > 0
+                || std::any_of(mean.reduced.begin(), mean.reduced.end(),
+                    [t](const std::vector<double> &reduced) { return reduced[t] > 0; }));
     });
+}
+
+bool PathBound::isSharedBy(const Shared &shared, std::size_t rank) const
+{
+    return std::any_of(shared.stages.begin(), shared.stages.end(),
+        [&](std::int32_t s) { return static_cast<std::size_t>(s % m_configuration.ranks) == rank; });
 }
 
 double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const Mean &mean) const
@@ -408,8 +447,10 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
         + (m_splits ? weights.weights : weights.backward) * apart;
     seconds += mean.firstPass[op] * choice.forward
         + mean.lastPass[op]
-            * (m_splits ? half : choice.backward + (m_plan.recomputed[op] ? choice.forward : 0));
-    if (weights.gathering + weights.reducing + weights.reduction + weights.update + weights.gather == 0
+            * (apart + (m_splits ? 0 : choice.backward + (m_plan.recomputed[op] ? choice.forward : 0)));
+    if (accumulates && weights.gathering + weights.reducing + weights.update + weights.gather == 0
+        && std::none_of(kReductions.begin(), kReductions.end(),
+            [&weights](double Weights::*part) { return weights.*part > 0; })
         && !hasTraffic(op, mean))
         return seconds;
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot) {
@@ -417,22 +458,34 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
         const auto adds = m_problem.accumulationOf(op, slot, choice);
         if (!adds)
             continue;
-        const double readers = std::max(1, m_readers[static_cast<std::size_t>(weight.index)]);
-        const double share = 1.0 / m_problem.setting().partsOf(choice.inputs[slot]) / readers;
+        // Each stage that reads a weight has it, and shares in what is done for it.
+        const auto w = static_cast<std::size_t>(weight.index);
+        const double all = std::max(1, m_readers[w]);
+        const double readers = m_isShared[w] ? m_readersIn.at({weight, m_plan.stageOf[op]}) : all;
+        const double whole = 1.0 / m_problem.setting().partsOf(choice.inputs[slot]);
+        const double share = whole / readers;
         const auto traffic = [&](double times, const WeightTraffic &each) {
             return times > 0 ? times * m_problem.secondsOf(weight, each, share, readers) : 0;
         };
+        if (const double passes = m_splits ? weights.weights : weights.backward;
+            m_configuration.zero >= 2 && passes > 0)
+            seconds += passes * m_reductions.inPassSeconds(weight, adds->sums, share, readers);
+        for (std::size_t as = 0; as < kReducedAs; ++as)
+            if (const double times = (m_isShared[w] ? 0 : weights.*kReductions[as]) + mean.reduced[as][w];
+                times > 0)
+                seconds +=
+                    traffic(times, m_reductions.leastReduction(adds->sums, static_cast<ReducedAs>(as)));
+        if (mean.shared[w] > 0)
+            seconds += mean.shared[w] / all
+                * m_reductions.sharedSeconds(m_shared[static_cast<std::size_t>(m_sharedBy[w])].stages,
+                    std::floor(m_problem.secondsOf(weight, {.perReducedByte = 1}, whole, 1)), adds->sums);
         seconds += traffic(weights.gathering, m_reductions.leastGatheringAgain())
-            + traffic(weights.reducing
-                    + (m_isShared[static_cast<std::size_t>(weight.index)] ? 0 : weights.reduction)
-                    + mean.reduced[static_cast<std::size_t>(weight.index)],
-                m_reductions.leastReduction(adds->sums))
-            + traffic(mean.reducedAsOne[static_cast<std::size_t>(weight.index)],
-                m_reductions.leastReductionAsOne(adds->sums))
-            + traffic(mean.gathered[static_cast<std::size_t>(weight.index)],
-                m_reductions.leastGatheringAhead(adds->sums))
+            + traffic(weights.reducing, m_reductions.leastReduction(adds->sums))
+            + mean.gathered[w]
+                * m_problem.secondsOf(weight, m_reductions.leastGatheringAhead(adds->sums), whole / all, all)
             + traffic(weights.gather, m_reductions.leastGathering(adds->sums))
-            + weights.update * m_problem.updateSeconds(weight) * share / m_reductions.updaters(adds->sums);
+            + (weights.update * share + mean.sharedUpdate[w] * whole / all) * m_problem.updateSeconds(weight)
+                / m_reductions.updaters(adds->sums);
     }
     return seconds;
 }

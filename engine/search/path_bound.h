@@ -4,6 +4,7 @@
 #include "engine/search/reductions.h"
 
 #include <array>
+#include <map>
 #include <optional>
 #include <stop_token>
 #include <utility>
@@ -46,7 +47,10 @@ private:
     struct Weights : StageVisits {
         double gathering = 0; ///< In place of a forward pass that takes less (ZeRO-3).
         double reducing = 0; ///< In place of a backward pass that takes less (ZeRO-2 and 3).
-        double reduction = 0; ///< At the end of a step, as the next two.
+        double reduction = 0; ///< At the end of a step, by how it is bounded, as the next ones.
+        double reductionApart = 0;
+        double reductionFilled = 0;
+        double reductionAsOne = 0;
         double update = 0;
         double gather = 0;
     };
@@ -56,27 +60,39 @@ private:
         /// By operator: times its backward pass counts in a last block, or what it makes for weights.
         std::vector<double> lastPass{};
         std::vector<double> firstPass{}; ///< Likewise its forward pass in a first block.
-        std::vector<double> reduced{}; ///< By tensor: reductions of weights behind the former,
-        std::vector<double> reducedAsOne{}; ///< in one launch,
+        /// By tensor: reductions of weights behind the former, as they are bounded,
+        std::array<std::vector<double>, kReducedAs> reduced{};
+        std::vector<double> shared{}; ///< those of weights that several stages read,
+        std::vector<double> sharedUpdate{}; ///< what is updated behind them,
         std::vector<double> gathered{}; ///< and gathering of weights before the latter.
         double constant = 0; ///< What does not depend on the partition.
     };
+    struct Shared { ///< A weight that several stages read and whose gradient they add up.
+        TensorId weight{};
+        std::vector<std::int32_t> stages{}; ///< Ascending.
+    };
     double ownSeconds(std::size_t op, const OperatorChoice &choice, const Mean &mean) const;
     bool hasTraffic(std::size_t op, const Mean &mean) const;
+    bool isSharedBy(const Shared &shared, std::size_t rank) const;
     /// How often what a meeting communicates counts, forward and backward.
     std::pair<double, double> countsOf(
         const PartitionProblem::Meeting &meeting, std::size_t reader, const Mean &mean) const;
     double waitSeconds(const Mean &mean) const;
-    static const std::array<double Weights::*, 8> kParts;
+    static const std::array<double Weights::*, 11> kParts;
+    static const std::array<double Weights::*, kReducedAs> kReductions; ///< By `ReducedAs`.
     struct Way {
         std::vector<Weights> stages{};
         std::vector<SendVisits> sends{};
+        std::size_t rank = 0; ///< That ends last.
         double constant = 0; ///< Seconds that do not depend on the partition.
         /// The operator, if not -1, whose gradients of weights the last backward block (or pass for them) of
         /// its stage makes last on this way: reductions of those, and of what comes behind, follow.
         std::int32_t behind = -1;
         bool behindAll = false; ///< That is all that the block does.
-        bool asOne = false; ///< They are reduced as if in one launch.
+        std::vector<std::int32_t> later{}; ///< The rank's stages whose last block is behind that.
+        ReducedAs as{}; ///< How those are bounded.
+        bool shared = false; ///< Those of weights that the rank shares with others' stages follow,
+        bool sharedUpdate = false; ///< and what is updated then.
         /// Readers that gathering ahead waits for, and how often that counts.
         std::vector<std::pair<std::int32_t, double>> ahead{};
     };
@@ -122,11 +138,13 @@ private:
     };
     std::vector<std::vector<Read>> m_read{}; ///< By stage: weights.
     std::vector<StageSend> m_leastSends{};
-    std::vector<double> m_leastBehind{}; ///< By rank: what is left of its reductions at least,
-    std::vector<double> m_leastShared{}; ///< and when all ranks are done.
+    std::vector<double> m_leastBehind{}; ///< By rank: what is left of its reductions at least.
     std::vector<std::size_t> m_charged{}; ///< By meeting: the reader that waits for it.
     std::vector<std::int32_t> m_readers{}; ///< By tensor: slots of forward operators that read it.
     std::vector<bool> m_isShared{}; ///< By tensor: several stages do.
+    std::map<std::pair<TensorId, std::int32_t>, std::int32_t> m_readersIn{}; ///< And stage, of those.
+    std::vector<Shared> m_shared{};
+    std::vector<std::int32_t> m_sharedBy{}; ///< By tensor: its number among those; -1.
 };
 
 } // namespace planloom

@@ -20,9 +20,8 @@ constexpr double kLatencyShare = 0.1; ///< Of a full bucket.
 
 double Ending::seconds() const
 {
-    const double after = std::max(computed, reduced);
-    const double updated = std::max(computed + update, after + update * last);
-    return gather > 0 ? std::max(updated + gather * last, after + gather) : updated;
+    const double updates = std::max(computed + update, updatedLast);
+    return gather > 0 ? std::max(updates + gather * last, std::max(computed, reduced) + gather) : updates;
 }
 
 /// Gradients that are reduced together, as the backward pass completes them (lowering/lower_gradients.cpp): a
@@ -34,24 +33,19 @@ public:
         : m_reductions(reductions)
         , m_kind(kind)
     {
-        m_full.fill(std::numeric_limits<std::int64_t>::max() / 4);
-        for (const ShardAxes sums : reductions.m_sums)
-            m_full[indexOf(sums)] = fullAt(sums);
     }
 
     /// @param at  when they are complete, no earlier than those before them
     void add(const StageWeights &weights, double at)
     {
         m_at = at;
-        for (std::size_t form = 0; form < m_filled.size(); ++form)
-            for (std::int64_t left = weights.reducedBytes[form]; left > 0;) {
-                const std::int64_t room = m_full[form] - filled();
-                const std::int64_t next = std::min(left, std::max({weights.largest[form], room, kLeast}));
-                m_filled[form] += next;
-                left -= next;
-                if (filled() >= m_full[form])
-                    reduce();
-            }
+        for (auto each = weights.gradients.rbegin(); each != weights.gradients.rend(); ++each) {
+            m_filled[indexOf(each->sums)] += each->reducedBytes;
+            m_inBucket += each->reducedBytes;
+            m_update += each->update / m_reductions.updaters(each->sums);
+            if (m_inBucket >= m_reductions.fullAt(each->sums))
+                reduce();
+        }
     }
 
     /// What is left.
@@ -60,28 +54,11 @@ public:
         reduce();
         ending.reduction = m_seconds;
         ending.reduced = m_reduced;
+        ending.updatedLast = m_reduced + m_lastUpdate;
         ending.last = m_all > 0 ? static_cast<double>(m_last) / static_cast<double>(m_all) : 1;
     }
 
 private:
-    static constexpr std::int64_t kLeast = 1;
-
-    std::int64_t filled() const { return std::accumulate(m_filled.begin(), m_filled.end(), std::int64_t{0}); }
-
-    std::int64_t fullAt(ShardAxes sums) const
-    {
-        const GroupShape group = m_reductions.shape(sums);
-        if (group.ranks < 2)
-            return std::numeric_limits<std::int64_t>::max() / 4;
-        std::int64_t most = m_reductions.bucketBytes(group, kLargeBytes);
-        std::int64_t least = most / 2;
-        while (most - least > most / 64) {
-            const std::int64_t between = least + (most - least) / 2;
-            (m_reductions.isFull(group, between) ? most : least) = between;
-        }
-        return most;
-    }
-
     void reduce()
     {
         double seconds = 0;
@@ -90,19 +67,24 @@ private:
         if (seconds > 0) {
             m_seconds += seconds;
             m_reduced = std::max(m_reduced, m_at) + seconds;
-            m_last = filled();
+            m_lastUpdate = m_update;
+            m_last = m_inBucket;
             m_all += m_last;
         }
         m_filled = {};
+        m_inBucket = 0;
+        m_update = 0;
     }
 
     const Reductions &m_reductions;
     const CollectiveKind m_kind;
-    BySums<std::int64_t> m_full{}; ///< Bytes.
-    BySums<std::int64_t> m_filled{};
+    BySums<std::int64_t> m_filled{}; ///< Bytes of this bucket,
+    std::int64_t m_inBucket = 0; ///< and of all forms.
+    double m_update = 0; ///< Seconds of what waits for it.
     double m_at = 0;
     double m_seconds = 0;
     double m_reduced = 0;
+    double m_lastUpdate = 0;
     std::int64_t m_last = 0;
     std::int64_t m_all = 0;
 };
@@ -219,6 +201,7 @@ Ending Reductions::endingOf(
     }
     if (m_configuration.zero >= 2)
         return ending;
+    double sharedUpdate = 0;
     for (const StageFigures &first : figures)
         for (const SharedWeight &weight : first.shared) {
             const auto own = std::find_if(weight.stages.begin(), weight.stages.end(),
@@ -227,53 +210,66 @@ Ending Reductions::endingOf(
                 continue;
             ending.shared +=
                 sharedSeconds(weight.stages, static_cast<double>(weight.reducedBytes), weight.sums);
+            sharedUpdate += weight.update / updaters(weight.sums);
         }
     std::stable_sort(
         complete.begin(), complete.end(), [](const Complete &a, const Complete &b) { return a.at < b.at; });
-    Buckets buckets(
-        *this, m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce);
+    Buckets buckets(*this, reductionKind());
     for (const Complete &each : complete)
         buckets.add(*each.weights, each.at);
     buckets.end(ending);
-    double inBuckets = 0; // seconds of reductions, at least
-    double asOne = 0;
+    BySums<std::array<WeightTraffic, kReducedAs>> least;
+    for (const ShardAxes sums : m_sums)
+        for (std::size_t as = 0; as < kReducedAs; ++as)
+            least[indexOf(sums)][as] = leastReduction(sums, static_cast<ReducedAs>(as));
+    std::array<double, kReducedAs> seconds{}; // of reductions, at least
     for (auto each = complete.rbegin(); each != complete.rend(); ++each) {
-        const BySums<std::int64_t> &reduced = each->weights->reducedBytes;
-        if (*std::max_element(reduced.begin(), reduced.end()) == 0)
+        if (each->weights->gradients.empty())
             continue;
-        for (const ShardAxes sums : m_sums) {
-            const auto bytes = static_cast<double>(reduced[indexOf(sums)]);
-            inBuckets += leastReduction(sums).perReducedByte * bytes;
-            asOne += leastReductionAsOne(sums).perReducedByte * bytes;
+        for (const StageWeights::Gradient &gradient : each->weights->gradients) {
+            const auto bytes = static_cast<double>(gradient.reducedBytes);
+            for (std::size_t as = 0; as < kReducedAs; ++as) {
+                const WeightTraffic &own = least[indexOf(gradient.sums)][as];
+                seconds[as] += bytes < own.launchedFrom
+                    ? own.perReducedByte * bytes
+                    : reduction(own.launches.front().kind, gradient.reducedBytes, gradient.sums)
+                        - own.launchLess;
+            }
         }
-        const double behind = std::max(inBuckets, leastLaunch() + asOne);
+        const auto [behind, as] = longestOf(seconds);
         if (each->at + behind <= ending.leastReduced)
             continue;
         ending.leastReduced = each->at + behind;
         ending.behind = each->reader;
         ending.behindAll = each->isLast;
-        ending.asOne = behind > inBuckets;
+        ending.as = as;
     }
-    if (ending.shared > 0)
+    ending.allAs = longestOf(seconds).second;
+    if (ending.shared > 0) {
         ending.reduced = std::max(ending.reduced, played.makespan) + ending.shared;
+        ending.updatedLast = std::max(ending.updatedLast, ending.reduced + sharedUpdate);
+    }
     ending.reduction += ending.shared;
     return ending;
 }
 
 double Reductions::sharedSeconds(const std::vector<std::int32_t> &stages, double bytes, ShardAxes sums) const
 {
-    std::set<std::int32_t> ranks;
-    for (const std::int32_t s : stages)
-        ranks.insert(s % m_configuration.ranks);
-    std::vector<DeviceId> devices;
-    for (std::int32_t r = 0; r < (m_places.hasUnits ? 1 : m_configuration.replicas); ++r)
-        for (const std::int32_t rank : ranks)
-            for (const DeviceId device : m_places.shardsOver(r, rank, sums))
-                devices.push_back(device);
+    const auto [known, fresh] = m_sharing.try_emplace({stages, sums});
+    if (fresh) {
+        std::set<std::int32_t> ranks;
+        for (const std::int32_t s : stages)
+            ranks.insert(s % m_configuration.ranks);
+        std::vector<DeviceId> devices;
+        for (std::int32_t r = 0; r < (m_places.hasUnits ? 1 : m_configuration.replicas); ++r)
+            for (const std::int32_t rank : ranks)
+                for (const DeviceId device : m_places.shardsOver(r, rank, sums))
+                    devices.push_back(device);
+        known->second = groupShape(m_cluster, devices);
+    }
+    const GroupShape group = known->second;
     const auto whole = static_cast<std::int64_t>(bytes);
-    const CollectiveKind kind =
-        m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
-    const GroupShape group = groupShape(m_cluster, devices);
+    const CollectiveKind kind = reductionKind();
     return m_places.hasUnits
         ? seconds(CollectiveKind::AllReduce, whole, group) + seconds(kind, whole, shape(ShardAxes::None))
         : seconds(kind, whole, group);
@@ -335,11 +331,13 @@ Reductions::Least Reductions::leastOf(const std::vector<LeastStage> &stages, std
         };
         const auto bytes = [&](ShardAxes sums) { return traffic({.perReducedByte = 1}, sums); };
         const bool isShared = m_configuration.zero < 2 && weight.stages.size() > 1;
-        const double asOne =
-            cheapest([&](ShardAxes sums) { return traffic(leastReductionAsOne(sums), sums); });
+        const auto reduced = [&](ReducedAs as) {
+            return cheapest([&](ShardAxes sums) { return traffic(leastReduction(sums, as), sums); });
+        };
         if (!isShared) {
             least.reduction += cheapest([&](ShardAxes sums) { return traffic(leastReduction(sums), sums); });
-            least.reducedAsOne += asOne;
+            for (std::size_t as = 0; as < kReducedAs; ++as)
+                least.reduced[as] += reduced(static_cast<ReducedAs>(as));
         }
         least.gather += cheapest([&](ShardAxes sums) { return traffic(leastGathering(sums), sums); });
         least.update += cheapest([&](ShardAxes sums) {
@@ -352,7 +350,7 @@ Reductions::Least Reductions::leastOf(const std::vector<LeastStage> &stages, std
                 ? cheapest([&](ShardAxes sums) { return sharedSeconds(weight.stages, bytes(sums), sums); })
                 : 0;
         else if (m_configuration.zero < 2 && weight.isFirst && !splitsBackward(m_configuration.schedule))
-            least.last += asOne;
+            least.last += reduced(ReducedAs::AsOne);
         if (!m_ahead)
             continue;
         const double ahead =
@@ -387,39 +385,72 @@ template<typename Make> WeightTraffic Reductions::once(int which, ShardAxes sums
 
 WeightTraffic Reductions::leastReduction(ShardAxes sums) const
 {
+    if (m_configuration.zero < 2)
+        return leastReduction(sums, ReducedAs::InBuckets);
     return once(0, sums, [&](WeightTraffic &traffic) {
-        const double largest = largestReduction(shape(sums));
-        add(m_configuration.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
-            shape(sums), largest, traffic);
-        if (sums != ShardAxes::None)
-            add(CollectiveKind::AllReduce, m_inUnit[indexOf(sums)], largest, traffic);
+        reduceApart(sums, 0, traffic);
         if (m_configuration.zero == 3)
-            add(CollectiveKind::AllGather, shape(ShardAxes::None), kMostBytes, traffic);
+            traffic.launches.back() = {CollectiveKind::AllGather, shape(ShardAxes::None), true};
     });
 }
 
-WeightTraffic Reductions::leastReductionAsOne(ShardAxes sums) const
+WeightTraffic Reductions::leastReduction(ShardAxes sums, ReducedAs as) const
 {
-    return once(5, sums, [&](WeightTraffic &traffic) {
-        if (m_configuration.zero >= 2)
+    if (m_configuration.zero >= 2)
+        return {};
+    return once(5 + static_cast<int>(as), sums, [&](WeightTraffic &traffic) {
+        const CollectiveKind kind = reductionKind();
+        if (as == ReducedAs::InBuckets) {
+            const double largest = largestReduction(shape(sums));
+            add(kind, shape(sums), largest, traffic);
+            if (sums != ShardAxes::None)
+                add(CollectiveKind::AllReduce, m_inUnit[indexOf(sums)], largest, traffic);
             return;
-        traffic.perReducedByte =
-            perByte(m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
-                shape(sums))
+        }
+        const double least = perByte(kind, shape(sums))
             + (sums != ShardAxes::None ? perByte(CollectiveKind::AllReduce, m_inUnit[indexOf(sums)]) : 0);
+        traffic.perReducedByte = least;
+        if (as == ReducedAs::AsOne)
+            return;
+        const auto full = static_cast<double>(fullAt(sums));
+        reduceApart(sums, full, traffic);
+        if (as != ReducedAs::Filled || full > kMostBytes)
+            return;
+        traffic.perReducedByte = reduction(kind, 2 * fullAt(sums), sums) / (2 * full);
+        traffic.launchLess = (traffic.perReducedByte - least) * full;
     });
+}
+
+std::pair<double, ReducedAs> Reductions::longestOf(std::array<double, kReducedAs> reduced) const
+{
+    if (reduced[static_cast<std::size_t>(ReducedAs::AsOne)] > 0)
+        reduced[static_cast<std::size_t>(ReducedAs::AsOne)] += leastLaunch();
+    const auto most = std::max_element(reduced.begin(), reduced.end());
+    return {*most, static_cast<ReducedAs>(most - reduced.begin())};
+}
+
+/// @param from  bytes
+void Reductions::reduceApart(ShardAxes sums, double from, WeightTraffic &traffic) const
+{
+    traffic.launchedFrom = from;
+    traffic.launches[0] = {reductionKind(), shape(sums)};
+    if (sums != ShardAxes::None)
+        traffic.launches[1] = {CollectiveKind::AllReduce, m_inUnit[indexOf(sums)]};
+}
+
+CollectiveKind Reductions::reductionKind() const
+{
+    return m_configuration.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
 }
 
 double Reductions::leastLaunch() const
 {
     if (m_configuration.zero >= 2)
         return 0;
-    const CollectiveKind kind =
-        m_configuration.zero == 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce;
     double least = std::numeric_limits<double>::infinity();
     for (const ShardAxes sums : m_sums)
         least = std::min(least,
-            firstByte(kind, shape(sums))
+            firstByte(reductionKind(), shape(sums))
                 + (sums != ShardAxes::None ? firstByte(CollectiveKind::AllReduce, m_inUnit[indexOf(sums)])
                                            : 0));
     return least;
@@ -451,18 +482,29 @@ double Reductions::firstByte(CollectiveKind kind, GroupShape over) const
 WeightTraffic Reductions::leastGatheringAgain() const
 {
     return once(1, ShardAxes::None, [&](WeightTraffic &traffic) {
-        if (m_configuration.zero == 3)
-            add(CollectiveKind::AllGather, shape(ShardAxes::None), kMostBytes, traffic);
+        if (m_configuration.zero != 3)
+            return;
+        traffic.launchedFrom = 0;
+        traffic.launches[0] = {CollectiveKind::AllGather, shape(ShardAxes::None), true};
     });
 }
 
 WeightTraffic Reductions::leastShardSum(ShardAxes sums) const
 {
-    return once(2, sums, [&](WeightTraffic &traffic) {
-        add(CollectiveKind::ReduceScatter, shape(sums), kMostBytes, traffic);
-        if (sums != ShardAxes::None)
-            add(CollectiveKind::AllReduce, m_inUnit[indexOf(sums)], kMostBytes, traffic);
-    });
+    return once(2, sums, [&](WeightTraffic &traffic) { reduceApart(sums, 0, traffic); });
+}
+
+double Reductions::inPassSeconds(TensorId weight, ShardAxes sums, double share, double readers) const
+{
+    const double bytes = m_problem.secondsOf(weight, {.perReducedByte = 1}, share * readers, 1);
+    if (bytes < 1)
+        return 0;
+    return m_costs.copy(Bytes{static_cast<std::int64_t>(bytes) / std::max(1, shape(sums).ranks)},
+               m_problem.setting().deviceClass)
+        / readers
+        + (m_problem.isLargestOfLayer(weight)
+                ? m_problem.secondsOf(weight, leastShardSum(sums), share, readers)
+                : 0);
 }
 
 WeightTraffic Reductions::leastGatheringAhead(ShardAxes sums) const
@@ -524,6 +566,23 @@ bool Reductions::isFull(GroupShape group, std::int64_t bytes) const
         return m_costs.collective(CollectiveKind::AllReduce, Bytes{each}, group);
     };
     return reduced(0) < kLatencyShare * reduced(bytes);
+}
+
+std::int64_t Reductions::fullAt(ShardAxes sums) const
+{
+    std::int64_t &full = m_full[indexOf(sums)];
+    if (full > 0)
+        return full;
+    const GroupShape group = shape(sums);
+    if (group.ranks < 2)
+        return full = std::numeric_limits<std::int64_t>::max() / 4;
+    full = bucketBytes(group, kLargeBytes);
+    std::int64_t least = full / 2;
+    while (full - least > full / 64) {
+        const std::int64_t between = least + (full - least) / 2;
+        (isFull(group, between) ? full : least) = between;
+    }
+    return full;
 }
 
 /// Of a full bucket, no less, and less than twice as many.

@@ -8,6 +8,7 @@
 #include "engine/search/search_space.h"
 #include "engine/search/stage_figures.h"
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -16,6 +17,16 @@
 #include <vector>
 
 namespace planloom {
+
+/// What several gradients take to be reduced at least, as a sum over them, by what is known of buckets:
+enum class ReducedAs : std::uint8_t {
+    InBuckets, ///< none is larger than a full one and the largest gradient;
+    Apart, ///< a gradient that fills one by itself is the last in it: its launch is no smaller;
+    /// likewise, and a bucket without such a one is less than two full ones, as is what else is in one with;
+    Filled,
+    AsOne, ///< all were one launch, but for what the first byte takes.
+};
+constexpr std::size_t kReducedAs = 4;
 
 /// How a rank's step ends: reductions beside its last backward block, updates, gathering of what was updated.
 struct Ending {
@@ -28,10 +39,12 @@ struct Ending {
     /// none.
     std::int32_t behind = -1;
     bool behindAll = false; ///< That is the last that the last block does.
-    double leastReduced = 0; ///< When that is, whatever is reduced together:
-    bool asOne = false; ///< as if all of it were.
+    double leastReduced = 0; ///< When that is, whatever is reduced together,
+    ReducedAs as{}; ///< as it is bounded;
+    ReducedAs allAs{}; ///< likewise all.
     double shared = 0; ///< Seconds of those of weights that several stages read; when all are done.
     double update = 0;
+    double updatedLast = 0; ///< When that is over which waits for the last reductions.
     double gather = 0; ///< All of it is one launch.
     double last = 1; ///< The share of the last bucket of gradients in the bytes of all.
 
@@ -73,7 +86,8 @@ public:
         double reduction = 0; ///< With gathering again.
         double update = 0;
         double gather = 0; ///< Of what was updated.
-        double reducedAsOne = 0; ///< Of the reduction in one launch: the time of its bytes.
+        /// Likewise by how it is bounded, `AsOne` but for `leastLaunch`; 0 with ZeRO-2 and 3.
+        std::array<double, kReducedAs> reduced{};
         double last = 0; ///< Of that, what begins when the last gradient is complete.
         double shared = 0; ///< Likewise, when it is in all stages; once a rank.
         double ahead = 0; ///< Of gathering all of them as the step begins,
@@ -86,8 +100,14 @@ public:
 
     /// What no weight's reduction takes less than, with gathering it again for every micro-batch.
     WeightTraffic leastReduction(ShardAxes sums) const;
-    /// Likewise where all are reduced at once, but for `leastLaunch`.
-    WeightTraffic leastReductionAsOne(ShardAxes sums) const;
+    /// Likewise without the latter, bounded otherwise; nothing with ZeRO-2 and 3. With `AsOne`, but for
+    /// `leastLaunch`.
+    WeightTraffic leastReduction(ShardAxes sums, ReducedAs as) const;
+    /// Of what gradients take, as it is bounded, the longest, and by what.
+    std::pair<double, ReducedAs> longestOf(std::array<double, kReducedAs> reduced) const;
+    /// Seconds of adding up what several stages make of one weight's gradient: all devices that have some at
+    /// once; scale units first by themselves.
+    double sharedSeconds(const std::vector<std::int32_t> &stages, double bytes, ShardAxes sums) const;
     /// What the first byte takes that is reduced at the end of a step, and that is gathered then.
     double leastLaunch() const;
     double leastGatheringLaunch() const;
@@ -95,34 +115,38 @@ public:
     WeightTraffic leastGatheringAgain() const;
     /// Likewise of the reduction that computation waits for at the end of a layer (ZeRO-2 and 3).
     WeightTraffic leastShardSum(ShardAxes sums) const;
+    /// With ZeRO-2 and 3, seconds of a backward pass that reducing a weight takes of computation at least:
+    /// adding up what a device keeps, and waiting where it is the layer's largest. @param share  and the next
+    /// as `PartitionProblem::secondsOf`
+    double inPassSeconds(TensorId weight, ShardAxes sums, double share, double readers) const;
     /// Likewise of gathering it as the next step begins.
     WeightTraffic leastGatheringAhead(ShardAxes sums) const;
     /// Likewise of gathering it when it was updated, at the end of a step.
     WeightTraffic leastGathering(ShardAxes sums) const;
 
 private:
-    /// Of one of the five, by number, worked out once.
+    /// Of one of these, by number, worked out once.
     template<typename Make> WeightTraffic once(int which, ShardAxes sums, const Make &make) const;
     double perByte(CollectiveKind kind, GroupShape over) const;
     double firstByte(CollectiveKind kind, GroupShape over) const;
     /// @param largest  bytes that are launched together at most
     void add(CollectiveKind kind, GroupShape over, double largest, WeightTraffic &traffic) const;
     double largestReduction(GroupShape buckets) const;
+    void reduceApart(ShardAxes sums, double from, WeightTraffic &traffic) const;
+    CollectiveKind reductionKind() const;
     GroupShape shape(ShardAxes sums) const { return m_groups[indexOf(sums)]; }
     double reduction(CollectiveKind kind, std::int64_t bytes, ShardAxes sums) const;
     double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const;
     std::int64_t bucketBytes(GroupShape group, std::int64_t all) const;
     class Buckets;
     bool isFull(GroupShape group, std::int64_t bytes) const;
+    std::int64_t fullAt(ShardAxes sums) const; ///< Bytes from which on a bucket is full.
     /// Of a stage's weights that were updated, in one launch.
     struct Gathering {
         double seconds = 0;
         double perByte = 0;
     };
     Gathering gathering(const StageFigures &stage, ShardAxes sums) const;
-    /// Seconds of adding up what several stages make of one weight's gradient: all devices that have some at
-    /// once; scale units first by themselves.
-    double sharedSeconds(const std::vector<std::int32_t> &stages, double bytes, ShardAxes sums) const;
 
     const Configuration &m_configuration;
     const MeshPlaces &m_places;
@@ -134,7 +158,10 @@ private:
     const std::vector<ShardAxes> m_sums; ///< That there are: none, those of one axis, or of two.
     BySums<GroupShape> m_groups{}; ///< Replicas, with those devices of these axes that make summands.
     BySums<GroupShape> m_inUnit{}; ///< Of one rank where there are no units.
-    mutable std::map<std::pair<int, ShardAxes>, WeightTraffic> m_traffic{}; ///< What was worked out.
+    /// What was worked out.
+    mutable std::map<std::pair<int, ShardAxes>, WeightTraffic> m_traffic{};
+    mutable BySums<std::int64_t> m_full{};
+    mutable std::map<std::pair<std::vector<std::int32_t>, ShardAxes>, GroupShape> m_sharing{};
 };
 
 /// The reductions of all ranks of a configuration: the same object for ranks of the same device classes.

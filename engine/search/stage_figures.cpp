@@ -23,6 +23,7 @@ public:
         , m_times(times)
         , m_plan(plan)
         , m_stages(static_cast<std::size_t>(plan.stages))
+        , m_accumulation(problem.operatorCount(), 0)
     {
     }
 
@@ -155,8 +156,7 @@ private:
             const auto elements = static_cast<std::int64_t>(
                 static_cast<double>(elementCount(m_graph.tensors[t].type.shape)) * share);
             for (const auto &[s, reader] : readBy) {
-                const WeightPiece piece =
-                    addWeight(m_stages[static_cast<std::size_t>(s)], weight, elements, share);
+                const WeightPiece piece = addWeight(s, weight, elements, share);
                 const std::int32_t layer = m_setting.model->index->layerOf(reader);
                 layers[static_cast<std::size_t>(s)][layer < 0 ? -2 - reader.index : layer].add(
                     reader, piece.modelBytes);
@@ -210,7 +210,7 @@ private:
 
     static void addShared(StageFigures &stage, const FirstReaders &readBy, const WeightPiece &piece)
     {
-        SharedWeight shared{.reducedBytes = piece.reducedBytes, .sums = piece.sums};
+        SharedWeight shared{.reducedBytes = piece.reducedBytes, .sums = piece.sums, .update = piece.update};
         for (const auto &[s, reader] : readBy)
             shared.stages.push_back(s);
         stage.shared.push_back(std::move(shared));
@@ -231,6 +231,9 @@ private:
             std::stable_sort(
                 own.begin(), own.end(), [](const Read &a, const Read &b) { return a.reader < b.reader; });
         std::vector<Before> all(m_stages.size());
+        std::vector<double> accumulated(m_stages.size(), 0);
+        for (std::size_t i = 0; i < m_problem.operatorCount(); ++i)
+            accumulated[static_cast<std::size_t>(m_plan.stageOf[i])] += m_accumulation[i];
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             const auto s = static_cast<std::size_t>(m_plan.stageOf[i]);
             Before &before = all[s];
@@ -239,42 +242,46 @@ private:
                  && read[s][before.next].reader.index == static_cast<std::int32_t>(i);
                  ++before.next)
                 putBehind(m_stages[s], read[s][before.next], before.forward, before.backward,
-                    weights > 0 ? before.apart : -1);
+                    weights > 0 ? before.apart : -1, accumulated[s]);
             before.forward += m_times.forward[i];
-            before.backward += m_times.backward[i] + (isRecomputed(i) ? m_times.forward[i] : 0);
-            before.apart += weights;
+            before.backward +=
+                m_times.backward[i] + (isRecomputed(i) ? m_times.forward[i] : 0) + m_accumulation[i];
+            before.apart += weights + m_accumulation[i];
         }
     }
 
     /// @param forward  seconds of the stage's operators before the reader, likewise `backward`; @param apart
-    /// of what they do for weights alone, -1 where the reader's gradients are no product
-    static void putBehind(
-        StageFigures &stage, const Read &read, double forward, double backward, double apart)
+    /// of what they do for weights alone, -1 where the reader's gradients are no product; @param accumulated
+    /// of all that the stage adds up in a pass
+    static void putBehind(StageFigures &stage, const Read &read, double forward, double backward,
+        double apart, double accumulated)
     {
-        constexpr double kSteps = 64; // of a pass
+        constexpr double kSteps = 512; // of a pass
         const auto part = [](double of, double whole) {
             return whole > 0 ? std::clamp(of / whole, 0.0, 1.0) : 0;
         };
         const double rest = stage.time.forward - forward;
         if (stage.inOrder.empty() || stage.inOrder.back().rest - rest > stage.time.forward / kSteps)
             stage.inOrder.push_back({.reader = read.reader.index,
-                .left = part(backward, stage.time.backward + stage.time.weights),
+                .left = part(backward, stage.time.backward + stage.time.weights + accumulated),
                 .leftApart = 1,
                 .rest = rest});
         StageWeights &own = stage.inOrder.back();
         own.lastReader = read.reader.index;
         // What is no product makes gradients of its weights before those of products are begun.
         if (apart >= 0)
-            own.leftApart = std::min(own.leftApart, part(apart, stage.time.weights));
+            own.leftApart = std::min(own.leftApart, part(apart, stage.time.weights + accumulated));
         const std::size_t form = indexOf(read.piece.sums);
         const std::int64_t reduced = read.isShared ? 0 : read.piece.reducedBytes;
         own.reducedBytes[form] += reduced;
-        own.largest[form] = std::max(own.largest[form], reduced);
+        if (reduced > 0)
+            own.gradients.push_back({read.piece.sums, reduced, read.piece.update});
         own.modelBytes[form] += read.piece.modelBytes;
     }
 
-    WeightPiece addWeight(StageFigures &stage, TensorId weight, std::int64_t elements, double share)
+    WeightPiece addWeight(std::int32_t s, TensorId weight, std::int64_t elements, double share)
     {
+        StageFigures &stage = m_stages[static_cast<std::size_t>(s)];
         const StorageTypes &types = *m_setting.types;
         const WeightBytes &whole = m_problem.bytesOf(weight);
         const auto part = [&](std::int64_t bytes) {
@@ -292,7 +299,7 @@ private:
             stage.madeBytes = std::max(stage.madeBytes, made);
             stage.castBytes = std::max(
                 stage.castBytes, types.reduced(gradient) == types.carried(gradient) ? 0 : piece.reducedBytes);
-            addGradients(stage, weight, piece);
+            addGradients(s, weight, piece);
         }
         const auto alike =
             std::find_if(stage.weights.begin(), stage.weights.end(), [&](const WeightPiece &each) {
@@ -307,9 +314,11 @@ private:
         return piece;
     }
 
-    /// What it takes to add the gradients of one weight up, by each operator that makes some.
-    void addGradients(StageFigures &stage, TensorId weight, WeightPiece &piece)
+    /// What it takes to add the gradients of one weight up, by each operator of a stage that makes some.
+    void addGradients(std::int32_t s, TensorId weight, WeightPiece &piece)
     {
+        StageFigures &stage = m_stages[static_cast<std::size_t>(s)];
+        const double once = 1.0 / std::max(1, m_setting.plan->microBatches);
         bool first = true;
         for (const OperatorId reader :
             m_setting.model->index->uses().consumers[static_cast<std::size_t>(weight.index)]) {
@@ -323,9 +332,13 @@ private:
                 if (!own)
                     continue;
                 piece.sums = together(piece.sums, own->sums);
+                if (m_plan.stageOf[r] != s)
+                    continue;
+                const double begins = first ? own->first : own->more;
                 stage.accumulation += own->more;
-                stage.firstAccumulation += first ? own->first : own->more;
+                stage.firstAccumulation += begins;
                 stage.castGradients += own->cast;
+                m_accumulation[r] += begins * once + own->more * (1 - once);
                 first = false;
             }
         }
@@ -338,6 +351,8 @@ private:
     const OperatorTimes &m_times;
     const StagePlan &m_plan;
     std::vector<StageFigures> m_stages;
+    /// By operator: seconds of a pass, in the mean, in which gradients of its weights are added up.
+    std::vector<double> m_accumulation;
 };
 
 } // namespace

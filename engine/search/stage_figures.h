@@ -23,6 +23,12 @@ struct WeightPiece {
 
 /// Weights whose gradients a stage's last backward pass completes at nearly the same time.
 struct StageWeights {
+    /// A gradient that no other stage makes, too.
+    struct Gradient {
+        ShardAxes sums = ShardAxes::None; ///< As `WeightPiece`.
+        std::int64_t reducedBytes = 0; ///< Not 0.
+        double update = 0;
+    };
     std::int32_t reader = -1; ///< The first operator that reads one of them,
     std::int32_t lastReader = -1; ///< and the last that is the first to read one.
     double left = 0; ///< Of the time of that pass: what comes behind; 0 to 1.
@@ -32,14 +38,15 @@ struct StageWeights {
     /// that other stages make, too.
     BySums<std::int64_t> reducedBytes{};
     BySums<std::int64_t> modelBytes{}; ///< Of them as the model reads them.
-    BySums<std::int64_t> largest{}; ///< The most that one of them has of `reducedBytes`.
+    std::vector<Gradient> gradients{}; ///< One by one, in the order in which the weights are read.
 };
 
 /// A weight that several stages read.
 struct SharedWeight {
     std::vector<std::int32_t> stages{}; ///< Ascending.
     std::int64_t reducedBytes = 0;
-    ShardAxes sums = ShardAxes::None; ///< As `WeightPiece`.
+    ShardAxes sums = ShardAxes::None; ///< As `WeightPiece`, as the next.
+    double update = 0;
 };
 
 /// What one stage's devices run, hold and send, per device, under a choice of partitions.

@@ -158,7 +158,8 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
             begin = std::min(begin, played.lastBackward[s]);
             computed = std::max(computed, played.end[s]);
             all.reduction += weights[s].reduction;
-            all.reducedAsOne += weights[s].reducedAsOne;
+            for (std::size_t as = 0; as < kReducedAs; ++as)
+                all.reduced[as] += weights[s].reduced[as];
             all.update += weights[s].update;
             all.gather += weights[s].gather;
             shared += weights[s].shared;
@@ -167,8 +168,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
         }
         if (!m_trains)
             continue;
-        if (all.reducedAsOne > 0)
-            all.reduction = std::max(all.reduction, all.reducedAsOne + own.leastLaunch());
+        all.reduction = std::max(all.reduction, own.longestOf(all.reduced).first);
         if (all.gather > 0)
             all.gather += own.leastGatheringLaunch();
         reduced = std::max({reduced, begin + all.reduction, computed + own.leastBehind(*least, rank)});

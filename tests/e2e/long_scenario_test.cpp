@@ -228,7 +228,8 @@ int day(const QString &folder)
     must(waitFor([&] { return at.workspace().isAcknowledged(); }), "not all of it is in the file");
     const std::string path = at.workspace().path().toStdString();
     at.window->setColouring(TimelineColouring::Stage);
-    // Asked of the file: what the workspace holds of the view is behind the window by the time for which it gathers.
+    // Asked of the file: what the workspace holds of the view is behind the window by the time for which it
+    // gathers.
     must(waitFor([&] {
         const auto kept = SessionStore::openToLook(path);
         if (!kept)

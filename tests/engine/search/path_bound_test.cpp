@@ -1,6 +1,8 @@
 #include "engine/search/path_bound.h"
 
+#include "engine/lowering/schedule_templates.h"
 #include "engine/search/step_estimate.h"
+#include "engine/table/table_text.h"
 #include "tests/engine/table/models.h"
 
 #include <gtest/gtest.h>
@@ -83,6 +85,63 @@ TEST(PathBound, WhatIsSentTakesAsLongAsInTheSlowestReplica)
     EXPECT_EQ(sends[0].forward, seconds(0, 1)); // devices 0 and 1, 6 and 7
     EXPECT_EQ(sends[1].forward, seconds(7, 8)); // 1 and 2, 7 and 8
     EXPECT_EQ(sends[1].backward, seconds(7, 8));
+}
+
+/// Of the only partition there is: reductions of all stages of a rank, in buckets or one by one, those of a
+/// weight that the first and the last stage share, and what is updated behind them.
+TEST(PathBound, TheOnlyPartitionTakesLittleMoreThanItsLongestWay)
+{
+    const Model model(zooTraining("zoo:gpt?layers=8&hidden=512&heads=8&seq=128&vocab=50304&batch=16"));
+    const Cluster cluster = *clusterNamed("dgx2-v100:32");
+    const CostModel costs = costModelOf(cluster);
+    ConstraintTable rows;
+    auto row = parseRow("replicate all : over tp");
+    ASSERT_TRUE(row);
+    rows.rows.push_back(*std::move(row));
+    const auto space = searchSpaceOf(model, cluster, 32, rows);
+    ASSERT_TRUE(space);
+    auto made = StepEstimator::make(model, cluster, 32, rows, *space, costs, PrecisionPreset::Float16);
+    ASSERT_TRUE(made);
+    StepEstimator &estimator = **made;
+    using enum ScheduleKind;
+    for (const Configuration &configuration : {Configuration{.replicas = 16, .shards = 2, .zero = 1},
+             Configuration{.replicas = 4, .ranks = 4, .shards = 2, .microBatches = 4, .schedule = OneFOneB},
+             Configuration{.replicas = 8,
+             .ranks = 2,
+             .shards = 2,
+             .stagesPerRank = 2,
+             .microBatches = 2,
+             .schedule = Interleaved,
+             .zero = 1},
+             Configuration{.replicas = 2,
+             .ranks = 4,
+             .shards = 2,
+             .microBatches = 8,
+             .schedule = ZeroBubbleH1,
+             .zero = 2},
+             Configuration{.ranks = 4, .shards = 2, .microBatches = 8, .schedule = ZeroBubbleH1}}) {
+        SCOPED_TRACE(toString(configuration));
+        ASSERT_TRUE(estimator.boundOf(configuration, {}));
+        const PartitionProblem &problem = estimator.problemOf(configuration);
+        ASSERT_TRUE(problem.isDecided());
+        const std::vector<std::int32_t> only(problem.operatorCount(), 0);
+        const auto estimate = estimator.estimateWith(configuration, only);
+        ASSERT_TRUE(estimate);
+        const StagePlan &stages = *estimate->stages;
+        const MeshPlaces places = meshPlaces(configuration, *space, cluster, 32);
+        const Reductions reductions(configuration, places, costs, cluster, problem);
+        const auto least =
+            leastStages(problem, stages, splitsBackward(configuration.schedule), configuration.zero < 2);
+        ASSERT_TRUE(least);
+        const OperatorTimes waits;
+        PathBound bound(configuration, problem, stages, reductions, *least, waits, true);
+        ASSERT_TRUE(bound.add(only, stageFigures(problem, only, problem.timesOf(only), stages),
+            stageLinks(problem, stages, only)));
+        const auto found = bound.solve({});
+        ASSERT_TRUE(found);
+        EXPECT_LE(found->bound, estimate->seconds * (1 + 1e-9));
+        EXPECT_GT(found->bound, estimate->seconds * (configuration.replicas < 16 ? 0.97 : 0.92));
+    }
 }
 
 /// No partition, however it was come by, takes less than the bounds say.

@@ -308,10 +308,15 @@ void RandomGraphs::expectAgreement(
             }
         if (const auto within = (*estimator)->estimateWithin(configuration, space->memoryLimit, {})) {
             EXPECT_LE(within->bound, cheapest->fitting * (1 + 1e-9));
-            EXPECT_GE(within->seconds, cheapest->any * (1 - 1e-9));
-            EXPECT_GE(static_cast<double>(within->peakBytes), cheapest->peak);
-            if (within->peakBytes <= space->memoryLimit) {
-                EXPECT_GE(within->seconds, cheapest->fitting * (1 - 1e-9));
+            // Stages may have moved to where there is room: then that is another question.
+            const auto shared = (*estimator)->estimate(configuration, 0, {});
+            ASSERT_TRUE(shared);
+            if (within->stages->stageOf == shared->stages->stageOf) {
+                EXPECT_GE(within->seconds, cheapest->any * (1 - 1e-9));
+                EXPECT_GE(static_cast<double>(within->peakBytes), cheapest->peak);
+                if (within->peakBytes <= space->memoryLimit) {
+                    EXPECT_GE(within->seconds, cheapest->fitting * (1 - 1e-9));
+                }
             }
         }
         // Limits that few partitions keep to.
