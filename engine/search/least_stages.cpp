@@ -164,6 +164,7 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
     const Graph &graph = *problem.setting().model->graph;
     const Uses &uses = problem.setting().model->index->uses();
     const AxisSetting &setting = problem.setting();
+    std::vector<GatheredWeights> gathered(stages.size());
     std::vector<std::int32_t> firstOf(stages.size(), -1); // operators that take time, or have a backward one
     for (std::size_t i = problem.operatorCount(); i-- > 0;) {
         bool takesTime = graph.operators[i].mirror.valid();
@@ -178,14 +179,14 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
         if (bytes.all() == 0)
             continue;
         bool alwaysSums = false; // some reader does, in every choice
-        std::set<std::size_t> readBy; // stages
-        std::int32_t first = -1; // that reads it
+        std::map<std::size_t, OperatorId> readBy; // stages, and their first that reads it
         for (const OperatorId reader : uses.consumers[t]) {
             const auto r = static_cast<std::size_t>(reader.index);
             if (r >= problem.operatorCount() || problem.isAside(r))
                 continue;
-            readBy.insert(static_cast<std::size_t>(plan.stageOf[r]));
-            first = first < 0 ? reader.index : std::min(first, reader.index);
+            OperatorId &first =
+                readBy.try_emplace(static_cast<std::size_t>(plan.stageOf[r]), reader).first->second;
+            first = std::min(first, reader);
             for (std::size_t slot = 0; slot < graph.operators[r].inputs.size(); ++slot) {
                 if (graph.operators[r].inputs[slot] != least.weight)
                     continue;
@@ -214,16 +215,35 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
             if (least.shares[sums])
                 state =
                     std::min(state, *least.shares[sums] / setting.devicesOver(static_cast<ShardAxes>(sums)));
-        least.stages.assign(readBy.begin(), readBy.end());
-        for (const std::size_t s : readBy) {
-            least.isFirst = first == firstOf[s];
+        OperatorId firstOfAll;
+        for (const auto &[s, first] : readBy) {
+            least.stages.push_back(static_cast<std::int32_t>(s));
+            firstOfAll = firstOfAll ? std::min(firstOfAll, first) : first;
+        }
+        const TensorId gradient = problem.gradientOf(least.weight);
+        const StorageTypes &types = *setting.types;
+        const double elements =
+            std::floor(static_cast<double>(elementCount(graph.tensors[t].type.shape)) * least.share);
+        for (const auto &[s, first] : readBy) {
+            least.isFirst = firstOfAll.index == firstOf[s];
+            gathered[s].add(first, setting.model->index->layerOf(first),
+                std::floor(static_cast<double>(bytes.model) * least.share));
+            if (gradient) {
+                stages[s].madeBytes =
+                    std::max(stages[s].madeBytes, elements * sizeOf(types.carried(gradient)));
+                if (types.reduced(gradient) != types.carried(gradient))
+                    stages[s].castBytes =
+                        std::max(stages[s].castBytes, elements * sizeOf(types.reduced(gradient)));
+            }
             stages[s].modelBytes += static_cast<double>(bytes.model) * least.share;
             stages[s].stateBytes += static_cast<double>(bytes.state) * state;
             stages[s].gradientBytes += static_cast<double>(bytes.gradient) * least.share;
-            if (graph.tensors[t].role == TensorRole::Weight && problem.gradientOf(least.weight))
+            if (graph.tensors[t].role == TensorRole::Weight && gradient)
                 stages[s].weights.push_back(least);
         }
     }
+    for (std::size_t s = 0; s < stages.size(); ++s)
+        stages[s].gatheredBytes = gathered[s].most();
 }
 
 void addPassing(const PartitionProblem &problem, const StagePlan &plan, std::vector<LeastStage> &stages)

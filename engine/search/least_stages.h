@@ -27,7 +27,11 @@ struct LeastStage {
     double stateBytes = 0; ///< What the optimizer alone keeps, shared by devices that make summands.
     double gradientBytes = 0;
     double keptBytes = 0; ///< Of one micro-batch, from its forward to its backward pass.
-    double passingBytes = 0; ///< That are held for a moment: of the operator that passes on most.
+    /// That are held for a moment: of the operator that passes on most, of the largest gradient of a weight,
+    double passingBytes = 0;
+    double madeBytes = 0; ///< as it is made, and
+    double castBytes = 0; ///< as it is reduced, if that is another type, and of weights that are gathered.
+    double gatheredBytes = 0;
 };
 
 /// Least times of the stages of `plan`, each for itself: of its operators alone the cheapest choice, with

@@ -136,7 +136,7 @@ private:
     {
         const Uses &uses = m_setting.model->index->uses();
         std::vector<std::map<std::int32_t, WeightPiece>> largest(m_stages.size()); // by layer
-        std::vector<std::map<std::int32_t, Gathered>> layers(m_stages.size());
+        std::vector<GatheredWeights> gathered(m_stages.size());
         std::vector<std::vector<Read>> read(m_stages.size()); // trained weights
         FirstReaders readBy;
         for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
@@ -158,8 +158,8 @@ private:
             for (const auto &[s, reader] : readBy) {
                 const WeightPiece piece = addWeight(s, weight, elements, share);
                 const std::int32_t layer = m_setting.model->index->layerOf(reader);
-                layers[static_cast<std::size_t>(s)][layer < 0 ? -2 - reader.index : layer].add(
-                    reader, piece.modelBytes);
+                gathered[static_cast<std::size_t>(s)].add(
+                    reader, layer, static_cast<double>(piece.modelBytes));
                 WeightPiece &most = largest[static_cast<std::size_t>(s)][layer];
                 if (piece.reducedBytes > most.reducedBytes)
                     most = piece;
@@ -172,34 +172,11 @@ private:
         }
         putInOrder(read);
         for (std::size_t s = 0; s < m_stages.size(); ++s)
-            m_stages[s].gatheredBytes = mostGathered(layers[s]);
+            m_stages[s].gatheredBytes = static_cast<std::int64_t>(gathered[s].most());
         for (std::size_t s = 0; s < m_stages.size(); ++s)
             for (const auto &[layer, piece] : largest[s])
                 if (piece.reducedBytes > 0)
                     m_stages[s].largest.push_back(piece);
-    }
-
-    struct Gathered { ///< Weights of a layer, or of one operator outside of any.
-        OperatorId first{};
-        std::int64_t bytes = 0;
-        void add(OperatorId reader, std::int64_t more)
-        {
-            first = first ? std::min(first, reader) : reader;
-            bytes += more;
-        }
-    };
-
-    /// While one layer runs, the next one's weights come.
-    static std::int64_t mostGathered(const std::map<std::int32_t, Gathered> &layers)
-    {
-        std::vector<std::pair<OperatorId, std::int64_t>> order;
-        for (const auto &[layer, own] : layers)
-            order.emplace_back(own.first, own.bytes);
-        std::sort(order.begin(), order.end());
-        std::int64_t most = 0;
-        for (std::size_t i = 0; i < order.size(); ++i)
-            most = std::max(most, order[i].second + (i > 0 ? order[i - 1].second : 0));
-        return most;
     }
 
     struct Read {
@@ -356,6 +333,25 @@ private:
 };
 
 } // namespace
+
+void GatheredWeights::add(OperatorId reader, std::int32_t layer, double bytes)
+{
+    Layer &own = m_layers[layer < 0 ? -2 - reader.index : layer];
+    own.first = own.first ? std::min(own.first, reader) : reader;
+    own.bytes += bytes;
+}
+
+double GatheredWeights::most() const
+{
+    std::vector<std::pair<OperatorId, double>> order;
+    for (const auto &[layer, own] : m_layers)
+        order.emplace_back(own.first, own.bytes);
+    std::sort(order.begin(), order.end());
+    double most = 0;
+    for (std::size_t i = 0; i < order.size(); ++i)
+        most = std::max(most, order[i].second + (i > 0 ? order[i - 1].second : 0));
+    return most;
+}
 
 std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePlan &plan,
     const std::function<std::int64_t(const PartitionProblem::Meeting &)> &parts)

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 namespace planloom {
@@ -47,6 +48,23 @@ struct SharedWeight {
     std::int64_t reducedBytes = 0;
     ShardAxes sums = ShardAxes::None; ///< As `WeightPiece`, as the next.
     double update = 0;
+};
+
+/// Weights of a stage that are gathered for the layer, or the operator outside of any, that reads them first.
+class GatheredWeights
+{
+public:
+    /// @param reader  the first in the stage; @param layer  of it, negative outside of any
+    void add(OperatorId reader, std::int32_t layer, double bytes);
+    /// Bytes that are there at once: while one layer runs, the next one's weights come.
+    double most() const;
+
+private:
+    struct Layer {
+        OperatorId first{};
+        double bytes = 0;
+    };
+    std::map<std::int32_t, Layer> m_layers{};
 };
 
 /// What one stage's devices run, hold and send, per device, under a choice of partitions.

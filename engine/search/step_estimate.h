@@ -164,6 +164,8 @@ private:
     /// @param plan  of a configuration of that problem
     const std::vector<LeastStage> &leastHeldOf(
         const PartitionProblem &problem, const std::shared_ptr<const StagePlan> &plan);
+    /// Bytes that are held for a moment at least, beside what operators pass on.
+    double passingBeside(const Configuration &configuration, const LeastStage &least) const;
     /// By rank: bytes that its devices hold at least, without what passes.
     Result<std::vector<double>> leastOfRanks(
         const Configuration &configuration, const std::shared_ptr<const StagePlan> &plan);

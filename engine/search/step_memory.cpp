@@ -282,11 +282,15 @@ private:
         m_mostPassing.clear();
         for (std::size_t r = 0; r < held.size(); ++r) {
             double passing = 0;
-            for (std::size_t s = r; s < least.size(); s += held.size())
-                passing = std::max(passing, least[s].passingBytes);
+            double beside = std::numeric_limits<double>::infinity();
+            for (std::size_t s = r; s < least.size(); s += held.size()) {
+                const double own = m_estimator.passingBeside(m_configuration, least[s]);
+                beside = std::min(beside, own);
+                passing = std::max(passing, least[s].passingBytes + own);
+            }
             m_room.push_back(limit - passing);
-            m_mostPassing.push_back(limit - held[r]);
-            isRoom = isRoom && passing <= m_mostPassing.back();
+            m_mostPassing.push_back(limit - held[r] - beside);
+            isRoom = isRoom && held[r] + passing <= limit;
         }
         return isRoom;
     }
@@ -478,13 +482,23 @@ Result<std::int64_t> StepEstimator::stagedPeakOf(
     const Configuration &configuration, const std::stop_token &stop)
 {
     TRY(std::int64_t peak, leastPeakOf(configuration));
-    if (configuration.ranks == 1 || m_space.sharding.isMixed())
+    if (m_space.sharding.isMixed())
         return peak;
     TRY(const auto plan, stages(configuration, stop));
     TRY(const std::vector<double> held, leastOfRanks(configuration, plan));
-    for (const double bytes : held)
-        peak = std::max(peak, static_cast<std::int64_t>(bytes));
+    const std::vector<LeastStage> &least = leastHeldOf(problemOf(configuration), plan);
+    for (std::size_t s = 0; s < least.size(); ++s)
+        peak = std::max(peak,
+            static_cast<std::int64_t>(
+                held[s % held.size()] + least[s].passingBytes + passingBeside(configuration, least[s])));
     return peak;
+}
+
+double StepEstimator::passingBeside(const Configuration &configuration, const LeastStage &least) const
+{
+    const int cut = configuration.microBatches == 1 ? 1 : 2; // from this stage on gradients are, as they come
+    return (m_trains ? least.madeBytes : 0) + (configuration.zero >= cut ? least.castBytes : 0)
+        + (configuration.zero >= 3 ? least.gatheredBytes : 0);
 }
 
 Result<std::vector<double>> StepEstimator::leastOfRanks(
@@ -522,8 +536,11 @@ bool StepEstimator::mayFitWithOtherStages(const Configuration &configuration, co
     if (!plan || stagesAreDecided(configuration))
         return false;
     const auto held = leastOfRanks(configuration, *plan);
+    double passing = std::numeric_limits<double>::infinity(); // wherever stages begin, most likely
+    for (const LeastStage &least : leastHeldOf(problemOf(configuration), *plan))
+        passing = std::min(passing, least.passingBytes + passingBeside(configuration, least));
     return held
-        && std::accumulate(held->begin(), held->end(), 0.0)
+        && std::accumulate(held->begin(), held->end(), 0.0) + configuration.ranks * passing
         <= static_cast<double>(configuration.ranks) * static_cast<double>(m_space.memoryLimit);
 }
 

@@ -87,8 +87,8 @@ TEST(PathBound, WhatIsSentTakesAsLongAsInTheSlowestReplica)
     EXPECT_EQ(sends[1].backward, seconds(7, 8));
 }
 
-/// Of the only partition there is: reductions of all stages of a rank, in buckets or one by one, those of a
-/// weight that the first and the last stage share, and what is updated behind them.
+/// Of the only partition there is, in time and in memory: reductions of all stages of a rank, in buckets or
+/// one by one, those of a weight that the first and the last stage share, and what is updated behind them.
 TEST(PathBound, TheOnlyPartitionTakesLittleMoreThanItsLongestWay)
 {
     const Model model(zooTraining("zoo:gpt?layers=8&hidden=512&heads=8&seq=128&vocab=50304&batch=16"));
@@ -119,6 +119,8 @@ TEST(PathBound, TheOnlyPartitionTakesLittleMoreThanItsLongestWay)
              .microBatches = 8,
              .schedule = ZeroBubbleH1,
              .zero = 2},
+             Configuration{
+                 .replicas = 8, .ranks = 2, .shards = 2, .microBatches = 2, .schedule = OneFOneB, .zero = 3},
              Configuration{.ranks = 4, .shards = 2, .microBatches = 8, .schedule = ZeroBubbleH1}}) {
         SCOPED_TRACE(toString(configuration));
         ASSERT_TRUE(estimator.boundOf(configuration, {}));
@@ -139,6 +141,10 @@ TEST(PathBound, TheOnlyPartitionTakesLittleMoreThanItsLongestWay)
             stageLinks(problem, stages, only)));
         const auto found = bound.solve({});
         ASSERT_TRUE(found);
+        const auto peak = estimator.stagedPeakOf(configuration, {});
+        ASSERT_TRUE(peak);
+        EXPECT_LE(*peak, estimate->peakBytes);
+        EXPECT_GT(static_cast<double>(*peak), 0.9 * static_cast<double>(estimate->peakBytes));
         EXPECT_LE(found->bound, estimate->seconds * (1 + 1e-9));
         EXPECT_GT(found->bound, estimate->seconds * (configuration.replicas < 16 ? 0.97 : 0.92));
     }
