@@ -105,12 +105,6 @@ private:
         return m_tensor.bytes / (isCut(layout.inner) ? m_moves.m_inner : 1)
             / (isCut(layout.outer) ? m_moves.m_outer : 1);
     }
-    const GroupShape &groupOf(ShardAxes axes) const
-    {
-        return axes == ShardAxes::Inner ? m_moves.m_groups.inner
-            : axes == ShardAxes::Outer  ? m_moves.m_groups.outer
-                                        : m_moves.m_groups.both;
-    }
     std::int64_t partsOf(ShardAxes axes) const
     {
         return std::int64_t{contains(axes, ShardAxes::Inner) ? m_moves.m_inner : 1}
@@ -170,8 +164,10 @@ private:
         if (!is(state.layout, axes, kSummands))
             return;
         const auto seconds = [&](CollectiveKind kind) {
-            return reductionSeconds(m_moves.m_costs, kind, Bytes{localBytes(state.layout)}, groupOf(axes),
-                onceWeighed(m_tensor.combination));
+            return m_tensor.combination == Combination::Sum
+                ? m_moves.collective(kind, localBytes(state.layout), axes)
+                : reductionSeconds(m_moves.m_costs, kind, Bytes{localBytes(state.layout)},
+                    m_moves.groupOf(axes), onceWeighed(m_tensor.combination));
         };
         reach({with(state.layout, axes, kWhole)}, seconds(CollectiveKind::AllReduce));
         const double scattered = seconds(CollectiveKind::ReduceScatter);
@@ -188,11 +184,8 @@ private:
             return;
         const std::int64_t bytes = localBytes(state.layout);
         const ShardLayout gathered = with(state.layout, axes, kWhole);
-        reach({gathered},
-            m_moves.m_costs.collective(
-                CollectiveKind::AllGather, Bytes{bytes * partsOf(axes)}, groupOf(axes)));
-        const double exchanged =
-            m_moves.m_costs.collective(CollectiveKind::AllToAll, Bytes{bytes}, groupOf(axes));
+        reach({gathered}, m_moves.collective(CollectiveKind::AllGather, bytes * partsOf(axes), axes));
+        const double exchanged = m_moves.collective(CollectiveKind::AllToAll, bytes, axes);
         reachCut(
             gathered, axes, [&](ShardLayout) { return exchanged; }, cut);
     }
@@ -254,6 +247,7 @@ LayoutMoves::LayoutMoves(const CostModel &costs, const ShardGroups &groups, std:
     std::int32_t outer, std::int32_t deviceClass)
     : m_costs(costs)
     , m_groups(groups)
+    , m_overInner(costs, groups.inner, groups.innerParts, inner)
     , m_inner(inner)
     , m_outer(outer)
     , m_deviceClass(deviceClass)
@@ -261,6 +255,19 @@ LayoutMoves::LayoutMoves(const CostModel &costs, const ShardGroups &groups, std:
 }
 
 LayoutMoves::~LayoutMoves() = default;
+
+const GroupShape &LayoutMoves::groupOf(ShardAxes axes) const
+{
+    return axes == ShardAxes::Inner ? m_groups.inner
+        : axes == ShardAxes::Outer  ? m_groups.outer
+                                    : m_groups.both;
+}
+
+double LayoutMoves::collective(CollectiveKind kind, std::int64_t bytes, ShardAxes axes) const
+{
+    return axes == ShardAxes::Inner ? m_overInner.seconds(kind, bytes)
+                                    : m_costs.collective(kind, Bytes{bytes}, groupOf(axes));
+}
 
 const LayoutMoves::Table &LayoutMoves::of(const MovedTensor &tensor) const
 {

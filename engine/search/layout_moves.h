@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/hardware/cost_model.h"
+#include "engine/search/axis_collectives.h"
 #include "engine/search/shard_layout.h"
 
 #include <compare>
@@ -17,6 +18,7 @@ struct ShardGroups {
     GroupShape outer{}; ///< Of one place along the inner axis; of one rank without an outer axis.
     GroupShape both{}; ///< All of them.
     GroupShape apart{}; ///< Two that differ in both places: they may be furthest from each other.
+    AxisParts innerParts{}; ///< Of the inner axis.
 };
 
 /// What matters of a tensor that is brought from one layout to another.
@@ -31,7 +33,8 @@ struct MovedTensor {
 
 /// What it takes to bring a tensor from one layout over two axes to another: the cheapest way over layouts,
 /// by the hops that lowering's way consists of (lowering/layout.h `cheapestPath`), each over the devices of
-/// one axis or of both. Lowering may take an axis apart into smaller groups, which this does not.
+/// one axis or of both. Lowering may take axes apart into smaller groups, which this does only within one
+/// hop over the inner one.
 ///
 /// - all-gather, all-to-all: of what cuts a dimension innermost;
 /// - all-reduce, reduce-scatter: of one axis' summands, or of both;
@@ -47,6 +50,9 @@ public:
         std::int32_t deviceClass);
     ~LayoutMoves();
 
+    /// Over the devices of one place along the outer axis.
+    const AxisCollectives &overInner() const { return m_overInner; }
+
     /// Of one tensor.
     class Table;
     /// Valid as long as this is.
@@ -57,8 +63,12 @@ public:
 private:
     class Search;
 
+    const GroupShape &groupOf(ShardAxes axes) const;
+    double collective(CollectiveKind kind, std::int64_t bytes, ShardAxes axes) const;
+
     const CostModel &m_costs;
     const ShardGroups m_groups;
+    const AxisCollectives m_overInner;
     const std::int32_t m_inner;
     const std::int32_t m_outer;
     const std::int32_t m_deviceClass;

@@ -152,25 +152,25 @@ double PartitionProblem::Moves::operator()(ShardLayout fromBoth, ShardLayout toB
     if (table)
         return table->seconds(fromBoth, toBoth);
     const AxisSetting &setting = problem.m_setting;
-    const GroupShape &group = problem.m_group;
+    const AxisCollectives &collectives = problem.m_moves.overInner();
     const AxisLayout from = fromBoth.inner;
     const AxisLayout to = toBoth.inner;
     if (from == to || setting.parts < 2 || tensor.bytes == 0)
         return 0;
-    const CostModel &costs = *setting.costs;
-    const Bytes whole{tensor.bytes};
-    const Bytes part{tensor.bytes / setting.parts};
-    if (from == kSummands)
-        return reductionSeconds(costs,
-            to == kWhole ? CollectiveKind::AllReduce : CollectiveKind::ReduceScatter, whole, group,
-            onceWeighed(tensor.combination));
+    const std::int64_t part = tensor.bytes / setting.parts;
+    if (from == kSummands) {
+        const CollectiveKind kind = to == kWhole ? CollectiveKind::AllReduce : CollectiveKind::ReduceScatter;
+        return tensor.combination == Combination::Sum
+            ? collectives.seconds(kind, tensor.bytes)
+            : reductionSeconds(
+                *setting.costs, kind, Bytes{tensor.bytes}, problem.m_group, onceWeighed(tensor.combination));
+    }
     if (to == kSummands)
         return 0; // a summand of what is whole: one device has it, the others nothing
     if (from == kWhole)
-        return costs.copy(part, setting.deviceClass);
-    if (to == kWhole)
-        return costs.collective(CollectiveKind::AllGather, whole, group);
-    return costs.collective(CollectiveKind::AllToAll, part, group);
+        return setting.costs->copy(Bytes{part}, setting.deviceClass);
+    return to == kWhole ? collectives.seconds(CollectiveKind::AllGather, tensor.bytes)
+                        : collectives.seconds(CollectiveKind::AllToAll, part);
 }
 
 /// What one tensor's readers need, from how it is made.

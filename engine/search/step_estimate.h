@@ -10,6 +10,7 @@
 #include "engine/search/usual_partitions.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -226,6 +227,8 @@ private:
         const Configuration &configuration, double reductions, const PartitionProblem &problem) const;
     class Within;
     ShardGroups shardGroups(const Configuration &configuration, ClassSet classes) const;
+    AxisParts partsLike(const MeshPlaces &places, const Configuration &configuration, const GroupShape &whole,
+        const std::function<GroupShape(GroupShape, GroupShape)> &slower) const;
     Result<StageRows> stageRowsFor(const Configuration &configuration) const;
     Aside timesAside(const PlacedOperators &placed, const BoundTable *bound) const;
     double secondsAside(const Configuration &configuration) const

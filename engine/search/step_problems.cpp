@@ -104,7 +104,40 @@ ShardGroups StepEstimator::shardGroups(const Configuration &configuration, Class
         }
     if (!groups)
         take(0, 0);
+    groups->innerParts = partsLike(places, configuration, groups->inner, slower);
     return *groups;
+}
+
+/// Of the first devices of the inner axis that lie like `whole`.
+AxisParts StepEstimator::partsLike(const MeshPlaces &places, const Configuration &configuration,
+    const GroupShape &whole, const std::function<GroupShape(GroupShape, GroupShape)> &slower) const
+{
+    const std::int32_t replicas = places.hasUnits ? 1 : places.replicas;
+    std::vector<DeviceId> devices;
+    for (std::int32_t each = 0; each < places.ranks * replicas; ++each) {
+        devices = places.shardsOver(each / places.ranks, each % places.ranks, ShardAxes::Inner);
+        if (groupShape(m_cluster, devices) == whole)
+            break;
+    }
+    AxisParts parts;
+    const std::int32_t count = configuration.innerShards();
+    for (std::int32_t stride = 1; stride < count; ++stride)
+        for (std::int32_t many = 2; count % stride == 0 && many * stride <= count; ++many) {
+            if (count / stride % many != 0 || many == count)
+                continue;
+            for (std::int32_t first = 0; first < count; ++first) {
+                if (first / stride % many != 0) // in a group that another begins
+                    continue;
+                std::vector<DeviceId> own;
+                for (std::int32_t i = 0; i < many; ++i)
+                    own.push_back(devices[static_cast<std::size_t>(first + i * stride)]);
+                const GroupShape shape = groupShape(m_cluster, own);
+                const auto [known, fresh] = parts.try_emplace({stride, many}, shape);
+                if (!fresh)
+                    known->second = slower(known->second, shape);
+            }
+        }
+    return parts;
 }
 
 Result<StepEstimator::Problem *> StepEstimator::problem(const Configuration &configuration)

@@ -110,6 +110,60 @@ TEST(LayoutMoves, StayingCostsNothingAndASummandOfAWholeNeither)
     EXPECT_GT(moves.seconds({kWhole, kWhole}, {kSummands, cutAlong(0)}, on.moved()), 0);
 }
 
+/// An axis that is taken apart costs no less than lowering's path, which does that, too, and hardly more.
+TEST(LayoutMoves, AxesAreTakenApartAsLoweringDoes)
+{
+    constexpr std::int32_t kDevices = 16; // four digits
+    int apart = 0;
+    for (const char *name : {"dgx2-v100:16", "dgx-h100:16"})
+        for (const std::int64_t rows : {64, 1024, 16384}) {
+            const Cluster cluster = *clusterNamed(name);
+            const CostModel costs = costModelOf(cluster);
+            std::vector<DeviceId> devices;
+            for (std::int32_t d = 0; d < kDevices; ++d)
+                devices.push_back({d});
+            AxisParts parts;
+            for (std::int32_t stride = 1; stride < kDevices; stride *= 2)
+                for (std::int32_t count = 2; stride * count <= kDevices; count *= 2) {
+                    std::vector<DeviceId> own;
+                    for (std::int32_t d = 0; d < count; ++d)
+                        own.push_back({d * stride});
+                    parts[{stride, count}] = groupShape(cluster, own);
+                }
+            const std::int64_t bytes = rows * 256 * sizeOf(DataType::Float32);
+            const GroupShape whole = groupShape(cluster, devices);
+            const AxisCollectives collectives(costs, whole, parts, kDevices);
+            const Layout one{.dimensionDigits = {{}, {}}};
+            Layout cut = one;
+            cut.dimensionDigits[0] = {0, 1, 2, 3};
+            Layout crosswise = one;
+            crosswise.dimensionDigits[1] = {0, 1, 2, 3};
+            Layout summed = one;
+            summed.summandDigits = {0, 1, 2, 3};
+            struct Move {
+                CollectiveKind kind;
+                Layout from, to;
+                std::int64_t bytes;
+            };
+            for (const Move &move : {Move{CollectiveKind::AllGather, cut, one, bytes},
+                     {CollectiveKind::ReduceScatter, summed, cut, bytes},
+                     {CollectiveKind::AllReduce, summed, one, bytes},
+                     {CollectiveKind::AllToAll, cut, crosswise, bytes / kDevices}}) {
+                SCOPED_TRACE(testing::Message() << name << ' ' << rows << ' ' << static_cast<int>(move.kind));
+                const double seconds = collectives.seconds(move.kind, move.bytes);
+                const double direct = costs.collective(move.kind, Bytes{move.bytes}, whole);
+                const IndexMask box{{{0, rows}, {0, 256}}};
+                const double lowered =
+                    cheapestPath(move.from, move.to, box, DataType::Float32, devices, cluster, costs)
+                        ->seconds;
+                EXPECT_GE(seconds, lowered * (1 - 1e-9));
+                EXPECT_LE(seconds, lowered * 1.1);
+                apart += seconds < 0.95 * direct ? 1 : 0;
+            }
+        }
+    EXPECT_GT(apart, 4);
+}
+
 /// Over an axis whose devices are apart, a hop is as slow as the links between nodes.
 TEST(LayoutMoves, UseTheLinksOfTheirAxis)
 {
