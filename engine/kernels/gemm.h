@@ -82,6 +82,10 @@ bool multiplyWithOneDnn(const ProductStep<float> &step);
 bool multiplyWithOneDnn(const ProductStep<BFloat16> &step);
 bool multiplyWithOneDnn(const ProductStep<BFloat16, BFloat16> &step);
 
+/// With loops for vectors of 512 bits. False (nothing was written then) if the processor does not have them,
+/// the product is too small for them, or oneDNN is there and as fast.
+bool multiplyWide(const ProductStep<float> &step);
+
 /// With loops of our own.
 void multiplyPortably(const ProductStep<float> &step);
 void multiplyPortably(const ProductStep<double> &step);
