@@ -335,8 +335,11 @@ bool multiplyWide(const ProductStep<float> &step)
         && __builtin_cpu_supports("avx512vl");
     const MatrixProduct<float> &p = step.product;
     const bool isInOrder = (p.aRow == 1 || p.aColumn == 1) && (p.bRow == 1 || p.bColumn == 1);
-    if (!has || !isInOrder || step.repeats != 1 || p.m < 2 * kTileRows || p.n < kTileColumns || p.k < kLanes
-        || (step.accumulate && p.bias != nullptr))
+    // The last panel is as wide as the others, however few columns it has.
+    const std::int64_t computed = (p.n + kTileColumns - 1) / kTileColumns * kTileColumns;
+    const bool isWasteful = computed - p.n > p.n / 8;
+    if (!has || !isInOrder || step.repeats != 1 || p.m < 2 * kTileRows || p.n < kTileColumns || isWasteful
+        || p.k < kLanes || (step.accumulate && p.bias != nullptr))
         return false;
 #ifdef PLANLOOM_HAVE_ONEDNN
     if (!isSlowElsewhere(step))

@@ -322,7 +322,7 @@ TEST(Multiply, IsTheSameWithWideVectors)
     std::uint64_t seed = 1;
     // Whole tiles and not; more rows than a panel is kept in the cache for, and more panels than are kept.
     for (const std::int64_t m : {16, 23, 131, 300})
-        for (const std::int64_t n : {48, 101, 1700})
+        for (const std::int64_t n : {48, 135, 1700})
             for (const std::int64_t k : {16, 90, 650})
                 for (const bool transposedA : {false, true})
                     EXPECT_TRUE(
@@ -339,6 +339,7 @@ TEST(Multiply, LeavesToOthersWhatWideVectorsAreNotFor)
     EXPECT_FALSE(isTheSameWide({15, 48, 16, false, true}, 1)); // less than two rows of tiles
     EXPECT_FALSE(isTheSameWide({16, 47, 16, false, true}, 1)); // not one whole panel
     EXPECT_FALSE(isTheSameWide({16, 48, 15, false, true}, 1)); // not a vector of each row
+    EXPECT_FALSE(isTheSameWide({64, 64, 64, false, true}, 1)); // a third of two panels would be in vain
 }
 
 TEST(Multiply, RoundsResultsOfBFloat16Once)
