@@ -315,15 +315,20 @@ void multiplyBlocks(const MatrixProduct<float> &p, bool accumulate)
     }
 }
 
-/// Whether oneDNN was measured to be slower: where it has to transpose the larger operand for few rows, of
-/// which it does a fifteenth to a third less in the same time (512 rows, 64 rows); and where so little is
-/// added to each number of a large c that c itself is what takes time, which it does not fetch ahead.
-bool isSlowElsewhere(const ProductStep<float> &step)
+/// Whether those who would do it otherwise are slower. oneDNN was measured to be where it has to transpose
+/// the larger operand for few rows, of which it does a fifteenth to a third less in the same time (512 rows,
+/// 64 rows); and where so little is added to each number of a large c that c itself is what takes time, which
+/// it does not fetch ahead. Portable loops always are.
+bool isSlowElsewhere([[maybe_unused]] const ProductStep<float> &step)
 {
+#ifdef PLANLOOM_HAVE_ONEDNN
     constexpr std::int64_t kFewRows = 512;
     constexpr std::int64_t kLittle = 96;
     const MatrixProduct<float> &p = step.product;
     return (p.bColumn != 1 && p.m <= kFewRows) || (step.accumulate && p.k <= kLittle);
+#else
+    return true;
+#endif
 }
 
 } // namespace
@@ -339,12 +344,8 @@ bool multiplyWide(const ProductStep<float> &step)
     const std::int64_t computed = (p.n + kTileColumns - 1) / kTileColumns * kTileColumns;
     const bool isWasteful = computed - p.n > p.n / 8;
     if (!has || !isInOrder || step.repeats != 1 || p.m < 2 * kTileRows || p.n < kTileColumns || isWasteful
-        || p.k < kLanes || (step.accumulate && p.bias != nullptr))
+        || p.k < kLanes || (step.accumulate && p.bias != nullptr) || !isSlowElsewhere(step))
         return false;
-#ifdef PLANLOOM_HAVE_ONEDNN
-    if (!isSlowElsewhere(step))
-        return false;
-#endif
     multiplyBlocks(p, step.accumulate);
     return true;
 }
