@@ -296,11 +296,8 @@ private:
                 normaliseExactly(head, i);
             if (!needsSlope())
                 continue;
-            double dot = 0;
-            for (std::int64_t f = 0; f < m_valueWidth; ++f)
-                dot += static_cast<double>(m_dy[row * m_valueWidth + f])
-                    * static_cast<double>(m_y[row * m_valueWidth + f]);
-            m_dot[at] = static_cast<T>(dot);
+            m_dot[at] =
+                static_cast<T>(dot(m_dy + row * m_valueWidth, m_y + row * m_valueWidth, m_valueWidth));
         }
     }
 

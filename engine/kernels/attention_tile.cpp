@@ -34,6 +34,19 @@ template<typename T> PLANLOOM_INLINE double exponentialsOf(T *x, std::int64_t co
     }
     return sum;
 }
+template<typename T> PLANLOOM_INLINE void scaleRowOf(T *x, std::int64_t count, T factor)
+{
+    for (std::int64_t i = 0; i < count; ++i)
+        x[i] *= factor;
+}
+template<typename T> PLANLOOM_INLINE double dotOf(const T *a, const T *b, std::int64_t count)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < count; ++i)
+        sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    return sum;
+}
 template<typename T> PLANLOOM_INLINE void slopeRowOf(const T *p, T *slope, std::int64_t count, T shift)
 {
     for (std::int64_t i = 0; i < count; ++i)
@@ -55,6 +68,14 @@ PLANLOOM_HOT float largestOf(const float *x, std::int64_t count)
 PLANLOOM_HOT double hotExponentials(float *x, std::int64_t count, float shift, float factor)
 {
     return exponentialsOf(x, count, shift, factor);
+}
+PLANLOOM_HOT void hotScaleRow(float *x, std::int64_t count, float factor)
+{
+    scaleRowOf(x, count, factor);
+}
+PLANLOOM_HOT double hotDot(const float *a, const float *b, std::int64_t count)
+{
+    return dotOf(a, b, count);
 }
 PLANLOOM_HOT void hotSlopeRow(const float *p, float *slope, std::int64_t count, float shift)
 {
@@ -108,13 +129,19 @@ double exponentials(double *x, std::int64_t count, double shift, double factor)
 }
 void scaleRow(float *x, std::int64_t count, float factor)
 {
-    for (std::int64_t i = 0; i < count; ++i)
-        x[i] *= factor;
+    hotScaleRow(x, count, factor);
 }
 void scaleRow(double *x, std::int64_t count, double factor)
 {
-    for (std::int64_t i = 0; i < count; ++i)
-        x[i] *= factor;
+    scaleRowOf(x, count, factor);
+}
+double dot(const float *a, const float *b, std::int64_t count)
+{
+    return hotDot(a, b, count);
+}
+double dot(const double *a, const double *b, std::int64_t count)
+{
+    return dotOf(a, b, count);
 }
 void slopeRow(const float *probabilities, float *slope, std::int64_t count, float shift)
 {
@@ -253,16 +280,12 @@ void AttentionTiles<T>::score(std::int64_t head, Range queries, Range keys, T *t
                         spreadBits),
                     count, m_maskedScore);
         }
-        T largest = largestOf(row, count);
         const Range seen = m_reach.keysOf(m_firstQuery + i, m_allKeys);
         const std::int64_t begin = std::clamp(seen.begin - m_firstKey - keys.begin, std::int64_t{0}, count);
         const std::int64_t end = std::clamp(seen.end - m_firstKey - keys.begin, begin, count);
-        if (begin > 0 || end < count) {
-            std::fill(row, row + begin, -std::numeric_limits<T>::infinity());
-            std::fill(row + end, row + count, -std::numeric_limits<T>::infinity());
-            largest = largestOf(row + begin, end - begin);
-        }
-        highest[i - queries.begin] = largest;
+        std::fill(row, row + begin, -std::numeric_limits<T>::infinity());
+        std::fill(row + end, row + count, -std::numeric_limits<T>::infinity());
+        highest[i - queries.begin] = largestOf(row + begin, end - begin);
     }
 }
 

@@ -105,6 +105,9 @@ double exponentials(double *x, std::int64_t count, double shift, double factor);
 /// x *= factor
 void scaleRow(float *x, std::int64_t count, float factor);
 void scaleRow(double *x, std::int64_t count, double factor);
+/// The sum of products of numbers at one place, in double.
+double dot(const float *a, const float *b, std::int64_t count);
+double dot(const double *a, const double *b, std::int64_t count);
 /// slope = probabilities * (slope - shift)
 void slopeRow(const float *probabilities, float *slope, std::int64_t count, float shift);
 void slopeRow(const double *probabilities, double *slope, std::int64_t count, double shift);

@@ -268,38 +268,38 @@ Result<void> normalizeBackward(const KernelCall &call)
         const auto scaleOf = [&](std::int64_t c) {
             return scale == nullptr ? 1.0 : static_cast<double>(elements<const T>(*scale)[c]);
         };
-        if (dx != nullptr)
-            forEachRun(view, [&](std::int64_t s, std::int64_t c, std::int64_t run) {
-                moveRun(elements<const T>(*dy) + run * view.rest, view.rest, T(0),
-                    static_cast<T>(inverseOf(s) * scaleOf(c)), T(0), elements<T>(*dx) + run * view.rest);
-            });
-        if (dmean != nullptr || dbias != nullptr) {
-            const auto sums = valuesOfRuns(view, [&](std::int64_t, std::int64_t, std::int64_t run) {
-                return sumOfRun(elements<const T>(*dy) + run * view.rest, view.rest);
-            });
-            if (dmean != nullptr)
-                storeSums<T>(sumOfRuns(view, sums, false,
-                                 [&](std::int64_t s, std::int64_t c) { return -scaleOf(c) * inverseOf(s); }),
-                    *dmean);
-            if (dbias != nullptr)
-                storeSums<T>(sumOfRuns(view, sums, true, unweighted), *dbias);
-        }
-        if (usesX) { // of dy (x - mean) / sigma
-            const auto products = valuesOfRuns(view, [&](std::int64_t s, std::int64_t, std::int64_t run) {
-                return inverseOf(s)
-                    * productsOfRun(elements<const T>(*dy) + run * view.rest,
-                        elements<const T>(*x) + run * view.rest, view.rest,
+        const bool usesSums = dmean != nullptr || dbias != nullptr;
+        const auto runs = static_cast<std::size_t>(view.n * view.c);
+        std::vector<double> sums(usesSums ? runs : 0); // of dy
+        std::vector<double> products(usesX ? runs : 0); // of dy (x - mean) / sigma
+        forEachRun(view, [&](std::int64_t s, std::int64_t c, std::int64_t run) {
+            // All at once, while the run is in the cache.
+            const auto at = static_cast<std::size_t>(run);
+            const T *gradient = elements<const T>(*dy) + run * view.rest;
+            if (usesSums)
+                sums[at] = sumOfRun(gradient, view.rest);
+            if (usesX)
+                products[at] = inverseOf(s)
+                    * productsOfRun(gradient, elements<const T>(*x) + run * view.rest, view.rest,
                         static_cast<double>(elements<const T>(*mean)[s]));
-            });
-            if (dvariance != nullptr)
-                storeSums<T>(sumOfRuns(view, products, false,
-                                 [&](std::int64_t s, std::int64_t c) {
-                                     return -0.5 * scaleOf(c) * inverseOf(s) * inverseOf(s);
-                                 }),
-                    *dvariance);
-            if (dscale != nullptr)
-                storeSums<T>(sumOfRuns(view, products, true, unweighted), *dscale);
-        }
+            if (dx != nullptr)
+                moveRun(gradient, view.rest, T(0), static_cast<T>(inverseOf(s) * scaleOf(c)), T(0),
+                    elements<T>(*dx) + run * view.rest);
+        });
+        if (dmean != nullptr)
+            storeSums<T>(sumOfRuns(view, sums, false,
+                             [&](std::int64_t s, std::int64_t c) { return -scaleOf(c) * inverseOf(s); }),
+                *dmean);
+        if (dbias != nullptr)
+            storeSums<T>(sumOfRuns(view, sums, true, unweighted), *dbias);
+        if (dvariance != nullptr)
+            storeSums<T>(sumOfRuns(view, products, false,
+                             [&](std::int64_t s, std::int64_t c) {
+                                 return -0.5 * scaleOf(c) * inverseOf(s) * inverseOf(s);
+                             }),
+                *dvariance);
+        if (dscale != nullptr)
+            storeSums<T>(sumOfRuns(view, products, true, unweighted), *dscale);
         return {};
     });
 }

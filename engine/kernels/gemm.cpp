@@ -62,6 +62,10 @@ template<typename T, typename R> void fold(MatrixProduct<T, R> &p)
 
 template<typename T, typename R> void runPiece(const ProductStep<T, R> &step)
 {
+    if constexpr (std::is_same_v<T, float>) {
+        if (isWideFaster(step) && multiplyWide(step))
+            return;
+    }
     if (!multiplyWithOneDnn(step))
         multiplyPortably(step);
 }

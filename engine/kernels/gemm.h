@@ -82,6 +82,12 @@ bool multiplyWithOneDnn(const ProductStep<float> &step);
 bool multiplyWithOneDnn(const ProductStep<BFloat16> &step);
 bool multiplyWithOneDnn(const ProductStep<BFloat16, BFloat16> &step);
 
+/// With loops for vectors of 512 bits. False (nothing was written then) if the processor does not have them,
+/// or the product is too small for them.
+bool multiplyWide(const ProductStep<float> &step);
+/// Whether those take less time than what else there is, as far as it was measured.
+bool isWideFaster(const ProductStep<float> &step);
+
 /// With loops of our own.
 void multiplyPortably(const ProductStep<float> &step);
 void multiplyPortably(const ProductStep<double> &step);

@@ -2,10 +2,11 @@
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
-#include "engine/kernels/movement.h"
+#include "engine/kernels/vector_math.h"
 #include "engine/kernels/window.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -85,16 +86,113 @@ template<typename Visit> void forEachPlane(std::int64_t planes, std::size_t read
         });
 }
 
+/// The larger of the two, or the one that is no number.
+template<typename T> PLANLOOM_INLINE T largerOf(T kept, T other)
+{
+    return other > kept || other != other ? other : kept;
+}
+
+template<typename T> PLANLOOM_INLINE void raise(T *to, const T *from, std::int64_t count)
+{
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < count; ++i)
+        to[i] = largerOf(to[i], from[i]);
+}
+PLANLOOM_HOT void raiseAll(float *to, const float *from, std::int64_t count)
+{
+    raise(to, from, count);
+}
+void raiseAll(double *to, const double *from, std::int64_t count)
+{
+    raise(to, from, count);
+}
+
+/// The largest element of every window, one dimension after another: a window is the product of its taps
+/// along each, so each element is looked at along one dimension in place of all of them together.
+template<typename T> class LargestOfWindows
+{
+public:
+    explicit LargestOfWindows(const WindowGeometry &g)
+        : m_geometry(g)
+    {
+        for (std::size_t d = 0; d < g.rank(); ++d) {
+            auto &lines = m_lines.emplace_back();
+            for (std::int64_t at = 0; at < g.out[d]; ++at)
+                lines.push_back(lineAt(d, at));
+        }
+    }
+
+    /// Of the plane at x, into the one at y.
+    void operator()(const T *x, T *y) const
+    {
+        std::array<std::vector<T>, 2> between;
+        std::int64_t outer = 1;
+        for (std::size_t d = 0; d < m_geometry.rank(); ++d) {
+            std::int64_t inner = 1;
+            for (std::size_t later = d + 1; later < m_geometry.rank(); ++later)
+                inner *= m_geometry.in[later];
+            T *to = y;
+            if (d + 1 < m_geometry.rank()) {
+                between[d % 2].resize(static_cast<std::size_t>(outer * m_geometry.out[d] * inner));
+                to = between[d % 2].data();
+            }
+            along(d, outer, inner, x, to);
+            x = to;
+            outer *= m_geometry.out[d];
+        }
+    }
+
+private:
+    /// The taps of a window along one dimension that lie inside.
+    struct Line {
+        std::int64_t first = 0; ///< Element.
+        std::int64_t count = 0;
+    };
+
+    Line lineAt(std::size_t d, std::int64_t position) const
+    {
+        Line line;
+        for (std::int64_t tap = 0; tap < m_geometry.kernel[d]; ++tap) {
+            const std::int64_t at = m_geometry.elementAt(d, position, tap) - m_geometry.inFirst[d];
+            if (at < 0 || at >= m_geometry.in[d])
+                continue;
+            if (line.count++ == 0)
+                line.first = at;
+        }
+        return line;
+    }
+
+    void along(std::size_t d, std::int64_t outer, std::int64_t inner, const T *x, T *to) const
+    {
+        const std::int64_t step = m_geometry.dilations[d] * inner;
+        for (std::int64_t o = 0; o < outer; ++o, x += m_geometry.in[d] * inner) {
+            for (const Line &line : m_lines[d]) {
+                const T *from = x + line.first * inner;
+                if (inner == 1) {
+                    T largest = kNone;
+                    for (std::int64_t tap = 0; tap < line.count; ++tap)
+                        largest = largerOf(largest, from[tap * step]);
+                    *to = largest;
+                } else {
+                    std::fill_n(to, inner, kNone);
+                    for (std::int64_t tap = 0; tap < line.count; ++tap)
+                        raiseAll(to, from + tap * step, inner);
+                }
+                to += inner;
+            }
+        }
+    }
+
+    static constexpr T kNone = -std::numeric_limits<T>::infinity();
+    const WindowGeometry &m_geometry;
+    std::vector<std::vector<Line>> m_lines{}; ///< By dimension and window.
+};
+
+/// The mean of a window, or its norm.
 template<typename T>
 T pooled(
     const Operator &op, const T *x, const std::int64_t *offsets, std::size_t count, double divisor, double p)
 {
-    if (op.kind == OperatorKind::MaxPool) {
-        T largest = -std::numeric_limits<T>::infinity();
-        for (std::size_t i = 0; i < count; ++i)
-            largest = x[offsets[i]] > largest || x[offsets[i]] != x[offsets[i]] ? x[offsets[i]] : largest;
-        return largest;
-    }
     double sum = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const auto value = static_cast<double>(x[offsets[i]]);
@@ -113,11 +211,20 @@ Result<void> poolForward(const KernelCall &call)
         return missingSlot(call, "its input");
     const WindowGeometry g =
         windowGeometry(call.op->attributes, *x, *y, call.op->attributes.integers("kernel_shape"));
-    const WindowTaps taps = windowTaps(*call.op, g);
     const auto p = static_cast<double>(call.op->attributes.integer("p", 2));
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const std::int64_t planes = x->shape[0] * x->shape[1];
+        if (call.op->kind == OperatorKind::MaxPool) {
+            const LargestOfWindows<T> largest(g);
+            forEachPlane(
+                planes, static_cast<std::size_t>(g.outCount() * g.kernelCount()), [&](std::int64_t plane) {
+                    largest(
+                        elements<const T>(*x) + plane * g.inCount(), elements<T>(*y) + plane * g.outCount());
+                });
+            return {};
+        }
+        const WindowTaps taps = windowTaps(*call.op, g);
         const auto windows = static_cast<std::size_t>(g.outCount());
         forEachPlane(planes, taps.offsets.size(), [&](std::int64_t plane) {
             const T *from = elements<const T>(*x) + plane * g.inCount();
@@ -129,6 +236,22 @@ Result<void> poolForward(const KernelCall &call)
         });
         return {};
     });
+}
+
+/// The gradient of every window goes to its largest element: to the first one of equals, as in PyTorch.
+template<typename T>
+void giveToLargest(const WindowTaps &taps, const std::vector<std::int64_t> &targets, const T *x, const T *y,
+    const T *dy, double *sums)
+{
+    for (std::size_t w = 0; w + 1 < taps.firsts.size(); ++w) {
+        for (std::size_t i = taps.firsts[w]; i < taps.firsts[w + 1]; ++i) {
+            if (x[taps.offsets[i]] != y[w])
+                continue;
+            if (targets[i] >= 0)
+                sums[targets[i]] += static_cast<double>(dy[w]);
+            break;
+        }
+    }
 }
 
 Result<void> poolBackward(const KernelCall &call)
@@ -156,11 +279,14 @@ Result<void> poolBackward(const KernelCall &call)
         using T = decltype(zero);
         const std::int64_t planes = dx->shape[0] * dx->shape[1];
         const auto windows = static_cast<std::size_t>(g.outCount());
-        std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);
         forEachPlane(planes, taps.offsets.size(), [&](std::int64_t plane) {
             const T *from = average ? nullptr : elements<const T>(*x) + plane * g.inCount();
-            double *to = sums.data() + plane * made;
-            for (std::size_t w = 0; w < windows; ++w) {
+            std::vector<double> sums(static_cast<std::size_t>(made), 0.0); // a plane's stay in the cache
+            double *to = sums.data();
+            if (largest)
+                giveToLargest(taps, targets, from, elements<const T>(*y) + plane * g.outCount(),
+                    elements<const T>(*dy) + plane * g.outCount(), to);
+            for (std::size_t w = 0; w < windows && !largest; ++w) {
                 const std::int64_t at = plane * g.outCount() + static_cast<std::int64_t>(w);
                 const auto gradient = static_cast<double>(elements<const T>(*dy)[at]);
                 for (std::size_t i = taps.firsts[w]; i < taps.firsts[w + 1]; ++i) {
@@ -172,18 +298,16 @@ Result<void> poolBackward(const KernelCall &call)
                     const auto value = static_cast<double>(from[taps.offsets[i]]);
                     const auto result = static_cast<double>(elements<const T>(*y)[at]);
                     double share = 0;
-                    if (largest)
-                        share = value == result ? 1 : 0;
-                    else if (result != 0 && value != 0)
+                    if (result != 0 && value != 0)
                         share = std::copysign(std::pow(std::fabs(value) / result, p - 1), value);
                     if (target >= 0)
                         to[target] += gradient * share;
-                    if (largest && share > 0)
-                        break; // The first of equal elements takes all, as in PyTorch.
                 }
             }
+            T *target = elements<T>(*dx) + plane * made;
+            for (std::size_t i = 0; i < sums.size(); ++i)
+                target[i] = static_cast<T>(sums[i]);
         });
-        storeSums<T>(sums, *dx);
         return {};
     });
 }

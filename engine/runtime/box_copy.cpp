@@ -1,5 +1,6 @@
 #include "engine/runtime/box_copy.h"
 
+#include "engine/base/hot_loop.h"
 #include "engine/kernels/narrow_float.h"
 
 #include <algorithm>
@@ -80,6 +81,64 @@ template<typename T> void sum(std::byte *to, std::span<const std::byte *const> f
                 block[i] = static_cast<T>(block[i] + source[i]);
         }
         std::memcpy(to + at * sizeof(T), block, length * sizeof(T));
+    }
+}
+
+constexpr std::size_t kAtOnce = 4; ///< Summands that are read side by side: one pass over memory.
+using Summands = std::array<const float *, kAtOnce>;
+
+// Sums lie where one of their summands does, or apart from all: loops that read and write at one index may be
+// vectorised either way.
+PLANLOOM_HOT void sumOfTwo(float *to, const Summands &from, std::size_t count)
+{
+    const auto [a, b, c, d] = from;
+#pragma GCC ivdep
+    for (std::size_t i = 0; i < count; ++i)
+        to[i] = a[i] + b[i];
+}
+
+PLANLOOM_HOT void sumOfThree(float *to, const Summands &from, std::size_t count)
+{
+    const auto [a, b, c, d] = from;
+#pragma GCC ivdep
+    for (std::size_t i = 0; i < count; ++i)
+        to[i] = a[i] + b[i] + c[i];
+}
+
+PLANLOOM_HOT void sumOfFour(float *to, const Summands &from, std::size_t count)
+{
+    const auto [a, b, c, d] = from;
+#pragma GCC ivdep
+    for (std::size_t i = 0; i < count; ++i)
+        to[i] = a[i] + b[i] + c[i] + d[i];
+}
+
+/// The same sums, in the same order, at the speed of memory.
+template<> void sum<float>(std::byte *to, std::span<const std::byte *const> from, std::size_t count)
+{
+    constexpr std::size_t kBlock = 2048;
+    float block[kBlock]; // of sums that go on: `to` may be a summand that is still to come
+    const auto add = [](float *target, const Summands &summands, std::size_t number, std::size_t length) {
+        if (number == 4)
+            sumOfFour(target, summands, length);
+        else if (number == 3)
+            sumOfThree(target, summands, length);
+        else if (number == 2)
+            sumOfTwo(target, summands, length);
+        else
+            std::memmove(target, summands[0], length * sizeof(float));
+    };
+    for (std::size_t at = 0; at < count; at += kBlock) {
+        const std::size_t length = std::min(kBlock, count - at);
+        std::size_t next = 0;
+        for (bool isFirst = true; isFirst || next < from.size(); isFirst = false) {
+            Summands summands{block};
+            std::size_t number = isFirst ? 0 : 1;
+            while (number < kAtOnce && next < from.size())
+                summands[number++] = reinterpret_cast<const float *>(from[next++]) + at;
+            const bool isLast = next == from.size();
+            add(isLast ? reinterpret_cast<float *>(to) + at : block, summands, number, length);
+        }
     }
 }
 

@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::json;
 constexpr const char *kFormat = "planloom-machine-profile";
 constexpr int kVersion =
-    3; ///< Of the format, and of kernels that take, or are measured to take, another time.
+    4; ///< Of the format, and of kernels that take, or are measured to take, another time.
 
 /// What the time of a kernel of this category grows with.
 double workOf(OperatorCategory category, double flops, double bytes)

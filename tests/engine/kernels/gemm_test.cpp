@@ -266,6 +266,82 @@ TEST(Multiply, IsTheSameWithAndWithoutOneDnn)
     }
 }
 
+/// Extents of a product that is one for vectors of 512 bits, and how its operands lie.
+struct WideCase {
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    bool transposedA = false;
+    bool transposedB = false;
+    bool accumulate = false;
+    bool biased = false;
+};
+
+/// Expects what the portable loops make, between rows that are further apart than they are long.
+/// @return false if the processor has no such vectors
+bool isTheSameWide(const WideCase &given, std::uint64_t seed)
+{
+    constexpr std::int64_t kGap = 3;
+    Dice dice(seed);
+    const std::vector<float> a = as<float>(dice.numbers(given.m * given.k));
+    const std::vector<float> b = as<float>(dice.numbers(given.k * given.n));
+    const std::vector<float> bias = as<float>(dice.numbers(given.n));
+    ProductStep<float> step;
+    MatrixProduct<float> &p = step.product;
+    p.m = given.m;
+    p.n = given.n;
+    p.k = given.k;
+    p.a = a.data();
+    p.aRow = given.transposedA ? 1 : given.k;
+    p.aColumn = given.transposedA ? given.m : 1;
+    p.b = b.data();
+    p.bRow = given.transposedB ? 1 : given.n;
+    p.bColumn = given.transposedB ? given.k : 1;
+    p.bias = given.biased ? bias.data() : nullptr;
+    p.cRow = given.n + kGap;
+    step.accumulate = given.accumulate;
+    std::vector<float> wide = as<float>(dice.numbers(given.m * p.cRow));
+    std::vector<float> portable = wide;
+    p.c = portable.data();
+    multiplyPortably(step);
+    p.c = wide.data();
+    if (!multiplyWide(step))
+        return false;
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < wide.size(); ++i)
+        wrong += std::fabs(wide[i] - portable[i]) <= 5e-5f ? 0 : 1;
+    EXPECT_EQ(wrong, 0U) << "of " << given.m << " x " << given.n << " x " << given.k;
+    return true;
+}
+
+TEST(Multiply, IsTheSameWithWideVectors)
+{
+    const bool has = isTheSameWide({16, 48, 16, false, true}, 1);
+    if (!has)
+        GTEST_SKIP() << "no vectors of 512 bits";
+    std::uint64_t seed = 1;
+    // Whole tiles and not; more rows than a panel is kept in the cache for, and more panels than are kept.
+    for (const std::int64_t m : {16, 23, 131, 300})
+        for (const std::int64_t n : {48, 135, 1700})
+            for (const std::int64_t k : {16, 90, 650})
+                for (const bool transposedA : {false, true})
+                    EXPECT_TRUE(
+                        isTheSameWide({m, n, k, transposedA, true, ++seed % 3 == 0, seed % 3 == 1}, seed));
+    for (const std::int64_t m : {16, 131, 1000})
+        for (const std::int64_t n : {48, 1700})
+            for (const std::int64_t k : {19, 64})
+                for (const bool transposedA : {false, true})
+                    EXPECT_TRUE(isTheSameWide({m, n, k, transposedA, false, true}, ++seed));
+}
+
+TEST(Multiply, LeavesToOthersWhatWideVectorsAreNotFor)
+{
+    EXPECT_FALSE(isTheSameWide({15, 48, 16, false, true}, 1)); // less than two rows of tiles
+    EXPECT_FALSE(isTheSameWide({16, 47, 16, false, true}, 1)); // not one whole panel
+    EXPECT_FALSE(isTheSameWide({16, 48, 15, false, true}, 1)); // not a vector of each row
+    EXPECT_FALSE(isTheSameWide({64, 64, 64, false, true}, 1)); // a third of two panels would be in vain
+}
+
 TEST(Multiply, RoundsResultsOfBFloat16Once)
 {
     constexpr std::int64_t kM = 33;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -240,6 +241,62 @@ TEST(Gradients, OfTiesAndKinksFollowPyTorch)
                                  "kernel_shape", std::vector<std::int64_t>{2}),
                   "strides", std::vector<std::int64_t>{2}))[0],
         (Numbers{1, 0, 0, 1}));
+}
+
+TEST(MaxPool, IsTheLargestElementOfEveryWindowAndGivesItsGradientToTheFirstOfEquals)
+{
+    constexpr std::int64_t kPlanes = 2;
+    constexpr std::array<std::int64_t, 2> kIn{5, 7};
+    constexpr std::array<std::int64_t, 2> kOut{3, 6};
+    constexpr std::array<std::int64_t, 2> kWindow{3, 2};
+    constexpr std::array<std::int64_t, 2> kStrides{2, 1};
+    constexpr std::array<std::int64_t, 2> kDilations{1, 3};
+    constexpr std::array<std::int64_t, 2> kPads{1, 1};
+    Numbers x;
+    for (std::int64_t i = 0; i < kPlanes * kIn[0] * kIn[1]; ++i)
+        x.push_back(static_cast<double>(i * 7 % 4 - 3)); // many are equal, none is above padding of zeros
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    x[17] = none;
+    Numbers largest;
+    Numbers slopes(x.size(), 0);
+    for (std::int64_t plane = 0; plane < kPlanes; ++plane) {
+        for (std::int64_t row = 0; row < kOut[0]; ++row) {
+            for (std::int64_t column = 0; column < kOut[1]; ++column) {
+                std::size_t best = x.size();
+                for (std::int64_t tap = 0; tap < kWindow[0] * kWindow[1]; ++tap) {
+                    const std::int64_t i = row * kStrides[0] - kPads[0] + tap / kWindow[1] * kDilations[0];
+                    const std::int64_t j = column * kStrides[1] - kPads[1] + tap % kWindow[1] * kDilations[1];
+                    if (i < 0 || i >= kIn[0] || j < 0 || j >= kIn[1])
+                        continue;
+                    const auto at = static_cast<std::size_t>((plane * kIn[0] + i) * kIn[1] + j);
+                    if (best == x.size() || x[at] > x[best] || std::isnan(x[at]))
+                        best = at;
+                }
+                ASSERT_LT(best, x.size());
+                largest.push_back(x[best]);
+                if (!std::isnan(x[best])) // nothing equals what is no number
+                    slopes[best] += 1;
+            }
+        }
+    }
+    OperatorExample pool =
+        example(OperatorKind::MaxPool, {given(DataType::Float32, {1, kPlanes, kIn[0], kIn[1]}, x)});
+    const auto list = [](const auto &numbers) {
+        return std::vector<std::int64_t>(numbers.begin(), numbers.end());
+    };
+    pool = with(with(pool, "kernel_shape", list(kWindow)), "strides", list(kStrides));
+    pool = with(with(pool, "dilations", list(kDilations)), "pads",
+        std::vector<std::int64_t>{kPads[0], kPads[1], kPads[0], kPads[1]});
+    const Numbers made = run(pool);
+    ASSERT_EQ(made.size(), largest.size());
+    std::size_t broken = 0;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        broken += std::isnan(largest[i]) ? 1 : 0;
+        EXPECT_TRUE(made[i] == largest[i] || (std::isnan(made[i]) && std::isnan(largest[i])))
+            << "window " << i;
+    }
+    EXPECT_GT(broken, 0U);
+    EXPECT_EQ(gradients(pool)[0], slopes);
 }
 
 TEST(Dropout, KeepsTheGivenShareAndScalesIt)
