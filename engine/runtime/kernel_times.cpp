@@ -25,7 +25,7 @@ BenchClock machineClock()
         [] {
             return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
         },
-        processorSeconds, threadSeconds};
+        threadsSeconds, threadSeconds};
 }
 
 void KernelTimes::add(double elapsed, double cores)
