@@ -1,6 +1,7 @@
 #include "engine/search/meeting_tables.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -97,7 +98,9 @@ std::vector<CostFactor> MeetingTables::make(
             return static_cast<std::size_t>(std::lower_bound(scope.begin(), scope.end(), v) - scope.begin());
         };
         std::vector<std::int64_t> key{meeting.bytes, meeting.gradientBytes,
-            static_cast<std::int64_t>(meeting.combination), static_cast<std::int64_t>(passes), joint};
+            static_cast<std::int64_t>(meeting.combination), static_cast<std::int64_t>(passes), joint,
+            std::bit_cast<std::int64_t>(meeting.beforeRead),
+            std::bit_cast<std::int64_t>(meeting.beforeReadBack)};
         for (const std::int32_t v : scope)
             key.push_back(m_problem.kindOf(static_cast<std::size_t>(v)));
         key.push_back(meeting.producer >= 0 ? static_cast<std::int64_t>(placeOf(meeting.producer)) : -1);

@@ -145,6 +145,39 @@ void PartitionProblem::findMeetings()
         layouts.erase(kAbsentLayout);
         meeting.layouts.assign(layouts.begin(), layouts.end());
     }
+    findLeastBetween();
+}
+
+void PartitionProblem::findLeastBetween()
+{
+    const auto leastOf = [this](std::size_t op, const auto &seconds) {
+        double least = std::numeric_limits<double>::infinity();
+        for (const OperatorChoice &choice : m_choices[op]->choices)
+            least = std::min(least, seconds(choice));
+        return std::isfinite(least) ? least : 0;
+    };
+    for (std::size_t i = 0; i < m_choices.size(); ++i) {
+        m_leastForward.push_back(leastOf(i, [](const OperatorChoice &each) { return each.forward; }));
+        // Gradients of weights may be made later, in a pass of their own.
+        m_leastBackward.push_back(leastOf(i, [this, i](const OperatorChoice &each) {
+            return each.backward - (isAside(i) ? 0 : weightGradientSeconds(i, each));
+        }));
+    }
+    for (Meeting &meeting : m_meetings) {
+        const auto [begin, end] = between(meeting);
+        for (std::size_t i = begin; i < end; ++i) {
+            meeting.beforeRead += m_leastForward[i];
+            meeting.beforeReadBack += m_leastBackward[i];
+        }
+    }
+}
+
+std::pair<std::size_t, std::size_t> PartitionProblem::between(const Meeting &meeting) const
+{
+    if (meeting.producer < 0)
+        return {0, 0};
+    const std::int32_t first = std::min_element(meeting.readers.begin(), meeting.readers.end())->first;
+    return {static_cast<std::size_t>(meeting.producer) + 1, static_cast<std::size_t>(first)};
 }
 
 double PartitionProblem::Moves::operator()(ShardLayout fromBoth, ShardLayout toBoth) const
@@ -173,8 +206,16 @@ double PartitionProblem::Moves::operator()(ShardLayout fromBoth, ShardLayout toB
                         : collectives.seconds(CollectiveKind::AllToAll, part);
 }
 
+/// What is whole is copied from, where it is; all else is sent.
+PartitionProblem::Moving PartitionProblem::movingFrom(ShardLayout from, double seconds) const
+{
+    const bool isWhole = (from.inner == kWhole || m_setting.parts < 2)
+        && (from.outer == kWhole || m_setting.outerParts < 2);
+    return isWhole ? Moving{0, seconds} : Moving{seconds, 0};
+}
+
 /// What one tensor's readers need, from how it is made.
-double PartitionProblem::forwardSeconds(
+PartitionProblem::Moving PartitionProblem::moveForward(
     const Meeting &meeting, ShardLayout made, const std::vector<ShardLayout> &read) const
 {
     std::set<ShardLayout> wanted;
@@ -182,28 +223,30 @@ double PartitionProblem::forwardSeconds(
         if (!layout.isAbsent() && layout != made)
             wanted.insert(layout);
     if (wanted.empty())
-        return 0;
+        return {};
     const Moves move = movesOf(meeting.forward());
-    double direct = 0;
+    const auto moving = [&](ShardLayout from, ShardLayout to) { return movingFrom(from, move(from, to)); };
+    Moving best;
     for (const ShardLayout layout : wanted)
-        direct += move(made, layout);
-    double best = direct;
+        best += moving(made, layout);
     // Once one of them is there, the others can be made of it.
     for (const ShardLayout first : wanted) {
-        double through = move(made, first);
+        Moving through = moving(made, first);
         for (const ShardLayout layout : wanted)
             if (layout != first)
-                through += std::min(move(first, layout), move(made, layout));
-        best = std::min(best, through);
+                through +=
+                    move(first, layout) < move(made, layout) ? moving(first, layout) : moving(made, layout);
+        if (through.all() < best.all())
+            best = through;
     }
     return best;
 }
 
-double PartitionProblem::backwardSeconds(
+PartitionProblem::Moving PartitionProblem::moveBackward(
     const Meeting &meeting, const std::vector<ShardLayout> &made, ShardLayout read) const
 {
     if (meeting.gradientBytes == 0 || read.isAbsent())
-        return 0;
+        return {};
     std::set<ShardLayout> forms;
     int terms = 0;
     for (const ShardLayout layout : made)
@@ -211,16 +254,16 @@ double PartitionProblem::backwardSeconds(
             forms.insert(layout);
             ++terms;
         }
-    double seconds = 0;
+    Moving all;
     const Moves move = movesOf(meeting.backward());
     for (const ShardLayout form : forms)
-        seconds += move(form, read);
+        all += movingFrom(form, move(form, read));
     if (terms > 1 && !m_setting.batchAlone) { // they are added up where they meet
         const std::int64_t bytes =
             meeting.gradientBytes / (forms.size() == 1 ? m_setting.partsOf(*forms.begin()) : 1);
-        seconds += m_setting.costs->copy(Bytes{bytes * (terms + 1) / 2}, m_setting.deviceClass);
+        all.copied += m_setting.costs->copy(Bytes{bytes * (terms + 1) / 2}, m_setting.deviceClass);
     }
-    return seconds;
+    return all;
 }
 
 double PartitionProblem::meetingSeconds(const Meeting &meeting,
@@ -234,10 +277,12 @@ double PartitionProblem::meetingSeconds(const Meeting &meeting,
     }
     if (producer)
         return (passes == Passes::Backward ? 0
-                                           : forwardSeconds(meeting, producer->outputs[meeting.output], read))
+                                           : moveForward(meeting, producer->outputs[meeting.output], read)
+                                                 .exposed(meeting.beforeRead))
             + (passes == Passes::Forward
                     ? 0
-                    : backwardSeconds(meeting, gradients, producer->outputGradients[meeting.output]));
+                    : moveBackward(meeting, gradients, producer->outputGradients[meeting.output])
+                          .exposed(meeting.beforeReadBack));
     // A weight lies as its readers want it, all of them alike, and so do its gradients: else it would be held
     // twice, and summands of whole and of cut boxes added up piece by piece.
     std::set<ShardLayout> forms(gradients.begin(), gradients.end());
@@ -262,10 +307,11 @@ double PartitionProblem::shareSeconds(const Meeting &meeting, std::size_t reader
         double least = move(made, read);
         for (const ShardLayout on : meeting.layouts)
             least = std::min(least, move(made, on) + move(on, read));
-        seconds += least;
+        seconds += std::max(0.0, least - meeting.beforeRead);
     }
     if (passes != Passes::Forward && !gradient.isAbsent()) {
-        seconds += backwardSeconds(meeting, {gradient}, producer->outputGradients[meeting.output]);
+        seconds += moveBackward(meeting, {gradient}, producer->outputGradients[meeting.output])
+                       .exposed(meeting.beforeReadBack);
         if (meeting.gradientBytes > 0 && !producer->outputGradients[meeting.output].isAbsent()) {
             // As if all others were added up in the same form.
             const std::int64_t bytes = meeting.gradientBytes / m_setting.partsOf(gradient);
@@ -649,6 +695,18 @@ std::vector<double> PartitionProblem::sharesOf(const std::vector<std::int32_t> &
     return shares;
 }
 
+namespace {
+
+/// As much of `wanted` as there is.
+double takeFrom(double &left, double wanted)
+{
+    const double taken = std::min(left, wanted);
+    left -= taken;
+    return taken;
+}
+
+} // namespace
+
 OperatorTimes PartitionProblem::timesOf(
     const std::vector<std::int32_t> &choice, const std::vector<double> &shares) const
 {
@@ -658,6 +716,15 @@ OperatorTimes PartitionProblem::timesOf(
         times.forward.push_back(own.forward);
         times.backward.push_back(own.backward);
     }
+    // What operators compute beside communication hides as much of it, first come, first served.
+    std::vector<double> forwardLeft = m_leastForward;
+    std::vector<double> backwardLeft = m_leastBackward;
+    struct Back {
+        std::size_t producer = 0;
+        std::size_t first = 0; ///< Of its readers.
+        Moving moving{};
+    };
+    std::vector<Back> back;
     for (Meeting meeting : m_meetings) {
         if (!shares.empty()) {
             const double share = shares[static_cast<std::size_t>(meeting.tensor.index)];
@@ -667,23 +734,35 @@ OperatorTimes PartitionProblem::timesOf(
         }
         std::vector<ShardLayout> read;
         std::vector<ShardLayout> gradients;
-        std::int32_t first = std::numeric_limits<std::int32_t>::max();
         for (const auto &[reader, slot] : meeting.readers) {
             const OperatorChoice &own =
                 choiceOf(static_cast<std::size_t>(reader), choice[static_cast<std::size_t>(reader)]);
             read.push_back(own.inputs[slot]);
             gradients.push_back(own.inputGradients[slot]);
-            first = std::min(first, reader);
         }
         if (meeting.producer < 0)
             continue;
         const auto p = static_cast<std::size_t>(meeting.producer);
         const OperatorChoice &producer = choiceOf(p, choice[p]);
-        const double forward = forwardSeconds(meeting, producer.outputs[meeting.output], read);
-        const double backward = backwardSeconds(meeting, gradients, producer.outputGradients[meeting.output]);
-        times.forward[static_cast<std::size_t>(first)] += forward;
-        times.backward[p] += backward;
-        times.communication += forward + backward;
+        const auto [begin, first] = between(meeting);
+        const Moving moving = moveForward(meeting, producer.outputs[meeting.output], read);
+        double sent = moving.sent;
+        for (std::size_t i = begin; i < first && sent > 0; ++i)
+            sent -= takeFrom(forwardLeft[i], sent);
+        times.forward[first] += moving.copied + sent;
+        times.communication += moving.copied + sent;
+        if (const Moving its = moveBackward(meeting, gradients, producer.outputGradients[meeting.output]);
+            its.all() > 0)
+            back.push_back({p, first, its});
+    }
+    std::stable_sort(
+        back.begin(), back.end(), [](const Back &a, const Back &b) { return a.first > b.first; });
+    for (const auto &[producer, first, moving] : back) {
+        double sent = moving.sent;
+        for (std::size_t i = first; i-- > producer + 1 && sent > 0;)
+            sent -= takeFrom(backwardLeft[i], sent);
+        times.backward[producer] += moving.copied + sent;
+        times.communication += moving.copied + sent;
     }
     return times;
 }

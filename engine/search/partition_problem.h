@@ -5,6 +5,7 @@
 #include "engine/search/layout_moves.h"
 #include "engine/search/operator_choices.h"
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -259,6 +261,11 @@ public:
         /// All layouts in which some choice of some reader reads it.
         std::vector<ShardLayout> layouts{};
         std::int64_t terms = 0; ///< Readers that make a gradient of it, whatever is chosen.
+        /// Seconds that devices compute at least between making it and its first reader, whatever is chosen:
+        /// communication for it runs beside that. Likewise between the last of its gradients and what reads
+        /// them.
+        double beforeRead = 0;
+        double beforeReadBack = 0;
 
         MovedTensor forward() const; ///< As it is moved,
         MovedTensor backward() const; ///< and its gradient.
@@ -274,7 +281,8 @@ public:
     static std::vector<std::int32_t> scopeOf(const Meeting &meeting);
 
     enum class Passes : std::uint8_t { Both, Forward, Backward };
-    /// Seconds of communication for a tensor; infinite where its readers cannot be together.
+    /// Seconds of communication for a tensor that devices wait for, if nothing else runs beside what they
+    /// compute meanwhile; infinite where its readers cannot be together.
     /// @param readers  as in `meeting`; @param producer  null for weights
     double meetingSeconds(const Meeting &meeting, const std::vector<const OperatorChoice *> &readers,
         const OperatorChoice *producer, Passes passes = Passes::Both) const;
@@ -303,13 +311,31 @@ private:
         return {*this, tensor, m_setting.outerParts > 1 ? &m_moves.of(tensor) : nullptr};
     }
 
+    /// Seconds of bringing a tensor where it is wanted.
+    struct Moving {
+        double sent = 0; ///< Between devices, beside what they compute.
+        double copied = 0; ///< On each of them.
+        double all() const { return sent + copied; }
+        double exposed(double beside) const { return copied + std::max(0.0, sent - beside); }
+        Moving &operator+=(const Moving &other)
+        {
+            sent += other.sent;
+            copied += other.copied;
+            return *this;
+        }
+    };
+    Moving movingFrom(ShardLayout from, double seconds) const;
+
     void findMeetings();
+    void findLeastBetween();
+    /// The operators between making a tensor and its first reader: from, up to.
+    std::pair<std::size_t, std::size_t> between(const Meeting &meeting) const;
     std::vector<CostFactor> findTies() const;
     std::int64_t bytesOf(TensorId tensor, DataType type) const;
     MovedTensor cutsOf(TensorId tensor) const;
-    double forwardSeconds(
+    Moving moveForward(
         const Meeting &meeting, ShardLayout made, const std::vector<ShardLayout> &read) const;
-    double backwardSeconds(
+    Moving moveBackward(
         const Meeting &meeting, const std::vector<ShardLayout> &made, ShardLayout read) const;
     /// By slot, what is kept and not computed again under some choice.
     std::vector<KeptPlace> keptPlaces(std::size_t op, const StagePlan &plan) const;
@@ -323,6 +349,8 @@ private:
     ChoiceFinder m_finder;
     std::vector<const OperatorChoices *> m_choices{}; ///< By forward operator.
     std::vector<Meeting> m_meetings{};
+    std::vector<double> m_leastForward{}; ///< By forward operator: seconds of its kernel at its cheapest;
+    std::vector<double> m_leastBackward{}; ///< of its backward one's, without gradients of weights.
     std::vector<TensorId> m_gradientOf{}; ///< By tensor, as those below.
     std::vector<TensorId> m_storageOf{};
     std::vector<double> m_updates{}; ///< By tensor.
