@@ -13,6 +13,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace planloom {
 
@@ -148,6 +149,8 @@ void PartitionProblem::findMeetings()
     findLeastBetween();
 }
 
+/// What an operator takes hides communication for one tensor only: of those that wait meanwhile, the one that
+/// began to first.
 void PartitionProblem::findLeastBetween()
 {
     const auto leastOf = [this](std::size_t op, const auto &seconds) {
@@ -156,28 +159,35 @@ void PartitionProblem::findLeastBetween()
             least = std::min(least, seconds(choice));
         return std::isfinite(least) ? least : 0;
     };
+    std::vector<double> forward;
+    std::vector<double> backward;
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
-        m_leastForward.push_back(leastOf(i, [](const OperatorChoice &each) { return each.forward; }));
+        forward.push_back(leastOf(i, [](const OperatorChoice &each) { return each.forward; }));
         // Gradients of weights may be made later, in a pass of their own.
-        m_leastBackward.push_back(leastOf(i, [this, i](const OperatorChoice &each) {
+        backward.push_back(leastOf(i, [this, i](const OperatorChoice &each) {
             return each.backward - (isAside(i) ? 0 : weightGradientSeconds(i, each));
         }));
     }
-    for (Meeting &meeting : m_meetings) {
-        const auto [begin, end] = between(meeting);
-        for (std::size_t i = begin; i < end; ++i) {
-            meeting.beforeRead += m_leastForward[i];
-            meeting.beforeReadBack += m_leastBackward[i];
-        }
-    }
-}
-
-std::pair<std::size_t, std::size_t> PartitionProblem::between(const Meeting &meeting) const
-{
-    if (meeting.producer < 0)
-        return {0, 0};
-    const std::int32_t first = std::min_element(meeting.readers.begin(), meeting.readers.end())->first;
-    return {static_cast<std::size_t>(meeting.producer) + 1, static_cast<std::size_t>(first)};
+    struct Wait {
+        std::size_t begin = 0; ///< Operators between making it and its first reader: from,
+        std::size_t end = 0; ///< up to.
+        Meeting *meeting = nullptr;
+    };
+    std::vector<Wait> waits; // in the order in which tensors are made
+    for (Meeting &meeting : m_meetings)
+        if (meeting.producer >= 0)
+            waits.push_back({static_cast<std::size_t>(meeting.producer) + 1,
+                static_cast<std::size_t>(
+                    std::min_element(meeting.readers.begin(), meeting.readers.end())->first),
+                &meeting});
+    for (const Wait &wait : waits)
+        for (std::size_t i = wait.begin; i < wait.end; ++i)
+            wait.meeting->beforeRead += std::exchange(forward[i], 0);
+    std::stable_sort(
+        waits.begin(), waits.end(), [](const Wait &a, const Wait &b) { return a.end > b.end; });
+    for (const Wait &wait : waits)
+        for (std::size_t i = wait.end; i-- > wait.begin;)
+            wait.meeting->beforeReadBack += std::exchange(backward[i], 0);
 }
 
 double PartitionProblem::Moves::operator()(ShardLayout fromBoth, ShardLayout toBoth) const
@@ -695,18 +705,6 @@ std::vector<double> PartitionProblem::sharesOf(const std::vector<std::int32_t> &
     return shares;
 }
 
-namespace {
-
-/// As much of `wanted` as there is.
-double takeFrom(double &left, double wanted)
-{
-    const double taken = std::min(left, wanted);
-    left -= taken;
-    return taken;
-}
-
-} // namespace
-
 OperatorTimes PartitionProblem::timesOf(
     const std::vector<std::int32_t> &choice, const std::vector<double> &shares) const
 {
@@ -716,15 +714,6 @@ OperatorTimes PartitionProblem::timesOf(
         times.forward.push_back(own.forward);
         times.backward.push_back(own.backward);
     }
-    // What operators compute beside communication hides as much of it, first come, first served.
-    std::vector<double> forwardLeft = m_leastForward;
-    std::vector<double> backwardLeft = m_leastBackward;
-    struct Back {
-        std::size_t producer = 0;
-        std::size_t first = 0; ///< Of its readers.
-        Moving moving{};
-    };
-    std::vector<Back> back;
     for (Meeting meeting : m_meetings) {
         if (!shares.empty()) {
             const double share = shares[static_cast<std::size_t>(meeting.tensor.index)];
@@ -732,37 +721,22 @@ OperatorTimes PartitionProblem::timesOf(
             meeting.gradientBytes =
                 static_cast<std::int64_t>(static_cast<double>(meeting.gradientBytes) * share);
         }
-        std::vector<ShardLayout> read;
-        std::vector<ShardLayout> gradients;
-        for (const auto &[reader, slot] : meeting.readers) {
-            const OperatorChoice &own =
-                choiceOf(static_cast<std::size_t>(reader), choice[static_cast<std::size_t>(reader)]);
-            read.push_back(own.inputs[slot]);
-            gradients.push_back(own.inputGradients[slot]);
-        }
         if (meeting.producer < 0)
             continue;
+        std::vector<const OperatorChoice *> readers;
+        std::int32_t first = std::numeric_limits<std::int32_t>::max();
+        for (const auto &[reader, slot] : meeting.readers) {
+            readers.push_back(
+                &choiceOf(static_cast<std::size_t>(reader), choice[static_cast<std::size_t>(reader)]));
+            first = std::min(first, reader);
+        }
         const auto p = static_cast<std::size_t>(meeting.producer);
         const OperatorChoice &producer = choiceOf(p, choice[p]);
-        const auto [begin, first] = between(meeting);
-        const Moving moving = moveForward(meeting, producer.outputs[meeting.output], read);
-        double sent = moving.sent;
-        for (std::size_t i = begin; i < first && sent > 0; ++i)
-            sent -= takeFrom(forwardLeft[i], sent);
-        times.forward[first] += moving.copied + sent;
-        times.communication += moving.copied + sent;
-        if (const Moving its = moveBackward(meeting, gradients, producer.outputGradients[meeting.output]);
-            its.all() > 0)
-            back.push_back({p, first, its});
-    }
-    std::stable_sort(
-        back.begin(), back.end(), [](const Back &a, const Back &b) { return a.first > b.first; });
-    for (const auto &[producer, first, moving] : back) {
-        double sent = moving.sent;
-        for (std::size_t i = first; i-- > producer + 1 && sent > 0;)
-            sent -= takeFrom(backwardLeft[i], sent);
-        times.backward[producer] += moving.copied + sent;
-        times.communication += moving.copied + sent;
+        const double forward = meetingSeconds(meeting, readers, &producer, Passes::Forward);
+        const double backward = meetingSeconds(meeting, readers, &producer, Passes::Backward);
+        times.forward[static_cast<std::size_t>(first)] += forward;
+        times.backward[p] += backward;
+        times.communication += forward + backward;
     }
     return times;
 }

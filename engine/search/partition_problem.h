@@ -328,8 +328,6 @@ private:
 
     void findMeetings();
     void findLeastBetween();
-    /// The operators between making a tensor and its first reader: from, up to.
-    std::pair<std::size_t, std::size_t> between(const Meeting &meeting) const;
     std::vector<CostFactor> findTies() const;
     std::int64_t bytesOf(TensorId tensor, DataType type) const;
     MovedTensor cutsOf(TensorId tensor) const;
@@ -349,8 +347,6 @@ private:
     ChoiceFinder m_finder;
     std::vector<const OperatorChoices *> m_choices{}; ///< By forward operator.
     std::vector<Meeting> m_meetings{};
-    std::vector<double> m_leastForward{}; ///< By forward operator: seconds of its kernel at its cheapest;
-    std::vector<double> m_leastBackward{}; ///< of its backward one's, without gradients of weights.
     std::vector<TensorId> m_gradientOf{}; ///< By tensor, as those below.
     std::vector<TensorId> m_storageOf{};
     std::vector<double> m_updates{}; ///< By tensor.
