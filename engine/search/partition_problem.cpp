@@ -183,8 +183,7 @@ void PartitionProblem::findLeastBetween()
     for (const Wait &wait : waits)
         for (std::size_t i = wait.begin; i < wait.end; ++i)
             wait.meeting->beforeRead += std::exchange(forward[i], 0);
-    std::stable_sort(
-        waits.begin(), waits.end(), [](const Wait &a, const Wait &b) { return a.end > b.end; });
+    std::stable_sort(waits.begin(), waits.end(), [](const Wait &a, const Wait &b) { return a.end > b.end; });
     for (const Wait &wait : waits)
         for (std::size_t i = wait.end; i-- > wait.begin;)
             wait.meeting->beforeReadBack += std::exchange(backward[i], 0);
@@ -219,8 +218,8 @@ double PartitionProblem::Moves::operator()(ShardLayout fromBoth, ShardLayout toB
 /// What is whole is copied from, where it is; all else is sent.
 PartitionProblem::Moving PartitionProblem::movingFrom(ShardLayout from, double seconds) const
 {
-    const bool isWhole = (from.inner == kWhole || m_setting.parts < 2)
-        && (from.outer == kWhole || m_setting.outerParts < 2);
+    const bool isWhole =
+        (from.inner == kWhole || m_setting.parts < 2) && (from.outer == kWhole || m_setting.outerParts < 2);
     return isWhole ? Moving{0, seconds} : Moving{seconds, 0};
 }
 

@@ -331,10 +331,8 @@ private:
     std::vector<CostFactor> findTies() const;
     std::int64_t bytesOf(TensorId tensor, DataType type) const;
     MovedTensor cutsOf(TensorId tensor) const;
-    Moving moveForward(
-        const Meeting &meeting, ShardLayout made, const std::vector<ShardLayout> &read) const;
-    Moving moveBackward(
-        const Meeting &meeting, const std::vector<ShardLayout> &made, ShardLayout read) const;
+    Moving moveForward(const Meeting &meeting, ShardLayout made, const std::vector<ShardLayout> &read) const;
+    Moving moveBackward(const Meeting &meeting, const std::vector<ShardLayout> &made, ShardLayout read) const;
     /// By slot, what is kept and not computed again under some choice.
     std::vector<KeptPlace> keptPlaces(std::size_t op, const StagePlan &plan) const;
     void findWeights();
