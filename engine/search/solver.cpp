@@ -232,11 +232,15 @@ private:
                 return std::tuple{false, false, likelyPeak(each)};
             return std::tuple{!mayFit(each), isAgain(each), likely(each)};
         };
+        // After an edit, which is waited for, what is likely counts: simulations before it have shown how far
+        // the model is off.
+        const auto hoped = [&](const StepEstimate *each) {
+            const auto factor = m_correction.of(each->configuration, trust);
+            return each->seconds * (m_pricing->tookOver() ? factor.likely : factor.least);
+        };
         const auto mayBeBest = [&](const StepEstimate *each) {
             return !m_result.fits
-                || ((m_pricing->fits(*each) || mayFit(each))
-                    && each->seconds * m_correction.of(each->configuration, trust).least
-                        < m_result.best.simulatedSeconds);
+                || ((m_pricing->fits(*each) || mayFit(each)) && hoped(each) < m_result.best.simulatedSeconds);
         };
         while (!m_stop.stop_requested() && failed < 2 * m_options.mostSimulated
             && simulated < mostSimulatedNow()) {
