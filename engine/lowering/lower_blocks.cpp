@@ -296,6 +296,21 @@ Result<void> Lowering::goesOn() const
     return {};
 }
 
+/// What the passes alone read and make: at the end of a step it takes memory for nothing.
+void Lowering::forgetPasses()
+{
+    const auto isOfUpdate = [this](
+                                OperatorId op) { return m_graph.at(op).direction == Direction::Optimizer; };
+    for (std::size_t t = 0; t < m_graph.tensors.size(); ++t) {
+        const auto &consumers = m_uses.consumers[t];
+        const auto &producers = m_uses.producers[t];
+        const TensorId tensor{static_cast<std::int32_t>(t)};
+        if (!isPersistent(tensor) && std::none_of(consumers.begin(), consumers.end(), isOfUpdate)
+            && std::none_of(producers.begin(), producers.end(), isOfUpdate))
+            m_materializer.forget(tensor);
+    }
+}
+
 Result<MaterializedPlan> Lowering::run()
 {
     TRY_VOID(goesOn());
@@ -327,7 +342,10 @@ Result<MaterializedPlan> Lowering::run()
                 TRY_VOID(emitBlock((*pass)[s][i]));
     fillBuckets();
     reduceAccumulators();
+    forgetPasses();
     TRY_VOID(emitOptimizer());
+    m_materializer.forgetAll();
+    m_transformed.operators.clear();
 
     TRY_VOID(goesOn());
     m_builder.join(m_graph, m_plan.overlap);

@@ -196,6 +196,7 @@ private:
         std::vector<std::pair<DeviceId, std::int32_t>> inPlace{}; ///< Buffers, ascending.
         std::vector<std::vector<Holding>> made{}; ///< By slot of its outputs.
     };
+    void forgetPasses();
     Result<void> emitOptimizer();
     std::map<std::int32_t, std::map<std::int32_t, std::vector<OperatorId>>> byBlockAndBucket(
         bool (*wanted)(const Operator &)) const;

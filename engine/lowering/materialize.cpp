@@ -127,6 +127,11 @@ void Materializer::forget(TensorId tensor, std::int32_t made, std::int32_t reade
     std::erase_if(state.parts, gone);
 }
 
+void Materializer::forget(TensorId tensor)
+{
+    m_tensors[static_cast<std::size_t>(tensor.index)] = {};
+}
+
 std::vector<std::int32_t> Materializer::makersOf(TensorId tensor) const
 {
     std::vector<std::int32_t> blocks;

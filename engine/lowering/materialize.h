@@ -93,6 +93,10 @@ public:
     /// recomputation makes it anew there. Copies that other blocks hold stay.
     void forget(TensorId tensor, std::int32_t made, std::int32_t reader);
 
+    /// Forgets all of a tensor that nobody needs any more; of all of them.
+    void forget(TensorId tensor);
+    void forgetAll() { m_tensors.clear(); }
+
     /// From here on, until `endTurns`, what blocks make belongs to turn `turn` of a coshard region, which
     /// reads what it made itself and nothing that other turns did.
     void beginTurn(std::int32_t turn);

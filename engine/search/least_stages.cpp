@@ -147,7 +147,7 @@ private:
 double accumulationSeconds(
     const PartitionProblem &problem, std::size_t op, const OperatorChoice &choice, bool accumulates)
 {
-    const double once = 1.0 / std::max(1, problem.setting().plan->microBatches);
+    const double once = 1.0 / std::max(1, problem.setting().microBatches);
     const Operator &own = problem.setting().model->graph->operators[op];
     double seconds = 0;
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot)

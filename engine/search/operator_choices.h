@@ -22,6 +22,7 @@ struct AxisSetting {
     const Model *model = nullptr;
     /// With the same rows and everything replicated: precisions, attention modes, how the batch is cut.
     const Plan *plan = nullptr;
+    std::int32_t microBatches = 1; ///< Of a step; `plan` does not count.
     const StorageTypes *types = nullptr; ///< Of `plan`.
     const CostModel *costs = nullptr;
     const BoundTable *bound = nullptr; ///< With the mesh; null where no row speaks of operators.

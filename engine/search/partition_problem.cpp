@@ -599,7 +599,7 @@ double PartitionProblem::ownSeconds(
     const Operator &own = m_graph.operators[op];
     if (pricing.withoutWeights)
         return choice.forward + choice.backward - weightGradientSeconds(op, choice);
-    const double once = 1.0 / std::max(1, m_setting.plan->microBatches);
+    const double once = 1.0 / std::max(1, m_setting.microBatches);
     const double reduced = pricing.reductions * (pricing.everyMicroBatch ? 1 : once);
     const double hidden = pricing.everyMicroBatch ? 1 : std::min(1.0, once * pricing.hiddenBehind);
     double seconds = choice.forward + choice.backward * (1 - pricing.reductions * hidden);

@@ -295,7 +295,7 @@ private:
     void addGradients(std::int32_t s, TensorId weight, WeightPiece &piece)
     {
         StageFigures &stage = m_stages[static_cast<std::size_t>(s)];
-        const double once = 1.0 / std::max(1, m_setting.plan->microBatches);
+        const double once = 1.0 / std::max(1, m_setting.microBatches);
         bool first = true;
         for (const OperatorId reader :
             m_setting.model->index->uses().consumers[static_cast<std::size_t>(weight.index)]) {

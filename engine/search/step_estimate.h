@@ -133,7 +133,6 @@ private:
         double ofDevice = 0; ///< Of the device that has most.
     };
     struct Problem {
-        Plan plan{}; ///< For its micro-batches.
         std::unique_ptr<PartitionProblem> network{};
         PlacedOperators placed{};
         Aside aside{};

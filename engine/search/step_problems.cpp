@@ -203,8 +203,6 @@ Result<RankReductions> StepEstimator::reductionsOf(const Configuration &configur
 
 Result<void> StepEstimator::makeProblem(const Configuration &configuration, ClassSet classes, Problem &own)
 {
-    own.plan = m_plan;
-    own.plan.microBatches = configuration.microBatches;
     const BoundTable *bound = nullptr;
     if (std::get<3>(keyOf(configuration)) != 0) {
         Bound &read = m_bounds[meshKeyOf(configuration)];
@@ -228,7 +226,8 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Clas
         TRY(own.placed, placedOperators(*bound, m_space.rankAxis));
     }
     const AxisSetting setting{.model = &m_model,
-        .plan = &own.plan,
+        .plan = &m_plan,
+        .microBatches = configuration.microBatches,
         .types = m_types.get(),
         .costs = &costsOf(classes),
         .bound = bound,
