@@ -46,15 +46,20 @@ public:
             && (!isTwice(to) || (m_tensor.bothCuts & bitOf(to.inner)));
     }
 
-    /// A summand of what is whole costs nothing: one device has it, the others zeros.
+    /// Summands of what is whole over an axis: one device has it, the others zeros.
     double secondsTo(ShardLayout to) const
     {
-        double least = kNever;
-        for (AxisLayout inner = kWhole; static_cast<std::size_t>(inner) < m_forms; ++inner)
-            for (AxisLayout outer = kWhole; static_cast<std::size_t>(outer) < m_forms; ++outer)
-                if ((to.inner == kSummands || inner == to.inner)
-                    && (to.outer == kSummands || outer == to.outer))
-                    least = std::min(least, secondsToJust({inner, outer}));
+        double least = secondsToJust(to);
+        const auto through = [&](ShardLayout layout) {
+            if (layout != to)
+                least = std::min(least,
+                    secondsToJust(layout)
+                        + m_moves.m_costs.copy(Bytes{localBytes(to)}, m_moves.m_deviceClass));
+        };
+        for (const bool inner : {false, true})
+            for (const bool outer : {false, true})
+                through({inner && to.inner == kSummands ? kWhole : to.inner,
+                    outer && to.outer == kSummands ? kWhole : to.outer});
         return least;
     }
 

@@ -3,6 +3,7 @@
 #include "engine/graph/catalogue.h"
 #include "engine/lowering/instruction_cost.h"
 #include "engine/plan/plan_draft.h"
+#include "engine/search/summand_joins.h"
 
 #include <algorithm>
 #include <sstream>
@@ -102,6 +103,8 @@ ChoiceFinder::ChoiceFinder(const AxisSetting &setting)
     , m_alike(setting.alike ? setting.alike
                             : std::make_shared<const std::vector<std::int32_t>>(
                                 alikeOperators(*setting.model, *setting.plan, *setting.types)))
+    , m_joins(setting.joins ? setting.joins
+                            : std::make_shared<const std::vector<bool>>(summandJoins(*setting.model)))
 {
 }
 
@@ -251,7 +254,7 @@ const Allowed<Split> *ChoiceFinder::allowedOver(OperatorId forward, const std::s
     return nullptr;
 }
 
-/// That rows allow, whatever else is cut: replicating first, then dimensions.
+/// That rows allow, whatever else is cut: replicating first, then dimensions, then the value.
 std::vector<Split> ChoiceFinder::splitsOver(
     OperatorId forward, const std::string &axis, std::int32_t parts) const
 {
@@ -265,6 +268,8 @@ std::vector<Split> ChoiceFinder::splitsOver(
     if (parts > 1)
         for (const std::int32_t dimension : splittableDimensions(m_graph.at(forward).annotation))
             consider({.kind = SplitKind::Dimension, .dimension = dimension, .parts = parts, .axis = axis});
+    if (parts > 1 && (*m_joins)[at(forward)])
+        consider({.kind = SplitKind::Value, .parts = parts, .axis = axis});
     // What rows say in more detail: parts that are not alike.
     if (allowed && allowed->isListed())
         for (const Split &split : allowed->members())
@@ -375,6 +380,8 @@ ChoiceFinder::Key ChoiceFinder::keyOf(OperatorId id) const
             -1, {static_cast<std::int32_t>(op.inputs.size()), static_cast<std::int32_t>(op.outputs.size())}};
     }
     Key key{(*m_alike)[static_cast<std::size_t>(id.index)], {}};
+    if ((*m_joins)[static_cast<std::size_t>(id.index)])
+        key.second.push_back(-3);
     if (m_setting.bound) {
         const OperatorBinding &binding = m_setting.bound->of(id);
         for (std::size_t a = 0; a < binding.allowed.axes.size(); ++a) {

@@ -38,6 +38,7 @@ struct AxisSetting {
     /// By operator: a number that forward operators share which cost the same and are cut alike where rows
     /// say the same of them; `alikeOperators`.
     std::shared_ptr<const std::vector<std::int32_t>> alike{};
+    std::shared_ptr<const std::vector<bool>> joins{}; ///< `summandJoins`.
     /// By forward operator: those that rows place apart (placed_operators.h). They have one choice, which
     /// costs nothing and wants nothing. May be null.
     const std::vector<bool> *aside = nullptr;
@@ -66,7 +67,7 @@ struct AxisSetting {
 /// One way to partition a forward operator, with its backward operator, over the axes; of one micro-batch on
 /// one device.
 struct OperatorChoice {
-    Split split{}; ///< Replicate or Dimension.
+    Split split{}; ///< Replicate, Dimension, or Value where that may help.
     Split outer{}; ///< Likewise over the outer axis, which the other is nested in; one part without that.
     std::vector<ShardLayout> inputs{}; ///< As the operator reads them, by slot.
     std::vector<ShardLayout> outputs{}; ///< As it makes them.
@@ -131,6 +132,7 @@ private:
     std::map<Key, OperatorChoices> m_known{};
     const LaunchNeighbours m_neighbours;
     const std::shared_ptr<const std::vector<std::int32_t>> m_alike;
+    const std::shared_ptr<const std::vector<bool>> m_joins;
 };
 
 } // namespace planloom

@@ -207,8 +207,9 @@ double PartitionProblem::Moves::operator()(ShardLayout fromBoth, ShardLayout toB
             : reductionSeconds(
                 *setting.costs, kind, Bytes{tensor.bytes}, problem.m_group, onceWeighed(tensor.combination));
     }
-    if (to == kSummands)
-        return 0; // a summand of what is whole: one device has it, the others nothing
+    if (to == kSummands) // of what is whole: one device has it, the others zeros
+        return (from == kWhole ? 0 : collectives.seconds(CollectiveKind::AllGather, tensor.bytes))
+            + setting.costs->copy(Bytes{tensor.bytes}, setting.deviceClass);
     if (from == kWhole)
         return setting.costs->copy(Bytes{part}, setting.deviceClass);
     return to == kWhole ? collectives.seconds(CollectiveKind::AllGather, tensor.bytes)
@@ -704,6 +705,43 @@ std::vector<double> PartitionProblem::sharesOf(const std::vector<std::int32_t> &
     return shares;
 }
 
+namespace {
+
+/// What a pass waits for, operator by operator, as its two queues run: what is computed, and communication in
+/// the order in which it is read, each beside the other.
+class TwoQueues
+{
+public:
+    explicit TwoQueues(std::size_t operators)
+        : m_end(operators, 0)
+    {
+    }
+
+    /// That `by` made, and the next operator reads.
+    void send(std::size_t by, double seconds)
+    {
+        m_sent = std::max(m_sent, m_end[by]) + seconds;
+        m_arrives = std::max(m_arrives, m_sent);
+    }
+    /// The next operator. @return seconds that it waits
+    double run(std::size_t op, double seconds)
+    {
+        const double waits = std::max(0.0, m_arrives - m_computed);
+        m_computed += waits + seconds;
+        m_end[op] = m_computed;
+        m_arrives = 0;
+        return waits;
+    }
+
+private:
+    std::vector<double> m_end; ///< By operator.
+    double m_computed = 0;
+    double m_sent = 0;
+    double m_arrives = 0; ///< All that the next operator reads.
+};
+
+} // namespace
+
 OperatorTimes PartitionProblem::timesOf(
     const std::vector<std::int32_t> &choice, const std::vector<double> &shares) const
 {
@@ -713,6 +751,11 @@ OperatorTimes PartitionProblem::timesOf(
         times.forward.push_back(own.forward);
         times.backward.push_back(own.backward);
     }
+    std::vector<double> waitsForward(m_choices.size(), 0); // for communication, at least as bounds count it
+    std::vector<double> waitsBackward(m_choices.size(), 0);
+    using Sent = std::vector<std::pair<std::size_t, double>>; // by whom made, seconds
+    std::vector<Sent> sent(m_choices.size()); // by who reads it
+    std::vector<Sent> sentBack(m_choices.size());
     for (Meeting meeting : m_meetings) {
         if (!shares.empty()) {
             const double share = shares[static_cast<std::size_t>(meeting.tensor.index)];
@@ -731,11 +774,42 @@ OperatorTimes PartitionProblem::timesOf(
         }
         const auto p = static_cast<std::size_t>(meeting.producer);
         const OperatorChoice &producer = choiceOf(p, choice[p]);
-        const double forward = meetingSeconds(meeting, readers, &producer, Passes::Forward);
-        const double backward = meetingSeconds(meeting, readers, &producer, Passes::Backward);
-        times.forward[static_cast<std::size_t>(first)] += forward;
-        times.backward[p] += backward;
-        times.communication += forward + backward;
+        std::vector<ShardLayout> read;
+        std::vector<ShardLayout> gradients;
+        for (std::size_t r = 0; r < readers.size(); ++r) {
+            read.push_back(readers[r]->inputs[meeting.readers[r].second]);
+            gradients.push_back(readers[r]->inputGradients[meeting.readers[r].second]);
+        }
+        const auto f = static_cast<std::size_t>(first);
+        const Moving ahead = moveForward(meeting, producer.outputs[meeting.output], read);
+        const Moving back = moveBackward(meeting, gradients, producer.outputGradients[meeting.output]);
+        times.forward[f] += ahead.copied;
+        times.backward[p] += back.copied;
+        waitsForward[f] += std::max(0.0, ahead.sent - meeting.beforeRead);
+        waitsBackward[p] += std::max(0.0, back.sent - meeting.beforeReadBack);
+        times.communication += ahead.copied + back.copied;
+        if (ahead.sent > 0)
+            sent[f].emplace_back(p, ahead.sent);
+        if (back.sent > 0)
+            sentBack[p].emplace_back(f, back.sent);
+    }
+    // What is read first is sent first: it holds up what was made before and could be on its way.
+    TwoQueues ahead(m_choices.size());
+    for (std::size_t i = 0; i < m_choices.size(); ++i) {
+        for (const auto &[by, seconds] : sent[i])
+            ahead.send(by, seconds);
+        waitsForward[i] = std::max(waitsForward[i], ahead.run(i, times.forward[i]));
+    }
+    TwoQueues back(m_choices.size());
+    for (std::size_t i = m_choices.size(); i-- > 0;) {
+        for (const auto &[by, seconds] : sentBack[i])
+            back.send(by, seconds);
+        waitsBackward[i] = std::max(waitsBackward[i], back.run(i, times.backward[i]));
+    }
+    for (std::size_t i = 0; i < m_choices.size(); ++i) {
+        times.forward[i] += waitsForward[i];
+        times.backward[i] += waitsBackward[i];
+        times.communication += waitsForward[i] + waitsBackward[i];
     }
     return times;
 }

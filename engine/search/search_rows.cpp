@@ -24,13 +24,13 @@ bool sameCut(const Split &a, const Split &b)
 /// Operators whose partition over an axis no row of the asked ones gives, and the default rule would not
 /// choose.
 /// @param own  of a choice: the split over the axis; @param other  that over the other one
-std::map<std::string, std::vector<OperatorId>> toBeSaid(const PartitionProblem &problem,
+std::map<std::pair<SplitKind, std::string>, std::vector<OperatorId>> toBeSaid(const PartitionProblem &problem,
     const std::vector<std::int32_t> &choice, const PlacedOperators &placed, Split OperatorChoice::*own,
     Split OperatorChoice::*other)
 {
     const AxisSetting &setting = problem.setting();
     const Graph &graph = *setting.model->graph;
-    std::map<std::string, std::vector<OperatorId>> byDimension; // its name; empty: replicated
+    std::map<std::pair<SplitKind, std::string>, std::vector<OperatorId>> bySplit; // and dimension
     for (std::size_t i = 0; i < problem.operatorCount(); ++i) {
         if (placed.isAside(i))
             continue;
@@ -64,9 +64,9 @@ std::map<std::string, std::vector<OperatorId>> toBeSaid(const PartitionProblem &
         const std::string name = wanted.kind == SplitKind::Dimension
             ? op.annotation.dimensions[static_cast<std::size_t>(wanted.dimension)].name
             : std::string{};
-        byDimension[name].push_back(id);
+        bySplit[{wanted.kind, name}].push_back(id);
     }
-    return byDimension;
+    return bySplit;
 }
 
 /// All operators but some forward ones.
@@ -155,9 +155,10 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
     }
     const auto sayOver = [&](const std::string &axis, Split OperatorChoice::*own,
                              Split OperatorChoice::*other) {
-        for (const auto &[name, operators] :
+        for (const auto &[split, operators] :
             toBeSaid(problem, estimate.partition->choice, placed, own, other)) {
-            SplitStep step{.kind = name.empty() ? SplitKind::Replicate : SplitKind::Dimension,
+            const auto &[kind, name] = split;
+            SplitStep step{.kind = kind,
                 .dimension = {.kind = DimensionRef::Kind::Identifier, .name = name},
                 .parts = 0,
                 .sizes = {},

@@ -200,7 +200,8 @@ std::vector<std::int32_t> StepEstimator::outerShardsFor(std::int32_t shards)
             .types = m_types.get(),
             .costs = &m_costs,
             .axis = m_space.shardAxis,
-            .alike = m_alike});
+            .alike = m_alike,
+            .joins = m_joins});
     return m_nested->outerShards(shards);
 }
 

@@ -4,6 +4,7 @@
 #include "engine/plan/complete.h"
 #include "engine/search/recompute_choice.h"
 #include "engine/search/reductions.h"
+#include "engine/search/summand_joins.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -52,6 +53,7 @@ Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, c
     for (const OperatorDecision &decision : made->m_plan.decisions)
         precisions.push_back(decision.precision);
     made->m_types = std::make_unique<StorageTypes>(*model.graph, precisions);
+    made->m_joins = std::make_shared<const std::vector<bool>>(summandJoins(made->m_model));
     made->m_alike = std::make_shared<const std::vector<std::int32_t>>(
         alikeOperators(model, made->m_plan, *made->m_types));
     made->m_trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
@@ -194,6 +196,7 @@ OperatorTimes StepEstimator::replicaTimes(
             .batchCuts = configuration.microBatches,
             .deviceClass = std::countr_zero(classes),
             .alike = m_alike,
+            .joins = m_joins,
             .aside = placing ? &placing->placed.aside : nullptr,
             .batchAlone = true};
         problem = std::make_unique<PartitionProblem>(

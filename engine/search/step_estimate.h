@@ -244,6 +244,7 @@ private:
     Plan m_plan{}; ///< Of one device: precisions and attentions.
     std::unique_ptr<StorageTypes> m_types{};
     std::shared_ptr<const std::vector<std::int32_t>> m_alike{}; ///< See `alikeOperators`.
+    std::shared_ptr<const std::vector<bool>> m_joins{}; ///< See `summandJoins`.
     bool m_trains = false;
     std::map<ClassSet, CostModel> m_leastCosts{}; ///< See `costsOf`; of several classes.
     /// By replicas, ranks, shards, those of the outer axis, and whether ranks are outside.

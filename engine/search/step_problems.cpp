@@ -240,6 +240,7 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Clas
         .replicas = configuration.replicas,
         .deviceClass = std::countr_zero(classes),
         .alike = m_alike,
+        .joins = m_joins,
         .aside = &own.placed.aside};
     own.aside = timesAside(own.placed, bound);
     own.network = std::make_unique<PartitionProblem>(setting, shardGroups(configuration, classes));
@@ -301,7 +302,8 @@ StepEstimator::Aside StepEstimator::timesAside(const PlacedOperators &placed, co
         .types = m_types.get(),
         .costs = &m_costs,
         .axis = m_space.shardAxis,
-        .alike = m_alike});
+        .alike = m_alike,
+        .joins = m_joins});
     Aside times;
     std::map<DeviceId, double> loads;
     for (std::size_t i = 0; i < placed.aside.size(); ++i) {

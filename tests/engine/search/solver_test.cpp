@@ -458,6 +458,43 @@ TEST(Solver, LeavesDevicesIdleWhereThatIsFaster)
     site.expectHolds("", *found);
 }
 
+/// Branches that all end in summands are reduced once, behind their sum (as of GPT-J's layers).
+TEST(Solver, AddsUpSummandsBeforeTheyAreReduced)
+{
+    constexpr int kBranches = 4;
+    GraphBuilder builder("side by side");
+    const TensorId x = builder.input("x", {DataType::Float32, {4093, 2048}});
+    std::vector<TensorId> wide;
+    for (int i = 0; i < kBranches; ++i)
+        wide.push_back(builder.one(OperatorKind::Relu,
+            {builder.one(OperatorKind::Linear,
+                {x, builder.weight("a" + std::to_string(i), {2048, 2048}), {}}, {},
+                "wide" + std::to_string(i))},
+            {}, "active" + std::to_string(i)));
+    std::vector<TensorId> made;
+    for (int i = 0; i < kBranches; ++i)
+        made.push_back(builder.one(OperatorKind::Linear,
+            {wide[static_cast<std::size_t>(i)], builder.weight("b" + std::to_string(i), {2048, 2048}), {}}, {},
+            "branch" + std::to_string(i)));
+    TensorId all = made.front();
+    for (int i = 1; i < kBranches; ++i)
+        all = builder.one(OperatorKind::Add, {all, made[static_cast<std::size_t>(i)]}, {},
+            "sum" + std::to_string(i));
+    const TensorId out = builder.one(OperatorKind::Relu, {all}, {}, "out");
+    const TensorId loss = builder.one(OperatorKind::ReduceSum, {out},
+        attributesOf({{"axes", std::vector<std::int64_t>{0, 1}}, {"keepdims", std::int64_t{0}}}), "sum");
+    auto graph = buildTrainingStep(*builder.finish({}, loss));
+    ASSERT_TRUE(graph);
+    const Site site(shared(*std::move(graph)), 16);
+    const auto found = site.search("mesh tp=16");
+    ASSERT_TRUE(found) << describe(found.error());
+    EXPECT_NE(print(found->rows).find("value over tp"), std::string::npos) << print(found->rows);
+    site.expectHolds("mesh tp=16", *found);
+    const auto without = site.search("mesh tp=16\nreplicate name:sum1 : over tp");
+    ASSERT_TRUE(without) << describe(without.error());
+    EXPECT_LT(found->best.simulatedSeconds, without->best.simulatedSeconds);
+}
+
 /// Between making a tensor and reading it devices compute something else for long, in many places.
 TEST(Solver, CountsNoCommunicationThatRunsBesideWhatIsComputed)
 {
