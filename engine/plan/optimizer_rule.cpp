@@ -140,6 +140,10 @@ Sharding shardingOf(const PlanDraft &draft, const OptimizerShardingRule &rule, c
     return sharding;
 }
 
+/// Elements of a weight from which on uneven shards are worth it: each device's comes to every other one by
+/// itself, which takes longer than updating all of a smaller weight everywhere.
+constexpr std::int64_t kLeastUneven = std::int64_t{1} << 16;
+
 /// The identifier that leads dimension `d` of the weight in its optimizer operator.
 std::optional<std::int32_t> identifierAt(const Operator &step, std::size_t d)
 {
@@ -163,6 +167,8 @@ std::optional<Split> shardSplit(const Operator &step, const Shape &shape,
             return split;
         }
     }
+    if (elementCount(shape) < kLeastUneven)
+        return std::nullopt;
     std::optional<std::size_t> longest;
     for (std::size_t d = 0; d < shape.size(); ++d) {
         if (cuts[d].size() == 1 && shape[d] >= parts && identifierAt(step, d)

@@ -13,7 +13,7 @@ namespace planloom {
 /// it.
 ///
 /// Optimizer sharding cuts the replicas' work instead: along the first dimension that divides, else into
-/// uneven parts along the longest uncut one; a weight too small for that stays replicated.
+/// uneven parts along the longest uncut one; a weight that is small and divides nowhere stays replicated.
 void decideOptimizers(PlanDraft &draft);
 
 /// Shares the updates of sharded optimizer operators out over the scale units: each part is cut along the

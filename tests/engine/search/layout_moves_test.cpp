@@ -99,15 +99,23 @@ TEST(LayoutMoves, CostWhatLoweringsPathsDo)
     }
 }
 
-TEST(LayoutMoves, StayingCostsNothingAndASummandOfAWholeNeither)
+TEST(LayoutMoves, StayingCostsNothingAndASummandOfAWholeACopy)
 {
     const Square on = square("dgx-h100:4", {{0}, {1}, {2}, {3}}, 512, 1024);
     const LayoutMoves moves = on.moves();
     for (const AxisLayout inner : kForms)
         for (const AxisLayout outer : kForms)
             EXPECT_EQ(moves.seconds({inner, outer}, {inner, outer}, on.moved()), 0);
-    EXPECT_EQ(moves.seconds({kWhole, kWhole}, {kSummands, kWhole}, on.moved()), 0);
-    EXPECT_GT(moves.seconds({kWhole, kWhole}, {kSummands, cutAlong(0)}, on.moved()), 0);
+    const auto summands = [&](ShardLayout from, ShardLayout to) {
+        return moves.seconds(from, to, on.moved());
+    };
+    const double copy = on.costs.copy(Bytes{on.moved().bytes}, 0);
+    EXPECT_DOUBLE_EQ(summands({kWhole, kWhole}, {kSummands, kWhole}), copy);
+    EXPECT_DOUBLE_EQ(summands({kWhole, kWhole}, {kSummands, kSummands}), copy);
+    EXPECT_DOUBLE_EQ(summands({kSummands, kWhole}, {kSummands, kSummands}), copy);
+    const ShardLayout both{kSummands, cutAlong(0)};
+    EXPECT_LE(summands({kWhole, kWhole}, both), 2 * copy); // of what is cut first
+    EXPECT_GT(summands({kWhole, kWhole}, both), 0);
 }
 
 /// An axis that is taken apart costs no less than lowering's path, which does that, too, and hardly more.

@@ -467,19 +467,18 @@ TEST(Solver, AddsUpSummandsBeforeTheyAreReduced)
     std::vector<TensorId> wide;
     for (int i = 0; i < kBranches; ++i)
         wide.push_back(builder.one(OperatorKind::Relu,
-            {builder.one(OperatorKind::Linear,
-                {x, builder.weight("a" + std::to_string(i), {2048, 2048}), {}}, {},
-                "wide" + std::to_string(i))},
+            {builder.one(OperatorKind::Linear, {x, builder.weight("a" + std::to_string(i), {2048, 2048}), {}},
+                {}, "wide" + std::to_string(i))},
             {}, "active" + std::to_string(i)));
     std::vector<TensorId> made;
     for (int i = 0; i < kBranches; ++i)
         made.push_back(builder.one(OperatorKind::Linear,
-            {wide[static_cast<std::size_t>(i)], builder.weight("b" + std::to_string(i), {2048, 2048}), {}}, {},
-            "branch" + std::to_string(i)));
+            {wide[static_cast<std::size_t>(i)], builder.weight("b" + std::to_string(i), {2048, 2048}), {}},
+            {}, "branch" + std::to_string(i)));
     TensorId all = made.front();
     for (int i = 1; i < kBranches; ++i)
-        all = builder.one(OperatorKind::Add, {all, made[static_cast<std::size_t>(i)]}, {},
-            "sum" + std::to_string(i));
+        all = builder.one(
+            OperatorKind::Add, {all, made[static_cast<std::size_t>(i)]}, {}, "sum" + std::to_string(i));
     const TensorId out = builder.one(OperatorKind::Relu, {all}, {}, "out");
     const TensorId loss = builder.one(OperatorKind::ReduceSum, {out},
         attributesOf({{"axes", std::vector<std::int64_t>{0, 1}}, {"keepdims", std::int64_t{0}}}), "sum");
