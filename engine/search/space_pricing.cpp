@@ -557,7 +557,7 @@ Result<void> SpacePricing::tighten()
                 continue;
             }
         }
-        auto estimate = m_estimator.estimateAlongPaths(configuration, m_setting.stop);
+        auto estimate = m_estimator.estimateAlongPaths(configuration, m_space.memoryLimit, m_setting.stop);
         if (!estimate) {
             if (estimate.error().code == ErrorCode::Cancelled)
                 return estimate.error();
@@ -596,7 +596,8 @@ Result<void> SpacePricing::lookCloser(double best)
         for (int path = 0;
              path < kCloserPaths && m_setting.worked->seconds() < m_setting.mostSeconds * kCloserUntil;
              ++path) {
-            auto estimate = m_estimator.estimateAlongPaths(configuration, m_setting.stop);
+            auto estimate =
+                m_estimator.estimateAlongPaths(configuration, m_space.memoryLimit, m_setting.stop);
             if (!estimate && estimate.error().code == ErrorCode::Cancelled)
                 return estimate.error();
             if (!estimate)
