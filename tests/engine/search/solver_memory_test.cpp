@@ -104,6 +104,30 @@ TEST(SolverMemory, MovesStagesToWhereThereIsRoom)
         }
 }
 
+/// What it costs to fit is in the bound, beside the bubble and what else no partition gets around.
+TEST(SolverMemory, BoundsWhatFitsWhereMemoryIsDear)
+{
+    const Site site(
+        zooTraining("zoo:moe?layers=6&hidden=512&heads=8&seq=256&vocab=1024&batch=16&experts=16"), 8);
+    for (const char *mesh : {"mesh pp=2 tp=4\n", "mesh pp=2 cp=2 tp=2\n"}) {
+        const std::string base =
+            std::string(mesh) + "schedule interleaved\nmicro-batches 4\nrecompute all never\nzero0 all\n";
+        const auto fastest = site.search(base);
+        ASSERT_TRUE(fastest) << describe(fastest.error());
+        for (const double room : {0.55, 0.5}) {
+            const auto limit = static_cast<std::int64_t>(static_cast<double>(fastest->best.peakBytes) * room);
+            const std::string rows = base + "limit memory " + std::to_string(limit) + "B\n";
+            SCOPED_TRACE(rows);
+            const auto found = site.search(rows);
+            ASSERT_TRUE(found) << describe(found.error());
+            EXPECT_TRUE(found->fits);
+            EXPECT_GT(found->best.seconds, 1.05 * fastest->best.seconds);
+            EXPECT_LT(found->gap(), 0.05);
+            site.expectHolds(rows, *found);
+        }
+    }
+}
+
 TEST(SolverMemory, SaysWhatIsLeastWhereNothingFits)
 {
     const Site site(tinyGpt(8), 4);
