@@ -236,6 +236,20 @@ Result<StepEstimate> SpacePricing::priceWithin(const Configuration &configuratio
     return found;
 }
 
+Result<double> SpacePricing::priceAlongPaths(const Configuration &configuration, std::int64_t limit)
+{
+    double best = std::numeric_limits<double>::infinity();
+    for (int path = 0; path < kMostIdlePaths; ++path) {
+        TRY(StepEstimate estimate, m_estimator.estimateAlongPaths(configuration, limit, m_setting.stop));
+        if (estimate.peakBytes <= limit)
+            best = std::min(best, estimate.seconds);
+        if (limit < m_space.memoryLimit) // others may hold more
+            estimate.bound = 0;
+        keep(std::move(estimate));
+    }
+    return best;
+}
+
 bool SpacePricing::anyFits() const
 {
     return std::any_of(

@@ -128,6 +128,26 @@ TEST(SolverMemory, BoundsWhatFitsWhereMemoryIsDear)
     }
 }
 
+/// Where the model takes plans for larger than they are, others of the best one's configuration are tried
+/// that it would refuse.
+TEST(SolverMemory, TriesWhatIsTakenForTooLarge)
+{
+    const Site site(
+        zooTraining("zoo:llama?layers=8&hidden=1024&heads=16&kv_heads=4&seq=512&batch=32&vocab=4096"), 8);
+    const std::string base =
+        "mesh dp=4 tp=2\nmicro-batches 2\nzero3 all\nrecompute all never\nprecision all : bf16\n";
+    const auto fastest = site.search(base);
+    ASSERT_TRUE(fastest) << describe(fastest.error());
+    const auto limit = static_cast<std::int64_t>(1.01 * static_cast<double>(fastest->best.simulatedPeak));
+    const std::string rows = base + "limit memory " + std::to_string(limit) + "B\n";
+    const auto found = site.search(rows);
+    ASSERT_TRUE(found) << describe(found.error());
+    EXPECT_TRUE(found->fits);
+    EXPECT_GT(found->best.peakBytes, limit);
+    EXPECT_LT(found->best.simulatedSeconds, 1.1 * fastest->best.simulatedSeconds);
+    site.expectHolds(rows, *found);
+}
+
 TEST(SolverMemory, SaysWhatIsLeastWhereNothingFits)
 {
     const Site site(tinyGpt(8), 4);
