@@ -353,9 +353,10 @@ double PartitionProblem::heldBytes(
         const double states = readers > 1
             ? *std::min_element(held.states.begin(), held.states.end())
             : held.states[indexOf(accumulation ? accumulation->sums : ShardAxes::None)];
+        const auto here = held.readers.find({tensor, stageOf[op]});
         bytes += (static_cast<double>(whole.model) * held.model + static_cast<double>(whole.state) * states
                      + static_cast<double>(whole.gradient) * stage.held.gradients)
-            / m_setting.partsOf(choice.inputs[slot]) / readers;
+            / m_setting.partsOf(choice.inputs[slot]) / (here == held.readers.end() ? readers : here->second);
     }
     for (std::size_t slot = 0; slot < choice.kept.size(); ++slot)
         if (const KeptPlace place = keptPlace(op, slot, *held.plan); place.storage && !place.again)
@@ -450,6 +451,21 @@ std::vector<std::int32_t> PartitionProblem::keepersOf(const StagePlan &plan) con
             if (place.storage)
                 ++keepers[at(place.storage)];
     return keepers;
+}
+
+std::map<std::pair<TensorId, std::int32_t>, std::int32_t> PartitionProblem::readersByStage(
+    const StagePlan &plan) const
+{
+    std::map<std::pair<TensorId, std::int32_t>, std::int32_t> readers;
+    std::map<TensorId, std::set<std::int32_t>> stages;
+    for (std::size_t i = 0; i < m_choices.size(); ++i)
+        for (const TensorId input : m_graph.operators[i].inputs)
+            if (input && !isAside(i) && bytesOf(input).all() > 0) {
+                ++readers[{input, plan.stageOf[i]}];
+                stages[input].insert(plan.stageOf[i]);
+            }
+    std::erase_if(readers, [&](const auto &each) { return stages.at(each.first.first).size() < 2; });
+    return readers;
 }
 
 std::int64_t PartitionProblem::passingBytes(std::size_t op, const OperatorChoice &choice) const

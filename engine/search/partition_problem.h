@@ -10,6 +10,7 @@
 #include <compare>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -75,6 +76,8 @@ struct HeldPricing {
     std::vector<Stage> stages{};
     std::vector<std::int32_t> keepers{}; ///< As `PartitionProblem::keepersOf`,
     std::vector<std::int32_t> deferrers{}; ///< and `deferrers`.
+    /// As `PartitionProblem::readersByStage`.
+    std::map<std::pair<TensorId, std::int32_t>, std::int32_t> readers{};
     double model = 1; ///< How much of a weight, as the model reads it, a replica has.
     BySums<double> states{1, 1, 1, 1}; ///< Likewise of what the optimizer keeps of it.
 };
@@ -157,6 +160,8 @@ public:
         std::size_t op, const OperatorChoice &choice, std::size_t slot, const KeptPlace &place) const;
     /// By tensor: inputs and outputs of operators, under any choice, of which it is kept.
     std::vector<std::int32_t> keepersOf(const StagePlan &plan) const;
+    /// Of weights that several stages read: how many operators of a stage do. Each of them holds it.
+    std::map<std::pair<TensorId, std::int32_t>, std::int32_t> readersByStage(const StagePlan &plan) const;
     /// Likewise inputs of operators that may read it again to make gradients of their weights.
     std::vector<std::int32_t> deferrers() const;
     /// Bytes of gradients that an operator's backward one reads and makes, which no pass keeps; 0 where it

@@ -228,13 +228,26 @@ double PathBound::secondsOf(const Partition &partition, const Mean &mean) const
     return seconds;
 }
 
+namespace {
+
+/// Shares of both players of a game, of which one has most of the other in the worst case.
+struct PlayedShares {
+    std::vector<double> rows{}; ///< Of who wants much.
+    std::vector<double> columns{};
+};
+
 /// By regret matching (Hart and Mas-Colell, Econometrica 68, 2000; without negative regrets: Tammelin,
 /// arXiv:1407.5042).
-PathBound::Shares PathBound::bestShares() const
+PlayedShares playedShares(const std::vector<std::vector<double>> &payoffs)
 {
     constexpr int kRounds = 3000;
-    const std::size_t count = m_ways.size();
     struct Player {
+        explicit Player(std::size_t count)
+            : regrets(count, 0)
+            , played(count, 0)
+            , sum(count, 0)
+        {
+        }
         std::vector<double> regrets{};
         std::vector<double> played{};
         std::vector<double> sum{};
@@ -255,30 +268,95 @@ PathBound::Shares PathBound::bestShares() const
             return shares;
         }
     };
-    const std::vector<double> none(count, 0);
-    Player ways{none, none, none};
-    Player partitions = ways;
-    std::vector<double> ofWay(count, 0);
-    std::vector<double> ofPartition(count, 0);
+    Player rows(payoffs.size());
+    Player columns(payoffs.front().size());
+    std::vector<double> ofRow(payoffs.size(), 0);
+    std::vector<double> ofColumn(payoffs.front().size(), 0);
     for (int round = 1; round <= kRounds; ++round) {
-        ways.play(round);
-        partitions.play(round);
-        std::fill(ofWay.begin(), ofWay.end(), 0);
-        std::fill(ofPartition.begin(), ofPartition.end(), 0);
+        rows.play(round);
+        columns.play(round);
+        std::fill(ofRow.begin(), ofRow.end(), 0);
+        std::fill(ofColumn.begin(), ofColumn.end(), 0);
         double value = 0;
-        for (std::size_t w = 0; w < count; ++w) {
-            for (std::size_t p = 0; p < count; ++p) {
-                ofWay[w] += m_seconds[w][p] * partitions.played[p];
-                ofPartition[p] += m_seconds[w][p] * ways.played[w];
+        for (std::size_t r = 0; r < ofRow.size(); ++r) {
+            for (std::size_t c = 0; c < ofColumn.size(); ++c) {
+                ofRow[r] += payoffs[r][c] * columns.played[c];
+                ofColumn[c] += payoffs[r][c] * rows.played[r];
             }
-            value += ofWay[w] * ways.played[w];
+            value += ofRow[r] * rows.played[r];
         }
-        for (std::size_t i = 0; i < count; ++i) {
-            ways.regrets[i] = std::max(0.0, ways.regrets[i] + ofWay[i] - value);
-            partitions.regrets[i] = std::max(0.0, partitions.regrets[i] + value - ofPartition[i]);
-        }
+        for (std::size_t r = 0; r < ofRow.size(); ++r)
+            rows.regrets[r] = std::max(0.0, rows.regrets[r] + ofRow[r] - value);
+        for (std::size_t c = 0; c < ofColumn.size(); ++c)
+            columns.regrets[c] = std::max(0.0, columns.regrets[c] + value - ofColumn[c]);
     }
-    return {ways.shares(), partitions.shares()};
+    return {rows.shares(), columns.shares()};
+}
+
+} // namespace
+
+/// What partitions hold beyond the limits that there are by now.
+void PathBound::holdAgainstLimits()
+{
+    m_beyond.resize(m_limits ? m_limits->count() : 0);
+    for (std::size_t l = 0; l < m_beyond.size(); ++l)
+        for (std::size_t p = m_beyond[l].size(); p < m_partitions.size(); ++p)
+            m_beyond[l].push_back(m_limits->beyond(l, m_partitions[p].choice));
+}
+
+/// Of ways alone: as they are played against partitions. A limit is played as a way that takes as long as is
+/// expected of all, and longer or shorter by what is held beyond it or below: then the value is what was
+/// expected where that is right. It is found as a root, by Newton's method, of what is convex.
+PathBound::Shares PathBound::bestShares()
+{
+    constexpr int kMostSteps = 6;
+    constexpr double kExact = 1e-4;
+    constexpr double kLeastOfWays = 1e-3; ///< Else nothing is found that keeps to the limits.
+    constexpr double kMost = 2; ///< As a multiple of what ways take.
+    holdAgainstLimits();
+    if (m_beyond.empty()) {
+        auto [ways, partitions] = playedShares(m_seconds);
+        return {std::move(ways), std::move(partitions), {}};
+    }
+    double longest = 0;
+    for (const std::vector<double> &way : m_seconds)
+        longest = std::max(longest, *std::max_element(way.begin(), way.end()));
+    double furthest = 1;
+    for (const std::vector<double> &limit : m_beyond)
+        for (const double bytes : limit)
+            furthest = std::max(furthest, std::abs(bytes));
+    const double scale = longest / furthest;
+    Shares shares;
+    for (int step = 0; step < kMostSteps; ++step) {
+        std::vector<std::vector<double>> payoffs = m_seconds;
+        for (const std::vector<double> &limit : m_beyond) {
+            payoffs.push_back(limit);
+            for (double &each : payoffs.back())
+                each = m_expected + scale * each;
+        }
+        const PlayedShares played = playedShares(payoffs);
+        const auto ways = played.rows.begin() + static_cast<std::ptrdiff_t>(m_ways.size());
+        shares = {{played.rows.begin(), ways}, played.columns, {ways, played.rows.end()}};
+        double value = std::numeric_limits<double>::infinity();
+        for (std::size_t p = 0; p < m_partitions.size(); ++p) {
+            double own = 0;
+            for (std::size_t r = 0; r < payoffs.size(); ++r)
+                own += played.rows[r] * payoffs[r][p];
+            value = std::min(value, own);
+        }
+        const double ofWays =
+            std::max(std::accumulate(shares.ways.begin(), shares.ways.end(), 0.0), kLeastOfWays);
+        for (double &each : shares.ways)
+            each /= ofWays;
+        for (double &each : shares.prices)
+            each *= scale / ofWays;
+        const double expected = std::clamp(m_expected + (value - m_expected) / ofWays, 0.0, kMost * longest);
+        const bool isFound = std::abs(expected - m_expected) <= kExact * longest;
+        m_expected = expected;
+        if (isFound)
+            break;
+    }
+    return shares;
 }
 
 bool PathBound::isKnown(const std::vector<std::int32_t> &choice) const
@@ -523,14 +601,16 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop)
     for (std::size_t w = 0; w < m_ways.size(); ++w)
         if (shares.ways[w] > 0)
             add(m_ways[w], shares.ways[w], mean);
-    const double constant = mean.constant + waitSeconds(mean);
+    const HeldLimits::Prices held = m_beyond.empty() ? HeldLimits::Prices{} : m_limits->at(shares.prices);
+    const double constant = mean.constant + waitSeconds(mean) - held.room;
     CostNetwork network;
     std::map<std::pair<std::int32_t, std::vector<double>>, CostTable> ownTables; // by kind
     for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
         network.domains.push_back(static_cast<std::int32_t>(m_problem.choiceCount(i)));
         std::vector<double> costs;
         for (std::int32_t c = 0; c < network.domains.back(); ++c)
-            costs.push_back(ownSeconds(i, m_problem.choiceOf(i, c), mean));
+            costs.push_back(ownSeconds(i, m_problem.choiceOf(i, c), mean)
+                + (m_beyond.empty() ? 0 : m_limits->seconds(i, m_problem.choiceOf(i, c), held)));
         CostTable &table = ownTables[{m_problem.kindOf(i), costs}];
         if (!table)
             table = std::make_shared<const std::vector<double>>(std::move(costs));
@@ -554,6 +634,8 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop)
     network.factors.insert(network.factors.end(), m_problem.ties().begin(), m_problem.ties().end());
     TRY(NetworkAnswer answer, cheapestChoice(network, {.orders = &m_problem.orders()}, stop));
     Answer found{constant + std::min(answer.bound, answer.cost), std::move(answer.choice)};
+    if (!std::isfinite(answer.cost))
+        return Answer{std::numeric_limits<double>::infinity(), m_partitions.back().choice};
     if (m_mixtures < kMostMixtures && isKnown(found.choice)) {
         ++m_mixtures;
         if (auto mixture = mixtureByLayers(shares))

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/search/held_limits.h"
 #include "engine/search/least_stages.h"
 #include "engine/search/reductions.h"
 
@@ -27,13 +28,17 @@ public:
         const Reductions &reductions, const std::vector<LeastStage> &least, const OperatorTimes &waits,
         bool trains);
 
+    /// Bounds partitions that keep to limits alone, from now on: what they hold beyond is weighed against
+    /// ways (the dual of both). @param limits  may be added to; must outlive it
+    void keepTo(const HeldLimits &limits) { m_limits = &limits; }
+
     /// Adds the way that is longest for a partition.
     /// @param choice  of that partition; @param figures  of its stages; @param links  between them
     Result<void> add(const std::vector<std::int32_t> &choice, const std::vector<StageFigures> &figures,
         const std::vector<StageLink> &links);
 
     struct Answer {
-        double bound = 0; ///< Seconds of a step.
+        double bound = 0; ///< Seconds of a step; infinite where no partition keeps to the limits.
         /// The next to look at: that which is cheapest for the ways so far, or, where that was looked at, a
         /// mixture of those.
         std::vector<std::int32_t> choice{};
@@ -110,8 +115,10 @@ private:
     struct Shares {
         std::vector<double> ways{}; ///< Of each, in the mean whose least time is longest.
         std::vector<double> partitions{}; ///< Of each, in the mixture that the mean cannot tell apart.
+        std::vector<double> prices{}; ///< Seconds of a byte, by limit.
     };
-    Shares bestShares() const;
+    Shares bestShares();
+    void holdAgainstLimits();
     /// What the mixture comes to where no operator can be partitioned in two ways: one of its partitions up
     /// to some layer, another from there on. Of those that were not looked at the one whose longest way so
     /// far is shortest.
@@ -131,6 +138,9 @@ private:
     std::vector<Partition> m_partitions{}; ///< One for each way.
     int m_mixtures = 0; ///< That were looked for.
     std::vector<std::vector<double>> m_seconds{}; ///< Of each way under each partition.
+    const HeldLimits *m_limits = nullptr;
+    std::vector<std::vector<double>> m_beyond{}; ///< Bytes beyond each limit under each partition.
+    double m_expected = 0; ///< What the bound of the partitions so far comes to.
     struct Read {
         std::int32_t reader = -1; ///< The first forward operator of the stage that reads it.
         TensorId weight{};

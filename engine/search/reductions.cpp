@@ -142,8 +142,14 @@ void Reductions::addTo(const StageFigures &stage, StageTime &time) const
                 * m_costs.copy(Bytes{piece.reducedBytes / std::max(1, shape(piece.sums).ranks)},
                     m_problem.setting().deviceClass);
     double last = 0;
-    for (const WeightPiece &piece : stage.largest)
-        last += reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.sums);
+    for (const BySums<WeightPiece> &layer : stage.largest) {
+        double longest = 0;
+        for (const WeightPiece &piece : layer)
+            if (piece.reducedBytes > 0)
+                longest = std::max(
+                    longest, reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.sums));
+        last += longest;
+    }
     time.weights += stage.castGradients + shards + last;
     const double backward = time.backward + time.weights;
     time.backward = std::max(backward, reduce + gather) - time.weights;

@@ -37,6 +37,8 @@ constexpr double kLate = 2;
 constexpr double kUntilOneFits = 4;
 /// How often others are looked for, of configurations whose plans did not quite fit in simulation.
 constexpr int kMostRefitted = 3;
+/// By so much less a plan holds in simulation where others of its configuration may that the model refuses.
+constexpr double kHoldsLess = 0.02;
 
 } // namespace
 
@@ -90,7 +92,9 @@ public:
             return m_pricing->problem().value_or(
                 Error{ErrorCode::InvalidInput, "no configuration holds with the rows", {}, "search"});
         simulateBest();
-        for (int i = 0; i < kMostRefitted && !m_stop.stop_requested() && priceThoseThatHeldMore(); ++i)
+        for (int i = 0; i < kMostRefitted && !m_stop.stop_requested()
+             && (priceThoseThatHeldMore() || priceThoseThatMayHoldLess());
+             ++i)
             simulateBest();
         if (m_found && !m_result.fits && !m_result.cannotFit()) {
             TRY_VOID(m_pricing->priceThoseThatNeedLeast());
@@ -290,6 +294,25 @@ private:
             found = found || (estimate && estimate->peakBytes <= within);
         }
         return found;
+    }
+
+    /// The best plan's configuration with partitions that the model takes for too large, where it took the
+    /// plan for larger than it was in simulation, too.
+    /// @return whether there may be a faster one
+    bool priceThoseThatMayHoldLess()
+    {
+        const SearchedPlan best = m_result.best;
+        const auto limit = static_cast<double>(m_space.memoryLimit);
+        const double larger = static_cast<double>(best.peakBytes) / static_cast<double>(best.simulatedPeak);
+        const auto within = static_cast<std::int64_t>(limit * larger);
+        if (!m_result.fits || m_pricing->tookOver() || larger < 1 + kHoldsLess
+            || !m_refitted.insert({best.configuration, within}).second)
+            return false;
+        const auto fastest = m_estimator->estimate(best.configuration, 0, m_stop);
+        if (!fastest || m_pricing->fits(*fastest))
+            return false;
+        const auto found = m_pricing->priceAlongPaths(best.configuration, within);
+        return found && *found < best.seconds;
     }
 
     std::int32_t mostSimulatedNow() const

@@ -236,6 +236,20 @@ Result<StepEstimate> SpacePricing::priceWithin(const Configuration &configuratio
     return found;
 }
 
+Result<double> SpacePricing::priceAlongPaths(const Configuration &configuration, std::int64_t limit)
+{
+    double best = std::numeric_limits<double>::infinity();
+    for (int path = 0; path < kMostIdlePaths; ++path) {
+        TRY(StepEstimate estimate, m_estimator.estimateAlongPaths(configuration, limit, m_setting.stop));
+        if (estimate.peakBytes <= limit)
+            best = std::min(best, estimate.seconds);
+        if (limit < m_space.memoryLimit) // others may hold more
+            estimate.bound = 0;
+        keep(std::move(estimate));
+    }
+    return best;
+}
+
 bool SpacePricing::anyFits() const
 {
     return std::any_of(
@@ -565,7 +579,7 @@ Result<void> SpacePricing::tighten()
                 continue;
             }
         }
-        auto estimate = m_estimator.estimateAlongPaths(configuration, m_setting.stop);
+        auto estimate = m_estimator.estimateAlongPaths(configuration, m_space.memoryLimit, m_setting.stop);
         if (!estimate) {
             if (estimate.error().code == ErrorCode::Cancelled)
                 return estimate.error();
@@ -604,7 +618,8 @@ Result<void> SpacePricing::lookCloser(double best)
         for (int path = 0;
              path < kCloserPaths && m_setting.worked->seconds() < m_setting.mostSeconds * kCloserUntil;
              ++path) {
-            auto estimate = m_estimator.estimateAlongPaths(configuration, m_setting.stop);
+            auto estimate =
+                m_estimator.estimateAlongPaths(configuration, m_space.memoryLimit, m_setting.stop);
             if (!estimate && estimate.error().code == ErrorCode::Cancelled)
                 return estimate.error();
             if (!estimate)

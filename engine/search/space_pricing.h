@@ -59,6 +59,11 @@ public:
     /// @return InvalidInput where it cannot be planned; Cancelled
     Result<StepEstimate> priceWithin(const Configuration &configuration, std::int64_t limit);
 
+    /// Some partitions of a configuration that lead to those which are fastest of what hold no more than
+    /// `limit` bytes.
+    /// @return seconds of the fastest of them; InvalidInput where it cannot be planned; Cancelled
+    Result<double> priceAlongPaths(const Configuration &configuration, std::int64_t limit);
+
     const std::vector<StepEstimate> &priced() const { return m_priced; }
     bool fits(const StepEstimate &estimate) const
     {

@@ -135,7 +135,7 @@ private:
     void addWeights()
     {
         const Uses &uses = m_setting.model->index->uses();
-        std::vector<std::map<std::int32_t, WeightPiece>> largest(m_stages.size()); // by layer
+        std::vector<std::map<std::int32_t, BySums<WeightPiece>>> largest(m_stages.size()); // by layer
         std::vector<GatheredWeights> gathered(m_stages.size());
         std::vector<std::vector<Read>> read(m_stages.size()); // trained weights
         FirstReaders readBy;
@@ -160,7 +160,7 @@ private:
                 const std::int32_t layer = m_setting.model->index->layerOf(reader);
                 gathered[static_cast<std::size_t>(s)].add(
                     reader, layer, static_cast<double>(piece.modelBytes));
-                WeightPiece &most = largest[static_cast<std::size_t>(s)][layer];
+                WeightPiece &most = largest[static_cast<std::size_t>(s)][layer][indexOf(piece.sums)];
                 if (piece.reducedBytes > most.reducedBytes)
                     most = piece;
                 if (piece.reducedBytes == 0)
@@ -174,9 +174,8 @@ private:
         for (std::size_t s = 0; s < m_stages.size(); ++s)
             m_stages[s].gatheredBytes = static_cast<std::int64_t>(gathered[s].most());
         for (std::size_t s = 0; s < m_stages.size(); ++s)
-            for (const auto &[layer, piece] : largest[s])
-                if (piece.reducedBytes > 0)
-                    m_stages[s].largest.push_back(piece);
+            for (const auto &[layer, pieces] : largest[s])
+                m_stages[s].largest.push_back(pieces);
     }
 
     struct Read {

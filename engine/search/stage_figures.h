@@ -80,8 +80,9 @@ struct StageFigures {
     double castGradients = 0; ///< Seconds of casting them one by one instead, where they are reduced at once.
     std::vector<StageWeights> inOrder{}; ///< In the order in which they are read.
     std::vector<SharedWeight> shared{}; ///< That it is the first to read.
-    /// By layer that has weights, those outside of any together as one: that with the largest gradient.
-    std::vector<WeightPiece> largest{};
+    /// By layer that has weights, those outside of any together as one: those with the largest gradients, by
+    /// the axes whose devices make a summand each.
+    std::vector<BySums<WeightPiece>> largest{};
     std::int64_t keptBytes = 0; ///< Of one micro-batch, from its forward to its backward pass.
     std::int64_t deferredBytes = 0; ///< As `StageTime::deferred`.
     std::int64_t passingBytes = 0; ///< The most that is held for a moment inside a pass,

@@ -53,10 +53,10 @@ double StepEstimator::secondsOfWaits(const Configuration &configuration)
 }
 
 Result<StepEstimator::Paths *> StepEstimator::pathsOf(
-    const Configuration &configuration, const std::stop_token &stop)
+    const Configuration &configuration, std::int64_t limit, const std::stop_token &stop)
 {
     TRY(const auto *least, this->least(configuration, stop));
-    Paths &paths = m_paths[configuration];
+    Paths &paths = m_paths[{configuration, limit}];
     if (paths.bound)
         return &paths;
     paths.configuration = configuration;
@@ -70,10 +70,32 @@ Result<StepEstimator::Paths *> StepEstimator::pathsOf(
     return &paths;
 }
 
-Result<StepEstimate> StepEstimator::estimateAlongPaths(
-    const Configuration &configuration, const std::stop_token &stop)
+Result<void> StepEstimator::keepToLimit(Paths &paths, const StepEstimate &estimate, std::int64_t limit)
 {
-    TRY(Paths * paths, pathsOf(configuration, stop));
+    const Configuration &configuration = paths.configuration;
+    for (std::size_t rank = 0; rank < estimate.rankPeaks.size(); ++rank) {
+        if (estimate.rankPeaks[rank] <= limit)
+            continue;
+        if (!paths.limits) {
+            HeldLimits::Room room{.limit = static_cast<double>(limit)};
+            for (const LeastStage &stage : leastHeldOf(problemOf(configuration), paths.plan))
+                room.beside.push_back(passingBeside(configuration, stage));
+            TRY(HeldRoom left, heldRoom(configuration, paths.plan, limit));
+            room.mostPassing = std::move(left.passing);
+            paths.limits =
+                std::make_unique<HeldLimits>(problemOf(configuration), heldPricing(configuration, paths.plan),
+                    keptOfGradients(configuration), configuration.ranks, std::move(room));
+            paths.bound->keepTo(*paths.limits);
+        }
+        paths.limits->add(rank, estimate.partition->choice, estimate.heldBy);
+    }
+    return {};
+}
+
+Result<StepEstimate> StepEstimator::estimateAlongPaths(
+    const Configuration &configuration, std::int64_t limit, const std::stop_token &stop)
+{
+    TRY(Paths * paths, pathsOf(configuration, limit, stop));
     TRY(StepEstimate result, assess(configuration, paths->next));
     if (placesOf(configuration).isMixed()) { // ways are those of one class of devices
         TRY(const StagedBound staged, stagedBoundOf(configuration, stop));
@@ -92,8 +114,9 @@ Result<StepEstimate> StepEstimator::estimateAlongPaths(
     const Figures &figures =
         m_figures.at({result.partition, result.stages, placesOf(configuration).replicaStride});
     TRY_VOID(paths->bound->add(result.partition->choice, figures.stages, figures.links));
+    TRY_VOID(keepToLimit(*paths, result, limit));
     TRY(PathBound::Answer answer, paths->bound->solve(stop));
-    result.bound = std::min(answer.bound, result.seconds);
+    result.bound = result.peakBytes <= limit ? std::min(answer.bound, result.seconds) : answer.bound;
     paths->next = answerOf(std::move(answer.choice), problemOf(configuration));
     return result;
 }

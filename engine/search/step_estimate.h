@@ -94,8 +94,9 @@ public:
 
     /// Looks at one more partition of a configuration for the sake of its bound (path_bound.h): first at the
     /// fastest, then at the one that is cheapest for what was looked at. The estimate is that of the
-    /// partition, its bound that of all.
-    Result<StepEstimate> estimateAlongPaths(const Configuration &configuration, const std::stop_token &stop);
+    /// partition, its bound that of all that hold no more than `limit` bytes on any device.
+    Result<StepEstimate> estimateAlongPaths(
+        const Configuration &configuration, std::int64_t limit, const std::stop_token &stop);
 
     /// No less than `boundOf`: that of stages that take equally long, which few partitions get below.
     Result<double> likelyBoundOf(const Configuration &configuration, const std::stop_token &stop);
@@ -155,6 +156,7 @@ private:
         OperatorTimes waits{};
         std::unique_ptr<Reductions> reductions{};
         std::unique_ptr<PathBound> bound{};
+        std::unique_ptr<HeldLimits> limits{}; ///< Not null where some partition held too much.
         std::shared_ptr<const PartitionAnswer> next{}; ///< The partition to look at.
     };
 
@@ -169,7 +171,28 @@ private:
     /// By rank: bytes that its devices hold at least, without what passes.
     Result<std::vector<double>> leastOfRanks(
         const Configuration &configuration, const std::shared_ptr<const StagePlan> &plan);
-    Result<Paths *> pathsOf(const Configuration &configuration, const std::stop_token &stop);
+    Result<Paths *> pathsOf(
+        const Configuration &configuration, std::int64_t limit, const std::stop_token &stop);
+    /// Has what is bounded along ways keep to what a partition does not.
+    Result<void> keepToLimit(Paths &paths, const StepEstimate &estimate, std::int64_t limit);
+    /// How much of a gradient that is added up, or cut as it comes, a replica holds.
+    double keptOfGradients(const Configuration &configuration) const
+    {
+        return m_space.sharding.keptShare(
+            configuration.zero, configuration.microBatches == 1 ? 1 : 2, configuration.replicas);
+    }
+    /// What operators hold, without stages.
+    HeldPricing heldPricing(
+        const Configuration &configuration, const std::shared_ptr<const StagePlan> &plan) const;
+    /// What is left of a limit, by rank: beside what passes for a moment in every partition, for what is
+    /// held, and for what passes beside what every partition holds.
+    struct HeldRoom {
+        std::vector<double> held{};
+        std::vector<double> passing{};
+        bool isRoom = true; ///< There may be a partition within the limit.
+    };
+    Result<HeldRoom> heldRoom(
+        const Configuration &configuration, const std::shared_ptr<const StagePlan> &plan, std::int64_t limit);
     Result<void> findLeastWay(const Configuration &configuration, const std::stop_token &stop);
     /// Of a device: weights and their states, as one replica has them, sharded as the configuration says,
     double weightBytes(const Configuration &configuration, double model, double state) const;
@@ -275,7 +298,7 @@ private:
     std::map<std::tuple<Stages, bool, bool>, std::vector<LeastStage>>
         m_least{}; ///< By whether the backward pass is split, and whether gradients add up.
     std::map<Stages, std::vector<LeastStage>> m_leastHeld{};
-    std::map<Configuration, Paths> m_paths{};
+    std::map<std::pair<Configuration, std::int64_t>, Paths> m_paths{}; ///< And limit of memory.
     std::map<RecomputeWord, StagePlan> m_recomputed{}; ///< Without stages.
     StageRows m_stageRows{};
     struct Whole { ///< Bytes of the step on one device.

@@ -50,7 +50,7 @@ public:
         TRY(double bound, m_estimator.boundOf(m_configuration, m_stop));
         if (!fits(m_best)) {
             const PartitionProblem &problem = m_estimator.problemOf(m_configuration);
-            TRY(const bool isRoom, beginWith(m_best, problem));
+            TRY(const bool isRoom, beginWith(m_best));
             if (isRoom) {
                 TRY_VOID(findPartitions(problem, bound));
                 TRY_VOID(moveStages(problem));
@@ -71,15 +71,14 @@ private:
 
     /// Looks at partitions with the stages of `estimate` from now on.
     /// @return whether there may be one within the limit
-    Result<bool> beginWith(const StepEstimate &estimate, const PartitionProblem &problem)
+    Result<bool> beginWith(const StepEstimate &estimate)
     {
         m_plan = estimate.stages;
         m_seen = {estimate.partition};
-        m_keepers = problem.keepersOf(*m_plan);
-        if (splitsBackward(m_configuration.schedule))
-            m_deferrers = problem.deferrers();
+        m_held = m_estimator.heldPricing(m_configuration, m_plan);
         m_moments.emplace(static_cast<std::size_t>(m_configuration.ranks), estimate.heldBy);
-        return findRoom(problem);
+        TRY(m_room, m_estimator.heldRoom(m_configuration, m_plan, m_limit));
+        return m_room.isRoom;
     }
 
     /// Where some rank has no room for what every partition holds: stages for which there is, and then
@@ -91,7 +90,7 @@ private:
         TRY_VOID(moveStages(problem));
         if (!fits(m_best) || problem.isDecided())
             return {};
-        TRY(const bool isRoom, beginWith(StepEstimate(m_best), problem));
+        TRY(const bool isRoom, beginWith(StepEstimate(m_best)));
         double bound = 0; // of these stages alone
         return isRoom ? findPartitions(problem, bound) : Result<void>{};
     }
@@ -123,7 +122,7 @@ private:
     {
         if (problem.isDecided())
             return {};
-        RankPrices prices(m_room.size(), static_cast<double>(m_limit), dear());
+        RankPrices prices(m_room.held.size(), static_cast<double>(m_limit), dear());
         RankPrices ofLeast = prices;
         TRY_VOID(follow(prices, problem, Load::Peak));
         TRY_VOID(mix(prices, problem));
@@ -223,7 +222,7 @@ private:
         std::vector<RankLoad> loads(static_cast<std::size_t>(m_configuration.ranks));
         for (std::size_t r = 0; r < loads.size(); ++r)
             loads[r].bytes = load == Load::Peak ? static_cast<double>(estimate.rankPeaks[r])
-                                                : static_cast<double>(m_limit) - m_room[r];
+                                                : static_cast<double>(m_limit) - m_room.held[r];
         const std::vector<std::int32_t> &choice = estimate.partition->choice;
         for (std::size_t i = 0; load == Load::Least && i < choice.size(); ++i)
             loads[rankOf(i)].bytes += problem.heldBytes(i, problem.choiceOf(i, choice[i]), held);
@@ -237,23 +236,10 @@ private:
     /// What operators hold at these moments, by stage; bytes cost nothing.
     HeldPricing heldAt(const std::vector<MixedHeld> &moments) const
     {
-        const SearchSpace &space = m_estimator.m_space;
-        const auto share = [&](int from) {
-            return space.sharding.keptShare(m_configuration.zero, from, m_configuration.replicas);
-        };
-        HeldPricing held;
-        held.plan = m_plan;
-        held.keepers = m_keepers;
-        held.deferrers = m_deferrers;
-        held.model = share(3);
-        held.states.fill(share(1));
-        const AxisSetting &setting = m_estimator.problemOf(m_configuration).setting();
-        if (m_configuration.zero >= 1)
-            for (const ShardAxes sums : m_configuration.shardSums())
-                held.states[indexOf(sums)] /= setting.devicesOver(sums);
+        HeldPricing held = m_held;
         for (const MixedHeld &moment : moments) {
             held.stages.push_back({.held = moment});
-            held.stages.back().held.gradients *= share(m_configuration.microBatches == 1 ? 1 : 2);
+            held.stages.back().held.gradients *= m_estimator.keptOfGradients(m_configuration);
         }
         return held;
     }
@@ -264,35 +250,9 @@ private:
         auto held = std::make_shared<HeldPricing>(heldAt(m_moments->mixed()));
         for (std::size_t s = 0; s < held->stages.size(); ++s) {
             held->stages[s].secondsPerByte = prices.prices()[s % prices.prices().size()];
-            held->stages[s].mostPassing = m_mostPassing[s % m_mostPassing.size()];
+            held->stages[s].mostPassing = m_room.passing[s % m_room.passing.size()];
         }
         return held;
-    }
-
-    /// What is left of the limit beside what passes for a moment in every partition, and what may pass beside
-    /// what every partition holds.
-    /// @return whether there may be a partition within the limit
-    Result<bool> findRoom(const PartitionProblem &problem)
-    {
-        const auto limit = static_cast<double>(m_limit);
-        const std::vector<LeastStage> &least = m_estimator.leastHeldOf(problem, m_plan);
-        TRY(const std::vector<double> held, m_estimator.leastOfRanks(m_configuration, m_plan));
-        bool isRoom = true;
-        m_room.clear();
-        m_mostPassing.clear();
-        for (std::size_t r = 0; r < held.size(); ++r) {
-            double passing = 0;
-            double beside = std::numeric_limits<double>::infinity();
-            for (std::size_t s = r; s < least.size(); s += held.size()) {
-                const double own = m_estimator.passingBeside(m_configuration, least[s]);
-                beside = std::min(beside, own);
-                passing = std::max(passing, least[s].passingBytes + own);
-            }
-            m_room.push_back(limit - passing);
-            m_mostPassing.push_back(limit - held[r] - beside);
-            isRoom = isRoom && held[r] + passing <= limit;
-        }
-        return isRoom;
     }
 
     /// Where a rank holds too much at any price, but was fullest at another moment than those that had one.
@@ -300,7 +260,7 @@ private:
     bool shiftMoments(const RankPrices &prices, const StepEstimate &estimate)
     {
         bool shifted = false;
-        for (std::size_t r = 0; r < m_room.size(); ++r)
+        for (std::size_t r = 0; r < m_room.held.size(); ++r)
             if (prices.isDear(r) && estimate.rankPeaks[r] > m_limit)
                 shifted = m_moments->shift(r, estimate.heldBy) || shifted;
         return shifted;
@@ -326,8 +286,8 @@ private:
             }
             const std::shared_ptr<PartitionAnswer> answer = *std::move(found);
             double least = answer->bound;
-            for (std::size_t r = 0; r < m_room.size(); ++r)
-                least -= prices.prices()[r] * m_room[r];
+            for (std::size_t r = 0; r < m_room.held.size(); ++r)
+                least -= prices.prices()[r] * m_room.held[r];
             m_leastSeconds = std::max(m_leastSeconds, least);
             answer->bound = 0; // at no price of bytes
             m_seen.push_back(answer);
@@ -410,7 +370,7 @@ private:
         double bound = 0;
         double around = 0;
         for (std::size_t r = 0; r < ranks; ++r) {
-            double own = -prices.prices()[r] * m_room[r];
+            double own = -prices.prices()[r] * m_room.held[r];
             double alone = 0;
             for (std::size_t s = r; s < seconds.size(); s += ranks) {
                 own += seconds[s];
@@ -430,11 +390,9 @@ private:
     std::shared_ptr<const PartitionAnswer> m_fastest{};
     std::shared_ptr<const StagePlan> m_plan{}; ///< That its partitions share.
     std::vector<std::shared_ptr<const PartitionAnswer>> m_seen{};
-    std::vector<std::int32_t> m_keepers{}; ///< As `HeldPricing::keepers`,
-    std::vector<std::int32_t> m_deferrers{}; ///< and `deferrers`.
+    HeldPricing m_held{}; ///< Without stages.
     std::optional<HeldMoments> m_moments{}; ///< With a value where the fastest does not fit.
-    std::vector<double> m_room{}; ///< Bytes for what is held, by rank,
-    std::vector<double> m_mostPassing{}; ///< and for what passes.
+    HeldRoom m_room{};
     double m_leastSeconds = 0; ///< Of a micro-batch, all operators, of partitions within the limit.
     StepEstimate m_best{};
 };
@@ -519,6 +477,48 @@ Result<std::vector<double>> StepEstimator::leastOfRanks(
             bytes.back() += weightBytes(configuration, stages[s].modelBytes, stages[s].stateBytes);
     }
     return bytes;
+}
+
+HeldPricing StepEstimator::heldPricing(
+    const Configuration &configuration, const std::shared_ptr<const StagePlan> &plan) const
+{
+    const PartitionProblem &problem = problemOf(configuration);
+    const auto share = [&](int from) {
+        return m_space.sharding.keptShare(configuration.zero, from, configuration.replicas);
+    };
+    HeldPricing held;
+    held.plan = plan;
+    held.keepers = problem.keepersOf(*plan);
+    held.readers = problem.readersByStage(*plan);
+    if (splitsBackward(configuration.schedule))
+        held.deferrers = problem.deferrers();
+    held.model = share(3);
+    held.states.fill(share(1));
+    if (configuration.zero >= 1)
+        for (const ShardAxes sums : configuration.shardSums())
+            held.states[indexOf(sums)] /= problem.setting().devicesOver(sums);
+    return held;
+}
+
+Result<StepEstimator::HeldRoom> StepEstimator::heldRoom(
+    const Configuration &configuration, const std::shared_ptr<const StagePlan> &plan, std::int64_t limit)
+{
+    const std::vector<LeastStage> &least = leastHeldOf(problemOf(configuration), plan);
+    TRY(const std::vector<double> held, leastOfRanks(configuration, plan));
+    HeldRoom room;
+    for (std::size_t r = 0; r < held.size(); ++r) {
+        double passing = 0;
+        double beside = std::numeric_limits<double>::infinity();
+        for (std::size_t s = r; s < least.size(); s += held.size()) {
+            const double own = passingBeside(configuration, least[s]);
+            beside = std::min(beside, own);
+            passing = std::max(passing, least[s].passingBytes + own);
+        }
+        room.held.push_back(static_cast<double>(limit) - passing);
+        room.passing.push_back(static_cast<double>(limit) - held[r] - beside);
+        room.isRoom = room.isRoom && held[r] + passing <= static_cast<double>(limit);
+    }
+    return room;
 }
 
 bool StepEstimator::stagesAreDecided(const Configuration &configuration) const

@@ -173,7 +173,7 @@ void expectBelowRandomPartitions(const GraphSnapshot &graph, std::int32_t device
         double most = bound->seconds;
         double least = std::numeric_limits<double>::infinity();
         for (int path = 0; path < 6; ++path) {
-            const auto along = (*estimator)->estimateAlongPaths(configuration, {});
+            const auto along = (*estimator)->estimateAlongPaths(configuration, space->memoryLimit, {});
             ASSERT_TRUE(along);
             most = std::max(most, along->bound);
             least = std::min(least, along->seconds);

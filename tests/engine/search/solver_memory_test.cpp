@@ -104,6 +104,50 @@ TEST(SolverMemory, MovesStagesToWhereThereIsRoom)
         }
 }
 
+/// What it costs to fit is in the bound, beside the bubble and what else no partition gets around.
+TEST(SolverMemory, BoundsWhatFitsWhereMemoryIsDear)
+{
+    const Site site(
+        zooTraining("zoo:moe?layers=6&hidden=512&heads=8&seq=256&vocab=1024&batch=16&experts=16"), 8);
+    for (const char *mesh : {"mesh pp=2 tp=4\n", "mesh pp=2 cp=2 tp=2\n"}) {
+        const std::string base =
+            std::string(mesh) + "schedule interleaved\nmicro-batches 4\nrecompute all never\nzero0 all\n";
+        const auto fastest = site.search(base);
+        ASSERT_TRUE(fastest) << describe(fastest.error());
+        for (const double room : {0.55, 0.5}) {
+            const auto limit = static_cast<std::int64_t>(static_cast<double>(fastest->best.peakBytes) * room);
+            const std::string rows = base + "limit memory " + std::to_string(limit) + "B\n";
+            SCOPED_TRACE(rows);
+            const auto found = site.search(rows);
+            ASSERT_TRUE(found) << describe(found.error());
+            EXPECT_TRUE(found->fits);
+            EXPECT_GT(found->best.seconds, 1.05 * fastest->best.seconds);
+            EXPECT_LT(found->gap(), 0.05);
+            site.expectHolds(rows, *found);
+        }
+    }
+}
+
+/// Where the model takes plans for larger than they are, others of the best one's configuration are tried
+/// that it would refuse.
+TEST(SolverMemory, TriesWhatIsTakenForTooLarge)
+{
+    const Site site(
+        zooTraining("zoo:llama?layers=8&hidden=1024&heads=16&kv_heads=4&seq=512&batch=32&vocab=4096"), 8);
+    const std::string base =
+        "mesh dp=4 tp=2\nmicro-batches 2\nzero3 all\nrecompute all never\nprecision all : bf16\n";
+    const auto fastest = site.search(base);
+    ASSERT_TRUE(fastest) << describe(fastest.error());
+    const auto limit = static_cast<std::int64_t>(1.01 * static_cast<double>(fastest->best.simulatedPeak));
+    const std::string rows = base + "limit memory " + std::to_string(limit) + "B\n";
+    const auto found = site.search(rows);
+    ASSERT_TRUE(found) << describe(found.error());
+    EXPECT_TRUE(found->fits);
+    EXPECT_GT(found->best.peakBytes, limit);
+    EXPECT_LT(found->best.simulatedSeconds, 1.1 * fastest->best.simulatedSeconds);
+    site.expectHolds(rows, *found);
+}
+
 TEST(SolverMemory, SaysWhatIsLeastWhereNothingFits)
 {
     const Site site(tinyGpt(8), 4);
