@@ -35,7 +35,7 @@ class EngineService : public QObject
     Q_OBJECT
 public:
     static constexpr int kLeastMilliseconds = 100; ///< Between two answers to the views.
-    static constexpr int kMostAtOnce = 4; ///< Timelines that are delivered without that, after a rest.
+    static constexpr int kMostAtOnce = 3; ///< Timelines that are delivered without that, after a rest.
 
     /// @param leastMilliseconds  between two answers
     explicit EngineService(QObject *parent = nullptr, int leastMilliseconds = kLeastMilliseconds);

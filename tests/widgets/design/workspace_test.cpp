@@ -79,9 +79,10 @@ private Q_SLOTS:
             workspace.replan();
             QTest::qWait(5);
         }
-        // As many with a timeline, and as many before one is there.
-        QVERIFY2(answers.count() <= 22, qPrintable(QString::number(answers.count())));
-        QVERIFY2(drawn <= 11, qPrintable(QString::number(drawn)));
+        // As many with a timeline, and as many before one is there; and the few that were free after a rest.
+        constexpr int kFree = EngineService::kMostAtOnce;
+        QVERIFY2(answers.count() <= 22 + kFree, qPrintable(QString::number(answers.count())));
+        QVERIFY2(drawn <= 11 + kFree, qPrintable(QString::number(drawn)));
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
     }
 
