@@ -16,6 +16,7 @@ BetterPlans::BetterPlans(PlanRequest request, Report report)
     m_request.search = false;
     m_request.explains = false;
     m_request.gallery.clear();
+    m_request.meanwhile.reset();
     m_request.memory.reset();
     m_request.onBetter = {};
     m_request.solved.reset();

@@ -10,7 +10,7 @@ namespace planloom {
 
 const char *nameOf(LiveGrade grade)
 {
-    constexpr std::array kNames{"checked", "better", "planned", "final"};
+    constexpr std::array kNames{"checked", "meanwhile", "better", "planned", "final"};
     return kNames[static_cast<std::size_t>(grade)];
 }
 
@@ -74,30 +74,69 @@ void LiveSolver::work(const std::stop_token &end)
     }
 }
 
+namespace {
+
+/// Rows as they are, which is known long before a search is over: what they bind to, and their plan, if that
+/// is asked for and holds.
+class BesideSearch
+{
+public:
+    BesideSearch(
+        const PlanRequest &searched, const std::stop_token &stop, const std::function<void(LiveReport)> &tell)
+    {
+        PlanRequest rows = searched;
+        rows.search = false;
+        rows.solved = nullptr;
+        rows.explains = false;
+        rows.upTo = searched.meanwhile ? PlanGrade::Simulated : PlanGrade::Checked;
+        if (searched.meanwhile) {
+            rows.gallery.clear();
+            rows.table = *searched.meanwhile;
+        }
+        const auto work = [rows = std::move(rows), &stop, &tell] {
+            bool checked = false;
+            makePlan(rows, stop, [&](const PlanAnswer &answer) {
+                const bool isFirst = !std::exchange(checked, true);
+                const bool isPlan = rows.meanwhile && answer.isTimed() && answer.errorCount() == 0;
+                if (!isFirst && !isPlan)
+                    return;
+                PlanAnswer told = answer;
+                told.final = false; // the search goes on
+                tell({.grade = isFirst ? LiveGrade::Checked : LiveGrade::Meanwhile, .answer = &told});
+            });
+        };
+        if (searched.meanwhile)
+            m_thread = std::jthread(work);
+        else
+            work();
+    }
+
+    /// Waits until all of it is told.
+    void end()
+    {
+        if (m_thread.joinable())
+            m_thread.join();
+    }
+
+private:
+    std::jthread m_thread{};
+};
+
+} // namespace
+
 void LiveSolver::carryOut(Job job, const std::stop_token &stop)
 {
     PlanRequest &request = job.request;
     const std::uint64_t revision = request.revision;
-    const auto tell = [&](LiveReport report) {
+    const std::function<void(LiveReport)> tell = [&](LiveReport report) {
         report.revision = revision;
         if (!stop.stop_requested())
             job.report(report);
     };
     std::optional<BetterPlans> whole;
-    if (request.search) { // what the rows bind to is known long before the search is over
-        PlanRequest check = request;
-        check.search = false;
-        check.solved = nullptr;
-        check.explains = false;
-        check.upTo = PlanGrade::Checked;
-        bool checked = false;
-        makePlan(check, stop, [&](const PlanAnswer &answer) {
-            if (std::exchange(checked, true))
-                return;
-            PlanAnswer first = answer;
-            first.final = false;
-            tell({.grade = LiveGrade::Checked, .answer = &first});
-        });
+    std::optional<BesideSearch> beside;
+    if (request.search) {
+        beside.emplace(request, stop, tell);
         if (request.betterEvery.count() > 0)
             whole.emplace(request,
                 [&tell](const PlanAnswer &answer) { tell({.grade = LiveGrade::Better, .answer = &answer}); });
@@ -108,6 +147,8 @@ void LiveSolver::carryOut(Job job, const std::stop_token &stop)
         };
     }
     makePlan(request, stop, [&](const PlanAnswer &answer) {
+        if (beside)
+            beside->end();
         if (whole)
             whole->end();
         tell({.grade = answer.final ? LiveGrade::Final : LiveGrade::Planned, .answer = &answer});

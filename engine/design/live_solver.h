@@ -15,16 +15,18 @@ namespace planloom {
 /// What is known of the rows at hand, each replacing the one before.
 enum class LiveGrade : std::uint8_t {
     Checked, ///< Rows are read, and bound to operators: of requests that search, where that takes its time.
+    /// Of requests that search: the plan of rows as they are, beside the search: `PlanRequest::meanwhile`.
+    Meanwhile,
     Better, ///< The search has a plan, or a better one: `better`; or that plan whole: `answer`.
     Planned, ///< A plan with all that was asked for, or why there is none: `answer`, at any of its grades.
     Final, ///< The last of its revision; optimal where the gap is 0.
 };
-const char *nameOf(LiveGrade grade); ///< "checked", "better", "planned", "final"
+const char *nameOf(LiveGrade grade); ///< "checked", "meanwhile", "better", "planned", "final"
 
 struct LiveReport {
     std::uint64_t revision = 0;
     LiveGrade grade = LiveGrade::Checked;
-    const PlanAnswer *answer = nullptr; ///< Of Checked, Planned and Final; of Better as `betterEvery` says.
+    const PlanAnswer *answer = nullptr; ///< Of all but Better; of that as `betterEvery` says.
     const SearchResult *better = nullptr; ///< Of Better without an answer.
 };
 
@@ -33,8 +35,9 @@ struct LiveReport {
 class LiveSolver
 {
 public:
-    /// Called on the solver's thread, one at a time; what it is given lives as long as the call. Better plans
-    /// with their answer are told on another thread, beside others of their grade, before those that follow.
+    /// Called on the solver's thread, one at a time; what it is given lives as long as the call. While it
+    /// searches, what is told of Checked and Meanwhile, and of better plans with their answer, comes from two
+    /// other threads, beside what the search tells; all of it before the grades that follow.
     using Report = std::function<void(const LiveReport &)>;
 
     LiveSolver();

@@ -59,6 +59,9 @@ struct PlanRequest {
     /// A live solver answers plans that the search finds on its way, too (better_plans.h), one in this time
     /// at most; 0: it tells of them alone.
     std::chrono::milliseconds betterEvery{0};
+    /// Rows that a live solver plans beside the search, as they are: with what a search before it chose, they
+    /// are shown until this one has an answer. Nothing: none are planned.
+    std::optional<TableDocument> meanwhile{};
     std::int32_t searchThreads = 1; ///< As `SearchOptions::threads`.
     std::stop_token enough{}; ///< Requested: the search ends with the best plan it has; the request goes on.
     /// What searches found before, also in other programs; may be null. Where it knows the answer nothing is

@@ -54,8 +54,7 @@ void PlanTrials::begin(const ConstraintTable &rows)
     m_begun->rows = print(rows);
     const auto work = [this, rows, stop = m_begun->stop.get_token()]() -> Result<TriedPlan> {
         giveWay();
-        TRY(Completion completion, completed(rows));
-        return carriedOut(std::move(completion.plan), stop);
+        return tried(rows, stop);
     };
     try {
         m_begun->outcome = std::async(std::launch::async, work);
@@ -69,15 +68,18 @@ Result<TriedPlan> PlanTrials::of(const ConstraintTable &rows)
     if (m_begun && m_begun->rows == print(rows)) {
         auto outcome = m_begun->outcome.get();
         m_begun = nullptr;
-        if (outcome)
-            m_seen.add(*outcome->plan, outcome->step);
         return outcome;
     }
+    return tried(rows, m_setting.stop);
+}
+
+Result<TriedPlan> PlanTrials::tried(const ConstraintTable &rows, const std::stop_token &stop) const
+{
     TRY(Completion completion, completed(rows));
-    if (const auto seen = m_seen.find(completion.plan)) // as good as the other one
+    if (const auto seen = m_setting.seen->find(completion.plan)) // as good as the other one
         return TriedPlan{.step = *seen};
-    TRY(TriedPlan outcome, carriedOut(std::move(completion.plan), m_setting.stop));
-    m_seen.add(*outcome.plan, outcome.step);
+    TRY(TriedPlan outcome, carriedOut(std::move(completion.plan), stop));
+    m_setting.seen->add(*outcome.plan, outcome.step);
     return outcome;
 }
 

@@ -33,6 +33,7 @@ struct TrialSetting {
     PrecisionPreset precision = PrecisionPreset::Float32;
     const std::stop_token &stop;
     const std::shared_ptr<PathMemory> &paths; ///< Of the cluster and the costs; may be null.
+    const std::shared_ptr<StepsSeen> &seen; ///< Likewise; not null.
 };
 
 /// Completes, lowers and simulates plans of one search, one after the other; the next one on another thread
@@ -45,6 +46,7 @@ public:
     PlanTrials(const PlanTrials &) = delete;
     PlanTrials &operator=(const PlanTrials &) = delete;
 
+    /// The plan is there where its step was not seen before.
     /// @return the error of a row that does not hold; Cancelled if stopped
     Result<TriedPlan> of(const ConstraintTable &rows);
 
@@ -57,10 +59,10 @@ public:
 private:
     struct Begun;
     Result<Completion> completed(const ConstraintTable &rows) const;
+    Result<TriedPlan> tried(const ConstraintTable &rows, const std::stop_token &stop) const;
     Result<TriedPlan> carriedOut(Plan plan, const std::stop_token &stop) const;
 
     const TrialSetting m_setting;
-    StepsSeen m_seen{};
     std::unique_ptr<Begun> m_begun{}; ///< The last member: it uses what is above.
 };
 

@@ -125,6 +125,7 @@ void SearchMemory::Kept::use(const GraphSnapshot &graph, const Cluster &cluster,
     m_costs = withRememberedCollectives(costs);
     m_usual = std::make_shared<UsualPartitions>();
     m_paths = std::make_shared<PathMemory>();
+    m_seen = std::make_shared<StepsSeen>();
     m_estimators.clear();
     m_outcomes.clear();
     m_bounds.clear();
@@ -136,7 +137,10 @@ StepEstimator *SearchMemory::Kept::estimatorOf(const std::string &rows)
 {
     const auto found = std::find_if(
         m_estimators.begin(), m_estimators.end(), [&](const auto &each) { return each.first == rows; });
-    return found == m_estimators.end() ? nullptr : found->second.get();
+    if (found == m_estimators.end())
+        return nullptr;
+    std::rotate(m_estimators.begin(), found, std::next(found));
+    return m_estimators.front().second.get();
 }
 
 void SearchMemory::Kept::remember(std::string rows, std::unique_ptr<StepEstimator> estimator)
@@ -189,13 +193,15 @@ void SearchMemory::Kept::remember(const ConstraintTable &rows, SearchResult resu
 
 KnownBounds SearchMemory::Kept::boundsFor(const ConstraintTable &rows,
     const std::vector<Configuration> &configurations, std::int64_t memoryLimit,
-    const std::function<double(const Row &)> &keptBy) const
+    const std::function<double(const Row &)> &keptBy)
 {
     KnownBounds bounds;
     const Rows texts = enabled(rows);
-    for (const auto &[known, found] : m_bounds) {
+    ++m_uses;
+    for (auto &[known, found, used] : m_bounds) {
         if (!std::includes(texts.begin(), texts.end(), known.begin(), known.end()))
             continue;
+        used = m_uses;
         bool restricts = true;
         bool holds = true;
         bool limits = false;
@@ -222,6 +228,7 @@ KnownBounds SearchMemory::Kept::boundsFor(const ConstraintTable &rows,
             own.isNeedless = own.isNeedless || before->second.isNeedless;
             own.proven = std::max(own.proven, before->second.proven);
             own.likely = std::max(own.likely, before->second.likely);
+            own.simulatedLeast = std::max(own.simulatedLeast, before->second.simulatedLeast);
             if (own.fitted == 0) // the newest says most
                 own.fitted = before->second.fitted;
             own.isWorthFitting = own.isWorthFitting || before->second.isWorthFitting;
@@ -244,10 +251,22 @@ void SearchMemory::Kept::remember(
             own.fits = false;
     }
     const Rows texts = enabled(rows);
-    std::erase_if(m_bounds, [&](const auto &each) { return each.first == texts; });
-    m_bounds.emplace_front(texts, std::move(known));
+    std::erase_if(m_bounds, [&](const TableBounds &each) { return each.rows == texts; });
+    m_bounds.push_front({texts, std::move(known), ++m_uses});
     if (m_bounds.size() > kMostTables)
-        m_bounds.pop_back();
+        m_bounds.erase(std::min_element(m_bounds.begin(), m_bounds.end(),
+            [](const TableBounds &a, const TableBounds &b) { return a.used < b.used; }));
+}
+
+void SearchMemory::Kept::rememberSimulated(
+    const ConstraintTable &rows, const std::map<Configuration, double> &least)
+{
+    if (m_bounds.empty() || m_bounds.front().rows != enabled(rows))
+        return;
+    for (const auto &[configuration, seconds] : least) {
+        KnownBound &own = m_bounds.front().bounds[configuration];
+        own.simulatedLeast = std::max(own.simulatedLeast, seconds);
+    }
 }
 
 Correction &SearchMemory::Kept::correctionFor(const ConstraintTable &rows)

@@ -66,6 +66,9 @@ struct KnownBound {
     /// A partition of it that holds less than the fastest fitted, and was worth looking at.
     bool isWorthFitting = false;
     double fitted = 0; ///< Seconds, in the model, of the fastest of its plans that fitted; 0 where none did.
+    /// Seconds that its plans were not taken to be below when simulated, by what simulations had shown of it
+    /// and of others when the search was over; 0: it was not priced.
+    double simulatedLeast = 0;
     bool isNeedless =
         false; ///< `StepEstimator::mayNeedRecompute` says so, at the memory limit that there was.
 };
@@ -83,6 +86,7 @@ struct SearchMemory::Kept {
     const CostModel &costs() const { return m_costs; }
     const std::shared_ptr<UsualPartitions> &usual() const { return m_usual; }
     const std::shared_ptr<PathMemory> &paths() const { return m_paths; }
+    const std::shared_ptr<StepsSeen> &seen() const { return m_seen; }
 
     StepEstimator *estimatorOf(const std::string &rows);
     void remember(std::string rows, std::unique_ptr<StepEstimator> estimator);
@@ -99,10 +103,12 @@ struct SearchMemory::Kept {
     /// What was found for some of the rows, and holds for all of them.
     /// @param keptBy  bytes that a batch no longer keeps, at most, where a row has something computed again
     KnownBounds boundsFor(const ConstraintTable &rows, const std::vector<Configuration> &configurations,
-        std::int64_t memoryLimit, const std::function<double(const Row &)> &keptBy) const;
+        std::int64_t memoryLimit, const std::function<double(const Row &)> &keptBy);
     /// @param known  before the search; @param found  proven by it; infinite: no partition fits
     void remember(
         const ConstraintTable &rows, KnownBounds known, const std::map<Configuration, double> &found);
+    /// By configuration: `KnownBound::simulatedLeast`. Of rows whose bounds were remembered last.
+    void rememberSimulated(const ConstraintTable &rows, const std::map<Configuration, double> &least);
 
     /// For tables that differ in rows that only restrict plans.
     Correction &correctionFor(const ConstraintTable &rows);
@@ -118,10 +124,19 @@ private:
     CostModel m_costs{};
     std::shared_ptr<UsualPartitions> m_usual{};
     std::shared_ptr<PathMemory> m_paths{}; ///< Of lowering.
-    std::deque<std::pair<std::string, std::unique_ptr<StepEstimator>>> m_estimators{}; ///< By rows.
+    std::shared_ptr<StepsSeen> m_seen{}; ///< Of plans, by whatever rows.
+    /// By rows; the last used first.
+    std::deque<std::pair<std::string, std::unique_ptr<StepEstimator>>> m_estimators{};
     std::map<std::string, TimedStep> m_outcomes{};
-    std::deque<std::pair<Rows, KnownBounds>> m_bounds{}; ///< The newest first, as the next.
+    struct TableBounds {
+        Rows rows{};
+        KnownBounds bounds{};
+        std::uint64_t used =
+            0; ///< Of those that are kept the longest unused goes: not what all edits add to.
+    };
+    std::deque<TableBounds> m_bounds{}; ///< The newest first, as the next.
     std::deque<std::pair<Rows, SearchResult>> m_results{};
+    std::uint64_t m_uses = 0;
     std::map<std::string, Correction> m_corrections{}; ///< By rows that change what plans are.
 };
 

@@ -101,8 +101,10 @@ public:
             m_pricedLeast = true;
             simulateBest();
         }
-        if (m_memory)
+        if (m_memory) {
             m_memory->correctionFor(m_rows) = m_correction;
+            m_memory->rememberSimulated(m_rows, simulatedLeast());
+        }
         if (!m_found) {
             const auto &problem = m_pricing->problem() ? m_pricing->problem() : m_problem;
             return problem && !m_stop.stop_requested() ? *problem : cancelled();
@@ -135,6 +137,7 @@ private:
             m_memory->use(m_model.graph, m_cluster, m_deviceCount, m_options.precision, m_costs);
             m_costs = m_memory->costs();
             m_paths = m_memory->paths();
+            m_seen = m_memory->seen();
             m_estimator = m_memory->estimatorOf(key);
             if (m_estimator)
                 return {};
@@ -244,7 +247,9 @@ private:
         };
         const auto mayBeBest = [&](const StepEstimate *each) {
             return !m_result.fits
-                || ((m_pricing->fits(*each) || mayFit(each)) && hoped(each) < m_result.best.simulatedSeconds);
+                || ((m_pricing->fits(*each) || mayFit(each))
+                    && leastBefore(each->configuration) < m_result.best.simulatedSeconds
+                    && hoped(each) < m_result.best.simulatedSeconds);
         };
         while (!m_stop.stop_requested() && failed < 2 * m_options.mostSimulated
             && simulated < mostSimulatedNow()) {
@@ -273,6 +278,27 @@ private:
             }
         }
         m_trials.drop();
+    }
+
+    /// Rows that were added do not make plans faster: what a search without them had found out of a
+    /// configuration, also where what is computed again has the model be wrong otherwise than before.
+    double leastBefore(const Configuration &configuration) const
+    {
+        const auto known = m_pricing->known().find(configuration);
+        return known == m_pricing->known().end() ? 0 : known->second.simulatedLeast;
+    }
+
+    /// By configuration: seconds that what was priced of it is not likely to be below when simulated.
+    std::map<Configuration, double> simulatedLeast() const
+    {
+        std::map<Configuration, double> least;
+        for (const StepEstimate &each : m_pricing->priced()) {
+            const double seconds = each.seconds * m_correction.of(each.configuration, m_tries.trust).least;
+            const auto [known, isNew] = least.try_emplace(each.configuration, seconds);
+            if (!isNew)
+                known->second = std::min(known->second, seconds);
+        }
+        return least;
     }
 
     /// Configurations whose plans fit in the model, but not in simulation, with partitions that hold as much
@@ -474,8 +500,9 @@ private:
     SearchResult m_result{};
     bool m_found = false;
     std::shared_ptr<PathMemory> m_paths = std::make_shared<PathMemory>();
+    std::shared_ptr<StepsSeen> m_seen = std::make_shared<StepsSeen>();
     PlanTrials m_trials{
-        {m_model, m_cluster, m_deviceCount, m_rows, m_costs, m_options.precision, m_stop, m_paths}};
+        {m_model, m_cluster, m_deviceCount, m_rows, m_costs, m_options.precision, m_stop, m_paths, m_seen}};
 };
 
 Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,

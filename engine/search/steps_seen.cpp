@@ -44,20 +44,41 @@ Partition withoutMesh(const OperatorDecision &decision)
     return result;
 }
 
-std::optional<TimedStep> StepsSeen::find(const Plan &plan) const
+StepsSeen::Seen::iterator StepsSeen::found(const Plan &own)
 {
-    if (m_seen.empty())
-        return std::nullopt;
-    const Plan own = planWithoutMesh(plan);
-    const auto found = std::find_if(m_seen.begin(), m_seen.end(), [&own](const auto &seen) {
+    const auto same = std::find_if(m_seen.begin(), m_seen.end(), [&own](const auto &seen) {
         return isSameOrder(own, seen.first) && isSameButForOrder(own, seen.first);
     });
-    return found == m_seen.end() ? std::nullopt : std::optional(found->second);
+    if (same != m_seen.end())
+        m_seen.splice(m_seen.begin(), m_seen, same);
+    return same;
+}
+
+std::optional<TimedStep> StepsSeen::find(const Plan &plan)
+{
+    const Plan own = planWithoutMesh(plan);
+    const std::lock_guard lock(m_mutex);
+    const auto same = found(own);
+    return same == m_seen.end() ? std::nullopt : std::optional(same->second);
 }
 
 void StepsSeen::add(const Plan &plan, const TimedStep &step)
 {
-    m_seen.emplace_back(planWithoutMesh(plan), step);
+    Plan own = planWithoutMesh(plan);
+    const std::lock_guard lock(m_mutex);
+    if (found(own) != m_seen.end())
+        return;
+    const std::size_t decisions = own.decisions.size();
+    m_seen.emplace_front(std::move(own), step);
+    while (m_seen.size() > kMostPlans
+        || (m_seen.size() > kLeastPlans && m_seen.size() * decisions > kMostDecisions))
+        m_seen.pop_back();
+}
+
+std::size_t StepsSeen::size() const
+{
+    const std::lock_guard lock(m_mutex);
+    return m_seen.size();
 }
 
 } // namespace planloom

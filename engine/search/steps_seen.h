@@ -3,6 +3,9 @@
 #include "engine/plan/plan.h"
 #include "engine/simulate/timeline.h"
 
+#include <cstddef>
+#include <list>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,17 +20,26 @@ struct TimedStep {
     std::vector<LevelTraffic> links{}; ///< As the timeline's.
 };
 
-/// Steps of plans, whatever meshes they were written over: a batch cut over 4 and then 2 devices is cut
-/// over 8.
+/// Steps of plans of one cluster, whatever meshes they were written over: a batch cut over 4 and then 2
+/// devices is cut over 8. It forgets those that were not asked for for long. Thread-safe.
 class StepsSeen
 {
 public:
     /// O(operators x plans seen).
-    std::optional<TimedStep> find(const Plan &plan) const;
+    std::optional<TimedStep> find(const Plan &plan);
     void add(const Plan &plan, const TimedStep &step);
+    std::size_t size() const;
+
+    static constexpr std::size_t kMostPlans = 64;
+    static constexpr std::size_t kMostDecisions = 1'000'000; ///< Of all plans together,
+    static constexpr std::size_t kLeastPlans = 12; ///< but for so many.
 
 private:
-    std::vector<std::pair<Plan, TimedStep>> m_seen{}; ///< With partitions as `withoutMesh` has them.
+    using Seen = std::list<std::pair<Plan, TimedStep>>;
+    Seen::iterator found(const Plan &own);
+
+    mutable std::mutex m_mutex{};
+    Seen m_seen{}; ///< With partitions as `withoutMesh` has them; the last asked for first.
 };
 
 /// Whether plans that are the same but for the order (`isSameButForOrder`) have the same order, too.

@@ -90,10 +90,12 @@ void EngineService::takeModel()
 std::uint64_t EngineService::plan(PlanRequest request, PlanUpdateSnapshot begin)
 {
     m_waiting.reset();
+    m_meanwhile.reset();
     m_planning = true;
     request.begin = begin;
-    // On the solver's thread, which ends before this does.
-    const auto report = [this, made = UpdateMaker(begin)](const LiveReport &news) {
+    // On the solver's threads, which end before this does.
+    const auto report = [this, made = UpdateMaker(begin), besideIt = UpdateMaker({})](
+                            const LiveReport &news) {
         if (const SearchResult *better = news.better) {
             const SearchProgress progress{toString(better->best.configuration), better->best.simulatedSeconds,
                 better->gap(), better->fits};
@@ -116,7 +118,18 @@ std::uint64_t EngineService::plan(PlanRequest request, PlanUpdateSnapshot begin)
                 Qt::QueuedConnection);
             return;
         }
-        PlanUpdateSnapshot update = made(*news.answer);
+        if (news.grade == LiveGrade::Meanwhile) {
+            QMetaObject::invokeMethod(
+                this,
+                [this, update = besideIt(*news.answer), revision = news.revision] {
+                    if (update->scene && revision == m_revision)
+                        m_meanwhile = update;
+                    take(revision, update);
+                },
+                Qt::QueuedConnection);
+            return;
+        }
+        PlanUpdateSnapshot update = (news.grade == LiveGrade::Checked ? besideIt : made)(*news.answer);
         QMetaObject::invokeMethod(
             this, [this, update = std::move(update), revision = news.revision] { take(revision, update); },
             Qt::QueuedConnection);
@@ -132,12 +145,21 @@ void EngineService::take(std::uint64_t revision, PlanUpdateSnapshot update)
         return;
     m_waiting = std::move(update);
     const qint64 since = m_sinceDelivery.isValid() ? m_sinceDelivery.elapsed() : m_leastMilliseconds;
-    const bool isAwaited =
-        m_waiting->scene && (!m_sinceDrawn.isValid() || m_sinceDrawn.elapsed() >= m_leastMilliseconds);
-    if (since >= m_leastMilliseconds || isAwaited)
+    const bool isAwaited = m_waiting->scene && m_waiting->scene != m_drawn.lock();
+    if (since >= m_leastMilliseconds || (isAwaited && mayDrawNow()))
         deliver();
     else if (!m_timer.isActive())
         m_timer.start(static_cast<int>(m_leastMilliseconds - since));
+}
+
+/// Each stretch of `m_leastMilliseconds` lets one more of them pass.
+bool EngineService::mayDrawNow()
+{
+    if (m_sinceCounted.isValid())
+        m_atOnce = std::min(static_cast<double>(kMostAtOnce),
+            m_atOnce + static_cast<double>(m_sinceCounted.elapsed()) / m_leastMilliseconds);
+    m_sinceCounted.start();
+    return m_atOnce >= 1;
 }
 
 void EngineService::deliver()
@@ -148,13 +170,17 @@ void EngineService::deliver()
     m_waiting.reset();
     m_timer.stop();
     m_sinceDelivery.start();
-    if (update->scene)
-        m_sinceDrawn.start();
+    if (update->scene && update->scene != m_drawn.lock()) {
+        m_drawn = update->scene;
+        m_atOnce = std::max(0.0, m_atOnce - 1);
+    }
     if (update->final)
         m_planning = false;
     Q_EMIT planUpdated(update);
     if (update->final)
         Q_EMIT stateChanged();
+    if (!m_planning)
+        m_meanwhile.reset();
 }
 
 } // namespace planloom

@@ -26,14 +26,16 @@ struct SearchProgress {
 /// Runs the engine off the GUI thread: a worker that opens models and the live solver, immutable snapshots in
 /// and out, the newest request wins.
 ///
-/// Lives on the GUI thread and never waits there. Answers arrive in grades, at most ten a second; one with a
-/// timeline, which a hand is waiting for, is held back by others with one alone. What is replaced by a newer
-/// request is stopped through its token and never heard of again.
+/// Lives on the GUI thread and never waits there. Answers arrive in grades, at most ten a second. New
+/// timelines, which hands are waiting for, come at once: as many of them a second in the long run, but each
+/// rest of the hand gives the next few free way, since an edit is shown as it is and then solved. What is
+/// replaced by a newer request is stopped through its token and never heard of again.
 class EngineService : public QObject
 {
     Q_OBJECT
 public:
     static constexpr int kLeastMilliseconds = 100; ///< Between two answers to the views.
+    static constexpr int kMostAtOnce = 3; ///< Timelines that are delivered without that, after a rest.
 
     /// @param leastMilliseconds  between two answers
     explicit EngineService(QObject *parent = nullptr, int leastMilliseconds = kLeastMilliseconds);
@@ -51,8 +53,13 @@ public:
     /// A search under way ends with the best that it has, and is answered.
     void settle() { m_solver.settle(); }
 
+    void setLeastMilliseconds(int least) { m_leastMilliseconds = least; } ///< Between two answers.
+
     bool isOpening() const { return m_opening; }
     bool isPlanning() const { return m_planning; }
+    /// While it searches, and when that ends: the plan of `PlanRequest::meanwhile`, whether delivered or not;
+    /// null before it is there.
+    const PlanUpdateSnapshot &meanwhile() const { return m_meanwhile; }
 
 Q_SIGNALS:
     void modelOpened(planloom::ModelSnapshot model);
@@ -78,15 +85,19 @@ private:
     void takeModel();
     void take(std::uint64_t revision, PlanUpdateSnapshot update);
     void deliver();
+    bool mayDrawNow();
 
     QThreadPool m_pool;
     std::stop_source m_openStop;
     QFutureWatcher<OpenOutcome> m_openWatcher{this};
     ModelSource m_source;
+    PlanUpdateSnapshot m_meanwhile;
     PlanUpdateSnapshot m_waiting; ///< The newest answer the views have not seen.
     QTimer m_timer;
     QElapsedTimer m_sinceDelivery;
-    QElapsedTimer m_sinceDrawn; ///< Since one with a timeline was delivered.
+    std::weak_ptr<const TimelineScene> m_drawn; ///< Of the last one with a timeline that was delivered.
+    double m_atOnce = kMostAtOnce; ///< Timelines that may be delivered at once, as of `m_sinceCounted`.
+    QElapsedTimer m_sinceCounted;
     std::uint64_t m_revision = 0;
     int m_leastMilliseconds;
     bool m_opening = false;

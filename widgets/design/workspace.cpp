@@ -20,7 +20,6 @@ namespace {
 constexpr int kEditMilliseconds = 150;
 constexpr int kHandMilliseconds = 100; ///< Between two looks at whether a hand is still at work.
 constexpr int kViewMilliseconds = 400;
-constexpr int kGhostMilliseconds = 0; ///< Ghosts are never held back: only the newest is asked for.
 
 } // namespace
 
@@ -33,7 +32,6 @@ struct Workspace::OpenedSession {
 
 Workspace::Workspace(QObject *parent)
     : GestureHost(parent)
-    , m_ghostEngine(nullptr, kGhostMilliseconds)
     , m_solved(std::make_shared<SolvedStore>())
 {
     m_openPool.setMaxThreadCount(1);
@@ -43,26 +41,15 @@ Workspace::Workspace(QObject *parent)
     m_viewTimer.setSingleShot(true);
     m_viewTimer.setInterval(kViewMilliseconds);
     connect(&m_viewTimer, &QTimer::timeout, this, &Workspace::postView);
-    connect(&m_engine, &EngineService::modelOpened, this, &Workspace::onModelOpened);
-    connect(&m_engine, &EngineService::modelFailed, this, &Workspace::onModelFailed);
-    connect(&m_engine, &EngineService::sizesAsked, this,
-        [this](const ModelSource &source, const std::vector<InputDimension> &dimensions) {
-            askSizes(source, dimensions, {});
-        });
-    connect(&m_engine, &EngineService::planUpdated, this, &Workspace::onPlanUpdated);
-    connect(&m_engine, &EngineService::searchImproved, this, [this](const SearchProgress &progress) {
-        m_progress = progress;
-        Q_EMIT stateChanged();
-    });
-    connect(&m_engine, &EngineService::betterPlanned, this, &Workspace::showBetter);
+    for (EngineService &each : m_engines)
+        connectEngine(each);
+    m_ghostEngine->setLeastMilliseconds(kGhostMilliseconds);
     m_soFarTimer.setSingleShot(true);
     m_soFarTimer.setInterval(kHandMilliseconds);
     connect(&m_soFarTimer, &QTimer::timeout, this, [this] {
         if (const PlanUpdateSnapshot waiting = m_soFar.waiting)
             showBetter(waiting);
     });
-    connect(&m_engine, &EngineService::stateChanged, this, &Workspace::stateChanged);
-    connect(&m_ghostEngine, &EngineService::planUpdated, this, &Workspace::onPreviewUpdated);
     connect(&m_stepEngine, &EngineService::planUpdated, this, &Workspace::onStepUpdated);
     connect(&m_openWatcher, &QFutureWatcherBase::finished, this, &Workspace::takeSession);
     connect(&m_rebindWatcher, &QFutureWatcherBase::finished, this, &Workspace::takeRebinding);
@@ -71,6 +58,34 @@ Workspace::Workspace(QObject *parent)
         if (QFileInfo::exists(path))
             m_modelWatcher.addPath(path);
         Q_EMIT modelFileChanged(path);
+    });
+}
+
+void Workspace::connectEngine(EngineService &engine)
+{
+    const auto isGhosts = [this, &engine] { return &engine == m_ghostEngine; };
+    connect(&engine, &EngineService::modelOpened, this, &Workspace::onModelOpened);
+    connect(&engine, &EngineService::modelFailed, this, &Workspace::onModelFailed);
+    connect(&engine, &EngineService::sizesAsked, this,
+        [this](const ModelSource &source, const std::vector<InputDimension> &dimensions) {
+            askSizes(source, dimensions, {});
+        });
+    connect(&engine, &EngineService::planUpdated, this, [this, isGhosts](const PlanUpdateSnapshot &update) {
+        isGhosts() ? onPreviewUpdated(update) : onPlanUpdated(update);
+    });
+    connect(&engine, &EngineService::searchImproved, this, [this, isGhosts](const SearchProgress &progress) {
+        if (isGhosts())
+            return;
+        m_progress = progress;
+        Q_EMIT stateChanged();
+    });
+    connect(&engine, &EngineService::betterPlanned, this, [this, isGhosts](const PlanUpdateSnapshot &update) {
+        if (!isGhosts())
+            showBetter(update);
+    });
+    connect(&engine, &EngineService::stateChanged, this, [this, isGhosts] {
+        if (!isGhosts())
+            Q_EMIT stateChanged();
     });
 }
 
@@ -176,8 +191,8 @@ void Workspace::cancelOpening()
     m_rebinding = false;
     m_opening.reset();
     m_asked.reset();
-    if (m_engine.isOpening())
-        m_engine.stop();
+    if (m_engine->isOpening())
+        m_engine->stop();
     if (opening)
         Q_EMIT stateChanged();
 }
@@ -223,7 +238,7 @@ void Workspace::beginOpening(const ModelSource &source, Opening opening)
     m_searchNext = false;
     dropSoFar();
     m_opening = std::move(opening);
-    m_engine.open(source);
+    m_engine->open(source);
 }
 
 void Workspace::askSizes(
@@ -345,7 +360,7 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
     PlanRequest asked = requestFor(m_history.state());
     asked.gallery = opening.gallery;
     asked.table = modelRows(opening.root.table);
-    m_revision = m_engine.plan(std::move(asked));
+    m_revision = m_engine->plan(std::move(asked));
     Q_EMIT clusterChanged();
     Q_EMIT stateChanged();
 }

@@ -73,7 +73,7 @@ public:
     void giveSizes(const std::map<std::string, std::int64_t> &sizes);
     /// Gives up what is being opened, or waits for sizes; what was open stays.
     void cancelOpening();
-    bool isOpening() const { return m_engine.isOpening() || m_openingSession || m_rebinding; }
+    bool isOpening() const { return m_engine->isOpening() || m_openingSession || m_rebinding; }
     bool isReadOnly() const { return m_readOnly; }
 
     const ModelSnapshot &model() const { return m_model; }
@@ -157,7 +157,7 @@ public:
     bool hasSolverRows() const; ///< That are on.
     /// A person asked for the last search, or the one under way; else an edit led to it.
     bool isSearchByName() const { return m_searchByName; }
-    bool isSearching() const { return m_searchAsked && m_engine.isPlanning(); }
+    bool isSearching() const { return m_searchAsked && m_engine->isPlanning(); }
     /// The rows as they are have no say of the solver's: it chooses again, and what is planned until then is
     /// shown alone.
     bool isSearchedNext() const { return m_searchNext && hasSolverRows(); }
@@ -177,7 +177,7 @@ public:
     void setSearchesAgain(bool again) { m_searchesAgain = again; }
     bool searchesAgain() const { return m_searchesAgain; }
     void stopPlanning();
-    bool isPlanning() const { return m_engine.isPlanning(); }
+    bool isPlanning() const { return m_engine->isPlanning(); }
     /// Live: every edit is solved at once (the default); off, edits gather until `replan`.
     void setLive(bool live);
     bool isLive() const { return m_live; }
@@ -279,7 +279,11 @@ private:
     };
     using OpenOutcome = std::shared_ptr<Result<std::shared_ptr<OpenedSession>>>;
 
+    /// Ghosts are never held back: only the newest is asked for.
+    static constexpr int kGhostMilliseconds = 0;
+
     // workspace.cpp: opening
+    void connectEngine(EngineService &engine);
     void beginOpening(const ModelSource &source, Opening opening);
     void onModelFailed(const ModelSource &source, const Error &error);
     void askSizes(
@@ -322,7 +326,7 @@ private:
     void onPlanUpdated(const PlanUpdateSnapshot &update);
     void onGalleryUpdated(const PlanUpdateSnapshot &update);
     void onSearchUpdated(const PlanUpdateSnapshot &update);
-    void search(bool byName);
+    void search(bool byName, bool meanwhile = false);
     void adoptSearched(const PlanUpdateSnapshot &update);
     // workspace_so_far.cpp: what a search shows on its way
     void showBetter(const PlanUpdateSnapshot &update);
@@ -330,15 +334,20 @@ private:
     bool leaveSoFar();
     void dropSoFar();
     void searchForGhost();
+    bool isGhostSearched() const;
+    bool takeOverGhost(const Proposal &proposal, const QString &mergeKey);
+    void leavePreview();
     bool searchesAfterEdits() const { return m_searchesAgain && m_live && hasSolverRows(); }
     void publishPlan(const PlanUpdateSnapshot &update);
-    void takeBackIfBroken(const PlanUpdateSnapshot &update);
+    bool takeBackIfBroken(const PlanUpdateSnapshot &update);
     void onPreviewUpdated(const PlanUpdateSnapshot &update);
     void startNextStep();
     void onStepUpdated(const PlanUpdateSnapshot &update);
 
-    EngineService m_engine;
-    EngineService m_ghostEngine; ///< Answers previews, beside the plan.
+    EngineService m_engines[2];
+    EngineService *m_engine = &m_engines[0];
+    /// Answers previews, beside the plan. A drop whose ghost is being searched has the two change places.
+    EngineService *m_ghostEngine = &m_engines[1];
     EngineService m_stepEngine; ///< Plans of other steps, to compare with.
     PlanCache m_cache;
 
@@ -385,6 +394,7 @@ private:
     bool m_galleryIsRoot = false; ///< They begin the session.
     bool m_searchAsked = false; ///< The rows of a search are awaited.
     bool m_searchByName = false; ///< A person asked for it.
+    std::uint64_t m_ghostsRevision = 0; ///< As `m_revision`, of a search that began as a ghost's.
     std::optional<SearchProgress> m_progress;
     /// What a search shows on its way, and what was shown before it.
     struct SoFar {

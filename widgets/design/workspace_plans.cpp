@@ -41,32 +41,33 @@ void Workspace::request(bool gather, PlanUpdateSnapshot begin)
         Q_EMIT planChanged();
     }
     if (!m_live) {
-        m_engine.stopPlanning();
+        m_engine->stopPlanning();
         ++m_unsolvedEdits;
         Q_EMIT stateChanged();
         return;
     }
     PlanRequest wanted = requestFor(m_history.state());
     if (const PlanUpdateSnapshot known = m_cache.find(PlanCache::keyOf(wanted))) {
-        m_engine.stopPlanning();
+        m_engine->stopPlanning();
         publishPlan(known);
         return;
     }
     if (gather) {
-        m_engine.stopPlanning(); // an answer for older rows may not pass for that of these
+        m_engine->stopPlanning(); // an answer for older rows may not pass for that of these
         m_editTimer.start();
         return;
     }
     if (begin && begin->scene && begin->table == wanted.table && begin->model == wanted.model) {
-        m_revision = m_engine.plan(std::move(wanted), begin);
+        m_revision = m_engine->plan(std::move(wanted), begin);
         publishPlan(begin);
         return;
     }
-    if (isSearchedNext()) { // shown until the search has an answer; why it may not hold is its to say
-        wanted.explains = false;
-        wanted.upTo = PlanGrade::Simulated;
+    if (isSearchedNext()
+        && !m_model->planProblem) { // the rows as they are are shown until the search has an answer
+        search(false, true);
+        return;
     }
-    m_revision = m_engine.plan(std::move(wanted));
+    m_revision = m_engine->plan(std::move(wanted));
 }
 
 void Workspace::replan()
@@ -92,12 +93,15 @@ void Workspace::searchBest()
     search(true);
 }
 
-void Workspace::search(bool byName)
+/// @param meanwhile  the plan of the rows as they are is not known, and shown until the search has one
+void Workspace::search(bool byName, bool meanwhile)
 {
     if (!m_model || m_model->planProblem)
         return;
     dropSoFar();
     PlanRequest wanted = requestFor(m_history.state());
+    if (meanwhile)
+        wanted.meanwhile = wanted.table;
     // As for a gallery plan: what another one has decided gives way.
     std::vector<std::int32_t> ofGallery;
     for (std::int32_t line = 0; line < table().lineCount(); ++line)
@@ -115,7 +119,7 @@ void Workspace::search(bool byName)
     m_progress.reset();
     m_galleryAsked.clear();
     m_editTimer.stop();
-    m_revision = m_engine.plan(std::move(wanted));
+    m_revision = m_engine->plan(std::move(wanted));
     Q_EMIT stateChanged();
 }
 
@@ -158,7 +162,7 @@ void Workspace::onSearchUpdated(const PlanUpdateSnapshot &update)
 void Workspace::settleSearch()
 {
     if (isSearching())
-        m_engine.settle();
+        m_engine->settle();
 }
 
 void Workspace::stopPlanning()
@@ -167,7 +171,7 @@ void Workspace::stopPlanning()
     m_galleryAsked.clear();
     m_searchAsked = false;
     m_searchNext = false;
-    m_engine.stopPlanning();
+    m_engine->stopPlanning();
     dropSoFar();
 }
 
@@ -210,7 +214,7 @@ void Workspace::applyGallery(const std::string &spec)
     m_searchAsked = false;
     m_editTimer.stop();
     dropSoFar();
-    m_revision = m_engine.plan(*std::move(wanted));
+    m_revision = m_engine->plan(*std::move(wanted));
 }
 
 void Workspace::onGalleryUpdated(const PlanUpdateSnapshot &update)
@@ -259,16 +263,23 @@ void Workspace::onPlanUpdated(const PlanUpdateSnapshot &update)
         if (m_revision != revision)
             return;
     }
-    if (m_searchAsked) {
-        const bool isChecked = !update->final && !update->search && !update->searchProblem;
-        if (isChecked && !(update->table == table()))
+    if (m_searchAsked && !update->final && !update->search && !update->searchProblem) {
+        if (!(update->table == table()))
             return; // what rows other than those shown bind to
-        if (!isChecked)
-            onSearchUpdated(update);
-    } else if (isSearchedNext() && update->errorCount() > 0) {
-        search(false); // what the solver chose before does not hold with the rows as they are now
+        publishPlan(update);
+        if (update->scene)
+            takeBackIfBroken(update);
         return;
     }
+    if (m_searchAsked) {
+        // Known first, and yet it may not have been delivered.
+        if (const PlanUpdateSnapshot asTheyAre = m_engine->meanwhile();
+            asTheyAre && asTheyAre->table == table() && takeBackIfBroken(asTheyAre))
+            return;
+        onSearchUpdated(update);
+    }
+    if (update->final && update->revision == std::exchange(m_ghostsRevision, 0)) // still to be proven
+        m_revision = m_engine->plan(requestFor(m_history.state()), update->scene ? update : nullptr);
     publishPlan(update);
 }
 
@@ -313,21 +324,23 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
 
 /// A move that was written before it was known what comes of it, and for which there is no room, is refused
 /// like one that a hand still holds.
-void Workspace::takeBackIfBroken(const PlanUpdateSnapshot &update)
+/// @return whether it was
+bool Workspace::takeBackIfBroken(const PlanUpdateSnapshot &update)
 {
     const Unchecked unchecked = std::exchange(m_unchecked, {});
     const PlanUpdateSnapshot &before = unchecked.plan;
     if (!before || !before->plan || !update->plan || before->model != update->model
         || m_history.current() != unchecked.step || !isMoved(*before->plan, *update->plan))
-        return;
+        return false;
     auto broken = limitBrokenBy(*update, before.get());
     if (!broken)
-        return;
+        return false;
     if (unchecked.isWholeStep)
         undo();
     else // the last of several moves that are one step
         editTable(tr("take the last move back"), difference(table(), unchecked.table));
     Q_EMIT limitBroken(*broken);
+    return true;
 }
 
 bool Workspace::isStale() const
@@ -431,7 +444,7 @@ void Workspace::preview(const Proposal &proposal)
     m_ghostPlain.reset();
     m_ghostSolved.reset();
     if (!proposal.accepted() || !m_model) {
-        m_ghostEngine.stopPlanning();
+        m_ghostEngine->stopPlanning();
         ghost->final = true;
     } else {
         DesignState wouldBe{table(), m_history.state().values};
@@ -443,14 +456,14 @@ void Workspace::preview(const Proposal &proposal)
             wanted.explains = false;
             m_ghostRequest = wanted;
             if (const PlanUpdateSnapshot known = m_cache.find(PlanCache::keyOf(wanted))) {
-                m_ghostEngine.stopPlanning();
+                m_ghostEngine->stopPlanning();
                 ghost->update = known;
                 m_ghostPlain = known->isTimed() ? known : nullptr;
                 ghost->final = !searchesAfterEdits();
                 if (!ghost->final)
                     searchForGhost();
             } else {
-                m_previewRevision = m_ghostEngine.plan(std::move(wanted));
+                m_previewRevision = m_ghostEngine->plan(std::move(wanted));
             }
         }
     }
@@ -495,20 +508,71 @@ void Workspace::searchForGhost()
     PlanRequest wanted = m_ghostRequest;
     wanted.search = true;
     wanted.memory = m_searchMemory;
-    m_previewRevision = m_ghostEngine.plan(std::move(wanted));
+    wanted.betterEvery = m_betterEvery; // if it is dropped before that ends
+    m_previewRevision = m_ghostEngine->plan(std::move(wanted));
+}
+
+/// The plan of its rows alone is there, and better ones are being looked for.
+bool Workspace::isGhostSearched() const
+{
+    return m_ghostSearches && m_previewRevision != 0 && m_ghostEngine->isPlanning() && m_ghostPlain
+        && m_ghostPlain->scene && !m_ghostSolved && !m_engine->isOpening();
 }
 
 void Workspace::endPreview()
+{
+    m_ghostEngine->stopPlanning();
+    leavePreview();
+}
+
+/// As `endPreview`, but what is planned for it goes on.
+void Workspace::leavePreview()
 {
     m_previewRevision = 0;
     m_ghostPlain.reset();
     m_ghostSolved.reset();
     m_ghostRequest = {};
-    m_ghostEngine.stopPlanning();
     if (!m_preview)
         return;
     m_preview.reset();
     Q_EMIT previewChanged();
+}
+
+/// What is searched for the ghost is searched for its rows: its plan is shown at once, and the search goes on
+/// as that of the plan.
+bool Workspace::takeOverGhost(const Proposal &proposal, const QString &mergeKey)
+{
+    auto shown = std::make_shared<PlanUpdate>(*m_ghostPlain);
+    shown->final = false;
+    const std::uint64_t revision = m_previewRevision;
+    const TableDocument rows = m_ghostRequest.table;
+    leavePreview();
+    keepSoFar();
+    m_answered = true;
+    const bool isWritten =
+        record(QString::fromStdString(proposal.words), {proposal.edit, {}}, mergeKey, false);
+    m_answered = false;
+    if (!isWritten || m_preview || !m_ghostEngine->isPlanning() || !(table() == rows)
+        || shown->model != plannedModel()) { // something else came of it
+        if (!m_preview)
+            m_ghostEngine->stopPlanning();
+        m_searchNext = isWritten && m_searchesAgain && m_live;
+        if (isWritten)
+            request(false);
+        return isWritten;
+    }
+    m_engine->stopPlanning();
+    std::swap(m_engine, m_ghostEngine);
+    m_engine->setLeastMilliseconds(EngineService::kLeastMilliseconds);
+    m_ghostEngine->setLeastMilliseconds(kGhostMilliseconds);
+    m_editTimer.stop();
+    m_revision = revision;
+    m_ghostsRevision = revision;
+    m_searchAsked = true;
+    m_searchByName = false;
+    m_progress.reset();
+    publishPlan(std::move(shown));
+    return true;
 }
 
 bool Workspace::commit(const Proposal &proposal, const QString &mergeKey)
@@ -516,6 +580,8 @@ bool Workspace::commit(const Proposal &proposal, const QString &mergeKey)
     PlanUpdateSnapshot begin;
     PlanUpdateSnapshot solved;
     if (m_preview && m_preview->proposal.edit == proposal.edit) {
+        if (proposal.accepted() && isGhostSearched())
+            return takeOverGhost(proposal, mergeKey);
         solved = m_ghostSolved;
         begin = m_ghostPlain;
     }
@@ -542,7 +608,7 @@ bool Workspace::commit(const Proposal &proposal, const QString &mergeKey)
     if (!isWritten)
         return false;
     adoptSearched(solved);
-    m_revision = m_engine.plan(requestFor(m_history.state()), solved); // it is still to be proven
+    m_revision = m_engine->plan(requestFor(m_history.state()), solved); // it is still to be proven
     publishPlan(solved);
     return true;
 }

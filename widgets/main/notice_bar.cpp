@@ -63,7 +63,19 @@ public:
         m_text->setWordWrap(true);
         m_text->setTextFormat(Qt::PlainText);
         m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);
-        row->addWidget(m_text, 1);
+        m_inside = new QBoxLayout(QBoxLayout::LeftToRight);
+        m_inside->setSpacing(space);
+        m_inside->addWidget(m_text, 1);
+        row->addLayout(m_inside, 1);
+        if (!m_actions.empty()) {
+            m_deeds = new QWidget(this);
+            m_inside->addWidget(m_deeds);
+        }
+        auto *deeds = m_deeds ? new QHBoxLayout(m_deeds) : nullptr;
+        if (deeds) {
+            deeds->setContentsMargins(0, 0, 0, 0);
+            deeds->setSpacing(space);
+        }
         for (std::size_t i = 0; i < m_actions.size(); ++i) {
             auto *button = new QPushButton(m_actions[i].text, this);
             button->setAutoDefault(true);
@@ -74,9 +86,11 @@ public:
                 if (action.act)
                     action.act();
             });
-            row->addWidget(button);
+            deeds->addWidget(button);
             m_buttons.push_back(button);
         }
+        if (deeds)
+            deeds->addStretch();
         if (notice.closable) {
             auto *close = new QToolButton(this);
             close->setAutoRaise(true);
@@ -102,6 +116,7 @@ public:
         m_actions = notice.actions;
         m_text->setText(notice.text);
         setAccessibleName(notice.text);
+        placeDeeds();
         return true;
     }
 
@@ -120,10 +135,25 @@ protected:
         painter.fillRect(QRect(0, height() - 1, width(), 1), palette.grid);
     }
 
+    void resizeEvent(QResizeEvent *) override { placeDeeds(); }
+
 private:
+    /// Below the text, where beside it they would leave it too narrow a column.
+    void placeDeeds()
+    {
+        constexpr int kMostLines = 2;
+        if (!m_deeds)
+            return;
+        const int beside = width() - m_deeds->sizeHint().width() - 6 * fontMetrics().height();
+        const bool isNarrow = m_text->fontMetrics().horizontalAdvance(m_text->text()) > kMostLines * beside;
+        m_inside->setDirection(isNarrow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+    }
+
     NoticeKind m_kind;
     std::vector<NoticeAction> m_actions;
     QLabel *m_text;
+    QBoxLayout *m_inside; ///< The text and the deeds.
+    QWidget *m_deeds = nullptr; ///< Null where there are none.
     std::vector<QPushButton *> m_buttons;
 };
 

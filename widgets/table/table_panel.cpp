@@ -43,6 +43,9 @@ TablePanel::TablePanel(Workspace *workspace, SelectionModel *selection, QWidget 
     , m_message(new QLabel(this))
     , m_menu(new QToolButton(this))
     , m_grouping(new QToolButton(this))
+    , m_keepButton(new QToolButton(this))
+    , m_actingButton(new QToolButton(this))
+    , m_bar(new QHBoxLayout)
 {
     setObjectName(QStringLiteral("constraints"));
     m_view->setItemDelegate(m_delegate);
@@ -81,6 +84,31 @@ void TablePanel::focusInEvent(QFocusEvent *event)
     (m_stack->currentWidget() == m_text ? static_cast<QWidget *>(m_text) : m_view)->setFocus(event->reason());
 }
 
+void TablePanel::resizeEvent(QResizeEvent *)
+{
+    fitBar();
+}
+
+/// Where there is no room for all buttons, those go that the menu has, too.
+void TablePanel::fitBar()
+{
+    constexpr int kFilterLetters = 10;
+    int room = width() - m_bar->contentsMargins().left() - m_bar->contentsMargins().right()
+        - m_filter->fontMetrics().averageCharWidth() * kFilterLetters;
+    for (int i = 0; i < m_bar->count(); ++i) {
+        const QWidget *widget = m_bar->itemAt(i)->widget();
+        if (widget != m_filter && widget != m_keepButton && widget != m_actingButton)
+            room -= widget->sizeHint().width();
+        room -= i > 0 ? m_bar->spacing() : 0;
+    }
+    for (QToolButton *button : {m_keepButton, m_actingButton}) {
+        const bool isWanted = button != m_keepButton || m_keepAll->isEnabled();
+        const bool fits = isWanted && button->sizeHint().width() <= room;
+        room -= fits ? button->sizeHint().width() : 0;
+        button->setVisible(fits);
+    }
+}
+
 void TablePanel::buildBar()
 {
     m_tabs->addTab(tr("Grid"));
@@ -97,15 +125,11 @@ void TablePanel::buildBar()
         refreshMessage();
     });
     connect(m_filter, &QLineEdit::returnPressed, m_view, qOverload<>(&QWidget::setFocus));
-    auto *acting = new QToolButton(this);
-    acting->setDefaultAction(m_acting);
+    m_actingButton->setDefaultAction(m_acting);
     auto *add = new QToolButton(this);
     add->setDefaultAction(m_new);
-    auto *keep = new QToolButton(this);
-    keep->setDefaultAction(m_keepAll);
-    const auto showKeep = [this, keep] { keep->setVisible(m_keepAll->isEnabled()); };
-    connect(m_keepAll, &QAction::changed, keep, showKeep);
-    showKeep();
+    m_keepButton->setDefaultAction(m_keepAll);
+    connect(m_keepAll, &QAction::changed, this, &TablePanel::fitBar);
     m_grouping->setPopupMode(QToolButton::InstantPopup);
     m_grouping->setToolTip(tr("Put rows together under headings"));
     auto *groups = new QMenu(m_grouping);
@@ -124,23 +148,23 @@ void TablePanel::buildBar()
     for (QAction *action : {m_switch, m_prefer, m_up, m_down, m_fill, m_operators, m_keep, m_keepAll})
         menu->addAction(action);
     menu->addSeparator();
-    for (QAction *action : {m_copyPlan, m_textOrder, m_actingFirst, m_pricesAction})
+    for (QAction *action : {m_copyPlan, m_textOrder, m_acting, m_actingFirst, m_pricesAction})
         menu->addAction(action);
     m_menu->setMenu(menu);
-    for (QToolButton *button : {add, keep, acting, m_grouping, m_menu}) {
+    for (QToolButton *button : {add, m_keepButton, m_actingButton, m_grouping, m_menu}) {
         button->setAutoRaise(true);
         button->setFocusPolicy(Qt::TabFocus);
         button->setToolButtonStyle(Qt::ToolButtonTextOnly);
     }
-    auto *bar = new QHBoxLayout;
-    bar->setContentsMargins(4, 2, 4, 2);
-    bar->addWidget(m_tabs);
-    bar->addWidget(add);
-    bar->addWidget(m_filter, 1);
-    bar->addWidget(keep);
-    bar->addWidget(acting);
-    bar->addWidget(m_grouping);
-    bar->addWidget(m_menu);
+    m_bar->setContentsMargins(4, 2, 4, 2);
+    m_bar->addWidget(m_tabs);
+    m_bar->addWidget(add);
+    m_bar->addWidget(m_filter, 1);
+    m_bar->addWidget(m_keepButton);
+    m_bar->addWidget(m_actingButton);
+    m_bar->addWidget(m_grouping);
+    m_bar->addWidget(m_menu);
+    fitBar();
     m_message->setTextFormat(Qt::PlainText);
     m_message->setWordWrap(true);
     m_message->setMargin(4);
@@ -150,13 +174,13 @@ void TablePanel::buildBar()
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    layout->addLayout(bar);
+    layout->addLayout(m_bar);
     layout->addWidget(m_stack, 1);
     layout->addWidget(m_pastePreview);
     layout->addWidget(m_message);
     QWidget *before = m_tabs;
-    for (QWidget *widget :
-        std::initializer_list<QWidget *>{add, m_filter, keep, acting, m_grouping, m_menu, m_view, m_text}) {
+    for (QWidget *widget : std::initializer_list<QWidget *>{
+             add, m_filter, m_keepButton, m_actingButton, m_grouping, m_menu, m_view, m_text}) {
         setTabOrder(before, widget);
         before = widget;
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 class QAction;
+class QHBoxLayout;
 class QLabel;
 class QLineEdit;
 class QStackedWidget;
@@ -75,12 +76,14 @@ public:
 
 protected:
     void focusInEvent(QFocusEvent *event) override; ///< The grid or the text takes it.
+    void resizeEvent(QResizeEvent *event) override;
 
 private:
     static constexpr int kGridTab = 0;
     static constexpr int kTextTab = 1;
 
     void buildBar();
+    void fitBar();
     void buildActions();
     QAction *addRowAction(
         const char *name, const QString &text, const QKeySequence &shortcut, const QString &tip);
@@ -124,6 +127,9 @@ private:
     QLabel *m_message;
     QToolButton *m_menu;
     QToolButton *m_grouping;
+    QToolButton *m_keepButton;
+    QToolButton *m_actingButton;
+    QHBoxLayout *m_bar;
 
     QAction *m_acting = nullptr;
     QAction *m_actingFirst = nullptr;

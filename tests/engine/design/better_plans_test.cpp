@@ -120,5 +120,61 @@ TEST_F(BetterPlansOfASearch, ComeBeforeTheAnswersOfTheSearch)
     EXPECT_EQ(std::find(planned, grades.end(), LiveGrade::Better), grades.end());
 }
 
+/// What a live solver tells of a search, until it is over.
+struct Told {
+    LiveGrade grade{};
+    PlanAnswer answer{}; ///< Of grades that have one.
+};
+
+std::vector<Told> toldOf(PlanRequest request)
+{
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<Told> told;
+    LiveSolver solver;
+    std::unique_lock lock(mutex);
+    solver.solve(std::move(request), [&](const LiveReport &report) {
+        const std::lock_guard own(mutex);
+        told.push_back({report.grade, report.answer ? *report.answer : PlanAnswer{}});
+        changed.notify_all();
+    });
+    changed.wait(lock, [&] { return !told.empty() && told.back().grade == LiveGrade::Final; });
+    return told;
+}
+
+TEST_F(BetterPlansOfASearch, StandBesideThePlanOfTheRowsAsTheyAre)
+{
+    PlanRequest asked = request("micro-batches 2\n");
+    const auto before = answerOf(asked);
+    ASSERT_TRUE(before && (*before)->search);
+    // As after an edit: the solver's rows of before are there, and give way.
+    const TableDocument rows = (*before)->table;
+    asked.table = rows;
+    asked.meanwhile = rows;
+    const std::vector<Told> told = toldOf(asked);
+    EXPECT_EQ(told.front().grade, LiveGrade::Checked);
+    const auto asTheyAre = std::find_if(
+        told.begin(), told.end(), [](const Told &each) { return each.answer.timeline != nullptr; });
+    ASSERT_NE(asTheyAre, told.end());
+    EXPECT_EQ(asTheyAre->grade, LiveGrade::Meanwhile);
+    EXPECT_EQ(asTheyAre->answer.table, rows);
+    EXPECT_FALSE(asTheyAre->answer.search);
+    EXPECT_FALSE(asTheyAre->answer.final);
+    EXPECT_EQ(asTheyAre->answer.summary.stepSeconds, (*before)->summary.stepSeconds);
+    const auto planned = std::find_if(
+        told.begin(), told.end(), [](const Told &each) { return each.grade >= LiveGrade::Planned; });
+    for (auto each = planned; each != told.end(); ++each)
+        EXPECT_TRUE(each->grade >= LiveGrade::Planned && each->answer.search);
+}
+
+TEST_F(BetterPlansOfASearch, AreAloneWhereTheRowsAsTheyAreDoNotHold)
+{
+    PlanRequest asked = request("degree data at most 2\n");
+    asked.meanwhile = TableDocument("degree data at most 2\nmesh dp=4 @solver\n");
+    asked.table = *asked.meanwhile;
+    for (const Told &each : toldOf(asked))
+        EXPECT_NE(each.grade, LiveGrade::Meanwhile);
+}
+
 } // namespace
 } // namespace planloom

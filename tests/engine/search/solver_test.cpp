@@ -576,6 +576,26 @@ TEST(StepsSeen, KnowsAPlanOverAnotherMesh)
         EXPECT_FALSE(seen.find(planOf(other))) << other;
 }
 
+TEST(StepsSeen, ForgetsThoseThatWereNotAskedForForLong)
+{
+    const auto planOf = [](int microBatches) {
+        Plan plan;
+        plan.microBatches = microBatches;
+        return plan;
+    };
+    const auto most = static_cast<int>(StepsSeen::kMostPlans);
+    StepsSeen seen;
+    for (int i = 1; i <= most; ++i)
+        seen.add(planOf(i), {.seconds = static_cast<double>(i)});
+    ASSERT_TRUE(seen.find(planOf(1)));
+    seen.add(planOf(most), {}); // known
+    seen.add(planOf(most + 1), {});
+    EXPECT_EQ(seen.size(), StepsSeen::kMostPlans);
+    EXPECT_TRUE(seen.find(planOf(1)));
+    EXPECT_FALSE(seen.find(planOf(2)));
+    EXPECT_EQ(seen.find(planOf(most))->seconds, most);
+}
+
 TEST(Solver, SaysThatRowsPlaceEverything)
 {
     const Site site(tinyGpt(8), 4);
@@ -592,7 +612,7 @@ TEST(Solver, RemembersWithoutChangingItsMind)
     const auto memory = std::make_shared<SearchMemory>();
     for (const char *rows : {"", "micro-batches 2\n", "mesh dp=2 tp=2\n", "", "limit memory 1KiB\n",
              "mesh dp=2 tp=2\nreplicate kind:LayerNorm : over tp\n", "recompute layer:* per layer\n",
-             "mesh dp=2 tp=2\n"}) {
+             "recompute layer:1\n", "mesh dp=2 tp=2\n"}) {
         SCOPED_TRACE(rows);
         SearchOptions options;
         options.mostSeconds = 1000;
@@ -615,6 +635,29 @@ TEST(Solver, RemembersWithoutChangingItsMind)
         EXPECT_EQ(undone->bound, again->bound);
         EXPECT_EQ(undone->seen.size(), again->seen.size());
     }
+}
+
+/// However many edits were tried and taken back: the next one begins with what is known without it.
+TEST(Solver, RemembersWhatAllEditsBeginWith)
+{
+    const Site site(tinyGpt(8), 4);
+    SearchOptions options;
+    options.mostSeconds = 1000;
+    options.memory = std::make_shared<SearchMemory>();
+    const auto search = [&](const std::string &rows) {
+        return searchPlan(site.model, site.cluster, 4, *parseTable(rows), site.costs, options);
+    };
+    const auto base = search("");
+    ASSERT_TRUE(base);
+    const auto first = search("limit memory 60GiB\n");
+    ASSERT_TRUE(first);
+    EXPECT_LT(first->seen.size(), base->seen.size());
+    for (int i = 1; i <= 40; ++i)
+        ASSERT_TRUE(search("limit memory " + std::to_string(60 - i) + "GiB\n"));
+    const auto last = search("limit memory 61GiB\n");
+    ASSERT_TRUE(last);
+    EXPECT_EQ(last->seen.size(), first->seen.size());
+    EXPECT_EQ(print(last->rows), print(base->rows));
 }
 
 /// What rows say of one operator leaves the others to the search.

@@ -79,9 +79,10 @@ private Q_SLOTS:
             workspace.replan();
             QTest::qWait(5);
         }
-        // As many with a timeline, and as many before one is there.
-        QVERIFY2(answers.count() <= 22, qPrintable(QString::number(answers.count())));
-        QVERIFY2(drawn <= 11, qPrintable(QString::number(drawn)));
+        // As many with a timeline, and as many before one is there; and the few that were free after a rest.
+        constexpr int kFree = EngineService::kMostAtOnce;
+        QVERIFY2(answers.count() <= 22 + kFree, qPrintable(QString::number(answers.count())));
+        QVERIFY2(drawn <= 11 + kFree, qPrintable(QString::number(drawn)));
         QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
     }
 
@@ -243,6 +244,45 @@ private Q_SLOTS:
         QVERIFY(workspace.currentPreview()->final);
         QVERIFY(!workspace.commit(proposal));
         QVERIFY(!workspace.currentPreview());
+    }
+
+    /// What is searched for a ghost is not begun anew for the drop.
+    void aDropTakesOverTheSearchOfItsGhost()
+    {
+        Workspace workspace;
+        // Nothing is remembered of these rows: the search takes its time.
+        workspace.openWith({"zoo:gpt?layers=12&hidden=256&heads=8&seq=128&vocab=512&batch=32", {}, {}},
+            "dgx-h100", 8, {}, "# mine\nmesh dp=8 @solver\nsplit all : batch over dp @solver\n");
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        Proposal proposal;
+        proposal.words = "two micro-batches";
+        proposal.edit = insertText(workspace.table(), 0, "micro-batches 2\n");
+        workspace.preview(proposal);
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.currentPreview()->update, kLong);
+        QVERIFY(!workspace.currentPreview()->final);
+        const TimelineSceneSnapshot ghost = workspace.currentPreview()->update->scene;
+        QVERIFY(ghost);
+        bool isBegunAnew = false; // else the rows would be checked again
+        connect(&workspace, &Workspace::planChanged, &workspace,
+            [&] { isBegunAnew = isBegunAnew || (workspace.isSearching() && !workspace.latest()->scene); });
+        QSignalSpy searched(&workspace, &Workspace::searched);
+        QVERIFY(workspace.commit(proposal));
+        QVERIFY(!workspace.currentPreview());
+        QVERIFY(workspace.isSearching());
+        QCOMPARE(workspace.lastGood()->scene, ghost); // on screen in the same frame
+        QTRY_VERIFY_WITH_TIMEOUT(!searched.isEmpty() && verified(workspace), kLong);
+        QVERIFY(!isBegunAnew);
+        QVERIFY(workspace.latest()->verdict->ok());
+        QCOMPARE(workspace.latest()->table, workspace.table());
+        QCOMPARE(workspace.latest()->plan->microBatches, 2);
+        QCOMPARE(workspace.history().steps().size(), std::size_t{2}); // the drop, and what was found
+        // The next ghost, drop and search work as before.
+        proposal.edit = insertText(workspace.table(), 0, "# more\n");
+        workspace.preview(proposal);
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.currentPreview()->final, kLong);
+        QVERIFY(workspace.commit(proposal));
+        QTRY_VERIFY_WITH_TIMEOUT(verified(workspace), kLong);
+        QVERIFY(workspace.tableText().starts_with("# more\n"));
     }
 
     void aBrokenLimitIsAnErrorOfItsRowBesideThePlan()

@@ -72,6 +72,31 @@ private Q_SLOTS:
         QCOMPARE(model.rowCount(), 0);
     }
 
+    /// In a small window a long sentence is no narrow column beside its buttons.
+    void noticesGiveTheirTextTheWidthItNeeds()
+    {
+        NoticeBar bar;
+        QString sentence = QStringLiteral("One plan takes as long as it takes, and no other one is faster. ");
+        sentence += sentence + sentence;
+        bar.show({QStringLiteral("searched"), NoticeKind::Info, sentence,
+            {{QStringLiteral("Show What Was Searched"), {}, true}, {QStringLiteral("Keep These Rows"), {}}},
+            true});
+        const auto *button = bar.button(QStringLiteral("searched"), QStringLiteral("Keep These Rows"));
+        const auto labels = bar.findChildren<QLabel *>();
+        const auto text = std::find_if(
+            labels.begin(), labels.end(), [&](const QLabel *label) { return label->text() == sentence; });
+        QVERIFY(button && text != labels.end());
+        const auto placed = [&](const QWidget *widget) {
+            return QRect(widget->mapTo(&bar, QPoint()), widget->size());
+        };
+        bar.resize(480, 200);
+        bar.setVisible(true);
+        QTRY_VERIFY(placed(button).top() >= placed(*text).bottom());
+        QVERIFY((*text)->height() >= (*text)->heightForWidth((*text)->width()));
+        bar.resize(1600, 200);
+        QTRY_VERIFY(placed(button).left() > placed(*text).right());
+    }
+
     void noticesWaitWithTheirButtons()
     {
         NoticeBar bar;

@@ -11,6 +11,29 @@ class TableRowsTest : public TablePanelFixture
 private Q_SLOTS:
     void cleanup() { close(); }
 
+    void aNarrowBarLeavesOutWhatItsMenuHas()
+    {
+        open("mesh dp=2 @solver\nsplit all : batch over dp @solver\n");
+        const auto shown = [this](const QString &action) {
+            const auto buttons = m_panel->findChildren<QToolButton *>();
+            return std::any_of(buttons.begin(), buttons.end(), [&](const QToolButton *button) {
+                return button->isVisible() && button->defaultAction()
+                    && button->defaultAction()->text().startsWith(action);
+            });
+        };
+        const auto isWhole = [this] {
+            const auto buttons = m_panel->findChildren<QToolButton *>(QString(), Qt::FindDirectChildrenOnly);
+            return std::all_of(buttons.begin(), buttons.end(), [](const QToolButton *button) {
+                return !button->isVisible() || button->width() >= button->sizeHint().width();
+            });
+        };
+        QTRY_VERIFY(shown(QStringLiteral("Keep")) && shown(QStringLiteral("Acting")));
+        m_panel->resize(m_panel->minimumSizeHint().width() * 3 / 5, 400);
+        QTRY_VERIFY(!shown(QStringLiteral("Acting")) && isWhole());
+        m_panel->resize(1200, 400);
+        QTRY_VERIFY(shown(QStringLiteral("Keep")) && shown(QStringLiteral("Acting")) && isWhole());
+    }
+
     void severalRowsAreEditedAtOnce()
     {
         open("split layer:0 : batch by 2\nsplit layer:1 : batch by 4\n");
