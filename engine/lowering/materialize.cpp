@@ -227,6 +227,43 @@ const std::vector<Holding> &Materializer::merge(Made &made, Task task)
     return made.merged;
 }
 
+/// Summands that operators made in different layouts are no layout together; those of each of them may be
+/// one. They are brought over on their own, then added up.
+/// @return nothing where one operator made all of them, or some are added up already
+std::optional<std::vector<Holding>> Materializer::convertByProducers(
+    Made &made, const std::vector<Need> &needs, const Task &task)
+{
+    const auto producerOf = [&](std::int32_t summand) { return m_summands.producerOf(task.tensor, summand); };
+    std::set<std::size_t> producers;
+    for (const Holding &h : made.raw) {
+        if (h.summands.empty() || !h.valuePart.complete()
+            || producerOf(h.summands.front()) != producerOf(h.summands.back()))
+            return std::nullopt;
+        producers.insert(producerOf(h.summands.front()));
+    }
+    if (producers.size() < 2 || task.combination != Combination::Sum)
+        return std::nullopt;
+    std::map<std::size_t, Made> byProducer;
+    for (const Holding &h : castRaw(made, task)) {
+        Made &own = byProducer[producerOf(h.summands.front())];
+        own.block = made.block;
+        own.turn = made.turn;
+        own.raw.push_back(h);
+    }
+    std::vector<std::vector<Holding>> brought(needs.size());
+    for (auto &[producer, own] : byProducer) {
+        Task some = task;
+        some.summands = summandsOf(own.raw);
+        const std::vector<Holding> holdings = convert(own, needs, some);
+        for (std::size_t i = 0; i < needs.size(); ++i)
+            brought[i].push_back(holdings[i]);
+    }
+    std::vector<Holding> result;
+    for (std::size_t i = 0; i < needs.size(); ++i)
+        result.push_back(assemble(brought[i], needs[i], task));
+    return result;
+}
+
 std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &needs, const Task &task)
 {
     const std::vector<Holding> merged = merge(made, task);
@@ -258,6 +295,8 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
         result = std::move(*across);
     else if (auto everywhere = spread(merged, joined, task))
         result = std::move(*everywhere);
+    else if (auto apart = convertByProducers(made, joined, task))
+        result = std::move(*apart);
     else {
         const bool alike = std::all_of(merged.begin(), merged.end(),
             [&](const Holding &h) { return h.summands == merged.front().summands; });

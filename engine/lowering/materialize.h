@@ -157,6 +157,8 @@ private:
 
     const std::vector<Holding> &merge(Made &made, Task task);
     std::vector<Holding> convert(Made &made, const std::vector<Need> &needs, const Task &task);
+    std::optional<std::vector<Holding>> convertByProducers(
+        Made &made, const std::vector<Need> &needs, const Task &task);
     std::optional<std::vector<Holding>> convertWithin(
         const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
     /// By way of all devices that hold something, where some of them want it: summands of many are joined

@@ -71,7 +71,15 @@ bool reachesLess(const Operator &op, const OperatorDecision &decision)
 std::int32_t SummandSets::append(TensorId tensor, std::int32_t count)
 {
     std::int32_t &all = m_count[static_cast<std::size_t>(tensor.index)];
+    if (all > 0)
+        m_firsts[static_cast<std::size_t>(tensor.index)].push_back(all);
     return std::exchange(all, all + count);
+}
+
+std::size_t SummandSets::producerOf(TensorId tensor, std::int32_t summand) const
+{
+    const auto &firsts = m_firsts[static_cast<std::size_t>(tensor.index)];
+    return static_cast<std::size_t>(std::upper_bound(firsts.begin(), firsts.end(), summand) - firsts.begin());
 }
 
 void SummandSets::reachTo(TensorId tensor, std::int32_t summand, const IndexMask &box)

@@ -26,7 +26,11 @@ struct TransformedPart {
 class SummandSets
 {
 public:
-    void resize(std::size_t tensors) { m_count.assign(tensors, 0); }
+    void resize(std::size_t tensors)
+    {
+        m_count.assign(tensors, 0);
+        m_firsts.assign(tensors, {});
+    }
     /// Numbers `count` summands more; the first's number.
     std::int32_t append(TensorId tensor, std::int32_t count);
     /// Says that a summand is zero outside `box` and what was said of it before.
@@ -34,11 +38,15 @@ public:
 
     /// All that make its value; 0 if nobody makes it.
     std::int32_t count(TensorId tensor) const { return m_count[static_cast<std::size_t>(tensor.index)]; }
+    /// Which of its producers makes a summand, in their order.
+    std::size_t producerOf(TensorId tensor, std::int32_t summand) const;
     /// Whether `summands`, empty for all, are all there is of `box`.
     bool complete(TensorId tensor, const SummandSet &summands, const IndexMask &box) const;
 
 private:
     std::vector<std::int32_t> m_count{}; ///< By tensor.
+    /// By tensor: each producer's first number, but for the first one's, which is 0.
+    std::vector<InlineVector<std::int32_t, 2>> m_firsts{};
     /// By tensor, where they do not all reach everywhere, and summand: the boxes it is made of.
     std::map<TensorId, std::map<std::int32_t, std::vector<IndexMask>>> m_reach{};
 };

@@ -91,6 +91,41 @@ TEST(SharedSummands, OfAResidualStreamAreReducedTogether)
     EXPECT_EQ(reductions, 1); // of the gradient of h, from the products and from the addition
 }
 
+/// Gradients of one tensor that its readers make in layouts of their own: each is brought over by
+/// collectives, and not piece by piece what has no layout together.
+TEST(SharedSummands, OfReadersThatAreCutDifferentlyAreReducedOneByOne)
+{
+    GraphBuilder builder{"fork"};
+    const TensorId x = builder.input("x", {DataType::Float32, {8, 8}});
+    const TensorId labels = builder.input("labels", {DataType::Int64, {8}});
+    const TensorId h = builder.one(OperatorKind::MatMul, {x, builder.weight("w", {8, 16})}, {}, "embed");
+    const TensorId a = builder.one(OperatorKind::MatMul, {h, builder.weight("wa", {16, 16})}, {}, "a");
+    const TensorId b = builder.one(OperatorKind::MatMul, {h, builder.weight("wb", {16, 16})}, {}, "b");
+    const TensorId y = builder.one(OperatorKind::Add, {a, b}, {}, "join");
+    const TensorId loss = builder.one(
+        OperatorKind::CrossEntropy, {y, labels}, attributesOf({{"reduction", std::string{"sum"}}}));
+    auto forward = builder.finish({y}, loss);
+    ASSERT_TRUE(forward) << describe(forward.error());
+    auto training = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
+    ASSERT_TRUE(training) << describe(training.error());
+    const auto table = parseTable("mesh cp=2 tp=2\nsplit name:a : n over cp\nsplit name:a : n over tp\n"
+                                  "split name:b : k over cp\nsplit name:b : n over tp\n"
+                                  "replicate name:join : over cp\nreplicate name:join : over tp\n");
+    ASSERT_TRUE(table) << describe(table.error());
+    const auto completion = completePlan(std::make_shared<const Graph>(*std::move(training)), 4, *table);
+    ASSERT_TRUE(completion);
+    ASSERT_FALSE(firstError(*completion)) << describe(*firstError(*completion));
+    const auto plan = lower(completion->plan, *clusterNamed("dgx-a100:4"));
+    ASSERT_TRUE(plan) << describe(plan.error());
+    const auto report = verify(*plan);
+    ASSERT_TRUE(report);
+    ASSERT_TRUE(report->ok()) << report->failure->reason;
+    for (const DeviceProgram &device : plan->devices)
+        for (const Segment &segment : device.segments)
+            for (const Instruction &instruction : segment.instructions)
+                EXPECT_NE(instruction.kind, InstructionKind::Recv) << nameOf(segment.kind);
+}
+
 TEST(SharedSummands, OfSomeDevicesAreTold)
 {
     EXPECT_FALSE(shareSome(made({{0}, {1}, {0}})));
