@@ -10,6 +10,7 @@
 
 #include "app/desktop/options.h"
 #include "engine/design/solved_store.h"
+#include "engine/hardware/cluster.h"
 #include "widgets/common/gui_watchdog.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/dock_board.h"
@@ -25,6 +26,7 @@ namespace {
 
 using namespace planloom;
 
+constexpr int kUsualDevices = 4;
 constexpr int kPollMilliseconds = 50;
 constexpr int kSettledPolls = 6; ///< A picture is taken once nothing has changed for so long.
 constexpr qint64 kScreenshotLimit = 180'000; ///< ms
@@ -38,6 +40,15 @@ int usageError(const Error &error)
     return kExitUsage;
 }
 
+/// As said; else all of a cluster that was asked for.
+int devicesAsked(const DesktopOptions &options, int otherwise)
+{
+    if (options.devices > 0 || options.cluster.isEmpty())
+        return options.devices > 0 ? options.devices : otherwise;
+    const auto cluster = clusterNamed(options.cluster.toStdString());
+    return cluster ? cluster->deviceCount : otherwise; // what is wrong with it is told where it is used
+}
+
 Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
 {
     Workspace &workspace = window.workspace();
@@ -47,8 +58,7 @@ Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
         TRY(Sample sample, sampleNamed(options.sample.toStdString()));
         if (!options.cluster.isEmpty())
             sample.cluster = cluster;
-        if (options.devices > 0)
-            sample.devices = options.devices;
+        sample.devices = devicesAsked(options, sample.devices);
         if (!options.gallery.isEmpty())
             sample.gallery = options.gallery.toStdString();
         window.openSample(sample);
@@ -60,8 +70,7 @@ Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
         workspace.openSession(options.open);
         return {};
     }
-    const int devices = options.devices > 0 ? options.devices : 4;
-    workspace.openWith({options.open.toStdString(), {}, {}}, cluster, devices,
+    workspace.openWith({options.open.toStdString(), {}, {}}, cluster, devicesAsked(options, kUsualDevices),
         options.gallery.isEmpty() ? "single" : options.gallery.toStdString());
     window.gallery()->setSpec(options.gallery);
     return {};

@@ -33,7 +33,7 @@ QString desktopUsage()
         "  --session FILE      open this session\n"
         "  --sample NAME       open a bundled session: gpt2, t5, swin, evoformer, resnet, mlp\n"
         "  --gallery SPEC      start from the rows of a gallery plan: 3d:dp=1,tp=2,pp=2\n"
-        "  --devices N         number of devices\n"
+        "  --devices N         number of devices (default: the cluster's)\n"
         "  --cluster NAME      profile of the devices: dgx-a100\n"
         "  --theme NAME        light, dark, high-contrast or high-contrast-dark; default: as in the "
         "preferences\n"

@@ -207,15 +207,23 @@ Result<void> SpacePricing::priceThoseThatNearlyFit()
 
 Result<void> SpacePricing::priceWhereNothingCanFit()
 {
-    if (!m_priced.empty() || m_tooFull.empty())
+    if (!m_priced.empty())
         return {};
     std::vector<std::pair<std::int64_t, Configuration>> order;
     for (const auto &[configuration, peak] : m_tooFull)
         order.emplace_back(peak, configuration);
+    // Those that could have fitted cannot be planned at all: the others are what there is.
+    const bool isOfOthers = order.empty();
+    for (const auto &[configuration, known] : m_known)
+        if (isOfOthers && !known.fits && known.needed > 0)
+            order.emplace_back(known.needed, configuration);
+    if (order.empty())
+        return {};
     std::sort(order.begin(), order.end());
-    // Else it is only proven of these stages.
-    if (std::all_of(order.begin(), order.end(),
-            [this](const auto &each) { return m_estimator.stagesAreDecided(each.second); }))
+    if (isOfOthers)
+        m_leastNeeded = order.front().first;
+    else if (std::all_of(order.begin(), order.end(), // else it is only proven of these stages
+                 [this](const auto &each) { return m_estimator.stagesAreDecided(each.second); }))
         m_leastNeeded = std::max(m_leastNeeded, order.front().first);
     order.resize(std::min(order.size(), kTriedWithoutHope));
     for (const auto &[peak, configuration] : order)

@@ -297,6 +297,7 @@ void RandomGraphs::expectAgreement(
     double peak = kNever;
     bool all = true;
     bool any = false;
+    bool movesStages = false; // to where there is room: the brute force does not
     for (std::size_t c = 0; estimator && c < space->configurations.size(); ++c) {
         const Configuration &configuration = space->configurations[c];
         if (configuration.recompute != RecomputeWord::None
@@ -328,6 +329,7 @@ void RandomGraphs::expectAgreement(
             // Stages may have moved to where there is room: then that is another question.
             const auto shared = (*estimator)->estimate(configuration, 0, {});
             ASSERT_TRUE(shared);
+            movesStages = movesStages || within->stages->stageOf != shared->stages->stageOf;
             if (within->stages->stageOf == shared->stages->stageOf) {
                 EXPECT_GE(within->seconds, cheapest->any * (1 - 1e-9));
                 EXPECT_GE(static_cast<double>(within->peakBytes), cheapest->peak);
@@ -381,7 +383,7 @@ void RandomGraphs::expectAgreement(
         EXPECT_GT(peak, static_cast<double>(space->memoryLimit));
     } else {
         EXPECT_LE(result->bound, best * (1 + 1e-9));
-        if (all && result->best.peakBytes <= space->memoryLimit) {
+        if (all && !movesStages && result->best.peakBytes <= space->memoryLimit) {
             EXPECT_GE(result->best.seconds, best * (1 - 1e-9));
         }
         m_proven += result->gap() < 1e-9 ? 1 : 0;
@@ -419,10 +421,11 @@ TEST_F(RandomGraphs, FeasibilityCostAndBoundAgreeWithBruteForce)
     }
 }
 
-/// Of a layer's weights the largest need not be one whose gradient computation waits for.
+/// Of a layer's weights the largest need not be one whose gradient computation waits for; those that could
+/// have fitted may not be plans at all; and a search moves stages to where there is room.
 TEST_F(RandomGraphs, AgreeWhereTheyOnceDidNot)
 {
-    for (const std::uint32_t seed : {501543U})
+    for (const std::uint32_t seed : {501543U, 600623U, 606058U})
         expectAgreementOf(seed);
 }
 
