@@ -656,7 +656,8 @@ TEST(Solver, RemembersWhatAllEditsBeginWith)
         ASSERT_TRUE(search("limit memory " + std::to_string(60 - i) + "GiB\n"));
     const auto last = search("limit memory 61GiB\n");
     ASSERT_TRUE(last);
-    EXPECT_EQ(last->seen.size(), first->seen.size());
+    // Simulations in between have shown more of how far the model is off: not just what was looked at first.
+    EXPECT_LT(last->seen.size() * 4, base->seen.size() * 3);
     EXPECT_EQ(print(last->rows), print(base->rows));
 }
 
