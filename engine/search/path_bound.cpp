@@ -102,10 +102,9 @@ Result<void> PathBound::add(const std::vector<std::int32_t> &choice, const std::
     std::vector<bool> reduces;
     for (const StageFigures &stage : figures) {
         times.push_back(stage.time);
-        m_reductions.addTo(stage, times.back());
-        // Where communication for the weights is longer than the pass beside it.
-        gathers.push_back(times.back().forward > stage.time.forward);
-        reduces.push_back(m_configuration.zero >= 2 && times.back().backward > stage.time.backward);
+        const Reductions::Longer longer = m_reductions.addTo(stage, times.back());
+        gathers.push_back(longer.gathers);
+        reduces.push_back(longer.reduces);
     }
     std::vector<PlayedBlock> blocks;
     TRY(const PipelineTime played,

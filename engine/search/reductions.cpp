@@ -1,5 +1,7 @@
 #include "engine/search/reductions.h"
 
+#include "engine/table/selector_index.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -117,13 +119,13 @@ Reductions::Reductions(const Configuration &configuration, const MeshPlaces &pla
     }
 }
 
-void Reductions::addTo(const StageFigures &stage, StageTime &time) const
+Reductions::Longer Reductions::addTo(const StageFigures &stage, StageTime &time) const
 {
     const double microBatches = m_configuration.microBatches;
     time.ahead = aheadOf(stage).seconds;
     if (m_configuration.zero < 2) {
         time.weights += (stage.firstAccumulation + stage.accumulation * (microBatches - 1)) / microBatches;
-        return;
+        return {};
     }
     // One by one, as they are made, beside what is computed.
     double reduce = 0;
@@ -152,8 +154,63 @@ void Reductions::addTo(const StageFigures &stage, StageTime &time) const
     }
     time.weights += stage.castGradients + shards + last;
     const double backward = time.backward + time.weights;
-    time.backward = std::max(backward, reduce + gather) - time.weights;
-    time.forward = std::max(time.forward, gather);
+    const auto [forwardInLayers, backwardInLayers] =
+        m_configuration.zero == 3 ? inLayers(stage, time.forward, backward, gather) : InLayers{};
+    const Longer longer{.gathers = gather > time.forward, .reduces = reduce + gather > backward};
+    time.backward = std::max({backward, reduce + gather, backwardInLayers}) - time.weights;
+    time.forward = std::max({time.forward, gather, forwardInLayers});
+    return longer;
+}
+
+/// While one layer runs, the next one's weights come, and no others: where layers differ, some wait for
+/// theirs though others have time to spare.
+Reductions::InLayers Reductions::inLayers(
+    const StageFigures &stage, double forward, double backward, double gather) const
+{
+    struct Layer {
+        double begin = 0; ///< Of the forward pass: when its first weight is read.
+        double bytes = 0;
+    };
+    std::map<std::int32_t, Layer> byNumber; // those outside of any by their readers
+    double all = 0;
+    for (const StageWeights &weights : stage.inOrder) {
+        const std::int32_t number = m_problem.setting().model->index->layerOf(OperatorId{weights.reader});
+        const double begin = forward - weights.rest;
+        Layer &own =
+            byNumber.try_emplace(number < 0 ? -1 - weights.reader : number, Layer{begin}).first->second;
+        own.begin = std::min(own.begin, begin);
+        for (const std::int64_t bytes : weights.modelBytes) {
+            own.bytes += static_cast<double>(bytes);
+            all += static_cast<double>(bytes);
+        }
+    }
+    std::vector<Layer> layers;
+    for (const auto &[number, layer] : byNumber)
+        layers.push_back(layer);
+    std::sort(layers.begin(), layers.end(), [](const Layer &a, const Layer &b) { return a.begin < b.begin; });
+    if (all <= 0 || forward <= 0)
+        return {};
+    const auto shareOf = [&](std::size_t l) { return layers[l].bytes / all; };
+    const auto lasts = [&](std::size_t l) {
+        return ((l + 1 < layers.size() ? layers[l + 1].begin : forward) - (l > 0 ? layers[l].begin : 0))
+            / forward;
+    };
+    InLayers result;
+    double gathered = 0;
+    double before = 0; // when the layer before began
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+        gathered = std::max(gathered, before) + gather * shareOf(l);
+        before = std::max(result.forward, gathered);
+        result.forward = before + forward * lasts(l);
+    }
+    gathered = 0; // again
+    before = 0;
+    for (std::size_t l = layers.size(); l-- > 0;) {
+        gathered = std::max(gathered, before) + gather * shareOf(l);
+        before = std::max(result.backward, gathered);
+        result.backward = before + backward * lasts(l);
+    }
+    return result;
 }
 
 Reductions::Ahead Reductions::aheadOf(const StageFigures &stage) const

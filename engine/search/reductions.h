@@ -61,8 +61,13 @@ public:
     Reductions(const Configuration &configuration, const MeshPlaces &places, const CostModel &costs,
         const Cluster &cluster, const PartitionProblem &problem, std::int32_t rank = 0);
 
+    /// What communication for weights takes longer than, of a micro-batch's passes, all of each together.
+    struct Longer {
+        bool gathers = false; ///< Gathering, than the forward pass (ZeRO-3).
+        bool reduces = false; ///< Reducing, with gathering again, than the backward pass (ZeRO-2 and 3).
+    };
     /// What it takes of every micro-batch.
-    void addTo(const StageFigures &stage, StageTime &time) const;
+    Longer addTo(const StageFigures &stage, StageTime &time) const;
     /// Weights that are gathered as the step begins, in the order in which the first forward pass reads them.
     struct Ahead {
         double seconds = 0; ///< Until that pass is over, at least; 0 where nothing is gathered.
@@ -139,6 +144,11 @@ private:
     double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const;
     std::int64_t bucketBytes(GroupShape group, std::int64_t all) const;
     class Buckets;
+    struct InLayers { ///< Seconds of a pass.
+        double forward = 0;
+        double backward = 0;
+    };
+    InLayers inLayers(const StageFigures &stage, double forward, double backward, double gather) const;
     bool isFull(GroupShape group, std::int64_t bytes) const;
     std::int64_t fullAt(ShardAxes sums) const; ///< Bytes from which on a bucket is full.
     /// Of a stage's weights that were updated, in one launch.

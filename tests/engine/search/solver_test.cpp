@@ -507,6 +507,18 @@ TEST(Solver, CountsNoCommunicationThatRunsBesideWhatIsComputed)
     }
 }
 
+/// Of experts and what lies between them one has all the weights and the other all the work: ZeRO-3 gathers
+/// no further than a layer ahead.
+TEST(Solver, LayersWaitForTheirWeightsThoughOthersHaveTimeToSpare)
+{
+    const Site site(zooTraining("zoo:moe?layers=4&hidden=1024&heads=8&experts=32&seq=512&batch=32"), 8);
+    const char *rows = "precision all : bf16\nmesh dp=8\nzero3 all over dp";
+    const auto found = site.search(rows);
+    ASSERT_TRUE(found) << describe(found.error());
+    EXPECT_NEAR(found->best.simulatedSeconds / found->best.seconds, 1, 0.05);
+    site.expectHolds(rows, *found);
+}
+
 /// The first half of the devices is faster than the others: stages are balanced by what they take on theirs,
 /// and the model says so.
 TEST(Solver, UsesDevicesOfSeveralClasses)
