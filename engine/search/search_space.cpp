@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 
 namespace planloom {
@@ -18,6 +20,9 @@ namespace {
 
 constexpr std::int32_t kMostStagesPerRank = 4;
 constexpr std::int32_t kMostMicroBatches = 256;
+/// See `thinOut`; each takes some 4 KB.
+constexpr std::size_t kMostProblemOperators = 1'500'000;
+constexpr double kApart = 1.9;
 /// Of devices that the search leaves idle though no divisor of their number says so: one in so many.
 constexpr std::int32_t kMostIdle = 4;
 
@@ -155,6 +160,41 @@ std::vector<MeshSizes> meshesOf(const Model &model, const Cluster &cluster, std:
                 meshes.push_back(outside);
             }
     return meshes;
+}
+
+/// Operators of all partition problems that a space leads to: one for each number of shards, replicas and
+/// micro-batches.
+std::size_t problemOperators(const Model &model, const std::vector<Configuration> &configurations)
+{
+    std::set<std::array<std::int32_t, 3>> problems;
+    for (const Configuration &each : configurations)
+        problems.insert({each.shards, each.replicas, each.microBatches});
+    return problems.size() * model.index->forwardCount();
+}
+
+/// Of hundreds of devices and samples that many numbers divide there are more combinations than memory has
+/// room for. What is least likely to be best is left out, one kind after the other, until there is: shards
+/// over more than two nodes, numbers of micro-batches near others, meshes that leave devices idle.
+void thinOut(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
+    std::vector<Configuration> &configurations)
+{
+    std::set<std::int32_t> counts;
+    for (const Configuration &each : configurations)
+        counts.insert(each.microBatches);
+    std::set<std::int32_t> apart; // from one another
+    for (const std::int32_t count : counts)
+        if (apart.empty() || count >= kApart * *apart.rbegin())
+            apart.insert(count);
+    const std::array<std::function<bool(const Configuration &)>, 3> leaveOut{
+        [&](const Configuration &each) { return each.shards > 2 * cluster.links.devicesPerNode; },
+        [&](const Configuration &each) { return !apart.contains(each.microBatches); },
+        [&](const Configuration &each) { return each.devices() < deviceCount; }};
+    for (const auto &isLeftOut : leaveOut) {
+        if (problemOperators(model, configurations) <= kMostProblemOperators)
+            return;
+        if (!std::all_of(configurations.begin(), configurations.end(), isLeftOut))
+            std::erase_if(configurations, isLeftOut);
+    }
 }
 
 /// Rows that name stages, or their number.
@@ -359,6 +399,7 @@ Result<SearchSpace> searchSpaceOf(
                             keepsTo(said.degrees, each) && keepsToStages(rows, each))
                             space.configurations.push_back(each);
         }
+    thinOut(model, cluster, deviceCount, space.configurations);
     if (space.configurations.empty())
         return Error{ErrorCode::InvalidInput,
             "no mesh of " + counted(deviceCount, "device")

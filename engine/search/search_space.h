@@ -51,7 +51,8 @@ std::string toString(const Configuration &configuration);
 
 /// What a table leaves to the search.
 struct SearchSpace {
-    /// Every combination that the batch, the devices and the rows allow, the simplest first.
+    /// Every combination that the batch, the devices and the rows allow, the simplest first; of very many
+    /// those that are likely to be best.
     std::vector<Configuration> configurations{};
     /// Names of the mesh's axes by role; those of a mesh row where there is one.
     std::string replicaAxis = "dp";

@@ -507,6 +507,24 @@ TEST(Solver, CountsNoCommunicationThatRunsBesideWhatIsComputed)
     }
 }
 
+/// Thousands of devices and samples that many numbers divide: what there is room for, and in it what people
+/// use (96 layers on 2304 devices as of Megatron-LM's tables).
+TEST(Solver, LooksAtNoMoreMeshesThanThereIsRoomFor)
+{
+    const Site site(zooTraining("zoo:gpt?layers=96&hidden=768&heads=96&seq=64&vocab=512&batch=1152"), 2304);
+    const auto space = searchSpaceOf(site.model, site.cluster, site.devices, {});
+    ASSERT_TRUE(space) << describe(space.error());
+    std::set<std::array<std::int32_t, 3>> problems;
+    bool isUsualThere = false;
+    for (const Configuration &each : space->configurations) {
+        problems.insert({each.shards, each.replicas, each.microBatches});
+        isUsualThere =
+            isUsualThere || (each.replicas == 48 && each.ranks == 6 && each.shards == 8 && each.zero == 1);
+    }
+    EXPECT_LE(problems.size() * site.model.index->forwardCount(), 1'500'000U);
+    EXPECT_TRUE(isUsualThere);
+}
+
 /// Of experts and what lies between them one has all the weights and the other all the work: ZeRO-3 gathers
 /// no further than a layer ahead.
 TEST(Solver, LayersWaitForTheirWeightsThoughOthersHaveTimeToSpare)
