@@ -40,13 +40,15 @@ int usageError(const Error &error)
     return kExitUsage;
 }
 
-/// As said; else all of a cluster that was asked for.
-int devicesAsked(const DesktopOptions &options, int otherwise)
+/// For a model: as said; else all of a cluster that was asked for.
+int devicesAsked(const DesktopOptions &options)
 {
-    if (options.devices > 0 || options.cluster.isEmpty())
-        return options.devices > 0 ? options.devices : otherwise;
+    if (options.devices > 0)
+        return options.devices;
+    if (options.cluster.isEmpty())
+        return kUsualDevices;
     const auto cluster = clusterNamed(options.cluster.toStdString());
-    return cluster ? cluster->deviceCount : otherwise; // what is wrong with it is told where it is used
+    return cluster ? cluster->deviceCount : kUsualDevices; // what is wrong with it is told where it is used
 }
 
 Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
@@ -58,7 +60,8 @@ Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
         TRY(Sample sample, sampleNamed(options.sample.toStdString()));
         if (!options.cluster.isEmpty())
             sample.cluster = cluster;
-        sample.devices = devicesAsked(options, sample.devices);
+        if (options.devices > 0) // else those that its gallery plan is for
+            sample.devices = options.devices;
         if (!options.gallery.isEmpty())
             sample.gallery = options.gallery.toStdString();
         window.openSample(sample);
@@ -70,7 +73,7 @@ Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
         workspace.openSession(options.open);
         return {};
     }
-    workspace.openWith({options.open.toStdString(), {}, {}}, cluster, devicesAsked(options, kUsualDevices),
+    workspace.openWith({options.open.toStdString(), {}, {}}, cluster, devicesAsked(options),
         options.gallery.isEmpty() ? "single" : options.gallery.toStdString());
     window.gallery()->setSpec(options.gallery);
     return {};
