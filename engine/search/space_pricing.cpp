@@ -567,14 +567,6 @@ Result<void> SpacePricing::tighten()
             continue;
         }
         const double before = proven;
-        if (getenv("PL_DEBUG")) {
-            double price = 1e30;
-            for (auto &e : m_priced)
-                if (e.configuration == configuration && fits(e))
-                    price = std::min(price, e.seconds);
-            fprintf(stderr, "tighten %s bound %.4f price %.4f best %.4f ms\n",
-                toString(configuration).c_str(), proven * 1e3, price * 1e3, best * 1e3);
-        }
         if (!m_isFitted.contains(configuration) && !fitsAtAnyPrice(configuration)) {
             // What fitting costs is not in any bound so far.
             const auto estimate = priceWithin(configuration, m_space.memoryLimit);

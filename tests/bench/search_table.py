@@ -25,7 +25,7 @@ MODELS = {
     "swin": "swin_1b_full.onnx",
     "evoformer": "evoformer_48_full.onnx",
     "resnet50": "resnet50_full.onnx",
-    "llama": "zoo:llama?layers=80&hidden=8192&heads=64&kv_heads=8&seq=2048&batch=64&vocab=32000",
+    "llama": "zoo:llama?layers=80&hidden=8192&heads=64&kv_heads=8&ffn=28672&seq=2048&batch=64&vocab=32000",
     "moe": "zoo:moe?layers=24&hidden=2048&heads=16&experts=128&seq=1024&batch=64",
 }
 CLUSTERS = ["dgx-h100:8", "dgx2-v100:32", "dgx-h100:64"]
