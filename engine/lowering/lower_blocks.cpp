@@ -231,7 +231,9 @@ Result<void> Lowering::emitBlock(std::int32_t block)
                 [&](const GatherGroup &group) { return group.last >= begin && group.last < end; }))
             TRY_VOID(cutGradients(block));
     }
-    return cutGradients(block);
+    TRY_VOID(cutGradients(block));
+    addShards(std::exchange(m_cutShards, {}), block);
+    return {};
 }
 
 /// Slices of a stage run one behind the other in every micro-batch, lane by lane: those of the forward pass

@@ -309,12 +309,14 @@ bool Lowering::isCutByMicroBatch(TensorId gradient)
     return cut;
 }
 
-/// Cuts the gradients that are complete behind the operators emitted so far, and adds the shards up.
+/// Cuts the gradients that are complete behind the operators emitted so far, and adds the shards up that were
+/// cut before: what is computed next is not to wait for those that are on their way.
 Result<void> Lowering::cutGradients(std::int32_t block)
 {
     const std::vector<TensorId> gradients = std::exchange(m_pending, {});
     if (gradients.empty())
         return {};
+    const std::vector<CutShard> before = std::exchange(m_cutShards, {});
     const BesideCompute queue(m_builder, false);
     for (const TensorId gradient : gradients) {
         const ShardedWeight &sharded = *shardedWeight(m_graph.at(gradient).of, 2);
@@ -327,17 +329,15 @@ Result<void> Lowering::cutGradients(std::int32_t block)
         TRY(const auto buffers,
             m_materializer.ensure(gradient, needs, m_types.accumulated(gradient), block, sharded.update));
         for (std::size_t i = 0; i < needs.size(); ++i)
-            addShard(gradient, needs[i].device, block, sharded.update, needs[i].box, buffers[i]);
+            m_cutShards.push_back({gradient, needs[i].device, sharded.update, needs[i].box, buffers[i]});
         m_materializer.forget(gradient, block, block);
     }
     cutAcrossUnits(gradients, block);
-    const std::int32_t mark = m_builder.mark(block);
-    for (const TensorId gradient : gradients)
-        m_complete[gradient] = {{{block, mark}}};
+    addShards(before, block);
     return {};
 }
 
-/// First what is sent in another type is cast, then all is sent at once, then added up.
+/// First what is sent in another type is cast, then all is sent at once.
 void Lowering::cutAcrossUnits(const std::vector<TensorId> &gradients, std::int32_t block)
 {
     struct Shard {
@@ -378,17 +378,28 @@ void Lowering::cutAcrossUnits(const std::vector<TensorId> &gradients, std::int32
                 .outputs = {shard.buffer}});
     }
     for (const Shard &shard : shards)
-        addShard(shard.gradient, shard.device, block, shard.sharded->update,
-            shard.sharded->places.at(shard.device).front(), shard.buffer);
+        m_cutShards.push_back({shard.gradient, shard.device, shard.sharded->update,
+            shard.sharded->places.at(shard.device).front(), shard.buffer});
 }
 
-/// Adds a shard of this micro-batch's gradient to that of the step.
-void Lowering::addShard(TensorId gradient, DeviceId device, std::int32_t block, OperatorId op,
-    const IndexMask &box, std::int32_t buffer)
+/// Adds shards of this micro-batch's gradients to those of the step: they are complete then.
+void Lowering::addShards(const std::vector<CutShard> &shards, std::int32_t block)
 {
+    for (const CutShard &shard : shards)
+        addShard(shard, block);
+    if (shards.empty())
+        return;
+    const std::int32_t mark = m_builder.mark(block);
+    for (const CutShard &shard : shards)
+        m_complete[shard.gradient] = {{{block, mark}}};
+}
+
+void Lowering::addShard(const CutShard &shard, std::int32_t block)
+{
+    const auto &[gradient, device, op, box, buffer] = shard;
     auto &own = m_accumulators[static_cast<std::size_t>(gradient.index)][device];
-    auto found =
-        std::find_if(own.begin(), own.end(), [&](const Accumulator &each) { return each.box == box; });
+    auto found = std::find_if(
+        own.begin(), own.end(), [&shard](const Accumulator &each) { return each.box == shard.box; });
     if (found == own.end()) {
         const ShardedWeight &sharded = *shardedWeight(m_graph.at(gradient).of, 2);
         BufferInfo info{.tensor = gradient,

@@ -92,6 +92,15 @@ private:
         std::vector<OperatorId> operators{};
     };
 
+    /// A shard of a micro-batch's gradient, to be added to that of the step.
+    struct CutShard {
+        TensorId gradient{};
+        DeviceId device{};
+        OperatorId update{};
+        IndexMask box{};
+        std::int32_t buffer = -1;
+    };
+
     void makeBlocks();
     std::vector<bool> readByTurns(const std::vector<bool> &areOfWeights) const;
     void splitBackwardPasses();
@@ -172,8 +181,8 @@ private:
     void noteCut(OperatorId id, std::int32_t block);
     Result<void> cutGradients(std::int32_t block);
     void cutAcrossUnits(const std::vector<TensorId> &gradients, std::int32_t block);
-    void addShard(TensorId gradient, DeviceId device, std::int32_t block, OperatorId op, const IndexMask &box,
-        std::int32_t buffer);
+    void addShards(const std::vector<CutShard> &shards, std::int32_t block);
+    void addShard(const CutShard &shard, std::int32_t block);
     IndexMask largestBox(TensorId tensor, DeviceId device, const IndexMask &box, DataType type) const;
     Result<void> emitBlock(std::int32_t block);
     std::int32_t optimizerBlockOf(const Operator &op) const;
@@ -321,6 +330,7 @@ private:
     std::map<TensorId, bool> m_cut{}; ///< By gradient, once asked: `isCutByMicroBatch`.
     std::map<TensorId, std::int32_t> m_makersLeft{}; ///< By such a gradient: operators that add to it still.
     std::vector<TensorId> m_pending{}; ///< Such gradients, complete but not yet cut.
+    std::vector<CutShard> m_cutShards{}; ///< Of the block at hand, not yet added up.
     /// (buffer, summand) of what a device made of such a gradient.
     std::map<std::pair<TensorId, DeviceId>, std::vector<std::pair<std::int32_t, std::int32_t>>>
         m_madeGradients{};

@@ -637,10 +637,9 @@ double PartitionProblem::ownSeconds(
         else // cast where they are made: a part of the pass that hides reductions
             seconds += accumulation->cast * (1 - pricing.reductions);
         const double readers = std::max(1, m_readers[w]);
-        seconds += reduced * secondsOf(weight, pricing.reduced[sums], share, readers)
-            + once * secondsOf(weight, pricing.behind[sums], share, readers);
-        if (m_largest[w])
-            seconds += (1 - pricing.reductions) * secondsOf(weight, pricing.inLayer[sums], share, readers);
+        if (!pricing.everyMicroBatch || !pricing.mayShare || m_readers[w] < 2)
+            seconds += reduced * secondsOf(weight, pricing.reduced[sums], share, readers);
+        seconds += once * secondsOf(weight, pricing.behind[sums], share, readers);
     }
     if (pricing.held)
         seconds += heldSeconds(op, choice, *pricing.held);

@@ -96,12 +96,13 @@ struct PartitionPricing {
     /// backward pass, behind which it may be hidden, is taken off: the dual of max(0, reductions - backward).
     double reductions = 0;
     double hiddenBehind = 1; ///< Backward passes of so many micro-batches, once a step.
-    bool everyMicroBatch = false; ///< Reduced after every one of them (ZeRO-2 and 3), behind its own pass.
+    /// Reduced after every one of them (ZeRO-2 and 3), behind its own pass; but for what several operators
+    /// read where stages may share it.
+    bool everyMicroBatch = false;
+    bool mayShare = false;
     /// Of what `reductions` is a price of: of weights whose gradients are reduced over replicas, and over
     /// axes whose devices sum them up.
     BySums<WeightTraffic> reduced{};
-    /// Of what computation waits for in every layer: the weight with the largest gradient.
-    BySums<WeightTraffic> inLayer{};
     /// Of what follows the updates, once a step, and nothing hides.
     BySums<WeightTraffic> behind{};
     friend auto operator<=>(const PartitionPricing &, const PartitionPricing &) = default;
@@ -203,8 +204,17 @@ public:
     {
         return m_weightBytes[static_cast<std::size_t>(weight.index)];
     }
-    /// Whether no weight that is first read in its layer has a larger gradient, whole; one of them.
-    bool isLargestOfLayer(TensorId weight) const { return m_largest[static_cast<std::size_t>(weight.index)]; }
+    struct LayerBytes { ///< Of weights that have a gradient, whole.
+        double reducedBytes = 0; ///< Of their gradients, as they are sent.
+        double modelBytes = 0; ///< As the model reads them.
+    };
+    /// Of that whose operators read a weight first; of what belongs to none, of all that one operator does.
+    LayerBytes layerWith(TensorId weight) const
+    {
+        return m_layerWith[static_cast<std::size_t>(weight.index)];
+    }
+    /// None has more of either.
+    LayerBytes largestLayer() const { return m_largestLayer; }
     /// Bytes of the largest gradient of one, as it is sent, whole.
     double largestReduced() const { return m_allWeights.largest; }
     /// What no choice goes below on one device: weights at the smallest shares that operators can read,
@@ -341,6 +351,7 @@ private:
     /// By slot, what is kept and not computed again under some choice.
     std::vector<KeptPlace> keptPlaces(std::size_t op, const StagePlan &plan) const;
     void findWeights();
+    void findLayers();
     void leaveOutWeightsAside();
 
     const AxisSetting m_setting;
@@ -362,7 +373,8 @@ private:
         double largest = 0; ///< See `largestReduced`.
     };
     AllWeights m_allWeights{};
-    std::vector<bool> m_largest{}; ///< By tensor: the weight of its layer whose gradient is largest.
+    std::vector<LayerBytes> m_layerWith{}; ///< By tensor.
+    LayerBytes m_largestLayer{};
     std::vector<std::int32_t> m_readers{}; ///< By tensor: forward operators.
     std::vector<WeightBytes> m_weightBytes{}; ///< By tensor.
     OperatorId m_impossible{};

@@ -82,20 +82,7 @@ void PartitionProblem::findWeights()
         for (const TensorId input : m_graph.operators[i].inputs)
             if (input && !isAside(i))
                 ++m_readers[static_cast<std::size_t>(input.index)];
-    std::map<std::int32_t, std::pair<std::int64_t, std::size_t>> largest; // bytes and weight, by layer
-    std::vector<bool> isRead(m_graph.tensors.size(), false);
-    for (std::size_t i = 0; i < m_choices.size(); ++i)
-        for (const TensorId input : m_graph.operators[i].inputs)
-            if (input && m_graph.at(input).role == TensorRole::Weight && gradientOf(input)
-                && !isRead[static_cast<std::size_t>(input.index)]) {
-                isRead[static_cast<std::size_t>(input.index)] = true;
-                auto &own = largest[m_setting.model->index->layerOf({static_cast<std::int32_t>(i)})];
-                own = std::max(
-                    own, {elementCount(m_graph.at(input).type.shape), static_cast<std::size_t>(input.index)});
-            }
-    m_largest.assign(m_graph.tensors.size(), false);
-    for (const auto &[layer, weight] : largest)
-        m_largest[weight.second] = true;
+    findLayers();
     std::map<std::pair<std::int64_t, OperatorKind>, double> known; // of what is alike
     const CostModel &costs = *m_setting.costs;
     for (std::size_t i = m_choices.size(); i < m_graph.operators.size(); ++i) {
@@ -199,6 +186,33 @@ WeightBytes PartitionProblem::leastWeightBytes() const
         least.gradient += m_weightBytes[t].gradient / parts;
     }
     return least;
+}
+
+/// What belongs to no layer goes by the operator that is the first to read it.
+void PartitionProblem::findLayers()
+{
+    std::map<std::int32_t, LayerBytes> layers;
+    std::vector<std::pair<TensorId, std::int32_t>> read; // weights, and their layers
+    std::vector<bool> isRead(m_graph.tensors.size(), false);
+    for (std::size_t i = 0; i < m_choices.size(); ++i)
+        for (const TensorId input : m_graph.operators[i].inputs) {
+            const auto t = static_cast<std::size_t>(input ? input.index : 0);
+            if (!input || m_reducedBytes[t] == 0 || isRead[t])
+                continue;
+            isRead[t] = true;
+            const auto reader = static_cast<std::int32_t>(i);
+            const std::int32_t layer = m_setting.model->index->layerOf({reader});
+            read.emplace_back(input, layer < 0 ? -1 - reader : layer);
+            LayerBytes &own = layers[read.back().second];
+            own.reducedBytes += m_reducedBytes[t];
+            own.modelBytes += static_cast<double>(bytesOf(input).model);
+        }
+    m_layerWith.resize(m_graph.tensors.size());
+    for (const auto &[weight, layer] : read)
+        m_layerWith[static_cast<std::size_t>(weight.index)] = layers[layer];
+    for (const auto &[layer, own] : layers)
+        m_largestLayer = {std::max(m_largestLayer.reducedBytes, own.reducedBytes),
+            std::max(m_largestLayer.modelBytes, own.modelBytes)};
 }
 
 double PartitionProblem::secondsOf(

@@ -64,7 +64,7 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
         for (const auto &[reader, slot] : meeting.readers)
             if (readBy.size() > 1)
                 ++m_readersIn[{meeting.tensor, plan.stageOf[static_cast<std::size_t>(reader)]}];
-        if (readBy.size() > 1 && trains && configuration.zero < 2 && problem.gradientOf(meeting.tensor)) {
+        if (readBy.size() > 1 && trains && problem.gradientOf(meeting.tensor)) {
             m_sharedBy[static_cast<std::size_t>(meeting.tensor.index)] =
                 static_cast<std::int32_t>(m_shared.size());
             Shared &shared = m_shared.emplace_back(Shared{.weight = meeting.tensor});
@@ -75,6 +75,8 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
             m_read[static_cast<std::size_t>(stage)].push_back(
                 {reader, meeting.tensor, isLast && readBy.size() == 1});
     }
+    if (configuration.zero >= 2)
+        findAtEnds();
     for (std::size_t rank = 0; rank < static_cast<std::size_t>(configuration.ranks); ++rank)
         m_leastBehind.push_back(reductions.leastBehind(least, rank));
     m_leastSends = reductions.sendsOf(leastLinks(problem, plan));
@@ -512,6 +514,24 @@ bool PathBound::isSharedBy(const Shared &shared, std::size_t rank) const
         [&](std::int32_t s) { return static_cast<std::size_t>(s % m_configuration.ranks) == rank; });
 }
 
+void PathBound::findAtEnds()
+{
+    m_atEnds.resize(m_readers.size());
+    for (const std::vector<Read> &read : m_read) {
+        std::int32_t first = std::numeric_limits<std::int32_t>::max();
+        std::int32_t last = -1;
+        for (const Read &each : read)
+            if (m_problem.gradientOf(each.weight)) {
+                first = std::min(first, each.reader);
+                last = std::max(last, each.reader);
+            }
+        for (const Read &each : read)
+            if (!m_isShared[static_cast<std::size_t>(each.weight.index)])
+                m_atEnds[static_cast<std::size_t>(each.weight.index)] = {
+                    each.reader == first, each.reader == last};
+    }
+}
+
 double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const Mean &mean) const
 {
     const Weights &weights = mean.stages[static_cast<std::size_t>(m_plan.stageOf[op])];
@@ -544,9 +564,16 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
         const auto traffic = [&](double times, const WeightTraffic &each) {
             return times > 0 ? times * m_problem.secondsOf(weight, each, share, readers) : 0;
         };
-        if (const double passes = m_splits ? weights.weights : weights.backward;
-            m_configuration.zero >= 2 && passes > 0)
-            seconds += passes * m_reductions.inPassSeconds(weight, adds->sums, share, readers);
+        if (!m_atEnds.empty() && !m_isShared[w]) {
+            const double passes = m_splits ? weights.weights : weights.backward;
+            const AtEnds &ends = m_atEnds[w];
+            if (passes > 0)
+                seconds += passes * m_reductions.inPassSeconds(weight, adds->sums, share, readers);
+            seconds += traffic((ends.first ? weights.forward : 0) + (ends.last ? weights.backward : 0),
+                           m_reductions.leastGatheringAgain(m_problem.layerWith(weight)))
+                + traffic(ends.first ? passes : 0,
+                    m_reductions.leastReducing(adds->sums, m_problem.layerWith(weight)));
+        }
         for (std::size_t as = 0; as < kReducedAs; ++as)
             if (const double times = (m_isShared[w] ? 0 : weights.*kReductions[as]) + mean.reduced[as][w];
                 times > 0)
@@ -556,9 +583,12 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
             seconds += mean.shared[w] / all
                 * m_reductions.sharedSeconds(m_shared[static_cast<std::size_t>(m_sharedBy[w])].stages,
                     std::floor(m_problem.secondsOf(weight, {.perReducedByte = 1}, whole, 1)), adds->sums);
-        seconds += traffic(weights.gathering, m_reductions.leastGatheringAgain())
-            + traffic(weights.reducing, m_reductions.leastReduction(adds->sums))
-            + mean.gathered[w]
+        if (!m_isShared[w])
+            seconds += traffic(weights.gathering + weights.reducing,
+                           m_reductions.leastGatheringAgain(m_problem.layerWith(weight)))
+                + traffic(
+                    weights.reducing, m_reductions.leastReducing(adds->sums, m_problem.layerWith(weight)));
+        seconds += mean.gathered[w]
                 * m_problem.secondsOf(weight, m_reductions.leastGatheringAhead(adds->sums), whole / all, all)
             + traffic(weights.gather, m_reductions.leastGathering(adds->sums))
             + (weights.update * share + mean.sharedUpdate[w] * whole / all) * m_problem.updateSeconds(weight)

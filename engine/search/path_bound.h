@@ -147,6 +147,15 @@ private:
         bool isLast = false; ///< Its gradient is complete in the stage's last block.
     };
     std::vector<std::vector<Read>> m_read{}; ///< By stage: weights.
+    /// With ZeRO-2 and 3, what nothing that is computed hides: of a stage's weights those that are read first
+    /// are gathered before a forward pass, and reduced behind a backward pass; those that are read last are
+    /// gathered before the latter.
+    struct AtEnds {
+        bool first = false;
+        bool last = false;
+    };
+    void findAtEnds();
+    std::vector<AtEnds> m_atEnds{}; ///< By tensor; empty where there is nothing of the kind.
     std::vector<StageSend> m_leastSends{};
     std::vector<double> m_leastBehind{}; ///< By rank: what is left of its reductions at least.
     std::vector<std::size_t> m_charged{}; ///< By meeting: the reader that waits for it.

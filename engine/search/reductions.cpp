@@ -127,90 +127,135 @@ Reductions::Longer Reductions::addTo(const StageFigures &stage, StageTime &time)
         time.weights += (stage.firstAccumulation + stage.accumulation * (microBatches - 1)) / microBatches;
         return {};
     }
-    // One by one, as they are made, beside what is computed.
-    double reduce = 0;
-    double gather = 0;
-    for (const WeightPiece &piece : stage.weights) {
-        reduce += piece.count * reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.sums);
-        if (m_configuration.zero == 3)
-            gather +=
-                piece.count * seconds(CollectiveKind::AllGather, piece.modelBytes, shape(ShardAxes::None));
-    }
-    // Shards are added up at the end of each layer, where computation waits for the last of them.
     double shards = 0;
     for (const WeightPiece &piece : stage.weights)
         if (piece.reducedBytes > 0)
             shards += piece.count
                 * m_costs.copy(Bytes{piece.reducedBytes / std::max(1, shape(piece.sums).ranks)},
                     m_problem.setting().deviceClass);
-    double last = 0;
-    for (const BySums<WeightPiece> &layer : stage.largest) {
-        double longest = 0;
-        for (const WeightPiece &piece : layer)
-            if (piece.reducedBytes > 0)
-                longest = std::max(
-                    longest, reduction(CollectiveKind::ReduceScatter, piece.reducedBytes, piece.sums));
-        last += longest;
-    }
-    time.weights += stage.castGradients + shards + last;
+    time.weights += stage.castGradients + shards;
     const double backward = time.backward + time.weights;
-    const auto [forwardInLayers, backwardInLayers] =
-        m_configuration.zero == 3 ? inLayers(stage, time.forward, backward, gather) : InLayers{};
+    const std::vector<Layer> layers = layersOf(stage, time.forward);
+    double gather = 0;
+    double reduce = 0;
+    for (const Layer &layer : layers) {
+        gather += layer.gather;
+        reduce += layer.reduce;
+    }
     const Longer longer{.gathers = gather > time.forward, .reduces = reduce + gather > backward};
-    time.backward = std::max({backward, reduce + gather, backwardInLayers}) - time.weights;
-    time.forward = std::max({time.forward, gather, forwardInLayers});
+    // Scale units cast what a layer made before they send it.
+    const bool asMade = !m_places.hasUnits || stage.castGradients == 0;
+    time.forward = forwardOf(layers, time.forward);
+    if (splitsBackward(
+            m_configuration.schedule)) { // weights are read in the one part, gradients made in the other
+        time.backward = backwardOf(layers, time.backward, {.gathers = true});
+        time.weights = backwardOf(layers, time.weights, {.reduces = true, .asMade = asMade});
+    } else {
+        time.backward =
+            backwardOf(layers, backward, {.gathers = true, .reduces = true, .asMade = asMade}) - time.weights;
+    }
     return longer;
 }
 
-/// While one layer runs, the next one's weights come, and no others: where layers differ, some wait for
-/// theirs though others have time to spare.
-Reductions::InLayers Reductions::inLayers(
-    const StageFigures &stage, double forward, double backward, double gather) const
+/// Those outside of any layer are one for each operator that is the first to read some. What other stages
+/// read, too, is reduced at the end of the step.
+std::vector<Reductions::Layer> Reductions::layersOf(const StageFigures &stage, double forward) const
 {
-    struct Layer {
-        double begin = 0; ///< Of the forward pass: when its first weight is read.
-        double bytes = 0;
+    struct LayerBytes {
+        std::int64_t model = 0;
+        BySums<std::int64_t> reduced{};
     };
-    std::map<std::int32_t, Layer> byNumber; // those outside of any by their readers
-    double all = 0;
-    for (const StageWeights &weights : stage.inOrder) {
+    std::vector<Layer> layers;
+    std::vector<LayerBytes> bytes; // by layer, as the next
+    std::map<std::int32_t, std::size_t> byNumber;
+    double begun = 0;
+    for (std::size_t w = 0; w < stage.inOrder.size() && forward > 0; ++w) {
+        const StageWeights &weights = stage.inOrder[w];
         const std::int32_t number = m_problem.setting().model->index->layerOf(OperatorId{weights.reader});
-        const double begin = forward - weights.rest;
-        Layer &own =
-            byNumber.try_emplace(number < 0 ? -1 - weights.reader : number, Layer{begin}).first->second;
-        own.begin = std::min(own.begin, begin);
-        for (const std::int64_t bytes : weights.modelBytes) {
-            own.bytes += static_cast<double>(bytes);
-            all += static_cast<double>(bytes);
+        const auto [known, fresh] =
+            byNumber.try_emplace(number < 0 ? -1 - weights.reader : number, layers.size());
+        if (fresh) {
+            layers.emplace_back();
+            bytes.emplace_back();
+        }
+        LayerBytes &own = bytes[known->second];
+        own.model += weights.ownModelBytes;
+        for (const ShardAxes sums : m_sums)
+            own.reduced[indexOf(sums)] += weights.reducedBytes[indexOf(sums)];
+        const double end = w + 1 < stage.inOrder.size() ? forward - stage.inOrder[w + 1].rest : forward;
+        Layer::Reading &reading = layers[known->second].readings.emplace_back();
+        reading = {(end - begun) / forward, static_cast<double>(weights.ownModelBytes)};
+        for (const ShardAxes sums : m_sums)
+            reading.reduce += static_cast<double>(weights.reducedBytes[indexOf(sums)]);
+        begun = end;
+    }
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+        if (m_configuration.zero == 3)
+            layers[l].gather = seconds(CollectiveKind::AllGather, bytes[l].model, shape(ShardAxes::None));
+        for (const ShardAxes sums : m_sums)
+            layers[l].reduce +=
+                reduction(CollectiveKind::ReduceScatter, bytes[l].reduced[indexOf(sums)], sums);
+        const double reduced = std::accumulate(bytes[l].reduced.begin(), bytes[l].reduced.end(), 0.0);
+        for (Layer::Reading &each : layers[l].readings) {
+            each.reduce *= layers[l].reduce / std::max(1.0, reduced);
+            each.gather *= layers[l].gather / static_cast<double>(std::max<std::int64_t>(1, bytes[l].model));
         }
     }
-    std::vector<Layer> layers;
-    for (const auto &[number, layer] : byNumber)
-        layers.push_back(layer);
-    std::sort(layers.begin(), layers.end(), [](const Layer &a, const Layer &b) { return a.begin < b.begin; });
-    if (all <= 0 || forward <= 0)
-        return {};
-    const auto shareOf = [&](std::size_t l) { return layers[l].bytes / all; };
-    const auto lasts = [&](std::size_t l) {
-        return ((l + 1 < layers.size() ? layers[l + 1].begin : forward) - (l > 0 ? layers[l].begin : 0))
-            / forward;
+    return layers;
+}
+
+/// While one layer runs, the next one's weights come, and no others: where layers differ, some wait for
+/// theirs though others have time to spare. Each operator waits for its own alone.
+double Reductions::forwardOf(const std::vector<Layer> &layers, double computed)
+{
+    double sent = 0; // all that was given to the queue
+    double before = 0; // when that layer ended behind which weights may come
+    double end = layers.empty() ? computed : 0;
+    for (const Layer &layer : layers) {
+        sent = std::max(sent, before);
+        before = end;
+        for (const Layer::Reading &each : layer.readings) {
+            sent += each.gather;
+            end = std::max(end, sent) + computed * each.share;
+        }
+    }
+    return end;
+}
+
+/// Likewise; in the same queue the gradients of the layer before are reduced, to be added up when that which
+/// runs is done.
+double Reductions::backwardOf(const std::vector<Layer> &layers, double computed, Sent sent)
+{
+    double queue = 0; // all that was given to it
+    double before = 0; // when that layer ended behind which weights may come
+    double end = layers.empty() ? computed : 0;
+    struct Made { // of the layer before
+        double at = 0;
+        double reduce = 0;
     };
-    InLayers result;
-    double gathered = 0;
-    double before = 0; // when the layer before began
-    for (std::size_t l = 0; l < layers.size(); ++l) {
-        gathered = std::max(gathered, before) + gather * shareOf(l);
-        before = std::max(result.forward, gathered);
-        result.forward = before + forward * lasts(l);
+    std::vector<Made> made;
+    const auto reduce = [&] {
+        for (const Made &each : made)
+            queue = std::max(queue, sent.asMade ? each.at : end) + each.reduce;
+    };
+    for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
+        queue = std::max(queue, before);
+        before = end;
+        double now = end;
+        std::vector<Made> own;
+        for (auto each = layer->readings.rbegin(); each != layer->readings.rend(); ++each) {
+            queue += sent.gathers ? each->gather : 0;
+            now = std::max(now, queue) + computed * each->share;
+            if (sent.reduces)
+                own.push_back({now, each->reduce});
+        }
+        const bool isReduced = !made.empty();
+        reduce();
+        end = isReduced ? std::max(now, queue) : now;
+        made = std::move(own);
     }
-    gathered = 0; // again
-    before = 0;
-    for (std::size_t l = layers.size(); l-- > 0;) {
-        gathered = std::max(gathered, before) + gather * shareOf(l);
-        before = std::max(result.backward, gathered);
-        result.backward = before + backward * lasts(l);
-    }
-    return result;
+    reduce();
+    return std::max(end, queue);
 }
 
 Reductions::Ahead Reductions::aheadOf(const StageFigures &stage) const
@@ -254,6 +299,8 @@ Ending Reductions::endingOf(
                 && (m_configuration.zero == 1 || (m_configuration.zero == 2 && sums == ShardAxes::None)))
                 ending.gather += gathering(stage, sums).seconds;
         for (const StageWeights &weights : stage.inOrder) {
+            if (m_configuration.zero >= 2) // reduced in every pass
+                continue;
             const double left = splits ? weights.leftApart : weights.left;
             complete.push_back({played.end[s] - left * (played.end[s] - played.lastBackward[s]), &weights,
                 left == 0      ? weights.reader
@@ -262,8 +309,6 @@ Ending Reductions::endingOf(
                 left == 0});
         }
     }
-    if (m_configuration.zero >= 2)
-        return ending;
     double sharedUpdate = 0;
     for (const StageFigures &first : figures)
         for (const SharedWeight &weight : first.shared) {
@@ -393,7 +438,7 @@ Reductions::Least Reductions::leastOf(const std::vector<LeastStage> &stages, std
             return m_problem.secondsOf(weight.weight, each, shareOf(sums), 1);
         };
         const auto bytes = [&](ShardAxes sums) { return traffic({.perReducedByte = 1}, sums); };
-        const bool isShared = m_configuration.zero < 2 && weight.stages.size() > 1;
+        const bool isShared = weight.stages.size() > 1;
         const auto reduced = [&](ReducedAs as) {
             return cheapest([&](ShardAxes sums) { return traffic(leastReduction(sums, as), sums); });
         };
@@ -450,11 +495,9 @@ WeightTraffic Reductions::leastReduction(ShardAxes sums) const
 {
     if (m_configuration.zero < 2)
         return leastReduction(sums, ReducedAs::InBuckets);
-    return once(0, sums, [&](WeightTraffic &traffic) {
-        reduceApart(sums, 0, traffic);
-        if (m_configuration.zero == 3)
-            traffic.launches.back() = {CollectiveKind::AllGather, shape(ShardAxes::None), true};
-    });
+    WeightTraffic traffic = leastReducing(sums, m_problem.largestLayer());
+    traffic.perModelByte = leastGatheringAgain(m_problem.largestLayer()).perModelByte;
+    return traffic;
 }
 
 WeightTraffic Reductions::leastReduction(ShardAxes sums, ReducedAs as) const
@@ -542,19 +585,26 @@ double Reductions::firstByte(CollectiveKind kind, GroupShape over) const
     return std::max(0.0, seconds(kind, 1, over) - perByte(kind, over));
 }
 
-WeightTraffic Reductions::leastGatheringAgain() const
+double Reductions::launchedByte(CollectiveKind kind, ShardAxes sums, double bytes) const
 {
-    return once(1, ShardAxes::None, [&](WeightTraffic &traffic) {
-        if (m_configuration.zero != 3)
-            return;
-        traffic.launchedFrom = 0;
-        traffic.launches[0] = {CollectiveKind::AllGather, shape(ShardAxes::None), true};
-    });
+    const auto [known, fresh] = m_launched.try_emplace({kind, sums, bytes});
+    if (const auto all = static_cast<std::int64_t>(bytes); fresh && all > 0)
+        known->second =
+            (kind == CollectiveKind::AllGather ? seconds(kind, all, shape(sums)) : reduction(kind, all, sums))
+            / bytes;
+    return known->second;
 }
 
-WeightTraffic Reductions::leastShardSum(ShardAxes sums) const
+WeightTraffic Reductions::leastReducing(ShardAxes sums, PartitionProblem::LayerBytes layer) const
 {
-    return once(2, sums, [&](WeightTraffic &traffic) { reduceApart(sums, 0, traffic); });
+    return {.perReducedByte = launchedByte(reductionKind(), sums, layer.reducedBytes)};
+}
+
+WeightTraffic Reductions::leastGatheringAgain(PartitionProblem::LayerBytes layer) const
+{
+    if (m_configuration.zero != 3)
+        return {};
+    return {.perModelByte = launchedByte(CollectiveKind::AllGather, ShardAxes::None, layer.modelBytes)};
 }
 
 double Reductions::inPassSeconds(TensorId weight, ShardAxes sums, double share, double readers) const
@@ -564,10 +614,7 @@ double Reductions::inPassSeconds(TensorId weight, ShardAxes sums, double share, 
         return 0;
     return m_costs.copy(Bytes{static_cast<std::int64_t>(bytes) / std::max(1, shape(sums).ranks)},
                m_problem.setting().deviceClass)
-        / readers
-        + (m_problem.isLargestOfLayer(weight)
-                ? m_problem.secondsOf(weight, leastShardSum(sums), share, readers)
-                : 0);
+        / readers;
 }
 
 WeightTraffic Reductions::leastGatheringAhead(ShardAxes sums) const

@@ -13,6 +13,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -116,13 +117,12 @@ public:
     /// What the first byte takes that is reduced at the end of a step, and that is gathered then.
     double leastLaunch() const;
     double leastGatheringLaunch() const;
-    /// Likewise of gathering it again for a pass (ZeRO-3).
-    WeightTraffic leastGatheringAgain() const;
-    /// Likewise of the reduction that computation waits for at the end of a layer (ZeRO-2 and 3).
-    WeightTraffic leastShardSum(ShardAxes sums) const;
-    /// With ZeRO-2 and 3, seconds of a backward pass that reducing a weight takes of computation at least:
-    /// adding up what a device keeps, and waiting where it is the layer's largest. @param share  and the next
-    /// as `PartitionProblem::secondsOf`
+    /// Likewise of reducing it in a pass (ZeRO-2 and 3), and of gathering it for one (ZeRO-3), in a layer
+    /// that has so much.
+    WeightTraffic leastReducing(ShardAxes sums, PartitionProblem::LayerBytes layer) const;
+    WeightTraffic leastGatheringAgain(PartitionProblem::LayerBytes layer) const;
+    /// With ZeRO-2 and 3, seconds of a backward pass that reducing a weight takes of computation: adding up
+    /// what a device keeps. @param share  and the next as `PartitionProblem::secondsOf`
     double inPassSeconds(TensorId weight, ShardAxes sums, double share, double readers) const;
     /// Likewise of gathering it as the next step begins.
     WeightTraffic leastGatheringAhead(ShardAxes sums) const;
@@ -134,6 +134,8 @@ private:
     template<typename Make> WeightTraffic once(int which, ShardAxes sums, const Make &make) const;
     double perByte(CollectiveKind kind, GroupShape over) const;
     double firstByte(CollectiveKind kind, GroupShape over) const;
+    /// Of a launch of so many bytes, what one takes; nothing takes less that goes along with it.
+    double launchedByte(CollectiveKind kind, ShardAxes sums, double bytes) const;
     /// @param largest  bytes that are launched together at most
     void add(CollectiveKind kind, GroupShape over, double largest, WeightTraffic &traffic) const;
     double largestReduction(GroupShape buckets) const;
@@ -144,11 +146,26 @@ private:
     double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const;
     std::int64_t bucketBytes(GroupShape group, std::int64_t all) const;
     class Buckets;
-    struct InLayers { ///< Seconds of a pass.
-        double forward = 0;
-        double backward = 0;
+    /// Of a stage, with weights that replicas have parts of: what is launched together.
+    struct Layer {
+        struct Reading { ///< Of some weights, by operators that follow one another.
+            double share = 0; ///< Of what a pass computes: until others are read.
+            double gather = 0; ///< Seconds, as the next.
+            double reduce = 0;
+        };
+        double gather = 0; ///< Of all.
+        double reduce = 0;
+        std::vector<Reading> readings{}; ///< In the order of the forward pass.
     };
-    InLayers inLayers(const StageFigures &stage, double forward, double backward, double gather) const;
+    struct Sent { ///< In a pass.
+        bool gathers = false;
+        bool reduces = false;
+        bool asMade = false; ///< A gradient is reduced when it is made, not when all of its layer are.
+    };
+    std::vector<Layer> layersOf(const StageFigures &stage, double forward) const;
+    /// @param computed  seconds of the pass
+    static double forwardOf(const std::vector<Layer> &layers, double computed);
+    static double backwardOf(const std::vector<Layer> &layers, double computed, Sent sent);
     bool isFull(GroupShape group, std::int64_t bytes) const;
     std::int64_t fullAt(ShardAxes sums) const; ///< Bytes from which on a bucket is full.
     /// Of a stage's weights that were updated, in one launch.
@@ -169,6 +186,7 @@ private:
     BySums<GroupShape> m_groups{}; ///< Replicas, with those devices of these axes that make summands.
     BySums<GroupShape> m_inUnit{}; ///< Of one rank where there are no units.
     /// What was worked out.
+    mutable std::map<std::tuple<CollectiveKind, ShardAxes, double>, double> m_launched{};
     mutable std::map<std::pair<int, ShardAxes>, WeightTraffic> m_traffic{};
     mutable BySums<std::int64_t> m_full{};
     mutable std::map<std::pair<std::vector<std::int32_t>, ShardAxes>, GroupShape> m_sharing{};

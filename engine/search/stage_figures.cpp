@@ -135,7 +135,6 @@ private:
     void addWeights()
     {
         const Uses &uses = m_setting.model->index->uses();
-        std::vector<std::map<std::int32_t, BySums<WeightPiece>>> largest(m_stages.size()); // by layer
         std::vector<GatheredWeights> gathered(m_stages.size());
         std::vector<std::vector<Read>> read(m_stages.size()); // trained weights
         FirstReaders readBy;
@@ -157,12 +156,8 @@ private:
                 static_cast<double>(elementCount(m_graph.tensors[t].type.shape)) * share);
             for (const auto &[s, reader] : readBy) {
                 const WeightPiece piece = addWeight(s, weight, elements, share);
-                const std::int32_t layer = m_setting.model->index->layerOf(reader);
                 gathered[static_cast<std::size_t>(s)].add(
-                    reader, layer, static_cast<double>(piece.modelBytes));
-                WeightPiece &most = largest[static_cast<std::size_t>(s)][layer][indexOf(piece.sums)];
-                if (piece.reducedBytes > most.reducedBytes)
-                    most = piece;
+                    reader, m_setting.model->index->layerOf(reader), static_cast<double>(piece.modelBytes));
                 if (piece.reducedBytes == 0)
                     continue;
                 read[static_cast<std::size_t>(s)].push_back({reader, piece, readBy.size() > 1});
@@ -173,9 +168,6 @@ private:
         putInOrder(read);
         for (std::size_t s = 0; s < m_stages.size(); ++s)
             m_stages[s].gatheredBytes = static_cast<std::int64_t>(gathered[s].most());
-        for (std::size_t s = 0; s < m_stages.size(); ++s)
-            for (const auto &[layer, pieces] : largest[s])
-                m_stages[s].largest.push_back(pieces);
     }
 
     struct Read {
@@ -229,15 +221,19 @@ private:
     /// @param forward  seconds of the stage's operators before the reader, likewise `backward`; @param apart
     /// of what they do for weights alone, -1 where the reader's gradients are no product; @param accumulated
     /// of all that the stage adds up in a pass
-    static void putBehind(StageFigures &stage, const Read &read, double forward, double backward,
-        double apart, double accumulated)
+    void putBehind(StageFigures &stage, const Read &read, double forward, double backward, double apart,
+        double accumulated) const
     {
         constexpr double kSteps = 512; // of a pass
         const auto part = [](double of, double whole) {
             return whole > 0 ? std::clamp(of / whole, 0.0, 1.0) : 0;
         };
         const double rest = stage.time.forward - forward;
-        if (stage.inOrder.empty() || stage.inOrder.back().rest - rest > stage.time.forward / kSteps)
+        const auto layerOf = [this](
+                                 std::int32_t op) { return m_setting.model->index->layerOf(OperatorId{op}); };
+        if (stage.inOrder.empty() || stage.inOrder.back().rest - rest > stage.time.forward / kSteps
+            || layerOf(stage.inOrder.back().reader) != layerOf(read.reader.index)
+            || (layerOf(read.reader.index) < 0 && stage.inOrder.back().reader != read.reader.index))
             stage.inOrder.push_back({.reader = read.reader.index,
                 .left = part(backward, stage.time.backward + stage.time.weights + accumulated),
                 .leftApart = 1,
@@ -248,10 +244,12 @@ private:
         if (apart >= 0)
             own.leftApart = std::min(own.leftApart, part(apart, stage.time.weights + accumulated));
         const std::size_t form = indexOf(read.piece.sums);
-        const std::int64_t reduced = read.isShared ? 0 : read.piece.reducedBytes;
-        own.reducedBytes[form] += reduced;
-        if (reduced > 0)
-            own.gradients.push_back({read.piece.sums, reduced, read.piece.update});
+        if (!read.isShared) {
+            own.reducedBytes[form] += read.piece.reducedBytes;
+            own.ownModelBytes += read.piece.modelBytes;
+            if (read.piece.reducedBytes > 0)
+                own.gradients.push_back({read.piece.sums, read.piece.reducedBytes, read.piece.update});
+        }
         own.modelBytes[form] += read.piece.modelBytes;
     }
 

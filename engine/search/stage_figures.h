@@ -22,7 +22,8 @@ struct WeightPiece {
     double update = 0; ///< Seconds of the optimizer for one.
 };
 
-/// Weights whose gradients a stage's last backward pass completes at nearly the same time.
+/// Weights of one layer, or that one operator outside of any is the first to read, whose gradients a stage's
+/// last backward pass completes at nearly the same time.
 struct StageWeights {
     /// A gradient that no other stage makes, too.
     struct Gradient {
@@ -38,7 +39,8 @@ struct StageWeights {
     /// Bytes of gradients as they are sent, by the axes whose devices make a summand each; without those
     /// that other stages make, too.
     BySums<std::int64_t> reducedBytes{};
-    BySums<std::int64_t> modelBytes{}; ///< Of them as the model reads them.
+    BySums<std::int64_t> modelBytes{}; ///< Of all as the model reads them,
+    std::int64_t ownModelBytes = 0; ///< and of those that no other stage reads.
     std::vector<Gradient> gradients{}; ///< One by one, in the order in which the weights are read.
 };
 
@@ -80,9 +82,6 @@ struct StageFigures {
     double castGradients = 0; ///< Seconds of casting them one by one instead, where they are reduced at once.
     std::vector<StageWeights> inOrder{}; ///< In the order in which they are read.
     std::vector<SharedWeight> shared{}; ///< That it is the first to read.
-    /// By layer that has weights, those outside of any together as one: those with the largest gradients, by
-    /// the axes whose devices make a summand each.
-    std::vector<BySums<WeightPiece>> largest{};
     std::int64_t keptBytes = 0; ///< Of one micro-batch, from its forward to its backward pass.
     std::int64_t deferredBytes = 0; ///< As `StageTime::deferred`.
     std::int64_t passingBytes = 0; ///< The most that is held for a moment inside a pass,

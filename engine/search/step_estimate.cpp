@@ -103,6 +103,7 @@ PartitionPricing StepEstimator::pricingOf(
         configuration, placesOf(configuration), *problem.setting().costs, m_cluster, problem);
     if (reductionsPrice > 0) {
         pricing.everyMicroBatch = configuration.zero >= 2;
+        pricing.mayShare = configuration.ranks > 1;
         pricing.hiddenBehind = configuration.stagesPerRank > 1 ? configuration.ranks : 1;
         for (const ShardAxes sums : allSums)
             pricing.reduced[indexOf(sums)] = reductions.leastReduction(sums);
@@ -122,9 +123,6 @@ PartitionPricing StepEstimator::pricingOf(
         for (double &updates : pricing.updates)
             updates *= 1 - reductionsPrice;
     }
-    for (const ShardAxes sums : allSums)
-        if (configuration.zero >= 2)
-            pricing.inLayer[indexOf(sums)] = reductions.leastShardSum(sums);
     return pricing;
 }
 

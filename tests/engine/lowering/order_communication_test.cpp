@@ -192,6 +192,29 @@ TEST(CommunicationOrder, GathersAreAskedForEarlierAndLater)
     EXPECT_LT(gathered(usual), place(usual, "h.1.residual_1"));
 }
 
+/// Shards of a layer's gradients are on their way while the next layer is computed, and added up behind it.
+TEST(CommunicationOrder, WhatIsComputedDoesNotWaitForShards)
+{
+    for (const char *const gallery : {"zero2:micro-batches=2", "zero3:micro-batches=2"}) {
+        SCOPED_TRACE(gallery);
+        const ExecutionPlan plan = communicatingWell(gallery, 2, "");
+        const auto ofLayer = [&](InstructionKind kind, const std::string &layer) {
+            return [&plan, kind, layer](const Segment &segment, const Instruction &instruction) {
+                return isBackward(segment.kind) && instruction.kind == kind
+                    && plan.graph->at(instruction.op).name.starts_with(layer);
+            };
+        };
+        for (int layer = 1; layer < 4; ++layer) {
+            const std::string own = "h." + std::to_string(layer) + ".";
+            const std::string next = "h." + std::to_string(layer - 1) + ".";
+            const auto begins = placeOn(plan, 0, 0, true, ofLayer(InstructionKind::Kernel, next));
+            const auto ends = placeOn(plan, 0, 0, false, ofLayer(InstructionKind::Kernel, next));
+            EXPECT_LT(placeOn(plan, 0, 0, false, ofLayer(InstructionKind::ReduceScatter, own)), begins);
+            EXPECT_GT(placeOn(plan, 0, 0, true, ofLayer(InstructionKind::Accumulate, own)), ends);
+        }
+    }
+}
+
 TEST(CommunicationOrder, IsRefusedWithItsRow)
 {
     struct Case {

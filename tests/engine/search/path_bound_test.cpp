@@ -146,7 +146,9 @@ TEST(PathBound, TheOnlyPartitionTakesLittleMoreThanItsLongestWay)
         EXPECT_LE(*peak, estimate->peakBytes);
         EXPECT_GT(static_cast<double>(*peak), 0.9 * static_cast<double>(estimate->peakBytes));
         EXPECT_LE(found->bound, estimate->seconds * (1 + 1e-9));
-        EXPECT_GT(found->bound, estimate->seconds * (configuration.replicas < 16 ? 0.97 : 0.92));
+        // What layers wait for one another's weights and gradients is in no bound.
+        const double near = configuration.zero >= 2 ? 0.8 : configuration.replicas < 16 ? 0.97 : 0.92;
+        EXPECT_GT(found->bound, estimate->seconds * near);
     }
 }
 

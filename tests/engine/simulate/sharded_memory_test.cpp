@@ -73,8 +73,9 @@ TEST(ShardedMemory, OfZero2HoldsShardsAndOneLayersGradients)
 {
     const Peaks peaks = peaksOf("zero2 weight:*");
     EXPECT_EQ(peaks.state, 2 * kLayers * kLayer / kDevices);
-    // The last layer's as they were made, and its matrix cut, beside the shards of those behind it.
-    EXPECT_EQ(peaks.gradient, (kLayers - 1) * kLayer / kDevices + kLayer + kMatrix / kDevices);
+    // The last layer's as they were made, and its matrix cut, beside the shards of those behind it, of which
+    // one is being added up.
+    EXPECT_EQ(peaks.gradient, (kLayers - 1) * kLayer / kDevices + kLayer + 2 * kMatrix / kDevices);
 }
 
 TEST(ShardedMemory, OfZero3HoldsShardsAndTheLayersThatAreGatheredAhead)
@@ -82,7 +83,7 @@ TEST(ShardedMemory, OfZero3HoldsShardsAndTheLayersThatAreGatheredAhead)
     const std::int64_t shards = kBegin + kLayers * kLayer / kDevices;
     const Peaks ahead = peaksOf("zero3 weight:*");
     EXPECT_EQ(ahead.state, 2 * kLayers * kLayer / kDevices);
-    EXPECT_EQ(ahead.gradient, (kLayers - 1) * kLayer / kDevices + kLayer + kMatrix / kDevices);
+    EXPECT_EQ(ahead.gradient, (kLayers - 1) * kLayer / kDevices + kLayer + 2 * kMatrix / kDevices);
     // Nothing ahead: the layer that runs, alone.
     EXPECT_EQ(peaksOf("zero3 weight:* prefetch 0").weight, shards + kLayer);
     // At the end of the forward pass: the layer that runs and those ahead of it, and the first ones of the
