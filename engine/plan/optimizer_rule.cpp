@@ -292,6 +292,17 @@ void decideOptimizers(PlanDraft &draft)
     }
 }
 
+std::vector<std::int64_t> unitShares(std::int64_t extent, std::int32_t units)
+{
+    const std::int64_t each = (extent + units - 1) / units;
+    const std::int64_t last = extent - each * (units - 1);
+    if (last <= 0)
+        return {};
+    std::vector<std::int64_t> shares(static_cast<std::size_t>(units), each);
+    shares.back() = last;
+    return shares;
+}
+
 void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &shardings)
 {
     for (std::size_t o = 0; o < shardings.size(); ++o) {
@@ -311,14 +322,13 @@ void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &sharding
         std::int64_t longest = 0;
         for (std::size_t d = 0; (!identifier || !sizes.empty()) && d < weight.index.ranges.size(); ++d) {
             const std::int64_t extent = weight.index.ranges[d].size();
-            const std::int64_t each = (extent + units - 1) / units;
             const auto its = identifierAt(step, d);
-            if (!its || extent <= longest || each * (units - 1) >= extent)
+            auto shares = unitShares(extent, units);
+            if (!its || extent <= longest || shares.empty())
                 continue;
             longest = extent;
             identifier = its;
-            sizes.assign(static_cast<std::size_t>(units), each);
-            sizes.back() = extent - each * (units - 1);
+            sizes = std::move(shares);
         }
         decision.rows.push_back({shardings[o]});
         std::sort(decision.rows.begin(), decision.rows.end());

@@ -16,8 +16,13 @@ namespace planloom {
 /// uneven parts along the longest uncut one; a weight that is small and divides nowhere stays replicated.
 void decideOptimizers(PlanDraft &draft);
 
+/// How `extent` is shared out among `units`: all get the same, or all but the last, which gets less. Empty
+/// where some would get nothing.
+std::vector<std::int64_t> unitShares(std::int64_t extent, std::int32_t units);
+
 /// Shares the updates of sharded optimizer operators out over the scale units: each part is cut along the
-/// first dimension that divides. A weight too small for that, or that none divides, is updated by all units.
+/// first dimension that divides, else along the longest one (`unitShares`). A weight too small for that is
+/// updated by all units.
 /// @param shardings  by operator: the row that says so, -1 where none does; may be empty
 void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &shardings);
 

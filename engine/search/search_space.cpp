@@ -1,6 +1,7 @@
 #include "engine/search/search_space.h"
 
 #include "engine/base/words.h"
+#include "engine/plan/optimizer_rule.h"
 #include "engine/search/recompute_choice.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/mesh_axes.h"
@@ -197,6 +198,33 @@ void thinOut(const Model &model, const Cluster &cluster, std::int32_t deviceCoun
     }
 }
 
+/// Whether replicas that are scale units can share out the updates of most weights, however their shards cut
+/// them: not where so many replicas divide no dimension that some would get nothing.
+bool canShareUpdates(const Model &model, std::int32_t replicas, std::int32_t shards)
+{
+    double all = 0;
+    double shared = 0;
+    for (const Tensor &weight : model.graph->tensors) {
+        if (weight.role != TensorRole::Weight)
+            continue;
+        const Shape &shape = weight.type.shape;
+        const auto canShare = [&](std::size_t cut) { // the dimension that the shards cut
+            for (std::size_t d = 0; d < shape.size(); ++d)
+                if (const std::int64_t extent = d == cut ? shape[d] / shards : shape[d];
+                    extent % replicas == 0 || !unitShares(extent, replicas).empty())
+                    return true;
+            return false;
+        };
+        bool always = canShare(shape.size());
+        for (std::size_t d = 0; d < shape.size(); ++d)
+            always = always && (shape[d] % shards != 0 || canShare(d));
+        const auto elements = static_cast<double>(elementCount(shape));
+        all += elements;
+        shared += always ? elements : 0;
+    }
+    return 2 * shared >= all;
+}
+
 /// Rows that name stages, or their number.
 bool keepsToStages(const ConstraintTable &rows, const Configuration &configuration)
 {
@@ -361,6 +389,13 @@ Result<SearchSpace> searchSpaceOf(
         for (const RecomputeWord word : {RecomputeWord::Selective, RecomputeWord::Full})
             if (const auto chosen = recomputeChoice(model, rows, word); chosen && !chosen->rows.empty())
                 words.push_back(word);
+    std::map<std::pair<std::int32_t, std::int32_t>, bool> canShareKnown;
+    const auto canShare = [&](std::int32_t replicas, std::int32_t shards) {
+        const auto [known, fresh] = canShareKnown.try_emplace({replicas, shards});
+        if (fresh)
+            known->second = canShareUpdates(model, replicas, shards);
+        return known->second;
+    };
     for (const auto &[replicas, ranks, shards, ranksOutside, outerShards] : meshes)
         for (const std::int32_t microBatches : counts) {
             if (microBatches > std::min<std::int64_t>(kMostMicroBatches, model.batch->mostMicroBatches)
@@ -389,7 +424,8 @@ Result<SearchSpace> searchSpaceOf(
                     return own ? order.first != own->kind : !allows(said.scheduleLeft, order.first);
                 });
             }
-            const std::int32_t mostZero = trains && replicas > 1 && space.sharding.left > 0 ? 3 : 0;
+            const std::int32_t mostZero =
+                trains && replicas > 1 && space.sharding.left > 0 && canShare(replicas, shards) ? 3 : 0;
             for (const auto &[schedule, chunks] : orders)
                 for (std::int32_t zero = space.sharding.isLeft ? 0 : space.sharding.own;
                      zero <= (space.sharding.isLeft ? mostZero : space.sharding.own); ++zero)
