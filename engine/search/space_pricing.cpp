@@ -53,6 +53,8 @@ constexpr double kCloserUntil = 2.5;
 /// How much of the time for simulations tightening may take first, and after an edit.
 constexpr double kTighteningShare = 0.8;
 constexpr double kTighteningShareOfAnEdit = 0.2;
+/// Or, first, how much of what pricing took: of a space of hundreds of thousands that is more.
+constexpr double kTighteningShareOfPricing = 0.3;
 /// By so much a configuration's price after an edit may be below that before it, which had more partitions to
 /// choose from: neither is of the very best.
 constexpr double kBelowBefore = 0.01;
@@ -547,9 +549,11 @@ Result<void> SpacePricing::tighten()
     for (const auto &[configuration, bound] : m_bounds)
         lowest.emplace(bound, configuration);
     const double closeEnough = m_tookOver ? kCloseEnoughAfterAnEdit : kCloseEnough;
+    const double mostSeconds = m_tookOver
+        ? kTighteningShareOfAnEdit * m_setting.mostSeconds
+        : std::max(kTighteningShare * m_setting.mostSeconds, kTighteningShareOfPricing * start);
     while (!lowest.empty() && lowest.begin()->first < best * (1 - closeEnough)
-        && m_setting.worked->seconds() - start
-            < m_setting.mostSeconds * (m_tookOver ? kTighteningShareOfAnEdit : kTighteningShare)) {
+        && m_setting.worked->seconds() - start < mostSeconds) {
         const Configuration configuration = lowest.begin()->second;
         m_setting.note(best, std::min(best, lowest.begin()->first));
         lowest.erase(lowest.begin());
