@@ -227,11 +227,13 @@ Result<void> SpacePricing::priceWhereNothingCanFit()
     else if (std::all_of(order.begin(), order.end(), // else it is only proven of these stages
                  [this](const auto &each) { return m_estimator.stagesAreDecided(each.second); }))
         m_leastNeeded = std::max(m_leastNeeded, order.front().first);
-    order.resize(std::min(order.size(), kTriedWithoutHope));
-    for (const auto &[peak, configuration] : order)
-        if (const auto estimate = priceWithin(configuration, m_space.memoryLimit);
-            !estimate && estimate.error().code == ErrorCode::Cancelled)
+    std::size_t priced = 0; // others cannot be planned
+    for (auto each = order.begin(); each != order.end() && priced < kTriedWithoutHope; ++each) {
+        const auto estimate = priceWithin(each->second, m_space.memoryLimit);
+        if (!estimate && estimate.error().code == ErrorCode::Cancelled)
             return estimate.error();
+        priced += estimate ? 1 : 0;
+    }
     return {};
 }
 
