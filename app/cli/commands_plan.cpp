@@ -221,9 +221,10 @@ void printSearch(const PlanAnswer &solved)
     if (!solved.search)
         return;
     const SearchResult &search = *solved.search;
-    std::printf("  found          %s: %s in the search's model, none of %s below %s: gap at most %.1f%%\n",
+    std::printf("  found          %s: %s in the search's model, none of %s%s below %s: gap at most %.1f%%\n",
         toString(search.best.configuration).c_str(), secondsText(search.best.seconds).c_str(),
-        counted(search.configurations, "configuration").c_str(), secondsText(search.bound).c_str(),
+        counted(search.configurations, "configuration").c_str(),
+        search.best.configuration.isUnequal() ? " with equal stages" : "", secondsText(search.bound).c_str(),
         search.gap() * 100);
     if (search.cannotFit())
         std::printf("  memory         nothing fits %s: every plan takes %s of some device at least\n",

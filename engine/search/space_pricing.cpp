@@ -99,6 +99,20 @@ Result<void> SpacePricing::price()
     return priceNested();
 }
 
+Result<void> SpacePricing::priceUnequal()
+{
+    const StepEstimate *best = nullptr;
+    for (const StepEstimate &each : m_priced)
+        if (fits(each) && (!best || each.seconds < best->seconds))
+            best = &each;
+    if (!best)
+        return {};
+    TRY(std::vector<StepEstimate> found, m_estimator.unequalPlans(StepEstimate(*best), m_setting.stop));
+    for (StepEstimate &each : found)
+        m_priced.push_back(std::move(each));
+    return {};
+}
+
 double SpacePricing::boundBeside(const Configuration &best, double seconds) const
 {
     double bound = seconds;
@@ -301,7 +315,7 @@ double SpacePricing::bestPrice() const
 {
     double best = std::numeric_limits<double>::infinity();
     for (const StepEstimate &each : m_priced)
-        if (fits(each))
+        if (fits(each) && !each.configuration.isUnequal())
             best = std::min(best, each.seconds);
     return best;
 }
@@ -567,14 +581,6 @@ Result<void> SpacePricing::tighten()
             continue;
         }
         const double before = proven;
-        if (getenv("PL_DEBUG")) {
-            double price = 1e30;
-            for (auto &e : m_priced)
-                if (e.configuration == configuration && fits(e))
-                    price = std::min(price, e.seconds);
-            fprintf(stderr, "tighten %s bound %.4f price %.4f best %.4f ms\n",
-                toString(configuration).c_str(), proven * 1e3, price * 1e3, best * 1e3);
-        }
         if (!m_isFitted.contains(configuration) && !fitsAtAnyPrice(configuration)) {
             // What fitting costs is not in any bound so far.
             const auto estimate = priceWithin(configuration, m_space.memoryLimit);
