@@ -210,10 +210,10 @@ json searchToJson(const PlanAnswer &solved)
                 {"simulated_peak_bytes", plan.simulatedPeak}, {"at_seconds", plan.at}});
     return {{"plan", toString(search.best.configuration)}, {"rows", rows}, {"fits", search.fits},
         {"model_seconds", search.best.seconds}, {"bound_seconds", search.bound}, {"gap", search.gap()},
-        {"configurations", search.configurations}, {"priced", search.seen.size()}, {"simulated", seen},
-        {"memory_limit_bytes", search.memoryLimit}, {"least_peak_bytes", search.leastPeak},
-        {"least_needed_bytes", search.leastNeeded}, {"proven_too_large", search.cannotFit()},
-        {"seconds", search.searchSeconds}};
+        {"bound_of", search.isOfOthers() ? "equal stages" : "all"}, {"configurations", search.configurations},
+        {"priced", search.seen.size()}, {"simulated", seen}, {"memory_limit_bytes", search.memoryLimit},
+        {"least_peak_bytes", search.leastPeak}, {"least_needed_bytes", search.leastNeeded},
+        {"proven_too_large", search.cannotFit()}, {"seconds", search.searchSeconds}};
 }
 
 void printSearch(const PlanAnswer &solved)
@@ -221,10 +221,14 @@ void printSearch(const PlanAnswer &solved)
     if (!solved.search)
         return;
     const SearchResult &search = *solved.search;
-    std::printf("  found          %s: %s in the search's model, none of %s below %s: gap at most %.1f%%\n",
+    std::printf("  found          %s: %s in the search's model, none of %s%s below %s",
         toString(search.best.configuration).c_str(), secondsText(search.best.seconds).c_str(),
-        counted(search.configurations, "configuration").c_str(), secondsText(search.bound).c_str(),
-        search.gap() * 100);
+        counted(search.configurations, "configuration").c_str(),
+        search.isOfOthers() ? " with equal stages" : "", secondsText(search.bound).c_str());
+    if (search.isOfOthers())
+        std::printf("\n");
+    else
+        std::printf(": gap at most %.1f%%\n", search.gap() * 100);
     if (search.cannotFit())
         std::printf("  memory         nothing fits %s: every plan takes %s of some device at least\n",
             formatBytes(Bytes{search.memoryLimit}).c_str(), formatBytes(Bytes{search.leastNeeded}).c_str());

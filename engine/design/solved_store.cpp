@@ -36,6 +36,9 @@ json configurationToJson(const Configuration &configuration)
         {"ranks_outside", configuration.ranksOutside ? 1 : 0}};
     if (configuration.outerShards > 1)
         out["outer_shards"] = configuration.outerShards;
+    for (const StageGroup &group : configuration.groups)
+        out["groups"].push_back(
+            {{"first", group.first}, {"replicas", group.replicas}, {"shards", group.shards}});
     return out;
 }
 
@@ -110,6 +113,10 @@ public:
         configuration.microBatches = number<std::int32_t>(own, "micro_batches", 1);
         configuration.zero = number<std::int32_t>(own, "zero", 0);
         configuration.ranksOutside = number<std::int32_t>(own, "ranks_outside", 0) != 0;
+        if (own.contains("groups"))
+            for (const json &group : own.at("groups"))
+                configuration.groups.push_back({number<std::int32_t>(group, "first", 0),
+                    number<std::int32_t>(group, "replicas", 1), number<std::int32_t>(group, "shards", 1)});
         const auto schedule = scheduleNamed(text(own, "schedule"));
         const std::string recompute = text(own, "recompute");
         m_good = m_good && schedule.has_value();

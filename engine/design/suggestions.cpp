@@ -269,6 +269,8 @@ std::vector<ShrinkingRow> shrinkingRows(const PlanAnswer &answer)
     if (!space)
         return found;
     const Configuration &best = answer.search->best.configuration;
+    if (best.isUnequal()) // no row about degrees leaves it
+        return found;
     const auto all = static_cast<std::int64_t>(space->configurations.size());
     for (const auto &[degree, value] : {std::pair{Degree::Data, best.replicas}, {Degree::Tensor, best.shards},
              {Degree::Pipeline, best.ranks}, {Degree::Stages, best.stages()},

@@ -137,8 +137,14 @@ public:
             device.done.resize(count, false);
             device.spans.resize(count);
             device.started.resize(count, 0);
-            for (std::size_t i = 0; i < count; ++i)
-                device.queues[static_cast<std::size_t>(queueOf(instructionAt({d, i})))].tasks.push_back(i);
+            device.sequence.resize(count, 0);
+            std::map<std::int32_t, std::int64_t> issued; // by group
+            for (std::size_t i = 0; i < count; ++i) {
+                const Instruction &instruction = instructionAt({d, i});
+                device.queues[static_cast<std::size_t>(queueOf(instruction))].tasks.push_back(i);
+                if (instruction.group >= 0)
+                    device.sequence[i] = issued[instruction.group]++;
+            }
         }
         for (std::size_t d = 0; d < memory.size(); ++d)
             for (const auto &elsewhere : waits[d].elsewhere)
@@ -184,6 +190,9 @@ private:
         std::vector<bool> done{};
         std::vector<MeasuredSpan> spans{};
         std::vector<double> started{};
+        /// Of a collective: which of its group's it is. Members issue those of a group in one order, and
+        /// begin them in another where they are on several queues.
+        std::vector<std::int64_t> sequence{};
     };
     /// Work that threads do now, for one task or for all that meet.
     struct Running {
@@ -305,8 +314,7 @@ private:
     void meet(const Place &at, const Instruction &instruction)
     {
         const std::size_t members = m_plan.groups[static_cast<std::size_t>(instruction.group)].size();
-        // Members join the collectives of a group in one order.
-        const std::int64_t sequence = m_sequences[{instruction.group, at.device}]++;
+        const std::int64_t sequence = m_devices[at.device].sequence[at.step];
         std::vector<Place> &here = m_meetings[{instruction.group, sequence}];
         here.push_back(at);
         if (here.size() < members)
@@ -374,7 +382,6 @@ private:
     std::map<Place, std::vector<std::size_t>> m_wakes{}; ///< Devices that wait for a task of another one.
     std::deque<Place> m_ready{};
     std::vector<Running> m_running{}; ///< In the order in which they began; no more than cores.
-    std::map<std::pair<std::int32_t, std::size_t>, std::int64_t> m_sequences{};
     std::map<std::pair<std::int32_t, std::int64_t>, std::vector<Place>> m_meetings{};
     std::map<MessageId, Message> m_messages{};
     double m_now = 0;

@@ -56,6 +56,7 @@ MeshPlaces meshPlaces(const Configuration &configuration, const SearchSpace &spa
 {
     MeshPlaces places{
         configuration.replicas, configuration.ranks, configuration.shards, configuration.outerShards};
+    places.firstDevice = configuration.firstDevice;
     bool isOuter = false; // of the shards' axes that comes next
     const auto order = axisOrder(configuration, space);
     std::int32_t stride = 1;

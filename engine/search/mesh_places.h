@@ -12,7 +12,8 @@ namespace planloom {
 /// Sets of device classes, as in `GroupShape::classes`.
 using ClassSet = std::uint32_t;
 
-/// Which devices a configuration's mesh is made of: the first of the cluster, in the order of its axes.
+/// Which devices a configuration's mesh is made of: those of the cluster from one on, in the order of its
+/// axes.
 struct MeshPlaces {
     std::int32_t replicas = 1;
     std::int32_t ranks = 1;
@@ -23,6 +24,7 @@ struct MeshPlaces {
     std::int32_t rankStride = 1;
     std::int32_t shardStride = 1;
     std::int32_t outerStride = 1;
+    std::int32_t firstDevice = 0;
     bool hasUnits = false; ///< Replicas are scale units of the plan (`UseUnits::WhereLarge`).
     /// By rank: of the devices that run it. Empty where the cluster has one class alone.
     std::vector<ClassSet> classes{};
@@ -30,7 +32,7 @@ struct MeshPlaces {
     DeviceId at(std::int32_t replica, std::int32_t rank, std::int32_t shard) const
     {
         const std::int32_t inner = shards / outerShards;
-        return {replica * replicaStride + rank * rankStride + shard % inner * shardStride
+        return {firstDevice + replica * replicaStride + rank * rankStride + shard % inner * shardStride
             + shard / inner * outerStride};
     }
     /// Those of a replica and a rank that differ from shard `of` along these of the shards' axes alone, with

@@ -59,17 +59,18 @@ Configuration kindOf(Configuration configuration)
     return configuration;
 }
 
-std::pair<ScheduleKind, int> familyOf(const Configuration &configuration)
+std::tuple<ScheduleKind, int, bool> familyOf(const Configuration &configuration)
 {
     return {configuration.schedule,
-        (configuration.innerShards() > 1 ? 1 : 0) + (configuration.outerShards > 1 ? 1 : 0)};
+        (configuration.innerShards() > 1 ? 1 : 0) + (configuration.outerShards > 1 ? 1 : 0),
+        configuration.isUnequal()};
 }
 
 /// What is held for a while: gathered weights, what was sent, what a micro-batch passes on.
-std::array<bool, 5> peakFamilyOf(const Configuration &configuration)
+std::array<bool, 6> peakFamilyOf(const Configuration &configuration)
 {
     return {configuration.zero > 0, configuration.zero > 2, configuration.ranks > 1, configuration.shards > 1,
-        configuration.recompute == RecomputeWord::Full};
+        configuration.recompute == RecomputeWord::Full, configuration.isUnequal()};
 }
 
 } // namespace

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -51,9 +52,10 @@ private:
     };
     std::map<Configuration, double> m_same{};
     std::map<Configuration, double> m_alike{};
-    std::map<std::pair<ScheduleKind, int>, Family> m_families{}; ///< And over how many axes they have shards.
+    /// And over how many axes they have shards, and whether stages differ in their devices.
+    std::map<std::tuple<ScheduleKind, int, bool>, Family> m_families{};
     std::map<Configuration, double> m_samePeak{};
-    std::map<std::array<bool, 5>, Family> m_peaks{}; ///< By what decides what is held for a while.
+    std::map<std::array<bool, 6>, Family> m_peaks{}; ///< By what decides what is held for a while.
 };
 
 /// What was found of a configuration.

@@ -50,26 +50,6 @@ template<typename R> bool hasRow(const ConstraintTable &rows)
         [](const Row &row) { return row.enabled && std::holds_alternative<R>(row.rule); });
 }
 
-/// Whether every operator that has the batch can be cut into so many.
-bool divides(const Model &model, std::int64_t cuts)
-{
-    const BatchInfo &batch = *model.batch;
-    if (cuts == 1)
-        return true;
-    if (batch.size == 0 || batch.size % cuts != 0)
-        return false;
-    for (std::size_t i = 0; i < model.graph->operators.size(); ++i) {
-        const Operator &op = model.graph->operators[i];
-        const std::int32_t dimension = batch.operatorDimension[i];
-        if (dimension < 0 || op.direction == Direction::Optimizer)
-            continue;
-        const Dimension &own = op.annotation.dimensions[static_cast<std::size_t>(dimension)];
-        if (own.size > 1 && own.size % cuts != 0)
-            return false;
-    }
-    return true;
-}
-
 bool keepsTo(const std::vector<std::pair<RowId, DegreeRule>> &degrees, const Configuration &configuration)
 {
     return std::all_of(degrees.begin(), degrees.end(), [&](const auto &row) {
@@ -99,39 +79,6 @@ struct MeshSizes {
     bool ranksOutside = false;
     std::int32_t outerShards = 1;
 };
-
-/// Numbers of shards that cut more of the model's work than any smaller number does: dimensions divide by
-/// them. Work is counted in points of the operators' index spaces. O(operators x `most`).
-std::vector<std::int32_t> usefulShards(const Model &model, std::int32_t most)
-{
-    std::map<std::vector<std::int64_t>, double> work; // by the sizes of the dimensions that may be split
-    for (const Operator &op : model.graph->operators) {
-        if (op.direction != Direction::Forward)
-            continue;
-        double points = 1;
-        for (const Dimension &dimension : op.annotation.dimensions)
-            points *= static_cast<double>(std::max<std::int64_t>(dimension.size, 1));
-        std::vector<std::int64_t> sizes;
-        for (const std::int32_t dimension : splittableDimensions(op.annotation))
-            sizes.push_back(op.annotation.dimensions[static_cast<std::size_t>(dimension)].size);
-        work[sizes] += points;
-    }
-    std::vector<std::int32_t> useful;
-    double least = std::numeric_limits<double>::infinity();
-    for (std::int32_t shards = 1; shards <= most; ++shards) {
-        double left = 0; // of the work, on each device
-        for (const auto &[sizes, points] : work) {
-            const bool isCut = std::any_of(
-                sizes.begin(), sizes.end(), [&](std::int64_t size) { return size % shards == 0; });
-            left += isCut ? points / shards : points;
-        }
-        if (left >= least)
-            continue;
-        least = left;
-        useful.push_back(shards);
-    }
-    return useful;
-}
 
 /// Meshes of all devices; and of some of them where that may be better: where numbers do not divide, where
 /// there is too little work for all, or where the others are slower.
@@ -225,6 +172,25 @@ bool canShareUpdates(const Model &model, std::int32_t replicas, std::int32_t sha
     return 2 * shared >= all;
 }
 
+template<typename... Rules> bool isAnyOf(const Rule &rule)
+{
+    return (std::holds_alternative<Rules>(rule) || ...);
+}
+
+/// Whether rows say nothing of devices, stages and how operators are cut: they are about the model, its
+/// number formats, and what a step does besides.
+bool sayNothingOfGroups(const ConstraintTable &rows)
+{
+    return std::all_of(rows.rows.begin(), rows.rows.end(), [](const Row &row) {
+        const auto *sharding = std::get_if<OptimizerShardingRule>(&row.rule);
+        const auto *microBatches = std::get_if<MicroBatchesRule>(&row.rule);
+        return !row.enabled || (sharding && sharding->axis.empty() && sharding->parts == 0)
+            || (microBatches && !microBatches->whole && microBatches->updateEvery == 0)
+            || isAnyOf<ScheduleRule, RecomputeRule, LimitRule, PrecisionRule, AttentionRule,
+                DimensionSizeRule, CapacityRule, UnrollRule>(row.rule);
+    });
+}
+
 /// Rows that name stages, or their number.
 bool keepsToStages(const ConstraintTable &rows, const Configuration &configuration)
 {
@@ -244,6 +210,75 @@ const char *nameOf(RecomputeWord word)
     return kNames[static_cast<std::size_t>(word)];
 }
 
+bool batchDivides(const Model &model, std::int64_t cuts)
+{
+    const BatchInfo &batch = *model.batch;
+    if (cuts == 1)
+        return true;
+    if (batch.size == 0 || batch.size % cuts != 0)
+        return false;
+    for (std::size_t i = 0; i < model.graph->operators.size(); ++i) {
+        const Operator &op = model.graph->operators[i];
+        const std::int32_t dimension = batch.operatorDimension[i];
+        if (dimension < 0 || op.direction == Direction::Optimizer)
+            continue;
+        const Dimension &own = op.annotation.dimensions[static_cast<std::size_t>(dimension)];
+        if (own.size > 1 && own.size % cuts != 0)
+            return false;
+    }
+    return true;
+}
+
+std::vector<std::int32_t> usefulShards(const Model &model, std::int32_t most)
+{
+    std::map<std::vector<std::int64_t>, double> work; // by the sizes of the dimensions that may be split
+    for (const Operator &op : model.graph->operators) {
+        if (op.direction != Direction::Forward)
+            continue;
+        double points = 1;
+        for (const Dimension &dimension : op.annotation.dimensions)
+            points *= static_cast<double>(std::max<std::int64_t>(dimension.size, 1));
+        std::vector<std::int64_t> sizes;
+        for (const std::int32_t dimension : splittableDimensions(op.annotation))
+            sizes.push_back(op.annotation.dimensions[static_cast<std::size_t>(dimension)].size);
+        work[sizes] += points;
+    }
+    std::vector<std::int32_t> useful;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int32_t shards = 1; shards <= most; ++shards) {
+        double left = 0; // of the work, on each device
+        for (const auto &[sizes, points] : work) {
+            const bool isCut = std::any_of(
+                sizes.begin(), sizes.end(), [&](std::int64_t size) { return size % shards == 0; });
+            left += isCut ? points / shards : points;
+        }
+        if (left >= least)
+            continue;
+        least = left;
+        useful.push_back(shards);
+    }
+    return useful;
+}
+
+std::int32_t Configuration::devices() const
+{
+    std::int32_t all = isUnequal() ? 0 : replicas * ranks * shards;
+    for (const StageGroup &group : groups)
+        all += group.devices();
+    return all;
+}
+
+Configuration Configuration::ofStage(std::size_t s) const
+{
+    Configuration own = *this;
+    own.groups.clear();
+    own.ranks = 1;
+    own.replicas = groups[s].replicas;
+    own.shards = groups[s].shards;
+    own.firstDevice = groups[s].first;
+    return own;
+}
+
 std::string toString(const Configuration &configuration)
 {
     std::string text;
@@ -255,6 +290,13 @@ std::string toString(const Configuration &configuration)
         {std::pair{"dp", configuration.replicas}, {"pp", configuration.ranks}, {"tp", configuration.shards}})
         if (size > 1)
             add(std::string(name) + " " + (name == std::string_view("tp") ? shards : std::to_string(size)));
+    if (configuration.isUnequal()) {
+        std::string groups;
+        for (const StageGroup &group : configuration.groups)
+            groups += (groups.empty() ? "" : ", ") + std::to_string(group.devices())
+                + (group.shards > 1 ? " (tp " + std::to_string(group.shards) + ")" : "");
+        text = "stages on " + groups + " devices";
+    }
     if (configuration.stagesPerRank > 1)
         add(counted(configuration.stagesPerRank, "stage") + " a rank");
     if (configuration.microBatches > 1)
@@ -336,6 +378,7 @@ Result<SearchSpace> searchSpaceOf(
     const PlanMeaning said = planMeaning(model, deviceCount, rows);
     space.sharding = shardingLeft(model, rows);
     space.ownRecompute = !leavesRecomputation(rows);
+    space.leavesGroups = sayNothingOfGroups(rows);
     space.memoryLimit = static_cast<std::int64_t>(leastMemory(cluster));
     for (const Row &row : rows.rows)
         if (const auto *limit = std::get_if<LimitRule>(&row.rule); limit && row.enabled) {
@@ -401,7 +444,7 @@ Result<SearchSpace> searchSpaceOf(
             if (microBatches > std::min<std::int64_t>(kMostMicroBatches, model.batch->mostMicroBatches)
                 && !space.ownMicroBatches)
                 continue;
-            if (!said.wholeBatches && !divides(model, std::int64_t{replicas} * microBatches))
+            if (!said.wholeBatches && !batchDivides(model, std::int64_t{replicas} * microBatches))
                 continue;
             std::vector<std::pair<ScheduleKind, std::int32_t>> orders{{ScheduleKind::Sequential, 1}};
             if (ranks > 1) {

@@ -21,6 +21,17 @@ namespace planloom {
 enum class RecomputeWord : std::uint8_t { None, Selective, Full };
 const char *nameOf(RecomputeWord word); ///< "none", "selective", "full": as `recomputeRow` takes it.
 
+/// The devices of one stage, where stages differ in how many they have: they follow one another. Replicas are
+/// the outer ones of them.
+struct StageGroup {
+    std::int32_t first = 0; ///< Device of the cluster.
+    std::int32_t replicas = 1;
+    std::int32_t shards = 1;
+    friend auto operator<=>(const StageGroup &, const StageGroup &) = default;
+
+    std::int32_t devices() const { return replicas * shards; }
+};
+
 /// What a plan decides apart from how single operators are partitioned.
 struct Configuration {
     std::int32_t replicas = 1; ///< Parts of the batch on devices of their own (dp).
@@ -36,17 +47,24 @@ struct Configuration {
     /// Of a second axis of the devices that share an operator's work, outside of the first in the mesh;
     /// divides `shards`.
     std::int32_t outerShards = 1;
+    std::int32_t firstDevice = 0; ///< Of the mesh, which the others of the cluster follow.
+    /// By stage, where they differ in their devices (unequal_stages.h): then there is no mesh, `ranks` is
+    /// their number, and there is one replica and one shard. Empty elsewhere.
+    std::vector<StageGroup> groups{};
     friend auto operator<=>(const Configuration &, const Configuration &) = default;
 
     std::int32_t batchCuts() const { return replicas * microBatches; }
     std::int32_t stages() const { return ranks * stagesPerRank; }
-    std::int32_t devices() const { return replicas * ranks * shards; }
+    std::int32_t devices() const; ///< That it uses.
+    bool isUnequal() const { return !groups.empty(); }
+    /// Of an unequal one, what its stage `s` is by itself: the mesh of its devices, without other ranks.
+    Configuration ofStage(std::size_t s) const;
     std::int32_t innerShards() const { return shards / outerShards; }
     /// The axes over which weights' gradients may be summed up: none, and those that there are.
     std::vector<ShardAxes> shardSums() const;
 };
 /// "dp 2, pp 2, tp 2, 8 micro-batches, 1f1b, zero1, recompute full"; "tp 2x4" over two axes, the outer one
-/// first, whatever they are called.
+/// first, whatever they are called; "stages on 4, 2 (tp 2) devices" where they differ.
 std::string toString(const Configuration &configuration);
 
 /// What a table leaves to the search.
@@ -63,6 +81,8 @@ struct SearchSpace {
     /// Of the row's axes, the outermost first; shards twice where they have two axes.
     std::vector<AxisRole> ownOrder{AxisRole::Replicas, AxisRole::Ranks, AxisRole::Shards};
     bool ownMicroBatches = false; ///< As the next two: a row says.
+    /// Rows leave open which devices each stage has, and how operators are cut: stages may differ in both.
+    bool leavesGroups = false;
     ShardingLeft sharding{}; ///< What rows leave of ZeRO.
     bool ownRecompute = false;
     std::vector<LimitRule> trafficLimits{}; ///< Of what devices or links carry in a step.
@@ -73,6 +93,13 @@ struct SearchSpace {
 std::vector<AxisRole> axisOrder(const Configuration &configuration, const SearchSpace &space);
 /// The row that makes that mesh; without axes where it is of one device.
 MeshRule meshRule(const Configuration &configuration, const SearchSpace &space);
+
+/// Numbers of shards that cut more of the model's work than any smaller number does: dimensions divide by
+/// them. Work is counted in points of the operators' index spaces. O(operators x `most`).
+std::vector<std::int32_t> usefulShards(const Model &model, std::int32_t most);
+
+/// Whether every operator that has the batch can be cut into so many.
+bool batchDivides(const Model &model, std::int64_t cuts);
 
 /// Why the search has nothing to decide: rows ask for what it does not price, or the mesh has axes that it
 /// does not know what to do with: over more than two that share operators' work, apart from those of one

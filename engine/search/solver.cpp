@@ -8,6 +8,7 @@
 #include "engine/search/search_rows.h"
 #include "engine/search/space_pricing.h"
 #include "engine/search/step_estimate.h"
+#include "engine/search/unequal_rows.h"
 #include "engine/simulate/link_traffic.h"
 #include "engine/table/selector_matcher.h"
 #include "engine/table/table_text.h"
@@ -81,6 +82,7 @@ public:
             .stop = m_stop});
         takeOverBounds();
         TRY_VOID(m_pricing->price());
+        TRY_VOID(m_pricing->priceUnequal());
         m_result.leastNeeded = m_pricing->leastNeeded();
         // After an edit the plan is what is waited for: it is shown with the bounds that there are.
         if (m_pricing->tookOver())
@@ -293,6 +295,8 @@ private:
     {
         std::map<Configuration, double> least;
         for (const StepEstimate &each : m_pricing->priced()) {
+            if (each.configuration.isUnequal()) // no configuration of the space's
+                continue;
             const double seconds = each.seconds * m_correction.of(each.configuration, m_tries.trust).least;
             const auto [known, isNew] = least.try_emplace(each.configuration, seconds);
             if (!isNew)
@@ -310,7 +314,7 @@ private:
         for (const SearchedPlan &tried : std::vector<SearchedPlan>(m_simulated)) {
             const auto held = static_cast<double>(tried.simulatedPeak);
             const auto limit = static_cast<double>(m_space.memoryLimit);
-            if (held <= limit || tried.peakBytes > m_space.memoryLimit
+            if (tried.configuration.isUnequal() || held <= limit || tried.peakBytes > m_space.memoryLimit
                 || (m_result.fits && tried.seconds >= m_result.best.simulatedSeconds)
                 || !m_refitted.insert({tried.configuration, tried.peakBytes}).second)
                 continue;
@@ -328,6 +332,8 @@ private:
     bool priceThoseThatMayHoldLess()
     {
         const SearchedPlan best = m_result.best;
+        if (best.configuration.isUnequal())
+            return false;
         const auto limit = static_cast<double>(m_space.memoryLimit);
         const double larger = static_cast<double>(best.peakBytes) / static_cast<double>(best.simulatedPeak);
         const auto within = static_cast<std::int64_t>(limit * larger);
@@ -374,6 +380,8 @@ private:
 
     Result<ConstraintTable> rowsFor(const StepEstimate &estimate) const
     {
+        if (estimate.configuration.isUnequal())
+            return unequalRowsOf(estimate, *m_estimator, m_model, m_space, m_rows);
         return rowsOf(estimate, m_estimator->problemOf(estimate.configuration),
             m_estimator->placedIn(estimate.configuration), m_model, m_space, m_rows);
     }

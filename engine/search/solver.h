@@ -42,7 +42,9 @@ struct SearchResult {
     ConstraintTable rows{}; ///< That make it, behind those that were asked for.
     SearchedPlan best{};
     bool fits = false; ///< In the devices' memory.
-    double bound = 0; ///< Seconds: no plan in the search's space is below, in its model.
+    /// Seconds: no plan in the search's space is below, in its model; nor is it above the best plan, which
+    /// may lie beside the space (`Configuration::isUnequal`).
+    double bound = 0;
     std::int64_t configurations = 0; ///< That the rows allow.
     std::int64_t leastPeak = 0; ///< Where nothing fits: the least peak of all in the search's model.
     /// Bytes that some device holds at least, in every configuration: where it is above the limit, it is
@@ -58,7 +60,10 @@ struct SearchResult {
     TimelineSnapshot figures{}; ///< Its simulation, without spans.
 
     bool cannotFit() const { return leastNeeded > memoryLimit; }
-    /// By how much of its time a better plan could be shorter, in the search's model.
+    /// The bound is of plans with equal stages, and the best has others: more may be below it.
+    bool isOfOthers() const { return best.configuration.isUnequal(); }
+    /// By how much of its time a better plan could be shorter, in the search's model: one of those that the
+    /// bound is of.
     double gap() const { return best.seconds > 0 ? 1 - bound / best.seconds : 0; }
 };
 
@@ -99,6 +104,9 @@ struct SearchOptions {
 ///    does not divide a dimension that matters (nested_meshes.h): a few, which count as configurations of the
 ///    space from then on. What is computed again only takes time where all fits without it: then it is not
 ///    looked at.
+///    Where rows leave open which devices stages have, plans on groups of different sizes are priced beside
+///    them (unequal_stages.h), and compete in 3 if they are faster in the model: they are no configurations
+///    of the space, and nothing is proven of others like them.
 /// 2. Bounds are made tighter where they are lowest (`StepEstimator::stagedBoundOf`, path_bound.h) until all
 ///    are near the best price. What is reported is the lowest of all configurations': of all their
 ///    partitions, with these stages; nothing is claimed of others, such as those of 4. After an edit (some

@@ -101,6 +101,20 @@ Result<void> SpacePricing::price()
     return priceNested();
 }
 
+Result<void> SpacePricing::priceUnequal()
+{
+    const StepEstimate *best = nullptr;
+    for (const StepEstimate &each : m_priced)
+        if (fits(each) && (!best || each.seconds < best->seconds))
+            best = &each;
+    if (!best)
+        return {};
+    TRY(std::vector<StepEstimate> found, m_estimator.unequalPlans(StepEstimate(*best), m_setting.stop));
+    for (StepEstimate &each : found)
+        m_priced.push_back(std::move(each));
+    return {};
+}
+
 double SpacePricing::boundBeside(const Configuration &best, double seconds) const
 {
     double bound = seconds;
@@ -305,7 +319,7 @@ double SpacePricing::bestPrice() const
 {
     double best = std::numeric_limits<double>::infinity();
     for (const StepEstimate &each : m_priced)
-        if (fits(each))
+        if (fits(each) && !each.configuration.isUnequal())
             best = std::min(best, each.seconds);
     return best;
 }

@@ -46,6 +46,11 @@ public:
     /// @return Cancelled
     Result<void> price();
 
+    /// Plans whose stages have groups of devices of different sizes, beside the space's, where one may be
+    /// faster than the best of those. Behind `price`.
+    /// @return Cancelled
+    Result<void> priceUnequal();
+
     /// Looks at the configuration of the lowest bound again, by the least times of its stages and then along
     /// its longest ways, until the bound of all is near the best price. What is looked at is priced on the
     /// way.
@@ -106,7 +111,7 @@ private:
     /// Configurations of two shard axes that may beat their like with one.
     void findNested();
     bool anyFits() const;
-    /// Seconds of the fastest plan priced that fits; infinite before there is one.
+    /// Seconds of the fastest plan of the space that was priced and fits; infinite before there is one.
     double bestPrice() const;
     /// Takes down what is proven of a configuration.
     /// @return what no partition of it is likely to be below; infinite where it cannot be planned

@@ -42,6 +42,9 @@ struct StepEstimate {
     std::vector<std::int64_t> rankPeaks{}; ///< Of each rank's devices.
     std::vector<StageHeld> heldBy{}; ///< By stage: what they hold then.
     std::shared_ptr<const PartitionAnswer> partition{};
+    /// In place of that where stages have groups of devices of their own: by stage, of its configuration's
+    /// problem.
+    std::vector<std::shared_ptr<const PartitionAnswer>> byStage{};
     std::shared_ptr<const StagePlan> stages{};
 };
 
@@ -116,6 +119,12 @@ public:
     /// Whether computing something again may be needed for its plans to fit: not where a device could hold
     /// all weights, unsharded, and all that its part of the batch keeps. Cheap.
     bool mayNeedRecompute(const Configuration &configuration, const std::stop_token &stop);
+
+    /// Plans whose stages have groups of devices of their own, of different sizes (unequal_stages.h), that
+    /// are faster than `best`, a plan without, and fit; without bounds. What is computed again and sharded is
+    /// as in that plan, or sharded less. For the numbers of micro-batches that are most promising, where rows
+    /// leave such groups.
+    Result<std::vector<StepEstimate>> unequalPlans(const StepEstimate &best, const std::stop_token &stop);
 
     const PartitionProblem &problemOf(const Configuration &configuration) const;
     /// What rows place, of the same.
@@ -248,6 +257,7 @@ private:
     PartitionPricing pricingOf(
         const Configuration &configuration, double reductions, const PartitionProblem &problem) const;
     class Within;
+    class Unequal;
     ShardGroups shardGroups(const Configuration &configuration, ClassSet classes) const;
     AxisParts partsLike(const MeshPlaces &places, const Configuration &configuration, const GroupShape &whole,
         const std::function<GroupShape(GroupShape, GroupShape)> &slower) const;
@@ -270,12 +280,12 @@ private:
     std::shared_ptr<const std::vector<bool>> m_joins{}; ///< See `summandJoins`.
     bool m_trains = false;
     std::map<ClassSet, CostModel> m_leastCosts{}; ///< See `costsOf`; of several classes.
-    /// By replicas, ranks, shards, those of the outer axis, and whether ranks are outside.
-    using MeshKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, bool>;
+    /// By replicas, ranks, shards, those of the outer axis, whether ranks are outside, and its first device.
+    using MeshKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, bool, std::int32_t>;
     static MeshKey meshKeyOf(const Configuration &configuration)
     {
         return {configuration.replicas, configuration.ranks, configuration.shards, configuration.outerShards,
-            configuration.ranksOutside};
+            configuration.ranksOutside, configuration.firstDevice};
     }
     mutable std::map<MeshKey, MeshPlaces> m_places{};
     std::map<MeshKey, Bound> m_bounds{};

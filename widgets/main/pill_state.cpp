@@ -45,14 +45,17 @@ const StepFigures *figuresBefore(const History &history)
 bool isOptimal(const PlanAnswer &answer)
 {
     constexpr double kNoGap = 5e-4;
-    return answer.search && answer.search->fits && answer.search->gap() < kNoGap;
+    return answer.search && answer.search->fits && !answer.search->isOfOthers()
+        && answer.search->gap() < kNoGap;
 }
 
 /// How much better a plan could be, where a search has said so, and which devices have nothing to do.
 QString howGood(const PlanAnswer &answer)
 {
     QString text;
-    if (answer.search && !isOptimal(answer))
+    if (answer.search && answer.search->isOfOthers())
+        text += StatusTexts::tr(" · unequal stages");
+    else if (answer.search && !isOptimal(answer))
         text += StatusTexts::tr(" · gap ≤ %1%").arg(std::ceil(100 * answer.search->gap()), 0, 'f', 0);
     const auto idle = std::count_if(answer.summary.devices.begin(), answer.summary.devices.end(),
         [](const DeviceSummary &device) { return device.busySeconds <= 0; });
@@ -144,9 +147,10 @@ QString shownPlanText(const Workspace &workspace, qint64 busyMilliseconds)
     QString text = StatusTexts::tr("the best plan so far: %1 · %2")
                        .arg(QString::fromStdString(toString(search.best.configuration)),
                            seconds(search.best.simulatedSeconds));
-    text += search.fits
-        ? StatusTexts::tr(" · at most %1% from the best").arg(std::ceil(100 * search.gap()), 0, 'f', 0)
-        : StatusTexts::tr(" · needs more memory than there is");
+    if (!search.fits)
+        text += StatusTexts::tr(" · needs more memory than there is");
+    else if (!search.isOfOthers())
+        text += StatusTexts::tr(" · at most %1% from the best").arg(std::ceil(100 * search.gap()), 0, 'f', 0);
     const auto &best = workspace.searchProgress();
     return text
         + (best && best->stepSeconds < search.best.simulatedSeconds
@@ -205,7 +209,7 @@ QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusP
             return {};
         // The least that the work takes, or what a search has proven, if that is nearer.
         double gap = 1 - *facts.bound / good->summary.stepSeconds;
-        if (good->search)
+        if (good->search && !good->search->isOfOthers())
             gap = std::min(gap, good->search->gap());
         return StatusTexts::tr("gap ≤ %1%").arg(std::ceil(100 * gap), 0, 'f', 0);
     }

@@ -201,13 +201,19 @@ QString SearchReport::sentence(const SearchResult &result)
     const QString found = tr("%1 takes %2 a step and %3 on its fullest device.")
                               .arg(planText(result.best), secondsText(result.best.simulatedSeconds),
                                   bytesText(result.best.simulatedPeak));
-    const QString bound =
-        tr("In the search's model it takes %1, and none of %2 configurations is below %3: a "
-           "better plan could save %4% at most.")
-            .arg(secondsText(result.best.seconds))
-            .arg(result.configurations)
-            .arg(secondsText(result.bound))
-            .arg(100 * result.gap(), 0, 'f', 1);
+    const QString bound = result.isOfOthers()
+        ? tr(
+            "In the search's model it takes %1, and none of %2 configurations whose stages have equally many "
+            "devices is below %3.")
+              .arg(secondsText(result.best.seconds))
+              .arg(result.configurations)
+              .arg(secondsText(result.bound))
+        : tr("In the search's model it takes %1, and none of %2 configurations is below %3: a "
+             "better plan could save %4% at most.")
+              .arg(secondsText(result.best.seconds))
+              .arg(result.configurations)
+              .arg(secondsText(result.bound))
+              .arg(100 * result.gap(), 0, 'f', 1);
     if (result.cannotFit())
         return found
             + tr(" Nothing fits in %1: every plan takes %2 of some device at least.")

@@ -64,6 +64,20 @@ protected:
     std::shared_ptr<SolvedStore> m_store = std::make_shared<SolvedStore>();
 };
 
+TEST_F(Solved, KeepsTheGroupsOfUnequalStages)
+{
+    SearchResult found;
+    found.configurations = 1;
+    found.best.seconds = found.best.simulatedSeconds = found.bound = 1;
+    found.best.configuration.ranks = 2;
+    found.best.configuration.schedule = ScheduleKind::OneFOneB;
+    found.best.configuration.groups = {{0, 2, 2}, {4, 1, 1}};
+    found.seen = {found.best};
+    const auto read = solvedOf(solvedText(found));
+    ASSERT_TRUE(read) << describe(read.error());
+    EXPECT_EQ(read->best.configuration, found.best.configuration);
+}
+
 TEST_F(Solved, AnotherProgramKnowsWhatWasSearched)
 {
     reopen();

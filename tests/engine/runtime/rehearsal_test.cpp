@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 #include <tuple>
 
 namespace planloom {
@@ -123,6 +124,45 @@ TEST(Rehearsal, HasTheSpansAndTheMemoryOfARun)
         for (std::size_t d = 0; d < run->peak.size(); ++d) {
             const auto peak = static_cast<double>(run->peak[d].count);
             EXPECT_NEAR(static_cast<double>(predicted->memory[d].peak.count), peak, 0.03 * peak);
+        }
+    }
+}
+
+/// Stages on four devices and on one: the collectives of one group wait in several queues, and its members
+/// begin them in different orders.
+TEST(Rehearsal, CollectivesMeetInTheOrderInWhichTheyAreIssued)
+{
+    const GraphSnapshot graph = trainingStepOf(
+        "zoo:gpt?layers=4&hidden=64&heads=4&seq=16&batch=8&vocab=160", OperatorKind::AdamWStep);
+    const auto table = parseTable(
+        "micro-batches 2\n"
+        "schedule 1f1b\n"
+        "split kind:Linear & layer:0-2 : batch by 2 then n by 2\n"
+        "split !kind:Linear & forward & layer:0-2 | set{wte, wpe, embeddings} : batch by 2 then replicate by "
+        "2\n"
+        "split set{position_ids} : replicate by 2 then replicate by 2\n"
+        "place layer:0-2 | set{wte, wpe, embeddings, position_ids} : devices 0,1,2,3\n"
+        "stage layer:0-2 | set{wte, wpe, embeddings, position_ids} : 0\n"
+        "replicate layer:3 | in:loss | set{ln_f, lm_head} : by 1\n"
+        "place layer:3 | in:loss | set{ln_f, lm_head} : devices 4\n"
+        "stage layer:3 | in:loss | set{ln_f, lm_head} : 1\n"
+        "zero1 weight:*\n"
+        "precision all : bf16\n");
+    ASSERT_TRUE(table) << describe(table.error());
+    const auto completion = completePlan(graph, 5, *table);
+    ASSERT_TRUE(completion) << describe(completion.error());
+    const auto plan = lower(completion->plan, *clusterNamed("dgx-h100:5"));
+    ASSERT_TRUE(plan) << describe(plan.error());
+    // Who is first at which of them depends on what kernels take.
+    for (int seed = 0; seed < 8; ++seed) {
+        MachineProfile profile = madeUpProfile(*plan, 4, 1);
+        profile.exchangeSeconds = 1e-4;
+        std::mt19937 random(static_cast<std::uint32_t>(seed));
+        for (auto &[key, kernel] : profile.kernels)
+            kernel.seconds = kernel.coreSeconds = 1e-6 * static_cast<double>(1 + random() % 1000);
+        for (const bool sharesValues : {false, true}) {
+            const auto step = rehearse(*plan, profile, sharesValues);
+            EXPECT_TRUE(step) << describe(step.error());
         }
     }
 }
