@@ -132,6 +132,7 @@ void SearchMemory::Kept::use(const GraphSnapshot &graph, const Cluster &cluster,
     m_bounds.clear();
     m_results.clear();
     m_corrections.clear();
+    m_unequalHelped = false;
 }
 
 StepEstimator *SearchMemory::Kept::estimatorOf(const std::string &rows)

@@ -112,6 +112,10 @@ struct SearchMemory::Kept {
     /// By configuration: `KnownBound::simulatedLeast`. Of rows whose bounds were remembered last.
     void rememberSimulated(const ConstraintTable &rows, const std::map<Configuration, double> &least);
 
+    /// Whether the best plan of the last search that was no edit had stages on unequal groups of devices.
+    bool unequalHelped() const { return m_unequalHelped; }
+    void rememberUnequal(bool helped) { m_unequalHelped = helped; }
+
     /// For tables that differ in rows that only restrict plans.
     Correction &correctionFor(const ConstraintTable &rows);
 
@@ -139,6 +143,7 @@ private:
     std::deque<TableBounds> m_bounds{}; ///< The newest first, as the next.
     std::deque<std::pair<Rows, SearchResult>> m_results{};
     std::uint64_t m_uses = 0;
+    bool m_unequalHelped = false;
     std::map<std::string, Correction> m_corrections{}; ///< By rows that change what plans are.
 };
 

@@ -82,7 +82,9 @@ public:
             .stop = m_stop});
         takeOverBounds();
         TRY_VOID(m_pricing->price());
-        TRY_VOID(m_pricing->priceUnequal());
+        // After an edit, which is waited for, where that was better before it.
+        if (!m_memory || !m_pricing->tookOver() || m_memory->unequalHelped())
+            TRY_VOID(m_pricing->priceUnequal());
         m_result.leastNeeded = m_pricing->leastNeeded();
         // After an edit the plan is what is waited for: it is shown with the bounds that there are.
         if (m_pricing->tookOver())
@@ -112,6 +114,8 @@ public:
             return problem && !m_stop.stop_requested() ? *problem : cancelled();
         }
         finish();
+        if (m_memory && !m_pricing->tookOver())
+            m_memory->rememberUnequal(m_result.best.configuration.isUnequal());
         if (m_memory && !m_stop.stop_requested())
             m_memory->remember(m_rows, m_result);
         return std::move(m_result);
