@@ -53,7 +53,7 @@ private:
     std::map<Configuration, double> m_alike{};
     std::map<std::pair<ScheduleKind, int>, Family> m_families{}; ///< And over how many axes they have shards.
     std::map<Configuration, double> m_samePeak{};
-    std::map<std::array<bool, 5>, Family> m_peaks{}; ///< By what decides what is held for a while.
+    std::map<std::array<bool, 6>, Family> m_peaks{}; ///< By what decides what is held for a while.
 };
 
 /// What was found of a configuration.

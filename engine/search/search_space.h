@@ -36,6 +36,9 @@ struct Configuration {
     /// Of a second axis of the devices that share an operator's work, outside of the first in the mesh;
     /// divides `shards`.
     std::int32_t outerShards = 1;
+    /// Layers that are computed again may take turns part by part (coshard), those that would not fit else:
+    /// found by the search beside the space's others.
+    bool inTurns = false;
     friend auto operator<=>(const Configuration &, const Configuration &) = default;
 
     std::int32_t batchCuts() const { return replicas * microBatches; }
