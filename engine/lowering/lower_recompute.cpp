@@ -1,6 +1,7 @@
 // What is dropped after the forward pass and made again before the backward pass reads it.
 
 #include "engine/lowering/lowering.h"
+#include "engine/plan/run_again.h"
 
 #include <algorithm>
 
@@ -55,28 +56,13 @@ Result<void> Lowering::recomputeGroup(std::int32_t group, std::int32_t block)
         return isForward(m_graph, consumer) ? regionOf(consumer) >= 0 && groupOf(consumer) == group
                                             : isInStage(consumer, Direction::Backward, StageId{stage});
     };
-    std::set<TensorId> needed;
-    std::vector<OperatorId> again;
-    const std::vector<OperatorId> sequence = forwardOperators(block);
-    for (auto it = sequence.rbegin(); it != sequence.rend(); ++it) {
-        if (groupOf(*it) != group)
-            continue;
-        bool wanted = false;
-        for (const TensorId output : m_graph.at(*it).outputs) {
-            if (!output)
-                continue;
-            for (const OperatorId consumer : m_uses.consumers[static_cast<std::size_t>(output.index)])
-                wanted = wanted || isReader(consumer, *it);
-            wanted = wanted || needed.count(output) > 0;
-        }
-        if (!wanted)
-            continue;
-        again.push_back(*it);
-        for (const TensorId read : m_graph.at(*it).inputs)
-            if (read)
-                needed.insert(read);
-    }
-    std::reverse(again.begin(), again.end());
+    std::vector<OperatorId> dropped = forwardOperators(block);
+    std::erase_if(dropped, [&](OperatorId id) { return groupOf(id) != group; });
+    const std::vector<OperatorId> again = runAgain(m_graph, dropped, [&](OperatorId maker, TensorId output) {
+        const auto &consumers = m_uses.consumers[static_cast<std::size_t>(output.index)];
+        return std::any_of(consumers.begin(), consumers.end(),
+            [&](OperatorId consumer) { return isReader(consumer, maker); });
+    });
     for (const OperatorId id : again)
         for (const TensorId output : m_graph.at(id).outputs)
             if (output)

@@ -9,6 +9,7 @@
 #include "engine/lowering/lowering.h"
 
 #include "engine/lowering/box_algebra.h"
+#include "engine/plan/run_again.h"
 
 #include <algorithm>
 
@@ -77,29 +78,15 @@ Result<void> Lowering::emitInOrder(
 std::vector<OperatorId> Lowering::readAgain(const std::vector<OperatorId> &members, std::int32_t block) const
 {
     const std::int32_t region = m_regionOf[static_cast<std::size_t>(members.front().index)];
-    std::set<TensorId> needed;
-    const auto need = [&](OperatorId id) {
-        for (const TensorId tensor : m_graph.at(id).inputs)
-            if (tensor)
-                needed.insert(tensor);
-    };
+    std::set<TensorId> read;
     for (const OperatorId id : members)
-        need(id);
-    std::vector<OperatorId> again;
-    const std::vector<OperatorId> sequence = forwardOperators(block);
-    for (auto it = sequence.rbegin(); it != sequence.rend(); ++it) {
-        if (m_regionOf[static_cast<std::size_t>(it->index)] != region
-            || m_plan.decisions[static_cast<std::size_t>(it->index)].recomputeGroup < 0)
-            continue;
-        const auto &outputs = m_graph.at(*it).outputs;
-        if (std::none_of(outputs.begin(), outputs.end(),
-                [&](TensorId tensor) { return tensor && needed.count(tensor) > 0; }))
-            continue;
-        need(*it);
-        again.push_back(*it);
-    }
-    std::reverse(again.begin(), again.end());
-    return again;
+        read.insert(m_graph.at(id).inputs.begin(), m_graph.at(id).inputs.end());
+    std::vector<OperatorId> dropped = forwardOperators(block);
+    std::erase_if(dropped, [&](OperatorId id) {
+        return m_regionOf[static_cast<std::size_t>(id.index)] != region
+            || m_plan.decisions[static_cast<std::size_t>(id.index)].recomputeGroup < 0;
+    });
+    return runAgain(m_graph, dropped, [&](OperatorId, TensorId output) { return read.contains(output); });
 }
 
 Result<void> Lowering::emitRegion(const std::vector<OperatorId> &members, std::int32_t block, bool recompute)

@@ -142,8 +142,7 @@ std::int32_t HeldLimits::groupOf(TensorId storage) const
 {
     const OperatorId maker =
         m_problem.setting().model->index->uses().producers[static_cast<std::size_t>(storage.index)].front();
-    const std::int32_t group = m_held.plan->recomputedWith[static_cast<std::size_t>(maker.index)];
-    return group < 0 ? -2 - maker.index : group;
+    return againWith(*m_held.plan, maker.index);
 }
 
 void HeldLimits::addAgain(

@@ -1,6 +1,7 @@
 #include "engine/search/least_stages.h"
 
 #include "engine/search/meeting_tables.h"
+#include "engine/search/turn_units.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -61,7 +62,7 @@ public:
             }
             if (passes != Passes::Backward)
                 add(m, Passes::Forward, factors[stageOf(m_charged[m])]);
-            if (repeated && m_plan.recomputed[m_charged[m]])
+            for (std::int32_t run = 0; repeated && run < m_plan.runsAgain[m_charged[m]]; ++run)
                 add(m, Passes::Forward, factors[stageOf(m_charged[m])]);
             if (passes != Passes::Forward)
                 add(m, Passes::Backward, factors[stageOf(static_cast<std::size_t>(meeting.producer))]);
@@ -249,6 +250,8 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
 void addPassing(const PartitionProblem &problem, const StagePlan &plan, std::vector<LeastStage> &stages)
 {
     for (std::size_t i = 0; i < problem.operatorCount(); ++i) {
+        if (plan.units && plan.units->unitOf[i] >= 0) // in turns it passes less
+            continue;
         double least = std::numeric_limits<double>::infinity();
         for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(i)); ++c)
             least = std::min(least, static_cast<double>(problem.passingBytes(i, problem.choiceOf(i, c))));
@@ -298,7 +301,7 @@ Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, con
         networks.least(
             Passes::Backward, true,
             [&](std::size_t op, const OperatorChoice &choice) {
-                return choice.backward + (plan.recomputed[op] ? choice.forward : 0)
+                return choice.backward + plan.runsAgain[op] * choice.forward
                     + (splitsBackward ? -problem.weightGradientSeconds(op, choice)
                                       : accumulationSeconds(problem, op, choice, accumulates));
             },
@@ -324,7 +327,7 @@ Result<std::vector<double>> leastSecondsHolding(const PartitionProblem &problem,
         .least(
             Passes::Both, true,
             [&](std::size_t op, const OperatorChoice &choice) {
-                return choice.backward + choice.forward * (plan.recomputed[op] ? 2 : 1)
+                return choice.backward + choice.forward * (1 + plan.runsAgain[op])
                     + accumulationSeconds(problem, op, choice, accumulates)
                     + problem.heldSeconds(op, choice, held);
             },

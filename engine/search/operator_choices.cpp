@@ -216,6 +216,82 @@ bool ChoiceFinder::add(
     return true;
 }
 
+double ChoiceFinder::sumSeconds(
+    OperatorId id, const PartViews &whole, const PartViews &part, std::int32_t turns) const
+{
+    const Operator &op = m_graph.at(id);
+    const bool joins = categoryOf(op) == OperatorCategory::Product; // a product adds to what is there itself
+    const auto moving = [&](std::int64_t moved) {
+        const double apart =
+            m_setting.costs->copy(Bytes{std::max<std::int64_t>(moved, 0) / 2}, m_setting.deviceClass);
+        return joins ? apart - m_setting.costs->copy({}, m_setting.deviceClass) : apart;
+    };
+    double seconds = 0;
+    for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+        if (!op.outputs[slot] || m_graph.at(op.outputs[slot]).role != TensorRole::Activation
+            || part.outputs[slot].value.count <= whole.outputs[slot].value.count)
+            continue;
+        const std::int64_t in = bytesOf(localType(part.outputs[slot], m_setting.types->made(id, slot)));
+        const std::int64_t out =
+            bytesOf(localType(part.outputs[slot], m_setting.types->carried(op.outputs[slot])));
+        seconds += joins ? moving(out - in) + (turns - 1) * moving(2 * out - in)
+                         : moving(in + out) + (turns - 1) * moving(in + 2 * out);
+    }
+    return seconds;
+}
+
+std::optional<OperatorInTurns> ChoiceFinder::inTurns(
+    OperatorId forward, const OperatorChoice &choice, const Split &turns) const
+{
+    const Operator &op = m_graph.at(forward);
+    Partition around;
+    if (m_setting.outerParts > 1)
+        around.splits.push_back(choice.outer);
+    around.splits.push_back(choice.split);
+    Partition partition = around;
+    partition.splits.push_back(turns);
+    const auto rangesOf = [&](OperatorId id) {
+        return microBatchRanges(*m_setting.model->batch, m_graph, id, 0, m_setting.batchCuts);
+    };
+    const auto outer = rangesOf(forward);
+    if (!checkPartition(op, partition, outer))
+        return std::nullopt;
+    const auto shareOf = [](const TensorView &part, const TensorView &whole) {
+        return part.tensor ? static_cast<double>(elementCount(shapeOf(part.index)))
+                / static_cast<double>(elementCount(shapeOf(whole.index)))
+                           : 1;
+    };
+    const PartViews whole = partViews(m_graph, op, around, 0, outer);
+    const PartViews part = partViews(m_graph, op, partition, 0, outer);
+    OperatorInTurns found;
+    found.forward = std::max(choice.forward,
+        turns.parts * kernelSeconds(forward, part, partition, outer)
+            + sumSeconds(forward, whole, part, turns.parts));
+    found.kept.assign(op.inputs.size() + op.outputs.size(), 1);
+    found.inputGradients.assign(op.inputs.size(), 1);
+    found.outputGradients.assign(op.outputs.size(), 1);
+    if (!op.mirror)
+        return found;
+    const Operator &backward = m_graph.at(op.mirror);
+    const auto outerBack = rangesOf(op.mirror);
+    const Partition back = mirrored(backward, partition);
+    if (!checkPartition(backward, back, outerBack))
+        return std::nullopt;
+    const PartViews wholeBack = partViews(m_graph, backward, mirrored(backward, around), 0, outerBack);
+    const PartViews partBack = partViews(m_graph, backward, back, 0, outerBack);
+    found.backward = std::max(choice.backward,
+        turns.parts * kernelSeconds(op.mirror, partBack, back, outerBack)
+            + sumSeconds(op.mirror, wholeBack, partBack, turns.parts));
+    for (std::size_t slot = 0; slot < found.inputGradients.size() && slot < backward.outputs.size(); ++slot)
+        found.inputGradients[slot] = shareOf(partBack.outputs[slot], wholeBack.outputs[slot]);
+    for (std::size_t slot = 0; slot < found.outputGradients.size() && slot < backward.inputs.size(); ++slot)
+        found.outputGradients[slot] = shareOf(partBack.inputs[slot], wholeBack.inputs[slot]);
+    for (std::size_t k = 0; k < found.kept.size(); ++k)
+        if (const std::size_t slot = op.outputs.size() + k; slot < backward.inputs.size())
+            found.kept[k] = shareOf(partBack.inputs[slot], wholeBack.inputs[slot]);
+    return found;
+}
+
 /// Splits of an operator apart from those over the axes.
 std::vector<Split> ChoiceFinder::otherSplits(OperatorId forward) const
 {

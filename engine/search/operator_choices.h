@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,6 +80,19 @@ struct OperatorChoice {
     std::vector<std::int64_t> kept{};
 };
 
+/// An operator whose part on a device is cut into parts that take turns there (coshard).
+struct OperatorInTurns {
+    /// Seconds of its kernel in all turns, with adding up what they make summands of; no less than all at
+    /// once.
+    double forward = 0;
+    double backward = 0; ///< Likewise.
+    /// What one turn has of a device's part: of what the backward operator reads again (as
+    /// `OperatorChoice::kept`), and of the gradients by input and output slot.
+    std::vector<double> kept{};
+    std::vector<double> inputGradients{};
+    std::vector<double> outputGradients{};
+};
+
 /// All choices of an operator; shared by operators that are alike.
 struct OperatorChoices {
     std::int32_t kind = -1; ///< Number of what is alike: equal for operators that share this.
@@ -111,6 +125,10 @@ public:
     explicit ChoiceFinder(const AxisSetting &setting);
 
     const OperatorChoices &of(OperatorId forward);
+    /// @param choice  of `forward` @param turns  along a dimension of its annotation
+    /// @return nothing where they do not divide what there is
+    std::optional<OperatorInTurns> inTurns(
+        OperatorId forward, const OperatorChoice &choice, const Split &turns) const;
     /// How an operator is cut apart from the axes: as rows say, and its batch by replicas. Needs the rows.
     std::vector<Split> otherSplits(OperatorId forward) const;
 
@@ -124,6 +142,8 @@ private:
     /// What rows allow of splits over one axis of several devices; null: anything.
     const Allowed<Split> *allowedOver(OperatorId forward, const std::string &axis) const;
     std::vector<Split> splitsOver(OperatorId forward, const std::string &axis, std::int32_t parts) const;
+    /// Seconds of adding up over `turns` what an operator makes summands of.
+    double sumSeconds(OperatorId op, const PartViews &whole, const PartViews &part, std::int32_t turns) const;
     double kernelSeconds(OperatorId op, const PartViews &views, const Partition &partition,
         const std::vector<Range> &outer) const;
 

@@ -6,6 +6,7 @@
 #include "engine/plan/part_counts.h"
 #include "engine/search/meeting_tables.h"
 #include "engine/search/stage_figures.h"
+#include "engine/search/turn_units.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -372,7 +373,10 @@ double PartitionProblem::heldSeconds(
     std::size_t op, const OperatorChoice &choice, const HeldPricing &held) const
 {
     const HeldPricing::Stage &stage = held.stages[static_cast<std::size_t>(held.plan->stageOf[op])];
-    if (std::isfinite(stage.mostPassing) && static_cast<double>(passingBytes(op, choice)) > stage.mostPassing)
+    // What can take turns passes less.
+    const bool isWhole = !held.plan->units || held.plan->units->unitOf[op] < 0;
+    if (isWhole && std::isfinite(stage.mostPassing)
+        && static_cast<double>(passingBytes(op, choice)) > stage.mostPassing)
         return std::numeric_limits<double>::infinity();
     return stage.secondsPerByte > 0 ? stage.secondsPerByte * heldBytes(op, choice, held) : 0;
 }
@@ -564,14 +568,14 @@ std::vector<double> PartitionProblem::leastKeptBytes(const StagePlan &plan) cons
     return bytes;
 }
 
-double PartitionProblem::leastForwardSeconds(const std::vector<bool> &operators) const
+double PartitionProblem::leastForwardSeconds(const std::vector<std::int32_t> &runs) const
 {
     double seconds = 0;
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
         double least = std::numeric_limits<double>::infinity();
         for (const OperatorChoice &choice : m_choices[i]->choices)
             least = std::min(least, choice.forward);
-        seconds += operators[i] && std::isfinite(least) ? least : 0;
+        seconds += runs[i] > 0 && std::isfinite(least) ? runs[i] * least : 0;
     }
     return seconds;
 }

@@ -223,8 +223,8 @@ public:
     /// Likewise of what one micro-batch keeps for its backward pass, by forward operator.
     /// @param plan  without stages: as if all were one
     std::vector<double> leastKeptBytes(const StagePlan &plan) const;
-    /// Seconds of the kernels of some forward operators at their cheapest.
-    double leastForwardSeconds(const std::vector<bool> &operators) const;
+    /// Seconds of the kernels of forward operators at their cheapest. @param runs  how often each runs
+    double leastForwardSeconds(const std::vector<std::int32_t> &runs) const;
     /// Of all kernels of a micro-batch, both passes, each at its cheapest.
     double leastKernelSeconds() const;
     /// The tensor in whose memory a forward one lies: what a view shows, itself for others.
@@ -243,6 +243,11 @@ public:
     bool isAside(std::size_t op) const
     {
         return m_setting.aside && !m_setting.aside->empty() && (*m_setting.aside)[op];
+    }
+    /// As `ChoiceFinder::inTurns`.
+    std::optional<OperatorInTurns> inTurns(std::size_t op, std::int32_t choice, const Split &turns) const
+    {
+        return m_finder.inTurns({static_cast<std::int32_t>(op)}, choiceOf(op, choice), turns);
     }
     std::size_t operatorCount() const { return m_choices.size(); }
     std::size_t choiceCount(std::size_t op) const { return m_choices[op]->choices.size(); }

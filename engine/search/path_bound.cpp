@@ -539,12 +539,11 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
     const bool accumulates = m_configuration.zero < 2;
     const double half = m_splits ? m_problem.weightGradientSeconds(op, choice) : 0;
     const double apart = half + accumulationSeconds(m_problem, op, choice, accumulates);
-    double seconds = weights.forward * choice.forward
-        + weights.backward * (choice.backward - half + (m_plan.recomputed[op] ? choice.forward : 0))
+    const double again = m_plan.runsAgain[op] * choice.forward;
+    double seconds = weights.forward * choice.forward + weights.backward * (choice.backward - half + again)
         + (m_splits ? weights.weights : weights.backward) * apart;
     seconds += mean.firstPass[op] * choice.forward
-        + mean.lastPass[op]
-            * (apart + (m_splits ? 0 : choice.backward + (m_plan.recomputed[op] ? choice.forward : 0)));
+        + mean.lastPass[op] * (apart + (m_splits ? 0 : choice.backward + again));
     if (accumulates && weights.gathering + weights.reducing + weights.update + weights.gather == 0
         && std::none_of(kReductions.begin(), kReductions.end(),
             [&weights](double Weights::*part) { return weights.*part > 0; })
@@ -607,7 +606,7 @@ std::pair<double, double> PathBound::countsOf(
             + (m_splits ? 0 : mean.lastPass[op]);
     };
     return {mean.stages[static_cast<std::size_t>(m_plan.stageOf[reader])].forward + mean.firstPass[reader]
-            + (m_plan.recomputed[reader] ? backward(reader) : 0),
+            + m_plan.runsAgain[reader] * backward(reader),
         backward(static_cast<std::size_t>(meeting.producer))};
 }
 
@@ -618,7 +617,7 @@ double PathBound::waitSeconds(const Mean &mean) const
         const Weights &of = mean.stages[static_cast<std::size_t>(m_plan.stageOf[i])];
         seconds += (of.forward + mean.firstPass[i]) * m_waits.forward[i]
             + (of.backward + (m_splits ? 0 : mean.lastPass[i]))
-                * (m_waits.backward[i] + (m_plan.recomputed[i] ? m_waits.forward[i] : 0));
+                * (m_waits.backward[i] + m_plan.runsAgain[i] * m_waits.forward[i]);
     }
     return seconds;
 }

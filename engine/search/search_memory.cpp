@@ -55,6 +55,7 @@ Addition additionOf(const Row &row)
 Configuration kindOf(Configuration configuration)
 {
     configuration.recompute = RecomputeWord::None;
+    configuration.inTurns = false;
     configuration.zero = std::min(configuration.zero, 1);
     return configuration;
 }
@@ -67,10 +68,10 @@ std::tuple<ScheduleKind, int, bool> familyOf(const Configuration &configuration)
 }
 
 /// What is held for a while: gathered weights, what was sent, what a micro-batch passes on.
-std::array<bool, 6> peakFamilyOf(const Configuration &configuration)
+std::array<bool, 7> peakFamilyOf(const Configuration &configuration)
 {
     return {configuration.zero > 0, configuration.zero > 2, configuration.ranks > 1, configuration.shards > 1,
-        configuration.recompute == RecomputeWord::Full, configuration.isUnequal()};
+        configuration.recompute == RecomputeWord::Full, configuration.isUnequal(), configuration.inTurns};
 }
 
 } // namespace

@@ -55,7 +55,7 @@ private:
     /// And over how many axes they have shards, and whether stages differ in their devices.
     std::map<std::tuple<ScheduleKind, int, bool>, Family> m_families{};
     std::map<Configuration, double> m_samePeak{};
-    std::map<std::array<bool, 6>, Family> m_peaks{}; ///< By what decides what is held for a while.
+    std::map<std::array<bool, 7>, Family> m_peaks{}; ///< By what decides what is held for a while.
 };
 
 /// What was found of a configuration.

@@ -4,6 +4,7 @@
 #include "engine/gallery/gallery_rows.h"
 #include "engine/plan/followed_split.h"
 #include "engine/search/recompute_choice.h"
+#include "engine/search/turn_units.h"
 #include "engine/table/domain.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/selector_index.h"
@@ -184,6 +185,13 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
             each.origin = RowOrigin::Solver;
             table.rows.push_back(std::move(each));
         }
+    }
+    if (estimate.stages->units && !estimate.stages->turns.empty()) {
+        std::vector<std::int32_t> turns;
+        for (const TurnUnit &unit : estimate.stages->units->units)
+            turns.push_back(estimate.stages->turns[at(unit.operators.front())]);
+        for (Row &row : turnRows(model, estimate.stages->units->units, turns).rows)
+            add(std::move(row.selector), std::move(row.rule));
     }
     return table;
 }

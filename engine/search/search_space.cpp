@@ -309,6 +309,8 @@ std::string toString(const Configuration &configuration)
         add("zero" + std::to_string(configuration.zero));
     if (configuration.recompute != RecomputeWord::None)
         add(std::string("recompute ") + nameOf(configuration.recompute));
+    if (configuration.inTurns)
+        add("in turns");
     return text.empty() ? "one device" : text;
 }
 

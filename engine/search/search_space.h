@@ -51,6 +51,9 @@ struct Configuration {
     /// By stage, where they differ in their devices (unequal_stages.h): then there is no mesh, `ranks` is
     /// their number, and there is one replica and one shard. Empty elsewhere.
     std::vector<StageGroup> groups{};
+    /// Layers that are computed again may take turns part by part (coshard), those that would not fit else:
+    /// found by the search beside the space's others.
+    bool inTurns = false;
     friend auto operator<=>(const Configuration &, const Configuration &) = default;
 
     std::int32_t batchCuts() const { return replicas * microBatches; }

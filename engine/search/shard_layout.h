@@ -38,6 +38,14 @@ struct ShardLayout {
 };
 constexpr ShardLayout kAbsentLayout{kAbsent, kAbsent};
 
+/// What of a layout tells memory apart that several read: a view's dimensions are others, and what is cut of
+/// the same memory is taken for the same.
+constexpr ShardLayout formOf(ShardLayout layout)
+{
+    const auto form = [](AxisLayout own) { return isCut(own) ? cutAlong(0) : own; };
+    return {form(layout.inner), form(layout.outer)};
+}
+
 /// A set of the two axes.
 enum class ShardAxes : std::uint8_t { None, Inner, Outer, Both };
 constexpr std::size_t kShardAxisSets = 4; ///< How many there are.

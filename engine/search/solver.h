@@ -118,6 +118,10 @@ struct SearchOptions {
 ///    that would be faster than the best if they fitted; and stages move to where there is room for what
 ///    they hold (stage_room.h). Where what fits in the model does not in simulation,
 ///    of each mesh that which likely needs least is looked at, and simulated first.
+/// 5. Of configurations of which too much passes for a moment, and that would be faster than the best, a few
+/// are
+///    looked at with layers in turns (turn_planner.h), as few as memory asks for: those computed again
+///    anyway. They count as configurations of the space where one of them is the best.
 /// @return InvalidInput where the rows leave nothing; Cancelled if stopped before a plan was found
 Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
     const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options = {},

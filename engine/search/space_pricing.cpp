@@ -40,6 +40,9 @@ constexpr int kMostIdlePathsOfAnEdit = 3;
 constexpr double kFarBehind = 0.2;
 constexpr std::size_t kMostNested = 12;
 constexpr std::size_t kMostNestedOfAnEdit = 2;
+/// So many configurations are looked at with layers in turns: the most promising.
+constexpr std::size_t kMostInTurns = 12;
+constexpr std::size_t kMostInTurnsOfAnEdit = 2;
 /// Entries of tables that may be worked out for those, at first and after an edit. They are counted, not
 /// timed, so that what is found does not depend on how busy the machine is.
 constexpr double kMostNestedEntries = 3 << 23;
@@ -81,9 +84,7 @@ void SpacePricing::takeOver(KnownBounds known)
 
 Result<void> SpacePricing::price()
 {
-    TRY_VOID(leaveOutWhatCannotFit());
-    TRY_VOID(priceAllOpen());
-    TRY_VOID(priceThoseThatNearlyFit());
+    TRY_VOID(priceOpenOnes());
     if (m_tookOver && !anyFits()) { // whether none can is to be proven: from the beginning
         m_tookOver = false;
         m_fittedBefore.clear();
@@ -92,10 +93,9 @@ Result<void> SpacePricing::price()
         m_priced.clear();
         m_isUsualPriced.clear();
         m_isFitted.clear();
+        m_inTurns.clear();
         m_bounds.clear();
-        TRY_VOID(leaveOutWhatCannotFit());
-        TRY_VOID(priceAllOpen());
-        TRY_VOID(priceThoseThatNearlyFit());
+        TRY_VOID(priceOpenOnes());
     }
     TRY_VOID(priceWhereNothingCanFit());
     return priceNested();
@@ -112,6 +112,56 @@ Result<void> SpacePricing::priceUnequal()
     TRY(std::vector<StepEstimate> found, m_estimator.unequalPlans(StepEstimate(*best), m_setting.stop));
     for (StepEstimate &each : found)
         m_priced.push_back(std::move(each));
+    return {};
+}
+
+Result<void> SpacePricing::priceOpenOnes()
+{
+    TRY_VOID(leaveOutWhatCannotFit());
+    TRY_VOID(priceAllOpen());
+    TRY_VOID(priceThoseThatNearlyFit());
+    return priceInTurns();
+}
+
+Result<void> SpacePricing::priceInTurns()
+{
+    if (m_leastNeeded > m_space.memoryLimit || anyFits()) // the former without what passes
+        return {};
+    std::set<Configuration> priced;
+    for (const StepEstimate &each : m_priced)
+        priced.insert(each.configuration);
+    std::vector<std::pair<double, const Configuration *>> order;
+    for (const Configuration &each : m_space.configurations) {
+        const auto known = m_known.find(each);
+        if (known == m_known.end() || known->second.isNeedless || known->second.likely == 0
+            || !m_estimator.mayTakeTurns(each))
+            continue;
+        // What is only known of a search before may be of weights and what is kept.
+        if (const auto least = m_estimator.leastPeakOf(each); priced.contains(each)
+            || m_tooFull.contains(each) || (!known->second.fits && least && *least <= m_space.memoryLimit))
+            order.emplace_back(known->second.likely, &each);
+    }
+    std::stable_sort(
+        order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    order.resize(std::min(order.size(), m_tookOver ? kMostInTurnsOfAnEdit : kMostInTurns));
+    std::vector<const Configuration *> open;
+    for (const auto &[likely, each] : order) {
+        m_inTurns.push_back(*each);
+        m_inTurns.back().inTurns = true;
+        open.push_back(&m_inTurns.back());
+    }
+    if (open.empty())
+        return {};
+    for (const double reductions : {0.0, 1.0})
+        TRY_VOID(priceAll(open, reductions));
+    TRY_VOID(priceThoseThatNearlyFit());
+    // Of those that are not the best that fits nothing is claimed.
+    const double found = bestPrice();
+    for (const Configuration *each : open)
+        if (std::none_of(m_priced.begin(), m_priced.end(), [&](const StepEstimate &priced) {
+                return priced.configuration == *each && fits(priced) && priced.seconds <= found;
+            }))
+            m_bounds.erase(*each);
     return {};
 }
 
@@ -195,7 +245,7 @@ Result<void> SpacePricing::priceThoseThatNearlyFit()
     std::vector<std::pair<double, Configuration>> order;
     for (const auto &[configuration, any] : fitting) {
         const auto known = m_known.find(configuration);
-        if (any || known == m_known.end() || !known->second.fits)
+        if (any || known == m_known.end() || !known->second.fits || m_isFitted.contains(configuration))
             continue;
         // After an edit those that were worth it before, if one fits.
         if (!m_tookOver || known->second.isWorthFitting || !anyFits())
@@ -239,7 +289,12 @@ Result<void> SpacePricing::priceWhereNothingCanFit()
     if (isOfOthers)
         m_leastNeeded = order.front().first;
     else if (std::all_of(order.begin(), order.end(), // else it is only proven of these stages
-                 [this](const auto &each) { return m_estimator.stagesAreDecided(each.second); }))
+                 [this](const auto &each) {
+                     Configuration inTurns = each.second;
+                     inTurns.inTurns = true;
+                     return m_estimator.stagesAreDecided(each.second)
+                         && (m_tooFull.contains(inTurns) || !m_estimator.mayTakeTurns(each.second));
+                 }))
         m_leastNeeded = std::max(m_leastNeeded, order.front().first);
     std::size_t priced = 0; // others cannot be planned
     for (auto each = order.begin(); each != order.end() && priced < kTriedWithoutHope; ++each) {
@@ -550,7 +605,7 @@ void SpacePricing::keep(StepEstimate estimate)
         fits(estimate) && (fitted == 0 || estimate.seconds < fitted))
         fitted = estimate.seconds;
     if (!fits(estimate) && m_estimator.problemOf(estimate.configuration).isDecided()
-        && !m_space.sharding.isMixed())
+        && !estimate.configuration.inTurns && !m_space.sharding.isMixed())
         bound = std::numeric_limits<double>::infinity(); // there is no other partition
     m_priced.push_back(std::move(estimate));
 }

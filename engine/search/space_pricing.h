@@ -6,6 +6,7 @@
 #include "engine/search/step_estimate.h"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -90,6 +91,11 @@ private:
     Result<void> priceAllOpen();
     /// Those that would be faster than the best if they fitted, with partitions that hold less.
     Result<void> priceThoseThatNearlyFit();
+    /// All of the above, and then with layers that take turns.
+    Result<void> priceOpenOnes();
+    /// Those of which too much passes for a moment with layers in turns, where that may be faster than the
+    /// best.
+    Result<void> priceInTurns();
     /// Where all need more than there is: those that need least, to be shown.
     Result<void> priceWhereNothingCanFit();
     /// Where some rank has no room for what every partition holds, and others have some left.
@@ -126,6 +132,7 @@ private:
     bool m_tookOver = false;
     std::map<Configuration, double> m_fittedBefore{}; ///< Before an edit: `KnownBound::fitted`.
     std::vector<Configuration> m_nested{};
+    std::deque<Configuration> m_inTurns{}; ///< As the space's, that were looked at.
     std::vector<const Configuration *> m_open{}; ///< Of the space, that may fit.
     std::vector<StepEstimate> m_priced{};
     std::set<Configuration> m_isUsualPriced{}; ///< Also with the partitions that people use.

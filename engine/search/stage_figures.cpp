@@ -40,14 +40,18 @@ public:
 private:
     const OperatorChoice &choiceOf(std::size_t op) const { return m_problem.choiceOf(op, m_choice[op]); }
     StageFigures &stageOf(std::size_t op) { return m_stages[static_cast<std::size_t>(m_plan.stageOf[op])]; }
-    bool isRecomputed(std::size_t op) const { return op < m_plan.recomputed.size() && m_plan.recomputed[op]; }
+    /// Seconds of the backward pass in which an operator runs again.
+    double againSeconds(std::size_t op) const
+    {
+        return op < m_plan.runsAgain.size() ? m_plan.runsAgain[op] * m_times.forward[op] : 0;
+    }
 
     void addTimes()
     {
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             StageTime &time = stageOf(i).time;
             time.forward += m_times.forward[i];
-            time.backward += m_times.backward[i] + (isRecomputed(i) ? m_times.forward[i] : 0);
+            time.backward += m_times.backward[i] + againSeconds(i);
             const double weights = m_problem.weightGradientSeconds(i, choiceOf(i));
             time.weights += weights;
             time.backward -= weights;
@@ -71,19 +75,14 @@ private:
                     continue;
                 const ShardLayout layout =
                     slot < op.inputs.size() ? choice.inputs[slot] : choice.outputs[slot - op.inputs.size()];
-                // A view's dimensions are others: what is cut of the same memory is taken for the same.
-                const auto form = [](AxisLayout own) { return isCut(own) ? cutAlong(0) : own; };
-                if (!seen.insert({stage, kept.storage.index, {form(layout.inner), form(layout.outer)},
-                                     kept.again})
-                         .second)
+                if (!seen.insert({stage, kept.storage.index, formOf(layout), kept.again}).second)
                     continue;
                 if (!kept.again) {
                     m_stages[static_cast<std::size_t>(stage)].keptBytes += bytes;
                     continue;
                 }
                 const auto maker = m_setting.model->index->uses().producers[at(kept.storage)].front();
-                const std::int32_t group = m_plan.recomputedWith[at(maker)];
-                together[static_cast<std::size_t>(stage)][group < 0 ? -2 - maker.index : group] += bytes;
+                together[static_cast<std::size_t>(stage)][againWith(m_plan, maker.index)] += bytes;
             }
         }
         for (std::size_t s = 0; s < together.size(); ++s) {
@@ -212,8 +211,7 @@ private:
                 putBehind(m_stages[s], read[s][before.next], before.forward, before.backward,
                     weights > 0 ? before.apart : -1, accumulated[s]);
             before.forward += m_times.forward[i];
-            before.backward +=
-                m_times.backward[i] + (isRecomputed(i) ? m_times.forward[i] : 0) + m_accumulation[i];
+            before.backward += m_times.backward[i] + againSeconds(i) + m_accumulation[i];
             before.apart += weights + m_accumulation[i];
         }
     }

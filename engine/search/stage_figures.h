@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace planloom {
@@ -91,14 +92,29 @@ struct StageFigures {
     std::int64_t gatheredBytes = 0; ///< and weights of two layers that follow one another, whole.
 };
 
-/// By operator of the forward pass: its stage, whether the backward pass computes it again, and with which
-/// others at a time (-1: alone).
+struct TurnUnits; // turn_units.h
+
+/// By operator of the forward pass: its stage, whether what it makes is dropped and computed again, and with
+/// which others at a time (-1: alone).
 struct StagePlan {
     std::vector<std::int32_t> stageOf{};
     std::int32_t stages = 1;
     std::vector<bool> recomputed{};
     std::vector<std::int32_t> recomputedWith{};
+    /// How often the backward pass runs it again (`planloom::runsAgain`): not all that is dropped is read.
+    std::vector<std::int32_t> runsAgain{};
+    /// Those that can take turns where they would not fit else; null: none.
+    std::shared_ptr<const TurnUnits> units{};
+    std::vector<std::int32_t> turns{}; ///< That it takes; empty: all once.
+    std::vector<std::int32_t> regionOf{}; ///< As `OperatorDecision::coshardRegion`; empty: in none.
 };
+
+/// The group that an operator's outputs are computed again with: a layer, or what stands for it alone.
+inline std::int32_t againWith(const StagePlan &plan, std::int32_t op)
+{
+    const std::int32_t with = plan.recomputedWith[static_cast<std::size_t>(op)];
+    return with < 0 ? -2 - op : with;
+}
 
 /// What one stage sends to a later one of a micro-batch, tensor by tensor: bytes of one device.
 struct StageLink {

@@ -18,7 +18,7 @@ StageRoom::StageRoom(const PartitionProblem &problem, const HeldPricing &held,
     m_nanoseconds.assign(all, 0);
     for (std::size_t i = 0; i < operators; ++i)
         m_nanoseconds[i] =
-            std::llround(1e9 * (times.backward[i] + times.forward[i] * (m_before.recomputed[i] ? 2 : 1)));
+            std::llround(1e9 * (times.backward[i] + times.forward[i] * (1 + m_before.runsAgain[i])));
 
     // What operators hold is a sum over what moments count: of a micro-batch, of gradients and the rest.
     const auto bytesAt = [&](const MixedHeld &moment) {

@@ -73,6 +73,8 @@ Result<StepEstimator::Paths *> StepEstimator::pathsOf(
 Result<void> StepEstimator::keepToLimit(Paths &paths, const StepEstimate &estimate, std::int64_t limit)
 {
     const Configuration &configuration = paths.configuration;
+    if (paths.plan->units) // what passes is as turns have it
+        return {};
     for (std::size_t rank = 0; rank < estimate.rankPeaks.size(); ++rank) {
         if (estimate.rankPeaks[rank] <= limit)
             continue;
@@ -108,11 +110,12 @@ Result<StepEstimate> StepEstimator::estimateAlongPaths(
     }
     if (problemOf(configuration).isDecided()) {
         TRY(result.bound, boundOf(configuration, stop));
-        result.bound = std::max(result.bound, result.seconds - secondsAside(configuration));
+        if (!configuration.inTurns)
+            result.bound = std::max(result.bound, result.seconds - secondsAside(configuration));
         return result;
     }
-    const Figures &figures =
-        m_figures.at({result.partition, result.stages, placesOf(configuration).replicaStride});
+    const Figures &figures = m_figures.at( // all at once: turns take no less
+        {result.partition, withoutTurns(result.stages), placesOf(configuration).replicaStride});
     TRY_VOID(paths->bound->add(result.partition->choice, figures.stages, figures.links));
     TRY_VOID(keepToLimit(*paths, result, limit));
     TRY(PathBound::Answer answer, paths->bound->solve(stop));
@@ -148,7 +151,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     for (std::size_t i = 0; i < waits.forward.size(); ++i) {
         StageTime &time = times[static_cast<std::size_t>(plan->stageOf[i])];
         time.forward += waits.forward[i];
-        time.backward += waits.backward[i] + (plan->recomputed[i] ? waits.forward[i] : 0);
+        time.backward += waits.backward[i] + plan->runsAgain[i] * waits.forward[i];
     }
     std::vector<double> both(times.size(), 0); // parts of a backward pass that is split
     for (std::size_t s = 0; s < times.size() && configuration.zero >= 2; ++s) {

@@ -4,6 +4,7 @@
 #include "engine/plan/complete.h"
 #include "engine/search/recompute_choice.h"
 #include "engine/search/reductions.h"
+#include "engine/search/runs_again.h"
 #include "engine/search/summand_joins.h"
 #include "engine/table/selector_index.h"
 
@@ -80,6 +81,7 @@ Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, c
                 plan.recomputedWith[o] = rule->per == RecomputePer::Operator ? -1 : model.index->layerOf(op);
             }
         }
+        plan.runsAgain = runsAgain(model, plan);
     }
     return made;
 }
@@ -216,17 +218,20 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
     TRY(const StageRows rows, stageRowsFor(configuration));
     const MeshPlaces &places = placesOf(configuration);
     auto &known = m_stages[{answer, configuration.stages(), rows.isEmpty() ? 0 : configuration.ranks,
-        configuration.recompute, places.isMixed() ? places.classes : std::vector<ClassSet>{}}];
+        configuration.recompute, places.isMixed() ? places.classes : std::vector<ClassSet>{},
+        configuration.inTurns}];
     if (known)
         return known;
     StagePlan plan = m_recomputed.at(configuration.recompute);
+    if (configuration.inTurns)
+        plan.units = turnUnitsOf(configuration.recompute);
     plan.stages = configuration.stages();
     plan.stageOf.assign(m_model.index->forwardCount(), 0);
     if (plan.stages > 1) {
         std::vector<std::int64_t> nanoseconds(m_model.graph->operators.size(), 0);
         for (std::size_t i = 0; i < answer->times.forward.size(); ++i)
             nanoseconds[i] = std::llround(
-                1e9 * (answer->times.backward[i] + answer->times.forward[i] * (plan.recomputed[i] ? 2 : 1)));
+                1e9 * (answer->times.backward[i] + answer->times.forward[i] * (1 + plan.runsAgain[i])));
         if (!rows.isEmpty()) {
             TRY(plan.stageOf,
                 stagesWithin(*m_model.index, plan.stages, configuration.ranks, nanoseconds, rows));
@@ -259,8 +264,7 @@ Result<std::vector<std::int32_t>> StepEstimator::mixedStages(
         TRY(const OperatorTimes times, slowestTimes(configuration, classes, answer.choice));
         auto &own = measure.ofKind.emplace_back(m_model.graph->operators.size(), 0);
         for (std::size_t i = 0; i < times.forward.size(); ++i)
-            own[i] =
-                std::llround(1e9 * (times.backward[i] + times.forward[i] * (plan.recomputed[i] ? 2 : 1)));
+            own[i] = std::llround(1e9 * (times.backward[i] + times.forward[i] * (1 + plan.runsAgain[i])));
     }
     TRY(const auto found, pipelineStages(*m_model.index, plan.stages, measure));
     std::vector<std::int32_t> stageOf(m_model.index->forwardCount(), 0);
@@ -277,7 +281,7 @@ Result<StepEstimate> StepEstimator::estimate(
     TRY(StepEstimate result, assess(configuration, answer));
     TRY(const auto fastest, partition(configuration, 0, stop));
     TRY(result.bound, boundOf(configuration, stop));
-    if (problemOf(configuration).isDecided() && !m_space.sharding.isMixed())
+    if (problemOf(configuration).isDecided() && !m_space.sharding.isMixed() && !configuration.inTurns)
         result.bound = std::max(result.bound, result.seconds - secondsAside(configuration));
     else
         result.bound = std::max(result.bound,
@@ -336,14 +340,24 @@ Result<std::vector<StageFigures>> StepEstimator::figuresOf(
     const PartitionProblem &problem = problemOf(configuration);
     const OperatorTimes waits = replicaTimes(configuration, problem.sharesOf(partition.choice));
     const auto withWaits = [&](OperatorTimes times) {
+        if (stages.units && !stages.turns.empty())
+            times =
+                plannerOf(configuration, *stages.units).timesOf(partition.choice, stages, std::move(times));
         for (std::size_t i = 0; i < waits.forward.size(); ++i) {
             times.forward[i] += waits.forward[i];
             times.backward[i] += waits.backward[i];
         }
         return times;
     };
-    if (!places.isMixed())
-        return stageFigures(problem, partition.choice, withWaits(partition.times), stages);
+    if (!places.isMixed()) {
+        auto figures = stageFigures(problem, partition.choice, withWaits(partition.times), stages);
+        if (stages.units && !stages.turns.empty()) {
+            const auto passing = plannerOf(configuration, *stages.units).passing(partition.choice, stages);
+            for (std::size_t s = 0; s < figures.size(); ++s)
+                figures[s].passingBytes = passing[s];
+        }
+        return figures;
+    }
     std::map<ClassSet, std::vector<StageFigures>> ofClasses;
     std::vector<StageFigures> figures;
     for (std::int32_t s = 0; s < stages.stages; ++s) {
@@ -362,12 +376,76 @@ Result<std::vector<StageFigures>> StepEstimator::figuresOf(
 Result<StepEstimate> StepEstimator::assess(const Configuration &configuration,
     std::shared_ptr<const PartitionAnswer> partition, std::shared_ptr<const StagePlan> stages)
 {
+    if (!stages) {
+        TRY(stages, this->stages(configuration, {}));
+    }
+    if (!stages->units)
+        return assessAsPlanned(configuration, std::move(partition), std::move(stages));
+    stages = withoutTurns(stages);
+    TRY(StepEstimate atOnce, assessAsPlanned(configuration, partition, stages));
+    if (atOnce.peakBytes <= m_space.memoryLimit)
+        return atOnce;
+    const Figures &figures = m_figures.at({partition, stages, placesOf(configuration).replicaStride});
+    std::vector<double> room;
+    for (const StageFigures &stage : figures.stages)
+        room.push_back(static_cast<double>(m_space.memoryLimit
+            - atOnce.rankHeld[room.size() % atOnce.rankHeld.size()] - passingBeside(configuration, stage)));
+    StagePlan plan = plannerOf(configuration, *stages->units).within(partition->choice, *stages, room);
+    auto &known = m_inTurns[{partition, stages, plan.turns}];
+    if (!known) {
+        known = std::make_shared<const StagePlan>(std::move(plan));
+        m_atOnce[known] = stages;
+    }
+    return assessAsPlanned(configuration, std::move(partition), known);
+}
+
+bool StepEstimator::mayTakeTurns(const Configuration &configuration)
+{
+    return m_trains && !m_space.ownRecompute && !splitsBackward(configuration.schedule)
+        && !placesOf(configuration).isMixed() && turnUnitsOf(configuration.recompute);
+}
+
+const std::shared_ptr<const TurnUnits> &StepEstimator::turnUnitsOf(RecomputeWord word)
+{
+    const auto [known, fresh] = m_units.try_emplace(word);
+    const bool boundsParts = std::any_of(m_rows.rows.begin(), m_rows.rows.end(),
+        [](const Row &row) { return row.enabled && std::holds_alternative<PartsRule>(row.rule); });
+    if (fresh && !boundsParts)
+        if (TurnUnits units = turnUnits(m_model, m_recomputed.at(word), aboutKernels(m_rows)); !units.empty())
+            known->second = std::make_shared<const TurnUnits>(std::move(units));
+    return known->second;
+}
+
+TurnPlanner &StepEstimator::plannerOf(const Configuration &configuration, const TurnUnits &units)
+{
+    Problem &own = m_problems.at(keyOf(configuration));
+    auto &planner = own.planners[&units];
+    if (!planner)
+        planner = std::make_unique<TurnPlanner>(*own.network, units);
+    return *planner;
+}
+
+std::shared_ptr<const StagePlan> StepEstimator::withoutTurns(const std::shared_ptr<const StagePlan> &stages)
+{
+    if (stages->turns.empty())
+        return stages;
+    auto &known = m_atOnce[stages];
+    if (!known) {
+        StagePlan plan = *stages;
+        plan.turns.clear();
+        plan.regionOf.clear();
+        plan.runsAgain = runsAgain(m_model, plan);
+        known = std::make_shared<const StagePlan>(std::move(plan));
+    }
+    return known;
+}
+
+Result<StepEstimate> StepEstimator::assessAsPlanned(const Configuration &configuration,
+    std::shared_ptr<const PartitionAnswer> partition, std::shared_ptr<const StagePlan> stages)
+{
     StepEstimate result{.configuration = configuration};
     result.partition = std::move(partition);
     result.stages = std::move(stages);
-    if (!result.stages) {
-        TRY(result.stages, this->stages(configuration, {}));
-    }
     TRY(const StageRows rows, stageRowsFor(configuration));
     if (auto broken =
             brokenSharing(*m_model.graph, rows.sharings, result.stages->stageOf, configuration.ranks))
@@ -410,14 +488,12 @@ Result<StepEstimate> StepEstimator::assess(const Configuration &configuration,
                 bytes[rank] += m_space.sharding.isMixed()
                     ? share(piece.count * piece.stateBytes, 1)
                     : piece.count * piece.stateBytes / reductions.of(rank).updaters(piece.sums);
-            passing[rank] = std::max(passing[rank],
-                stage.passingBytes + (m_trains ? stage.madeBytes : 0)
-                    + (configuration.zero >= cut ? stage.castBytes : 0)
-                    + (configuration.zero >= 3 ? stage.gatheredBytes : 0));
+            passing[rank] = std::max(passing[rank], stage.passingBytes + passingBeside(configuration, stage));
         }
         if (m_trains)
             result.seconds =
                 std::max(result.seconds, reductions.of(rank).endingOf(rank, figures, played).seconds());
+        result.rankHeld.push_back(bytes[rank]);
         result.rankPeaks.push_back(bytes[rank] + passing[rank]);
         result.peakBytes = std::max(result.peakBytes, result.rankPeaks.back());
     }

@@ -7,6 +7,7 @@
 #include "engine/search/search_space.h"
 #include "engine/search/stage_figures.h"
 #include "engine/search/stage_rows.h"
+#include "engine/search/turn_planner.h"
 #include "engine/search/usual_partitions.h"
 
 #include <cstdint>
@@ -40,6 +41,7 @@ struct StepEstimate {
     double bound = 0; ///< No plan of this configuration takes less, in that model.
     std::int64_t peakBytes = 0; ///< Of the fullest device.
     std::vector<std::int64_t> rankPeaks{}; ///< Of each rank's devices.
+    std::vector<std::int64_t> rankHeld{}; ///< Likewise without what passes.
     std::vector<StageHeld> heldBy{}; ///< By stage: what they hold then.
     std::shared_ptr<const PartitionAnswer> partition{};
     /// In place of that where stages have groups of devices of their own: by stage, of its configuration's
@@ -125,6 +127,10 @@ public:
     /// as in that plan, or sharded less. For the numbers of micro-batches that are most promising, where rows
     /// leave such groups.
     Result<std::vector<StepEstimate>> unequalPlans(const StepEstimate &best, const std::stop_token &stop);
+    /// Whether layers of the configuration that are computed again could take turns, which is then for
+    /// `Configuration::inTurns`: rows leave it what is computed again, its backward passes are not split, and
+    /// all devices are alike.
+    bool mayTakeTurns(const Configuration &configuration);
 
     const PartitionProblem &problemOf(const Configuration &configuration) const;
     /// What rows place, of the same.
@@ -153,6 +159,7 @@ private:
         std::map<RecomputeWord, double> leastKept{}; ///< Bytes of a micro-batch.
         std::map<RecomputeWord, double> leastAgain{}; ///< Seconds of what a micro-batch computes again.
         std::map<std::int32_t, double> leastWaits{}; ///< See `secondsOfWaits`; by how far replicas are apart.
+        std::map<const TurnUnits *, std::unique_ptr<TurnPlanner>> planners{};
         double leastWay = 0; ///< Of a micro-batch without gradients of weights; where it is asked for.
     };
     /// See `keyOf`.
@@ -175,8 +182,14 @@ private:
     /// @param plan  of a configuration of that problem
     const std::vector<LeastStage> &leastHeldOf(
         const PartitionProblem &problem, const std::shared_ptr<const StagePlan> &plan);
-    /// Bytes that are held for a moment at least, beside what operators pass on.
-    double passingBeside(const Configuration &configuration, const LeastStage &least) const;
+    /// Bytes that are held for a moment beside what operators pass on. @param stage  figures, or what is
+    /// least
+    template<typename Stage> auto passingBeside(const Configuration &configuration, const Stage &stage) const
+    {
+        const int cut = configuration.microBatches == 1 ? 1 : 2; // from this on gradients are, as they come
+        return (m_trains ? stage.madeBytes : 0) + (configuration.zero >= cut ? stage.castBytes : 0)
+            + (configuration.zero >= 3 ? stage.gatheredBytes : 0);
+    }
     /// By rank: bytes that its devices hold at least, without what passes.
     Result<std::vector<double>> leastOfRanks(
         const Configuration &configuration, const std::shared_ptr<const StagePlan> &plan);
@@ -234,9 +247,18 @@ private:
         const Configuration &configuration, const PartitionAnswer &answer, const StagePlan &plan);
     static std::shared_ptr<PartitionAnswer> answerOf(
         std::vector<std::int32_t> choice, const PartitionProblem &problem);
-    /// Without a bound. @param stages  null: those that all partitions of the configuration share
+    /// Without a bound; with as many turns as memory needs, whatever `stages` has, where the configuration
+    /// may take some. @param stages  null: those that all partitions of the configuration share
     Result<StepEstimate> assess(const Configuration &configuration,
         std::shared_ptr<const PartitionAnswer> partition, std::shared_ptr<const StagePlan> stages = {});
+    /// With the turns that `stages` has.
+    Result<StepEstimate> assessAsPlanned(const Configuration &configuration,
+        std::shared_ptr<const PartitionAnswer> partition, std::shared_ptr<const StagePlan> stages);
+    /// Units that can take turns; null without.
+    const std::shared_ptr<const TurnUnits> &turnUnitsOf(RecomputeWord word);
+    TurnPlanner &plannerOf(const Configuration &configuration, const TurnUnits &units);
+    /// The same stages, all at once. @param stages  not null
+    std::shared_ptr<const StagePlan> withoutTurns(const std::shared_ptr<const StagePlan> &stages);
     Result<std::shared_ptr<const PartitionAnswer>> partition(
         const Configuration &configuration, double reductions, const std::stop_token &stop);
     Result<std::shared_ptr<PartitionAnswer>> cheapest(
@@ -297,8 +319,12 @@ private:
     using Stages = std::shared_ptr<const StagePlan>;
     /// By stages, where rows speak of devices by ranks, and where device classes differ by those of the
     /// ranks.
-    std::map<std::tuple<Answer, std::int32_t, std::int32_t, RecomputeWord, std::vector<ClassSet>>, Stages>
-        m_stages{};
+    std::map<std::tuple<Answer, std::int32_t, std::int32_t, RecomputeWord, std::vector<ClassSet>, bool>,
+        Stages>
+        m_stages{}; ///< And by whether they may take turns.
+    std::map<Stages, Stages> m_atOnce{}; ///< Of stages that take turns those that do not.
+    std::map<std::tuple<Answer, Stages, std::vector<std::int32_t>>, Stages> m_inTurns{}; ///< The other way.
+    std::map<RecomputeWord, std::shared_ptr<const TurnUnits>> m_units{}; ///< Where they were asked for.
     struct Figures {
         std::vector<StageFigures> stages{};
         std::vector<StageLink> links{};

@@ -73,7 +73,7 @@ private:
     /// @return whether there may be one within the limit
     Result<bool> beginWith(const StepEstimate &estimate)
     {
-        m_plan = estimate.stages;
+        m_plan = m_estimator.withoutTurns(estimate.stages);
         m_seen = {estimate.partition};
         m_held = m_estimator.heldPricing(m_configuration, m_plan);
         m_moments.emplace(static_cast<std::size_t>(m_configuration.ranks), estimate.heldBy);
@@ -228,8 +228,7 @@ private:
             loads[rankOf(i)].bytes += problem.heldBytes(i, problem.choiceOf(i, choice[i]), held);
         const OperatorTimes &times = estimate.partition->times;
         for (std::size_t i = 0; i < times.forward.size(); ++i)
-            loads[rankOf(i)].seconds +=
-                times.backward[i] + times.forward[i] * (m_plan->recomputed[i] ? 2 : 1);
+            loads[rankOf(i)].seconds += times.backward[i] + times.forward[i] * (1 + m_plan->runsAgain[i]);
         return loads;
     }
 
@@ -450,13 +449,6 @@ Result<std::int64_t> StepEstimator::stagedPeakOf(
             static_cast<std::int64_t>(
                 held[s % held.size()] + least[s].passingBytes + passingBeside(configuration, least[s])));
     return peak;
-}
-
-double StepEstimator::passingBeside(const Configuration &configuration, const LeastStage &least) const
-{
-    const int cut = configuration.microBatches == 1 ? 1 : 2; // from this stage on gradients are, as they come
-    return (m_trains ? least.madeBytes : 0) + (configuration.zero >= cut ? least.castBytes : 0)
-        + (configuration.zero >= 3 ? least.gatheredBytes : 0);
 }
 
 Result<std::vector<double>> StepEstimator::leastOfRanks(

@@ -253,7 +253,7 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Clas
     for (const auto &[word, plan] : m_recomputed) {
         const std::vector<double> kept = own.network->leastKeptBytes(plan);
         own.leastKept[word] = std::accumulate(kept.begin(), kept.end(), 0.0);
-        own.leastAgain[word] = own.network->leastForwardSeconds(plan.recomputed);
+        own.leastAgain[word] = own.network->leastForwardSeconds(plan.runsAgain);
     }
     return {};
 }

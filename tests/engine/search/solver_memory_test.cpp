@@ -190,5 +190,43 @@ TEST(SolverMemory, RowsThatRecomputeMakeRoomForWhatDidNotFit)
     EXPECT_GT(helped, 0);
 }
 
+/// On one device nothing can be cut over others: what a long sequence's layers hold for a moment takes turns
+/// (coshard), where rows leave it to the search what is computed again.
+TEST(SolverMemory, LayersTakeTurnsWhereNothingElseFits)
+{
+    const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=4096&vocab=512&batch=1"), 1);
+    const auto turns = [](const SearchResult &found) {
+        return std::count_if(found.rows.rows.begin(), found.rows.rows.end(), [](const Row &row) {
+            return std::holds_alternative<CoshardRule>(row.rule) && row.origin == RowOrigin::Solver;
+        });
+    };
+    const auto atOnce = site.search("recompute layer:* per layer\n");
+    ASSERT_TRUE(atOnce) << describe(atOnce.error());
+    EXPECT_EQ(turns(*atOnce), 0);
+    const auto limit = static_cast<std::int64_t>(static_cast<double>(atOnce->best.simulatedPeak) * 0.9);
+    for (const char *base : {"", "recompute layer:* per layer\n"}) {
+        const std::string rows = base + ("limit memory " + std::to_string(limit)) + "B\n";
+        SCOPED_TRACE(rows);
+        const auto found = site.search(rows);
+        ASSERT_TRUE(found) << describe(found.error());
+        EXPECT_TRUE(found->fits) << found->best.simulatedPeak << " of " << limit;
+        EXPECT_GT(turns(*found), 0);
+        EXPECT_TRUE(found->best.configuration.inTurns);
+        EXPECT_GT(found->best.simulatedSeconds, atOnce->best.simulatedSeconds);
+        EXPECT_NEAR(found->best.seconds, found->best.simulatedSeconds, 0.05 * found->best.simulatedSeconds);
+        EXPECT_NEAR(static_cast<double>(found->best.peakBytes),
+            static_cast<double>(found->best.simulatedPeak),
+            0.08 * static_cast<double>(found->best.simulatedPeak));
+        site.expectHolds(rows, *found);
+    }
+    // Rows of one's own decide it.
+    for (const char *own : {"recompute all never\n", "coshard layer:0 : heads by 2\n"}) {
+        SCOPED_TRACE(own);
+        const auto found = site.search(own + ("limit memory " + std::to_string(limit)) + "B\n");
+        ASSERT_TRUE(found) << describe(found.error());
+        EXPECT_EQ(turns(*found), 0);
+    }
+}
+
 } // namespace
 } // namespace planloom
