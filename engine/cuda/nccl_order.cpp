@@ -94,6 +94,11 @@ private:
         if (bytesOf(d) != bytesOf(peer))
             return damaged("devices " + std::to_string(d) + " and " + std::to_string(peer) + " exchange "
                 + std::to_string(bytesOf(d)) + " and " + std::to_string(bytesOf(peer)) + " bytes");
+        const QueueKind queue = queueOf(*mine.instruction);
+        if (const QueueKind other = queueOf(*theirs.instruction); queue != other)
+            return damaged("devices " + std::to_string(d) + " and " + std::to_string(peer)
+                + " exchange a message in their " + nameOf(queue) + " and " + nameOf(other) + " queues");
+        m_order.messageQueues.insert(queue);
         goOn(d);
         goOn(peer);
         return {};

@@ -4,6 +4,7 @@
 #include "engine/runtime/communicator.h"
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 namespace planloom {
@@ -22,6 +23,8 @@ struct NcclPieces {
 struct NcclOrder {
     /// By group of the plan, by its collective in a step. Empty for groups that the device is not in.
     std::vector<std::vector<NcclPieces>> groups{};
+    /// That messages of any device wait in: the same for all devices.
+    std::set<QueueKind> messageQueues{};
 
     const NcclPieces &of(const CollectiveCall &call) const
     {
@@ -32,7 +35,7 @@ struct NcclOrder {
 
 /// Goes through a step in which every device does all it has to in one order, and every send waits for its
 /// receive: what ends so cannot deadlock on streams either, which only wait less. Each call meets its
-/// counterparts, and they fit.
+/// counterparts, and they fit: both ends of a message wait in the same queue.
 ///
 /// @return InvalidInput for members whose buffers do not fit; NotSupported, with who waits where, if it does
 /// not end. O(instructions x members).

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -50,6 +51,11 @@ public:
             group.rank = found == members.end() ? -1 : static_cast<std::int32_t>(found - members.begin());
             group.ranks = static_cast<std::int32_t>(members.size());
         }
+        for (const QueueKind queue : m_options.order.messageQueues)
+            if (queue != *m_options.order.messageQueues.begin()) // that has the world's own
+                m_ofQueue[queue] = {.rank = m_world.rank,
+                    .ranks = m_world.ranks,
+                    .name = std::string{"all devices, "} + nameOf(queue) + " queue"};
     }
 
     ~Impl()
@@ -76,6 +82,11 @@ public:
                 m_options.deadline));
             if (group.comm != nullptr)
                 TRY_VOID(through(group, "ncclCommSplit", kNcclInProgress, m_options.deadline));
+        }
+        for (auto &[queue, own] : m_ofQueue) {
+            TRY_VOID(through(m_world, "ncclCommSplit for " + own.name,
+                m_nccl->split(m_world.comm, 0, own.rank, &own.comm), m_options.deadline));
+            TRY_VOID(through(own, "ncclCommSplit", kNcclInProgress, m_options.deadline));
         }
         return {};
     }
@@ -110,12 +121,13 @@ public:
             return launched(cancelled("the run was stopped"));
         if (message.bytes == 0)
             return launched({});
-        m_world.last = (sends ? "send to device " : "receive from device ") + std::to_string(peer);
+        const auto found = m_ofQueue.find(message.queue);
+        Communicator &all = found == m_ofQueue.end() ? m_world : found->second;
+        all.last = (sends ? "send to device " : "receive from device ") + std::to_string(peer);
         const NcclStatus status = sends
-            ? m_nccl->send(message.data, message.bytes, NcclType::Int8, peer, m_world.comm, queue.stream())
-            : m_nccl->receive(
-                message.data, message.bytes, NcclType::Int8, peer, m_world.comm, queue.stream());
-        launched(through(m_world, sends ? "ncclSend" : "ncclRecv", status, m_options.deadline));
+            ? m_nccl->send(message.data, message.bytes, NcclType::Int8, peer, all.comm, queue.stream())
+            : m_nccl->receive(message.data, message.bytes, NcclType::Int8, peer, all.comm, queue.stream());
+        launched(through(all, sends ? "ncclSend" : "ncclRecv", status, m_options.deadline));
     }
 
     Result<void> sumOverAll(float *number, CudaStream stream)
@@ -171,12 +183,11 @@ public:
     void abort() { m_aborted = true; }
     bool isAborted() const { return m_aborted; }
 
-    /// On the thread that issues. Those of groups first: the world's is their parent.
+    /// On the thread that issues.
     void abortAll()
     {
-        for (Communicator &group : m_groups)
-            abort(group);
-        abort(m_world);
+        for (Communicator *each : all())
+            abort(*each);
     }
 
 private:
@@ -194,13 +205,16 @@ private:
         std::vector<std::pair<Communicator *, void *>> handles{};
     };
 
-    /// Those that there are.
+    /// Those that there are; the world's last: it is the others' parent.
     std::vector<Communicator *> all()
     {
         std::vector<Communicator *> all;
         for (Communicator &group : m_groups)
             if (group.comm != nullptr)
                 all.push_back(&group);
+        for (auto &[queue, own] : m_ofQueue)
+            if (own.comm != nullptr)
+                all.push_back(&own);
         if (m_world.comm != nullptr)
             all.push_back(&m_world);
         return all;
@@ -275,6 +289,8 @@ private:
     NcclWorldOptions m_options;
     Communicator m_world{};
     std::vector<Communicator> m_groups; ///< As the plan's; they stay where they are, for `split`.
+    std::map<QueueKind, Communicator>
+        m_ofQueue{}; ///< For messages of queues but the first, which has m_world.
     std::vector<OwnMemory> m_memory{};
     std::atomic<bool> m_aborted{false};
 };

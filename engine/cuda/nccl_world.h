@@ -24,9 +24,11 @@ struct NcclWorldOptions {
     std::function<std::string()> log{}; ///< Warnings of NCCL, for errors.
 };
 
-/// One device's communicators: one of all devices, for messages, and one for each group of the plan that it
-/// is in. What is launched is in its stream at once, in the order of the calls, and waits there for the
-/// other devices; these issue theirs in orders that `ncclOrder` has found to fit.
+/// One device's communicators: of all devices, one for the messages of each queue, and one for each group of
+/// the plan that it is in. NCCL runs the calls of a communicator one after another, whatever streams they are
+/// in: so the queues that messages wait in do not wait for one another. What is launched is in its stream at
+/// once, in the order of the calls, and waits there for the other devices; these issue theirs in orders that
+/// `ncclOrder` has found to fit.
 ///
 /// An error, a deadline or `abort` ends all of it: the communicators are aborted by the thread that issues,
 /// when it next looks, since no call of NCCL may be running then.

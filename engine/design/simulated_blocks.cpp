@@ -15,7 +15,8 @@ namespace {
 
 // Queues of a placement, as devices have them.
 constexpr std::int32_t kTransfers = 1; ///< Sends and receives (QueueKind::Pipeline).
-constexpr std::int32_t kReductions = 2; ///< Of gradients (QueueKind::Data).
+constexpr std::int32_t kTransfersBack = 2; ///< Of gradients (QueueKind::PipelineBack).
+constexpr std::int32_t kReductions = 3; ///< Of gradients (QueueKind::Data).
 static_assert(kPlacementCopies > kReductions); // QueueKind::Copy
 
 std::int64_t nanosecondsOf(double seconds)
@@ -122,7 +123,7 @@ StagePlacement placementOfBlocks(const std::vector<BlockInfo> &blocks,
             .devices = {devices.begin(), devices.end()},
             .time = nanosecondsOf(block.seconds)};
         if (transfer) {
-            own.queue = kTransfers;
+            own.queue = goesBack(block, blocks) ? kTransfersBack : kTransfers;
             placement.blocks.push_back(std::move(own));
             built.keys.emplace_back();
             continue;

@@ -13,7 +13,8 @@ namespace planloom {
 /// Devices that run the same blocks are one: what a placement calls a device.
 std::map<DeviceId, std::int32_t> placementDevicesOf(const std::vector<BlockInfo> &blocks);
 
-/// The blocks of a plan as a placement: their durations in nanoseconds, transfers on a queue of their own.
+/// The blocks of a plan as a placement: their durations in nanoseconds, transfers on queues of their own, one
+/// each way.
 /// Reductions of gradients and updates that take time run once, behind the backward passes of their stages;
 /// the reductions on a queue of their own. What a stage holds between its passes is its share of what its
 /// devices hold.
@@ -39,6 +40,6 @@ std::vector<BlockInfo> simulatedBlocks(const PlanAnswer &answer, const Timeline 
 std::vector<double> simulatedCopies(const PlanAnswer &answer, const Timeline &timeline);
 
 /// The queue of such copies in `placementOfBlocks`.
-constexpr std::int32_t kPlacementCopies = 3;
+constexpr std::int32_t kPlacementCopies = 4;
 
 } // namespace planloom

@@ -108,8 +108,9 @@ constexpr std::size_t kMostDeviceClasses = 8;
 
 /// Where the communication of a device waits for its turn, as it is simulated.
 enum class CommunicationQueues : std::uint8_t {
-    /// Collectives inside blocks, gradients and weights between them, and transfers between stages each have
-    /// a queue (stream) of their own: what is not needed next does not hold up what is.
+    /// Collectives inside blocks, gradients and weights between them, and transfers between stages in the
+    /// forward and in the backward pass each have a queue (stream) of their own: what is not needed next does
+    /// not hold up what is.
     Own,
     /// All of it waits in one queue, in the order of the program, as with a single communication stream.
     One,

@@ -35,7 +35,7 @@ public:
             if (const auto kind = collectiveOf(instruction.kind)) {
                 // What runs with a product, or in another queue beside the block, takes nothing of its own.
                 if (!instruction.overlaps && !instruction.acrossUnits
-                    && (queue == QueueKind::Tensor || queue == QueueKind::Pipeline))
+                    && (queue == QueueKind::Tensor || isBetweenStages(queue)))
                     seconds +=
                         of(*kind, collectiveBytes(program, instruction), membersOf(device, instruction));
                 continue;

@@ -9,7 +9,7 @@ namespace planloom {
 
 bool sendsToStage(const Instruction &instruction)
 {
-    return queueOf(instruction) == QueueKind::Pipeline && !instruction.inputs.empty();
+    return isBetweenStages(queueOf(instruction)) && !instruction.inputs.empty();
 }
 
 QueueKind queueOf(const Instruction &instruction)
@@ -28,7 +28,7 @@ QueueKind queueOf(const Instruction &instruction)
 const char *nameOf(QueueKind queue)
 {
     static constexpr std::array<const char *, kQueueCount> kNames{
-        "compute", "tensor", "data", "pipeline", "copy"};
+        "compute", "tensor", "data", "pipeline", "pipeline-back", "copy"};
     return kNames[static_cast<std::size_t>(queue)];
 }
 

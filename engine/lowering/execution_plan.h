@@ -72,11 +72,21 @@ enum class QueueKind : std::uint8_t {
     Compute,
     Tensor, ///< Collectives inside a block, whose result the next operators wait for.
     Data, ///< Collectives of gradients and weights, between blocks.
-    Pipeline, ///< Between stages: sends and receives, and collectives of what is sent to several devices.
+    /// Between stages, of what the forward pass makes: sends and receives of activations, and collectives of
+    /// what is sent to several devices.
+    Pipeline,
+    /// The same of what the backward pass makes. Gradients go against the activations, and neither waits for
+    /// the other: links carry both ways at once.
+    PipelineBack,
     Copy, ///< Between a device and its host.
 };
-constexpr int kQueueCount = 5;
-const char *nameOf(QueueKind queue); ///< "tensor"
+constexpr int kQueueCount = 6;
+const char *nameOf(QueueKind queue); ///< "pipeline-back"
+/// What goes between stages waits there, in either direction.
+inline bool isBetweenStages(QueueKind queue)
+{
+    return queue == QueueKind::Pipeline || queue == QueueKind::PipelineBack;
+}
 
 bool isCommunication(InstructionKind kind);
 /// Combines summands: Sum, AllReduce, ReduceScatter.
@@ -159,7 +169,8 @@ struct Instruction {
     BufferList inputs{};
     BufferList outputs{};
     BufferList deaths{}; ///< Buffers nobody needs after this instruction (of this micro-batch).
-    std::optional<QueueKind> queue{}; ///< That it waits in, where it is not the usual one of its kind.
+    /// That it waits in, where it is not the usual one of its kind. The same for both ends of a message.
+    std::optional<QueueKind> queue{};
     /// Launched together with the instruction before it in its queue and segment: collectives of one group as
     /// one (a bucket), element-wise kernels that read what that one made, updates of many weights, casts
     /// of what they made, and additions to what a product makes, which it does itself.
@@ -178,7 +189,8 @@ struct Instruction {
 std::string textOf(const Instruction &instruction);
 
 /// The queue that `instruction` waits in: its own, or else compute for what one device does alone, copy for
-/// copies to and from the host, pipeline for sends and receives, tensor for collectives.
+/// copies to and from the host, pipeline for sends and receives (of the forward pass, that is: those of the
+/// backward pass say their own), tensor for collectives.
 QueueKind queueOf(const Instruction &instruction);
 
 /// It sends to another stage: what `Cluster::blockingSends` is about.

@@ -18,6 +18,7 @@ constexpr int kVersion = 1; ///< Of plans that are Float32 throughout, which old
 constexpr int kPrecisionVersion = 2; ///< With precisions and types of buffers.
 constexpr int kCombinationVersion = 3; ///< With summands that are not summed.
 constexpr int kUpdatesVersion = 4; ///< With versions of weights, or several updates in a step.
+constexpr int kDirectionsVersion = 5; ///< With a queue of its own for what stages send back.
 
 constexpr std::array kInstructionKinds{InstructionKind::Load, InstructionKind::Kernel,
     InstructionKind::Accumulate, InstructionKind::Select, InstructionKind::Concat, InstructionKind::Sum,
@@ -37,8 +38,8 @@ constexpr std::array kMemoryKinds{MemoryKind::Weight, MemoryKind::Gradient, Memo
 
 constexpr std::array kCombinations{Combination::Sum, Combination::Max, Combination::LogSumExp};
 constexpr std::array kUnitShares{UnitShare::Same, UnitShare::Partial, UnitShare::Shard};
-constexpr std::array kQueueKinds{
-    QueueKind::Compute, QueueKind::Tensor, QueueKind::Data, QueueKind::Pipeline, QueueKind::Copy};
+constexpr std::array kQueueKinds{QueueKind::Compute, QueueKind::Tensor, QueueKind::Data, QueueKind::Pipeline,
+    QueueKind::PipelineBack, QueueKind::Copy};
 
 json boxToJson(const IndexMask &mask)
 {
@@ -127,26 +128,37 @@ bool isFloat32(const ExecutionPlan &plan)
            });
 }
 
-/// Some instruction combines summands otherwise than by summing.
-bool combines(const ExecutionPlan &plan)
+template<typename Holds> bool anyInstruction(const ExecutionPlan &plan, const Holds &holds)
 {
     for (const DeviceProgram &device : plan.devices)
         for (const Segment &segment : device.segments)
-            for (const Instruction &instruction : segment.instructions)
-                if (instruction.combination != Combination::Sum || instruction.kind == InstructionKind::Weigh
-                    || instruction.kind == InstructionKind::Merge)
-                    return true;
+            if (std::any_of(segment.instructions.begin(), segment.instructions.end(), holds))
+                return true;
     return false;
+}
+
+/// Combines summands otherwise than by summing.
+bool combines(const Instruction &instruction)
+{
+    return instruction.combination != Combination::Sum || instruction.kind == InstructionKind::Weigh
+        || instruction.kind == InstructionKind::Merge;
+}
+
+bool goesBack(const Instruction &instruction)
+{
+    return queueOf(instruction) == QueueKind::PipelineBack;
 }
 
 /// The lowest whose readers understand all of the plan.
 int versionOf(const ExecutionPlan &plan)
 {
+    if (anyInstruction(plan, goesBack))
+        return kDirectionsVersion;
     if (plan.updates != 1
         || std::any_of(plan.weightVersions.begin(), plan.weightVersions.end(),
             [](std::int32_t versions) { return versions != 1; }))
         return kUpdatesVersion;
-    if (combines(plan))
+    if (anyInstruction(plan, combines))
         return kCombinationVersion;
     return isFloat32(plan) ? kVersion : kPrecisionVersion;
 }
@@ -165,9 +177,9 @@ public:
         if (!m_document.is_object() || at(m_document, "format", "") != "planloom-execution-plan")
             fail("/format", "expected \"planloom-execution-plan\"");
         if (const json &version = at(m_document, "version", "");
-            !version.is_number_integer() || version < kVersion || version > kUpdatesVersion)
+            !version.is_number_integer() || version < kVersion || version > kDirectionsVersion)
             fail("/version",
-                "expected 1 to 4, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
+                "expected 1 to 5, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
         ExecutionPlan plan;
         auto graph = graphFromJson(at(m_document, "graph", ""));
         if (!graph)

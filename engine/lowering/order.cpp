@@ -463,8 +463,11 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
             deviceCount = std::max(deviceCount, device.index + 1);
     std::vector<double> freeAt(static_cast<std::size_t>(deviceCount), 0);
     std::vector<double> sentAt = freeAt; // until when what it sends and receives takes
+    std::vector<double> sentBackAt = freeAt; // of the backward pass
     const auto freeOf = [&](const BlockInfo &block) -> std::vector<double> & {
-        return block.kind == SegmentKind::Transfer ? sentAt : freeAt;
+        if (block.kind != SegmentKind::Transfer)
+            return freeAt;
+        return goesBack(block, blocks) ? sentBackAt : sentAt;
     };
     ReceivedRuns received(blocks, microBatches);
 

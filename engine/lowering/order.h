@@ -28,6 +28,12 @@ struct BlockInfo {
     std::vector<std::int32_t> cuts{}; ///< Marks behind what it communicates, ascending: where it may be cut.
 };
 
+/// Of a transfer: it carries what a backward pass makes (QueueKind::PipelineBack).
+inline bool goesBack(const BlockInfo &transfer, const std::vector<BlockInfo> &blocks)
+{
+    return isBackward(blocks[static_cast<std::size_t>(transfer.source)].kind);
+}
+
 /// Where a block runs an operator: what it communicates before stands before the mark. Those launched
 /// together share the first one's place.
 struct RunPlace {
@@ -97,9 +103,9 @@ Result<std::vector<OperatorId>> orderInBlock(const Graph &graph, const Uses &use
 /// do. Pieces of two that run side by side alternate at an even pace (paired_pieces.h), but for what rows
 /// order.
 ///
-/// Transfers come as soon as they can: a device sends and receives in one order, beside what it computes, and
-/// receives a block's input no earlier than it is of use (received_runs.h). The step's ends (Prologue;
-/// Reduce, Optimizer) stand first and last.
+/// Transfers come as soon as they can: a device sends and receives in one order each way, beside what it
+/// computes, and receives a block's input no earlier than it is of use (received_runs.h). The step's ends
+/// (Prologue; Reduce, Optimizer) stand first and last.
 /// @return InvalidInput naming a row if the dependencies form a cycle, of blocks or of pieces, or if blocks
 /// that it pairs wait for
 ///   one another, run on different devices, or are paired with others; if the schedule runs against

@@ -80,12 +80,15 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
         instruction.queue = QueueKind::Data;
     else if (isCommunication(instruction.kind)) {
         m_communicated.insert(block);
-        if (!message && m_queue) {
+        if (message) {
+            if (const QueueKind queue = pipelineQueueOf(block); queue != queueOf(instruction))
+                instruction.queue = queue;
+        } else if (m_queue) {
             instruction.queue = m_queue;
             instruction.waits = m_waits;
-        } else if (!message && m_blocks[static_cast<std::size_t>(block)].kind == SegmentKind::Transfer) {
+        } else if (m_blocks[static_cast<std::size_t>(block)].kind == SegmentKind::Transfer) {
             // What a stage sends may be late: it must not hold up what operators of others wait for.
-            instruction.queue = QueueKind::Pipeline;
+            instruction.queue = pipelineQueueOf(block);
         }
     }
     if (runsOnce(block)) {
@@ -108,6 +111,14 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
                 }
     }
     instructions.push_back(std::move(instruction));
+}
+
+QueueKind ProgramBuilder::pipelineQueueOf(std::int32_t block) const
+{
+    const BlockInfo &own = m_blocks[static_cast<std::size_t>(block)];
+    const bool back =
+        own.kind == SegmentKind::Transfer ? goesBack(own, m_blocks) : planloom::isBackward(own.kind);
+    return back ? QueueKind::PipelineBack : QueueKind::Pipeline;
 }
 
 void ProgramBuilder::emitSetup(DeviceId device, Instruction instruction)

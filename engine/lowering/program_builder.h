@@ -102,6 +102,8 @@ private:
     template<typename Visit> void forEachDevice(Visit visit);
     void markDeaths(Device &device) const;
     void noteSlice(std::int32_t block);
+    /// That what `block` sends to other stages waits in.
+    QueueKind pipelineQueueOf(std::int32_t block) const;
     void moveCuts();
     void joinPlaces();
     bool runsOnce(std::int32_t block) const;

@@ -12,10 +12,10 @@ namespace planloom {
 /// target, and those of one source in the order of their ranks, as they may share buffers. Pairs of blocks.
 std::vector<std::pair<std::int32_t, std::int32_t>> transferOrder(const std::vector<BlockInfo> &blocks);
 
-/// How far what arrives for a block is ahead of it. A device sends and receives in one order
-/// (QueueKind::Pipeline): what it is to receive much later must not stand before what it is to send now, or
-/// the stages behind it wait. So no more than two runs of a pass, all slices of each, have what they read
-/// before they are done, and what the block's stage can send goes first:
+/// How far what arrives for a block is ahead of it. What a device sends and receives of a pass is in one
+/// order (QueueKind::Pipeline, or PipelineBack): what it is to receive much later must not stand before what
+/// it is to send now, or the stages behind it wait. So no more than two runs of a pass, all slices of each,
+/// have what they read before they are done, and what the block's stage can send goes first:
 ///
 ///     compute            Y0      Y1      Y2
 ///     transfers   >Y0    >Y1  Y0>    >Y2 Y1>      and never   >Y2 Y0>

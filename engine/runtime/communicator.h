@@ -59,6 +59,7 @@ struct MessageCall {
     MessageKey key{};
     std::byte *data = nullptr; ///< What is sent, or where it goes.
     std::size_t bytes = 0;
+    QueueKind queue = QueueKind::Pipeline; ///< Both devices': messages of one queue go and come in order.
 };
 
 /// One device's end of the communication of a run. Nothing here waits: every call returns at once and tells

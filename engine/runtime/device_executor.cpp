@@ -195,9 +195,10 @@ void DeviceExecutor::issue(const Turn &turn, std::vector<EventId> waits,
     if (isCollective(instruction))
         task.communication = collectiveCall(turn);
     else if (instruction.kind == InstructionKind::Send)
-        task.communication = SendCall{{key, input(turn, 0), slot(instruction.inputs[0]).bytes}};
+        task.communication = SendCall{{key, input(turn, 0), slot(instruction.inputs[0]).bytes, task.queue}};
     else if (instruction.kind == InstructionKind::Recv)
-        task.communication = ReceiveCall{{key, output(turn, 0), slot(instruction.outputs[0]).bytes}};
+        task.communication =
+            ReceiveCall{{key, output(turn, 0), slot(instruction.outputs[0]).bytes, task.queue}};
     m_backend->issue(std::move(task));
 }
 

@@ -110,8 +110,8 @@ Result<void> PathBound::add(const std::vector<std::int32_t> &choice, const std::
     }
     std::vector<PlayedBlock> blocks;
     TRY(const PipelineTime played,
-        playPipeline(m_configuration.schedule, times, m_reductions.sendsOf(links), m_configuration.ranks,
-            m_configuration.microBatches, m_trains, &blocks));
+        playPipeline(m_configuration.schedule, times, m_reductions.sendsOf(links), SendOrder::Any,
+            m_configuration.ranks, m_configuration.microBatches, m_trains, &blocks));
     Way way = longestWayOf(figures, played, blocks);
     // Which stages are linked is the same for all partitions: only whole tensors or parts are sent.
     for (std::size_t i = 0; i < way.sends.size(); ++i)

@@ -3,7 +3,12 @@
 #include "engine/lowering/schedule_templates.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <optional>
+#include <queue>
 
 namespace planloom {
 
@@ -77,15 +82,131 @@ struct Arrival {
     }
 };
 
+/// What ranks send one another, one after the other each way: what can begin first begins first, as lowering
+/// orders it (order.h); of several the earlier micro-batch, and what has less far to go.
+class Queues
+{
+public:
+    Queues(const std::vector<StageSend> &sends, std::size_t ranks, std::size_t microBatches)
+        : m_sends(sends)
+        , m_ranks(ranks)
+        , m_microBatches(microBatches)
+        , m_ends(2 * ranks)
+        , m_arrived(2 * sends.size() * microBatches, kNotYet)
+    {
+    }
+
+    /// What is to be sent has been made.
+    void add(std::int32_t send, std::size_t microBatch, bool back, double made)
+    {
+        const StageSend &own = m_sends[static_cast<std::size_t>(send)];
+        m_next.push({made, {static_cast<std::int32_t>(microBatch), own.to - own.from, send, back}});
+    }
+
+    /// When it is where it is read; kNotYet if it was not sent.
+    double arrivalOf(std::int32_t send, std::size_t microBatch, bool back) const
+    {
+        return m_arrived[placeOf(send, microBatch, back)];
+    }
+
+    /// Sends what can be sent first. What is made later, by blocks that have not run, can no sooner: they
+    /// wait for something that waits here.
+    /// @return the stage that receives it; nothing if nothing waits
+    std::optional<std::int32_t> sendNext()
+    {
+        while (!m_next.empty()) {
+            const Candidate next = m_next.top();
+            m_next.pop();
+            Transfer transfer = next.transfer;
+            if (next.end >= 0) {
+                End &end = m_ends[static_cast<std::size_t>(next.end)];
+                transfer = end.waiting.top(); // perhaps another by now
+                end.waiting.pop();
+                end.isProposed = false;
+            }
+            const StageSend &send = m_sends[static_cast<std::size_t>(transfer.send)];
+            const std::int32_t from = endOf(send.from, transfer.back);
+            const std::int32_t to = endOf(send.to, transfer.back);
+            double &fromFree = m_ends[static_cast<std::size_t>(from)].free;
+            double &toFree = m_ends[static_cast<std::size_t>(to)].free;
+            const bool begins = std::max(fromFree, toFree) <= next.start;
+            if (begins) {
+                fromFree = toFree = next.start + (transfer.back ? send.backward : send.forward);
+                m_arrived[placeOf(
+                    transfer.send, static_cast<std::size_t>(transfer.microBatch), transfer.back)] = toFree;
+            } else {
+                const std::int32_t later = fromFree > toFree ? from : to;
+                m_ends[static_cast<std::size_t>(later)].waiting.push(transfer);
+                propose(later);
+            }
+            if (next.end >= 0)
+                propose(next.end);
+            if (begins)
+                return transfer.back ? send.from : send.to;
+        }
+        return {};
+    }
+
+    static constexpr double kNotYet = -1;
+
+private:
+    /// In the order in which they go that can begin at the same time.
+    struct Transfer {
+        std::int32_t microBatch = 0;
+        std::int32_t distance = 0; ///< In stages.
+        std::int32_t send = 0;
+        bool back = false;
+        friend auto operator<=>(const Transfer &, const Transfer &) = default;
+    };
+    using Transfers = std::priority_queue<Transfer, std::vector<Transfer>, std::greater<>>;
+    /// One way, at one rank.
+    struct End {
+        double free = 0; ///< From then on.
+        Transfers waiting{}; ///< Until it is free: made before.
+        bool isProposed = false; ///< The first of those is a candidate.
+    };
+    struct Candidate {
+        double start = 0; ///< No sooner.
+        Transfer transfer{};
+        std::int32_t end = -1; ///< That it has waited for.
+        friend auto operator<=>(const Candidate &, const Candidate &) = default;
+    };
+
+    std::int32_t endOf(std::int32_t stage, bool back) const
+    {
+        const auto ranks = static_cast<std::int32_t>(m_ranks);
+        return stage % ranks + (back ? ranks : 0);
+    }
+    std::size_t placeOf(std::int32_t send, std::size_t microBatch, bool back) const
+    {
+        return (static_cast<std::size_t>(send) + (back ? m_sends.size() : 0)) * m_microBatches + microBatch;
+    }
+    void propose(std::int32_t number)
+    {
+        End &end = m_ends[static_cast<std::size_t>(number)];
+        if (end.isProposed || end.waiting.empty())
+            return;
+        m_next.push({end.free, end.waiting.top(), number});
+        end.isProposed = true;
+    }
+
+    const std::vector<StageSend> &m_sends;
+    const std::size_t m_ranks;
+    const std::size_t m_microBatches;
+    std::vector<End> m_ends; ///< By direction and rank.
+    std::vector<double> m_arrived; ///< By direction, send and micro-batch.
+    std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> m_next{};
+};
+
 /// Blocks of all stages, as they run.
 class Play
 {
 public:
-    Play(const std::vector<StageTime> &stages, const std::vector<StageSend> &sends, std::int32_t ranks,
-        std::int32_t microBatches, bool splits, std::vector<PlayedBlock> *blocks)
+    Play(const std::vector<StageTime> &stages, const std::vector<StageSend> &sends, SendOrder order,
+        std::int32_t ranks, std::int32_t microBatches, bool splits, std::vector<PlayedBlock> *blocks)
         : m_stages(stages)
         , m_sends(sends)
-        , m_sendsApart(ranks > 1)
+        , m_ranks(static_cast<std::size_t>(ranks))
         , m_microBatches(static_cast<std::size_t>(microBatches))
         , m_splits(splits)
         , m_forward(stages.size() * m_microBatches, kNotYet)
@@ -94,15 +215,19 @@ public:
         , m_holds(stages.size())
         , m_to(stages.size())
         , m_from(stages.size())
+        , m_woken(static_cast<std::size_t>(ranks))
         , m_clock(static_cast<std::size_t>(ranks), 0)
         , m_last(static_cast<std::size_t>(ranks), -1)
         , m_blocks(blocks)
         , m_numbers(blocks ? 2 * m_forward.size() : 0, -1)
     {
+        if (order == SendOrder::Queued)
+            m_queues.emplace(sends, m_ranks, m_microBatches);
         for (std::size_t i = 0; i < sends.size(); ++i) {
             m_to[static_cast<std::size_t>(sends[i].to)].push_back(static_cast<std::int32_t>(i));
             m_from[static_cast<std::size_t>(sends[i].from)].push_back(static_cast<std::int32_t>(i));
         }
+        std::iota(m_woken.rbegin(), m_woken.rend(), std::size_t{0});
         time.lastBackward.assign(stages.size(), 0);
         time.begin.assign(stages.size(), std::numeric_limits<double>::infinity());
         time.lastInput.assign(stages.size(), 0);
@@ -151,12 +276,14 @@ public:
             m_forward[place] = end;
             ++m_holds[s].microBatches;
             hold(rank, own.kept);
+            giveOn(s, m, true, end);
             return true;
         }
         time.lastBackward[s] = start;
         if (pass != Pass::WeightGradient) {
             m_back[place] = end;
             time.lastInput[s] = start;
+            giveOn(s, m, false, end);
         }
         const bool isLast = !m_splits || pass == Pass::WeightGradient;
         std::int64_t more = 0;
@@ -174,10 +301,45 @@ public:
         return true;
     }
 
+    /// A rank whose next block may run now, since the last time; each at first.
+    std::optional<std::size_t> woken()
+    {
+        if (m_woken.empty() && m_queues)
+            if (const auto stage = m_queues->sendNext())
+                wake(static_cast<std::size_t>(*stage));
+        if (m_woken.empty())
+            return {};
+        const std::size_t rank = m_woken.back();
+        m_woken.pop_back();
+        return rank;
+    }
+
     PipelineTime time{};
 
 private:
-    static constexpr double kNotYet = -1;
+    static constexpr double kNotYet = Queues::kNotYet;
+
+    void wake(std::size_t stage) { m_woken.push_back(stage % m_ranks); }
+
+    /// What a block has made goes where it is read.
+    void giveOn(std::size_t s, std::size_t m, bool isForward, double end)
+    {
+        if (isForward ? s + 1 < m_stages.size() : s > 0)
+            wake(isForward ? s + 1 : s - 1);
+        for (const std::int32_t number : (isForward ? m_from : m_to)[s]) {
+            const StageSend &send = m_sends[static_cast<std::size_t>(number)];
+            if (isQueued(send))
+                m_queues->add(number, m, !isForward, end);
+            else
+                wake(static_cast<std::size_t>(isForward ? send.to : send.from));
+        }
+    }
+    /// Stages on one rank send one another nothing that waits.
+    bool isQueued(const StageSend &send) const
+    {
+        return m_queues
+            && static_cast<std::size_t>(send.from) % m_ranks != static_cast<std::size_t>(send.to) % m_ranks;
+    }
 
     std::size_t slot(std::size_t stage, std::size_t microBatch) const
     {
@@ -203,23 +365,29 @@ private:
         const auto from = [&](std::size_t stage, double seconds, std::int32_t send) {
             const double then = made[slot(stage, m)];
             if (then != kNotYet)
-                input.take(then + (m_sendsApart ? seconds : 0), base + slot(stage, m), send);
+                input.take(then + (m_ranks > 1 ? seconds : 0), base + slot(stage, m), send);
             return then != kNotYet;
         };
         if (isForward ? s > 0 && !from(s - 1, 0, -1) : s + 1 < m_stages.size() && !from(s + 1, 0, -1))
             return false;
         for (const std::int32_t number : (isForward ? m_to : m_from)[s]) {
             const StageSend &send = m_sends[static_cast<std::size_t>(number)];
-            if (!from(static_cast<std::size_t>(isForward ? send.from : send.to),
-                    isForward ? send.forward : send.backward, number))
+            const auto stage = static_cast<std::size_t>(isForward ? send.from : send.to);
+            if (isQueued(send)) {
+                const double at = m_queues->arrivalOf(number, m, !isForward);
+                if (at == kNotYet)
+                    return false;
+                input.take(at, base + slot(stage, m), number);
+            } else if (!from(stage, isForward ? send.forward : send.backward, number)) {
                 return false;
+            }
         }
         return true;
     }
 
     const std::vector<StageTime> &m_stages;
     const std::vector<StageSend> &m_sends;
-    const bool m_sendsApart; ///< Stages on one device send nothing.
+    const std::size_t m_ranks; ///< Stages on one send nothing.
     const std::size_t m_microBatches;
     const bool m_splits;
     std::vector<double> m_forward; ///< When forward blocks end, by slot.
@@ -228,6 +396,8 @@ private:
     std::vector<StageHeld> m_holds; ///< By stage.
     std::vector<std::vector<std::int32_t>> m_to; ///< Sends by the stage that receives.
     std::vector<std::vector<std::int32_t>> m_from; ///< By the stage that sends.
+    std::optional<Queues> m_queues{};
+    std::vector<std::size_t> m_woken; ///< Ranks.
     std::vector<double> m_clock; ///< By rank.
     std::vector<std::int32_t> m_last; ///< By rank: its last block, by number.
     std::vector<PlayedBlock> *m_blocks;
@@ -237,8 +407,8 @@ private:
 } // namespace
 
 Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<StageTime> &stages,
-    const std::vector<StageSend> &sends, std::int32_t ranks, std::int32_t microBatches, bool backward,
-    std::vector<PlayedBlock> *blocks)
+    const std::vector<StageSend> &sends, SendOrder sendOrder, std::int32_t ranks, std::int32_t microBatches,
+    bool backward, std::vector<PlayedBlock> *blocks)
 {
     TRY(const Order order,
         orderOf(schedule, static_cast<std::int32_t>(stages.size()), ranks, microBatches, backward));
@@ -246,17 +416,12 @@ Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<Stage
     for (const auto &rank : order)
         for (const ScheduledBlock &block : rank)
             splits = splits || block.block.pass == Pass::WeightGradient;
-    Play play(stages, sends, ranks, microBatches, splits, blocks);
+    Play play(stages, sends, sendOrder, ranks, microBatches, splits, blocks);
     std::vector<std::size_t> at(order.size(), 0);
-    bool moved = true;
-    while (moved) {
-        moved = false;
-        for (std::size_t r = 0; r < order.size(); ++r)
-            while (at[r] < order[r].size() && play.run(r, order[r][at[r]])) {
-                ++at[r];
-                moved = true;
-            }
-    }
+    while (const auto rank = play.woken())
+        for (std::size_t &next = at[*rank]; next < order[*rank].size(); ++next)
+            if (!play.run(*rank, order[*rank][next]))
+                break;
     for (std::size_t r = 0; r < order.size(); ++r)
         if (at[r] < order[r].size())
             return Error{ErrorCode::InvalidInput,

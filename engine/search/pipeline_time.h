@@ -30,6 +30,15 @@ struct StageSend {
     double backward = 0; ///< Of the gradients, from `to` to `from`.
 };
 
+/// Whether what is sent waits for other things that are.
+enum class SendOrder : std::uint8_t {
+    /// It does not: for bounds, which may leave out what makes a step longer.
+    Any,
+    /// A rank sends and receives one after the other each way, what can first first, as devices do
+    /// (QueueKind::Pipeline and PipelineBack).
+    Queued,
+};
+
 /// What a stage holds as its rank is fullest.
 struct StageHeld {
     std::int32_t microBatches = 0; ///< Whose `StageTime::kept` is there.
@@ -81,11 +90,12 @@ LongestWay longestWay(const std::vector<PlayedBlock> &blocks, std::int32_t to, b
 
 /// Plays a schedule of whole blocks: each rank in its order, each block when what it reads is there.
 /// Stage s runs on rank s mod `ranks`, and no earlier than the stage before it for the same micro-batch.
+/// With sends of any order nothing is over later than with queued ones, nor where something takes less.
 /// @param blocks  filled, in an order in which they can run, where it is not null
 /// @return InvalidInput where the schedule cannot be made for the setting
-/// O((stages + sends) x micro-batches).
+/// O(n log n), n = (stages + sends) x micro-batches.
 Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<StageTime> &stages,
-    const std::vector<StageSend> &sends, std::int32_t ranks, std::int32_t microBatches, bool backward,
-    std::vector<PlayedBlock> *blocks = nullptr);
+    const std::vector<StageSend> &sends, SendOrder order, std::int32_t ranks, std::int32_t microBatches,
+    bool backward, std::vector<PlayedBlock> *blocks = nullptr);
 
 } // namespace planloom

@@ -165,7 +165,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     }
     TRY(const PipelineTime played,
         playPipeline(configuration.schedule, times, reductions.of(0).sendsOf(leastLinks(problem, *plan)),
-            configuration.ranks, configuration.microBatches, m_trains));
+            SendOrder::Any, configuration.ranks, configuration.microBatches, m_trains));
     double &seconds = result.seconds;
     seconds = std::max(seconds, played.makespan);
     for (std::size_t s = 0; s < times.size(); ++s)

@@ -474,8 +474,8 @@ Result<StepEstimate> StepEstimator::assessAsPlanned(const Configuration &configu
         times.back().gradients = share(stage.gradientBytes, cut);
     }
     TRY(const PipelineTime played,
-        playPipeline(configuration.schedule, times, reductions.of(0).sendsOf(links), configuration.ranks,
-            configuration.microBatches, m_trains));
+        playPipeline(configuration.schedule, times, reductions.of(0).sendsOf(links), SendOrder::Queued,
+            configuration.ranks, configuration.microBatches, m_trains));
     result.seconds = played.makespan;
     result.heldBy = played.heldBy;
     std::vector<std::int64_t> bytes = played.held;

@@ -460,8 +460,8 @@ Result<std::vector<double>> StepEstimator::leastOfRanks(
         held.push_back({.kept = static_cast<std::int64_t>(stage.keptBytes),
             .gradients = static_cast<std::int64_t>(gradientBytes(configuration, stage.gradientBytes))});
     TRY(const PipelineTime played,
-        playPipeline(
-            configuration.schedule, held, {}, configuration.ranks, configuration.microBatches, m_trains));
+        playPipeline(configuration.schedule, held, {}, SendOrder::Any, configuration.ranks,
+            configuration.microBatches, m_trains));
     std::vector<double> bytes;
     for (std::size_t rank = 0; rank < played.held.size(); ++rank) {
         bytes.push_back(static_cast<double>(played.held[rank]));

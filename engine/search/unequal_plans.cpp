@@ -476,8 +476,8 @@ private:
         }
         const Configuration &all = result.configuration;
         TRY(const PipelineTime played,
-            playPipeline(
-                all.schedule, times, sendsOf(links, all), all.ranks, all.microBatches, m_estimator.m_trains));
+            playPipeline(all.schedule, times, sendsOf(links, all), SendOrder::Queued, all.ranks,
+                all.microBatches, m_estimator.m_trains));
         result.seconds = played.makespan;
         result.heldBy = played.heldBy;
         for (std::size_t s = 0; s < groups.size(); ++s) {

@@ -300,9 +300,9 @@ void shareOneQueue(std::vector<CompiledProgram> &programs)
 {
     for (CompiledProgram &program : programs) {
         for (CompiledInstruction &instruction : program.instructions)
-            if (instruction.queue == QueueKind::Data || instruction.queue == QueueKind::Pipeline)
+            if (instruction.queue == QueueKind::Data || isBetweenStages(instruction.queue))
                 instruction.queue = QueueKind::Tensor;
-        for (const QueueKind queue : {QueueKind::Data, QueueKind::Pipeline})
+        for (const QueueKind queue : {QueueKind::Data, QueueKind::Pipeline, QueueKind::PipelineBack})
             program.counts[static_cast<std::size_t>(QueueKind::Tensor)] +=
                 std::exchange(program.counts[static_cast<std::size_t>(queue)], 0);
     }
@@ -313,7 +313,7 @@ void blockOnSends(std::vector<CompiledProgram> &programs)
 {
     for (CompiledProgram &program : programs)
         for (CompiledInstruction &instruction : program.instructions)
-            if (instruction.queue == QueueKind::Pipeline && instruction.inputBegin < instruction.outputBegin)
+            if (isBetweenStages(instruction.queue) && instruction.inputBegin < instruction.outputBegin)
                 instruction.waits = instruction.blocks = true; // as `sendsToStage` says of instructions
 }
 

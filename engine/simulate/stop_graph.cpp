@@ -10,12 +10,20 @@ namespace {
 
 constexpr std::int32_t kNobody = -1;
 
+/// By queue: the number of one of its instructions.
+using QueueNumbers = std::array<std::int32_t, kQueueCount>;
+constexpr QueueNumbers kNobodyAnywhere = [] {
+    QueueNumbers numbers{};
+    numbers.fill(kNobody);
+    return numbers;
+}();
+
 /// Who wrote and who last read a buffer: their numbers in their queues.
 struct BufferUsers {
     bool there = false;
     std::int8_t writerQueue = -1; ///< -1: there from the start.
     std::int32_t writer = kNobody;
-    std::array<std::int32_t, kQueueCount> readers{kNobody, kNobody, kNobody, kNobody, kNobody};
+    QueueNumbers readers = kNobodyAnywhere;
 };
 
 struct StopEdge {
@@ -49,7 +57,7 @@ public:
             m_queues[q].stop.reserve(static_cast<std::size_t>(program.counts[q]));
             m_queues[q].end.reserve(static_cast<std::size_t>(program.counts[q]));
         }
-        m_blocking.fill(kNobody);
+        m_blocking = kNobodyAnywhere;
         std::int32_t slots = 0;
         for (const CompiledInstruction &instruction : program.instructions)
             slots = std::max(slots, instruction.slot + 1);
@@ -83,7 +91,7 @@ private:
     struct Queue {
         std::vector<std::int32_t> stop{}; ///< By instruction: the last stop up to it.
         std::vector<std::int64_t> end{}; ///< By instruction: how long behind the time of that stop it ends.
-        std::array<std::int32_t, kQueueCount> waited{kNobody, kNobody, kNobody, kNobody, kNobody};
+        QueueNumbers waited = kNobodyAnywhere;
     };
 
     BufferUsers &bufferOf(std::int32_t b, std::int32_t microBatch)
@@ -101,7 +109,7 @@ private:
         const auto q = static_cast<std::size_t>(instruction.queue);
         Queue &queue = m_queues[q];
         const auto number = static_cast<std::int32_t>(queue.stop.size());
-        std::array<std::int32_t, kQueueCount> waits{kNobody, kNobody, kNobody, kNobody, kNobody};
+        QueueNumbers waits = kNobodyAnywhere;
         const auto waitFor = [&waits](std::size_t other, std::int32_t last) {
             waits[other] = std::max(waits[other], last);
         };
@@ -143,7 +151,7 @@ private:
     }
 
     void book(const CompiledInstruction &instruction, std::int32_t microBatch, std::size_t q,
-        std::int32_t number, std::array<std::int32_t, kQueueCount> waits, bool first)
+        std::int32_t number, QueueNumbers waits, bool first)
     {
         Queue &queue = m_queues[q];
         bool stops = instruction.channel >= 0 || number == 0;
@@ -206,8 +214,7 @@ private:
     std::vector<BufferUsers> m_single{};
     std::vector<BufferUsers> m_perMicroBatch{}; ///< Micro-batch x buffer.
     std::array<Queue, kQueueCount> m_queues{};
-    std::array<std::int32_t, kQueueCount>
-        m_blocking{}; ///< By queue: its last one that computation waits for.
+    QueueNumbers m_blocking = kNobodyAnywhere; ///< The last ones that computation waits for.
     std::vector<std::int32_t> m_met{}; ///< Slot x micro-batch: meetings so far; groups use the first.
     StopGraph m_graph{};
     std::vector<StopEdge> m_edges{};

@@ -623,6 +623,14 @@ bool Interpreter::communicate(std::int32_t device, std::vector<std::int32_t> &ru
                 return fail(device, std::string(nameOf(instruction.kind)) + " mixes micro-batches");
         }
     }
+    // Ends in different queues wait behind other things than each other's, and where a queue has a
+    // communicator of its own they never meet.
+    for (const std::int32_t member : members)
+        if (const QueueKind queue = queueOf(*current(member)); queue != queueOf(instruction))
+            return fail(device,
+                std::string(nameOf(instruction.kind)) + " waits in the " + nameOf(queueOf(instruction))
+                    + " queue, the other end, on device " + std::to_string(member) + ", in the "
+                    + nameOf(queue) + " queue");
     // What one member's instruction is worth depends on those it meets: the same ones need no second check.
     std::vector<std::int32_t> meeting;
     for (const std::int32_t member : members) {

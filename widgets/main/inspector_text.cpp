@@ -427,9 +427,9 @@ void assumptions(Sheet &sheet, const Cluster &cluster)
     const bool one = cluster.communicationQueues == CommunicationQueues::One;
     sheet.row(tr("Queues"),
         one ? tr("compute; one for all communication; copies to and from the host")
-            : tr(
-                "compute; collectives inside blocks; gradients and weights; transfers between stages; copies "
-                "to and from the host"));
+            : tr("compute; collectives inside blocks; gradients and weights; transfers between stages, "
+                 "forward "
+                 "and backward; copies to and from the host"));
     sheet.row({},
         QStringLiteral("<a href=\"queues:%1\">%2</a>")
             .arg(one ? QStringLiteral("own") : QStringLiteral("one"),

@@ -371,6 +371,7 @@ NcclStatus FakeNccl::launch(std::vector<Exchange> exchanges)
                 || each.peer < 0 || each.peer >= of.ranks || each.peer == of.rank
                 || !m_net.m_comms.contains(&of))
                 m_net.blame("a group of several communicators or streams, or a peer that is none");
+        m_net.exchangeStreams[{of.split, of.worldRank}].insert(exchanges.front().stream);
         std::vector<std::string> &calls = m_net.calls[{of.split, of.worldRank}];
         if (grouped || of.split >= 0)
             calls.push_back("exchange");

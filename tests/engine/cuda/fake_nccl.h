@@ -37,6 +37,8 @@ public:
     /// By the number of the split that made the communicator (-1: of all ranks) and rank of the world: what
     /// was called, as "all-reduce 12": elements, or bytes.
     std::map<std::pair<int, int>, std::vector<std::string>> calls{};
+    /// Likewise: the streams of what was sent and received.
+    std::map<std::pair<int, int>, std::set<void *>> exchangeStreams{};
     /// What was used wrongly: members that call different things, sizes that differ. Empty if nothing was.
     std::string misuse() const;
     std::size_t live() const; ///< Communicators that there are.

@@ -23,6 +23,7 @@
 #include <fstream>
 #include <functional>
 #include <random>
+#include <set>
 #include <stop_token>
 #include <thread>
 
@@ -186,6 +187,31 @@ void expectThePlansCalls(const ExecutionPlan &plan, const FakeNcclNet &net, std:
     }
 }
 
+/// Messages of each queue have a communicator of their own, and its calls are in one stream: those of other
+/// queues do not wait for them.
+void expectACommunicatorForEachQueue(const ExecutionPlan &plan, const FakeNcclNet &net)
+{
+    const auto groups = static_cast<int>(std::count_if(
+        plan.groups.begin(), plan.groups.end(), [](const auto &group) { return group.size() > 1; }));
+    for (std::int32_t device = 0; device < static_cast<std::int32_t>(plan.devices.size()); ++device) {
+        std::set<QueueKind> queues;
+        for (const Segment &segment : plan.devices[static_cast<std::size_t>(device)].segments)
+            for (const Instruction &instruction : segment.instructions)
+                if (instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv)
+                    queues.insert(queueOf(instruction));
+        std::size_t communicators = 0;
+        std::set<void *> streams;
+        for (const auto &[at, own] : net.exchangeStreams)
+            if (at.second == device && (at.first < 0 || at.first >= groups)) { // no group's
+                ++communicators;
+                streams.insert(own.begin(), own.end());
+                EXPECT_EQ(own.size(), 1U);
+            }
+        EXPECT_EQ(communicators, queues.size()) << "device " << device;
+        EXPECT_EQ(streams.size(), queues.size()) << "device " << device;
+    }
+}
+
 class NcclPlans : public testing::TestWithParam<const char *>
 {
 };
@@ -256,6 +282,7 @@ TEST_P(NcclPlans, AreWhatTheyAreEmulatedAndOnTheCpu)
         EXPECT_EQ(run.net.registered() > 0, run.net.hasOwnMemory && plan.devices.size() > 1);
         EXPECT_EQ(run.live(), 0U);
         expectThePlansCalls(plan, run.net, options.steps);
+        expectACommunicatorForEachQueue(plan, run.net);
         ++ran;
     }
     EXPECT_GT(ran, 0);
@@ -509,6 +536,29 @@ TEST(NcclOrder, OfADamagedPlanIsRefused)
         ASSERT_FALSE(order);
         EXPECT_FALSE(order.error().advice.empty());
     }
+}
+
+TEST(NcclOrder, OfEndsInDifferentQueuesIsRefused)
+{
+    int refused = 0;
+    for (const ExecutionPlan &plan : somePlansForNccl()) {
+        ExecutionPlan damaged = plan;
+        bool moved = false;
+        for (Segment &segment : damaged.devices[0].segments.edit())
+            for (Instruction &instruction : segment.instructions)
+                if (!moved && instruction.kind == InstructionKind::Recv
+                    && instruction.queue == QueueKind::PipelineBack) {
+                    instruction.queue = QueueKind::Pipeline;
+                    moved = true;
+                }
+        if (!moved)
+            continue;
+        const auto order = ncclOrder(damaged, DeviceId{0});
+        ASSERT_FALSE(order);
+        EXPECT_EQ(order.error().code, ErrorCode::InvalidInput) << describe(order.error());
+        ++refused;
+    }
+    EXPECT_GT(refused, 0);
 }
 
 TEST(Nccl, WarningsOfItsLogAreKept)

@@ -179,7 +179,7 @@ TEST(ChooseSchedule, CountsWhatRunsOnceAStep)
         if (!block.once)
             continue;
         ++once[block.kind];
-        EXPECT_EQ(block.queue, block.kind == "reduce" ? 2 : 0);
+        EXPECT_EQ(block.queue, block.kind == "reduce" ? 3 : 0);
         std::int32_t waits = 0;
         for (const PlacementEdge &edge : stages.placement.edges)
             if (edge.after == static_cast<std::int32_t>(b)) {

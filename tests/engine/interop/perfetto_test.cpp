@@ -80,10 +80,11 @@ TEST(WritePerfetto, HasASliceForEverySpanAndAnArrowForEverySend)
         }
     }
     EXPECT_EQ(phases["X"], timeline->spans.size());
-    // A process with its place, and compute, tensor and pipeline queues with theirs, for each of four
+    // A process with its place, and compute, tensor and both pipeline queues with theirs, for each of four
     // devices.
-    EXPECT_EQ(phases["M"], 4U * (2 + 3 * 2));
-    const std::set<std::string> threads{"compute queue", "tensor queue", "pipeline queue"};
+    EXPECT_EQ(phases["M"], 4U * (2 + 4 * 2));
+    const std::set<std::string> threads{
+        "compute queue", "tensor queue", "pipeline queue", "pipeline-back queue"};
     EXPECT_EQ(threadsOf(trace, 0), threads);
     EXPECT_EQ(threadsOf(trace, 3), threads);
     EXPECT_EQ(begun.size(), 2U * 2 * 3); // Two replicas, there and back, three micro-batches.

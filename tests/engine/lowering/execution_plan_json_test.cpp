@@ -1,6 +1,8 @@
 #include "engine/lowering/execution_plan_json.h"
 
+#include "engine/simulate/simulate.h"
 #include "engine/table/table_text.h"
+#include "engine/verify/verify.h"
 
 #include "tests/engine/lowering/models_for_tests.h"
 
@@ -64,6 +66,37 @@ TEST(ExecutionPlanJson, SaysWhichAttentionsKeepTheirProbabilities)
     EXPECT_EQ(back->devices, plan->devices);
 }
 
+TEST(ExecutionPlanJson, OpensFilesOfWhenStagesSentBothWaysInOneQueue)
+{
+    const ExecutionPlan plan = samplePlan();
+    nlohmann::json document = nlohmann::json::parse(toJson(plan));
+    EXPECT_EQ(document["version"], 5);
+    const ExecutionPlan withoutStages = galleryPlan(plan.graph, "data-parallel", 2);
+    EXPECT_EQ(nlohmann::json::parse(toJson(withoutStages))["version"], 1) << "older readers understand it";
+    document["version"] = 3;
+    int messages = 0;
+    for (nlohmann::json &device : document["devices"])
+        for (nlohmann::json &segment : device["segments"])
+            for (nlohmann::json &instruction : segment["instructions"]) {
+                if (instruction.value("queue", "") != "pipeline-back")
+                    continue;
+                const bool message = instruction["kind"] == "send" || instruction["kind"] == "recv";
+                messages += message ? 1 : 0;
+                if (message)
+                    instruction.erase("queue");
+                else
+                    instruction["queue"] = "pipeline";
+            }
+    EXPECT_GT(messages, 0);
+    const auto back = executionPlanFromJson(document.dump());
+    ASSERT_TRUE(back) << describe(back.error());
+    EXPECT_EQ(toJson(*back), document.dump());
+    const auto report = verify(*back);
+    ASSERT_TRUE(report);
+    EXPECT_TRUE(report->ok()) << report->failure->reason;
+    EXPECT_TRUE(simulate(*back, *clusterNamed("dgx-a100:8")));
+}
+
 TEST(ExecutionPlanJson, OpensFilesOfWhenFewerDimensionsWereSplit)
 {
     // What combines otherwise than by summing had to stay whole, and no annotation spoke of it.
@@ -110,6 +143,8 @@ TEST(ExecutionPlanJson, NamesThePlaceOfWhatIsWrong)
         "/devices/1/segments/0/instructions/0/kind");
     EXPECT_EQ(errorOf("/devices/1/segments/0/instructions/0/outputs", {-7}),
         "/devices/1/segments/0/instructions/0/outputs");
+    EXPECT_EQ(errorOf("/devices/1/segments/0/instructions/0/queue", "side"),
+        "/devices/1/segments/0/instructions/0/queue");
     EXPECT_EQ(errorOf("/groups/0", {0, 99}), "/groups/0");
     EXPECT_EQ(errorOf("/graph/operators/0/kind", "Magic"), "/graph/operators/0/kind");
     std::size_t weight = 0;

@@ -2,6 +2,7 @@
 
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/lowering/in_flight.h"
+#include "engine/lowering/schedule.h"
 #include "engine/verify/verify.h"
 
 #include "tests/engine/lowering/block_text.h"

@@ -43,7 +43,7 @@ TEST(PathBound, TheLongestWayTakesAsLongAsThePipeline)
                         sends.push_back({s, to, any(random) / 4, any(random) / 4});
             }
             std::vector<PlayedBlock> blocks;
-            const auto played = playPipeline(schedule, stages, sends, 4, 8, true, &blocks);
+            const auto played = playPipeline(schedule, stages, sends, SendOrder::Any, 4, 8, true, &blocks);
             ASSERT_TRUE(played);
             double longest = 0;
             for (std::size_t b = 0; b < blocks.size(); ++b) {

@@ -27,6 +27,7 @@ struct PipelineShape {
     std::int32_t kernels = 1; ///< In each block.
     bool stores = false; ///< The first device of the last stage stores what the stage makes.
     bool optimizer = false; ///< Gradients, their sum over replicas, and an update of the weight.
+    bool oneWay = false; ///< What is sent back waits in one queue with what is sent on, as in older files.
     std::int64_t width = 256; ///< Elements of an activation of one micro-batch; also of a stage's weight.
 };
 
@@ -257,7 +258,9 @@ inline ExecutionPlan pipelinePlan(const PipelineShape &shape)
                     segment.instructions.push_back(
                         {.kind = sends ? InstructionKind::Send : InstructionKind::Recv,
                             .peer = DeviceId{peer},
-                            .tag = tag});
+                            .tag = tag,
+                            .queue = backwards && !shape.oneWay ? std::optional(QueueKind::PipelineBack)
+                                                                : std::nullopt});
                     auto &instruction = segment.instructions.back();
                     (sends ? instruction.inputs : instruction.outputs) = {buffer};
                     if (sends)

@@ -6,6 +6,9 @@
 namespace planloom {
 namespace {
 
+using test::Order;
+using test::PipelineShape;
+
 TEST(CommunicationQueues, OneQueueIsNeverFasterThanSeveral)
 {
     SimulateOptions options;
@@ -25,7 +28,7 @@ TEST(CommunicationQueues, OneQueueIsNeverFasterThanSeveral)
         EXPECT_EQ(one->traffic.size(), several->traffic.size());
         EXPECT_EQ(one->busy, several->busy);
         for (std::size_t d = 0; d < plan.plan.devices.size(); ++d) {
-            for (const QueueKind queue : {QueueKind::Data, QueueKind::Pipeline}) {
+            for (const QueueKind queue : {QueueKind::Data, QueueKind::Pipeline, QueueKind::PipelineBack}) {
                 const auto [begin, end] = rowsOf(*one, d, queue);
                 EXPECT_EQ(begin, end);
             }
@@ -52,6 +55,59 @@ TEST(CommunicationQueues, ATransferWaitsBehindACollectiveInTheSameQueueAlone)
     const auto one = simulate(plan, cluster, costs);
     ASSERT_TRUE(several && one);
     EXPECT_GT(one->step, several->step);
+}
+
+/// Of activations that are sent: how many begin later than they are made and those before them have been
+/// sent and received.
+int heldUp(const ExecutionPlan &plan, const Timeline &timeline)
+{
+    const SpanColumns &spans = timeline.spans;
+    const auto segmentOf = [&](std::size_t row) -> const Segment & {
+        return plan.devices[static_cast<std::size_t>(spans.device[row])]
+            .segments[static_cast<std::size_t>(spans.segment[row])];
+    };
+    const auto instructionOf = [&](std::size_t row) -> const Instruction & {
+        return segmentOf(row).instructions[static_cast<std::size_t>(spans.instruction[row])];
+    };
+    const auto carriesActivations = [&](std::size_t row) { // as pipelinePlan numbers them
+        return instructionOf(row).tag >= 0 && instructionOf(row).tag % 2 == 0;
+    };
+    int held = 0;
+    for (std::size_t row = 0; row < spans.size(); ++row) {
+        if (instructionOf(row).kind != InstructionKind::Send || !carriesActivations(row))
+            continue;
+        std::int64_t earliest = 0;
+        for (std::size_t other = 0; other < spans.size(); ++other) {
+            const bool own = spans.device[other] == spans.device[row];
+            const bool makes = own && segmentOf(other).kind == SegmentKind::Forward
+                && spans.microBatch[other] == spans.microBatch[row];
+            const bool before = (own || spans.device[other] == instructionOf(row).peer.index)
+                && carriesActivations(other) && spans.start[other] < spans.start[row];
+            if (makes || before)
+                earliest = std::max(earliest, spans.start[other] + spans.duration[other]);
+        }
+        EXPECT_GE(spans.start[row], earliest);
+        held += spans.start[row] > earliest ? 1 : 0;
+    }
+    return held;
+}
+
+/// Gradients come from where activations go to: one queue for both waits for the gradient that is next to
+/// come while there is an activation to be sent, and sends nothing while it receives.
+TEST(PipelineQueues, AGradientDoesNotHoldUpAnActivation)
+{
+    CostModel costs = test::unitCosts();
+    costs.collective = [](CollectiveKind, Bytes, GroupShape) { return 1200e-9; };
+    PipelineShape shape{.stages = 4, .microBatches = 8, .order = Order::OneFOneB};
+    const ExecutionPlan both = test::pipelinePlan(shape);
+    shape.oneWay = true;
+    const ExecutionPlan one = test::pipelinePlan(shape);
+    const auto apart = simulate(both, test::clusterOf(both), costs);
+    const auto together = simulate(one, test::clusterOf(one), costs);
+    ASSERT_TRUE(apart && together);
+    EXPECT_EQ(heldUp(both, *apart), 0);
+    EXPECT_GT(heldUp(one, *together), 0);
+    EXPECT_LT(apart->step, together->step);
 }
 
 /// Sends that block are as blocks of computation: nothing is computed beside them, and nothing is faster.

@@ -156,6 +156,23 @@ TEST(BugClasses, WrongSourceAndDestinationOfAMove)
     }
 }
 
+/// Where a queue has a communicator of its own, the two wait for ever.
+TEST(BugClasses, EndsOfAMoveInDifferentQueues)
+{
+    for (const InstructionKind kind : {InstructionKind::Send, InstructionKind::Recv})
+        for (const QueueKind queue : {QueueKind::Pipeline, QueueKind::PipelineBack}) {
+            ExecutionPlan plan = galleryPlan(gptWithAdamW(), "pipeline:micro-batches=2,stages=3", 3);
+            ASSERT_TRUE(applyFirst(plan, [&](ExecutionPlan &, std::size_t, Segment &segment, std::size_t i) {
+                Instruction &instruction = segment.instructions[i];
+                if (instruction.kind != kind || queueOf(instruction) == queue)
+                    return false;
+                instruction.queue = queue;
+                return true;
+            }));
+            expectRejected(plan);
+        }
+}
+
 TEST(BugClasses, ConstantChangedOnOneRank)
 {
     for (const OperatorKind kind : {OperatorKind::Add, OperatorKind::Mul}) {

@@ -169,7 +169,7 @@ private Q_SLOTS:
         const SpanColumns &spans = m_scene->timeline->spans;
         std::size_t moves = 0;
         for (std::size_t row = 0; row < spans.size(); ++row) {
-            if (spans.queue[row] != QueueKind::Pipeline || spans.duration[row] == 0)
+            if (!isBetweenStages(spans.queue[row]) || spans.duration[row] == 0)
                 continue;
             m_player->playback().seek(
                 static_cast<double>(spans.start[row]) + 0.25 * static_cast<double>(spans.duration[row]));

@@ -32,7 +32,7 @@ TEST(QueueTracks, SeveralStandOneBelowTheOtherWithAirBetweenThem)
 /// However high the strip and whoever shares it: what is hit is what is drawn there, or just above.
 TEST(QueueTracks, EveryRowOfPixelsIsOfTheTrackThatIsDrawnThere)
 {
-    for (unsigned bits = 1; bits < 32; ++bits) {
+    for (unsigned bits = 1; bits < 1U << static_cast<unsigned>(kQueueCount); ++bits) {
         QueueSet queues;
         for (int q = 0; q < kQueueCount; ++q) {
             if ((bits >> static_cast<unsigned>(q) & 1U) != 0)
