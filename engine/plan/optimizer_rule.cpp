@@ -294,12 +294,11 @@ void decideOptimizers(PlanDraft &draft)
 
 std::vector<std::int64_t> unitShares(std::int64_t extent, std::int32_t units)
 {
-    const std::int64_t each = (extent + units - 1) / units;
-    const std::int64_t last = extent - each * (units - 1);
-    if (last <= 0)
+    if (!canShareOut(extent, units))
         return {};
+    const std::int64_t each = (extent + units - 1) / units;
     std::vector<std::int64_t> shares(static_cast<std::size_t>(units), each);
-    shares.back() = last;
+    shares.back() = extent - each * (units - 1);
     return shares;
 }
 

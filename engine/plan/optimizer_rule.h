@@ -16,6 +16,12 @@ namespace planloom {
 /// uneven parts along the longest uncut one; a weight that is small and divides nowhere stays replicated.
 void decideOptimizers(PlanDraft &draft);
 
+/// Whether `extent` can be shared out among `units`: equally, or as `unitShares` does.
+inline bool canShareOut(std::int64_t extent, std::int32_t units)
+{
+    return (extent + units - 1) / units * (units - 1) < extent;
+}
+
 /// How `extent` is shared out among `units`: all get the same, or all but the last, which gets less. Empty
 /// where some would get nothing.
 std::vector<std::int64_t> unitShares(std::int64_t extent, std::int32_t units);

@@ -175,7 +175,7 @@ public:
     double trafficSeconds(const WeightTraffic &traffic) const;
     /// Likewise of one of `readers` readers of a weight, for a part of it; 0 if it is not trained.
     double secondsOf(TensorId weight, const WeightTraffic &traffic, double share, double readers) const;
-    double updateSeconds() const;
+    double updateSeconds() const { return m_allWeights.update; }
 
     /// Costs are seconds of one micro-batch; those of a whole step count by their share. Where very many
     /// operators read one tensor, each of them has its part of what would be if all read it alike: the
@@ -376,6 +376,7 @@ private:
         double reducedBytes = 0;
         double modelBytes = 0;
         double largest = 0; ///< See `largestReduced`.
+        double update = 0; ///< Seconds.
     };
     AllWeights m_allWeights{};
     std::vector<LayerBytes> m_layerWith{}; ///< By tensor.

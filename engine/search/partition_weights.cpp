@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace planloom {
 
@@ -117,6 +118,7 @@ void PartitionProblem::findWeights()
         }
         m_updates[static_cast<std::size_t>(weight.index)] = seconds->second;
     }
+    m_allWeights.update = std::accumulate(m_updates.begin(), m_updates.end(), 0.0);
 }
 
 double PartitionProblem::weightGradientSeconds(std::size_t op, const OperatorChoice &choice) const
@@ -238,14 +240,6 @@ double PartitionProblem::trafficSeconds(const WeightTraffic &traffic) const
 {
     return traffic.fixed * m_allWeights.count + traffic.perReducedByte * m_allWeights.reducedBytes
         + traffic.perModelByte * m_allWeights.modelBytes;
-}
-
-double PartitionProblem::updateSeconds() const
-{
-    double seconds = 0;
-    for (const double each : m_updates)
-        seconds += each;
-    return seconds;
 }
 
 double PartitionProblem::shareOf(TensorId weight, const std::vector<std::int32_t> &choice) const

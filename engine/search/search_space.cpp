@@ -145,27 +145,32 @@ void thinOut(const Model &model, const Cluster &cluster, std::int32_t deviceCoun
     }
 }
 
+/// Elements of the weights of each shape.
+std::map<Shape, double> weightShapes(const Model &model)
+{
+    std::map<Shape, double> elements;
+    for (const Tensor &tensor : model.graph->tensors)
+        if (tensor.role == TensorRole::Weight)
+            elements[tensor.type.shape] += static_cast<double>(elementCount(tensor.type.shape));
+    return elements;
+}
+
 /// Whether replicas that are scale units can share out the updates of most weights, however their shards cut
 /// them: not where so many replicas divide no dimension that some would get nothing.
-bool canShareUpdates(const Model &model, std::int32_t replicas, std::int32_t shards)
+bool canShareUpdates(const std::map<Shape, double> &weights, std::int32_t replicas, std::int32_t shards)
 {
     double all = 0;
     double shared = 0;
-    for (const Tensor &weight : model.graph->tensors) {
-        if (weight.role != TensorRole::Weight)
-            continue;
-        const Shape &shape = weight.type.shape;
+    for (const auto &[shape, elements] : weights) {
         const auto canShare = [&](std::size_t cut) { // the dimension that the shards cut
             for (std::size_t d = 0; d < shape.size(); ++d)
-                if (const std::int64_t extent = d == cut ? shape[d] / shards : shape[d];
-                    extent % replicas == 0 || !unitShares(extent, replicas).empty())
+                if (canShareOut(d == cut ? shape[d] / shards : shape[d], replicas))
                     return true;
             return false;
         };
         bool always = canShare(shape.size());
         for (std::size_t d = 0; d < shape.size(); ++d)
             always = always && (shape[d] % shards != 0 || canShare(d));
-        const auto elements = static_cast<double>(elementCount(shape));
         all += elements;
         shared += always ? elements : 0;
     }
@@ -434,11 +439,12 @@ Result<SearchSpace> searchSpaceOf(
         for (const RecomputeWord word : {RecomputeWord::Selective, RecomputeWord::Full})
             if (const auto chosen = recomputeChoice(model, rows, word); chosen && !chosen->rows.empty())
                 words.push_back(word);
+    const std::map<Shape, double> weights = weightShapes(model);
     std::map<std::pair<std::int32_t, std::int32_t>, bool> canShareKnown;
     const auto canShare = [&](std::int32_t replicas, std::int32_t shards) {
         const auto [known, fresh] = canShareKnown.try_emplace({replicas, shards});
         if (fresh)
-            known->second = canShareUpdates(model, replicas, shards);
+            known->second = canShareUpdates(weights, replicas, shards);
         return known->second;
     };
     for (const auto &[replicas, ranks, shards, ranksOutside, outerShards] : meshes)
