@@ -106,7 +106,7 @@ struct SearchOptions {
 ///    looked at.
 ///    Where rows leave open which devices stages have, plans on groups of different sizes are priced beside
 ///    them (unequal_stages.h), and compete in 3 if they are faster in the model: they are no configurations
-///    of the space, and nothing is proven of others like them.
+///    of the space, and nothing is proven of others like them. After an edit only where one was best before.
 /// 2. Bounds are made tighter where they are lowest (`StepEstimator::stagedBoundOf`, path_bound.h) until all
 ///    are near the best price. What is reported is the lowest of all configurations': of all their
 ///    partitions, with these stages; nothing is claimed of others, such as those of 4. After an edit (some
@@ -118,10 +118,9 @@ struct SearchOptions {
 ///    that would be faster than the best if they fitted; and stages move to where there is room for what
 ///    they hold (stage_room.h). Where what fits in the model does not in simulation,
 ///    of each mesh that which likely needs least is looked at, and simulated first.
-/// 5. Of configurations of which too much passes for a moment, and that would be faster than the best, a few
-/// are
-///    looked at with layers in turns (turn_planner.h), as few as memory asks for: those computed again
-///    anyway. They count as configurations of the space where one of them is the best.
+/// 5. Where nothing fits, a few of those of which too much passes for a moment are looked at with layers in
+///    turns (turn_planner.h), as few as memory asks for: those that are computed again anyway. They count as
+///    configurations of the space where one of them is the best.
 /// @return InvalidInput where the rows leave nothing; Cancelled if stopped before a plan was found
 Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
     const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options = {},

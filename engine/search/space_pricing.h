@@ -93,8 +93,7 @@ private:
     Result<void> priceThoseThatNearlyFit();
     /// All of the above, and then with layers that take turns.
     Result<void> priceOpenOnes();
-    /// Those of which too much passes for a moment with layers in turns, where that may be faster than the
-    /// best.
+    /// Where nothing fits, those of which too much passes for a moment with layers in turns.
     Result<void> priceInTurns();
     /// Where all need more than there is: those that need least, to be shown.
     Result<void> priceWhereNothingCanFit();
