@@ -46,9 +46,10 @@ std::optional<std::vector<Holding>> Materializer::convertWithin(
             return std::nullopt;
         cells.push_back({wanted[i].box, wanted[i].value.index});
     }
-    const SegmentKind kind = m_builder.block(task.block).kind;
+    // What is communicated for weights goes along with others: of a bucket, and of a layer (ZeRO-2 and 3).
+    const MemoryKind memory = memoryOf(task.tensor);
     const Launch launch =
-        kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer ? Launch::InBucket : Launch::Alone;
+        memory == MemoryKind::Weight || memory == MemoryKind::Gradient ? Launch::InBucket : Launch::Alone;
     const auto found = m_paths.find(holdings, cells, task.whole, task.dataType, task.combination, launch);
     if (!found)
         return std::nullopt;

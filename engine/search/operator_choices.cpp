@@ -96,8 +96,9 @@ bool LaunchNeighbours::joins(OperatorId op) const
     return reads && elements(own) == elements(mate);
 }
 
-ChoiceFinder::ChoiceFinder(const AxisSetting &setting)
+ChoiceFinder::ChoiceFinder(const AxisSetting &setting, const ShardGroups &groups)
     : m_setting(setting)
+    , m_groups(groups)
     , m_graph(*setting.model->graph)
     , m_neighbours(m_graph)
     , m_alike(setting.alike ? setting.alike
@@ -212,8 +213,84 @@ bool ChoiceFinder::add(
                     bytesOf(localType(partBack.inputs[slot], m_setting.types->read(op.mirror, slot)));
         }
     }
+    addHalos(forward, partition, choice);
     choices.choices.push_back(std::move(choice));
     return true;
+}
+
+struct ChoiceFinder::Parts {
+    std::vector<Range> own{}; ///< By device.
+    std::vector<Range> even{};
+    std::int64_t lineBytes = 0; ///< Of one index.
+    GroupShape group{};
+};
+
+/// Along the inner axis where both cut it, if not along one dimension.
+/// @param layout  cut; @param size  of the dimension
+ChoiceFinder::Parts ChoiceFinder::partsAlong(ShardLayout layout, const std::vector<PartViews> &views,
+    bool outputs, std::size_t slot, std::int64_t size, DataType type) const
+{
+    const bool overInner = isCut(layout.inner);
+    const bool overBoth = overInner && layout.outer == layout.inner;
+    const auto dimension = static_cast<std::size_t>((overInner ? layout.inner : layout.outer) - cutAlong(0));
+    const auto devices = static_cast<std::size_t>(overBoth ? m_setting.shards()
+            : overInner                                    ? m_setting.parts
+                                                           : m_setting.outerParts);
+    const std::size_t step = overInner ? 1 : static_cast<std::size_t>(m_setting.parts);
+    Parts parts{.group = overBoth ? m_groups.both : overInner ? m_groups.inner : m_groups.outer};
+    const auto count = static_cast<std::int64_t>(devices);
+    for (std::size_t device = 0; device < devices; ++device) {
+        const PartViews &part = views[device * step];
+        const TensorView &view = (outputs ? part.outputs : part.inputs)[slot];
+        parts.own.push_back(view.index.ranges[dimension]);
+        const auto i = static_cast<std::int64_t>(device);
+        parts.even.push_back({size * i / count, size * (i + 1) / count});
+        if (const std::int64_t lines = parts.own.back().size(); lines > 0)
+            parts.lineBytes = bytesOf(localType(view, type)) / lines;
+    }
+    return parts;
+}
+
+void ChoiceFinder::addHalos(OperatorId forward, const Partition &partition, OperatorChoice &choice) const
+{
+    const Operator &op = m_graph.at(forward);
+    if (op.annotation.windows.empty() || m_setting.batchAlone)
+        return;
+    const auto viewsOf = [&](OperatorId id, const Partition &own) {
+        const auto outer = microBatchRanges(*m_setting.model->batch, m_graph, id, 0, m_setting.batchCuts);
+        std::vector<PartViews> views;
+        for (std::int32_t part = 0; part < partCount(own); ++part)
+            views.push_back(partViews(m_graph, m_graph.at(id), own, part, outer));
+        views.push_back(partViews(m_graph, m_graph.at(id), {}, 0, outer)); // the whole
+        return views;
+    };
+    const auto sizeOf = [](ShardLayout layout, const TensorView &whole) {
+        const AxisLayout cut = isCut(layout.inner) ? layout.inner : layout.outer;
+        return whole.index.ranges[static_cast<std::size_t>(cut - cutAlong(0))].size();
+    };
+    const std::vector<PartViews> views = viewsOf(forward, partition);
+    const std::vector<PartViews> back =
+        op.mirror ? viewsOf(op.mirror, mirrored(m_graph.at(op.mirror), partition)) : std::vector<PartViews>{};
+    const auto timeOf = [&](const std::vector<Range> &held, const std::vector<Range> &wanted,
+                            const Parts &parts) {
+        return haloTime(held, wanted, parts.lineBytes, *m_setting.costs, parts.group, m_setting.deviceClass);
+    };
+    choice.halos.resize(op.inputs.size());
+    choice.gradientHalos.resize(op.inputs.size());
+    for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+        const auto isRead = [](ShardLayout layout) { return isCut(layout.inner) || isCut(layout.outer); };
+        if (op.inputs[slot] && isRead(choice.inputs[slot])) {
+            const Parts parts = partsAlong(choice.inputs[slot], views, false, slot,
+                sizeOf(choice.inputs[slot], views.back().inputs[slot]), m_setting.types->read(forward, slot));
+            choice.halos[slot] = timeOf(parts.even, parts.own, parts);
+        }
+        if (!choice.inputGradients[slot].isAbsent() && isRead(choice.inputGradients[slot])) {
+            const Parts parts = partsAlong(choice.inputGradients[slot], back, true, slot,
+                sizeOf(choice.inputGradients[slot], back.back().outputs[slot]),
+                m_setting.types->made(op.mirror, slot));
+            choice.gradientHalos[slot] = timeOf(parts.own, parts.even, parts);
+        }
+    }
 }
 
 double ChoiceFinder::sumSeconds(

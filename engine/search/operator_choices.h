@@ -5,6 +5,8 @@
 #include "engine/graph/storage_types.h"
 #include "engine/hardware/cost_model.h"
 #include "engine/plan/plan.h"
+#include "engine/search/halos.h"
+#include "engine/search/layout_moves.h"
 #include "engine/search/shard_layout.h"
 #include "engine/table/model.h"
 
@@ -78,6 +80,10 @@ struct OperatorChoice {
     double backward = 0; ///< Of the backward operator's.
     /// Bytes of what the backward operator reads again, by input slot and then by output slot.
     std::vector<std::int64_t> kept{};
+    /// By input slot, where parts read other pieces than even ones, of one that lies in even ones; empty
+    /// where none do.
+    std::vector<HaloTime> halos{};
+    std::vector<HaloTime> gradientHalos{}; ///< Until even pieces have its gradient.
 };
 
 /// An operator whose part on a device is cut into parts that take turns there (coshard).
@@ -122,7 +128,8 @@ std::vector<std::int32_t> alikeOperators(const Model &model, const Plan &plan, c
 class ChoiceFinder
 {
 public:
-    explicit ChoiceFinder(const AxisSetting &setting);
+    /// @param groups  of the setting's devices: who exchanges halos
+    explicit ChoiceFinder(const AxisSetting &setting, const ShardGroups &groups = {});
 
     const OperatorChoices &of(OperatorId forward);
     /// @param choice  of `forward` @param turns  along a dimension of its annotation
@@ -142,12 +149,18 @@ private:
     /// What rows allow of splits over one axis of several devices; null: anything.
     const Allowed<Split> *allowedOver(OperatorId forward, const std::string &axis) const;
     std::vector<Split> splitsOver(OperatorId forward, const std::string &axis, std::int32_t parts) const;
+    /// What parts that read through windows exchange.
+    void addHalos(OperatorId forward, const Partition &partition, OperatorChoice &choice) const;
+    struct Parts; ///< What the devices along an axis have of a tensor.
+    Parts partsAlong(ShardLayout layout, const std::vector<PartViews> &views, bool outputs, std::size_t slot,
+        std::int64_t size, DataType type) const;
     /// Seconds of adding up over `turns` what an operator makes summands of.
     double sumSeconds(OperatorId op, const PartViews &whole, const PartViews &part, std::int32_t turns) const;
     double kernelSeconds(OperatorId op, const PartViews &views, const Partition &partition,
         const std::vector<Range> &outer) const;
 
     const AxisSetting m_setting;
+    const ShardGroups m_groups;
     const Graph &m_graph;
     std::map<Key, OperatorChoices> m_known{};
     const LaunchNeighbours m_neighbours;

@@ -23,7 +23,7 @@ PartitionProblem::PartitionProblem(const AxisSetting &setting, const ShardGroups
     , m_graph(*setting.model->graph)
     , m_moves(*setting.costs, groups, setting.parts, setting.outerParts, setting.deviceClass)
     , m_group(groups.inner)
-    , m_finder(m_setting)
+    , m_finder(m_setting, groups)
 {
     const std::size_t count = setting.model->index->forwardCount();
     for (std::size_t i = 0; i < count; ++i) {
@@ -162,8 +162,11 @@ void PartitionProblem::findLeastBetween()
     };
     std::vector<double> forward;
     std::vector<double> backward;
+    std::vector<double> accumulations; // behind what makes the gradients
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
         forward.push_back(leastOf(i, [](const OperatorChoice &each) { return each.forward; }));
+        accumulations.push_back(
+            leastOf(i, [this, i](const OperatorChoice &each) { return accumulationSeconds(i, each); }));
         // Gradients of weights may be made later, in a pass of their own.
         backward.push_back(leastOf(i, [this, i](const OperatorChoice &each) {
             return each.backward - (isAside(i) ? 0 : weightGradientSeconds(i, each));
@@ -185,9 +188,12 @@ void PartitionProblem::findLeastBetween()
         for (std::size_t i = wait.begin; i < wait.end; ++i)
             wait.meeting->beforeRead += std::exchange(forward[i], 0);
     std::stable_sort(waits.begin(), waits.end(), [](const Wait &a, const Wait &b) { return a.end > b.end; });
-    for (const Wait &wait : waits)
+    for (const Wait &wait : waits) {
+        wait.meeting->beforeReadBack += std::exchange(accumulations[wait.end], 0);
         for (std::size_t i = wait.end; i-- > wait.begin;)
-            wait.meeting->beforeReadBack += std::exchange(backward[i], 0);
+            wait.meeting->beforeReadBack +=
+                std::exchange(backward[i], 0) + std::exchange(accumulations[i], 0);
+    }
 }
 
 double PartitionProblem::Moves::operator()(ShardLayout fromBoth, ShardLayout toBoth) const
@@ -277,6 +283,25 @@ PartitionProblem::Moving PartitionProblem::moveBackward(
     return all;
 }
 
+/// What readers through windows exchange at the rims of even pieces. What is whole everywhere has it all.
+PartitionProblem::Moving PartitionProblem::haloForward(
+    const Meeting &meeting, std::size_t reader, const OperatorChoice &choice, ShardLayout made) const
+{
+    const std::size_t slot = meeting.readers[reader].second;
+    if (choice.halos.empty() || (made.isWhole() && made != choice.inputs[slot]))
+        return {};
+    return {choice.halos[slot].sent, choice.halos[slot].copied};
+}
+
+PartitionProblem::Moving PartitionProblem::haloBackward(
+    const Meeting &meeting, std::size_t reader, const OperatorChoice &choice) const
+{
+    const std::size_t slot = meeting.readers[reader].second;
+    if (choice.gradientHalos.empty() || meeting.gradientBytes == 0)
+        return {};
+    return {choice.gradientHalos[slot].sent, choice.gradientHalos[slot].copied};
+}
+
 double PartitionProblem::meetingSeconds(const Meeting &meeting,
     const std::vector<const OperatorChoice *> &readers, const OperatorChoice *producer, Passes passes) const
 {
@@ -286,14 +311,23 @@ double PartitionProblem::meetingSeconds(const Meeting &meeting,
         read.push_back(readers[r]->inputs[meeting.readers[r].second]);
         gradients.push_back(readers[r]->inputGradients[meeting.readers[r].second]);
     }
-    if (producer)
-        return (passes == Passes::Backward ? 0
-                                           : moveForward(meeting, producer->outputs[meeting.output], read)
-                                                 .exposed(meeting.beforeRead))
-            + (passes == Passes::Forward
-                    ? 0
-                    : moveBackward(meeting, gradients, producer->outputGradients[meeting.output])
-                          .exposed(meeting.beforeReadBack));
+    if (producer) {
+        double seconds = 0;
+        if (passes != Passes::Backward) {
+            const ShardLayout made = producer->outputs[meeting.output];
+            Moving moving = moveForward(meeting, made, read);
+            for (std::size_t r = 0; r < readers.size(); ++r)
+                moving += haloForward(meeting, r, *readers[r], made);
+            seconds += moving.exposed(meeting.beforeRead);
+        }
+        if (passes != Passes::Forward) {
+            Moving moving = moveBackward(meeting, gradients, producer->outputGradients[meeting.output]);
+            for (std::size_t r = 0; r < readers.size(); ++r)
+                moving += haloBackward(meeting, r, *readers[r]);
+            seconds += moving.exposed(meeting.beforeReadBack);
+        }
+        return seconds;
+    }
     // A weight lies as its readers want it, all of them alike, and so do its gradients: else it would be held
     // twice, and summands of whole and of cut boxes added up piece by piece.
     std::set<ShardLayout> forms(gradients.begin(), gradients.end());
@@ -318,11 +352,13 @@ double PartitionProblem::shareSeconds(const Meeting &meeting, std::size_t reader
         double least = move(made, read);
         for (const ShardLayout on : meeting.layouts)
             least = std::min(least, move(made, on) + move(on, read));
-        seconds += std::max(0.0, least - meeting.beforeRead);
+        const Moving halo = haloForward(meeting, reader, choice, made);
+        seconds += Moving{least + halo.sent, halo.copied}.exposed(meeting.beforeRead);
     }
     if (passes != Passes::Forward && !gradient.isAbsent()) {
-        seconds += moveBackward(meeting, {gradient}, producer->outputGradients[meeting.output])
-                       .exposed(meeting.beforeReadBack);
+        Moving moving = moveBackward(meeting, {gradient}, producer->outputGradients[meeting.output]);
+        moving += haloBackward(meeting, reader, choice);
+        seconds += moving.exposed(meeting.beforeReadBack);
         if (meeting.gradientBytes > 0 && !producer->outputGradients[meeting.output].isAbsent()) {
             // As if all others were added up in the same form.
             const std::int64_t bytes = meeting.gradientBytes / m_setting.partsOf(gradient);
@@ -742,12 +778,13 @@ public:
         m_sent = std::max(m_sent, m_end[by]) + seconds;
         m_arrives = std::max(m_arrives, m_sent);
     }
-    /// The next operator. @return seconds that it waits
-    double run(std::size_t op, double seconds)
+    /// The next operator. @param behind  seconds that it computes when all is made that others wait for
+    /// @return seconds that it waits
+    double run(std::size_t op, double seconds, double behind = 0)
     {
         const double waits = std::max(0.0, m_arrives - m_computed);
-        m_computed += waits + seconds;
-        m_end[op] = m_computed;
+        m_end[op] = m_computed + waits + seconds;
+        m_computed = m_end[op] + behind;
         m_arrives = 0;
         return waits;
     }
@@ -800,8 +837,13 @@ OperatorTimes PartitionProblem::timesOf(
             gradients.push_back(readers[r]->inputGradients[meeting.readers[r].second]);
         }
         const auto f = static_cast<std::size_t>(first);
-        const Moving ahead = moveForward(meeting, producer.outputs[meeting.output], read);
-        const Moving back = moveBackward(meeting, gradients, producer.outputGradients[meeting.output]);
+        const ShardLayout made = producer.outputs[meeting.output];
+        Moving ahead = moveForward(meeting, made, read);
+        Moving back = moveBackward(meeting, gradients, producer.outputGradients[meeting.output]);
+        for (std::size_t r = 0; r < readers.size(); ++r) {
+            ahead += haloForward(meeting, r, *readers[r], made);
+            back += haloBackward(meeting, r, *readers[r]);
+        }
         times.forward[f] += ahead.copied;
         times.backward[p] += back.copied;
         waitsForward[f] += std::max(0.0, ahead.sent - meeting.beforeRead);
@@ -823,7 +865,8 @@ OperatorTimes PartitionProblem::timesOf(
     for (std::size_t i = m_choices.size(); i-- > 0;) {
         for (const auto &[by, seconds] : sentBack[i])
             back.send(by, seconds);
-        waitsBackward[i] = std::max(waitsBackward[i], back.run(i, times.backward[i]));
+        waitsBackward[i] = std::max(
+            waitsBackward[i], back.run(i, times.backward[i], accumulationSeconds(i, choiceOf(i, choice[i]))));
     }
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
         times.forward[i] += waitsForward[i];

@@ -194,6 +194,8 @@ public:
     /// Of the gradient that operator `op` makes of its input `slot`; nothing if it makes none.
     std::optional<Accumulation> accumulationOf(
         std::size_t op, std::size_t slot, const OperatorChoice &choice) const;
+    /// Seconds of all of that at least, of whichever micro-batch.
+    double accumulationSeconds(std::size_t op, const OperatorChoice &choice) const;
     /// Of an operator's backward pass, what makes gradients of its weights: about half of a product's.
     double weightGradientSeconds(std::size_t op, const OperatorChoice &choice) const;
     /// Seconds of the optimizer for all of a weight on one device, with casting it for the model.
@@ -353,6 +355,9 @@ private:
     MovedTensor cutsOf(TensorId tensor) const;
     Moving moveForward(const Meeting &meeting, ShardLayout made, const std::vector<ShardLayout> &read) const;
     Moving moveBackward(const Meeting &meeting, const std::vector<ShardLayout> &made, ShardLayout read) const;
+    Moving haloForward(
+        const Meeting &meeting, std::size_t reader, const OperatorChoice &choice, ShardLayout made) const;
+    Moving haloBackward(const Meeting &meeting, std::size_t reader, const OperatorChoice &choice) const;
     /// By slot, what is kept and not computed again under some choice.
     std::vector<KeptPlace> keptPlaces(std::size_t op, const StagePlan &plan) const;
     void findWeights();

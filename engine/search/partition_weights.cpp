@@ -158,6 +158,16 @@ std::optional<PartitionProblem::Accumulation> PartitionProblem::accumulationOf(
     return result;
 }
 
+/// In the first micro-batch, or in others, whatever takes less.
+double PartitionProblem::accumulationSeconds(std::size_t op, const OperatorChoice &choice) const
+{
+    double seconds = 0;
+    for (std::size_t slot = 0; slot < choice.inputGradients.size(); ++slot)
+        if (const auto own = accumulationOf(op, slot, choice))
+            seconds += std::min(own->first, own->more);
+    return seconds;
+}
+
 WeightBytes PartitionProblem::leastWeightBytes() const
 {
     WeightBytes least;

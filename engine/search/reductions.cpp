@@ -295,8 +295,7 @@ Ending Reductions::endingOf(
         for (const WeightPiece &piece : stage.weights)
             ending.update += piece.count * piece.update / updaters(piece.sums);
         for (const ShardAxes sums : m_sums)
-            if (!m_ahead
-                && (m_configuration.zero == 1 || (m_configuration.zero == 2 && sums == ShardAxes::None)))
+            if (gathersAtEnd())
                 ending.gather += gathering(stage, sums).seconds;
         for (const StageWeights &weights : stage.inOrder) {
             if (m_configuration.zero >= 2) // reduced in every pass
@@ -564,7 +563,7 @@ double Reductions::leastLaunch() const
 
 double Reductions::leastGatheringLaunch() const
 {
-    if (m_ahead || m_configuration.zero != 1)
+    if (!gathersAtEnd())
         return 0;
     double least = std::numeric_limits<double>::infinity();
     for (const ShardAxes sums : m_sums)
@@ -630,8 +629,7 @@ WeightTraffic Reductions::leastGatheringAhead(ShardAxes sums) const
 WeightTraffic Reductions::leastGathering(ShardAxes sums) const
 {
     return once(3, sums, [&](WeightTraffic &traffic) {
-        if (!m_ahead
-            && (m_configuration.zero == 1 || (m_configuration.zero == 2 && sums == ShardAxes::None))) {
+        if (gathersAtEnd()) {
             add(CollectiveKind::AllGather, shape(sums), kMostBytes, traffic);
             traffic.fixed = 0;
         }

@@ -141,6 +141,8 @@ private:
     double largestReduction(GroupShape buckets) const;
     void reduceApart(ShardAxes sums, double from, WeightTraffic &traffic) const;
     CollectiveKind reductionKind() const;
+    /// What was updated is gathered as the step ends.
+    bool gathersAtEnd() const { return !m_ahead && (m_configuration.zero == 1 || m_configuration.zero == 2); }
     GroupShape shape(ShardAxes sums) const { return m_groups[indexOf(sums)]; }
     double reduction(CollectiveKind kind, std::int64_t bytes, ShardAxes sums) const;
     double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const;

@@ -89,5 +89,35 @@ TEST(BucketLaunches, OfSmallWeightsGatherEachGroupAtOnce)
     }
 }
 
+/// Small gradients take the way of large ones: alone, they would be added up within nodes first, and each
+/// would be two launches among those of others (ZeRO-2).
+TEST(BucketLaunches, OfALayersGradientsAreOneAcrossNodes)
+{
+    const GraphSnapshot graph =
+        trainingStep("zoo:gpt?layers=3&hidden=1024&heads=16&seq=1024&vocab=64&batch=4");
+    const auto table =
+        parseTable("mesh dp=4 tp=4\nsplit all : batch over dp\nsplit all : sequence over tp\nzero2 all\n");
+    ASSERT_TRUE(table) << describe(table.error());
+    const auto completion = completePlan(graph, 16, *table);
+    ASSERT_TRUE(completion && !firstError(*completion));
+    const auto plan = lower(completion->plan, *clusterNamed("dgx-h100:16"));
+    ASSERT_TRUE(plan) << describe(plan.error());
+    const auto isReduction = [&](const Instruction &instruction) {
+        return instruction.kind == InstructionKind::ReduceScatter
+            && plan->graph->at(instruction.op).direction == Direction::Optimizer
+            && plan->graph->at(instruction.op).name.starts_with("h.");
+    };
+    int gradients = 0;
+    int launches = 0;
+    for (const Segment &segment : plan->devices.front().segments)
+        for (const Instruction &instruction : segment.instructions)
+            if (segment.kind == SegmentKind::Backward && isReduction(instruction)) {
+                ++gradients;
+                launches += instruction.joined ? 0 : 1;
+            }
+    EXPECT_GE(gradients, 3 * 12);
+    EXPECT_LE(launches, 3);
+}
+
 } // namespace
 } // namespace planloom
