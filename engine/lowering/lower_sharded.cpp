@@ -8,6 +8,21 @@
 
 namespace planloom {
 
+namespace {
+
+/// Puts together what the same devices communicate, so that it is one launch: in the order in which the first
+/// of each comes.
+template<typename Each> void byGroups(std::vector<Each> &all, std::vector<DeviceId> Each::*among)
+{
+    std::map<std::vector<DeviceId>, std::size_t> places;
+    for (const Each &each : all)
+        places.try_emplace(each.*among, places.size());
+    std::stable_sort(all.begin(), all.end(),
+        [&](const Each &a, const Each &b) { return places.at(a.*among) < places.at(b.*among); });
+}
+
+} // namespace
+
 /// Finds the weights whose replicas share out more than the update. That takes one stage that reads them,
 /// whose devices hold the shards; and across units, that a device's shards are of the boxes it reads. Others
 /// are shared out as far as stage 1 goes.
@@ -132,20 +147,25 @@ void Lowering::gatherWeight(const ShardedWeight &sharded, TensorId weight, const
     }
 }
 
-/// Gathers what `id` reads of sharded weights.
-void Lowering::gatherWeightsOf(OperatorId id, std::int32_t block)
+/// What `id` reads of sharded weights.
+void Lowering::addGathers(OperatorId id, std::int32_t block, std::vector<WeightGather> &gathers) const
 {
     const Operator &op = shareOf(id, block);
     const auto &parts = m_transformed.operators[static_cast<std::size_t>(id.index)];
     for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
         const ShardedWeight *sharded = op.inputs[slot] ? shardedWeight(op.inputs[slot], 3) : nullptr;
-        if (!sharded)
+        if (!sharded || parts.empty())
             continue;
-        std::vector<Need> needs;
-        needs.reserve(parts.size());
+        WeightGather gather{sharded, op.inputs[slot], m_types.read(id, slot), id};
+        gather.needs.reserve(parts.size());
         for (const TransformedPart &part : parts)
-            needs.push_back({part.device, part.inputs[slot].index});
-        gatherWeight(*sharded, op.inputs[slot], needs, m_types.read(id, slot), block, id);
+            gather.needs.push_back({part.device, part.inputs[slot].index});
+        const IndexMask &box = gather.needs.front().box;
+        for (const auto &[device, boxes] : sharded->places)
+            if (std::any_of(boxes.begin(), boxes.end(),
+                    [&box](const IndexMask &own) { return intersection(own, box).has_value(); }))
+                gather.among.push_back(device);
+        gathers.push_back(std::move(gather));
     }
 }
 
@@ -246,9 +266,13 @@ void Lowering::gatherAhead(std::size_t place, std::int32_t block)
     for (const GatherGroup &group : m_gatherGroups) {
         if (group.due != place)
             continue;
-        m_gathersWait = group.waits;
+        std::vector<WeightGather> gathers;
         for (const OperatorId id : group.operators)
-            gatherWeightsOf(id, block);
+            addGathers(id, block, gathers);
+        byGroups(gathers, &WeightGather::among);
+        m_gathersWait = group.waits;
+        for (const WeightGather &each : gathers)
+            gatherWeight(*each.sharded, each.weight, each.needs, each.type, block, each.op);
         m_gathersWait = true;
     }
 }
@@ -313,9 +337,25 @@ bool Lowering::isCutByMicroBatch(TensorId gradient)
 /// cut before: what is computed next is not to wait for those that are on their way.
 Result<void> Lowering::cutGradients(std::int32_t block)
 {
-    const std::vector<TensorId> gradients = std::exchange(m_pending, {});
-    if (gradients.empty())
+    struct Pending {
+        TensorId gradient{};
+        std::vector<DeviceId> among{}; ///< That add up the same box as the first of them.
+    };
+    std::vector<Pending> pending;
+    for (const TensorId gradient : std::exchange(m_pending, {})) {
+        Pending &own = pending.emplace_back();
+        own.gradient = gradient;
+        if (const auto *made = m_materializer.holdingsOf(gradient, block))
+            for (const Holding &holding : *made)
+                if (holding.box == made->front().box)
+                    own.among.push_back(holding.device);
+    }
+    if (pending.empty())
         return {};
+    byGroups(pending, &Pending::among);
+    std::vector<TensorId> gradients;
+    for (const Pending &each : pending)
+        gradients.push_back(each.gradient);
     const std::vector<CutShard> before = std::exchange(m_cutShards, {});
     const BesideCompute queue(m_builder, false);
     for (const TensorId gradient : gradients) {

@@ -83,6 +83,15 @@ private:
         std::optional<UnitShard> shard{}; ///< Of the units; nothing where devices of the unit share.
         std::map<DeviceId, std::vector<IndexMask>> places{}; ///< By device: the boxes it updates.
     };
+    /// A sharded weight, as one operator reads it.
+    struct WeightGather {
+        const ShardedWeight *sharded = nullptr;
+        TensorId weight{};
+        DataType type{};
+        OperatorId op{};
+        std::vector<Need> needs{}; ///< By part.
+        std::vector<DeviceId> among{}; ///< That have something of what the first part reads.
+    };
     /// Operators of a block whose sharded weights are gathered together.
     struct GatherGroup {
         std::size_t first = 0; ///< Places in the block's sequence.
@@ -171,7 +180,7 @@ private:
         const ShardedWeight &sharded, TensorId weight, DeviceId device, const IndexMask &box, DataType type);
     void gatherWeight(const ShardedWeight &sharded, TensorId weight, const std::vector<Need> &needs,
         DataType type, std::int32_t block, OperatorId op);
-    void gatherWeightsOf(OperatorId id, std::int32_t block);
+    void addGathers(OperatorId id, std::int32_t block, std::vector<WeightGather> &gathers) const;
     void findGatherGroups(std::int32_t block);
     Result<void> scheduleGathers(std::int32_t block);
     void gatherAhead(std::size_t place, std::int32_t block);

@@ -40,8 +40,8 @@ HaloTime haloTime(const std::vector<Range> &held, const std::vector<Range> &want
     for (std::size_t to = 0; to < wanted.size(); ++to) {
         int pieces = 0;
         for (std::size_t from = 0; from < held.size(); ++from) {
-            const std::int64_t lines = std::min(held[from].end, wanted[to].end)
-                - std::max(held[from].begin, wanted[to].begin);
+            const std::int64_t lines =
+                std::min(held[from].end, wanted[to].end) - std::max(held[from].begin, wanted[to].begin);
             if (lines <= 0)
                 continue;
             ++pieces;
@@ -49,8 +49,7 @@ HaloTime haloTime(const std::vector<Range> &held, const std::vector<Range> &want
                 times[from].copied += copy(lines);
             if (from == to)
                 continue;
-            const double seconds =
-                costs.collective(CollectiveKind::SendRecv, Bytes{lines * lineBytes}, pair);
+            const double seconds = costs.collective(CollectiveKind::SendRecv, Bytes{lines * lineBytes}, pair);
             times[from].sent += seconds;
             times[to].sent += seconds;
         }
@@ -59,9 +58,8 @@ HaloTime haloTime(const std::vector<Range> &held, const std::vector<Range> &want
         all += held[to].size();
         most = std::max(most, wanted[to].size());
     }
-    HaloTime least = *std::max_element(times.begin(), times.end(), [](const HaloTime &a, const HaloTime &b) {
-        return a.sent + a.copied < b.sent + b.copied;
-    });
+    HaloTime least = *std::max_element(times.begin(), times.end(),
+        [](const HaloTime &a, const HaloTime &b) { return a.sent + a.copied < b.sent + b.copied; });
     if (overlap(held))
         return least;
     const HaloTime gathered{

@@ -569,7 +569,7 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
             if (passes > 0)
                 seconds += passes * m_reductions.inPassSeconds(weight, adds->sums, share, readers);
             seconds += traffic((ends.first ? weights.forward : 0) + (ends.last ? weights.backward : 0),
-                           m_reductions.leastGatheringAgain(m_problem.layerWith(weight)))
+                           m_reductions.leastGatheringAgain(adds->sums, m_problem.layerWith(weight)))
                 + traffic(ends.first ? passes : 0,
                     m_reductions.leastReducing(adds->sums, m_problem.layerWith(weight)));
         }
@@ -584,7 +584,7 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
                     std::floor(m_problem.secondsOf(weight, {.perReducedByte = 1}, whole, 1)), adds->sums);
         if (!m_isShared[w])
             seconds += traffic(weights.gathering + weights.reducing,
-                           m_reductions.leastGatheringAgain(m_problem.layerWith(weight)))
+                           m_reductions.leastGatheringAgain(adds->sums, m_problem.layerWith(weight)))
                 + traffic(
                     weights.reducing, m_reductions.leastReducing(adds->sums, m_problem.layerWith(weight)));
         seconds += mean.gathered[w]

@@ -162,7 +162,7 @@ Reductions::Longer Reductions::addTo(const StageFigures &stage, StageTime &time)
 std::vector<Reductions::Layer> Reductions::layersOf(const StageFigures &stage, double forward) const
 {
     struct LayerBytes {
-        std::int64_t model = 0;
+        BySums<std::int64_t> model{};
         BySums<std::int64_t> reduced{};
     };
     std::vector<Layer> layers;
@@ -179,26 +179,32 @@ std::vector<Reductions::Layer> Reductions::layersOf(const StageFigures &stage, d
             bytes.emplace_back();
         }
         LayerBytes &own = bytes[known->second];
-        own.model += weights.ownModelBytes;
-        for (const ShardAxes sums : m_sums)
+        for (const ShardAxes sums : m_sums) {
+            own.model[indexOf(sums)] += weights.ownModelBytes[indexOf(sums)];
             own.reduced[indexOf(sums)] += weights.reducedBytes[indexOf(sums)];
+        }
         const double end = w + 1 < stage.inOrder.size() ? forward - stage.inOrder[w + 1].rest : forward;
         Layer::Reading &reading = layers[known->second].readings.emplace_back();
-        reading = {(end - begun) / forward, static_cast<double>(weights.ownModelBytes)};
-        for (const ShardAxes sums : m_sums)
+        reading.share = (end - begun) / forward;
+        for (const ShardAxes sums : m_sums) {
+            reading.gather += static_cast<double>(weights.ownModelBytes[indexOf(sums)]);
             reading.reduce += static_cast<double>(weights.reducedBytes[indexOf(sums)]);
+        }
         begun = end;
     }
     for (std::size_t l = 0; l < layers.size(); ++l) {
-        if (m_configuration.zero == 3)
-            layers[l].gather = seconds(CollectiveKind::AllGather, bytes[l].model, shape(ShardAxes::None));
-        for (const ShardAxes sums : m_sums)
+        for (const ShardAxes sums : m_sums) {
+            if (m_configuration.zero == 3)
+                layers[l].gather +=
+                    seconds(CollectiveKind::AllGather, bytes[l].model[indexOf(sums)], shape(sums));
             layers[l].reduce +=
                 reduction(CollectiveKind::ReduceScatter, bytes[l].reduced[indexOf(sums)], sums);
+        }
+        const double model = std::accumulate(bytes[l].model.begin(), bytes[l].model.end(), 0.0);
         const double reduced = std::accumulate(bytes[l].reduced.begin(), bytes[l].reduced.end(), 0.0);
         for (Layer::Reading &each : layers[l].readings) {
             each.reduce *= layers[l].reduce / std::max(1.0, reduced);
-            each.gather *= layers[l].gather / static_cast<double>(std::max<std::int64_t>(1, bytes[l].model));
+            each.gather *= layers[l].gather / std::max(1.0, model);
         }
     }
     return layers;
@@ -495,7 +501,7 @@ WeightTraffic Reductions::leastReduction(ShardAxes sums) const
     if (m_configuration.zero < 2)
         return leastReduction(sums, ReducedAs::InBuckets);
     WeightTraffic traffic = leastReducing(sums, m_problem.largestLayer());
-    traffic.perModelByte = leastGatheringAgain(m_problem.largestLayer()).perModelByte;
+    traffic.perModelByte = leastGatheringAgain(sums, m_problem.largestLayer()).perModelByte;
     return traffic;
 }
 
@@ -599,11 +605,11 @@ WeightTraffic Reductions::leastReducing(ShardAxes sums, PartitionProblem::LayerB
     return {.perReducedByte = launchedByte(reductionKind(), sums, layer.reducedBytes)};
 }
 
-WeightTraffic Reductions::leastGatheringAgain(PartitionProblem::LayerBytes layer) const
+WeightTraffic Reductions::leastGatheringAgain(ShardAxes sums, PartitionProblem::LayerBytes layer) const
 {
     if (m_configuration.zero != 3)
         return {};
-    return {.perModelByte = launchedByte(CollectiveKind::AllGather, ShardAxes::None, layer.modelBytes)};
+    return {.perModelByte = launchedByte(CollectiveKind::AllGather, sums, layer.modelBytes)};
 }
 
 double Reductions::inPassSeconds(TensorId weight, ShardAxes sums, double share, double readers) const

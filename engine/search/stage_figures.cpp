@@ -244,7 +244,7 @@ private:
         const std::size_t form = indexOf(read.piece.sums);
         if (!read.isShared) {
             own.reducedBytes[form] += read.piece.reducedBytes;
-            own.ownModelBytes += read.piece.modelBytes;
+            own.ownModelBytes[form] += read.piece.modelBytes;
             if (read.piece.reducedBytes > 0)
                 own.gradients.push_back({read.piece.sums, read.piece.reducedBytes, read.piece.update});
         }

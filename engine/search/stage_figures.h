@@ -41,7 +41,7 @@ struct StageWeights {
     /// that other stages make, too.
     BySums<std::int64_t> reducedBytes{};
     BySums<std::int64_t> modelBytes{}; ///< Of all as the model reads them,
-    std::int64_t ownModelBytes = 0; ///< and of those that no other stage reads.
+    BySums<std::int64_t> ownModelBytes{}; ///< and of those that no other stage reads.
     std::vector<Gradient> gradients{}; ///< One by one, in the order in which the weights are read.
 };
 

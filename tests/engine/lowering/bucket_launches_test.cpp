@@ -119,5 +119,41 @@ TEST(BucketLaunches, OfALayersGradientsAreOneAcrossNodes)
     EXPECT_LE(launches, 3);
 }
 
+/// Likewise what a layer gathers of its weights: of those that only replicas share, and of those that all
+/// devices do, each in one launch (ZeRO-3).
+TEST(BucketLaunches, OfALayersWeightsAreOneForEachGroup)
+{
+    const GraphSnapshot graph = trainingStep("zoo:gpt?layers=3&hidden=64&heads=8&seq=16&vocab=64&batch=4");
+    auto table = galleryTable("3d:dp=2,tp=2", graph, 4);
+    ASSERT_TRUE(table) << describe(table.error());
+    const auto sharded = parseTable("zero3 all\n");
+    table->rows.insert(table->rows.end(), sharded->rows.begin(), sharded->rows.end());
+    const auto completion = completePlan(graph, 4, *table);
+    ASSERT_TRUE(completion && !firstError(*completion));
+    const auto plan = lower(completion->plan, *clusterNamed("dgx-h100:4"));
+    ASSERT_TRUE(plan) << describe(plan.error());
+    for (const SegmentKind pass : {SegmentKind::Forward, SegmentKind::Backward})
+        for (const DeviceProgram &device : plan->devices) {
+            std::set<std::int32_t> groups;
+            int gathers = 0;
+            int launches = 0;
+            for (const Segment &segment : device.segments)
+                for (const Instruction &instruction : segment.instructions) {
+                    if (segment.kind != pass || instruction.kind != InstructionKind::AllGather
+                        || !plan->graph->at(instruction.op).name.starts_with("h.1."))
+                        continue;
+                    const auto made = static_cast<std::size_t>(instruction.outputs.front());
+                    if (device.buffers[made].memory != MemoryKind::Weight)
+                        continue;
+                    groups.insert(instruction.group);
+                    ++gathers;
+                    launches += instruction.joined ? 0 : 1;
+                }
+            EXPECT_GE(gathers, 6);
+            EXPECT_EQ(groups.size(), 2u);
+            EXPECT_EQ(launches, 2);
+        }
+}
+
 } // namespace
 } // namespace planloom

@@ -42,8 +42,8 @@ TEST_F(Halos, AreNothingWhereEverybodyHasWhatItWants)
 /// Those in the middle send to both sides, and receive from both.
 TEST_F(Halos, AreTheRimsOfNeighbours)
 {
-    const HaloTime rims = between(
-        {{0, 64}, {64, 128}, {128, 192}, {192, 256}}, {{0, 65}, {63, 129}, {127, 193}, {191, 256}});
+    const HaloTime rims =
+        between({{0, 64}, {64, 128}, {128, 192}, {192, 256}}, {{0, 65}, {63, 129}, {127, 193}, {191, 256}});
     EXPECT_DOUBLE_EQ(rims.sent, 4 * send(1));
     EXPECT_DOUBLE_EQ(rims.copied, 2 * copy(1) + copy(66));
 }

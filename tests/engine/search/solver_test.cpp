@@ -439,7 +439,9 @@ TEST(Solver, PricesWhatIsSentAsItIsSimulated)
     for (const Case &each : {Case{"zoo:swin", 4, "mesh tp=4\n"},
              {"zoo:resnet?depth=50&batch=4&image=224", 4, "mesh dp=4\nsplit all : batch over dp\n"},
              {"zoo:gpt?layers=8&hidden=1024&heads=16&seq=1024&vocab=32000&batch=4", 16,
-                 "mesh dp=4 tp=4\nsplit all : batch over dp\nzero2 all\n"}}) {
+                 "mesh dp=4 tp=4\nsplit all : batch over dp\nzero2 all\n"},
+             {"zoo:gpt?layers=8&hidden=1024&heads=16&seq=1024&vocab=32000&batch=8", 16,
+                 "mesh dp=2 tp=8\nsplit all : batch over dp\nzero3 all\n"}}) {
         SCOPED_TRACE(each.model);
         const Site site(zooTraining(each.model), each.devices);
         const auto found = site.search(each.rows);
