@@ -3,6 +3,7 @@
 #include "engine/plan/complete.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace planloom {
 
@@ -51,6 +52,36 @@ bool MeshPlaces::isMixed() const
     return (all & (all - 1)) != 0;
 }
 
+namespace {
+
+bool spreadsFurther(const GroupShape &a, const GroupShape &b)
+{
+    return std::tie(a.outer, a.nodes) > std::tie(b.outer, b.nodes);
+}
+
+std::array<GroupShape, kShardAxisSets> weightGroupsOf(
+    const MeshPlaces &places, std::int32_t rank, const Cluster &cluster)
+{
+    const std::int32_t inner = places.shards / places.outerShards;
+    std::array<GroupShape, kShardAxisSets> groups;
+    for (const ShardAxes axes : {ShardAxes::None, ShardAxes::Inner, ShardAxes::Outer, ShardAxes::Both}) {
+        GroupShape &widest = groups[indexOf(axes)];
+        for (std::int32_t o = 0; o < (contains(axes, ShardAxes::Outer) ? 1 : places.outerShards); ++o)
+            for (std::int32_t i = 0; i < (contains(axes, ShardAxes::Inner) ? 1 : inner); ++i) {
+                std::vector<DeviceId> members;
+                for (std::int32_t r = 0; r < places.replicas; ++r)
+                    for (const DeviceId device : places.shardsOver(r, rank, axes, o * inner + i))
+                        members.push_back(device);
+                const GroupShape own = groupShape(cluster, members);
+                if ((o == 0 && i == 0) || spreadsFurther(own, widest))
+                    widest = own;
+            }
+    }
+    return groups;
+}
+
+} // namespace
+
 MeshPlaces meshPlaces(const Configuration &configuration, const SearchSpace &space, const Cluster &cluster,
     std::int32_t deviceCount)
 {
@@ -87,6 +118,14 @@ MeshPlaces meshPlaces(const Configuration &configuration, const SearchSpace &spa
             for (const DeviceId device : places.allOf(rank))
                 own |= ClassSet{1} << cluster.classOf(device);
         }
+    for (std::int32_t rank = 0; rank < places.ranks; ++rank) {
+        places.weightGroups.push_back(weightGroupsOf(places, rank, cluster));
+        const auto &own = places.weightGroups.back();
+        const auto &nearest = places.weightGroups[static_cast<std::size_t>(places.nearestRank)];
+        if (std::lexicographical_compare(
+                nearest.begin(), nearest.end(), own.begin(), own.end(), spreadsFurther))
+            places.nearestRank = rank;
+    }
     return places;
 }
 

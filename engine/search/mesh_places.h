@@ -1,9 +1,11 @@
 #pragma once
 
 #include "engine/hardware/cluster.h"
+#include "engine/hardware/nccl_model.h"
 #include "engine/search/search_space.h"
 #include "engine/search/shard_layout.h"
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -28,6 +30,10 @@ struct MeshPlaces {
     bool hasUnits = false; ///< Replicas are scale units of the plan (`UseUnits::WhereLarge`).
     /// By rank: of the devices that run it. Empty where the cluster has one class alone.
     std::vector<ClassSet> classes{};
+    /// By rank, and by the axes whose devices are in it: a group of devices that hold the same part of its
+    /// weights, each of another replica, or make summands of one; of several the one over most nodes.
+    std::vector<std::array<GroupShape, kShardAxisSets>> weightGroups{};
+    std::int32_t nearestRank = 0; ///< Whose groups lie over the fewest nodes.
 
     DeviceId at(std::int32_t replica, std::int32_t rank, std::int32_t shard) const
     {
@@ -52,7 +58,7 @@ struct MeshPlaces {
     bool isMixed() const;
 };
 
-/// O(devices of the mesh).
+/// O(devices of the mesh x its shards' axes).
 MeshPlaces meshPlaces(const Configuration &configuration, const SearchSpace &space, const Cluster &cluster,
     std::int32_t deviceCount);
 

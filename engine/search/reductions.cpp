@@ -101,13 +101,9 @@ Reductions::Reductions(const Configuration &configuration, const MeshPlaces &pla
     , m_largest(problem.largestReduced())
     , m_sums(configuration.shardSums())
 {
-    for (const ShardAxes sums : m_sums) {
-        std::vector<DeviceId> all;
-        for (std::int32_t r = 0; r < configuration.replicas; ++r)
-            for (const DeviceId device : places.shardsOver(r, rank, sums))
-                all.push_back(device);
-        m_groups[indexOf(sums)] = groupShape(cluster, all);
-    }
+    const auto of = static_cast<std::size_t>(rank < 0 ? places.nearestRank : rank);
+    for (const ShardAxes sums : m_sums)
+        m_groups[indexOf(sums)] = places.weightGroups[of][indexOf(sums)];
     // Replicas that are scale units share out what each of them has added up by itself.
     if (places.hasUnits) {
         for (const ShardAxes sums : m_sums) {

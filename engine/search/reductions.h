@@ -8,6 +8,7 @@
 #include "engine/search/search_space.h"
 #include "engine/search/stage_figures.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -57,10 +58,11 @@ class Reductions
 {
 public:
     /// What it is made of must outlive it.
-    /// @param problem  of the configuration; @param rank  whose devices they are; all ranks' are alike where
-    /// the cluster has one class of them
+    /// @param problem  of the configuration
+    /// @param rank  whose devices they are; none: of the one whose are nearest to one another, as bounds of
+    /// all have it
     Reductions(const Configuration &configuration, const MeshPlaces &places, const CostModel &costs,
-        const Cluster &cluster, const PartitionProblem &problem, std::int32_t rank = 0);
+        const Cluster &cluster, const PartitionProblem &problem, std::int32_t rank = -1);
 
     /// What communication for weights takes longer than, of a micro-batch's passes, all of each together.
     struct Longer {
@@ -194,7 +196,8 @@ private:
     mutable std::map<std::pair<std::vector<std::int32_t>, ShardAxes>, GroupShape> m_sharing{};
 };
 
-/// The reductions of all ranks of a configuration: the same object for ranks of the same device classes.
+/// The reductions of all ranks of a configuration: the same object for ranks of the same device classes whose
+/// groups lie alike.
 class RankReductions
 {
 public:
@@ -204,18 +207,30 @@ public:
         const Cluster &cluster, const ProblemOf &problemOf)
     {
         for (std::int32_t rank = 0; rank < places.ranks; ++rank) {
-            const auto [own, fresh] = m_ofClasses.try_emplace(places.classesOf(rank));
-            if (fresh)
-                own->second = std::make_unique<Reductions>(
-                    configuration, places, costs, cluster, problemOf(places.classesOf(rank)), rank);
-            m_ofRank.push_back(own->second.get());
+            const ClassSet classes = places.classesOf(rank);
+            const auto &groups = places.weightGroups[static_cast<std::size_t>(rank)];
+            const auto known = std::find_if(m_different.begin(), m_different.end(),
+                [&](const Different &each) { return each.classes == classes && *each.groups == groups; });
+            if (known != m_different.end()) {
+                m_ofRank.push_back(known->reductions.get());
+                continue;
+            }
+            m_different.push_back({classes, &groups,
+                std::make_unique<Reductions>(
+                    configuration, places, costs, cluster, problemOf(classes), rank)});
+            m_ofRank.push_back(m_different.back().reductions.get());
         }
     }
 
     const Reductions &of(std::size_t rank) const { return *m_ofRank[rank % m_ofRank.size()]; }
 
 private:
-    std::map<ClassSet, std::unique_ptr<Reductions>> m_ofClasses{};
+    struct Different {
+        ClassSet classes = 1;
+        const std::array<GroupShape, kShardAxisSets> *groups = nullptr; ///< Of the places.
+        std::unique_ptr<Reductions> reductions{};
+    };
+    std::vector<Different> m_different{};
     std::vector<const Reductions *> m_ofRank{};
 };
 

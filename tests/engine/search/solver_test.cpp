@@ -427,8 +427,8 @@ TEST(Solver, PricesReplicasAsTheyAreSimulated)
         }
 }
 
-/// Likewise what devices send beside that: at the rims of windows, for means over the batch, and of weights
-/// whose gradients all devices add up.
+/// Likewise what devices send beside that: at the rims of windows, for means over the batch, of weights whose
+/// gradients all devices add up, and where some ranks' replicas lie in one node and others' in two.
 TEST(Solver, PricesWhatIsSentAsItIsSimulated)
 {
     struct Case {
@@ -441,7 +441,9 @@ TEST(Solver, PricesWhatIsSentAsItIsSimulated)
              {"zoo:gpt?layers=8&hidden=1024&heads=16&seq=1024&vocab=32000&batch=4", 16,
                  "mesh dp=4 tp=4\nsplit all : batch over dp\nzero2 all\n"},
              {"zoo:gpt?layers=8&hidden=1024&heads=16&seq=1024&vocab=32000&batch=8", 16,
-                 "mesh dp=2 tp=8\nsplit all : batch over dp\nzero3 all\n"}}) {
+                 "mesh dp=2 tp=8\nsplit all : batch over dp\nzero3 all\n"},
+             {"zoo:gpt?layers=6&hidden=1024&heads=16&seq=512&vocab=32000&batch=12", 12,
+                 "mesh dp=2 pp=3 tp=2\nzero1 all\n"}}) {
         SCOPED_TRACE(each.model);
         const Site site(zooTraining(each.model), each.devices);
         const auto found = site.search(each.rows);
