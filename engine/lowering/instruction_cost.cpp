@@ -259,8 +259,6 @@ LocalDuration localDuration(const ExecutionPlan &plan, const DeviceProgram &prog
         return both(instruction.inputs.size() < 2 ? Nanoseconds{} : moving(2 * out));
     case InstructionKind::Sum: {
         const auto terms = static_cast<std::int64_t>(instruction.inputs.size());
-        if (instruction.joined) // each product adds to what those before it made
-            return both(within((terms - 1) * out));
         return both(terms < 2 ? Nanoseconds{} : moving((terms + 1) * out));
     }
     case InstructionKind::ValueSelect: {

@@ -275,16 +275,14 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
                     instruction.joined = launches.continues(instruction)
                         && (runsOnce(static_cast<std::int32_t>(block))
                             || (last == mate && mate->waits == instruction.waits));
-                } else if ((instruction.kind == InstructionKind::Accumulate
-                               || instruction.kind == InstructionKind::Sum)
-                    && mate && last == mate) {
+                } else if (instruction.kind == InstructionKind::Accumulate && mate && last == mate) {
                     // Products add to what is there themselves; chains of such additions belong to one
-                    // product.
+                    // product. Gradients of activations, each made in a buffer of its own, they do not add
+                    // up: no framework has them do that.
                     const bool product = mate->kind == InstructionKind::Kernel
                         && categoryOf(graph.at(mate->op).kind) == OperatorCategory::Product;
                     instruction.joined = (product && readsAny(instruction.inputs, mate->outputs))
-                        || (instruction.kind == InstructionKind::Accumulate && mate->joined
-                            && mate->kind == InstructionKind::Accumulate);
+                        || (mate->joined && mate->kind == InstructionKind::Accumulate);
                 } else if (instruction.kind == InstructionKind::Cast
                     && m_blocks[block].kind == SegmentKind::Optimizer) {
                     // Updated weights are cast together, as in one multi-tensor copy.

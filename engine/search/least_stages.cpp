@@ -148,13 +148,12 @@ private:
 double accumulationSeconds(
     const PartitionProblem &problem, std::size_t op, const OperatorChoice &choice, bool accumulates)
 {
-    const double once = 1.0 / std::max(1, problem.setting().microBatches);
-    const Operator &own = problem.setting().model->graph->operators[op];
+    if (accumulates)
+        return problem.accumulationSeconds(op, choice);
     double seconds = 0;
-    for (std::size_t slot = 0; slot < own.inputs.size(); ++slot)
+    for (std::size_t slot = 0; slot < choice.inputGradients.size(); ++slot)
         if (const auto adds = problem.accumulationOf(op, slot, choice))
-            seconds +=
-                accumulates ? std::min(adds->first, adds->more) * once + adds->more * (1 - once) : adds->cast;
+            seconds += adds->cast;
     return seconds;
 }
 
@@ -293,17 +292,18 @@ Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, con
         networks.least(
             Passes::Forward, false, [](std::size_t, const OperatorChoice &choice) { return choice.forward; },
             stop));
+    // Gradients of weights that no product makes are made, and added up, with those of inputs.
     const auto weights = [&](std::size_t op, const OperatorChoice &choice) {
-        return problem.weightGradientSeconds(op, choice)
-            + accumulationSeconds(problem, op, choice, accumulates);
+        const double made = choice.weightGradients;
+        return made > 0 ? made + accumulationSeconds(problem, op, choice, accumulates) : 0;
     };
     TRY(const auto backward,
         networks.least(
             Passes::Backward, true,
             [&](std::size_t op, const OperatorChoice &choice) {
                 return choice.backward + plan.runsAgain[op] * choice.forward
-                    + (splitsBackward ? -problem.weightGradientSeconds(op, choice)
-                                      : accumulationSeconds(problem, op, choice, accumulates));
+                    + accumulationSeconds(problem, op, choice, accumulates)
+                    - (splitsBackward ? weights(op, choice) : 0);
             },
             stop));
     for (std::size_t s = 0; s < stages.size(); ++s) {

@@ -1,6 +1,7 @@
 #include "engine/search/operator_choices.h"
 
 #include "engine/graph/catalogue.h"
+#include "engine/graph/gradient_flow.h"
 #include "engine/lowering/instruction_cost.h"
 #include "engine/plan/plan_draft.h"
 #include "engine/search/summand_joins.h"
@@ -109,11 +110,36 @@ ChoiceFinder::ChoiceFinder(const AxisSetting &setting, const ShardGroups &groups
 {
 }
 
-/// Of the part that takes longest: of causal attention, whose queries see most.
 double ChoiceFinder::kernelSeconds(
     OperatorId id, const PartViews &views, const Partition &partition, const std::vector<Range> &outer) const
 {
-    const Operator &op = m_graph.at(id);
+    return kernelSeconds(id, m_graph.at(id), views, partition, outer);
+}
+
+double ChoiceFinder::weightGradientSeconds(OperatorId backward, double whole, const PartViews &views,
+    const Partition &partition, const std::vector<Range> &outer) const
+{
+    const Operator &op = m_graph.at(backward);
+    std::vector<bool> ofWeights(op.outputs.size(), false);
+    bool any = false;
+    bool others = false;
+    for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+        if (!op.outputs[slot])
+            continue;
+        const TensorId of = m_graph.at(op.outputs[slot]).of;
+        ofWeights[slot] = of && m_graph.at(of).role == TensorRole::Weight;
+        (ofWeights[slot] ? any : others) = true;
+    }
+    if (!any || (others && categoryOf(op) != OperatorCategory::Product))
+        return 0;
+    return others ? kernelSeconds(backward, partOfBackward(m_graph, op, ofWeights), views, partition, outer)
+                  : whole;
+}
+
+/// Of the part that takes longest: of causal attention, whose queries see most.
+double ChoiceFinder::kernelSeconds(OperatorId id, const Operator &op, const PartViews &views,
+    const Partition &partition, const std::vector<Range> &outer) const
+{
     if (isView(op))
         return 0;
     std::vector<TensorType> inputs(op.inputs.size());
@@ -203,6 +229,7 @@ bool ChoiceFinder::add(
                 choice.outputGradients))
             return false;
         choice.backward = kernelSeconds(op.mirror, partBack, back, outerBack);
+        choice.weightGradients = weightGradientSeconds(op.mirror, choice.backward, partBack, back, outerBack);
         for (std::size_t k = 0; k < choice.kept.size(); ++k) {
             const std::size_t slot = op.outputs.size() + k;
             const bool made = m_setting.plan->decisions[static_cast<std::size_t>(forward.index)].attention

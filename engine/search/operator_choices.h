@@ -77,7 +77,8 @@ struct OperatorChoice {
     std::vector<ShardLayout> inputGradients{}; ///< As the backward operator makes them, by input slot.
     std::vector<ShardLayout> outputGradients{}; ///< As it reads them, by output slot.
     double forward = 0; ///< Seconds of its kernel.
-    double backward = 0; ///< Of the backward operator's.
+    double backward = 0; ///< Of the backward operator's,
+    double weightGradients = 0; ///< and of that, what may wait for a pass of its own.
     /// Bytes of what the backward operator reads again, by input slot and then by output slot.
     std::vector<std::int64_t> kept{};
     /// By input slot, where parts read other pieces than even ones, of one that lies in even ones; empty
@@ -158,6 +159,13 @@ private:
     double sumSeconds(OperatorId op, const PartViews &whole, const PartViews &part, std::int32_t turns) const;
     double kernelSeconds(OperatorId op, const PartViews &views, const Partition &partition,
         const std::vector<Range> &outer) const;
+    /// @param share  the operator, with what it reads and makes at all
+    double kernelSeconds(OperatorId op, const Operator &share, const PartViews &views,
+        const Partition &partition, const std::vector<Range> &outer) const;
+    /// Of a backward operator, what makes gradients of weights: of a product, half of it (lowering,
+    /// lower_backward.cpp); all where it makes no others.
+    double weightGradientSeconds(OperatorId backward, double whole, const PartViews &views,
+        const Partition &partition, const std::vector<Range> &outer) const;
 
     const AxisSetting m_setting;
     const ShardGroups m_groups;

@@ -168,9 +168,8 @@ void PartitionProblem::findLeastBetween()
         accumulations.push_back(
             leastOf(i, [this, i](const OperatorChoice &each) { return accumulationSeconds(i, each); }));
         // Gradients of weights may be made later, in a pass of their own.
-        backward.push_back(leastOf(i, [this, i](const OperatorChoice &each) {
-            return each.backward - (isAside(i) ? 0 : weightGradientSeconds(i, each));
-        }));
+        backward.push_back(leastOf(
+            i, [this, i](const OperatorChoice &each) { return each.backward - each.weightGradients; }));
     }
     struct Wait {
         std::size_t begin = 0; ///< Operators between making it and its first reader: from,
@@ -400,7 +399,7 @@ double PartitionProblem::heldBytes(
             if (const std::int64_t kept = keptBytes(op, choice, slot, place); kept > 0)
                 bytes +=
                     stage.held.microBatches * static_cast<double>(kept) / held.keepers[at(place.storage)];
-    if (stage.held.deferred > 0 && !isAside(op) && weightGradientSeconds(op, choice) > 0)
+    if (stage.held.deferred > 0 && choice.weightGradients > 0)
         bytes += stage.held.deferred * deferredBytes(op, choice, held.deferrers);
     return bytes;
 }
@@ -530,7 +529,7 @@ std::vector<std::int32_t> PartitionProblem::deferrers() const
     for (std::size_t i = 0; i < m_choices.size(); ++i) {
         if (isAside(i)
             || std::none_of(m_choices[i]->choices.begin(), m_choices[i]->choices.end(),
-                [&](const OperatorChoice &choice) { return weightGradientSeconds(i, choice) > 0; }))
+                [&](const OperatorChoice &choice) { return choice.weightGradients > 0; }))
             continue;
         for (const TensorId input : m_graph.operators[i].inputs)
             if (input && m_graph.at(input).role == TensorRole::Activation)
@@ -655,7 +654,7 @@ double PartitionProblem::ownSeconds(
 {
     const Operator &own = m_graph.operators[op];
     if (pricing.withoutWeights)
-        return choice.forward + choice.backward - weightGradientSeconds(op, choice);
+        return choice.forward + choice.backward - choice.weightGradients;
     const double once = 1.0 / std::max(1, m_setting.microBatches);
     const double reduced = pricing.reductions * (pricing.everyMicroBatch ? 1 : once);
     const double hidden = pricing.everyMicroBatch ? 1 : std::min(1.0, once * pricing.hiddenBehind);

@@ -194,10 +194,9 @@ public:
     /// Of the gradient that operator `op` makes of its input `slot`; nothing if it makes none.
     std::optional<Accumulation> accumulationOf(
         std::size_t op, std::size_t slot, const OperatorChoice &choice) const;
-    /// Seconds of all of that at least, of whichever micro-batch.
+    /// Seconds of a pass, in the mean, in which an operator's gradients of weights are put where they add up;
+    /// at least: one of several that make the same gradient finds nothing there.
     double accumulationSeconds(std::size_t op, const OperatorChoice &choice) const;
-    /// Of an operator's backward pass, what makes gradients of its weights: about half of a product's.
-    double weightGradientSeconds(std::size_t op, const OperatorChoice &choice) const;
     /// Seconds of the optimizer for all of a weight on one device, with casting it for the model.
     double updateSeconds(TensorId weight) const { return m_updates[static_cast<std::size_t>(weight.index)]; }
     /// Whether the optimizer updates more precise copies of some weights than the model reads.

@@ -121,14 +121,6 @@ void PartitionProblem::findWeights()
     m_allWeights.update = std::accumulate(m_updates.begin(), m_updates.end(), 0.0);
 }
 
-double PartitionProblem::weightGradientSeconds(std::size_t op, const OperatorChoice &choice) const
-{
-    const Operator &own = m_graph.operators[op];
-    const bool weights = std::any_of(own.inputs.begin(), own.inputs.end(),
-        [&](TensorId input) { return input && m_graph.at(input).role == TensorRole::Weight; });
-    return weights && categoryOf(own) == OperatorCategory::Product ? choice.backward / 2 : 0;
-}
-
 std::optional<PartitionProblem::Accumulation> PartitionProblem::accumulationOf(
     std::size_t op, std::size_t slot, const OperatorChoice &choice) const
 {
@@ -158,13 +150,13 @@ std::optional<PartitionProblem::Accumulation> PartitionProblem::accumulationOf(
     return result;
 }
 
-/// In the first micro-batch, or in others, whatever takes less.
 double PartitionProblem::accumulationSeconds(std::size_t op, const OperatorChoice &choice) const
 {
+    const double once = 1.0 / std::max(1, m_setting.microBatches);
     double seconds = 0;
     for (std::size_t slot = 0; slot < choice.inputGradients.size(); ++slot)
-        if (const auto own = accumulationOf(op, slot, choice))
-            seconds += std::min(own->first, own->more);
+        if (const auto adds = accumulationOf(op, slot, choice))
+            seconds += std::min(adds->first, adds->more) * once + adds->more * (1 - once);
     return seconds;
 }
 

@@ -56,10 +56,8 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
             own->second = std::min(own->second, reader);
         }
         // Where the backward pass is split, products alone make gradients of weights in the last pass.
-        const bool isLast = !m_splits
-            || problem.weightGradientSeconds(
-                   static_cast<std::size_t>(first), problem.choiceOf(static_cast<std::size_t>(first), 0))
-                > 0;
+        const bool isLast =
+            !m_splits || problem.choiceOf(static_cast<std::size_t>(first), 0).weightGradients > 0;
         m_isShared[static_cast<std::size_t>(meeting.tensor.index)] = readBy.size() > 1;
         for (const auto &[reader, slot] : meeting.readers)
             if (readBy.size() > 1)
@@ -537,13 +535,13 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
     const Weights &weights = mean.stages[static_cast<std::size_t>(m_plan.stageOf[op])];
     const Operator &own = m_problem.setting().model->graph->operators[op];
     const bool accumulates = m_configuration.zero < 2;
-    const double half = m_splits ? m_problem.weightGradientSeconds(op, choice) : 0;
-    const double apart = half + accumulationSeconds(m_problem, op, choice, accumulates);
+    const double half = m_splits ? choice.weightGradients : 0;
+    const double adding = accumulationSeconds(m_problem, op, choice, accumulates);
+    const double apart = half > 0 ? half + adding : 0; // in a pass of its own
     const double again = m_plan.runsAgain[op] * choice.forward;
-    double seconds = weights.forward * choice.forward + weights.backward * (choice.backward - half + again)
-        + (m_splits ? weights.weights : weights.backward) * apart;
-    seconds += mean.firstPass[op] * choice.forward
-        + mean.lastPass[op] * (apart + (m_splits ? 0 : choice.backward + again));
+    const double behind = choice.backward + again + adding - apart;
+    double seconds = weights.forward * choice.forward + weights.backward * behind + weights.weights * apart;
+    seconds += mean.firstPass[op] * choice.forward + mean.lastPass[op] * (m_splits ? apart : behind);
     if (accumulates && weights.gathering + weights.reducing + weights.update + weights.gather == 0
         && std::none_of(kReductions.begin(), kReductions.end(),
             [&weights](double Weights::*part) { return weights.*part > 0; })

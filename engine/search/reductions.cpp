@@ -120,7 +120,8 @@ Reductions::Longer Reductions::addTo(const StageFigures &stage, StageTime &time)
     const double microBatches = m_configuration.microBatches;
     time.ahead = aheadOf(stage).seconds;
     if (m_configuration.zero < 2) {
-        time.weights += (stage.firstAccumulation + stage.accumulation * (microBatches - 1)) / microBatches;
+        time.weights += stage.accumulation.mean(microBatches);
+        time.backward += stage.withInputs.mean(microBatches);
         return {};
     }
     double shards = 0;
@@ -129,7 +130,8 @@ Reductions::Longer Reductions::addTo(const StageFigures &stage, StageTime &time)
             shards += piece.count
                 * m_costs.copy(Bytes{piece.reducedBytes / std::max(1, shape(piece.sums).ranks)},
                     m_problem.setting().deviceClass);
-    time.weights += stage.castGradients + shards;
+    time.weights += stage.accumulation.cast + shards;
+    time.backward += stage.withInputs.cast;
     const double backward = time.backward + time.weights;
     const std::vector<Layer> layers = layersOf(stage, time.forward);
     double gather = 0;
@@ -140,7 +142,7 @@ Reductions::Longer Reductions::addTo(const StageFigures &stage, StageTime &time)
     }
     const Longer longer{.gathers = gather > time.forward, .reduces = reduce + gather > backward};
     // Scale units cast what a layer made before they send it.
-    const bool asMade = !m_places.hasUnits || stage.castGradients == 0;
+    const bool asMade = !m_places.hasUnits || stage.accumulation.cast + stage.withInputs.cast == 0;
     time.forward = forwardOf(layers, time.forward);
     if (splitsBackward(
             m_configuration.schedule)) { // weights are read in the one part, gradients made in the other

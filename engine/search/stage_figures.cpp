@@ -52,7 +52,7 @@ private:
             StageTime &time = stageOf(i).time;
             time.forward += m_times.forward[i];
             time.backward += m_times.backward[i] + againSeconds(i);
-            const double weights = m_problem.weightGradientSeconds(i, choiceOf(i));
+            const double weights = choiceOf(i).weightGradients;
             time.weights += weights;
             time.backward -= weights;
         }
@@ -100,7 +100,7 @@ private:
         std::set<std::pair<std::int32_t, TensorId>> seen; // stage, and where it lies
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             const OperatorChoice &choice = choiceOf(i);
-            if (m_problem.isAside(i) || m_problem.weightGradientSeconds(i, choice) == 0)
+            if (m_problem.isAside(i) || choice.weightGradients == 0)
                 continue;
             const Operator &op = m_graph.operators[i];
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
@@ -199,29 +199,40 @@ private:
                 own.begin(), own.end(), [](const Read &a, const Read &b) { return a.reader < b.reader; });
         std::vector<Before> all(m_stages.size());
         std::vector<double> accumulated(m_stages.size(), 0);
-        for (std::size_t i = 0; i < m_problem.operatorCount(); ++i)
-            accumulated[static_cast<std::size_t>(m_plan.stageOf[i])] += m_accumulation[i];
+        std::vector<double> accumulatedApart(m_stages.size(), 0);
+        const auto isApart = [this](std::size_t op) { return choiceOf(op).weightGradients > 0; };
+        for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
+            const auto s = static_cast<std::size_t>(m_plan.stageOf[i]);
+            accumulated[s] += m_accumulation[i];
+            accumulatedApart[s] += isApart(i) ? m_accumulation[i] : 0;
+        }
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             const auto s = static_cast<std::size_t>(m_plan.stageOf[i]);
             Before &before = all[s];
-            const double weights = m_problem.weightGradientSeconds(i, choiceOf(i));
+            const double weights = choiceOf(i).weightGradients;
             for (; before.next < read[s].size()
                  && read[s][before.next].reader.index == static_cast<std::int32_t>(i);
                  ++before.next)
-                putBehind(m_stages[s], read[s][before.next], before.forward, before.backward,
-                    weights > 0 ? before.apart : -1, accumulated[s]);
+                putBehind(m_stages[s], read[s][before.next],
+                    {before.forward, before.backward, weights > 0 ? before.apart : -1, accumulated[s],
+                        accumulatedApart[s]});
             before.forward += m_times.forward[i];
             before.backward += m_times.backward[i] + againSeconds(i) + m_accumulation[i];
-            before.apart += weights + m_accumulation[i];
+            before.apart += isApart(i) ? weights + m_accumulation[i] : 0;
         }
     }
 
-    /// @param forward  seconds of the stage's operators before the reader, likewise `backward`; @param apart
-    /// of what they do for weights alone, -1 where the reader's gradients are no product; @param accumulated
-    /// of all that the stage adds up in a pass
-    void putBehind(StageFigures &stage, const Read &read, double forward, double backward, double apart,
-        double accumulated) const
+    struct Behind { ///< Seconds.
+        double forward = 0; ///< Of the stage's operators before the reader,
+        double backward = 0; ///< likewise,
+        double apart =
+            0; ///< of what they do for weights alone: -1 where the reader's are made by no product.
+        double accumulated = 0; ///< Of all that the stage adds up in a pass,
+        double accumulatedApart = 0; ///< and of that which products make.
+    };
+    void putBehind(StageFigures &stage, const Read &read, const Behind &before) const
     {
+        const auto &[forward, backward, apart, accumulated, accumulatedApart] = before;
         constexpr double kSteps = 512; // of a pass
         const auto part = [](double of, double whole) {
             return whole > 0 ? std::clamp(of / whole, 0.0, 1.0) : 0;
@@ -240,7 +251,7 @@ private:
         own.lastReader = read.reader.index;
         // What is no product makes gradients of its weights before those of products are begun.
         if (apart >= 0)
-            own.leftApart = std::min(own.leftApart, part(apart, stage.time.weights + accumulated));
+            own.leftApart = std::min(own.leftApart, part(apart, stage.time.weights + accumulatedApart));
         const std::size_t form = indexOf(read.piece.sums);
         if (!read.isShared) {
             own.reducedBytes[form] += read.piece.reducedBytes;
@@ -307,9 +318,11 @@ private:
                 if (m_plan.stageOf[r] != s)
                     continue;
                 const double begins = first ? own->first : own->more;
-                stage.accumulation += own->more;
-                stage.firstAccumulation += begins;
-                stage.castGradients += own->cast;
+                const bool isApart = choiceOf(r).weightGradients > 0;
+                StageFigures::Accumulation &accumulation = isApart ? stage.accumulation : stage.withInputs;
+                accumulation.more += own->more;
+                accumulation.first += begins;
+                accumulation.cast += own->cast;
                 m_accumulation[r] += begins * once + own->more * (1 - once);
                 first = false;
             }

@@ -76,11 +76,15 @@ struct StageFigures {
     std::int64_t modelBytes = 0; ///< Weights as the model reads them.
     std::int64_t gradientBytes = 0; ///< Gradients, added up over micro-batches.
     std::vector<WeightPiece> weights{};
-    /// Seconds in which the gradients of one micro-batch are put where they add up: of the first, which
-    /// finds nothing there, and of others.
-    double firstAccumulation = 0;
-    double accumulation = 0;
-    double castGradients = 0; ///< Seconds of casting them one by one instead, where they are reduced at once.
+    /// Seconds in which the gradients of one micro-batch are put where they add up.
+    struct Accumulation {
+        double first = 0; ///< Of the first, which finds nothing there,
+        double more = 0; ///< and of others.
+        double cast = 0; ///< Of casting them one by one instead, where they are reduced at once.
+        double mean(double microBatches) const { return (first + more * (microBatches - 1)) / microBatches; }
+    };
+    Accumulation accumulation{}; ///< Of what products make: with all gradients of weights;
+    Accumulation withInputs{}; ///< of the rest: with the gradients of inputs.
     std::vector<StageWeights> inOrder{}; ///< In the order in which they are read.
     std::vector<SharedWeight> shared{}; ///< That it is the first to read.
     std::int64_t keptBytes = 0; ///< Of one micro-batch, from its forward to its backward pass.

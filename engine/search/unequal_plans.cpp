@@ -522,7 +522,8 @@ private:
                     for (std::int32_t d = 0; d < group.devices(); ++d)
                         devices.push_back({group.first + d});
                 }
-                ending.shared += m_estimator.m_costs.collective(CollectiveKind::AllReduce,
+                ending.shared += m_estimator.m_costs.collective(
+                    all.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
                     Bytes{weight.reducedBytes}, groupShape(m_estimator.m_cluster, devices));
                 ending.updatedLast = std::max(ending.updatedLast,
                     played.makespan + ending.shared
