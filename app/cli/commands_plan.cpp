@@ -210,6 +210,7 @@ json searchToJson(const PlanAnswer &solved)
                 {"simulated_peak_bytes", plan.simulatedPeak}, {"at_seconds", plan.at}});
     return {{"plan", toString(search.best.configuration)}, {"rows", rows}, {"fits", search.fits},
         {"model_seconds", search.best.seconds}, {"bound_seconds", search.bound}, {"gap", search.gap()},
+        {"proven_seconds", search.provenSeconds()},
         {"bound_of", search.isOfOthers() ? "equal stages" : "all"}, {"configurations", search.configurations},
         {"priced", search.seen.size()}, {"simulated", seen}, {"memory_limit_bytes", search.memoryLimit},
         {"least_peak_bytes", search.leastPeak}, {"least_needed_bytes", search.leastNeeded},
@@ -221,8 +222,11 @@ void printSearch(const PlanAnswer &solved)
     if (!solved.search)
         return;
     const SearchResult &search = *solved.search;
-    std::printf("  found          %s: %s in the search's model, none of %s%s below %s",
-        toString(search.best.configuration).c_str(), secondsText(search.best.seconds).c_str(),
+    const std::string proven = search.provenSeconds() < search.best.seconds
+        ? " (" + secondsText(search.provenSeconds()) + " one that is no faster in simulation)"
+        : "";
+    std::printf("  found          %s: %s in the search's model%s, none of %s%s below %s",
+        toString(search.best.configuration).c_str(), secondsText(search.best.seconds).c_str(), proven.c_str(),
         counted(search.configurations, "configuration").c_str(),
         search.isOfOthers() ? " with equal stages" : "", secondsText(search.bound).c_str());
     if (search.isOfOthers())

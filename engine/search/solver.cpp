@@ -43,6 +43,16 @@ constexpr double kHoldsLess = 0.02;
 
 } // namespace
 
+double SearchResult::provenSeconds() const
+{
+    double least = best.seconds;
+    for (const SearchedPlan &each : seen)
+        if (each.simulatedSeconds > 0 && each.simulatedSeconds >= best.simulatedSeconds
+            && each.simulatedPeak <= memoryLimit)
+            least = std::min(least, each.seconds);
+    return least;
+}
+
 /// One search.
 class PlanSearch
 {

@@ -7,6 +7,7 @@
 #include "engine/simulate/summary.h"
 #include "engine/simulate/timeline.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -62,9 +63,12 @@ struct SearchResult {
     bool cannotFit() const { return leastNeeded > memoryLimit; }
     /// The bound is of plans with equal stages, and the best has others: more may be below it.
     bool isOfOthers() const { return best.configuration.isUnequal(); }
-    /// By how much of its time a better plan could be shorter, in the search's model: one of those that the
-    /// bound is of.
-    double gap() const { return best.seconds > 0 ? 1 - bound / best.seconds : 0; }
+    /// Seconds, in the search's model, of the best plan or of one that is no faster in simulation, whichever
+    /// is less: the best is as near to the bound as that one.
+    double provenSeconds() const;
+    /// By how much of that time a better plan could be shorter, in the search's model: one of those that the
+    /// bound is of. O(`seen`).
+    double gap() const { return provenSeconds() > 0 ? std::max(0.0, 1 - bound / provenSeconds()) : 0; }
 };
 
 /// What searches of one model remember for the next: prices of partitions and stages, and simulated plans.

@@ -208,12 +208,16 @@ QString SearchReport::sentence(const SearchResult &result)
               .arg(secondsText(result.best.seconds))
               .arg(result.configurations)
               .arg(secondsText(result.bound))
-        : tr("In the search's model it takes %1, and none of %2 configurations is below %3: a "
+        : tr("In the search's model it takes %1%5, and none of %2 configurations is below %3: a "
              "better plan could save %4% at most.")
               .arg(secondsText(result.best.seconds))
               .arg(result.configurations)
               .arg(secondsText(result.bound))
-              .arg(100 * result.gap(), 0, 'f', 1);
+              .arg(100 * result.gap(), 0, 'f', 1)
+              .arg(result.provenSeconds() < result.best.seconds
+                      ? tr(", one that is no faster in simulation %1")
+                            .arg(secondsText(result.provenSeconds()))
+                      : QString());
     if (result.cannotFit())
         return found
             + tr(" Nothing fits in %1: every plan takes %2 of some device at least.")

@@ -719,6 +719,23 @@ TEST(Solver, RemembersWhatAllEditsBeginWith)
     EXPECT_DOUBLE_EQ(last->best.simulatedSeconds, base->best.simulatedSeconds);
 }
 
+/// What is proven of a plan that is no faster in simulation holds of the best, too.
+TEST(SearchResult, IsAsNearToTheBoundAsOneThatIsNoFaster)
+{
+    SearchResult result;
+    result.memoryLimit = 100;
+    result.bound = 8;
+    result.best = {.seconds = 10, .simulatedSeconds = 9, .simulatedPeak = 50};
+    EXPECT_DOUBLE_EQ(result.gap(), 0.2);
+    const SearchedPlan faster{.seconds = 8.1, .simulatedSeconds = 8.9, .simulatedPeak = 200}; // too large
+    const SearchedPlan priced{.seconds = 8.2};
+    result.seen = {faster, priced, result.best};
+    EXPECT_DOUBLE_EQ(result.gap(), 0.2);
+    result.seen.push_back({.seconds = 8.5, .simulatedSeconds = 9.1, .simulatedPeak = 60});
+    EXPECT_DOUBLE_EQ(result.provenSeconds(), 8.5);
+    EXPECT_DOUBLE_EQ(result.gap(), 1 - 8 / 8.5);
+}
+
 /// What rows say of one operator leaves the others to the search.
 TEST(Solver, RecomputesMoreThanRowsNameWhereThatIsNeeded)
 {
