@@ -59,11 +59,11 @@ std::string capitalized(std::string text)
 class Explainer
 {
 public:
-    Explainer(const PlanAnswer &answer, const CompletionOptions &options, const std::stop_token &stop)
+    Explainer(const PlanAnswer &answer, const ExplainOptions &options, const std::stop_token &stop)
         : m_answer(answer)
         , m_options(options)
         , m_stop(stop)
-        , m_table(answer.table.table())
+        , m_table(rowsOf(answer.table))
     {
     }
 
@@ -71,14 +71,16 @@ public:
     {
         const Model &model = *m_answer.model;
         TRY(const ConflictAnswer found,
-            findConflict(model, m_answer.deviceCount, m_table, {.completion = m_options}, m_stop));
+            findConflict(model, m_answer.deviceCount, m_table,
+                {.completion = m_options.completion, .space = m_options.space}, m_stop));
         const auto isShown = [](const ConflictSet &set) {
             return set.minimal || set.rows.size() <= kMostRows;
         };
         if (std::none_of(found.sets.begin(), found.sets.end(), isShown))
             return m_answer.conflicts; // no time to narrow them down: pairs say more
         TRY(const auto ways,
-            waysOut(model, m_answer.deviceCount, m_table, found.sets, {.completion = m_options}, m_stop));
+            waysOut(model, m_answer.deviceCount, m_table, found.sets,
+                {.completion = m_options.completion, .space = m_options.space}, m_stop));
         for (const ConflictSet &set : found.sets)
             m_sets.push_back(linesOf(set.rows));
         std::vector<RowConflict> conflicts;
@@ -92,6 +94,10 @@ public:
     }
 
 private:
+    ConstraintTable rowsOf(const TableDocument &table) const
+    {
+        return m_options.withoutFound ? rowsWithoutFound(table) : table.table();
+    }
     std::int32_t lineOf(RowId row) const { return m_answer.rows[at(row)].line; }
     std::vector<std::int32_t> linesOf(const std::vector<RowId> &rows) const
     {
@@ -105,7 +111,7 @@ private:
     const RowConflict *pairOf(const std::vector<RowId> &rows) const
     {
         const auto found = std::find_if(m_answer.conflicts.begin(), m_answer.conflicts.end(),
-            [&](const RowConflict &pair) { return pair.rows == rows; });
+            [&](const RowConflict &pair) { return pair.rows == rows && pair.reason.message.empty(); });
         return found == m_answer.conflicts.end() ? nullptr : &*found;
     }
 
@@ -172,7 +178,7 @@ private:
             if (m_stop.stop_requested() || !changed.apply(way.edit))
                 continue;
             const auto completion =
-                completePlan(*m_answer.model, m_answer.deviceCount, changed.table(), m_options);
+                completePlan(*m_answer.model, m_answer.deviceCount, rowsOf(changed), m_options.completion);
             if (!completion || firstError(*completion))
                 continue;
             way.holds = true;
@@ -188,7 +194,7 @@ private:
     }
 
     const PlanAnswer &m_answer;
-    const CompletionOptions &m_options;
+    const ExplainOptions &m_options;
     const std::stop_token &m_stop;
     ConstraintTable m_table{};
     std::vector<std::vector<std::int32_t>> m_sets{}; ///< Lines of each.
@@ -197,7 +203,7 @@ private:
 } // namespace
 
 Result<std::vector<RowConflict>> explainConflicts(
-    const PlanAnswer &answer, const CompletionOptions &options, const std::stop_token &stop)
+    const PlanAnswer &answer, const ExplainOptions &options, const std::stop_token &stop)
 {
     return Explainer(answer, options, stop).explain();
 }
@@ -206,6 +212,8 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
     std::vector<RowConflict> &conflicts, const std::stop_token &stop, const std::function<void()> &changed)
 {
     const auto until = std::chrono::steady_clock::now() + kForEffects;
+    // Ways out differ in a row, and so do what searches of them work out.
+    const auto memory = request.memory ? request.memory : std::make_shared<SearchMemory>();
     std::map<std::string, RowWayOut> known; // by the table's text: conflicts share ways out
     for (RowConflict &conflict : conflicts) {
         std::size_t simulated = 0;
@@ -218,6 +226,8 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
             tried.upTo = PlanGrade::Timed;
             tried.explains = false;
             tried.begin = nullptr;
+            tried.onBetter = {}; // of the rows asked for
+            tried.memory = memory;
             if (!tried.table.apply(way.edit))
                 continue;
             const std::string text = tried.table.text();
@@ -258,6 +268,24 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
     if (stop.stop_requested())
         return cancelled();
     return {};
+}
+
+ConstraintTable rowsWithoutFound(const TableDocument &table)
+{
+    ConstraintTable rows = table.table();
+    for (Row &row : rows.rows)
+        row.enabled = row.enabled && row.origin != RowOrigin::Solver;
+    return rows;
+}
+
+RowConflict noPlanLeft(const PlanAnswer &answer, const std::vector<RowId> &rows, const Error &reason)
+{
+    RowConflict conflict{.rows = rows, .reason = reason};
+    for (const RowId row : rows)
+        conflict.lines.push_back(answer.rows[at(row)].line);
+    conflict.words = capitalized(rowsWords(conflict.lines))
+        + " can't hold with the others: " + byLine(reason.message, answer.rows);
+    return conflict;
 }
 
 RowConflict brokenLimit(const PlanAnswer &answer, const BrokenLimit &broken)
