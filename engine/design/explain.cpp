@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <set>
+#include <thread>
 
 namespace planloom {
 
@@ -54,6 +58,29 @@ std::string capitalized(std::string text)
         text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
     return text;
 }
+
+/// Requests a stop when it is time, or another token is.
+class StopAt
+{
+public:
+    StopAt(std::chrono::steady_clock::time_point until, const std::stop_token &before)
+        : m_before(before, [this] { m_source.request_stop(); })
+        , m_timer([this, until](const std::stop_token &end) {
+            std::mutex mutex;
+            std::unique_lock lock(mutex);
+            std::condition_variable_any ends;
+            if (!ends.wait_until(lock, end, until, [&end] { return end.stop_requested(); }))
+                m_source.request_stop();
+        })
+    {
+    }
+    std::stop_token token() const { return m_source.get_token(); }
+
+private:
+    std::stop_source m_source{};
+    std::stop_callback<std::function<void()>> m_before;
+    std::jthread m_timer; ///< The last member: it uses what is above.
+};
 
 /// Turns what the search found into what people are shown.
 class Explainer
@@ -212,6 +239,7 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
     std::vector<RowConflict> &conflicts, const std::stop_token &stop, const std::function<void()> &changed)
 {
     const auto until = std::chrono::steady_clock::now() + kForEffects;
+    const StopAt enough(until, request.enough); // searches end with what they have
     // Ways out differ in a row, and so do what searches of them work out.
     const auto memory = request.memory ? request.memory : std::make_shared<SearchMemory>();
     std::map<std::string, RowWayOut> known; // by the table's text: conflicts share ways out
@@ -228,6 +256,7 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
             tried.begin = nullptr;
             tried.onBetter = {}; // of the rows asked for
             tried.memory = memory;
+            tried.enough = enough.token();
             if (!tried.table.apply(way.edit))
                 continue;
             const std::string text = tried.table.text();
@@ -238,7 +267,10 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
                     break;
                 ++simulated;
                 RowWayOut effect;
-                if (const auto plan = answerOf(tried, stop); plan && (*plan)->isTimed()) {
+                const auto plan = answerOf(tried, stop);
+                if (plan && (*plan)->searchProblem && (*plan)->searchProblem->code == ErrorCode::Cancelled)
+                    break; // what was found in time is no plan of theirs
+                if (plan && (*plan)->isTimed()) {
                     effect.stepSeconds = (*plan)->summary.stepSeconds;
                     effect.peak = (*plan)->summary.largestPeak;
                     effect.overMemory =

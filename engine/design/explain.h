@@ -32,7 +32,7 @@ Result<std::vector<RowConflict>> explainConflicts(
 /// memory, then by step time. Ways that were not simulated when time was over stay behind, in their order.
 /// @param changed  called behind each conflict
 /// @return Cancelled if stopped
-/// About 8 s at most, and one simulation.
+/// About 8 s at most, and one simulation: searches end then.
 Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
     std::vector<RowConflict> &conflicts, const std::stop_token &stop, const std::function<void()> &changed);
 

@@ -23,7 +23,8 @@ public:
     ///
     /// @param isOver  asked between configurations
     /// @return InvalidInput where there is none, as the search says it of the first, at the operator if it is
-    /// about one, and where the search has nothing to decide (`nothingToSearch`); Cancelled if it was over before one was found
+    /// about one, and where the search has nothing to decide (`nothingToSearch`); Cancelled if it was over
+    /// before one was found
     Result<void> findsPlan(const ConstraintTable &rows, const std::function<bool()> &isOver) const;
 
     /// What configurations of the space have of a degree without rows, ascending; empty for those of

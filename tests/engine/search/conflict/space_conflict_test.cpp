@@ -70,8 +70,7 @@ public:
         options.mostSeconds = 1000;
         options.mostSimulated = 1;
         return known->second = (isCompleted && brokenDegrees(completion->plan, table).empty())
-            || searchPlan(
-                m_model, m_cluster, m_cluster.deviceCount, table, costModelOf(m_cluster), options)
+            || searchPlan(m_model, m_cluster, m_cluster.deviceCount, table, costModelOf(m_cluster), options)
                    .has_value();
     }
     /// A set holds if it does, or with further rows of the table.
@@ -146,9 +145,10 @@ TEST(SpaceConflict, SetsAreThoseThatLeaveNoPlan)
         {"degree data exactly 4\nzero1 all\ndegree pipeline exactly 2\n", {{0, 2}},
             {"0: degree data exactly 2", "0 off", "2: degree pipeline exactly 1", "2 off"}},
         {"degree micro-batches at least 64\n", {{0}}, {"0: degree micro-batches at least 8", "0 off"}},
-        {"degree stages at most 1\nrecompute all\ndegree pipeline at least 2\nprecision all : bf16\n", {{0, 2}},
-            {"0: degree stages at most 2", "0 off", "2: degree pipeline at least 1", "2 off"}},
-        {"degree data exactly 4\ndegree tensor at least 2\ndegree pipeline at least 2\n", {{0, 1}, {0, 2}}, {}},
+        {"degree stages at most 1\nrecompute all\ndegree pipeline at least 2\nprecision all : bf16\n",
+            {{0, 2}}, {"0: degree stages at most 2", "0 off", "2: degree pipeline at least 1", "2 off"}},
+        {"degree data exactly 4\ndegree tensor at least 2\ndegree pipeline at least 2\n", {{0, 1}, {0, 2}},
+            {}},
         {"degree micro-batches exactly 8\ndegree data exactly 2\n", {{0, 1}}, {}}, // of 8 samples
         // What the default would break alone is no conflict.
         {"degree tensor exactly 4\nparts name:a : n exactly 2\n", {{0, 1}}, {}},
@@ -180,7 +180,8 @@ TEST(SpaceConflict, SetsAreThoseThatLeaveNoPlan)
         }
         for (const auto &ofSet : ways)
             for (const WayOut &way : ofSet)
-                EXPECT_EQ(way.holds, searched.hasPlan(applied(searched.table(), way))) << wordsOf({way}).front();
+                EXPECT_EQ(way.holds, searched.hasPlan(applied(searched.table(), way)))
+                    << wordsOf({way}).front();
     }
 }
 
@@ -282,7 +283,8 @@ TEST(SpaceConflict, OnRandomTablesItAgreesWithTheSearch)
         conflicts += answer.sets.empty() ? 0 : 1;
         for (const ConflictSet &set : answer.sets) {
             EXPECT_TRUE(set.minimal);
-            EXPECT_TRUE(searched.isMinimal(set)) << testing::PrintToString(setsOf(answer)) << set.reason.message;
+            EXPECT_TRUE(searched.isMinimal(set))
+                << testing::PrintToString(setsOf(answer)) << set.reason.message;
             together += set.rows.size() > 1 ? 1 : 0;
         }
         for (const auto &each : searched.waysOf(answer))
