@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <set>
+#include <thread>
 
 namespace planloom {
 
@@ -55,15 +59,38 @@ std::string capitalized(std::string text)
     return text;
 }
 
+/// Requests a stop when it is time, or another token is.
+class StopAt
+{
+public:
+    StopAt(std::chrono::steady_clock::time_point until, const std::stop_token &before)
+        : m_before(before, [this] { m_source.request_stop(); })
+        , m_timer([this, until](const std::stop_token &end) {
+            std::mutex mutex;
+            std::unique_lock lock(mutex);
+            std::condition_variable_any ends;
+            if (!ends.wait_until(lock, end, until, [&end] { return end.stop_requested(); }))
+                m_source.request_stop();
+        })
+    {
+    }
+    std::stop_token token() const { return m_source.get_token(); }
+
+private:
+    std::stop_source m_source{};
+    std::stop_callback<std::function<void()>> m_before;
+    std::jthread m_timer; ///< The last member: it uses what is above.
+};
+
 /// Turns what the search found into what people are shown.
 class Explainer
 {
 public:
-    Explainer(const PlanAnswer &answer, const CompletionOptions &options, const std::stop_token &stop)
+    Explainer(const PlanAnswer &answer, const ExplainOptions &options, const std::stop_token &stop)
         : m_answer(answer)
         , m_options(options)
         , m_stop(stop)
-        , m_table(answer.table.table())
+        , m_table(rowsOf(answer.table))
     {
     }
 
@@ -71,14 +98,16 @@ public:
     {
         const Model &model = *m_answer.model;
         TRY(const ConflictAnswer found,
-            findConflict(model, m_answer.deviceCount, m_table, {.completion = m_options}, m_stop));
+            findConflict(model, m_answer.deviceCount, m_table,
+                {.completion = m_options.completion, .space = m_options.space}, m_stop));
         const auto isShown = [](const ConflictSet &set) {
             return set.minimal || set.rows.size() <= kMostRows;
         };
         if (std::none_of(found.sets.begin(), found.sets.end(), isShown))
             return m_answer.conflicts; // no time to narrow them down: pairs say more
         TRY(const auto ways,
-            waysOut(model, m_answer.deviceCount, m_table, found.sets, {.completion = m_options}, m_stop));
+            waysOut(model, m_answer.deviceCount, m_table, found.sets,
+                {.completion = m_options.completion, .space = m_options.space}, m_stop));
         for (const ConflictSet &set : found.sets)
             m_sets.push_back(linesOf(set.rows));
         std::vector<RowConflict> conflicts;
@@ -92,6 +121,10 @@ public:
     }
 
 private:
+    ConstraintTable rowsOf(const TableDocument &table) const
+    {
+        return m_options.withoutFound ? rowsWithoutFound(table) : table.table();
+    }
     std::int32_t lineOf(RowId row) const { return m_answer.rows[at(row)].line; }
     std::vector<std::int32_t> linesOf(const std::vector<RowId> &rows) const
     {
@@ -105,7 +138,7 @@ private:
     const RowConflict *pairOf(const std::vector<RowId> &rows) const
     {
         const auto found = std::find_if(m_answer.conflicts.begin(), m_answer.conflicts.end(),
-            [&](const RowConflict &pair) { return pair.rows == rows; });
+            [&](const RowConflict &pair) { return pair.rows == rows && pair.reason.message.empty(); });
         return found == m_answer.conflicts.end() ? nullptr : &*found;
     }
 
@@ -172,7 +205,7 @@ private:
             if (m_stop.stop_requested() || !changed.apply(way.edit))
                 continue;
             const auto completion =
-                completePlan(*m_answer.model, m_answer.deviceCount, changed.table(), m_options);
+                completePlan(*m_answer.model, m_answer.deviceCount, rowsOf(changed), m_options.completion);
             if (!completion || firstError(*completion))
                 continue;
             way.holds = true;
@@ -188,7 +221,7 @@ private:
     }
 
     const PlanAnswer &m_answer;
-    const CompletionOptions &m_options;
+    const ExplainOptions &m_options;
     const std::stop_token &m_stop;
     ConstraintTable m_table{};
     std::vector<std::vector<std::int32_t>> m_sets{}; ///< Lines of each.
@@ -197,7 +230,7 @@ private:
 } // namespace
 
 Result<std::vector<RowConflict>> explainConflicts(
-    const PlanAnswer &answer, const CompletionOptions &options, const std::stop_token &stop)
+    const PlanAnswer &answer, const ExplainOptions &options, const std::stop_token &stop)
 {
     return Explainer(answer, options, stop).explain();
 }
@@ -206,6 +239,9 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
     std::vector<RowConflict> &conflicts, const std::stop_token &stop, const std::function<void()> &changed)
 {
     const auto until = std::chrono::steady_clock::now() + kForEffects;
+    const StopAt enough(until, request.enough); // searches end with what they have
+    // Ways out differ in a row, and so do what searches of them work out.
+    const auto memory = request.memory ? request.memory : std::make_shared<SearchMemory>();
     std::map<std::string, RowWayOut> known; // by the table's text: conflicts share ways out
     for (RowConflict &conflict : conflicts) {
         std::size_t simulated = 0;
@@ -218,6 +254,9 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
             tried.upTo = PlanGrade::Timed;
             tried.explains = false;
             tried.begin = nullptr;
+            tried.onBetter = {}; // of the rows asked for
+            tried.memory = memory;
+            tried.enough = enough.token();
             if (!tried.table.apply(way.edit))
                 continue;
             const std::string text = tried.table.text();
@@ -228,7 +267,10 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
                     break;
                 ++simulated;
                 RowWayOut effect;
-                if (const auto plan = answerOf(tried, stop); plan && (*plan)->isTimed()) {
+                const auto plan = answerOf(tried, stop);
+                if (plan && (*plan)->searchProblem && (*plan)->searchProblem->code == ErrorCode::Cancelled)
+                    break; // what was found in time is no plan of theirs
+                if (plan && (*plan)->isTimed()) {
                     effect.stepSeconds = (*plan)->summary.stepSeconds;
                     effect.peak = (*plan)->summary.largestPeak;
                     effect.overMemory =
@@ -258,6 +300,24 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
     if (stop.stop_requested())
         return cancelled();
     return {};
+}
+
+ConstraintTable rowsWithoutFound(const TableDocument &table)
+{
+    ConstraintTable rows = table.table();
+    for (Row &row : rows.rows)
+        row.enabled = row.enabled && row.origin != RowOrigin::Solver;
+    return rows;
+}
+
+RowConflict noPlanLeft(const PlanAnswer &answer, const std::vector<RowId> &rows, const Error &reason)
+{
+    RowConflict conflict{.rows = rows, .reason = reason};
+    for (const RowId row : rows)
+        conflict.lines.push_back(answer.rows[at(row)].line);
+    conflict.words = capitalized(rowsWords(conflict.lines))
+        + " can't hold with the others: " + byLine(reason.message, answer.rows);
+    return conflict;
 }
 
 RowConflict brokenLimit(const PlanAnswer &answer, const BrokenLimit &broken)

@@ -9,7 +9,9 @@
 #include "engine/gallery/gallery.h"
 #include "engine/lowering/in_flight.h"
 #include "engine/lowering/lower.h"
+#include "engine/plan/plan_degrees.h"
 #include "engine/search/conflict/order_cycle.h"
+#include "engine/search/space_probe.h"
 #include "engine/search/steps_seen.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/kinds/meaning.h"
@@ -122,11 +124,13 @@ private:
         return {};
     }
 
+    bool isSearched() const { return m_request.search || m_solvesGallery; }
+
     /// Lets the search decide what the rows leave open, and what it chose before. Rows that do not hold are
     /// told of by `complete`.
     Result<void> search()
     {
-        const bool searches = m_request.search || m_solvesGallery;
+        const bool searches = isSearched();
         if (!(searches || m_request.solved) || !m_answer.table.errors().empty())
             return {};
         std::vector<std::int32_t> chosen; // lines
@@ -200,6 +204,7 @@ private:
                 m_request.solved->remember(m_key, *found);
             return std::optional<SearchResult>(*std::move(found));
         }
+        m_leavesNoPlan = found.error().code != ErrorCode::Cancelled;
         m_answer.searchProblem = found.error().code == ErrorCode::Cancelled
             ? Error{ErrorCode::Cancelled, "the search was stopped before it had found a plan",
                 "the rows stay as they are", {}}
@@ -220,19 +225,26 @@ private:
     /// @return whether there is a plan
     Result<bool> complete()
     {
-        const ConstraintTable table = m_answer.table.table();
+        ConstraintTable table = m_answer.table.table();
         m_answer.textErrors = m_answer.table.errors();
         Cluster planned = m_answer.cluster;
         planned.deviceCount = m_answer.deviceCount;
         const CompletionOptions options{.precision = usualPrecision(m_answer.cluster),
             .alike = [&planned](const ScaleUnits &units) { return unitsAlike(planned, units); }};
         TRY(Completion completion, completePlan(*m_request.model, m_answer.deviceCount, table, options));
+        if (m_leavesNoPlan && firstError(completion)) { // what a search before chose gives way
+            table = rowsWithoutFound(m_answer.table);
+            TRY(completion, completePlan(*m_request.model, m_answer.deviceCount, table, options));
+        }
         if (completion.plan.graph)
             refuseCycles(completion);
+        if (completion.plan.graph && m_leavesNoPlan)
+            refuseBrokenDegrees(completion, table);
+        const ConstraintTable shown = m_answer.table.table();
         const std::vector<std::int32_t> lines = m_answer.table.rowLines();
         for (std::size_t row = 0; row < table.rows.size(); ++row) {
             m_answer.rows.push_back({RowId{static_cast<std::int32_t>(row)}, lines[row],
-                print(table.rows[row]), completion.rows[row]});
+                print(shown.rows[row]), completion.rows[row]});
             if (!completion.rows[row].warning.empty())
                 m_answer.warnings.push_back({m_answer.rows.back().row, completion.rows[row].warning});
         }
@@ -244,6 +256,8 @@ private:
             GestureContext context = gestureContextOf(*m_request.model, m_answer.table, m_answer.deviceCount);
             context.cluster = m_answer.cluster;
             m_answer.conflicts = findConflicts(context, completion);
+            if (!m_brokenDegrees.empty())
+                m_answer.conflicts = {noPlanLeft(m_answer, m_brokenDegrees, *m_answer.searchProblem)};
             if (m_request.explains && firstError(completion))
                 TRY_VOID(explain(options));
             return false;
@@ -267,11 +281,53 @@ private:
             completion.plan = {};
     }
 
+    /// The search was to keep to what rows say of degrees, and has no plan with them; nor does what they are
+    /// completed to.
+    void refuseBrokenDegrees(Completion &completion, const ConstraintTable &table)
+    {
+        m_brokenDegrees = brokenDegrees(completion.plan, table);
+        for (const RowId row : m_brokenDegrees)
+            completion.rows[at(row)].error = conflictAt(row, *m_answer.searchProblem);
+        if (!m_brokenDegrees.empty())
+            completion.plan = {};
+    }
+
+    static Error conflictAt(RowId row, const Error &reason)
+    {
+        return {ErrorCode::Conflict, reason.message, reason.advice, placeOf(row, "rule")};
+    }
+
+    /// Marks the rows that leave the search no plan together, in place of those about degrees that their
+    /// completion alone would break.
+    void markConflicts()
+    {
+        for (const RowId row : m_brokenDegrees)
+            m_answer.rows[at(row)].report.error.reset();
+        const ConstraintTable table = m_answer.table.table();
+        const auto isDegree = [&](RowId row) {
+            return std::holds_alternative<DegreeRule>(table.rows[at(row)].rule);
+        };
+        for (const RowConflict &conflict : m_answer.conflicts)
+            for (const RowId row : conflict.rows)
+                if (auto &error = m_answer.rows[at(row)].report.error;
+                    !error && std::any_of(conflict.rows.begin(), conflict.rows.end(), isDegree))
+                    error = conflictAt(row, conflict.reason);
+    }
+
     /// From rows that meet to minimal sets of rows with ways out, in the order of their use.
     Result<void> explain(const CompletionOptions &options)
     {
         publish(PlanGrade::Checked);
-        TRY(m_answer.conflicts, explainConflicts(m_answer, options, m_stop));
+        ExplainOptions explained{.completion = options, .withoutFound = m_leavesNoPlan};
+        const SpaceProbe probe(
+            *m_request.model, m_answer.cluster, m_answer.deviceCount, m_costs, options.precision);
+        if (isSearched() && !nothingToSearch(*m_request.model, rowsWithoutFound(m_answer.table)))
+            explained.space = {.holds = [&probe](const ConstraintTable &rows,
+                                            const auto &isOver) { return probe.findsPlan(rows, isOver); },
+                .valuesOf = [&probe](Degree degree) { return probe.valuesOf(degree); }};
+        TRY(m_answer.conflicts, explainConflicts(m_answer, explained, m_stop));
+        if (m_leavesNoPlan)
+            markConflicts();
         publish(PlanGrade::Checked);
         std::vector<RowConflict> ranked = m_answer.conflicts;
         return rankWaysOut(m_request, m_answer, ranked, m_stop, [&] {
@@ -420,6 +476,8 @@ private:
     const std::function<void(const PlanAnswer &)> &m_report;
     PlanAnswer m_answer;
     CostModel m_costs{}; ///< Of the cluster of the answer.
+    bool m_leavesNoPlan = false; ///< The search found none, and was not stopped.
+    std::vector<RowId> m_brokenDegrees{}; ///< That there is none with: see `refuseBrokenDegrees`.
     bool m_solvesGallery = false; ///< Its plan leaves something to the search.
     std::string m_key{}; ///< Of the rows in `PlanRequest::solved`.
     bool m_isRemembered = false; ///< What is known of a search comes from there,

@@ -111,7 +111,9 @@ struct PlanAnswer {
     TableDocument table{};
     std::int32_t searchedRow = -1; ///< Row of `table`; -1 where nothing was searched.
     std::shared_ptr<const SearchResult> search{}; ///< Null where nothing was.
-    std::optional<Error> searchProblem{}; ///< Why nothing was, though it was asked for.
+    /// Why nothing was, though it was asked for. Where the rows leave no plan that keeps to their degrees,
+    /// they are in conflict, and there is none: the default would break them.
+    std::optional<Error> searchProblem{};
     std::vector<RowLine> rows{}; ///< By row of `table`.
     std::vector<Error> textErrors{}; ///< Lines that are no rows; `where` is "line:LINE:COLUMN", from 1.
     std::vector<RowConflict> conflicts{}; ///< Rows that can't hold together, with ways out.

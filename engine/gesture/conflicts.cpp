@@ -186,7 +186,11 @@ private:
                 const bool together = mine && theirs
                     && (mine->count == theirs->count
                         || (mine->stage >= 0 && theirs->stage >= 0 && mine->stage != theirs->stage));
-                if (ruleAt(other).index() == row.rule.index() && !together) {
+                const auto *bound = std::get_if<DegreeRule>(&row.rule);
+                const auto *otherBound = std::get_if<DegreeRule>(&ruleAt(other));
+                const bool agree = bound && otherBound
+                    && (bound->degree != otherBound->degree || canAgree({bound->bound, otherBound->bound}));
+                if (ruleAt(other).index() == row.rule.index() && !together && !agree) {
                     add({other, line}, {}, std::string("both say ") + nameOf(row.rule),
                         ": " + print(ruleAt(other)) + " and " + print(row.rule), {});
                     break;

@@ -1,6 +1,7 @@
 #include "engine/plan/scale_units_rule.h"
 
 #include "engine/graph/batch.h"
+#include "engine/table/mesh_axes.h"
 #include "engine/table/row_setting.h"
 
 #include <algorithm>
@@ -116,6 +117,23 @@ bool mayBeCut(const Model &model, std::int64_t cuts)
     return true;
 }
 
+/// Rows about a degree that counts the axes of `role`, which a unit has not all of.
+/// @return nothing where one does not hold on the whole mesh
+std::optional<std::vector<std::int32_t>> degreesOver(
+    const ConstraintTable &table, const std::vector<MeshAxis> &mesh, AxisRole role)
+{
+    std::vector<std::int32_t> rows;
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+        const auto *rule = std::get_if<DegreeRule>(&table.rows[i].rule);
+        if (!rule || !table.rows[i].enabled || roleOf(rule->degree) != role)
+            continue;
+        if (!rule->bound.allows(sizeOfRole(mesh, role)))
+            return std::nullopt;
+        rows.push_back(static_cast<std::int32_t>(i));
+    }
+    return rows;
+}
+
 } // namespace
 
 std::optional<TableInUnits> findUnits(const Model &model, std::int32_t deviceCount,
@@ -133,7 +151,8 @@ std::optional<TableInUnits> findUnits(const Model &model, std::int32_t deviceCou
         return std::nullopt;
     for (std::size_t a = 0; a < axes.size(); ++a) {
         AxisReader reader(axes[a].name);
-        if (axes[a].size < 2 || !reader.read(table)
+        const auto degrees = degreesOver(table, axes, roleOf(axes[a]));
+        if (axes[a].size < 2 || !reader.read(table) || !degrees
             || !mayBeCut(model, std::int64_t{microBatchesOf(table)} * axes[a].size))
             continue;
         TableInUnits found;
@@ -153,6 +172,8 @@ std::optional<TableInUnits> findUnits(const Model &model, std::int32_t deviceCou
         if (rest.axes.empty())
             rest.axes.push_back({axes[a].name, 1});
         found.table.rows[static_cast<std::size_t>(found.batchRow)].enabled = false;
+        for (const std::int32_t row : *degrees)
+            found.table.rows[static_cast<std::size_t>(row)].enabled = false;
         for (const std::int32_t row : found.shardingRows)
             found.table.rows[static_cast<std::size_t>(row)].enabled = false;
         return found;

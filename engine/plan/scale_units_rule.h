@@ -17,7 +17,8 @@ struct TableInUnits {
     ScaleUnits units{};
     std::string axis{}; ///< The mesh axis along which the replicas lie.
     std::int32_t deviceCount = 1; ///< Of one unit.
-    ConstraintTable table{}; ///< As many rows; those that speak of the axis are off, the mesh is without it.
+    ConstraintTable table{}; ///< As many rows; those that speak of the axis, or count it, are off;
+                             ///< the mesh is without it.
     std::int32_t batchRow = -1; ///< The row that splits the batch over the axis.
     std::vector<std::int32_t> shardingRows{}; ///< Rows that shard optimizers over it.
 };

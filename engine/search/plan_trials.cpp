@@ -75,7 +75,9 @@ Result<TriedPlan> PlanTrials::of(const ConstraintTable &rows)
 
 Result<TriedPlan> PlanTrials::tried(const ConstraintTable &rows, const std::stop_token &stop) const
 {
-    TRY(Completion completion, completed(rows));
+    TRY(Completion completion,
+        completedWith(m_setting.model, m_setting.cluster, m_setting.deviceCount, m_setting.rows, rows,
+            m_setting.precision));
     if (const auto seen = m_setting.seen->find(completion.plan)) // as good as the other one
         return TriedPlan{.step = *seen};
     TRY(TriedPlan outcome, carriedOut(std::move(completion.plan), stop));
@@ -83,16 +85,17 @@ Result<TriedPlan> PlanTrials::tried(const ConstraintTable &rows, const std::stop
     return outcome;
 }
 
-Result<Completion> PlanTrials::completed(const ConstraintTable &rows) const
+Result<Completion> completedWith(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
+    const ConstraintTable &asked, const ConstraintTable &found, PrecisionPreset precision)
 {
-    ConstraintTable all = m_setting.rows;
-    all.rows.insert(all.rows.end(), rows.rows.begin(), rows.rows.end());
+    ConstraintTable all = asked;
+    all.rows.insert(all.rows.end(), found.rows.begin(), found.rows.end());
     CompletionOptions options;
-    options.precision = m_setting.precision;
-    Cluster planned = m_setting.cluster;
-    planned.deviceCount = m_setting.deviceCount;
+    options.precision = precision;
+    Cluster planned = cluster;
+    planned.deviceCount = deviceCount;
     options.alike = [&planned](const ScaleUnits &units) { return unitsAlike(planned, units); };
-    TRY(Completion completion, completePlan(m_setting.model, m_setting.deviceCount, all, options));
+    TRY(Completion completion, completePlan(model, deviceCount, all, options));
     if (auto error = firstError(completion))
         return *std::move(error);
     return completion;

@@ -36,6 +36,11 @@ struct TrialSetting {
     const std::shared_ptr<StepsSeen> &seen; ///< Likewise; not null.
 };
 
+/// The plan of `asked` and, behind them, `found`, as it is tried.
+/// @return the error of a row that does not hold
+Result<Completion> completedWith(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
+    const ConstraintTable &asked, const ConstraintTable &found, PrecisionPreset precision);
+
 /// Completes, lowers and simulates plans of one search, one after the other; the next one on another thread
 /// meanwhile, if it is told which that may be. For one thread.
 class PlanTrials
@@ -58,7 +63,6 @@ public:
 
 private:
     struct Begun;
-    Result<Completion> completed(const ConstraintTable &rows) const;
     Result<TriedPlan> tried(const ConstraintTable &rows, const std::stop_token &stop) const;
     Result<TriedPlan> carriedOut(Plan plan, const std::stop_token &stop) const;
 

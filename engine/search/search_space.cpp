@@ -53,22 +53,8 @@ template<typename R> bool hasRow(const ConstraintTable &rows)
 bool keepsTo(const std::vector<std::pair<RowId, DegreeRule>> &degrees, const Configuration &configuration)
 {
     return std::all_of(degrees.begin(), degrees.end(), [&](const auto &row) {
-        switch (row.second.degree) {
-        case Degree::Data:
-            return row.second.bound.allows(configuration.replicas);
-        case Degree::Tensor:
-            return row.second.bound.allows(configuration.shards);
-        case Degree::Pipeline:
-            return row.second.bound.allows(configuration.ranks);
-        case Degree::Stages:
-            return row.second.bound.allows(configuration.stages());
-        case Degree::MicroBatches:
-            return row.second.bound.allows(configuration.microBatches);
-        case Degree::Sequence:
-        case Degree::Expert:
-            break; // of operators: see ChoiceFinder
-        }
-        return true;
+        const auto value = degreeOf(configuration, row.second.degree);
+        return !value || row.second.bound.allows(*value);
     });
 }
 
@@ -317,6 +303,26 @@ std::string toString(const Configuration &configuration)
     if (configuration.inTurns)
         add("in turns");
     return text.empty() ? "one device" : text;
+}
+
+std::optional<std::int32_t> degreeOf(const Configuration &configuration, Degree degree)
+{
+    switch (degree) {
+    case Degree::Data:
+        return configuration.replicas;
+    case Degree::Tensor:
+        return configuration.shards;
+    case Degree::Pipeline:
+        return configuration.ranks;
+    case Degree::Stages:
+        return configuration.stages();
+    case Degree::MicroBatches:
+        return configuration.microBatches;
+    case Degree::Sequence:
+    case Degree::Expert:
+        break;
+    }
+    return std::nullopt;
 }
 
 std::vector<AxisRole> axisOrder(const Configuration &configuration, const SearchSpace &space)

@@ -70,6 +70,9 @@ struct Configuration {
 /// first, whatever they are called; "stages on 4, 2 (tp 2) devices" where they differ.
 std::string toString(const Configuration &configuration);
 
+/// What it has of a degree; nothing for those of operators (see ChoiceFinder).
+std::optional<std::int32_t> degreeOf(const Configuration &configuration, Degree degree);
+
 /// What a table leaves to the search.
 struct SearchSpace {
     /// Every combination that the batch, the devices and the rows allow, the simplest first; of very many

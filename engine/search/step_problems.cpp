@@ -1,5 +1,6 @@
 #include "engine/search/step_estimate.h"
 
+#include "engine/base/place.h"
 #include "engine/gallery/gallery_rows.h"
 #include "engine/graph/catalogue.h"
 #include "engine/plan/plan_draft.h"
@@ -248,7 +249,8 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Clas
         return Error{ErrorCode::InvalidInput,
             "rows leave operator '" + m_model.graph->at(op).name + "' no way to be partitioned over "
                 + std::to_string(configuration.shards) + " devices",
-            "allow it to be replicated, or use another mesh", "search"};
+            "allow it to be replicated, or use another mesh",
+            toString(OperatorPlace{m_model.graph->at(op).name, {}})};
     own.leastWeights = own.network->leastWeightBytes();
     for (const auto &[word, plan] : m_recomputed) {
         const std::vector<double> kept = own.network->leastKeptBytes(plan);

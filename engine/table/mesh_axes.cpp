@@ -28,6 +28,20 @@ AxisRole roleOf(const MeshAxis &axis)
     return AxisRole::Shards;
 }
 
+std::optional<AxisRole> roleOf(Degree degree)
+{
+    switch (degree) {
+    case Degree::Data:
+        return AxisRole::Replicas;
+    case Degree::Tensor:
+        return AxisRole::Shards;
+    case Degree::Pipeline:
+        return AxisRole::Ranks;
+    default:
+        return std::nullopt;
+    }
+}
+
 std::int64_t sizeOfRole(const std::vector<MeshAxis> &mesh, AxisRole role)
 {
     std::int64_t size = 1;

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "engine/table/kinds/degree.h"
 #include "engine/table/kinds/mesh.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,8 @@ namespace planloom {
 /// others share operators' work.
 enum class AxisRole : std::uint8_t { Replicas, Ranks, Shards };
 AxisRole roleOf(const MeshAxis &axis);
+/// Whose axes a degree counts; nothing for those that are no axes of the mesh.
+std::optional<AxisRole> roleOf(Degree degree);
 /// The product of the axes of one role.
 std::int64_t sizeOfRole(const std::vector<MeshAxis> &mesh, AxisRole role);
 

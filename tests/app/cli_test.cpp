@@ -147,6 +147,29 @@ TEST_F(Cli, SolveNamesTheConflictAndItsWaysOut)
     EXPECT_EQ(run(solve).status, 0);
 }
 
+/// Rows that leave the search no plan are a conflict like others, and nothing is solved that breaks them.
+TEST_F(Cli, SolveNamesRowsThatLeaveTheSearchNoPlan)
+{
+    const std::string solve = std::string("solve ") + kModel + " --cluster cpu:4 --table '"
+        + (m_folder / "rows.txt").string() + "'";
+    std::ofstream(m_folder / "rows.txt") << "degree data exactly 4\nzero1 all\ndegree pipeline exactly 4\n";
+    const Outcome refused = run(solve + " --json");
+    EXPECT_EQ(refused.status, 3);
+    const auto json = refused.json();
+    ASSERT_TRUE(json.is_object()) << refused.output;
+    EXPECT_EQ(json["conflict"], (nlohmann::json{0, 2}));
+    EXPECT_FALSE(json.contains("step_seconds"));
+    std::set<std::string> edits;
+    for (const auto &way : json["ways_out"]) {
+        EXPECT_TRUE(way["holds"]) << way;
+        edits.insert(way["edit"]);
+    }
+    EXPECT_TRUE(edits.contains("off degree pipeline one of 4")) << refused.output;
+    EXPECT_NE(said(solve).output.find("rows 1 and 3 cannot hold together: no mesh"), std::string::npos);
+    std::ofstream(m_folder / "rows.txt") << "degree micro-batches at least 64\n";
+    EXPECT_EQ(run(solve).status, 3);
+}
+
 /// A row that is wrong whatever the others say is bad input, with the nearest values that are right.
 TEST_F(Cli, SolveSaysWhichValuesAreNearOnesThatHold)
 {

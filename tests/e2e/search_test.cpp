@@ -105,6 +105,37 @@ private Q_SLOTS:
         QCOMPARE(static_cast<int>(workspace.latest()->errorCount()), 0);
     }
 
+    /// Rows of a person that leave no plan are shown as those that cannot hold together, not as a plan that
+    /// breaks them; what was found before takes no part; and a way out has it search again.
+    void showsRowsThatLeaveNoPlanAsAConflict()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        workspace.openWith({kSmallGpt, {}, {}}, "dgx-h100", 4, {});
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        search(at);
+        const TableEdit own =
+            insertText(workspace.table(), 0, "degree data exactly 4\nzero1 all\ndegree pipeline exactly 4\n");
+        QVERIFY(workspace.editTable(QStringLiteral("too many"), own));
+        QTRY_VERIFY_WITH_TIMEOUT(!workspace.isPlanning() && workspace.latest()->searchProblem
+                && workspace.latest()->table == workspace.table() && workspace.latest()->final,
+            kPatience);
+        QVERIFY(!workspace.latest()->plan);
+        QCOMPARE(workspace.latest()->conflicts.size(), std::size_t{1});
+        const RowConflict conflict = workspace.latest()->conflicts.front();
+        QVERIFY(conflict.minimal);
+        QCOMPARE(conflict.lines, (std::vector<std::int32_t>{0, 2}));
+        for (const RowLine &row : workspace.latest()->rows)
+            QCOMPARE(row.report.error.has_value(), row.line == 0 || row.line == 2);
+        QVERIFY(!conflict.waysOut.empty());
+        QVERIFY(conflict.waysOut.front().holds);
+        QSignalSpy again(&workspace, &Workspace::searched);
+        QVERIFY(workspace.editTable(QStringLiteral("way out"), conflict.waysOut.front().edit));
+        QTRY_VERIFY_WITH_TIMEOUT(!again.isEmpty() && at.settled(), kPatience);
+        QVERIFY(workspace.latest()->search);
+        QCOMPARE(static_cast<int>(workspace.latest()->errorCount()), 0);
+    }
+
     /// All that is left open is chosen again around an operator that a hand has placed.
     void goesOnAroundWhatAHandHasPlaced()
     {

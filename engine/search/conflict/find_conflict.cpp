@@ -24,7 +24,8 @@ public:
         , m_stop(stop)
         , m_start(Clock::now())
         , m_facts(factsOf(model, deviceCount, table))
-        , m_oracle(model, deviceCount, table, options.completion, m_facts, [this] { return isOver(); })
+        , m_oracle(model, deviceCount, table, options.completion, options.space, m_facts,
+              [this] { return isOver(); })
         , m_table(table)
     {
     }
@@ -34,7 +35,7 @@ public:
         if (!m_oracle.holds(m_facts.rows)) {
             if (m_oracle.blamed().empty() && m_oracle.reason().code == ErrorCode::Cancelled)
                 return m_oracle.reason();
-            m_logic.emplace(m_facts, m_table);
+            m_logic.emplace(m_facts, m_table, m_options.space.holds != nullptr);
             enumerate();
         }
         if (m_stop.stop_requested())
@@ -106,13 +107,21 @@ private:
         }
         if (isOver() || m_oracle.holds(rows))
             return rows;
-        const bool ofOrders = m_oracle.blamesOrders();
-        RowSet fewer = ofOrders ? m_oracle.blamed() : around(rows, m_oracle.blamed());
-        std::erase_if(
-            fewer, [&](std::int32_t row) { return !std::binary_search(rows.begin(), rows.end(), row); });
-        std::sort(fewer.begin(), fewer.end());
-        if (!fewer.empty() && fewer.size() < rows.size() && !isOver() && !m_oracle.holds(fewer))
-            rows = std::move(fewer);
+        const RowSet blamed = m_oracle.blamed();
+        std::vector<RowSet> parts;
+        if (m_oracle.blamesOrders() || m_oracle.blamesSpace())
+            parts.push_back(blamed);
+        if (!m_oracle.blamesOrders())
+            parts.push_back(around(rows, blamed));
+        for (RowSet &fewer : parts) {
+            std::erase_if(
+                fewer, [&](std::int32_t row) { return !std::binary_search(rows.begin(), rows.end(), row); });
+            std::sort(fewer.begin(), fewer.end());
+            if (!fewer.empty() && fewer.size() < rows.size() && !isOver() && !m_oracle.holds(fewer)) {
+                rows = std::move(fewer);
+                break;
+            }
+        }
         return rows.size() > kFewRows ? quickXplain(rows) : rows;
     }
 

@@ -2,6 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/plan/complete.h"
+#include "engine/search/conflict/space_question.h"
 #include "engine/table/model.h"
 #include "engine/table/table.h"
 
@@ -14,6 +15,7 @@ namespace planloom {
 
 struct ConflictOptions {
     CompletionOptions completion{}; ///< As the plan is completed.
+    SpaceQuestion space{}; ///< Where what rows leave open is searched.
     std::chrono::milliseconds limit{1000}; ///< For all of it.
     std::size_t mostSets = 6;
 };
@@ -41,10 +43,11 @@ struct ConflictAnswer {
 /// Whether the rows of `table` that are on and must hold can hold together, and if not, minimal sets of them
 /// that cannot.
 ///
-/// The logic (row_logic.h) proposes a set of rows, the completion of a plan (row_oracle.h) decides, and what
-/// it refuses goes back into the logic: so every set is truly refused, and minimal with respect to it. Sets
-/// are enumerated as MARCO does it (Liffiton et al., Constraints 21, 2016): a largest set not yet known to
-/// hold or to contain a conflict is either carried out, or shrunk to a minimal conflict.
+/// The logic (row_logic.h) proposes a set of rows, the completion of a plan (row_oracle.h) decides, with the
+/// search's space where there is to be a search, and what it refuses goes back into the logic: so every set
+/// is truly refused, and minimal with respect to it. Sets are enumerated as MARCO does it (Liffiton et al.,
+/// Constraints 21, 2016): a largest set not yet known to hold or to contain a conflict is either carried out,
+/// or shrunk to a minimal conflict.
 ///
 /// @return Cancelled if stopped; errors of `completePlan` that no row causes
 /// Takes `options.limit` and one completion at most. Thread-safe.

@@ -12,16 +12,19 @@ namespace planloom {
 namespace {
 
 constexpr std::size_t kMostOfDirection = 4;
+constexpr std::size_t kMostDegrees = 8; ///< Likewise: of a degree few are in the space.
 constexpr std::int32_t kMostSteps = 64; ///< Numbers that are looked at in one direction.
 
 class Loosener
 {
 public:
-    Loosener(const RowSetting &setting, std::int32_t microBatches, std::int32_t stageCount, const Row &row)
+    Loosener(const RowSetting &setting, std::int32_t microBatches, std::int32_t stageCount, const Row &row,
+        const std::function<std::vector<std::int32_t>(Degree)> &valuesOf)
         : m_setting(setting)
         , m_microBatches(microBatches)
         , m_stageCount(stageCount)
         , m_row(row)
+        , m_valuesOf(valuesOf)
     {
     }
 
@@ -228,7 +231,35 @@ private:
     }
     void loosen(const DegreeRule &rule)
     {
-        loosenBound(rule.bound, [&](CountBound bound) { return Rule(DegreeRule{rule.degree, bound}); });
+        const auto changed = [&](CountBound bound) {
+            return Rule(DegreeRule{rule.degree, std::move(bound)});
+        };
+        std::vector<std::int32_t> values;
+        if (m_valuesOf)
+            values = m_valuesOf(rule.degree);
+        if (values.empty())
+            return loosenBound(rule.bound, changed);
+        std::vector<Row> fewer;
+        std::vector<Row> more;
+        for (const std::int32_t value : values) {
+            if (value < rule.bound.values.front() && rule.bound.kind != CountBound::Kind::AtMost)
+                fewer.insert(fewer.begin(), with(changed(reaching(rule.bound, value))));
+            if (value > rule.bound.values.back() && rule.bound.kind != CountBound::Kind::AtLeast)
+                more.push_back(with(changed(reaching(rule.bound, value))));
+        }
+        for (std::vector<Row> *direction : {&fewer, &more}) {
+            direction->resize(std::min(direction->size(), kMostDegrees));
+            add(holding(std::move(*direction)));
+        }
+    }
+    /// A bound that allows `value`, too; in place of the number where it is exactly one.
+    static CountBound reaching(CountBound bound, std::int32_t value)
+    {
+        if (bound.values.size() == 1)
+            bound.values = {value};
+        else
+            bound.values.insert(std::lower_bound(bound.values.begin(), bound.values.end(), value), value);
+        return bound;
     }
     void loosenBound(const CountBound &bound, const std::function<Rule(CountBound)> &rule)
     {
@@ -377,15 +408,16 @@ private:
     std::int32_t m_microBatches = 1;
     std::int32_t m_stageCount = 1;
     const Row &m_row;
+    const std::function<std::vector<std::int32_t>(Degree)> &m_valuesOf;
     LooserRows m_result{};
 };
 
 } // namespace
 
-LooserRows looserRows(
-    const RowSetting &setting, std::int32_t microBatches, std::int32_t stageCount, const Row &row)
+LooserRows looserRows(const RowSetting &setting, std::int32_t microBatches, std::int32_t stageCount,
+    const Row &row, const std::function<std::vector<std::int32_t>(Degree)> &valuesOf)
 {
-    return Loosener(setting, microBatches, stageCount, row).find();
+    return Loosener(setting, microBatches, stageCount, row, valuesOf).find();
 }
 
 } // namespace planloom

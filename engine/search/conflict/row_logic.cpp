@@ -47,9 +47,10 @@ template<typename Call> bool withoutExceptions(const Call &call)
 class RowLogic::Constraints
 {
 public:
-    Constraints(const RowFacts &facts, const ConstraintTable &table)
+    Constraints(const RowFacts &facts, const ConstraintTable &table, bool leavesMesh)
         : m_facts(facts)
         , m_table(table)
+        , m_leavesMesh(leavesMesh && !facts.plan.meshRow.valid())
     {
         addWrong();
         addTwins();
@@ -73,6 +74,8 @@ private:
             return std::any_of(
                 rows.begin(), rows.end(), [&](std::int32_t row) { return needs(ruleOf(row)); });
         };
+        if (m_leavesMesh && any(dependsOnMesh))
+            return;
         if (m_facts.plan.meshRow.valid() && any(rows.size() > 1 || withClasses ? dependsOnMesh : needsMesh))
             rows.push_back(m_facts.plan.meshRow.index);
         if (m_facts.plan.microBatchesRow.valid() && (withMicroBatches || any(needsMicroBatches)))
@@ -316,6 +319,7 @@ private:
 
     const RowFacts &m_facts;
     const ConstraintTable &m_table;
+    bool m_leavesMesh = false;
     std::vector<bool> m_seen{};
 
 public:
@@ -354,10 +358,10 @@ struct RowLogic::Solvers {
     }
 };
 
-RowLogic::RowLogic(const RowFacts &facts, const ConstraintTable &table)
+RowLogic::RowLogic(const RowFacts &facts, const ConstraintTable &table, bool leavesMesh)
     : m_solvers(std::make_unique<Solvers>())
 {
-    const Constraints constraints(facts, table);
+    const Constraints constraints(facts, table, leavesMesh);
     withoutExceptions([&] { write(constraints, facts, table); });
 }
 

@@ -28,7 +28,9 @@ namespace planloom {
 class RowLogic
 {
 public:
-    RowLogic(const RowFacts &facts, const ConstraintTable &table);
+    /// @param leavesMesh  without a mesh, rows are read with one that a search is to find: what they say of
+    /// it is left to `learnConflict`
+    RowLogic(const RowFacts &facts, const ConstraintTable &table, bool leavesMesh = false);
     ~RowLogic();
     RowLogic(const RowLogic &) = delete;
     RowLogic &operator=(const RowLogic &) = delete;

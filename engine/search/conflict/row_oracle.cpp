@@ -1,5 +1,7 @@
 #include "engine/search/conflict/row_oracle.h"
 
+#include "engine/base/place.h"
+#include "engine/plan/plan_degrees.h"
 #include "engine/search/conflict/order_cycle.h"
 
 #include <algorithm>
@@ -27,14 +29,35 @@ std::vector<std::int32_t> united(const std::vector<std::int32_t> &a, const std::
     return both;
 }
 
+/// Rows that say which configurations a search looks at, apart from those about operators.
+bool shapesSpace(const Rule &rule)
+{
+    return std::holds_alternative<DegreeRule>(rule) || std::holds_alternative<MeshRule>(rule)
+        || std::holds_alternative<MicroBatchesRule>(rule) || std::holds_alternative<ScheduleRule>(rule)
+        || std::holds_alternative<StageRule>(rule);
+}
+
+/// Whether rows that are refused may hold with a mesh that others leave to the search.
+bool leavesMesh(const ConstraintTable &table, const std::vector<std::int32_t> &refused)
+{
+    return std::none_of(table.rows.begin(), table.rows.end(), [](const Row &row) {
+        return row.enabled && std::holds_alternative<MeshRule>(row.rule);
+    }) && std::all_of(refused.begin(), refused.end(), [&](std::int32_t row) {
+        const Rule &rule = table.rows[at(row)].rule;
+        return dependsOnMesh(rule) || std::holds_alternative<DegreeRule>(rule);
+    });
+}
+
 } // namespace
 
 RowOracle::RowOracle(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
-    const CompletionOptions &options, const RowFacts &facts, std::function<bool()> isOver)
+    const CompletionOptions &options, const SpaceQuestion &space, const RowFacts &facts,
+    std::function<bool()> isOver)
     : m_model(model)
     , m_deviceCount(deviceCount)
     , m_table(table)
     , m_options(options)
+    , m_space(space)
     , m_facts(facts)
     , m_isOver(std::move(isOver))
 {
@@ -44,7 +67,7 @@ RowOracle::RowOracle(const Model &model, std::int32_t deviceCount, const Constra
             wrong && !needsMesh(table.rows[at(row)].rule) && !needsMicroBatches(table.rows[at(row)].rule)) {
             Error reason = *wrong;
             reason.where = placeOf(RowId{row}, "rule");
-            m_refused.push_back({{row}, {row}, std::move(reason), false});
+            m_refused.push_back({{row}, {row}, std::move(reason), Refuser::Completion});
         }
 }
 
@@ -64,23 +87,56 @@ RowOracle::Trial RowOracle::carryOut(const ConstraintTable &table)
             trial.reason = *completion->rows[row].error;
         trial.blamed.push_back(static_cast<std::int32_t>(row));
     }
-    if (!trial.blamed.empty() || !completion->plan.graph)
-        return trial;
+    if (!trial.blamed.empty() || !completion->plan.graph) {
+        if (!m_space.holds || !leavesMesh(table, trial.blamed))
+            return trial;
+        Trial searched = askSpace(table);
+        const bool boundsSpace = std::any_of(table.rows.begin(), table.rows.end(),
+            [](const Row &row) { return row.enabled && std::holds_alternative<DegreeRule>(row.rule); });
+        return searched.holds || boundsSpace ? searched : trial;
+    }
     const auto batch = batchOf(completion->plan);
     const auto cycle = orderCycle(completion->plan, m_facts.setting.index(), *batch);
     for (const RowId row : cycle)
         trial.blamed.push_back(row.index);
+    if (cycle.empty() && m_space.holds && !brokenDegrees(completion->plan, table).empty())
+        return askSpace(table);
     trial.holds = trial.blamed.empty();
     if (trial.holds)
         return trial;
-    trial.ofOrders = true;
+    trial.by = Refuser::Orders;
     trial.reason = orderCycleError(completion->plan, cycle.front(), cycle.size() > 1);
+    return trial;
+}
+
+RowOracle::Trial RowOracle::askSpace(const ConstraintTable &table)
+{
+    Trial trial;
+    auto answer = m_space.holds(table, m_isOver);
+    trial.holds = answer || answer.error().code == ErrorCode::Cancelled;
+    if (trial.holds)
+        return trial;
+    trial.by = Refuser::Space;
+    trial.reason = std::move(answer).error();
+    const Place place = placeOf(trial.reason);
+    const auto *about = std::get_if<OperatorPlace>(&place);
+    const auto isAbout = [&](std::size_t row) {
+        if (!about || row >= m_facts.operators.size())
+            return false;
+        const auto &operators = m_facts.operators[row];
+        return std::any_of(operators.begin(), operators.end(),
+            [&](OperatorId op) { return m_facts.setting.graph().at(op).name == about->name; });
+    };
+    for (std::size_t row = 0; row < table.rows.size(); ++row)
+        if (table.rows[row].enabled && (shapesSpace(table.rows[row].rule) || isAbout(row)))
+            trial.blamed.push_back(static_cast<std::int32_t>(row));
     return trial;
 }
 
 std::optional<Error> RowOracle::refusal(const ConstraintTable &table)
 {
     Trial trial = carryOut(table);
+    m_refusedBySpace = !trial.holds && trial.by == Refuser::Space;
     if (trial.holds)
         return std::nullopt;
     return std::move(trial.reason);
@@ -129,7 +185,9 @@ RowOracle::RowSet RowOracle::supportOf(const RowSet &rows, const std::vector<std
     for (const std::int32_t row : blamed) {
         if (at(row) >= m_table.rows.size())
             continue;
+        // Rows may make what a search would have to.
         stages = stages || namesStage(m_table.rows[at(row)].rule)
+            || std::holds_alternative<DegreeRule>(m_table.rows[at(row)].rule)
             || std::holds_alternative<ScheduleRule>(m_table.rows[at(row)].rule);
         for (const OperatorId op : m_facts.operators[at(row)])
             touched[at(op)] = true;
@@ -179,9 +237,11 @@ std::vector<RowOracle::Naming> RowOracle::namingsOf(const RowSet &rows) const
     if (!meshRow.valid() || any(holdsRule(static_cast<const MeshRule *>(nullptr)))) {
         meshes = {{}};
     } else {
-        if (!any(needsMesh))
+        if (!any(needsMesh) || m_space.holds) // a search finds its own
             meshes.push_back({});
-        meshes.push_back({.smallestMesh = true});
+        // What bounds the sizes of axes is not to be got round with axes of one device.
+        if (!m_space.holds || !any(holdsRule(static_cast<const DegreeRule *>(nullptr))))
+            meshes.push_back({.smallestMesh = true});
         meshes.push_back({.rows = {meshRow.index}});
     }
     const RowId microBatchesRow = m_facts.plan.microBatchesRow;
@@ -221,15 +281,17 @@ std::optional<RowOracle::Refused> RowOracle::findHolding(const RowSet &rows)
         m_facts.rows.begin(), m_facts.rows.end(), named.begin(), named.end(), std::back_inserter(all));
     const RowSet near = supportOf(rows, last.blamed);
     auto found = withSupport(named, near);
-    if (!found)
+    // What leaves the search nothing does not leave it more beside others.
+    const bool mayBeHelped = last.by != Refuser::Space;
+    if (!found && mayBeHelped)
         found = withSupport(named, all);
-    if (!found && named != rows && m_facts.rows.size() <= kFewRows)
+    if (!found && mayBeHelped && named != rows && m_facts.rows.size() <= kFewRows)
         found = withSupport(rows, all);
     if (found) {
         m_holding.push_back(*std::move(found));
         return std::nullopt;
     }
-    return Refused{rows, std::move(last.blamed), std::move(last.reason), last.ofOrders};
+    return Refused{rows, std::move(last.blamed), std::move(last.reason), last.by};
 }
 
 /// `rows` and of `support` what is not refused beside them; nothing if none is found. Of rows that are

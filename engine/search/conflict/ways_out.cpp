@@ -15,10 +15,12 @@ public:
     WayFinder(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
         const std::vector<ConflictSet> &conflicts, const WaysOutOptions &options, const std::stop_token &stop)
         : m_conflicts(conflicts)
+        , m_space(options.space)
         , m_stop(stop)
         , m_until(std::chrono::steady_clock::now() + options.limit)
         , m_facts(factsOf(model, deviceCount, table))
-        , m_oracle(model, deviceCount, table, options.completion, m_facts, [this] { return isOver(); })
+        , m_oracle(model, deviceCount, table, options.completion, options.space, m_facts,
+              [this] { return isOver(); })
         , m_table(table)
     {
         for (Row &row : m_table.rows)
@@ -44,8 +46,8 @@ private:
 
     void findOf(std::size_t conflict, RowId row, std::vector<WayOut> &ways)
     {
-        const LooserRows looser =
-            looserRows(m_facts.setting, m_facts.plan.microBatches, m_stageCount, m_table.rows[at(row)]);
+        const LooserRows looser = looserRows(m_facts.setting, m_facts.plan.microBatches, m_stageCount,
+            m_table.rows[at(row)], m_space.valuesOf);
         for (const std::vector<Row> &direction : looser.directions)
             for (const Row &changed : direction) {
                 if (isOver())
@@ -74,6 +76,8 @@ private:
         else
             table.rows[at(row)].enabled = false;
         if (!m_oracle.refusal(table)) {
+            if (isOver() && m_space.holds)
+                return std::nullopt; // the space may not have been asked to the end
             way.holds = true;
             return way;
         }
@@ -92,9 +96,9 @@ private:
             // what the others are now refused for.
             const auto &own = m_conflicts[conflict].rows;
             const bool isRead = own.size() == 1 && !hasSelector(m_table.rows[at(row)].rule);
-            if ((changed && !isRead) || std::any_of(own.begin(), own.end(), [&](RowId each) {
-                    return still->where.starts_with(placeOf(each, ""));
-                }))
+            if ((changed && (!isRead || m_oracle.refusedBySpace()))
+                || std::any_of(own.begin(), own.end(),
+                    [&](RowId each) { return still->where.starts_with(placeOf(each, "")); }))
                 return std::nullopt;
             way.left.clear();
             way.behind = std::move(still);
@@ -103,6 +107,7 @@ private:
     }
 
     const std::vector<ConflictSet> &m_conflicts;
+    const SpaceQuestion &m_space;
     const std::stop_token &m_stop;
     std::chrono::steady_clock::time_point m_until{};
     RowFacts m_facts{};

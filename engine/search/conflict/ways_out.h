@@ -22,12 +22,13 @@ struct WayOut {
 
 struct WaysOutOptions {
     CompletionOptions completion{};
+    SpaceQuestion space{}; ///< As `ConflictOptions::space`.
     std::chrono::milliseconds limit{1500}; ///< Ways that were not tried by then are missing.
 };
 
 /// By set of `conflicts`: its ways out. Of every row of it: off; and the nearest values to either side with
 /// which it holds, for what can be loosened: parts, axes, sizes of the mesh, micro-batches, stages, devices,
-/// coordinates, lanes, offsets of orders, and their direction. Rows in order, each off last.
+/// coordinates, lanes, offsets of orders, and their direction; degrees. Rows in order, each off last.
 ///
 /// Each is carried out with all other rows; where that fails for the other sets alone, without them.
 /// @return Cancelled if stopped

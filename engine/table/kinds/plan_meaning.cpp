@@ -20,12 +20,10 @@ std::optional<std::int64_t> givenOf(Degree degree, const PlanMeaning &plan)
 {
     if (degree == Degree::MicroBatches)
         return plan.microBatchesRow.valid() ? std::optional<std::int64_t>(plan.microBatches) : std::nullopt;
-    if (plan.mesh.empty() || degree > Degree::Pipeline)
+    const auto role = roleOf(degree);
+    if (plan.mesh.empty() || !role)
         return std::nullopt;
-    return sizeOfRole(plan.mesh,
-        degree == Degree::Data           ? AxisRole::Replicas
-            : degree == Degree::Pipeline ? AxisRole::Ranks
-                                         : AxisRole::Shards);
+    return sizeOfRole(plan.mesh, *role);
 }
 
 Result<void> keepsTo(const DegreeRule &rule, RowId row, const PlanMeaning &plan)

@@ -237,6 +237,96 @@ TEST(MakePlan, ExplainsConflictsWithWaysOutThatHold)
     }
 }
 
+/// Rows that leave the search no plan are in conflict: what they are completed to would break them.
+TEST(MakePlan, RowsThatLeaveTheSearchNoPlanAreAConflict)
+{
+    PlanRequest request =
+        requestFor("degree data exactly 2\n# a note\nzero1 all\ndegree pipeline exactly 2\n");
+    request.search = true;
+    const PlanAnswer plain = answersTo(request).back(); // as previews ask
+    EXPECT_FALSE(plain.plan);
+    ASSERT_EQ(plain.conflicts.size(), 1U);
+    EXPECT_FALSE(plain.conflicts.front().minimal);
+    EXPECT_EQ(plain.conflicts.front().lines, (std::vector<std::int32_t>{0, 3}));
+
+    request.explains = true;
+    const auto answers = answersTo(request);
+    for (const PlanAnswer &answer : answers) {
+        EXPECT_FALSE(answer.plan);
+        EXPECT_FALSE(answer.conflicts.empty());
+    }
+    const PlanAnswer &last = answers.back();
+    EXPECT_TRUE(last.final);
+    EXPECT_TRUE(last.searchProblem);
+    ASSERT_EQ(last.conflicts.size(), 1U);
+    const RowConflict &conflict = last.conflicts.front();
+    EXPECT_TRUE(conflict.minimal);
+    EXPECT_EQ(conflict.lines, (std::vector<std::int32_t>{0, 3}));
+    EXPECT_NE(
+        conflict.words.find("Rows 1 and 4 can't hold together: no mesh of 2 devices"), std::string::npos)
+        << conflict.words;
+    for (std::size_t row = 0; row < last.rows.size(); ++row)
+        EXPECT_EQ(last.rows[row].report.error.has_value(), row != 1) << row;
+    EXPECT_EQ(last.firstError()->code, ErrorCode::Conflict);
+    EXPECT_EQ(conflict.waysOut.size(), 4U);
+    for (const RowWayOut &way : conflict.waysOut) {
+        EXPECT_TRUE(way.holds) << way.words;
+        EXPECT_GT(way.stepSeconds, 0) << way.words;
+        PlanRequest solved = request;
+        solved.table = last.table;
+        ASSERT_TRUE(solved.table.apply(way.edit)) << way.words;
+        const auto answer = planOf(solved);
+        ASSERT_TRUE(answer) << way.words << describe(answer.error());
+        EXPECT_TRUE((*answer)->search) << way.words;
+    }
+
+    request.search = false; // then degrees bound nothing
+    EXPECT_TRUE(planOf(request));
+}
+
+/// Rows that a row of the search's choice is about are not told of with a search before, whose rows are none
+/// that must hold.
+TEST(MakePlan, WhatASearchBeforeChoseTakesNoPartInConflicts)
+{
+    PlanRequest request = requestFor("degree data at least 2\n");
+    request.search = true;
+    const auto found = planOf(request);
+    ASSERT_TRUE(found) << describe(found.error());
+    request.table = (*found)->table;
+    ASSERT_GT(request.table.lineCount(), 1);
+    ASSERT_TRUE(request.table.apply(insertText(request.table, 1, "degree pipeline at least 2\n")));
+    request.explains = true;
+    const PlanAnswer last = answersTo(request).back();
+    EXPECT_FALSE(last.plan);
+    ASSERT_EQ(last.conflicts.size(), 1U);
+    EXPECT_EQ(last.conflicts.front().lines, (std::vector<std::int32_t>{0, 1}));
+    EXPECT_EQ(last.table, request.table);
+    for (std::size_t row = 0; row < last.rows.size(); ++row) {
+        EXPECT_EQ(last.rows[row].report.error.has_value(), row < 2) << row;
+        EXPECT_FALSE(last.rows[row].text.starts_with("off ")) << row;
+    }
+}
+
+/// Nothing is wrong with rows that the search has no plan for and their completion keeps to; nor with a
+/// search that was stopped.
+TEST(MakePlan, RowsThatHoldWithoutTheSearchStandWithAWarning)
+{
+    PlanRequest request = requestFor("degree data exactly 2\nsplit all : batch by 2\n");
+    request.search = true;
+    request.explains = true;
+    const auto held = planOf(request);
+    ASSERT_TRUE(held) << describe(held.error());
+    EXPECT_TRUE((*held)->searchProblem);
+    EXPECT_TRUE((*held)->conflicts.empty());
+    std::stop_source enough;
+    enough.request_stop();
+    request.enough = enough.get_token();
+    request.table = TableDocument("degree pipeline exactly 2\n");
+    const auto stopped = planOf(request);
+    ASSERT_TRUE(stopped) << describe(stopped.error());
+    EXPECT_EQ((*stopped)->searchProblem->code, ErrorCode::Cancelled);
+}
+
 /// No plan of a model needs less than the bound that its limit is held against.
 TEST(MakePlan, LeastMemoryIsBelowThatOfEveryPlan)
 {

@@ -37,6 +37,24 @@ TEST(CompletePlan, WritesUnitsOnlyWhereTheClusterDoesNotTellThemApart)
     EXPECT_EQ(unitsOf([](const ScaleUnits &) { return false; }), 1);
 }
 
+/// Degrees are those of the whole mesh, of which a unit has but a part.
+TEST(CompletePlan, DegreesCountAllUnits)
+{
+    const auto graph = tinyMlp(8);
+    const auto completed = [&](const std::string &rows) {
+        const auto table = parseTable(rows + "mesh dp=2 tp=2\nsplit all : batch over dp\n");
+        EXPECT_TRUE(table) << describe(table.error());
+        auto completion = completePlan(graph, 4, *table, {.units = UseUnits::WherePossible});
+        EXPECT_TRUE(completion);
+        return *std::move(completion);
+    };
+    const Completion held = completed("degree data exactly 2\ndegree tensor exactly 2\n");
+    EXPECT_FALSE(firstError(held));
+    EXPECT_EQ(held.plan.units.count, 2);
+    EXPECT_TRUE(firstError(completed("degree data exactly 1\n")));
+    EXPECT_TRUE(firstError(completed("degree tensor exactly 1\n")));
+}
+
 TEST(CompletePlan, OperatorsFollowTheirProducerWhereThatIsFree)
 {
     const auto graph = tinyMlp();

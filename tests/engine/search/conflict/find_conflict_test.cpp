@@ -1,6 +1,7 @@
 #include "engine/search/conflict/find_conflict.h"
 
 #include "engine/search/conflict/order_cycle.h"
+#include "tests/engine/search/conflict/conflict_words.h"
 #include "tests/engine/search/conflict/random_rows.h"
 #include "tests/engine/table/models.h"
 #include "tests/seeds.h"
@@ -15,28 +16,12 @@
 namespace planloom {
 namespace {
 
-using Rows = std::vector<std::int32_t>;
-
-constexpr auto kLong = std::chrono::seconds(60);
-
 ConflictAnswer answerTo(
     const Model &model, std::int32_t devices, const ConstraintTable &table, std::size_t mostSets = 64)
 {
-    auto answer = findConflict(model, devices, table, {.limit = kLong, .mostSets = mostSets});
+    auto answer = findConflict(model, devices, table, {.limit = kAnyTime, .mostSets = mostSets});
     EXPECT_TRUE(answer) << describe(answer.error());
     return answer ? *std::move(answer) : ConflictAnswer{};
-}
-
-std::set<Rows> setsOf(const ConflictAnswer &answer)
-{
-    std::set<Rows> sets;
-    for (const ConflictSet &set : answer.sets) {
-        Rows rows;
-        for (const RowId row : set.rows)
-            rows.push_back(row.index);
-        sets.insert(rows);
-    }
-    return sets;
 }
 
 TEST(FindConflict, SetsAreThoseThatCannotHoldTogether)
@@ -124,7 +109,7 @@ TEST(FindConflict, StopsAnywhere)
             stop.request_stop();
         });
         const auto answer =
-            findConflict(graph, 4, *table, {.limit = kLong, .mostSets = 64}, stop.get_token());
+            findConflict(graph, 4, *table, {.limit = kAnyTime, .mostSets = 64}, stop.get_token());
         other.join();
         stopped += answer ? 0 : 1;
         if (!answer) {

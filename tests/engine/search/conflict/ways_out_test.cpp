@@ -1,6 +1,7 @@
 #include "engine/search/conflict/ways_out.h"
 
 #include "engine/search/conflict/order_cycle.h"
+#include "tests/engine/search/conflict/conflict_words.h"
 #include "tests/engine/search/conflict/random_rows.h"
 #include "tests/engine/table/models.h"
 
@@ -11,33 +12,11 @@
 namespace planloom {
 namespace {
 
-constexpr auto kAnyTime = std::chrono::seconds(60);
-
 bool carriesOut(const Model &model, std::int32_t devices, const ConstraintTable &table)
 {
     const auto completion = completePlan(model, devices, table);
     return completion && completion->plan.graph
         && orderCycle(completion->plan, *model.index, *batchOf(completion->plan)).empty();
-}
-
-ConstraintTable applied(ConstraintTable table, const WayOut &way)
-{
-    Row &row = table.rows[at(way.row)];
-    if (way.changed)
-        row = *way.changed;
-    else
-        row.enabled = false;
-    return table;
-}
-
-/// "row 1: split name:a : n by 4", "row 2 off"; a star in front where other conflicts are left.
-std::vector<std::string> wordsOf(const std::vector<WayOut> &ways)
-{
-    std::vector<std::string> words;
-    for (const WayOut &way : ways)
-        words.push_back(std::string(way.holds ? "" : "*") + std::to_string(way.row.index)
-            + (way.changed ? ": " + print(*way.changed) : " off"));
-    return words;
 }
 
 std::vector<std::vector<WayOut>> waysOf(
