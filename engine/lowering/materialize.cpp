@@ -243,6 +243,9 @@ std::optional<std::vector<Holding>> Materializer::convertByProducers(
     }
     if (producers.size() < 2 || task.combination != Combination::Sum)
         return std::nullopt;
+    if (std::all_of(
+            made.merged.begin(), made.merged.end(), [](const Holding &h) { return h.summands.empty(); }))
+        return std::nullopt; // added up already, on the one device that made them all
     std::map<std::size_t, Made> byProducer;
     for (const Holding &h : castRaw(made, task)) {
         Made &own = byProducer[producerOf(h.summands.front())];

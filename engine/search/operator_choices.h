@@ -43,7 +43,7 @@ struct AxisSetting {
     std::shared_ptr<const std::vector<std::int32_t>> alike{};
     std::shared_ptr<const std::vector<bool>> joins{}; ///< `summandJoins`.
     /// By forward operator: those that rows place apart (placed_operators.h). They have one choice, which
-    /// costs nothing and wants nothing. May be null.
+    /// costs nothing and wants nothing: what they take is in estimates alone (aside_times.h). May be null.
     const std::vector<bool> *aside = nullptr;
     bool batchAlone =
         false; ///< Operators are cut along the batch where they can be, and have no other choice.

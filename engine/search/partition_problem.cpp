@@ -72,6 +72,13 @@ MovedTensor PartitionProblem::cutsOf(TensorId tensor) const
     return moved;
 }
 
+MovedTensor PartitionProblem::moved(TensorId tensor, bool gradient) const
+{
+    MovedTensor moved = cutsOf(tensor);
+    moved.bytes = bytesOf(tensor, m_setting.types->carried(gradient ? gradientOf(tensor) : tensor));
+    return moved;
+}
+
 MovedTensor PartitionProblem::Meeting::forward() const
 {
     MovedTensor moved = cuts;

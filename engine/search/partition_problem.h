@@ -168,6 +168,8 @@ public:
     /// Bytes of gradients that an operator's backward one reads and makes, which no pass keeps; 0 where it
     /// has none to run.
     std::int64_t passingBytes(std::size_t op, const OperatorChoice &choice) const;
+    /// What of a micro-batch's tensor, or its gradient, matters where it is moved.
+    MovedTensor moved(TensorId tensor, bool gradient) const;
     /// Of a micro-batch's tensor in some layout, on a device.
     std::int64_t localBytes(TensorId tensor, ShardLayout layout) const;
 
@@ -199,6 +201,11 @@ public:
     double accumulationSeconds(std::size_t op, const OperatorChoice &choice) const;
     /// Seconds of the optimizer for all of a weight on one device, with casting it for the model.
     double updateSeconds(TensorId weight) const { return m_updates[static_cast<std::size_t>(weight.index)]; }
+    /// Likewise of one that only operators placed apart read, of which the former is 0.
+    double updateSecondsAside(TensorId weight) const
+    {
+        return m_updatesAside[static_cast<std::size_t>(weight.index)];
+    }
     /// Whether the optimizer updates more precise copies of some weights than the model reads.
     bool hasMasters() const { return m_hasMasters; }
     const WeightBytes &bytesOf(TensorId weight) const
@@ -373,6 +380,7 @@ private:
     std::vector<TensorId> m_gradientOf{}; ///< By tensor, as those below.
     std::vector<TensorId> m_storageOf{};
     std::vector<double> m_updates{}; ///< By tensor.
+    std::vector<double> m_updatesAside{}; ///< By tensor.
     bool m_hasMasters = false;
     std::vector<double> m_reducedBytes{}; ///< By tensor: of its gradient, as it is sent.
     struct AllWeights { ///< That have a gradient.

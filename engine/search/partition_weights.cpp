@@ -78,6 +78,7 @@ void PartitionProblem::findWeights()
         m_allWeights.largest = std::max(m_allWeights.largest, m_reducedBytes[t]);
     }
     m_updates.assign(m_graph.tensors.size(), 0);
+    m_updatesAside.assign(m_graph.tensors.size(), 0);
     m_readers.assign(m_graph.tensors.size(), 0);
     for (std::size_t i = 0; i < m_choices.size(); ++i)
         for (const TensorId input : m_graph.operators[i].inputs)
@@ -91,8 +92,6 @@ void PartitionProblem::findWeights()
         if (op.direction != Direction::Optimizer || op.inputs.empty() || !op.inputs.front())
             continue;
         const TensorId weight = op.inputs.front();
-        if (!gradientOf(weight)) // what reads it is placed apart
-            continue;
         const std::int64_t elements = elementCount(m_graph.at(weight).type.shape);
         const auto [seconds, fresh] = known.try_emplace({elements, op.kind});
         if (fresh) {
@@ -116,7 +115,8 @@ void PartitionProblem::findWeights()
                                                m_setting.deviceClass)
                             - costs.copy(Bytes{}, m_setting.deviceClass);
         }
-        m_updates[static_cast<std::size_t>(weight.index)] = seconds->second;
+        (gradientOf(weight) ? m_updates : m_updatesAside)[static_cast<std::size_t>(weight.index)] =
+            seconds->second;
     }
     m_allWeights.update = std::accumulate(m_updates.begin(), m_updates.end(), 0.0);
 }

@@ -13,7 +13,7 @@ namespace planloom {
 struct PlacedOperators {
     /// By forward operator: rows put it elsewhere than on the devices of one rank, so that the search decides
     /// nothing of it. Bounds leave it out, which keeps them below what any plan with it takes; estimates have
-    /// about what it takes. Empty if there are none.
+    /// what it takes, and what is sent to it and back (aside_times.h). Empty if there are none.
     std::vector<bool> aside{};
     /// By forward operator: the rank whose devices rows put it on, or -1. Empty if there are none, and
     /// without ranks.

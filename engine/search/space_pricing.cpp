@@ -379,6 +379,15 @@ double SpacePricing::bestPrice() const
     return best;
 }
 
+double SpacePricing::bestBounded() const
+{
+    double best = std::numeric_limits<double>::infinity();
+    for (const StepEstimate &each : m_priced)
+        if (fits(each) && !each.configuration.isUnequal())
+            best = std::min(best, each.seconds - each.aside);
+    return best;
+}
+
 void SpacePricing::findNested()
 {
     if (m_space.ownMesh)
@@ -617,13 +626,20 @@ Result<void> SpacePricing::tighten()
     const double start = m_setting.worked->seconds();
     std::set<std::pair<double, Configuration>> lowest;
     double best = bestPrice();
+    double bounded = bestBounded();
+    const auto found = [&](const StepEstimate &estimate) {
+        if (!fits(estimate))
+            return;
+        best = std::min(best, estimate.seconds);
+        bounded = std::min(bounded, estimate.seconds - estimate.aside);
+    };
     for (const auto &[configuration, bound] : m_bounds)
         lowest.emplace(bound, configuration);
     const double closeEnough = m_tookOver ? kCloseEnoughAfterAnEdit : kCloseEnough;
     const double mostSeconds = m_tookOver
         ? kTighteningShareOfAnEdit * m_setting.mostSeconds
         : std::max(kTighteningShare * m_setting.mostSeconds, kTighteningShareOfPricing * start);
-    while (!lowest.empty() && lowest.begin()->first < best * (1 - closeEnough)
+    while (!lowest.empty() && lowest.begin()->first < bounded * (1 - closeEnough)
         && m_setting.worked->seconds() - start < mostSeconds) {
         const Configuration configuration = lowest.begin()->second;
         m_setting.note(best, std::min(best, lowest.begin()->first));
@@ -647,8 +663,8 @@ Result<void> SpacePricing::tighten()
             const auto estimate = priceWithin(configuration, m_space.memoryLimit);
             if (!estimate && estimate.error().code == ErrorCode::Cancelled)
                 return estimate.error();
-            if (estimate && fits(*estimate))
-                best = std::min(best, estimate->seconds);
+            if (estimate)
+                found(*estimate);
             if (proven > before) {
                 lowest.emplace(proven, configuration);
                 continue;
@@ -661,8 +677,7 @@ Result<void> SpacePricing::tighten()
             m_bounds.erase(configuration); // its stages cannot be as rows say
             continue;
         }
-        if (fits(*estimate))
-            best = std::min(best, estimate->seconds);
+        found(*estimate);
         keep(*std::move(estimate));
         int &idle = idlePaths[configuration];
         idle = proven > before * (1 + kCloseEnough) ? 0 : idle + 1;

@@ -118,6 +118,8 @@ private:
     bool anyFits() const;
     /// Seconds of the fastest plan of the space that was priced and fits; infinite before there is one.
     double bestPrice() const;
+    /// Likewise without what bounds leave out (`StepEstimate::aside`): what they can come near to.
+    double bestBounded() const;
     /// Takes down what is proven of a configuration.
     /// @return what no partition of it is likely to be below; infinite where it cannot be planned
     Result<double> boundsOf(const Configuration &configuration);

@@ -150,6 +150,11 @@ private:
                         [&](const auto &each) { return each.first == m_plan.stageOf[r]; }))
                     readBy.emplace_back(m_plan.stageOf[r], reader);
             std::sort(readBy.begin(), readBy.end());
+            // Its gradient is complete once those placed apart have made theirs, too.
+            for (auto &[s, first] : readBy)
+                for (const OperatorId reader : uses.consumers[t])
+                    if (reader < first && m_plan.stageOf[static_cast<std::size_t>(reader.index)] == s)
+                        first = reader;
             const double share = m_problem.shareOf(weight, m_choice);
             const auto elements = static_cast<std::int64_t>(
                 static_cast<double>(elementCount(m_graph.tensors[t].type.shape)) * share);

@@ -9,6 +9,13 @@
 
 namespace planloom {
 
+namespace {
+
+/// How much of what operators placed apart make the fastest partition longer others hardly get below.
+constexpr double kLikelyAside = 0.5;
+
+} // namespace
+
 Result<const std::vector<LeastStage> *> StepEstimator::least(
     const Configuration &configuration, const std::stop_token &stop)
 {
@@ -111,12 +118,18 @@ Result<StepEstimate> StepEstimator::estimateAlongPaths(
     if (problemOf(configuration).isDecided()) {
         TRY(result.bound, boundOf(configuration, stop));
         if (!configuration.inTurns)
-            result.bound = std::max(result.bound, result.seconds - secondsAside(configuration));
+            result.bound = std::max(result.bound, result.seconds - result.aside);
         return result;
     }
     const Figures &figures = m_figures.at( // all at once: turns take no less
         {result.partition, withoutTurns(result.stages), placesOf(configuration).replicaStride});
-    TRY_VOID(paths->bound->add(result.partition->choice, figures.stages, figures.links));
+    if (figures.aside > 0) {
+        TRY(const Figures alone,
+            figuresOf(configuration, *result.partition, *withoutTurns(result.stages), false));
+        TRY_VOID(paths->bound->add(result.partition->choice, alone.stages, alone.links));
+    } else {
+        TRY_VOID(paths->bound->add(result.partition->choice, figures.stages, figures.links));
+    }
     TRY_VOID(keepToLimit(*paths, result, limit));
     TRY(PathBound::Answer answer, paths->bound->solve(stop));
     result.bound = result.peakBytes <= limit ? std::min(answer.bound, result.seconds) : answer.bound;
@@ -266,6 +279,22 @@ Result<double> StepEstimator::capacityOf(const Configuration &configuration)
     return capacity;
 }
 
+Result<double> StepEstimator::asideOf(const Configuration &configuration, const PartitionAnswer &fastest)
+{
+    TRY(Problem * own, problem(configuration));
+    if (own->aside.isEmpty())
+        return 0;
+    const MeshPlaces &places = placesOf(configuration);
+    const auto [known, fresh] =
+        own->likelyAside.try_emplace({places.replicaStride, configuration.recompute}, 0);
+    if (fresh) {
+        StagePlan plan = m_recomputed.at(configuration.recompute);
+        plan.stageOf.assign(m_model.index->forwardCount(), 0);
+        known->second = own->aside.play(*own->network, places, fastest.choice, plan, fastest.times).longer;
+    }
+    return known->second;
+}
+
 Result<double> StepEstimator::likelyBoundOf(const Configuration &configuration, const std::stop_token &stop)
 {
     TRY(const double bound, boundOf(configuration, stop));
@@ -277,7 +306,9 @@ Result<double> StepEstimator::likelyBoundOf(const Configuration &configuration, 
         + again;
     const double ramp = (configuration.ranks - 1.0) / configuration.stagesPerRank;
     TRY(const double capacity, capacityOf(configuration));
-    return std::max(bound, ((answer->bound + again) * configuration.microBatches + chain * ramp) / capacity);
+    TRY(const double aside, asideOf(configuration, *answer));
+    return std::max(bound, ((answer->bound + again) * configuration.microBatches + chain * ramp) / capacity)
+        + kLikelyAside * aside * (configuration.ranks == 1 ? configuration.microBatches : 1);
 }
 
 double StepEstimator::boundOf(
@@ -298,8 +329,8 @@ double StepEstimator::boundOf(
     // A device does its part of all that is not placed apart, and what is there.
     if (configuration.ranks == 1)
         return std::max({chain, all,
-            own.aside.ofDevice > 0 ? own.aside.ofDevice + own.network->leastKernelSeconds() * microBatches
-                                   : 0});
+            own.aside.ofDevice() > 0 ? own.aside.ofDevice() + own.network->leastKernelSeconds() * microBatches
+                                     : 0});
     // The ranks have all work between them. Rank r begins when the first micro-batch has come through the
     // ranks before, and its last one goes back through them: what a rank computes of one micro-batch is in
     // the way of those behind. Of T seconds rank r has T - p, where p are those of the ranks before, for m
@@ -308,7 +339,7 @@ double StepEstimator::boundOf(
     const double share = configuration.stagesPerRank > 1
         ? 1
         : 1 - std::pow(1 - 1 / microBatches, static_cast<double>(configuration.ranks));
-    return std::max({all / configuration.ranks, chain / share, own.aside.ofDevice});
+    return std::max({all / configuration.ranks, chain / share, own.aside.ofDevice()});
 }
 
 } // namespace planloom

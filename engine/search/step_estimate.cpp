@@ -282,7 +282,7 @@ Result<StepEstimate> StepEstimator::estimate(
     TRY(const auto fastest, partition(configuration, 0, stop));
     TRY(result.bound, boundOf(configuration, stop));
     if (problemOf(configuration).isDecided() && !m_space.sharding.isMixed() && !configuration.inTurns)
-        result.bound = std::max(result.bound, result.seconds - secondsAside(configuration));
+        result.bound = std::max(result.bound, result.seconds - result.aside);
     else
         result.bound = std::max(result.bound,
             boundOf(
@@ -333,13 +333,16 @@ Result<StepEstimate> StepEstimator::estimateWith(
     return assess(configuration, answerOf(std::move(choice), *own->network));
 }
 
-Result<std::vector<StageFigures>> StepEstimator::figuresOf(
-    const Configuration &configuration, const PartitionAnswer &partition, const StagePlan &stages)
+Result<StepEstimator::Figures> StepEstimator::figuresOf(
+    const Configuration &configuration, const PartitionAnswer &partition, const StagePlan &stages, bool aside)
 {
     const MeshPlaces &places = placesOf(configuration);
     const PartitionProblem &problem = problemOf(configuration);
+    const AsideTimes &apart = m_problems.at(keyOf(configuration)).aside;
     const OperatorTimes waits = replicaTimes(configuration, problem.sharesOf(partition.choice));
-    const auto withWaits = [&](OperatorTimes times) {
+    Figures result;
+    result.links = stageLinks(problem, stages, partition.choice);
+    const auto figuresWith = [&](const PartitionProblem &own, OperatorTimes times) {
         if (stages.units && !stages.turns.empty())
             times =
                 plannerOf(configuration, *stages.units).timesOf(partition.choice, stages, std::move(times));
@@ -347,30 +350,44 @@ Result<std::vector<StageFigures>> StepEstimator::figuresOf(
             times.forward[i] += waits.forward[i];
             times.backward[i] += waits.backward[i];
         }
-        return times;
+        if (!aside || apart.isEmpty())
+            return stageFigures(own, partition.choice, times, stages);
+        const AsideTimes::Played played = apart.play(own, places, partition.choice, stages, std::move(times));
+        // In the first micro-batch devices have nothing else to do while operators of other stages are there.
+        const double others = 1 - 1.0 / configuration.microBatches;
+        double longer = played.longer;
+        auto figures = stageFigures(own, partition.choice, played.times, stages);
+        for (std::size_t s = 0; s < figures.size(); ++s) {
+            figures[s].time.backward -= played.weights[s];
+            figures[s].time.weights += played.weights[s];
+            figures[s].time.forward += others * played.hostedForward[s];
+            figures[s].time.backward += others * played.hostedBackward[s];
+            longer += others * (played.hostedForward[s] + played.hostedBackward[s]);
+        }
+        result.aside = std::max(result.aside, longer);
+        return figures;
     };
     if (!places.isMixed()) {
-        auto figures = stageFigures(problem, partition.choice, withWaits(partition.times), stages);
+        result.stages = figuresWith(problem, partition.times);
         if (stages.units && !stages.turns.empty()) {
             const auto passing = plannerOf(configuration, *stages.units).passing(partition.choice, stages);
-            for (std::size_t s = 0; s < figures.size(); ++s)
-                figures[s].passingBytes = passing[s];
+            for (std::size_t s = 0; s < result.stages.size(); ++s)
+                result.stages[s].passingBytes = passing[s];
         }
-        return figures;
+        return result;
     }
     std::map<ClassSet, std::vector<StageFigures>> ofClasses;
-    std::vector<StageFigures> figures;
     for (std::int32_t s = 0; s < stages.stages; ++s) {
         const ClassSet classes = places.classesOf(s % places.ranks);
         const auto [own, fresh] = ofClasses.try_emplace(classes);
         if (fresh) {
             TRY(const PartitionProblem *slowest, slowestOf(configuration, classes));
             TRY(OperatorTimes times, slowestTimes(configuration, classes, partition.choice));
-            own->second = stageFigures(*slowest, partition.choice, withWaits(std::move(times)), stages);
+            own->second = figuresWith(*slowest, std::move(times));
         }
-        figures.push_back(own->second[static_cast<std::size_t>(s)]);
+        result.stages.push_back(own->second[static_cast<std::size_t>(s)]);
     }
-    return figures;
+    return result;
 }
 
 Result<StepEstimate> StepEstimator::assess(const Configuration &configuration,
@@ -450,12 +467,16 @@ Result<StepEstimate> StepEstimator::assessAsPlanned(const Configuration &configu
     if (auto broken =
             brokenSharing(*m_model.graph, rows.sharings, result.stages->stageOf, configuration.ranks))
         return *std::move(broken);
-    auto &[figures, links] =
-        m_figures[{result.partition, result.stages, placesOf(configuration).replicaStride}];
-    if (figures.empty()) {
-        TRY(figures, figuresOf(configuration, *result.partition, *result.stages));
-        links = stageLinks(problemOf(configuration), *result.stages, result.partition->choice);
+    Figures &known = m_figures[{result.partition, result.stages, placesOf(configuration).replicaStride}];
+    if (known.stages.empty()) {
+        TRY(known, figuresOf(configuration, *result.partition, *result.stages, true));
     }
+    const auto &[figures, links, longer] = known;
+    const MeshPlaces &places = placesOf(configuration);
+    const AsideTimes &apart = m_problems.at(keyOf(configuration)).aside;
+    const auto updateAside = [&](std::int32_t rank) {
+        return !m_trains || apart.isEmpty() ? 0 : apart.updateSeconds(problemOf(configuration), places, rank);
+    };
 
     TRY(const RankReductions reductions, reductionsOf(configuration));
     const auto ranks = static_cast<std::size_t>(configuration.ranks);
@@ -490,14 +511,23 @@ Result<StepEstimate> StepEstimator::assessAsPlanned(const Configuration &configu
                     : piece.count * piece.stateBytes / reductions.of(rank).updaters(piece.sums);
             passing[rank] = std::max(passing[rank], stage.passingBytes + passingBeside(configuration, stage));
         }
-        if (m_trains)
-            result.seconds =
-                std::max(result.seconds, reductions.of(rank).endingOf(rank, figures, played).seconds());
+        if (m_trains) {
+            Ending ending = reductions.of(rank).endingOf(rank, figures, played);
+            const double update = updateAside(static_cast<std::int32_t>(rank));
+            ending.computed += update; // before all else: nothing reduces their gradients
+            result.aside = std::max(result.aside, update);
+            result.seconds = std::max(result.seconds, ending.seconds());
+        }
         result.rankHeld.push_back(bytes[rank]);
         result.rankPeaks.push_back(bytes[rank] + passing[rank]);
         result.peakBytes = std::max(result.peakBytes, result.rankPeaks.back());
     }
-    result.seconds += secondsAside(configuration);
+    const double elsewhere = updateAside(-1);
+    const double shared = !m_trains || apart.isEmpty()
+        ? 0
+        : apart.sharedSeconds(problemOf(configuration), places, result.partition->choice);
+    result.seconds = std::max(result.seconds, played.makespan + elsewhere) + shared;
+    result.aside = std::max(result.aside, elsewhere) + shared + longer * configuration.microBatches;
     return result;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/search/aside_times.h"
 #include "engine/search/mesh_places.h"
 #include "engine/search/nested_meshes.h"
 #include "engine/search/path_bound.h"
@@ -38,6 +39,8 @@ struct PartitionAnswer {
 struct StepEstimate {
     Configuration configuration{};
     double seconds = 0; ///< In the search's model.
+    /// Of these, no less than what operators placed apart make the step longer: bounds leave them out.
+    double aside = 0;
     double bound = 0; ///< No plan of this configuration takes less, in that model.
     std::int64_t peakBytes = 0; ///< Of the fullest device.
     std::vector<std::int64_t> rankPeaks{}; ///< Of each rank's devices.
@@ -144,14 +147,12 @@ private:
         std::unique_ptr<BoundTable> table{};
         std::optional<Error> error{};
     };
-    struct Aside { ///< Seconds of a step that operators placed apart compute.
-        double inTurn = 0; ///< All of them.
-        double ofDevice = 0; ///< Of the device that has most.
-    };
     struct Problem {
         std::unique_ptr<PartitionProblem> network{};
         PlacedOperators placed{};
-        Aside aside{};
+        AsideTimes aside{};
+        std::map<std::pair<std::int32_t, RecomputeWord>, double>
+            likelyAside{}; ///< By how far replicas are apart.
         std::optional<Error> error{}; ///< Why there is none, or none that can be solved.
         std::map<PartitionPricing, std::shared_ptr<const PartitionAnswer>> answers{};
         std::optional<std::vector<std::shared_ptr<const PartitionAnswer>>> usual{};
@@ -238,11 +239,20 @@ private:
     Result<OperatorTimes> slowestTimes(
         const Configuration &configuration, ClassSet classes, const std::vector<std::int32_t> &choice);
     const CostModel &costsOf(ClassSet classes);
+    /// Seconds that operators placed apart likely make a micro-batch longer: beside the fastest partition, as
+    /// if all stages were the first.
+    Result<double> asideOf(const Configuration &configuration, const PartitionAnswer &fastest);
     /// How many of the fastest ranks do what all of them do.
     Result<double> capacityOf(const Configuration &configuration);
     Result<RankReductions> reductionsOf(const Configuration &configuration);
-    Result<std::vector<StageFigures>> figuresOf(
-        const Configuration &configuration, const PartitionAnswer &partition, const StagePlan &stages);
+    struct Figures {
+        std::vector<StageFigures> stages{};
+        std::vector<StageLink> links{};
+        double aside = 0; ///< Seconds of a micro-batch: as `StepEstimate::aside`.
+    };
+    /// @param aside  with operators placed apart, and what is sent to them and back
+    Result<Figures> figuresOf(const Configuration &configuration, const PartitionAnswer &partition,
+        const StagePlan &stages, bool aside);
     Result<std::vector<std::int32_t>> mixedStages(
         const Configuration &configuration, const PartitionAnswer &answer, const StagePlan &plan);
     static std::shared_ptr<PartitionAnswer> answerOf(
@@ -284,11 +294,6 @@ private:
     AxisParts partsLike(const MeshPlaces &places, const Configuration &configuration, const GroupShape &whole,
         const std::function<GroupShape(GroupShape, GroupShape)> &slower) const;
     Result<StageRows> stageRowsFor(const Configuration &configuration) const;
-    Aside timesAside(const PlacedOperators &placed, const BoundTable *bound) const;
-    double secondsAside(const Configuration &configuration) const
-    {
-        return m_problems.at(keyOf(configuration)).aside.inTurn;
-    }
 
     Model m_model{};
     Cluster m_cluster{};
@@ -325,10 +330,6 @@ private:
     std::map<Stages, Stages> m_atOnce{}; ///< Of stages that take turns those that do not.
     std::map<std::tuple<Answer, Stages, std::vector<std::int32_t>>, Stages> m_inTurns{}; ///< The other way.
     std::map<RecomputeWord, std::shared_ptr<const TurnUnits>> m_units{}; ///< Where they were asked for.
-    struct Figures {
-        std::vector<StageFigures> stages{};
-        std::vector<StageLink> links{};
-    };
     std::map<std::tuple<Answer, Stages, std::int32_t>, Figures>
         m_figures{}; ///< And how far replicas are apart.
     std::map<std::tuple<Stages, bool, bool>, std::vector<LeastStage>>

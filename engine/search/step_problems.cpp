@@ -243,7 +243,7 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Clas
         .alike = m_alike,
         .joins = m_joins,
         .aside = &own.placed.aside};
-    own.aside = timesAside(own.placed, bound);
+    own.aside = AsideTimes(setting, m_cluster, own.placed);
     own.network = std::make_unique<PartitionProblem>(setting, shardGroups(configuration, classes));
     if (const OperatorId op = own.network->impossible())
         return Error{ErrorCode::InvalidInput,
@@ -292,38 +292,6 @@ Result<StageRows> StepEstimator::stageRowsFor(const Configuration &configuration
             rows.byRow[i] = rank;
     }
     return rows;
-}
-
-/// What they take of their devices, which surely do that; and as if all of it waited for one another.
-StepEstimator::Aside StepEstimator::timesAside(const PlacedOperators &placed, const BoundTable *bound) const
-{
-    if (placed.aside.empty())
-        return {};
-    ChoiceFinder whole({.model = &m_model,
-        .plan = &m_plan,
-        .types = m_types.get(),
-        .costs = &m_costs,
-        .axis = m_space.shardAxis,
-        .alike = m_alike,
-        .joins = m_joins});
-    Aside times;
-    std::map<DeviceId, double> loads;
-    for (std::size_t i = 0; i < placed.aside.size(); ++i) {
-        if (!placed.aside[i])
-            continue;
-        const OperatorId op{static_cast<std::int32_t>(i)};
-        const auto devices = distinct(bound->of(op).allowed.place->preferred()->devices);
-        std::int64_t parts = 1;
-        for (const ChosenSplit &each : chosenSplits(m_model.graph->at(op), bound->of(op)))
-            parts *= each.split.kind == SplitKind::Replicate ? 1 : each.split.parts;
-        parts = std::clamp<std::int64_t>(parts, 1, static_cast<std::int64_t>(devices.size()));
-        const OperatorChoice &choice = whole.of(op).choices.front();
-        const double seconds = (choice.forward + choice.backward) / static_cast<double>(parts);
-        times.inTurn += seconds;
-        for (const DeviceId device : devices)
-            times.ofDevice = std::max(times.ofDevice, loads[device] += seconds);
-    }
-    return times;
 }
 
 } // namespace planloom

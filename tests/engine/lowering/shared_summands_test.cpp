@@ -141,6 +141,28 @@ TEST(SharedSummands, OfSomeDevicesAreTold)
     EXPECT_FALSE(shareSome(sums));
 }
 
+/// Queries, keys and values of one device: the gradient of what they read goes to the others once.
+TEST(SharedSummands, OfOneDeviceAreAddedUpBeforeTheyAreSent)
+{
+    const GraphSnapshot graph =
+        trainingStep("zoo:llama?layers=1&hidden=16&heads=4&kv_heads=4&seq=4&batch=4&vocab=24");
+    const std::string apart = "name:*q_proj | name:*k_proj | name:*v_proj";
+    const auto plan = loweredRows(graph,
+        "mesh dp=4\nsplit !(" + apart + ") : batch over dp\nplace !(" + apart + ") : mesh\nreplicate " + apart
+            + " : by 1\nplace " + apart + " : devices 1\n",
+        4);
+    ASSERT_TRUE(plan) << describe(plan.error());
+    const auto report = verify(*plan);
+    ASSERT_TRUE(report);
+    ASSERT_TRUE(report->ok()) << report->failure->reason;
+    int sent = 0;
+    for (const Segment &segment : plan->devices[1].segments)
+        for (const Instruction &instruction : segment.instructions)
+            sent += instruction.kind == InstructionKind::Send && instruction.op
+                && graph->at(instruction.op).name == "layers.0.input_layernorm'";
+    EXPECT_EQ(sent, 3);
+}
+
 /// Device 0 adds up in every turn all there is, device 1 a part of it: what the turns make together is read
 /// by both.
 TEST(SharedSummands, OfTurnsCanBeAddedUpBehindThem)

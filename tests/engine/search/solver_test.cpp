@@ -453,6 +453,36 @@ TEST(Solver, PricesWhatIsSentAsItIsSimulated)
     }
 }
 
+/// Likewise what is sent to operators that rows place apart, and back, and that their weights are updated
+/// there.
+TEST(Solver, PricesWhatIsPlacedApartAsItIsSimulated)
+{
+    const char *gpt = "zoo:gpt?layers=6&hidden=768&heads=12&seq=512&vocab=16384&batch=32";
+    const char *llama = "zoo:llama?layers=4&hidden=1024&heads=16&seq=1024&vocab=32000&batch=8";
+    struct Case {
+        const char *model;
+        int devices;
+        const char *rows;
+    };
+    for (const Case &each : {Case{gpt, 8, "place name:lm_head : devices 3\n"},
+             {gpt, 8, "place name:lm_head : devices 2,3\nmesh dp=8\n"},
+             {gpt, 8, "place name:lm_head : devices 3\nmesh dp=2 tp=4\nmicro-batches 1\n"},
+             {gpt, 8, "place name:lm_head : devices 3\nmesh pp=2 dp=4\nmicro-batches 1\n"},
+             {gpt, 16, "place name:lm_head : devices 3\n"},
+             {gpt, 8, "place layer:2 & kind:Gelu : devices 3\n"},
+             {gpt, 8, "place layer:2 : devices 2,3\nmesh dp=8\n"},
+             {gpt, 8, "place kind:Embedding : devices 3\nmesh dp=8\n"},
+             {llama, 8, "place layer:2 : devices 1\n"}, {llama, 8, "place name:lm_head : devices 1\n"},
+             {"zoo:resnet?depth=50&batch=32&image=224", 8, "place layer:5 : devices 1\n"}}) {
+        SCOPED_TRACE(testing::Message() << each.model << " on " << each.devices << ": " << each.rows);
+        const Site site(zooTraining(each.model), each.devices);
+        const auto found = site.search(each.rows);
+        ASSERT_TRUE(found) << describe(found.error());
+        EXPECT_NEAR(found->best.seconds, found->best.simulatedSeconds, 0.05 * found->best.simulatedSeconds);
+        site.expectHolds(each.rows, *found);
+    }
+}
+
 /// Where there is too little work for all of them, or numbers do not divide, some are left idle.
 TEST(Solver, IsNoSlowerOnMoreDevices)
 {
