@@ -2,7 +2,7 @@
 
 #include "engine/analyse/limits.h"
 #include "engine/design/make_plan.h"
-#include "engine/search/conflict/space_question.h"
+#include "engine/search/conflict/row_oracle.h"
 
 #include <functional>
 #include <stop_token>

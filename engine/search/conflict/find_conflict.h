@@ -2,7 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/plan/complete.h"
-#include "engine/search/conflict/space_question.h"
+#include "engine/search/conflict/row_oracle.h"
 #include "engine/table/model.h"
 #include "engine/table/table.h"
 

@@ -2,7 +2,6 @@
 
 #include "engine/plan/complete.h"
 #include "engine/search/conflict/row_facts.h"
-#include "engine/search/conflict/space_question.h"
 
 #include <chrono>
 #include <cstdint>
@@ -14,8 +13,21 @@
 
 namespace planloom {
 
+/// What is asked of rows beside whether a plan can be made of them, where a search is to make it: whether its
+/// space has one. It is asked of rows whose completion does not keep to what they say of degrees
+/// (`brokenDegrees`), and of those that it refuses and a mesh that they leave to the search may help. Empty
+/// where no search is asked for.
+struct SpaceQuestion {
+    /// @param isOver  asked now and then: time is over
+    /// @return why there is none, at an operator if it is about one; Cancelled if time was over before that
+    /// was known
+    std::function<Result<void>(const ConstraintTable &rows, const std::function<bool()> &isOver)> holds{};
+    /// What plans can have of a degree if no row is in the way, ascending; empty if that is not known.
+    std::function<std::vector<std::int32_t>(Degree degree)> valuesOf{};
+};
+
 /// Whether rows of a table hold together, decided by carrying them out: `completePlan`, and the orders
-/// (order_cycle.h); and, of rows about degrees that a search is to keep to, by its space (space_question.h).
+/// (order_cycle.h); and, of rows about degrees that a search is to keep to, by its space (`SpaceQuestion`).
 ///
 /// A set of rows holds if it, or the set and further rows of the table, can be carried out. So what a row
 /// needs of others (the mesh of the axes it names, the stage it limits, the split of a ring) is never missed
