@@ -29,6 +29,7 @@ public:
         const std::int32_t deviceClass =
             m_costs.classOf(m_plan.units.deviceOf(0, DeviceId{static_cast<std::int32_t>(device)}));
         double seconds = 0;
+        const std::vector<Bytes> spared = sparedBytes(program, own.instructions);
         for (std::size_t i = 0; i < own.instructions.size(); ++i) {
             const Instruction &instruction = own.instructions[i];
             const QueueKind queue = queueOf(instruction);
@@ -42,12 +43,10 @@ public:
             }
             if (queue != QueueKind::Compute)
                 continue;
-            const bool shared =
-                instruction.joined || (i + 1 < own.instructions.size() && own.instructions[i + 1].joined);
-            const Bytes spared = shared ? sparedBytes(program, own.instructions, i) : Bytes{};
             seconds += 1e-9
                 * static_cast<double>(
-                    localDuration(m_plan, program, instruction, m_costs, spared, deviceClass).usual.count());
+                    localDuration(m_plan, program, instruction, m_costs, spared[i], deviceClass)
+                        .usual.count());
         }
         return seconds;
     }

@@ -159,28 +159,65 @@ Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::i
     return bytes;
 }
 
-Bytes sparedBytes(
-    const DeviceProgram &program, const std::vector<Instruction> &instructions, std::size_t index)
+namespace {
+
+/// Which instructions do something with a buffer.
+class BufferTimes
 {
-    std::size_t begin = index;
-    while (begin > 0 && instructions[begin].joined)
-        --begin;
-    std::size_t end = index + 1;
-    while (end < instructions.size() && instructions[end].joined)
-        ++end;
-    if (end - begin < 2 || instructions[index].kind != InstructionKind::Kernel)
-        return {};
-    Bytes spared{};
-    const auto spare = [&](std::int32_t buffer) { spared += sizeOf(bufferAt(program, buffer)); };
-    for (const std::int32_t input : instructions[index].inputs)
-        for (std::size_t i = begin; input >= 0 && i < index; ++i)
-            if (const BufferList &made = instructions[i].outputs;
-                std::find(made.begin(), made.end(), input) != made.end())
-                spare(input);
-    for (const std::int32_t output : instructions[index].outputs)
-        for (std::size_t i = index + 1; output >= 0 && i < end; ++i)
-            if (dies(instructions[i], output))
-                spare(output);
+public:
+    void add(std::int32_t buffer, std::size_t instruction) { m_times.emplace_back(buffer, instruction); }
+    void sort()
+    {
+        std::sort(m_times.begin(), m_times.end());
+        m_times.erase(std::unique(m_times.begin(), m_times.end()), m_times.end());
+    }
+    /// How many of them from `begin` up to, but not with `end`.
+    std::int64_t count(std::int32_t buffer, std::size_t begin, std::size_t end) const
+    {
+        return std::lower_bound(m_times.begin(), m_times.end(), std::pair(buffer, end))
+            - std::lower_bound(m_times.begin(), m_times.end(), std::pair(buffer, begin));
+    }
+
+private:
+    std::vector<std::pair<std::int32_t, std::size_t>> m_times{};
+};
+
+} // namespace
+
+std::vector<Bytes> sparedBytes(const DeviceProgram &program, const std::vector<Instruction> &instructions)
+{
+    std::vector<Bytes> spared(instructions.size());
+    for (std::size_t begin = 0, end = 0; begin < instructions.size(); begin = end) {
+        end = begin + 1;
+        while (end < instructions.size() && instructions[end].joined)
+            ++end;
+        if (end - begin < 2)
+            continue;
+        BufferTimes made;
+        BufferTimes died;
+        for (std::size_t i = begin; i < end; ++i) {
+            for (const std::int32_t output : instructions[i].outputs)
+                made.add(output, i);
+            for (const std::int32_t buffer : instructions[i].deaths)
+                died.add(buffer, i);
+        }
+        made.sort();
+        died.sort();
+        for (std::size_t i = begin; i < end; ++i) {
+            if (instructions[i].kind != InstructionKind::Kernel)
+                continue;
+            const auto spare = [&](std::int32_t buffer, std::int64_t times) {
+                if (times > 0)
+                    spared[i] += Bytes{times * sizeOf(bufferAt(program, buffer)).count};
+            };
+            for (const std::int32_t input : instructions[i].inputs)
+                if (input >= 0)
+                    spare(input, made.count(input, begin, i));
+            for (const std::int32_t output : instructions[i].outputs)
+                if (output >= 0)
+                    spare(output, died.count(output, i + 1, end));
+        }
+    }
     return spared;
 }
 

@@ -23,11 +23,10 @@ std::int32_t timesSent(const Instruction &instruction);
 /// Bytes that member `position` of `ranks` sends in one collective, by the ring algorithm.
 Bytes ringBytesSent(CollectiveKind kind, Bytes bytes, std::int32_t ranks, std::int32_t position);
 
-/// Bytes that the instruction at `index` neither reads nor writes, because the launch that it shares with its
+/// By instruction: bytes that it neither reads nor writes, because the launch that it shares with its
 /// neighbours keeps them in registers: what a joined neighbour before it made, and what dies in one behind
-/// it.
-Bytes sparedBytes(
-    const DeviceProgram &program, const std::vector<Instruction> &instructions, std::size_t index);
+/// it. O(n log n), n = slots of all: an optimizer's updates are one launch.
+std::vector<Bytes> sparedBytes(const DeviceProgram &program, const std::vector<Instruction> &instructions);
 
 /// How many of its keys a query of a part of an attention sees on average, by causality and window; below 0
 /// for all other instructions, and where every part sees as many as any of its shape.

@@ -166,6 +166,7 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
     compiled.segmentBegin.push_back(0);
     for (const Segment &segment : program.segments) {
         const std::vector<std::int32_t> hidden = hiddenStores(segment);
+        const std::vector<Bytes> spared = sparedBytes(program, segment.instructions);
         std::array<Bytes, kQueueCount> buckets{}; // of the collectives joined so far
         for (std::size_t i = 0, nextHidden = 0; i < segment.instructions.size(); ++i) {
             const Instruction &instruction = segment.instructions[i];
@@ -224,15 +225,12 @@ CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t 
                 entry.latency = std::min(entry.latency, entry.duration);
                 continue;
             }
-            const bool shared = instruction.joined
-                || (i + 1 < segment.instructions.size() && segment.instructions[i + 1].joined);
-            const Bytes spared = shared ? sparedBytes(program, segment.instructions, i) : Bytes{};
-            writeKey(m_plan, program, instruction, spared, deviceClass, key);
+            writeKey(m_plan, program, instruction, spared[i], deviceClass, key);
             auto found = m_local.find(key);
             if (found == m_local.end())
                 found = m_local
                             .emplace(key,
-                                localDuration(m_plan, program, instruction, m_costs, spared, deviceClass))
+                                localDuration(m_plan, program, instruction, m_costs, spared[i], deviceClass))
                             .first;
             entry.duration = found->second.usual.count();
             entry.firstDuration = found->second.first.count();
