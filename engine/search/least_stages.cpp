@@ -42,9 +42,10 @@ public:
 
     /// @param own  seconds of an operator's choice
     /// @param repeated  with the forward communication of what is computed again
+    /// @param splitsBackward  a pass of its own waits for what gradients of weights alone are made of
     template<typename Own>
     Result<std::vector<double>> least(
-        Passes passes, bool repeated, const Own &own, const std::stop_token &stop)
+        Passes passes, bool repeated, bool splitsBackward, const Own &own, const std::stop_token &stop)
     {
         std::vector<std::vector<CostFactor>> factors(m_operators.size());
         const std::vector<Meeting> &meetings = m_problem.meetings();
@@ -64,7 +65,9 @@ public:
                 add(m, Passes::Forward, factors[stageOf(m_charged[m])]);
             for (std::int32_t run = 0; repeated && run < m_plan.runsAgain[m_charged[m]]; ++run)
                 add(m, Passes::Forward, factors[stageOf(m_charged[m])]);
-            if (passes != Passes::Forward)
+            const bool isApart =
+                splitsBackward && m_problem.makesWeightsAlone(static_cast<std::size_t>(meeting.producer));
+            if (passes != Passes::Forward && !isApart)
                 add(m, Passes::Backward, factors[stageOf(static_cast<std::size_t>(meeting.producer))]);
         }
         std::vector<double> seconds;
@@ -261,15 +264,88 @@ void addPassing(const PartitionProblem &problem, const StagePlan &plan, std::vec
 
 } // namespace
 
+namespace {
+
+std::vector<StageLink> leastLinks(
+    const PartitionProblem &problem, const StagePlan &plan, const PassedBefore &before)
+{
+    return stageLinks(
+        problem, plan,
+        [&](const Meeting &meeting) {
+            const auto p = static_cast<std::size_t>(meeting.producer);
+            std::int64_t most = 1;
+            for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(p)); ++c)
+                most = std::max(most, partsSent(problem, problem.choiceOf(p, c).outputs[meeting.output]));
+            return most;
+        },
+        before);
+}
+
+} // namespace
+
 std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePlan &plan)
 {
-    return stageLinks(problem, plan, [&](const Meeting &meeting) {
-        const auto p = static_cast<std::size_t>(meeting.producer);
-        std::int64_t most = 1;
-        for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(p)); ++c)
-            most = std::max(most, partsSent(problem, problem.choiceOf(p, c).outputs[meeting.output]));
-        return most;
-    });
+    const std::size_t count = problem.operatorCount();
+    constexpr double kUnknown = std::numeric_limits<double>::infinity();
+    PassedBefore before{std::vector<double>(count), std::vector<double>(count)};
+    const auto takesTime = [&](std::size_t op, const auto &secondsOf) {
+        for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(op)); ++c)
+            if (secondsOf(problem.choiceOf(op, c)) > 0)
+                return true;
+        return false;
+    };
+    std::vector<double> passed(static_cast<std::size_t>(plan.stages), 0);
+    for (std::size_t i = 0; i < count; ++i) {
+        double &own = passed[static_cast<std::size_t>(plan.stageOf[i])];
+        before.forward[i] = own;
+        if (own == 0 && takesTime(i, [](const OperatorChoice &choice) { return choice.forward; }))
+            own = kUnknown;
+    }
+    passed.assign(passed.size(), 0);
+    for (std::size_t i = count; i-- > 0;) {
+        double &own = passed[static_cast<std::size_t>(plan.stageOf[i])];
+        if (plan.runsAgain[i] > 0)
+            own = kUnknown;
+        before.backward[i] = own;
+        if (own == 0 && takesTime(i, [](const OperatorChoice &choice) { return choice.backward; }))
+            own = kUnknown;
+    }
+    return leastLinks(problem, plan, before);
+}
+
+std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePlan &plan,
+    const std::vector<LeastStage> &stages, bool splitsBackward, bool accumulates)
+{
+    const std::size_t count = problem.operatorCount();
+    PassedBefore before{std::vector<double>(count), std::vector<double>(count)};
+    const auto least = [&](std::size_t op, const auto &secondsOf) {
+        double seconds = std::numeric_limits<double>::infinity();
+        for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(op)); ++c)
+            seconds = std::min(seconds, secondsOf(problem.choiceOf(op, c)));
+        return std::isfinite(seconds) ? seconds : 0;
+    };
+    // All that a pass takes less what is sure to follow.
+    std::vector<double> following(stages.size(), 0);
+    for (std::size_t i = count; i-- > 0;) {
+        const auto s = static_cast<std::size_t>(plan.stageOf[i]);
+        following[s] += least(i, [](const OperatorChoice &choice) { return choice.forward; });
+        before.forward[i] = std::max(0.0, stages[s].time.forward - following[s]);
+    }
+    following.assign(stages.size(), 0);
+    // `PassedBefore` counts no gradients of weights, nor adding them up.
+    for (std::size_t i = 0; i < count; ++i)
+        following[static_cast<std::size_t>(plan.stageOf[i])] += least(i, [&](const OperatorChoice &choice) {
+            return splitsBackward && choice.weightGradients > 0
+                ? 0
+                : accumulationSeconds(problem, i, choice, accumulates) + choice.weightGradients;
+        });
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto s = static_cast<std::size_t>(plan.stageOf[i]);
+        following[s] +=
+            least(i, [](const OperatorChoice &choice) { return choice.backward - choice.weightGradients; });
+        before.backward[i] = std::max(0.0, stages[s].time.backward - following[s]);
+    }
+    return leastLinks(problem, plan, before);
 }
 
 std::vector<LeastStage> leastHeld(const PartitionProblem &problem, const StagePlan &plan)
@@ -290,8 +366,8 @@ Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, con
     StageNetworks networks(problem, plan);
     TRY(const auto forward,
         networks.least(
-            Passes::Forward, false, [](std::size_t, const OperatorChoice &choice) { return choice.forward; },
-            stop));
+            Passes::Forward, false, false,
+            [](std::size_t, const OperatorChoice &choice) { return choice.forward; }, stop));
     // Gradients of weights that no product makes are made, and added up, with those of inputs.
     const auto weights = [&](std::size_t op, const OperatorChoice &choice) {
         const double made = choice.weightGradients;
@@ -299,9 +375,10 @@ Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, con
     };
     TRY(const auto backward,
         networks.least(
-            Passes::Backward, true,
+            Passes::Backward, true, splitsBackward,
             [&](std::size_t op, const OperatorChoice &choice) {
-                return choice.backward + plan.runsAgain[op] * choice.forward
+                return choice.backward + (splitsBackward ? choice.splitMore : 0)
+                    + plan.runsAgain[op] * choice.forward
                     + accumulationSeconds(problem, op, choice, accumulates)
                     - (splitsBackward ? weights(op, choice) : 0);
             },
@@ -325,7 +402,7 @@ Result<std::vector<double>> leastSecondsHolding(const PartitionProblem &problem,
 {
     return StageNetworks(problem, plan)
         .least(
-            Passes::Both, true,
+            Passes::Both, true, false,
             [&](std::size_t op, const OperatorChoice &choice) {
                 return choice.backward + choice.forward * (1 + plan.runsAgain[op])
                     + accumulationSeconds(problem, op, choice, accumulates)

@@ -55,8 +55,14 @@ std::vector<LeastStage> leastHeld(const PartitionProblem &problem, const StagePl
 Result<std::vector<double>> leastSecondsHolding(const PartitionProblem &problem, const StagePlan &plan,
     const HeldPricing &held, bool accumulates, const std::stop_token &stop = {});
 
-/// The least that passes from stage to stage, whatever the partition.
+/// The least that passes from stage to stage, whatever the partition; how long a pass has something else to
+/// do before it reads it (`StageLink::Sent::before`) is then not known, but of what it begins with.
 std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePlan &plan);
+/// Likewise, with `before` such that blocks of these times end no later than any that wait for what was sent;
+/// they may begin later.
+/// @param stages  and the next as `leastStages`
+std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePlan &plan,
+    const std::vector<LeastStage> &stages, bool splitsBackward, bool accumulates);
 
 /// Seconds, of one micro-batch, of putting an operator's gradients of weights where they add up or are sent.
 double accumulationSeconds(

@@ -205,7 +205,10 @@ CostNetwork PartitionProblem::network(const PartitionPricing &pricing) const
         network.factors.push_back({{static_cast<std::int32_t>(i)}, table});
     }
     for (std::size_t m = 0; m < m_meetings.size(); ++m) {
-        const std::vector<CostFactor> &factors = tables().of(m, Passes::Both);
+        const std::int32_t producer = m_meetings[m].producer;
+        const bool isApart =
+            pricing.withoutWeights && producer >= 0 && makesWeightsAlone(static_cast<std::size_t>(producer));
+        const std::vector<CostFactor> &factors = tables().of(m, isApart ? Passes::Forward : Passes::Both);
         network.factors.insert(network.factors.end(), factors.begin(), factors.end());
     }
     network.factors.insert(network.factors.end(), m_ties.begin(), m_ties.end());

@@ -101,6 +101,7 @@ ChoiceFinder::ChoiceFinder(const AxisSetting &setting, const ShardGroups &groups
     : m_setting(setting)
     , m_groups(groups)
     , m_graph(*setting.model->graph)
+    , m_ofWeights(gradientsOfWeights(m_graph))
     , m_neighbours(m_graph)
     , m_alike(setting.alike ? setting.alike
                             : std::make_shared<const std::vector<std::int32_t>>(
@@ -116,24 +117,38 @@ double ChoiceFinder::kernelSeconds(
     return kernelSeconds(id, m_graph.at(id), views, partition, outer);
 }
 
-double ChoiceFinder::weightGradientSeconds(OperatorId backward, double whole, const PartViews &views,
-    const Partition &partition, const std::vector<Range> &outer) const
+bool ChoiceFinder::makesWeightsAlone(OperatorId backward) const
 {
     const Operator &op = m_graph.at(backward);
+    return std::none_of(op.outputs.begin(), op.outputs.end(),
+        [this](TensorId output) { return output && !m_ofWeights[static_cast<std::size_t>(output.index)]; });
+}
+
+void ChoiceFinder::addWeightGradients(OperatorId backward, const PartViews &views, const Partition &partition,
+    const std::vector<Range> &outer, OperatorChoice &choice) const
+{
+    if (makesWeightsAlone(backward)) {
+        choice.weightGradients = choice.backward;
+        return;
+    }
+    const Operator &op = m_graph.at(backward);
     std::vector<bool> ofWeights(op.outputs.size(), false);
+    std::vector<bool> others(op.outputs.size(), false);
     bool any = false;
-    bool others = false;
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
         if (!op.outputs[slot])
             continue;
-        const TensorId of = m_graph.at(op.outputs[slot]).of;
-        ofWeights[slot] = of && m_graph.at(of).role == TensorRole::Weight;
-        (ofWeights[slot] ? any : others) = true;
+        ofWeights[slot] = m_ofWeights[static_cast<std::size_t>(op.outputs[slot].index)];
+        others[slot] = !ofWeights[slot];
+        any = any || ofWeights[slot];
     }
-    if (!any || (others && categoryOf(op) != OperatorCategory::Product))
-        return 0;
-    return others ? kernelSeconds(backward, partOfBackward(m_graph, op, ofWeights), views, partition, outer)
-                  : whole;
+    if (!any || categoryOf(op) != OperatorCategory::Product)
+        return;
+    const auto secondsOf = [&](const std::vector<bool> &wanted) {
+        return kernelSeconds(backward, partOfBackward(m_graph, op, wanted), views, partition, outer);
+    };
+    choice.weightGradients = secondsOf(ofWeights);
+    choice.splitMore = std::max(0.0, secondsOf(others) + choice.weightGradients - choice.backward);
 }
 
 /// Of the part that takes longest: of causal attention, whose queries see most.
@@ -229,7 +244,7 @@ bool ChoiceFinder::add(
                 choice.outputGradients))
             return false;
         choice.backward = kernelSeconds(op.mirror, partBack, back, outerBack);
-        choice.weightGradients = weightGradientSeconds(op.mirror, choice.backward, partBack, back, outerBack);
+        addWeightGradients(op.mirror, partBack, back, outerBack, choice);
         for (std::size_t k = 0; k < choice.kept.size(); ++k) {
             const std::size_t slot = op.outputs.size() + k;
             const bool made = m_setting.plan->decisions[static_cast<std::size_t>(forward.index)].attention
@@ -518,6 +533,7 @@ std::vector<std::int32_t> alikeOperators(const Model &model, const Plan &plan, c
 {
     const Graph &graph = *model.graph;
     const LaunchNeighbours neighbours(graph);
+    const std::vector<bool> ofWeights = gradientsOfWeights(graph);
     const auto describe = [&](std::ostream &key, OperatorId each) {
         const Operator &op = graph.at(each);
         const auto i = static_cast<std::size_t>(each.index);
@@ -528,7 +544,9 @@ std::vector<std::int32_t> alikeOperators(const Model &model, const Plan &plan, c
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
             key << (op.inputs[slot] ? static_cast<int>(types.read(each, slot)) : -1) << ',';
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
-            key << (op.outputs[slot] ? static_cast<int>(types.made(each, slot)) : -1) << ';';
+            key << (op.outputs[slot] ? static_cast<int>(types.made(each, slot)) : -1)
+                << (op.outputs[slot] && ofWeights[static_cast<std::size_t>(op.outputs[slot].index)] ? 'w'
+                                                                                                    : ';');
         const OperatorDecision &decision = plan.decisions[i];
         key << static_cast<int>(arithmeticOf(graph, op, decision.precision))
             << static_cast<int>(decision.attention) << '|';

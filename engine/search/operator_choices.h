@@ -78,7 +78,8 @@ struct OperatorChoice {
     std::vector<ShardLayout> outputGradients{}; ///< As it reads them, by output slot.
     double forward = 0; ///< Seconds of its kernel.
     double backward = 0; ///< Of the backward operator's,
-    double weightGradients = 0; ///< and of that, what may wait for a pass of its own.
+    double weightGradients = 0; ///< and of that, what may wait for a pass of its own;
+    double splitMore = 0; ///< both parts take so much longer: each is a launch.
     /// Bytes of what the backward operator reads again, by input slot and then by output slot.
     std::vector<std::int64_t> kept{};
     /// By input slot, where parts read other pieces than even ones, of one that lies in even ones; empty
@@ -140,6 +141,9 @@ public:
     /// How an operator is cut apart from the axes: as rows say, and its batch by replicas. Needs the rows.
     std::vector<Split> otherSplits(OperatorId forward) const;
 
+    /// A backward operator makes gradients of weights, or of what is made of weights alone, and no others.
+    bool makesWeightsAlone(OperatorId backward) const;
+
 private:
     using Key = std::pair<std::int32_t, std::vector<std::int32_t>>; ///< Of those alike; rows.
     Key keyOf(OperatorId forward) const;
@@ -162,14 +166,15 @@ private:
     /// @param share  the operator, with what it reads and makes at all
     double kernelSeconds(OperatorId op, const Operator &share, const PartViews &views,
         const Partition &partition, const std::vector<Range> &outer) const;
-    /// Of a backward operator, what makes gradients of weights: of a product, half of it (lowering,
-    /// lower_backward.cpp); all where it makes no others.
-    double weightGradientSeconds(OperatorId backward, double whole, const PartViews &views,
-        const Partition &partition, const std::vector<Range> &outer) const;
+    /// Of a backward operator, what makes gradients of weights, or of what is made of weights alone: of a
+    /// product, half of it (lowering, lower_backward.cpp); all where it makes no others.
+    void addWeightGradients(OperatorId backward, const PartViews &views, const Partition &partition,
+        const std::vector<Range> &outer, OperatorChoice &choice) const;
 
     const AxisSetting m_setting;
     const ShardGroups m_groups;
     const Graph &m_graph;
+    const std::vector<bool> m_ofWeights; ///< By tensor (`gradientsOfWeights`).
     std::map<Key, OperatorChoices> m_known{};
     const LaunchNeighbours m_neighbours;
     const std::shared_ptr<const std::vector<std::int32_t>> m_alike;

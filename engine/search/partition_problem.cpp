@@ -31,6 +31,8 @@ PartitionProblem::PartitionProblem(const AxisSetting &setting, const ShardGroups
         m_choices.push_back(&m_finder.of(op));
         if (m_choices.back()->choices.empty() && !m_impossible)
             m_impossible = op;
+        const OperatorId backward = m_graph.at(op).mirror;
+        m_makesWeightsAlone.push_back(backward && m_finder.makesWeightsAlone(backward));
     }
     findWeights();
     findMeetings();
@@ -423,18 +425,39 @@ double PartitionProblem::heldSeconds(
     return stage.secondsPerByte > 0 ? stage.secondsPerByte * heldBytes(op, choice, held) : 0;
 }
 
+bool PartitionProblem::defers(std::size_t op, const OperatorChoice &choice, std::size_t slot) const
+{
+    const TensorId input = m_graph.operators[op].inputs[slot];
+    return input && m_graph.at(input).role == TensorRole::Activation && choice.weightGradients > 0
+        && (!makesWeightsAlone(op) || choice.kept[slot] > 0);
+}
+
+bool PartitionProblem::defersGradient(std::size_t op, std::size_t slot) const
+{
+    const TensorId output = m_graph.operators[op].outputs[slot];
+    if (!output || !gradientOf(output))
+        return false;
+    if (!makesWeightsAlone(op))
+        return true;
+    // That pass makes it itself if all do that read what it is the gradient of.
+    const auto &readers = m_setting.model->index->uses().consumers[at(output)];
+    return std::any_of(readers.begin(), readers.end(), [this](OperatorId reader) {
+        const auto r = static_cast<std::size_t>(reader.index);
+        return r < operatorCount() && !makesWeightsAlone(r);
+    });
+}
+
 double PartitionProblem::deferredBytes(
     std::size_t op, const OperatorChoice &choice, const std::vector<std::int32_t> &deferrers) const
 {
     const Operator &own = m_graph.operators[op];
     double bytes = 0;
     for (std::size_t slot = 0; slot < own.inputs.size(); ++slot)
-        if (const TensorId input = own.inputs[slot];
-            input && m_graph.at(input).role == TensorRole::Activation)
-            bytes += static_cast<double>(localBytes(input, choice.inputs[slot]))
-                / std::max(1, deferrers[at(storageOf(input))]);
+        if (defers(op, choice, slot))
+            bytes += static_cast<double>(localBytes(own.inputs[slot], choice.inputs[slot]))
+                / std::max(1, deferrers[at(storageOf(own.inputs[slot]))]);
     for (std::size_t slot = 0; slot < own.outputs.size(); ++slot)
-        if (own.outputs[slot] && gradientOf(own.outputs[slot]))
+        if (defersGradient(op, slot))
             bytes += static_cast<double>(localBytes(own.outputs[slot], choice.outputGradients[slot]));
     return bytes;
 }
@@ -538,9 +561,11 @@ std::vector<std::int32_t> PartitionProblem::deferrers() const
             || std::none_of(m_choices[i]->choices.begin(), m_choices[i]->choices.end(),
                 [&](const OperatorChoice &choice) { return choice.weightGradients > 0; }))
             continue;
-        for (const TensorId input : m_graph.operators[i].inputs)
-            if (input && m_graph.at(input).role == TensorRole::Activation)
-                ++deferrers[at(storageOf(input))];
+        const std::vector<TensorId> &inputs = m_graph.operators[i].inputs;
+        for (std::size_t slot = 0; slot < inputs.size(); ++slot)
+            if (std::any_of(m_choices[i]->choices.begin(), m_choices[i]->choices.end(),
+                    [&](const OperatorChoice &choice) { return defers(i, choice, slot); }))
+                ++deferrers[at(storageOf(inputs[slot]))];
     }
     return deferrers;
 }
@@ -661,7 +686,7 @@ double PartitionProblem::ownSeconds(
 {
     const Operator &own = m_graph.operators[op];
     if (pricing.withoutWeights)
-        return choice.forward + choice.backward - choice.weightGradients;
+        return choice.forward + choice.backward - choice.weightGradients + choice.splitMore;
     const double once = 1.0 / std::max(1, m_setting.microBatches);
     const double reduced = pricing.reductions * (pricing.everyMicroBatch ? 1 : once);
     const double hidden = pricing.everyMicroBatch ? 1 : std::min(1.0, once * pricing.hiddenBehind);

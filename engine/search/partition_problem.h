@@ -142,6 +142,14 @@ public:
     /// Whether no operator has more than one choice.
     bool isDecided() const;
 
+    /// The backward operator, if there is one, makes gradients of weights alone, or of what is made of them:
+    /// a pass for those runs it, and what it waits for, where the backward pass is split.
+    bool makesWeightsAlone(std::size_t op) const { return m_makesWeightsAlone[op]; }
+    /// Whether that pass keeps what an operator reads, by input slot, until then.
+    bool defers(std::size_t op, const OperatorChoice &choice, std::size_t slot) const;
+    /// Likewise the gradient of what it makes, by output slot.
+    bool defersGradient(std::size_t op, std::size_t slot) const;
+
     /// Bytes that an operator's weights and what it keeps take of the devices of its stage.
     double heldBytes(std::size_t op, const OperatorChoice &choice, const HeldPricing &held) const;
     /// What they cost; infinite where too much passes.
@@ -373,6 +381,7 @@ private:
     const AxisSetting m_setting;
     const Graph &m_graph;
     const LayoutMoves m_moves; ///< Over both axes.
+    std::vector<bool> m_makesWeightsAlone{}; ///< By forward operator.
     GroupShape m_group{}; ///< Of the axis, where it is the only one.
     ChoiceFinder m_finder;
     std::vector<const OperatorChoices *> m_choices{}; ///< By forward operator.

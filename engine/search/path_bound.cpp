@@ -77,7 +77,20 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
         findAtEnds();
     for (std::size_t rank = 0; rank < static_cast<std::size_t>(configuration.ranks); ++rank)
         m_leastBehind.push_back(reductions.leastBehind(least, rank));
-    m_leastSends = reductions.sendsOf(leastLinks(problem, plan));
+    m_links = leastLinks(problem, plan);
+    m_leastSends = reductions.sendsOf(m_links);
+    m_leastSending = reductions.sendingOf(m_links);
+    for (const ShardAxes axes : configuration.shardSums()) {
+        const std::int64_t parts = problem.setting().devicesOver(axes);
+        const PassedBefore nothing{
+            std::vector<double>(problem.operatorCount(), 0), std::vector<double>(problem.operatorCount(), 0)};
+        m_sending[indexOf(axes)] = reductions.sendingOf(stageLinks(
+            problem, plan, [parts](const auto &) { return parts; }, nothing));
+    }
+    m_recomputes.assign(static_cast<std::size_t>(plan.stages), false);
+    for (std::size_t i = 0; i < plan.runsAgain.size(); ++i)
+        if (plan.runsAgain[i] > 0)
+            m_recomputes[static_cast<std::size_t>(plan.stageOf[i])] = true;
 }
 
 PathBound::Mean PathBound::nothing() const
@@ -87,6 +100,7 @@ PathBound::Mean PathBound::nothing() const
     Mean mean{.stages = std::vector<Weights>(m_read.size()),
         .lastPass = std::vector<double>(operators, 0),
         .firstPass = std::vector<double>(operators, 0),
+        .skipped = std::vector<double>(operators, 0),
         .shared = std::vector<double>(tensors, 0),
         .sharedUpdate = std::vector<double>(tensors, 0),
         .gathered = std::vector<double>(tensors, 0)};
@@ -111,10 +125,10 @@ Result<void> PathBound::add(const std::vector<std::int32_t> &choice, const std::
         playPipeline(m_configuration.schedule, times, m_reductions.sendsOf(links), SendOrder::Any,
             m_configuration.ranks, m_configuration.microBatches, m_trains, &blocks));
     Way way = longestWayOf(figures, played, blocks);
-    // Which stages are linked is the same for all partitions: only whole tensors or parts are sent.
-    for (std::size_t i = 0; i < way.sends.size(); ++i)
-        way.constant +=
-            way.sends[i].forward * m_leastSends[i].forward + way.sends[i].backward * m_leastSends[i].backward;
+    std::vector<bool> isOwn; // by stage: its blocks take what its operators do
+    for (std::size_t s = 0; s < way.stages.size(); ++s)
+        isOwn.push_back(!gathers[s] && !reduces[s]);
+    addSends(links, isOwn, way);
     for (std::size_t s = 0; s < way.stages.size(); ++s) {
         Weights &own = way.stages[s];
         if (own.ahead > 0)
@@ -144,8 +158,62 @@ Result<void> PathBound::add(const std::vector<std::int32_t> &choice, const std::
     return {};
 }
 
+/// Which stages are linked, and by what, is the same for all partitions: only whole tensors or parts are
+/// sent.
+void PathBound::addSends(const std::vector<StageLink> &links, const std::vector<bool> &isOwn, Way &way) const
+{
+    const std::vector<Reductions::Sending> sending = m_reductions.sendingOf(links);
+    for (std::size_t i = 0; i < links.size(); ++i) {
+        const SendVisits &visits = way.blocks.sends[i];
+        const auto addOf = [&](bool backward, double counts, double leastAhead) {
+            if (counts == 0)
+                return;
+            const std::vector<StageLink::Sent> &sent = backward ? links[i].backward : links[i].forward;
+            const auto reads = static_cast<std::size_t>(backward ? links[i].from : links[i].to);
+            const std::int32_t by = sentAhead(sent, backward ? sending[i].backward : sending[i].forward).by;
+            if (by < 0)
+                return;
+            // What is computed again before gradients come is of operators behind and before their reader.
+            if (!isOwn[reads] || (backward && m_recomputes[reads])) {
+                way.constant += counts * leastAhead;
+                return;
+            }
+            const std::vector<double> &least =
+                backward ? m_leastSending[i].backward : m_leastSending[i].forward;
+            way.constant += counts * std::accumulate(least.begin(), least.begin() + by + 1, 0.0);
+            for (std::int32_t each = 0; each <= by; ++each)
+                way.sent.push_back({i, static_cast<std::size_t>(each), backward, counts});
+            way.skipped.push_back({sent[static_cast<std::size_t>(by)].reader, backward, counts});
+        };
+        addOf(false, visits.forward, m_leastSends[i].forwardAhead);
+        addOf(true, visits.backward, m_leastSends[i].backwardAhead);
+    }
+    if (way.blocks.into >= 0) {
+        const StageSend &into = m_leastSends[static_cast<std::size_t>(way.blocks.into)];
+        way.constant += way.blocks.intoBackward ? into.backwardAhead : into.forwardAhead;
+    }
+}
+
+void PathBound::skip(const Skipped &skipped, double counts, Mean &mean) const
+{
+    const auto reader = static_cast<std::size_t>(skipped.reader);
+    const std::int32_t stage = m_plan.stageOf[reader];
+    const std::size_t begin = skipped.backward ? reader + 1 : 0;
+    const std::size_t end = skipped.backward ? m_problem.operatorCount() : reader;
+    std::vector<double> &passes = skipped.backward ? mean.skipped : mean.firstPass;
+    for (std::size_t i = begin; i < end; ++i)
+        if (m_plan.stageOf[i] == stage)
+            passes[i] -= counts * skipped.counts;
+}
+
 void PathBound::add(const Way &way, double counts, Mean &mean) const
 {
+    for (const Skipped &skipped : way.skipped)
+        skip(skipped, counts, mean);
+    for (SentOn sent : way.sent) {
+        sent.counts *= counts;
+        mean.sent[makerOf(sent)].push_back(sent);
+    }
     mean.constant += counts * way.constant;
     if (way.behind >= 0)
         addReductions(way, counts, mean);
@@ -467,7 +535,7 @@ PathBound::Way PathBound::longestWayOf(const std::vector<StageFigures> &figures,
     Way way;
     for (const StageVisits &visits : blocksOf.stages)
         way.stages.push_back({visits});
-    way.sends = std::move(blocksOf.sends);
+    way.blocks = std::move(blocksOf);
     way.rank = last;
     way.constant = through == Through::Gathering ? behind : 0;
     way.shared = its.shared > 0
@@ -530,6 +598,30 @@ void PathBound::findAtEnds()
     }
 }
 
+std::size_t PathBound::makerOf(const SentOn &sent) const
+{
+    const StageLink &link = m_links[sent.link];
+    const std::size_t meeting = (sent.backward ? link.backward : link.forward)[sent.number].meeting;
+    return static_cast<std::size_t>(m_problem.meetings()[meeting].producer);
+}
+
+/// Of what the operator's outputs take to be sent more than at least.
+double PathBound::sendingSeconds(const OperatorChoice &choice, const std::vector<SentOn> &sent) const
+{
+    double seconds = 0;
+    for (const SentOn &each : sent) {
+        const auto &tensors = each.backward ? m_links[each.link].backward : m_links[each.link].forward;
+        const ShardLayout layout = choice.outputs[m_problem.meetings()[tensors[each.number].meeting].output];
+        const ShardAxes axes = together(layout.inner == kWhole ? ShardAxes::None : ShardAxes::Inner,
+            layout.outer == kWhole ? ShardAxes::None : ShardAxes::Outer);
+        const auto of = [&](const std::vector<Reductions::Sending> &sending) {
+            return (each.backward ? sending[each.link].backward : sending[each.link].forward)[each.number];
+        };
+        seconds += each.counts * std::max(0.0, of(m_sending[indexOf(axes)]) - of(m_leastSending));
+    }
+    return seconds;
+}
+
 double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const Mean &mean) const
 {
     const Weights &weights = mean.stages[static_cast<std::size_t>(m_plan.stageOf[op])];
@@ -539,9 +631,12 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
     const double adding = accumulationSeconds(m_problem, op, choice, accumulates);
     const double apart = half > 0 ? half + adding : 0; // in a pass of its own
     const double again = m_plan.runsAgain[op] * choice.forward;
-    const double behind = choice.backward + again + adding - apart;
+    const double behind = choice.backward + (m_splits ? choice.splitMore : 0) + again + adding - apart;
     double seconds = weights.forward * choice.forward + weights.backward * behind + weights.weights * apart;
-    seconds += mean.firstPass[op] * choice.forward + mean.lastPass[op] * (m_splits ? apart : behind);
+    seconds += mean.firstPass[op] * choice.forward + mean.skipped[op] * behind
+        + mean.lastPass[op] * (m_splits ? apart : behind);
+    if (const auto sent = mean.sent.find(op); sent != mean.sent.end())
+        seconds += sendingSeconds(choice, sent->second);
     if (accumulates && weights.gathering + weights.reducing + weights.update + weights.gather == 0
         && std::none_of(kReductions.begin(), kReductions.end(),
             [&weights](double Weights::*part) { return weights.*part > 0; })
@@ -594,18 +689,25 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
     return seconds;
 }
 
+/// How often what an operator waits for in the backward pass counts.
+double PathBound::countsBack(std::size_t op, const Mean &mean) const
+{
+    const Weights &stage = mean.stages[static_cast<std::size_t>(m_plan.stageOf[op])];
+    return m_splits && m_problem.makesWeightsAlone(op)
+        ? stage.weights + mean.lastPass[op]
+        : stage.backward + mean.skipped[op] + (m_splits ? 0 : mean.lastPass[op]);
+}
+
 std::pair<double, double> PathBound::countsOf(
     const PartitionProblem::Meeting &meeting, std::size_t reader, const Mean &mean) const
 {
     if (meeting.producer < 0)
         return {1, 0};
-    const auto backward = [&](std::size_t op) {
-        return mean.stages[static_cast<std::size_t>(m_plan.stageOf[op])].backward
-            + (m_splits ? 0 : mean.lastPass[op]);
-    };
-    return {mean.stages[static_cast<std::size_t>(m_plan.stageOf[reader])].forward + mean.firstPass[reader]
-            + m_plan.runsAgain[reader] * backward(reader),
-        backward(static_cast<std::size_t>(meeting.producer))};
+    const auto backward = [&](std::size_t op) { return countsBack(op, mean); };
+    const double forward =
+        mean.stages[static_cast<std::size_t>(m_plan.stageOf[reader])].forward + mean.firstPass[reader];
+    return {std::max(0.0, forward + m_plan.runsAgain[reader] * backward(reader)),
+        std::max(0.0, backward(static_cast<std::size_t>(meeting.producer)))};
 }
 
 double PathBound::waitSeconds(const Mean &mean) const
@@ -614,8 +716,9 @@ double PathBound::waitSeconds(const Mean &mean) const
     for (std::size_t i = 0; i < m_waits.forward.size(); ++i) {
         const Weights &of = mean.stages[static_cast<std::size_t>(m_plan.stageOf[i])];
         seconds += (of.forward + mean.firstPass[i]) * m_waits.forward[i]
-            + (of.backward + (m_splits ? 0 : mean.lastPass[i]))
-                * (m_waits.backward[i] + m_plan.runsAgain[i] * m_waits.forward[i]);
+            + countsBack(i, mean) * m_waits.backward[i]
+            + (of.backward + mean.skipped[i] + (m_splits ? 0 : mean.lastPass[i])) * m_plan.runsAgain[i]
+                * m_waits.forward[i];
     }
     return seconds;
 }

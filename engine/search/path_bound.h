@@ -59,17 +59,34 @@ private:
         double update = 0;
         double gather = 0;
     };
+    /// What a block does before it comes to what was sent last: only what follows is on a way.
+    struct Skipped {
+        std::int32_t reader = -1; ///< That operator.
+        bool backward = false;
+        double counts = 0; ///< How often.
+    };
+    /// A tensor that is sent from stage to stage, by numbers, and how often that is on a way.
+    struct SentOn {
+        std::size_t link = 0;
+        std::size_t number = 0;
+        bool backward = false;
+        double counts = 0;
+    };
     /// A mean of some ways.
     struct Mean {
         std::vector<Weights> stages{};
         /// By operator: times its backward pass counts in a last block, or what it makes for weights.
         std::vector<double> lastPass{};
-        std::vector<double> firstPass{}; ///< Likewise its forward pass in a first block.
+        /// Likewise its forward pass in a first block, less where a block waits for what it reads later
+        /// alone,
+        std::vector<double> firstPass{};
+        std::vector<double> skipped{}; ///< and its backward pass, without what it makes for weights.
         /// By tensor: reductions of weights behind the former, as they are bounded,
         std::array<std::vector<double>, kReducedAs> reduced{};
         std::vector<double> shared{}; ///< those of weights that several stages read,
         std::vector<double> sharedUpdate{}; ///< what is updated behind them,
         std::vector<double> gathered{}; ///< and gathering of weights before the latter.
+        std::map<std::size_t, std::vector<SentOn>> sent{}; ///< By the operator that makes it.
         double constant = 0; ///< What does not depend on the partition.
     };
     struct Shared { ///< A weight that several stages read and whose gradient they add up.
@@ -82,12 +99,15 @@ private:
     /// How often what a meeting communicates counts, forward and backward.
     std::pair<double, double> countsOf(
         const PartitionProblem::Meeting &meeting, std::size_t reader, const Mean &mean) const;
+    double countsBack(std::size_t op, const Mean &mean) const;
     double waitSeconds(const Mean &mean) const;
     static const std::array<double Weights::*, 11> kParts;
     static const std::array<double Weights::*, kReducedAs> kReductions; ///< By `ReducedAs`.
     struct Way {
         std::vector<Weights> stages{};
-        std::vector<SendVisits> sends{};
+        LongestWay blocks{};
+        std::vector<Skipped> skipped{};
+        std::vector<SentOn> sent{};
         std::size_t rank = 0; ///< That ends last.
         double constant = 0; ///< Seconds that do not depend on the partition.
         /// The operator, if not -1, whose gradients of weights the last backward block (or pass for them) of
@@ -105,6 +125,10 @@ private:
     void add(const Way &way, double counts, Mean &mean) const;
     void addReductions(const Way &way, double counts, Mean &mean) const;
     void addGathering(std::int32_t reader, double counts, Mean &mean) const;
+    void skip(const Skipped &skipped, double counts, Mean &mean) const;
+    std::size_t makerOf(const SentOn &sent) const;
+    double sendingSeconds(const OperatorChoice &choice, const std::vector<SentOn> &sent) const;
+    void addSends(const std::vector<StageLink> &links, const std::vector<bool> &isOwn, Way &way) const;
     /// A partition that was looked at, and what it communicates: seconds by meeting.
     struct Partition {
         std::vector<std::int32_t> choice{};
@@ -156,7 +180,12 @@ private:
     };
     void findAtEnds();
     std::vector<AtEnds> m_atEnds{}; ///< By tensor; empty where there is nothing of the kind.
-    std::vector<StageSend> m_leastSends{};
+    std::vector<StageLink> m_links{};
+    std::vector<StageSend> m_leastSends{}; ///< By link, as the next: seconds of each tensor at least.
+    std::vector<Reductions::Sending> m_leastSending{};
+    /// By the axes that tensors are cut along, as all of them were.
+    BySums<std::vector<Reductions::Sending>> m_sending{};
+    std::vector<bool> m_recomputes{}; ///< By stage: something.
     std::vector<double> m_leastBehind{}; ///< By rank: what is left of its reductions at least.
     std::vector<std::size_t> m_charged{}; ///< By meeting: the reader that waits for it.
     std::vector<std::int32_t> m_readers{}; ///< By tensor: slots of forward operators that read it.

@@ -59,7 +59,10 @@ LongestWay longestWay(const std::vector<PlayedBlock> &blocks, std::int32_t to, b
                     : pass == Pass::WeightGradient ? stage.weights
                                                    : stage.backward);
         }
-        if (own.send >= 0) {
+        if (own.send >= 0 && at == to && !including) {
+            way.into = own.send;
+            way.intoBackward = pass != Pass::Forward;
+        } else if (own.send >= 0) {
             SendVisits &send = way.sends[static_cast<std::size_t>(own.send)];
             ++(pass == Pass::Forward ? send.forward : send.backward);
         }
@@ -103,7 +106,7 @@ public:
         m_next.push({made, {static_cast<std::int32_t>(microBatch), own.to - own.from, send, back}});
     }
 
-    /// When it is where it is read; kNotYet if it was not sent.
+    /// When the block that reads it can begin; kNotYet if it was not sent.
     double arrivalOf(std::int32_t send, std::size_t microBatch, bool back) const
     {
         return m_arrived[placeOf(send, microBatch, back)];
@@ -132,8 +135,8 @@ public:
             const bool begins = std::max(fromFree, toFree) <= next.start;
             if (begins) {
                 fromFree = toFree = next.start + (transfer.back ? send.backward : send.forward);
-                m_arrived[placeOf(
-                    transfer.send, static_cast<std::size_t>(transfer.microBatch), transfer.back)] = toFree;
+                m_arrived[placeOf(transfer.send, static_cast<std::size_t>(transfer.microBatch),
+                    transfer.back)] = next.start + (transfer.back ? send.backwardAhead : send.forwardAhead);
             } else {
                 const std::int32_t later = fromFree > toFree ? from : to;
                 m_ends[static_cast<std::size_t>(later)].waiting.push(transfer);
@@ -328,6 +331,8 @@ private:
             wake(isForward ? s + 1 : s - 1);
         for (const std::int32_t number : (isForward ? m_from : m_to)[s]) {
             const StageSend &send = m_sends[static_cast<std::size_t>(number)];
+            if (!isForward && !send.gradients)
+                continue;
             if (isQueued(send))
                 m_queues->add(number, m, !isForward, end);
             else
@@ -368,17 +373,20 @@ private:
                 input.take(then + (m_ranks > 1 ? seconds : 0), base + slot(stage, m), send);
             return then != kNotYet;
         };
-        if (isForward ? s > 0 && !from(s - 1, 0, -1) : s + 1 < m_stages.size() && !from(s + 1, 0, -1))
+        if (m_sends.empty()
+            && (isForward ? s > 0 && !from(s - 1, 0, -1) : s + 1 < m_stages.size() && !from(s + 1, 0, -1)))
             return false;
         for (const std::int32_t number : (isForward ? m_to : m_from)[s]) {
             const StageSend &send = m_sends[static_cast<std::size_t>(number)];
+            if (!isForward && !send.gradients)
+                continue;
             const auto stage = static_cast<std::size_t>(isForward ? send.from : send.to);
             if (isQueued(send)) {
                 const double at = m_queues->arrivalOf(number, m, !isForward);
                 if (at == kNotYet)
                     return false;
                 input.take(at, base + slot(stage, m), number);
-            } else if (!from(stage, isForward ? send.forward : send.backward, number)) {
+            } else if (!from(stage, isForward ? send.forwardAhead : send.backwardAhead, number)) {
                 return false;
             }
         }

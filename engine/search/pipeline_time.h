@@ -28,6 +28,11 @@ struct StageSend {
     std::int32_t to = 0;
     double forward = 0; ///< Seconds.
     double backward = 0; ///< Of the gradients, from `to` to `from`.
+    /// From where it is sent on: until the block that reads it can begin and never waits. What it reads
+    /// later may still be on its way.
+    double forwardAhead = forward;
+    double backwardAhead = backward;
+    bool gradients = true; ///< Some come back.
 };
 
 /// Whether what is sent waits for other things that are.
@@ -81,7 +86,9 @@ struct SendVisits {
 };
 struct LongestWay {
     std::vector<StageVisits> stages{};
-    std::vector<SendVisits> sends{};
+    std::vector<SendVisits> sends{}; ///< Before blocks on the way.
+    std::int32_t into = -1; ///< The send, by number, before a block that is not on it itself; -1: none.
+    bool intoBackward = false;
 };
 /// @param to  by number; @param including  that block itself, too
 /// O(blocks on the way).
@@ -89,7 +96,9 @@ LongestWay longestWay(const std::vector<PlayedBlock> &blocks, std::int32_t to, b
     std::size_t stages, std::size_t sends);
 
 /// Plays a schedule of whole blocks: each rank in its order, each block when what it reads is there.
-/// Stage s runs on rank s mod `ranks`, and no earlier than the stage before it for the same micro-batch.
+/// Stage s runs on rank s mod `ranks`; what others send it is waited for, and nothing else: a decoder begins
+/// beside an encoder whose outputs later stages read.
+/// @param sends  empty: each stage waits for the one before it, and gives gradients back
 /// With sends of any order nothing is over later than with queued ones, nor where something takes less.
 /// @param blocks  filled, in an order in which they can run, where it is not null
 /// @return InvalidInput where the schedule cannot be made for the setting

@@ -119,6 +119,8 @@ Reductions::Longer Reductions::addTo(const StageFigures &stage, StageTime &time)
 {
     const double microBatches = m_configuration.microBatches;
     time.ahead = aheadOf(stage).seconds;
+    if (splitsBackward(m_configuration.schedule))
+        time.backward += stage.splitMore;
     if (m_configuration.zero < 2) {
         time.weights += stage.accumulation.mean(microBatches);
         time.backward += stage.withInputs.mean(microBatches);
@@ -386,14 +388,13 @@ double Reductions::sharedSeconds(const std::vector<std::int32_t> &stages, double
         : seconds(kind, whole, group);
 }
 
-std::vector<StageSend> Reductions::sendsOf(const std::vector<StageLink> &links) const
+std::vector<Reductions::Sending> Reductions::sendingOf(const std::vector<StageLink> &links) const
 {
     std::map<std::pair<std::int32_t, std::int32_t>, std::vector<GroupShape>> shapes; // of all replicas
     // Scale units are all alike.
     const std::int32_t replicas = m_places.hasUnits ? 1 : m_configuration.replicas;
-    std::vector<StageSend> sends;
+    std::vector<Sending> sending;
     for (const StageLink &link : links) {
-        StageSend send{link.from, link.to};
         const std::int32_t from = link.from % m_configuration.ranks;
         const std::int32_t to = link.to % m_configuration.ranks;
         const auto [found, fresh] = shapes.try_emplace({std::min(from, to), std::max(from, to)});
@@ -403,17 +404,34 @@ std::vector<StageSend> Reductions::sendsOf(const std::vector<StageLink> &links) 
             if (std::find(own.begin(), own.end(), shape) == own.end())
                 own.push_back(shape);
         }
-        const auto slowest = [&](std::int64_t bytes) {
+        const auto slowest = [&](const StageLink::Sent &sent) {
             double most = 0;
+            if (std::any_of(sent.earlier.begin(), sent.earlier.end(),
+                    [&](std::int32_t stage) { return stage % m_configuration.ranks == to; }))
+                return most;
             for (const GroupShape shape : own)
-                most = std::max(most, m_costs.collective(CollectiveKind::SendRecv, Bytes{bytes}, shape));
+                most = std::max(most, m_costs.collective(CollectiveKind::SendRecv, Bytes{sent.bytes}, shape));
             return most;
         };
-        for (const std::int64_t bytes : link.forward)
-            send.forward += slowest(bytes);
-        for (const std::int64_t bytes : link.backward)
-            send.backward += slowest(bytes);
-        sends.push_back(send);
+        Sending &all = sending.emplace_back();
+        for (const StageLink::Sent &sent : link.forward)
+            all.forward.push_back(slowest(sent));
+        for (const StageLink::Sent &sent : link.backward)
+            all.backward.push_back(slowest(sent));
+    }
+    return sending;
+}
+
+std::vector<StageSend> Reductions::sendsOf(const std::vector<StageLink> &links) const
+{
+    const std::vector<Sending> sending = sendingOf(links);
+    std::vector<StageSend> sends;
+    for (std::size_t i = 0; i < links.size(); ++i) {
+        const auto &[forward, backward] = sending[i];
+        sends.push_back({links[i].from, links[i].to, std::accumulate(forward.begin(), forward.end(), 0.0),
+            std::accumulate(backward.begin(), backward.end(), 0.0),
+            sentAhead(links[i].forward, forward).seconds, sentAhead(links[i].backward, backward).seconds,
+            !links[i].backward.empty()});
     }
     return sends;
 }

@@ -84,6 +84,12 @@ public:
 
     /// Seconds of what is sent from stage to stage, by link; of the replica whose links are slowest.
     std::vector<StageSend> sendsOf(const std::vector<StageLink> &links) const;
+    /// Likewise of each tensor.
+    struct Sending {
+        std::vector<double> forward{};
+        std::vector<double> backward{};
+    };
+    std::vector<Sending> sendingOf(const std::vector<StageLink> &links) const;
 
     /// Devices that share what is kept and done for the optimizer alone.
     std::int32_t updaters(ShardAxes sums) const;

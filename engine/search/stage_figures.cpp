@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace planloom {
 
@@ -46,15 +47,22 @@ private:
         return op < m_plan.runsAgain.size() ? m_plan.runsAgain[op] * m_times.forward[op] : 0;
     }
 
+    /// Seconds of a pass for gradients of weights alone: with what it waits for.
+    double apartSeconds(std::size_t op) const
+    {
+        return m_problem.makesWeightsAlone(op) ? m_times.backward[op] : choiceOf(op).weightGradients;
+    }
+
     void addTimes()
     {
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             StageTime &time = stageOf(i).time;
             time.forward += m_times.forward[i];
             time.backward += m_times.backward[i] + againSeconds(i);
-            const double weights = choiceOf(i).weightGradients;
+            const double weights = apartSeconds(i);
             time.weights += weights;
             time.backward -= weights;
+            stageOf(i).splitMore += choiceOf(i).splitMore;
         }
     }
 
@@ -105,12 +113,12 @@ private:
             const Operator &op = m_graph.operators[i];
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
                 const TensorId input = op.inputs[slot];
-                if (input && m_graph.at(input).role == TensorRole::Activation
+                if (m_problem.defers(i, choice, slot)
                     && seen.emplace(m_plan.stageOf[i], m_problem.storageOf(input)).second)
                     stageOf(i).deferredBytes += m_problem.localBytes(input, choice.inputs[slot]);
             }
             for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
-                if (op.outputs[slot] && m_problem.gradientOf(op.outputs[slot]))
+                if (m_problem.defersGradient(i, slot))
                     stageOf(i).deferredBytes +=
                         m_problem.localBytes(op.outputs[slot], choice.outputGradients[slot]);
         }
@@ -205,7 +213,7 @@ private:
         std::vector<Before> all(m_stages.size());
         std::vector<double> accumulated(m_stages.size(), 0);
         std::vector<double> accumulatedApart(m_stages.size(), 0);
-        const auto isApart = [this](std::size_t op) { return choiceOf(op).weightGradients > 0; };
+        const auto isApart = [this](std::size_t op) { return apartSeconds(op) > 0; };
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             const auto s = static_cast<std::size_t>(m_plan.stageOf[i]);
             accumulated[s] += m_accumulation[i];
@@ -214,7 +222,7 @@ private:
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             const auto s = static_cast<std::size_t>(m_plan.stageOf[i]);
             Before &before = all[s];
-            const double weights = choiceOf(i).weightGradients;
+            const double weights = apartSeconds(i);
             for (; before.next < read[s].size()
                  && read[s][before.next].reader.index == static_cast<std::int32_t>(i);
                  ++before.next)
@@ -323,7 +331,7 @@ private:
                 if (m_plan.stageOf[r] != s)
                     continue;
                 const double begins = first ? own->first : own->more;
-                const bool isApart = choiceOf(r).weightGradients > 0;
+                const bool isApart = apartSeconds(r) > 0;
                 StageFigures::Accumulation &accumulation = isApart ? stage.accumulation : stage.withInputs;
                 accumulation.more += own->more;
                 accumulation.first += begins;
@@ -367,43 +375,105 @@ double GatheredWeights::most() const
 }
 
 std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePlan &plan,
-    const std::function<std::int64_t(const PartitionProblem::Meeting &)> &parts)
+    const std::function<std::int64_t(const PartitionProblem::Meeting &)> &parts, const PassedBefore &before)
 {
     std::map<std::pair<std::int32_t, std::int32_t>, StageLink> links;
-    for (const PartitionProblem::Meeting &meeting : problem.meetings()) {
+    for (std::size_t m = 0; m < problem.meetings().size(); ++m) {
+        const PartitionProblem::Meeting &meeting = problem.meetings()[m];
         if (meeting.producer < 0)
             continue;
-        const std::int32_t from = plan.stageOf[static_cast<std::size_t>(meeting.producer)];
-        std::set<std::int32_t> readBy;
+        const auto p = static_cast<std::size_t>(meeting.producer);
+        const std::int32_t from = plan.stageOf[p];
+        std::map<std::int32_t, std::int32_t> readBy; // first reader by stage
         for (const auto &[reader, slot] : meeting.readers)
-            if (const std::int32_t to = plan.stageOf[static_cast<std::size_t>(reader)]; to > from)
-                readBy.insert(to);
+            if (const std::int32_t to = plan.stageOf[static_cast<std::size_t>(reader)]; to > from) {
+                const auto [own, fresh] = readBy.try_emplace(to, reader);
+                own->second = std::min(own->second, reader);
+            }
         if (readBy.empty())
             continue;
         const std::int64_t share = parts(meeting);
-        for (const std::int32_t to : readBy) {
+        std::vector<std::int32_t> earlier;
+        for (const auto &[to, reader] : readBy) {
             StageLink &link = links[{from, to}];
             link.from = from;
             link.to = to;
             if (meeting.bytes > 0)
-                link.forward.push_back(meeting.bytes / share);
+                link.forward.push_back({meeting.bytes / share, m, reader,
+                    before.forward[static_cast<std::size_t>(reader)], earlier});
             if (meeting.gradientBytes > 0)
-                link.backward.push_back(meeting.gradientBytes / share);
+                link.backward.push_back(
+                    {meeting.gradientBytes / share, m, meeting.producer, before.backward[p], {}});
+            earlier.push_back(to);
         }
     }
     std::vector<StageLink> all;
-    for (auto &[ends, link] : links)
+    for (auto &[ends, link] : links) {
+        const auto readFirst = [](const StageLink::Sent &a, const StageLink::Sent &b) {
+            return a.reader < b.reader;
+        };
+        std::stable_sort(link.forward.begin(), link.forward.end(), readFirst);
+        std::stable_sort(link.backward.rbegin(), link.backward.rend(), readFirst);
         all.push_back(std::move(link));
+    }
     return all;
 }
 
-std::vector<StageLink> stageLinks(
-    const PartitionProblem &problem, const StagePlan &plan, const std::vector<std::int32_t> &choice)
+SentAhead sentAhead(const std::vector<StageLink::Sent> &sent, const std::vector<double> &seconds)
 {
-    return stageLinks(problem, plan, [&](const PartitionProblem::Meeting &meeting) {
-        const auto p = static_cast<std::size_t>(meeting.producer);
-        return partsSent(problem, problem.choiceOf(p, choice[p]).outputs[meeting.output]);
-    });
+    SentAhead ahead;
+    double all = 0;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        all += seconds[i];
+        if (seconds[i] > 0 && all - sent[i].before > ahead.seconds)
+            ahead = {all - sent[i].before, static_cast<std::int32_t>(i)};
+    }
+    return ahead;
+}
+
+namespace {
+
+/// What is dropped is computed again before the backward pass of its group begins.
+PassedBefore passedBefore(const PartitionProblem &problem, const StagePlan &plan,
+    const std::vector<std::int32_t> &choice, const OperatorTimes &times)
+{
+    const std::size_t count = times.forward.size();
+    std::map<std::pair<std::int32_t, std::int32_t>, double> again; // by stage and group
+    for (std::size_t i = 0; i < std::min(count, plan.runsAgain.size()); ++i)
+        if (plan.runsAgain[i] > 0)
+            again[{plan.stageOf[i], againWith(plan, static_cast<std::int32_t>(i))}] +=
+                plan.runsAgain[i] * times.forward[i];
+    PassedBefore before{std::vector<double>(count), std::vector<double>(count)};
+    std::vector<double> passed(static_cast<std::size_t>(plan.stages), 0);
+    for (std::size_t i = 0; i < count; ++i) {
+        double &own = passed[static_cast<std::size_t>(plan.stageOf[i])];
+        before.forward[i] = own;
+        own += times.forward[i];
+    }
+    passed.assign(passed.size(), 0);
+    for (std::size_t i = count; i-- > 0;) {
+        double &own = passed[static_cast<std::size_t>(plan.stageOf[i])];
+        if (i < plan.runsAgain.size() && plan.runsAgain[i] > 0)
+            own += std::exchange(again[{plan.stageOf[i], againWith(plan, static_cast<std::int32_t>(i))}], 0);
+        before.backward[i] = own;
+        if (!problem.makesWeightsAlone(i))
+            own += times.backward[i] - problem.choiceOf(i, choice[i]).weightGradients;
+    }
+    return before;
+}
+
+} // namespace
+
+std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePlan &plan,
+    const std::vector<std::int32_t> &choice, const OperatorTimes &times)
+{
+    return stageLinks(
+        problem, plan,
+        [&](const PartitionProblem::Meeting &meeting) {
+            const auto p = static_cast<std::size_t>(meeting.producer);
+            return partsSent(problem, problem.choiceOf(p, choice[p]).outputs[meeting.output]);
+        },
+        passedBefore(problem, plan, choice, times));
 }
 
 std::int64_t partsSent(const PartitionProblem &problem, ShardLayout layout)

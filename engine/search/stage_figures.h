@@ -73,6 +73,7 @@ private:
 /// What one stage's devices run, hold and send, per device, under a choice of partitions.
 struct StageFigures {
     StageTime time{}; ///< Of one micro-batch, recomputation included.
+    double splitMore = 0; ///< As `OperatorChoice::splitMore`.
     std::int64_t modelBytes = 0; ///< Weights as the model reads them.
     std::int64_t gradientBytes = 0; ///< Gradients, added up over micro-batches.
     std::vector<WeightPiece> weights{};
@@ -120,23 +121,45 @@ inline std::int32_t againWith(const StagePlan &plan, std::int32_t op)
     return with < 0 ? -2 - op : with;
 }
 
-/// What one stage sends to a later one of a micro-batch, tensor by tensor: bytes of one device.
+/// What one stage sends to a later one of a micro-batch, tensor by tensor, what is read first first: bytes of
+/// one device.
 struct StageLink {
+    struct Sent {
+        std::int64_t bytes = 0;
+        std::size_t meeting = 0; ///< Of the tensor, in `PartitionProblem::meetings`.
+        std::int32_t reader = -1; ///< The operator whose pass reads it first there.
+        double before = 0; ///< Seconds of that pass that come before.
+        /// Stages between the two that read it, too: a rank that has it is not sent it again. Of gradients
+        /// none: each stage sends its own.
+        std::vector<std::int32_t> earlier{};
+    };
     std::int32_t from = 0;
     std::int32_t to = 0;
-    std::vector<std::int64_t> forward{};
-    std::vector<std::int64_t> backward{}; ///< Gradients, the other way.
+    std::vector<Sent> forward{};
+    std::vector<Sent> backward{}; ///< Gradients, the other way.
+};
+/// By forward operator: seconds of its stage's passes before they come to it.
+struct PassedBefore {
+    std::vector<double> forward{};
+    std::vector<double> backward{}; ///< Without gradients of weights that products make.
 };
 /// @param parts  of how many parts of a tensor each device sends one; 1: all of it
-/// O(tensors x their readers).
+/// O(tensors x their readers x log of those).
 std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePlan &plan,
-    const std::function<std::int64_t(const PartitionProblem::Meeting &)> &parts);
+    const std::function<std::int64_t(const PartitionProblem::Meeting &)> &parts, const PassedBefore &before);
+/// Of what is sent one after the other, until the pass that reads it can begin: `StageSend::forwardAhead`.
+struct SentAhead {
+    double seconds = 0;
+    std::int32_t by = -1; ///< By number: that which the pass could begin last for; -1: it needs not wait.
+};
+/// @param seconds  by number
+SentAhead sentAhead(const std::vector<StageLink::Sent> &sent, const std::vector<double> &seconds);
 /// Into how many parts what lies so is sent: over each axis as many as it has devices, unless all have it
 /// whole.
 std::int64_t partsSent(const PartitionProblem &problem, ShardLayout layout);
-/// Likewise under a choice, by forward operator.
-std::vector<StageLink> stageLinks(
-    const PartitionProblem &problem, const StagePlan &plan, const std::vector<std::int32_t> &choice);
+/// Likewise under a choice, by forward operator, and its times.
+std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePlan &plan,
+    const std::vector<std::int32_t> &choice, const OperatorTimes &times);
 
 /// @param choice  by forward operator
 /// @param times  `problem.timesOf(choice)`

@@ -151,6 +151,15 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     const bool splits = splitsBackward(configuration.schedule);
     TRY(const RankReductions reductions, reductionsOf(configuration));
     const OperatorTimes waits = leastWaits(configuration);
+    // With ZeRO-2 and 3 blocks take more than what their operators do.
+    const std::vector<StageSend> sends =
+        reductions.of(0).sendsOf(configuration.zero < 2 ? leastLinks(problem, *plan, *least, splits, true)
+                                                        : leastLinks(problem, *plan));
+    std::vector<double> later(least->size(), 0); // a block may begin so much sooner that gives gradients on
+    for (const StageSend &send : sends)
+        if (configuration.zero < 2)
+            later[static_cast<std::size_t>(send.from)] =
+                std::max(later[static_cast<std::size_t>(send.from)], send.backwardAhead);
     std::vector<StageTime> times;
     std::vector<Reductions::Least> weights;
     for (const LeastStage &stage : *least) {
@@ -164,7 +173,8 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     for (std::size_t i = 0; i < waits.forward.size(); ++i) {
         StageTime &time = times[static_cast<std::size_t>(plan->stageOf[i])];
         time.forward += waits.forward[i];
-        time.backward += waits.backward[i] + plan->runsAgain[i] * waits.forward[i];
+        time.backward += plan->runsAgain[i] * waits.forward[i];
+        (splits && problem.makesWeightsAlone(i) ? time.weights : time.backward) += waits.backward[i];
     }
     std::vector<double> both(times.size(), 0); // parts of a backward pass that is split
     for (std::size_t s = 0; s < times.size() && configuration.zero >= 2; ++s) {
@@ -177,8 +187,8 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
         weights[s].gather = configuration.zero == 2 ? weights[s].gather : 0;
     }
     TRY(const PipelineTime played,
-        playPipeline(configuration.schedule, times, reductions.of(0).sendsOf(leastLinks(problem, *plan)),
-            SendOrder::Any, configuration.ranks, configuration.microBatches, m_trains));
+        playPipeline(configuration.schedule, times, sends, SendOrder::Any, configuration.ranks,
+            configuration.microBatches, m_trains));
     double &seconds = result.seconds;
     seconds = std::max(seconds, played.makespan);
     for (std::size_t s = 0; s < times.size(); ++s)
@@ -194,7 +204,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
         Reductions::Least all;
         const Reductions &own = reductions.of(rank);
         for (std::size_t s = rank; s < times.size(); s += ranks) {
-            begin = std::min(begin, played.lastBackward[s]);
+            begin = std::min(begin, played.lastBackward[s] - (splits ? 0 : later[s]));
             computed = std::max(computed, played.end[s]);
             all.reduction += weights[s].reduction;
             for (std::size_t as = 0; as < kReducedAs; ++as)

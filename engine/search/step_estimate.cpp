@@ -341,7 +341,7 @@ Result<StepEstimator::Figures> StepEstimator::figuresOf(
     const AsideTimes &apart = m_problems.at(keyOf(configuration)).aside;
     const OperatorTimes waits = replicaTimes(configuration, problem.sharesOf(partition.choice));
     Figures result;
-    result.links = stageLinks(problem, stages, partition.choice);
+    result.links = stageLinks(problem, stages, partition.choice, partition.times);
     const auto figuresWith = [&](const PartitionProblem &own, OperatorTimes times) {
         if (stages.units && !stages.turns.empty())
             times =

@@ -461,7 +461,7 @@ private:
             const auto [found, fresh] = known.try_emplace(&own);
             if (fresh)
                 found->second = {stageFigures(*own.problem, own.partition->choice, own.times, plan),
-                    stageLinks(*own.problem, plan, own.partition->choice)};
+                    stageLinks(*own.problem, plan, own.partition->choice, own.times)};
             figures.push_back(found->second.first[s]);
             links.push_back(found->second.second);
         }
@@ -545,17 +545,20 @@ private:
             const auto to = static_cast<std::size_t>(ends.to);
             const GroupShape shape =
                 groupShape(m_estimator.m_cluster, {{all.groups[from].first}, {all.groups[to].first}});
-            const auto seconds = [&](std::vector<std::int64_t> StageLink::*bytes) {
-                const std::vector<std::int64_t> &sent = links[from][number].*bytes;
-                const std::vector<std::int64_t> &received = links[to][number].*bytes;
-                double sum = 0;
+            StageSend &send = sends.emplace_back(StageSend{ends.from, ends.to});
+            const auto takes = [&](const std::vector<StageLink::Sent> &sent,
+                                   const std::vector<StageLink::Sent> &received, double &seconds,
+                                   double &ahead) {
+                std::vector<double> each;
                 for (std::size_t i = 0; i < sent.size(); ++i)
-                    sum += m_estimator.m_costs.collective(
-                        CollectiveKind::SendRecv, Bytes{std::max(sent[i], received[i])}, shape);
-                return sum;
+                    seconds += each.emplace_back(m_estimator.m_costs.collective(
+                        CollectiveKind::SendRecv, Bytes{std::max(sent[i].bytes, received[i].bytes)}, shape));
+                ahead = sentAhead(received, each).seconds;
             };
-            sends.push_back(
-                {ends.from, ends.to, seconds(&StageLink::forward), seconds(&StageLink::backward)});
+            send.gradients = !ends.backward.empty();
+            takes(links[from][number].forward, links[to][number].forward, send.forward, send.forwardAhead);
+            takes(
+                links[to][number].backward, links[from][number].backward, send.backward, send.backwardAhead);
         }
         return sends;
     }

@@ -22,7 +22,12 @@ double takes(const LongestWay &way, const std::vector<StageTime> &stages, const 
             + way.stages[s].backward * (stages[s].backward + (splits ? 0 : stages[s].weights))
             + way.stages[s].weights * stages[s].weights + way.stages[s].ahead * stages[s].ahead;
     for (std::size_t i = 0; i < sends.size(); ++i)
-        seconds += way.sends[i].forward * sends[i].forward + way.sends[i].backward * sends[i].backward;
+        seconds +=
+            way.sends[i].forward * sends[i].forwardAhead + way.sends[i].backward * sends[i].backwardAhead;
+    if (way.into >= 0) {
+        const StageSend &into = sends[static_cast<std::size_t>(way.into)];
+        seconds += way.intoBackward ? into.backwardAhead : into.forwardAhead;
+    }
     return seconds;
 }
 
@@ -40,7 +45,8 @@ TEST(PathBound, TheLongestWayTakesAsLongAsThePipeline)
                 stages.push_back({any(random), any(random), any(random), times % 2 * 6 * any(random)});
                 for (int to = s + 1; to < std::min(s + 3, 4 * perRank); ++to)
                     if (to == s + 1 || random() % 3 == 0)
-                        sends.push_back({s, to, any(random) / 4, any(random) / 4});
+                        sends.push_back(
+                            {s, to, any(random) / 4, any(random) / 4, any(random) / 8, any(random) / 8});
             }
             std::vector<PlayedBlock> blocks;
             const auto played = playPipeline(schedule, stages, sends, SendOrder::Any, 4, 8, true, &blocks);
@@ -77,7 +83,7 @@ TEST(PathBound, WhatIsSentTakesAsLongAsInTheSlowestReplica)
     const Reductions reductions(
         configuration, places, costs, cluster, (*estimator)->problemOf(configuration));
     constexpr std::int64_t kBytes = 1 << 20;
-    const auto sends = reductions.sendsOf({{0, 1, {kBytes}, {}}, {1, 2, {kBytes}, {kBytes}}});
+    const auto sends = reductions.sendsOf({{0, 1, {{kBytes}}, {}}, {1, 2, {{kBytes}}, {{kBytes}}}});
     const auto seconds = [&](std::int32_t a, std::int32_t b) {
         return costs.collective(CollectiveKind::SendRecv, Bytes{kBytes}, groupShape(cluster, {{a}, {b}}));
     };
@@ -85,6 +91,37 @@ TEST(PathBound, WhatIsSentTakesAsLongAsInTheSlowestReplica)
     EXPECT_EQ(sends[0].forward, seconds(0, 1)); // devices 0 and 1, 6 and 7
     EXPECT_EQ(sends[1].forward, seconds(7, 8)); // 1 and 2, 7 and 8
     EXPECT_EQ(sends[1].backward, seconds(7, 8));
+}
+
+/// One after the other, so far as a pass has nothing else to do first; a rank is sent nothing twice.
+TEST(PathBound, BlocksBeginWhenTheyNeedNotWait)
+{
+    using Sent = StageLink::Sent;
+    EXPECT_EQ(sentAhead({Sent{.before = 0}, Sent{.before = 1}}, {2, 4}).seconds, 5);
+    EXPECT_EQ(sentAhead({Sent{.before = 0}, Sent{.before = 1}}, {2, 4}).by, 1);
+    EXPECT_EQ(sentAhead({Sent{.before = 0}, Sent{.before = 9}}, {2, 4}).seconds, 2);
+    EXPECT_EQ(sentAhead({Sent{.before = 0}, Sent{.before = 9}}, {2, 4}).by, 0);
+    EXPECT_EQ(sentAhead({Sent{.before = 7}}, {2}).seconds, 0);
+    EXPECT_EQ(sentAhead({Sent{.before = 7}}, {2}).by, -1);
+
+    const Model model(tinyGpt());
+    const Cluster cluster = *clusterNamed("dgx2-v100:2");
+    const CostModel costs = costModelOf(cluster);
+    const auto space = searchSpaceOf(model, cluster, 2, {});
+    ASSERT_TRUE(space);
+    auto estimator = StepEstimator::make(model, cluster, 2, {}, *space, costs, PrecisionPreset::Float32);
+    ASSERT_TRUE(estimator);
+    const Configuration configuration{
+        .ranks = 2, .stagesPerRank = 2, .microBatches = 2, .schedule = ScheduleKind::Interleaved};
+    ASSERT_TRUE((*estimator)->boundOf(configuration, {}));
+    const MeshPlaces places = meshPlaces(configuration, *space, cluster, 2);
+    const Reductions reductions(
+        configuration, places, costs, cluster, (*estimator)->problemOf(configuration));
+    const auto sends = reductions.sendsOf(
+        {{0, 1, {{1 << 20}}, {{1 << 20}}}, {0, 3, {{.bytes = 1 << 20, .earlier = {1}}}, {{1 << 20}}}});
+    EXPECT_GT(sends[0].forward, 0);
+    EXPECT_EQ(sends[1].forward, 0) << "stage 1 has it, on the same rank";
+    EXPECT_EQ(sends[1].backward, sends[0].backward) << "each gives its own gradients";
 }
 
 /// Of the only partition there is, in time and in memory: reductions of all stages of a rank, in buckets or
@@ -137,8 +174,9 @@ TEST(PathBound, TheOnlyPartitionTakesLittleMoreThanItsLongestWay)
         ASSERT_TRUE(least);
         const OperatorTimes waits;
         PathBound bound(configuration, problem, stages, reductions, *least, waits, true);
-        ASSERT_TRUE(bound.add(only, stageFigures(problem, only, problem.timesOf(only), stages),
-            stageLinks(problem, stages, only)));
+        const OperatorTimes times = problem.timesOf(only);
+        ASSERT_TRUE(bound.add(
+            only, stageFigures(problem, only, times, stages), stageLinks(problem, stages, only, times)));
         const auto found = bound.solve({});
         ASSERT_TRUE(found);
         const auto peak = estimator.stagedPeakOf(configuration, {});

@@ -153,6 +153,43 @@ TEST(PipelineTime, SendsOneAfterTheOtherEachWay)
     EXPECT_EQ(sooner->makespan, 11);
 }
 
+/// A block begins, and does what it can, while what it reads later is on its way; the link is no sooner free.
+TEST(PipelineTime, BeginsBeforeAllIsThereThatItReads)
+{
+    const std::vector<StageSend> sends{
+        {.from = 0, .to = 1, .forward = 4, .backward = 3, .forwardAhead = 1, .backwardAhead = 0}};
+    for (const SendOrder order : {SendOrder::Any, SendOrder::Queued}) {
+        const auto once = playPipeline(ScheduleKind::OneFOneB, alike(2, 2, 2), sends, order, 2, 1, true);
+        ASSERT_TRUE(once);
+        EXPECT_EQ(once->begin[1], 2 + 1);
+        EXPECT_EQ(once->lastBackward[0], 3 + 2 + 2 + 0);
+        const auto twice = playPipeline(ScheduleKind::GPipe, alike(2, 2, 2), sends, order, 2, 2, true);
+        ASSERT_TRUE(twice);
+        // The second is sent from 4 on, or from 6, when the first is: there it can begin at 7.
+        EXPECT_EQ(twice->lastInput[1], order == SendOrder::Any ? 9 : 11);
+    }
+}
+
+/// A decoder's first stage waits for none of the encoder's, the next one for both.
+TEST(PipelineTime, WaitsForThoseAloneThatSend)
+{
+    const std::vector<StageSend> sends{{0, 2, 0, 0}, {1, 2, 0, 0}};
+    const auto time =
+        playPipeline(ScheduleKind::OneFOneB, alike(3, 1, 2), sends, SendOrder::Queued, 3, 1, true);
+    ASSERT_TRUE(time);
+    EXPECT_EQ(time->begin, (std::vector<double>{0, 0, 1}));
+    EXPECT_EQ(time->lastBackward, (std::vector<double>{4, 4, 2}));
+    EXPECT_EQ(time->makespan, 6);
+    // Nor for the backward pass of one that gives no gradients back.
+    std::vector<StageSend> chain{{0, 1, 0, 0}, {0, 2, 0, 0}, {1, 2, 0, 0}};
+    chain[0].gradients = chain[2].gradients = false;
+    const auto apart =
+        playPipeline(ScheduleKind::OneFOneB, alike(3, 1, 2), chain, SendOrder::Queued, 3, 1, true);
+    ASSERT_TRUE(apart);
+    EXPECT_EQ(apart->begin, (std::vector<double>{0, 1, 2}));
+    EXPECT_EQ(apart->lastBackward, (std::vector<double>{5, 2, 3}));
+}
+
 /// Bounds are of sends in any order, of what takes less.
 TEST(PipelineTime, IsNoShorterWithQueuedSends)
 {

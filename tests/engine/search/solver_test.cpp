@@ -453,6 +453,26 @@ TEST(Solver, PricesWhatIsSentAsItIsSimulated)
     }
 }
 
+/// Likewise what stages wait for: what they read first, of those alone that send it; a product's two halves
+/// in split backward passes, and what is made of weights alone, with the weights'.
+TEST(Solver, PricesPipelinesAsTheyAreSimulated)
+{
+    const char *t5 = "zoo:t5?layers=4&hidden=256&heads=4&src=64&tgt=64&vocab=1024&batch=8";
+    const char *resnet = "zoo:resnet?depth=50&batch=4&image=64";
+    for (const auto &[model, devices, rows] :
+        {std::tuple{t5, 8, "mesh pp=8\nschedule zb-h1\nmicro-batches 1\n"},
+            {resnet, 4, "mesh pp=4\nschedule zb-h1\n"}, {resnet, 8, "mesh pp=4 tp=2\nschedule zb-h1\n"},
+            {"zoo:llama?layers=4&hidden=64&heads=4&seq=16&vocab=256&batch=4", 4,
+                "mesh pp=4\nschedule zb-h1\nmicro-batches 1\n"}}) {
+        SCOPED_TRACE(testing::Message() << model << " on " << devices << ": " << rows);
+        const Site site(zooTraining(model), devices);
+        const auto found = site.search(rows);
+        ASSERT_TRUE(found) << describe(found.error());
+        EXPECT_NEAR(found->best.seconds, found->best.simulatedSeconds, 0.03 * found->best.simulatedSeconds);
+        site.expectHolds(rows, *found);
+    }
+}
+
 /// Likewise what is sent to operators that rows place apart, and back, and that their weights are updated
 /// there.
 TEST(Solver, PricesWhatIsPlacedApartAsItIsSimulated)
