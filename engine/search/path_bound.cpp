@@ -501,7 +501,8 @@ PathBound::Way PathBound::longestWayOf(const std::vector<StageFigures> &figures,
             longest = {seconds, through};
     };
     consider(its.computed + behind + its.gather, Through::Gathering);
-    consider(its.reduction > its.shared ? its.begin + its.reduction + its.gather : 0, Through::Reductions);
+    consider(
+        its.reduction > its.shared ? its.begin + its.leastReduction + its.gather : 0, Through::Reductions);
     // What several ranks add up is reduced behind all others.
     const double sharedUpdate = its.shared > 0 && its.gather == 0 ? its.updatedLast - its.reduced : 0;
     const double after = its.shared + std::max(its.gather, sharedUpdate);

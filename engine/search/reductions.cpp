@@ -357,7 +357,7 @@ Ending Reductions::endingOf(
         ending.behindAll = each->isLast;
         ending.as = as;
     }
-    ending.allAs = longestOf(seconds).second;
+    std::tie(ending.leastReduction, ending.allAs) = longestOf(seconds);
     if (ending.shared > 0) {
         ending.reduced = std::max(ending.reduced, played.makespan) + ending.shared;
         ending.updatedLast = std::max(ending.updatedLast, ending.reduced + sharedUpdate);

@@ -43,7 +43,8 @@ struct Ending {
     bool behindAll = false; ///< That is the last that the last block does.
     double leastReduced = 0; ///< When that is, whatever is reduced together,
     ReducedAs as{}; ///< as it is bounded;
-    ReducedAs allAs{}; ///< likewise all.
+    double leastReduction = 0; ///< Likewise all, one after the other,
+    ReducedAs allAs{}; ///< as it is bounded.
     double shared = 0; ///< Seconds of those of weights that several stages read; when all are done.
     double update = 0;
     double updatedLast = 0; ///< When that is over which waits for the last reductions.

@@ -115,6 +115,12 @@ public:
             m_pricedLeast = true;
             simulateBest();
         }
+        if (m_found && m_result.fits && !m_pricing->tookOver() && !m_result.best.configuration.isUnequal()
+            && !m_result.best.configuration.inTurns
+            && !m_pricing->bounds().contains(m_result.best.configuration)) {
+            TRY_VOID(m_pricing->boundAlso(m_result.best.configuration));
+            simulateBest();
+        }
         if (m_memory) {
             m_memory->correctionFor(m_rows) = m_correction;
             m_memory->rememberSimulated(m_rows, simulatedLeast());

@@ -690,6 +690,24 @@ Result<void> SpacePricing::tighten()
     return m_tookOver ? Result<void>{} : lookCloser(best);
 }
 
+Result<void> SpacePricing::boundAlso(const Configuration &configuration)
+{
+    TRY(const auto staged, m_estimator.stagedBoundOf(configuration, m_setting.stop));
+    double &proven = m_bounds[configuration];
+    proven = std::max(m_known[configuration].proven, staged.seconds);
+    for (int idle = 0;
+         idle < kMostIdlePaths && m_setting.worked->seconds() < m_setting.mostSeconds * kCloserUntil;) {
+        const double before = proven;
+        TRY(StepEstimate estimate,
+            m_estimator.estimateAlongPaths(configuration, m_space.memoryLimit, m_setting.stop));
+        keep(std::move(estimate));
+        idle = proven > before * (1 + kCloseEnough) ? 0 : idle + 1;
+        if (proven >= bestBounded() * (1 - kCloseEnough) || m_estimator.problemOf(configuration).isDecided())
+            break;
+    }
+    return {};
+}
+
 Result<void> SpacePricing::lookCloser(double best)
 {
     std::map<Configuration, double> prices;

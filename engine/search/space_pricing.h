@@ -70,6 +70,10 @@ public:
     /// @return seconds of the fastest of them; InvalidInput where it cannot be planned; Cancelled
     Result<double> priceAlongPaths(const Configuration &configuration, std::int64_t limit);
 
+    /// What is claimed of a configuration that turned out to be the best though it is not among `bounds`: of
+    /// those with two shard axes only the fastest in the model is. More of its partitions may be priced.
+    Result<void> boundAlso(const Configuration &configuration);
+
     const std::vector<StepEstimate> &priced() const { return m_priced; }
     bool fits(const StepEstimate &estimate) const
     {
