@@ -298,7 +298,8 @@ Result<void> Lowering::goesOn() const
     return {};
 }
 
-/// What the passes alone read and make: at the end of a step it takes memory for nothing.
+/// What the passes alone read and make, and how their operators are taken apart: at the end of a step it
+/// takes memory for nothing.
 void Lowering::forgetPasses()
 {
     const auto isOfUpdate = [this](
@@ -311,6 +312,9 @@ void Lowering::forgetPasses()
             && std::none_of(producers.begin(), producers.end(), isOfUpdate))
             m_materializer.forget(tensor);
     }
+    for (std::size_t o = 0; o < m_graph.operators.size(); ++o)
+        if (m_graph.operators[o].direction != Direction::Optimizer)
+            m_transformed.operators[o] = {};
 }
 
 Result<MaterializedPlan> Lowering::run()
