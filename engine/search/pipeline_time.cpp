@@ -333,16 +333,16 @@ private:
             const StageSend &send = m_sends[static_cast<std::size_t>(number)];
             if (!isForward && !send.gradients)
                 continue;
-            if (isQueued(send))
+            if (isQueued(send, isForward))
                 m_queues->add(number, m, !isForward, end);
             else
                 wake(static_cast<std::size_t>(isForward ? send.to : send.from));
         }
     }
     /// Stages on one rank send one another nothing that waits.
-    bool isQueued(const StageSend &send) const
+    bool isQueued(const StageSend &send, bool isForward) const
     {
-        return m_queues
+        return m_queues && (isForward ? send.forward : send.backward) > 0
             && static_cast<std::size_t>(send.from) % m_ranks != static_cast<std::size_t>(send.to) % m_ranks;
     }
 
@@ -381,7 +381,7 @@ private:
             if (!isForward && !send.gradients)
                 continue;
             const auto stage = static_cast<std::size_t>(isForward ? send.from : send.to);
-            if (isQueued(send)) {
+            if (isQueued(send, isForward)) {
                 const double at = m_queues->arrivalOf(number, m, !isForward);
                 if (at == kNotYet)
                     return false;

@@ -431,7 +431,7 @@ std::vector<StageSend> Reductions::sendsOf(const std::vector<StageLink> &links) 
         sends.push_back({links[i].from, links[i].to, std::accumulate(forward.begin(), forward.end(), 0.0),
             std::accumulate(backward.begin(), backward.end(), 0.0),
             sentAhead(links[i].forward, forward).seconds, sentAhead(links[i].backward, backward).seconds,
-            !links[i].backward.empty()});
+            links[i].isChain || !links[i].backward.empty()});
     }
     return sends;
 }

@@ -407,6 +407,12 @@ std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePl
             earlier.push_back(to);
         }
     }
+    for (std::int32_t s = 0; plan.isChain && s + 1 < plan.stages; ++s) {
+        StageLink &link = links[{s, s + 1}];
+        link.from = s;
+        link.to = s + 1;
+        link.isChain = true;
+    }
     std::vector<StageLink> all;
     for (auto &[ends, link] : links) {
         const auto readFirst = [](const StageLink::Sent &a, const StageLink::Sent &b) {

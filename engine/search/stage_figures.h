@@ -104,6 +104,9 @@ struct TurnUnits; // turn_units.h
 struct StagePlan {
     std::vector<std::int32_t> stageOf{};
     std::int32_t stages = 1;
+    /// Each stage waits for the one before it, and gives gradients back, whether or not that sends to it
+    /// (`StagesBeside`).
+    bool isChain = true;
     std::vector<bool> recomputed{};
     std::vector<std::int32_t> recomputedWith{};
     /// How often the backward pass runs it again (`planloom::runsAgain`): not all that is dropped is read.
@@ -135,6 +138,7 @@ struct StageLink {
     };
     std::int32_t from = 0;
     std::int32_t to = 0;
+    bool isChain = false; ///< As `StagePlan::isChain`; perhaps nothing is sent.
     std::vector<Sent> forward{};
     std::vector<Sent> backward{}; ///< Gradients, the other way.
 };

@@ -332,10 +332,11 @@ double StepEstimator::boundOf(
         ? 1
         : std::min(1.0, (configuration.stagesPerRank > 1 ? configuration.ranks : 1) / microBatches);
     const double all = (work.seconds + again * (work.hidesRest ? 1 - hidden : 1)) * microBatches;
-    // A micro-batch goes through all stages one after the other.
-    const double chain =
-        (splitsBackward(configuration.schedule) ? own.leastWay : std::min(fastest.seconds, fastest.bound))
-        + again;
+    // A micro-batch goes through all stages one after the other, if none may run beside another.
+    const double chain = m_beside->mayBe(configuration.stages())
+        ? 0
+        : (splitsBackward(configuration.schedule) ? own.leastWay : std::min(fastest.seconds, fastest.bound))
+            + again;
     // A device does its part of all that is not placed apart, and what is there.
     if (configuration.ranks == 1)
         return std::max({chain, all,

@@ -55,6 +55,7 @@ Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, c
         precisions.push_back(decision.precision);
     made->m_types = std::make_unique<StorageTypes>(*model.graph, precisions);
     made->m_joins = std::make_shared<const std::vector<bool>>(summandJoins(made->m_model));
+    made->m_beside.emplace(*model.graph, model.index->forwardCount());
     made->m_alike = std::make_shared<const std::vector<std::int32_t>>(
         alikeOperators(model, made->m_plan, *made->m_types));
     made->m_trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
@@ -226,6 +227,7 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
     if (configuration.inTurns)
         plan.units = turnUnitsOf(configuration.recompute);
     plan.stages = configuration.stages();
+    plan.isChain = !m_beside->mayBe(plan.stages);
     plan.stageOf.assign(m_model.index->forwardCount(), 0);
     if (plan.stages > 1) {
         std::vector<std::int64_t> nanoseconds(m_model.graph->operators.size(), 0);

@@ -8,6 +8,7 @@
 #include "engine/search/search_space.h"
 #include "engine/search/stage_figures.h"
 #include "engine/search/stage_rows.h"
+#include "engine/search/stages_beside.h"
 #include "engine/search/turn_planner.h"
 #include "engine/search/usual_partitions.h"
 
@@ -305,6 +306,7 @@ private:
     std::unique_ptr<StorageTypes> m_types{};
     std::shared_ptr<const std::vector<std::int32_t>> m_alike{}; ///< See `alikeOperators`.
     std::shared_ptr<const std::vector<bool>> m_joins{}; ///< See `summandJoins`.
+    std::optional<StagesBeside> m_beside{};
     bool m_trains = false;
     std::map<ClassSet, CostModel> m_leastCosts{}; ///< See `costsOf`; of several classes.
     /// By replicas, ranks, shards, those of the outer axis, whether ranks are outside, and its first device.

@@ -428,6 +428,7 @@ private:
         configuration.zero = zero;
         configuration.recompute = m_best.configuration.recompute;
         StagePlan plan = m_pieces;
+        plan.isChain = false; // no bound is claimed of it
         plan.stages = configuration.ranks;
         for (std::int32_t &stage : plan.stageOf) {
             const auto next = std::upper_bound(stages.begin(), stages.end(), stage,
@@ -555,7 +556,7 @@ private:
                         CollectiveKind::SendRecv, Bytes{std::max(sent[i].bytes, received[i].bytes)}, shape));
                 ahead = sentAhead(received, each).seconds;
             };
-            send.gradients = !ends.backward.empty();
+            send.gradients = ends.isChain || !ends.backward.empty();
             takes(links[from][number].forward, links[to][number].forward, send.forward, send.forwardAhead);
             takes(
                 links[to][number].backward, links[from][number].backward, send.backward, send.backwardAhead);

@@ -83,7 +83,8 @@ TEST(PathBound, WhatIsSentTakesAsLongAsInTheSlowestReplica)
     const Reductions reductions(
         configuration, places, costs, cluster, (*estimator)->problemOf(configuration));
     constexpr std::int64_t kBytes = 1 << 20;
-    const auto sends = reductions.sendsOf({{0, 1, {{kBytes}}, {}}, {1, 2, {{kBytes}}, {{kBytes}}}});
+    const auto sends =
+        reductions.sendsOf({{0, 1, false, {{kBytes}}, {}}, {1, 2, false, {{kBytes}}, {{kBytes}}}});
     const auto seconds = [&](std::int32_t a, std::int32_t b) {
         return costs.collective(CollectiveKind::SendRecv, Bytes{kBytes}, groupShape(cluster, {{a}, {b}}));
     };
@@ -117,8 +118,8 @@ TEST(PathBound, BlocksBeginWhenTheyNeedNotWait)
     const MeshPlaces places = meshPlaces(configuration, *space, cluster, 2);
     const Reductions reductions(
         configuration, places, costs, cluster, (*estimator)->problemOf(configuration));
-    const auto sends = reductions.sendsOf(
-        {{0, 1, {{1 << 20}}, {{1 << 20}}}, {0, 3, {{.bytes = 1 << 20, .earlier = {1}}}, {{1 << 20}}}});
+    const auto sends = reductions.sendsOf({{0, 1, false, {{1 << 20}}, {{1 << 20}}},
+        {0, 3, false, {{.bytes = 1 << 20, .earlier = {1}}}, {{1 << 20}}}});
     EXPECT_GT(sends[0].forward, 0);
     EXPECT_EQ(sends[1].forward, 0) << "stage 1 has it, on the same rank";
     EXPECT_EQ(sends[1].backward, sends[0].backward) << "each gives its own gradients";
