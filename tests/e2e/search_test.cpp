@@ -9,6 +9,7 @@
 
 #include "tests/e2e/window_for_tests.h"
 #include "tests/qt_test.h"
+#include "widgets/main/problems_panel.h"
 #include "widgets/main/search_report.h"
 #include "widgets/table/constraint_table_model.h"
 #include "widgets/table/table_panel.h"
@@ -122,6 +123,10 @@ private Q_SLOTS:
             kPatience);
         QVERIFY(!workspace.latest()->plan);
         QCOMPARE(workspace.latest()->conflicts.size(), std::size_t{1});
+        auto *problems = at.window->findChild<ProblemsPanel *>();
+        QVERIFY(problems);
+        problems->addProblem(*workspace.latest()->searchProblem); // as where the search was asked for
+        QCOMPARE(problems->count(), 1);
         const RowConflict conflict = workspace.latest()->conflicts.front();
         QVERIFY(conflict.minimal);
         QCOMPARE(conflict.lines, (std::vector<std::int32_t>{0, 2}));

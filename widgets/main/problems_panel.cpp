@@ -133,6 +133,12 @@ std::string adviceOf(const std::vector<RowWayOut> &ways)
         + (ways.size() > 1 ? "; " + counted(static_cast<std::int64_t>(ways.size()) - 1, "more way") : "");
 }
 
+/// Of rows that leave the search no plan a conflict says which they are, why, and what helps.
+bool isToldByConflict(const Error &error, const PlanUpdate &update)
+{
+    return update.searchProblem && *update.searchProblem == error && !update.conflicts.empty();
+}
+
 } // namespace
 
 std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update, const std::vector<RowWayOut> &within)
@@ -171,7 +177,7 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update, const s
         if (row.report.error && !told.contains(row.line))
             add(*row.report.error, row.line);
     }
-    if (update.error)
+    if (update.error && !isToldByConflict(*update.error, update))
         add(*update.error, lineOf(*update.error, update));
     if (update.verdict && !update.verdict->ok()) {
         const VerifyFailure &failure = *update.verdict->failure;
@@ -340,7 +346,8 @@ void ProblemsPanel::refresh()
 {
     std::vector<ProblemsModel::Problem> problems;
     for (const Error &error : m_apart)
-        problems.push_back({error, -1, {}, {}});
+        if (!m_update || !isToldByConflict(error, *m_update))
+            problems.push_back({error, -1, {}, {}});
     if (m_update) {
         auto more = problemsOf(*m_update, m_within);
         problems.insert(problems.end(), more.begin(), more.end());
