@@ -80,12 +80,13 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
     m_links = leastLinks(problem, plan);
     m_leastSends = reductions.sendsOf(m_links);
     m_leastSending = reductions.sendingOf(m_links);
-    for (const ShardAxes axes : configuration.shardSums()) {
+    const PassedBefore nothing{
+        std::vector<double>(problem.operatorCount(), 0), std::vector<double>(problem.operatorCount(), 0)};
+    for (const ShardAxes axes : {ShardAxes::None, ShardAxes::Inner, ShardAxes::Outer, ShardAxes::Both}) {
         const std::int64_t parts = problem.setting().devicesOver(axes);
-        const PassedBefore nothing{
-            std::vector<double>(problem.operatorCount(), 0), std::vector<double>(problem.operatorCount(), 0)};
-        m_sending[indexOf(axes)] = reductions.sendingOf(stageLinks(
-            problem, plan, [parts](const auto &) { return parts; }, nothing));
+        if (auto &sending = m_sending[parts]; sending.empty())
+            sending = reductions.sendingOf(stageLinks(
+                problem, plan, [parts](const auto &) { return parts; }, nothing));
     }
     m_recomputes.assign(static_cast<std::size_t>(plan.stages), false);
     for (std::size_t i = 0; i < plan.runsAgain.size(); ++i)
@@ -613,12 +614,11 @@ double PathBound::sendingSeconds(const OperatorChoice &choice, const std::vector
     for (const SentOn &each : sent) {
         const auto &tensors = each.backward ? m_links[each.link].backward : m_links[each.link].forward;
         const ShardLayout layout = choice.outputs[m_problem.meetings()[tensors[each.number].meeting].output];
-        const ShardAxes axes = together(layout.inner == kWhole ? ShardAxes::None : ShardAxes::Inner,
-            layout.outer == kWhole ? ShardAxes::None : ShardAxes::Outer);
         const auto of = [&](const std::vector<Reductions::Sending> &sending) {
             return (each.backward ? sending[each.link].backward : sending[each.link].forward)[each.number];
         };
-        seconds += each.counts * std::max(0.0, of(m_sending[indexOf(axes)]) - of(m_leastSending));
+        seconds +=
+            each.counts * std::max(0.0, of(m_sending.at(partsSent(m_problem, layout))) - of(m_leastSending));
     }
     return seconds;
 }

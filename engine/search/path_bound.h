@@ -183,8 +183,8 @@ private:
     std::vector<StageLink> m_links{};
     std::vector<StageSend> m_leastSends{}; ///< By link, as the next: seconds of each tensor at least.
     std::vector<Reductions::Sending> m_leastSending{};
-    /// By the axes that tensors are cut along, as all of them were.
-    BySums<std::vector<Reductions::Sending>> m_sending{};
+    /// By the parts that each tensor is sent in (`partsSent`), as if all were.
+    std::map<std::int64_t, std::vector<Reductions::Sending>> m_sending{};
     std::vector<bool> m_recomputes{}; ///< By stage: something.
     std::vector<double> m_leastBehind{}; ///< By rank: what is left of its reductions at least.
     std::vector<std::size_t> m_charged{}; ///< By meeting: the reader that waits for it.
