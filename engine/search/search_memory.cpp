@@ -234,6 +234,7 @@ KnownBounds SearchMemory::Kept::boundsFor(const ConstraintTable &rows,
             own.simulatedLeast = std::max(own.simulatedLeast, before->second.simulatedLeast);
             if (own.fitted == 0) // the newest says most
                 own.fitted = before->second.fitted;
+            own.priced = std::max(own.priced, before->second.priced);
             own.isWorthFitting = own.isWorthFitting || before->second.isWorthFitting;
             own.fits = own.fits && before->second.fits;
             if (const double needed = stillNeeded(before->second); needed > static_cast<double>(own.needed))

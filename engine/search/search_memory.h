@@ -68,6 +68,7 @@ struct KnownBound {
     /// A partition of it that holds less than the fastest fitted, and was worth looking at.
     bool isWorthFitting = false;
     double fitted = 0; ///< Seconds, in the model, of the fastest of its plans that fitted; 0 where none did.
+    double priced = 0; ///< And of the fastest of all of its plans that were priced.
     /// Seconds that its plans were not taken to be below when simulated, by what simulations had shown of it
     /// and of others when the search was over; 0: it was not priced.
     double simulatedLeast = 0;

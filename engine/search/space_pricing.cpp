@@ -78,8 +78,8 @@ void SpacePricing::takeOver(KnownBounds known)
     m_known = std::move(known);
     m_tookOver = !m_known.empty();
     for (const auto &[configuration, bound] : m_known)
-        if (bound.fitted > 0)
-            m_fittedBefore.emplace(configuration, bound.fitted);
+        if (const double seconds = bound.fitted > 0 ? bound.fitted : bound.priced; seconds > 0)
+            m_pricedBefore.emplace(configuration, seconds);
 }
 
 Result<void> SpacePricing::price()
@@ -87,7 +87,7 @@ Result<void> SpacePricing::price()
     TRY_VOID(priceOpenOnes());
     if (m_tookOver && !anyFits()) { // whether none can is to be proven: from the beginning
         m_tookOver = false;
-        m_fittedBefore.clear();
+        m_pricedBefore.clear();
         m_known.clear();
         m_open.clear();
         m_priced.clear();
@@ -479,9 +479,9 @@ void SpacePricing::bringBestBeforeForward(std::vector<std::pair<double, const Co
 
 double SpacePricing::likelyAfterEdit(const Configuration &configuration) const
 {
-    const auto before = m_fittedBefore.find(configuration);
+    const auto before = m_pricedBefore.find(configuration);
     return std::max(m_known.at(configuration).likely,
-        before == m_fittedBefore.end() ? 0 : before->second * (1 - kBelowBefore));
+        before == m_pricedBefore.end() ? 0 : before->second * (1 - kBelowBefore));
 }
 
 Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &open, double reductions)
@@ -570,6 +570,7 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
         TRY(auto usual, m_estimator.estimateUsual(*configuration, m_setting.stop));
         for (StepEstimate &each : usual) {
             consider(each);
+            notePrice(each);
             m_priced.push_back(std::move(each));
         }
     }
@@ -610,13 +611,22 @@ void SpacePricing::keep(StepEstimate estimate)
 {
     double &bound = m_bounds[estimate.configuration];
     bound = std::max(bound, estimate.bound);
-    if (double &fitted = m_known[estimate.configuration].fitted;
-        fits(estimate) && (fitted == 0 || estimate.seconds < fitted))
-        fitted = estimate.seconds;
+    notePrice(estimate);
     if (!fits(estimate) && m_estimator.problemOf(estimate.configuration).isDecided()
         && !estimate.configuration.inTurns && !m_space.sharding.isMixed())
         bound = std::numeric_limits<double>::infinity(); // there is no other partition
     m_priced.push_back(std::move(estimate));
+}
+
+void SpacePricing::notePrice(const StepEstimate &estimate)
+{
+    KnownBound &known = m_known[estimate.configuration];
+    const auto take = [&](double &least) {
+        least = least == 0 ? estimate.seconds : std::min(least, estimate.seconds);
+    };
+    take(known.priced);
+    if (fits(estimate))
+        take(known.fitted);
 }
 
 Result<void> SpacePricing::tighten()

@@ -128,6 +128,7 @@ private:
     /// @return what no partition of it is likely to be below; infinite where it cannot be planned
     Result<double> boundsOf(const Configuration &configuration);
     void keep(StepEstimate estimate);
+    void notePrice(const StepEstimate &estimate); ///< For edits to come.
 
     const Setting m_setting;
     StepEstimator &m_estimator;
@@ -135,7 +136,8 @@ private:
     const Correction &m_correction;
     KnownBounds m_known{};
     bool m_tookOver = false;
-    std::map<Configuration, double> m_fittedBefore{}; ///< Before an edit: `KnownBound::fitted`.
+    /// Before an edit: `KnownBound::fitted`, or `priced` where none fitted.
+    std::map<Configuration, double> m_pricedBefore{};
     std::vector<Configuration> m_nested{};
     std::deque<Configuration> m_inTurns{}; ///< As the space's, that were looked at.
     std::vector<const Configuration *> m_open{}; ///< Of the space, that may fit.
