@@ -234,7 +234,8 @@ void printSearch(const PlanAnswer &solved)
     else
         std::printf(": gap at most %.1f%%\n", search.gap() * 100);
     if (search.cannotFit())
-        std::printf("  memory         nothing fits %s: every plan takes %s of some device at least\n",
+        std::printf("  memory         nothing fits %s: every plan takes %s of some device at least; this is "
+                    "the fastest of what needs little more\n",
             formatBytes(Bytes{search.memoryLimit}).c_str(), formatBytes(Bytes{search.leastNeeded}).c_str());
     else if (!search.fits)
         std::printf("  memory         nothing was found that fits %s: this is the least\n",

@@ -38,6 +38,8 @@ constexpr double kLate = 2;
 constexpr double kUntilOneFits = 4;
 /// How often others are looked for, of configurations whose plans did not quite fit in simulation.
 constexpr int kMostRefitted = 3;
+/// Where nothing fits, the fastest plan is shown of those that hold at most so much more than the least.
+constexpr double kLittleMore = 0.1;
 /// By so much less a plan holds in simulation where others of its configuration may that the model refuses.
 constexpr double kHoldsLess = 0.02;
 
@@ -59,7 +61,7 @@ class PlanSearch
 public:
     PlanSearch(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
         const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options,
-        const std::stop_token &stop)
+        const std::stop_token &stop, std::optional<std::int64_t> memoryLimit = std::nullopt)
         : m_model(model)
         , m_cluster(cluster)
         , m_deviceCount(deviceCount)
@@ -67,12 +69,14 @@ public:
         , m_costs(costs)
         , m_options(options)
         , m_stop(stop)
+        , m_memoryLimit(memoryLimit)
     {
     }
 
     Result<SearchResult> run()
     {
         TRY(m_space, searchSpaceOf(m_model, m_cluster, m_deviceCount, m_rows));
+        m_space.memoryLimit = m_memoryLimit.value_or(m_space.memoryLimit);
         m_result.configurations = static_cast<std::int64_t>(m_space.configurations.size());
         m_result.memoryLimit = m_space.memoryLimit;
         TRY_VOID(findEstimator());
@@ -130,6 +134,8 @@ public:
             return problem && !m_stop.stop_requested() ? *problem : cancelled();
         }
         finish();
+        if (m_result.cannotFit() && !m_memoryLimit)
+            showFastestOfTheLeast();
         if (m_memory && !m_pricing->tookOver())
             m_memory->rememberUnequal(m_result.best.configuration.isUnequal());
         if (m_memory && !m_stop.stop_requested())
@@ -474,6 +480,44 @@ private:
         return outcome;
     }
 
+    /// Where nothing fits: of plans that need little more than the one found to need least, some may be
+    /// several times as fast.
+    void showFastestOfTheLeast()
+    {
+        const double begin = now();
+        const auto limit =
+            static_cast<std::int64_t>(static_cast<double>(m_result.best.simulatedPeak) * (1 + kLittleMore));
+        const auto asShown = [&](SearchResult found) {
+            found.fits = false;
+            found.configurations = m_result.configurations;
+            found.memoryLimit = m_result.memoryLimit;
+            found.leastNeeded = m_result.leastNeeded;
+            found.leastPeak = m_result.leastPeak;
+            for (SearchedPlan &each : found.seen)
+                each.at += begin;
+            for (SearchMoment &each : found.course)
+                each.at += begin;
+            found.best.at += begin;
+            found.searchSeconds = now();
+            return found;
+        };
+        SearchOptions options = m_options;
+        options.memory = nullptr; // what is remembered is of the devices' own memory
+        if (m_options.onBetter)
+            options.onBetter = [&](const SearchResult &found) {
+                if (found.fits)
+                    m_options.onBetter(asShown(found));
+            };
+        auto found =
+            PlanSearch(m_model, m_cluster, m_deviceCount, m_rows, m_costs, options, m_stop, limit).run();
+        const auto product = [](const SearchedPlan &plan) {
+            return plan.simulatedSeconds * static_cast<double>(plan.simulatedPeak);
+        };
+        if (found && found->fits && product(found->best) < product(m_result.best))
+            m_result = asShown(*std::move(found));
+        m_result.searchSeconds = now();
+    }
+
     void finish()
     {
         m_result.bound = m_pricing->boundBeside(m_result.best.configuration, m_result.best.seconds);
@@ -504,6 +548,7 @@ private:
     CostModel m_costs; ///< What collectives take is remembered.
     const SearchOptions &m_options;
     const std::stop_token &m_stop;
+    const std::optional<std::int64_t> m_memoryLimit; ///< Instead of what devices and rows say.
     const std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
     const WorkClock m_worked{}; ///< What is cut short by time does not depend on what runs beside it.
     SearchSpace m_space{};

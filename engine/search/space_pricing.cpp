@@ -62,6 +62,27 @@ constexpr double kTighteningShareOfPricing = 0.3;
 /// choose from: neither is of the very best.
 constexpr double kBelowBefore = 0.01;
 
+/// Bytes that a configuration needs, at least.
+using Need = std::pair<std::int64_t, const Configuration *>;
+
+/// Those that need least first; but of each mesh one before others of it: what they need in the end differs
+/// most between meshes.
+std::vector<Need> leastOfMeshesFirst(std::vector<Need> needs)
+{
+    std::stable_sort(
+        needs.begin(), needs.end(), [](const Need &a, const Need &b) { return a.first < b.first; });
+    std::set<std::array<std::int32_t, 3>> meshes;
+    std::vector<Need> order;
+    std::vector<Need> others;
+    for (const Need &each : needs) {
+        const auto [bytes, configuration] = each;
+        const std::array mesh{configuration->replicas, configuration->ranks, configuration->shards};
+        (meshes.insert(mesh).second ? order : others).push_back(each);
+    }
+    order.insert(order.end(), others.begin(), others.end());
+    return order;
+}
+
 } // namespace
 
 SpacePricing::SpacePricing(Setting setting)
@@ -177,7 +198,7 @@ double SpacePricing::boundBeside(const Configuration &best, double seconds) cons
 
 Result<void> SpacePricing::leaveOutWhatCannotFit()
 {
-    std::vector<std::pair<std::int64_t, const Configuration *>> tooLarge;
+    std::vector<Need> tooLarge;
     std::size_t hopeless = 0;
     for (const Configuration &each : m_space.configurations) {
         if (m_setting.stop.stop_requested())
@@ -220,8 +241,7 @@ Result<void> SpacePricing::leaveOutWhatCannotFit()
         tooLarge.clear();
         return leaveOutWhatCannotFit();
     }
-    std::stable_sort(
-        tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    tooLarge = leastOfMeshesFirst(std::move(tooLarge));
     tooLarge.resize(std::min(tooLarge.size(), kTriedWithoutHope));
     for (const auto &[least, configuration] : tooLarge)
         m_open.push_back(configuration);
@@ -275,30 +295,30 @@ Result<void> SpacePricing::priceWhereNothingCanFit()
 {
     if (!m_priced.empty())
         return {};
-    std::vector<std::pair<std::int64_t, Configuration>> order;
+    std::vector<Need> order;
     for (const auto &[configuration, peak] : m_tooFull)
-        order.emplace_back(peak, configuration);
+        order.emplace_back(peak, &configuration);
     // Those that could have fitted cannot be planned at all: the others are what there is.
     const bool isOfOthers = order.empty();
     for (const auto &[configuration, known] : m_known)
         if (isOfOthers && !known.fits && known.needed > 0)
-            order.emplace_back(known.needed, configuration);
+            order.emplace_back(known.needed, &configuration);
     if (order.empty())
         return {};
-    std::sort(order.begin(), order.end());
+    order = leastOfMeshesFirst(std::move(order));
     if (isOfOthers)
         m_leastNeeded = order.front().first;
     else if (std::all_of(order.begin(), order.end(), // else it is only proven of these stages
                  [this](const auto &each) {
-                     Configuration inTurns = each.second;
+                     Configuration inTurns = *each.second;
                      inTurns.inTurns = true;
-                     return m_estimator.stagesAreDecided(each.second)
-                         && (m_tooFull.contains(inTurns) || !m_estimator.mayTakeTurns(each.second));
+                     return m_estimator.stagesAreDecided(*each.second)
+                         && (m_tooFull.contains(inTurns) || !m_estimator.mayTakeTurns(*each.second));
                  }))
         m_leastNeeded = std::max(m_leastNeeded, order.front().first);
     std::size_t priced = 0; // others cannot be planned
     for (auto each = order.begin(); each != order.end() && priced < kTriedWithoutHope; ++each) {
-        const auto estimate = priceWithin(each->second, m_space.memoryLimit);
+        const auto estimate = priceWithin(*each->second, m_space.memoryLimit);
         if (!estimate && estimate.error().code == ErrorCode::Cancelled)
             return estimate.error();
         priced += estimate ? 1 : 0;

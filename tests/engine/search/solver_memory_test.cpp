@@ -1,5 +1,6 @@
 #include "engine/search/solver.h"
 
+#include "engine/gallery/gallery.h"
 #include "engine/search/step_estimate.h"
 #include "tests/engine/search/search_site.h"
 
@@ -156,6 +157,42 @@ TEST(SolverMemory, SaysWhatIsLeastWhereNothingFits)
     EXPECT_FALSE(found->fits);
     EXPECT_GT(found->leastPeak, 1024);
     EXPECT_EQ(found->memoryLimit, 1024);
+}
+
+/// What is shown where nothing fits is worth a look: nothing people would try needs less and is faster.
+TEST(SolverMemory, ShowsWhatIsFastOfWhatNeedsLeastWhereNothingFits)
+{
+    for (const char *spec : {"zoo:moe?layers=4&hidden=256&heads=4&seq=128&vocab=512&batch=8&experts=16",
+             "zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"}) {
+        SCOPED_TRACE(spec);
+        const Site site(zooTraining(spec), 4);
+        const std::string limit = "limit memory 1MiB\n";
+        const auto found = site.search(limit);
+        ASSERT_TRUE(found) << describe(found.error());
+        EXPECT_TRUE(found->cannotFit());
+        EXPECT_EQ(found->memoryLimit, 1 << 20);
+        EXPECT_FALSE(found->fits);
+        int compared = 0;
+        for (const char *usual : {"data-parallel", "zero1", "zero2", "zero3", "tensor-parallel",
+                 "tensor-parallel:sequence=1", "expert-parallel", "1f1b", "1f1b:tp=2",
+                 "1f1b:recompute=1,zero=3,micro-batches=1", "3d:tp=4,zero1=1", "pipeline", "gpipe"}) {
+            const auto rows = galleryTable(usual, site.model, site.devices, site.costs);
+            const auto plan = rows ? site.carriedOut(*rows) : rows.error();
+            const auto summary = plan ? site.timed(*plan) : plan.error();
+            if (!summary)
+                continue;
+            ++compared;
+            EXPECT_TRUE(summary->stepSeconds >= found->best.simulatedSeconds
+                || summary->largestPeak.count >= found->best.simulatedPeak)
+                << usual << " takes " << summary->stepSeconds << " s, not " << found->best.simulatedSeconds;
+        }
+        EXPECT_GT(compared, 8);
+        // Nor would a little more room have brought much.
+        const std::int64_t more = found->best.simulatedPeak + found->best.simulatedPeak / 20;
+        const auto roomier = site.search("limit memory " + std::to_string(more) + "B\n");
+        ASSERT_TRUE(roomier);
+        EXPECT_GT(roomier->best.simulatedSeconds, 0.9 * found->best.simulatedSeconds);
+    }
 }
 
 /// What did not fit before a row has something computed again is asked for again, as far as that may help.

@@ -769,6 +769,31 @@ TEST(Solver, RemembersWhatAllEditsBeginWith)
     EXPECT_DOUBLE_EQ(last->best.simulatedSeconds, base->best.simulatedSeconds);
 }
 
+/// What took far longer than the best before a row was added is left alone after it, whether it fitted or
+/// not.
+TEST(Solver, LooksAgainOnlyAtWhatWasNearlyBest)
+{
+    const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"), 4);
+    const auto roomy = site.search("");
+    ASSERT_TRUE(roomy);
+    const std::string limit = "limit memory " + std::to_string(roomy->best.simulatedPeak * 3 / 4) + "B\n";
+    const std::string rows = limit + "replicate name:h.0.ln_1 : over tp\n";
+    SearchOptions options;
+    options.mostSeconds = 1000;
+    options.memory = std::make_shared<SearchMemory>();
+    const auto search = [&](const std::string &text) {
+        return searchPlan(site.model, site.cluster, 4, *parseTable(text), site.costs, options);
+    };
+    const auto base = search(limit);
+    const auto edited = search(rows);
+    const auto anew = site.search(rows);
+    ASSERT_TRUE(base && edited && anew);
+    ASSERT_TRUE(base->fits && edited->fits && anew->fits);
+    EXPECT_NEAR(
+        edited->best.simulatedSeconds, anew->best.simulatedSeconds, 0.02 * anew->best.simulatedSeconds);
+    EXPECT_LT(edited->seen.size() * 3, base->seen.size());
+}
+
 /// What is proven of a plan that is no faster in simulation holds of the best, too.
 TEST(SearchResult, IsAsNearToTheBoundAsOneThatIsNoFaster)
 {
