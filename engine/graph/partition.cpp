@@ -443,16 +443,22 @@ TensorView outputView(const Graph &graph, const Operator &op, const Partition &p
 PartViews partViews(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
     const std::vector<Range> &outer)
 {
+    PartViews views;
+    views.inputs.resize(op.inputs.size());
+    views.outputs.resize(op.outputs.size());
+    fillPartViews(graph, op, partition, part, outer, views.inputs, views.outputs);
+    return views;
+}
+
+void fillPartViews(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
+    const std::vector<Range> &outer, std::span<TensorView> inputs, std::span<TensorView> outputs)
+{
     RangeBuffer buffer(op.annotation.dimensions.size());
     fillRanges(op, partition, part, outer, buffer.ranges());
-    PartViews views;
-    views.inputs.reserve(op.inputs.size());
     for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
-        views.inputs.push_back(inputViewOver(graph, op, partition, part, slot, buffer.ranges()));
-    views.outputs.reserve(op.outputs.size());
+        inputs[slot] = inputViewOver(graph, op, partition, part, slot, buffer.ranges());
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
-        views.outputs.push_back(outputViewOver(graph, op, partition, part, slot, buffer.ranges()));
-    return views;
+        outputs[slot] = outputViewOver(graph, op, partition, part, slot, buffer.ranges());
 }
 
 Partition mirrored(const Operator &backward, const Partition &forward)

@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -120,6 +121,9 @@ struct PartViews {
 };
 PartViews partViews(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
     const std::vector<Range> &outer = {});
+/// The same, into what has room for all of an operator's slots.
+void fillPartViews(const Graph &graph, const Operator &op, const Partition &partition, std::int32_t part,
+    const std::vector<Range> &outer, std::span<TensorView> inputs, std::span<TensorView> outputs);
 
 /// The partition that a backward operator takes from its forward's (annotations share their identifiers).
 Partition mirrored(const Operator &backward, const Partition &forward);

@@ -312,9 +312,7 @@ void Lowering::forgetPasses()
             && std::none_of(producers.begin(), producers.end(), isOfUpdate))
             m_materializer.forget(tensor);
     }
-    for (std::size_t o = 0; o < m_graph.operators.size(); ++o)
-        if (m_graph.operators[o].direction != Direction::Optimizer)
-            m_transformed.operators[o] = {};
+    m_transformed.forgetPasses(m_graph);
 }
 
 Result<MaterializedPlan> Lowering::run()

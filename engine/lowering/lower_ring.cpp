@@ -76,7 +76,7 @@ private:
         return m_lowering.m_transformed.summandBase[static_cast<std::size_t>(m_id.index)][slot]
             + part.outputs[slot].value.index;
     }
-    bool followsKeys(std::vector<TensorView> TransformedPart::*views, std::size_t slot) const;
+    bool followsKeys(std::span<const TensorView> TransformedPart::*views, std::size_t slot) const;
     void findWhatGoesRound();
     bool runs(std::int32_t part) const;
     Result<void> bringHome();
@@ -110,7 +110,8 @@ private:
 
 /// Whether views of a slot are those of the keys' part alone: alike for all members of a ring, other in every
 /// part.
-bool Lowering::RingTurns::followsKeys(std::vector<TensorView> TransformedPart::*views, std::size_t slot) const
+bool Lowering::RingTurns::followsKeys(
+    std::span<const TensorView> TransformedPart::*views, std::size_t slot) const
 {
     for (const Turning &turning : m_rings) {
         const auto &parts = turning.ring.parts;

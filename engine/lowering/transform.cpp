@@ -5,6 +5,7 @@
 #include "engine/graph/attention.h"
 
 #include <algorithm>
+#include <span>
 
 namespace planloom {
 
@@ -108,6 +109,56 @@ bool SummandSets::complete(TensorId tensor, const SummandSet &summands, const In
     return true;
 }
 
+void TransformedGraph::takeApart(const Plan &plan)
+{
+    const Graph &graph = *plan.graph;
+    const std::int32_t cuts = batchCuts(plan);
+    const auto isOptimizer = [&](std::size_t o) {
+        return graph.operators[o].direction == Direction::Optimizer;
+    };
+    operators.resize(graph.operators.size());
+    std::vector<std::size_t> first(graph.operators.size()); // of its views
+    std::size_t ofPasses = 0;
+    std::size_t ofOptimizer = 0;
+    for (std::size_t o = 0; o < graph.operators.size(); ++o) {
+        const Operator &op = graph.operators[o];
+        const std::size_t parts = plan.decisions[o].devices.size();
+        operators[o].resize(parts);
+        std::size_t &count = isOptimizer(o) ? ofOptimizer : ofPasses;
+        first[o] = count;
+        count += parts * (op.inputs.size() + op.outputs.size());
+    }
+    m_passViews.resize(ofPasses);
+    m_optimizerViews.resize(ofOptimizer);
+    inParallel(graph.operators.size(), kOperatorsPerThread, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t o = begin; o < end; ++o) {
+            const Operator &op = graph.operators[o];
+            const OperatorDecision &decision = plan.decisions[o];
+            const std::vector<Range> outer =
+                microBatchRanges(batch, graph, OperatorId{static_cast<std::int32_t>(o)}, 0, cuts);
+            const std::int32_t shards = unitParts(decision.partition);
+            std::span<TensorView> views = std::span(isOptimizer(o) ? m_optimizerViews : m_passViews);
+            views = views.subspan(first[o]);
+            for (std::size_t p = 0; p < decision.devices.size(); ++p) {
+                const auto inputs = views.first(op.inputs.size());
+                const auto outputs = views.subspan(op.inputs.size(), op.outputs.size());
+                fillPartViews(graph, op, decision.partition, static_cast<std::int32_t>(p) * shards, outer,
+                    inputs, outputs);
+                operators[o][p] = {decision.devices[p], inputs, outputs};
+                views = views.subspan(op.inputs.size() + op.outputs.size());
+            }
+        }
+    });
+}
+
+void TransformedGraph::forgetPasses(const Graph &graph)
+{
+    for (std::size_t o = 0; o < graph.operators.size(); ++o)
+        if (graph.operators[o].direction != Direction::Optimizer)
+            operators[o] = std::vector<TransformedPart>();
+    m_passViews = std::vector<TensorView>(); // `{}` would keep the room
+}
+
 Result<TransformedGraph> transform(const Plan &plan)
 {
     const Graph &graph = *plan.graph;
@@ -133,7 +184,6 @@ Result<TransformedGraph> transform(const Plan &plan)
     if (cuts > 1)
         TRY_VOID(sliceConstants(graph, result.batch));
 
-    result.operators.resize(graph.operators.size());
     result.summandBase.resize(graph.operators.size());
     result.summands.resize(graph.tensors.size());
     TRY(result.places, placeBlocks(plan));
@@ -161,22 +211,7 @@ Result<TransformedGraph> transform(const Plan &plan)
                     + counted(static_cast<std::int64_t>(decision.devices.size()), "device"),
                 "give every part a device", where()};
     }
-    inParallel(graph.operators.size(), kOperatorsPerThread, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t o = begin; o < end; ++o) {
-            const OperatorDecision &decision = plan.decisions[o];
-            const std::vector<Range> outer =
-                microBatchRanges(result.batch, graph, OperatorId{static_cast<std::int32_t>(o)}, 0, cuts);
-            auto &transformed = result.operators[o];
-            const std::int32_t shards = unitParts(decision.partition);
-            transformed.reserve(decision.devices.size());
-            for (std::size_t p = 0; p < decision.devices.size(); ++p) {
-                PartViews views = partViews(graph, graph.operators[o], decision.partition,
-                    static_cast<std::int32_t>(p) * shards, outer);
-                transformed.push_back(
-                    {decision.devices[p], std::move(views.inputs), std::move(views.outputs)});
-            }
-        }
-    });
+    result.takeApart(plan);
     for (std::size_t o = 0; o < graph.operators.size(); ++o) {
         const Operator &op = graph.operators[o];
         auto &base = result.summandBase[o];

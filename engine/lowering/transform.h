@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 namespace planloom {
@@ -16,8 +17,8 @@ namespace planloom {
 /// One part of an operator, in micro-batch 0 of unit 0: where it runs and which views it reads and makes.
 struct TransformedPart {
     DeviceId device{};
-    std::vector<TensorView> inputs{}; ///< By slot; invalid tensors where absent.
-    std::vector<TensorView> outputs{};
+    std::span<const TensorView> inputs{}; ///< By slot; invalid tensors where absent.
+    std::span<const TensorView> outputs{};
 };
 
 /// Which summands make up a tensor's value. A slice of a causal Attention makes the gradients of the keys
@@ -52,13 +53,33 @@ private:
 };
 
 /// The first phase of lowering (SuperScaler, arXiv:2301.08984, section 3.2): every operator as its parts.
-struct TransformedGraph {
+class TransformedGraph
+{
+public:
+    TransformedGraph() = default;
+    TransformedGraph(TransformedGraph &&) = default;
+    TransformedGraph &operator=(TransformedGraph &&) = default;
+    TransformedGraph(const TransformedGraph &) = delete; ///< Its parts are views into it.
+    TransformedGraph &operator=(const TransformedGraph &) = delete;
+    ~TransformedGraph() = default;
+
     BatchInfo batch{};
     std::vector<std::vector<TransformedPart>> operators{}; ///< By operator index.
     /// Per operator and output slot: number of its first summand (see `BufferInfo`).
     std::vector<std::vector<std::int32_t>> summandBase{};
     SummandSets summands{};
     BlockPlaces places{};
+
+    /// All operators of a plan that is valid for its graph; `batch` is the plan's.
+    void takeApart(const Plan &plan);
+    /// Only the optimizer's parts are still needed.
+    void forgetPasses(const Graph &graph);
+
+private:
+    /// Of all operators of the passes, and of the optimizer: there are very many, and those of the passes are
+    /// to be given back as one.
+    std::vector<TensorView> m_passViews{};
+    std::vector<TensorView> m_optimizerViews{};
 };
 
 /// @return InvalidInput if the micro-batches do not divide the batch, or the plan is not valid for its graph
