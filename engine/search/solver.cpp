@@ -38,8 +38,12 @@ constexpr double kLate = 2;
 constexpr double kUntilOneFits = 4;
 /// How often others are looked for, of configurations whose plans did not quite fit in simulation.
 constexpr int kMostRefitted = 3;
-/// Where nothing fits, the fastest plan is shown of those that hold at most so much more than the least.
+/// Where nothing fits, the fastest plan is shown of those that hold at most so much more than the least, if
+/// it is by so much faster.
 constexpr double kLittleMore = 0.1;
+constexpr double kMuchFaster = 0.2;
+constexpr std::int32_t kSimulatedOfTheLeast = 2;
+constexpr double kShareForTheLeast = 0.3; ///< Of the time for simulations.
 /// By so much less a plan holds in simulation where others of its configuration may that the model refuses.
 constexpr double kHoldsLess = 0.02;
 
@@ -59,9 +63,14 @@ double SearchResult::provenSeconds() const
 class PlanSearch
 {
 public:
+    /// Instead of what devices and rows say.
+    struct Instead {
+        std::int64_t memoryLimit = 0;
+        double seconds = 0; ///< It is only asked for plans that are faster.
+    };
     PlanSearch(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
         const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options,
-        const std::stop_token &stop, std::optional<std::int64_t> memoryLimit = std::nullopt)
+        const std::stop_token &stop, const std::optional<Instead> &instead = std::nullopt)
         : m_model(model)
         , m_cluster(cluster)
         , m_deviceCount(deviceCount)
@@ -69,14 +78,15 @@ public:
         , m_costs(costs)
         , m_options(options)
         , m_stop(stop)
-        , m_memoryLimit(memoryLimit)
+        , m_instead(instead)
     {
     }
 
     Result<SearchResult> run()
     {
         TRY(m_space, searchSpaceOf(m_model, m_cluster, m_deviceCount, m_rows));
-        m_space.memoryLimit = m_memoryLimit.value_or(m_space.memoryLimit);
+        if (m_instead)
+            m_space.memoryLimit = m_instead->memoryLimit;
         m_result.configurations = static_cast<std::int64_t>(m_space.configurations.size());
         m_result.memoryLimit = m_space.memoryLimit;
         TRY_VOID(findEstimator());
@@ -96,6 +106,8 @@ public:
             .stop = m_stop});
         takeOverBounds();
         TRY_VOID(m_pricing->price());
+        if (m_instead && !anyIsBelow(m_instead->seconds))
+            return Error{ErrorCode::InvalidInput, "no plan is faster", {}, "search"};
         // After an edit, which is waited for, where that was better before it.
         if (!m_memory || !m_pricing->tookOver() || m_memory->unequalHelped())
             TRY_VOID(m_pricing->priceUnequal());
@@ -134,7 +146,7 @@ public:
             return problem && !m_stop.stop_requested() ? *problem : cancelled();
         }
         finish();
-        if (m_result.cannotFit() && !m_memoryLimit)
+        if (m_result.cannotFit() && !m_instead)
             showFastestOfTheLeast();
         if (m_memory && !m_pricing->tookOver())
             m_memory->rememberUnequal(m_result.best.configuration.isUnequal());
@@ -376,6 +388,8 @@ private:
     std::int32_t mostSimulatedNow() const
     {
         const double worked = m_worked.seconds();
+        if (m_result.cannotFit())
+            return std::min(m_options.mostSimulated, kSimulatedOfTheLeast);
         if (m_tries.simulated >= kLeastSimulated && !m_result.fits && !m_pricedLeast)
             return 0; // others need less
         if (worked < m_options.mostSeconds * (m_pricedLeast ? kUntilOneFits : 1))
@@ -480,13 +494,23 @@ private:
         return outcome;
     }
 
+    bool anyIsBelow(double seconds) const
+    {
+        const auto &priced = m_pricing->priced();
+        return std::any_of(priced.begin(), priced.end(),
+            [&](const StepEstimate &each) { return m_pricing->fits(each) && each.seconds < seconds; });
+    }
+
     /// Where nothing fits: of plans that need little more than the one found to need least, some may be
     /// several times as fast.
     void showFastestOfTheLeast()
     {
+        m_result.materialized = nullptr;
+        m_result.plan = nullptr;
         const double begin = now();
         const auto limit =
             static_cast<std::int64_t>(static_cast<double>(m_result.best.simulatedPeak) * (1 + kLittleMore));
+        const Instead instead{limit, m_result.best.simulatedSeconds * (1 - kMuchFaster)};
         const auto asShown = [&](SearchResult found) {
             found.fits = false;
             found.configurations = m_result.configurations;
@@ -503,17 +527,16 @@ private:
         };
         SearchOptions options = m_options;
         options.memory = nullptr; // what is remembered is of the devices' own memory
+        options.mostSimulated = std::min(options.mostSimulated, kSimulatedOfTheLeast);
+        options.mostSeconds *= kShareForTheLeast;
         if (m_options.onBetter)
             options.onBetter = [&](const SearchResult &found) {
                 if (found.fits)
                     m_options.onBetter(asShown(found));
             };
         auto found =
-            PlanSearch(m_model, m_cluster, m_deviceCount, m_rows, m_costs, options, m_stop, limit).run();
-        const auto product = [](const SearchedPlan &plan) {
-            return plan.simulatedSeconds * static_cast<double>(plan.simulatedPeak);
-        };
-        if (found && found->fits && product(found->best) < product(m_result.best))
+            PlanSearch(m_model, m_cluster, m_deviceCount, m_rows, m_costs, options, m_stop, instead).run();
+        if (found && found->fits && found->best.simulatedSeconds < instead.seconds)
             m_result = asShown(*std::move(found));
         m_result.searchSeconds = now();
     }
@@ -548,7 +571,7 @@ private:
     CostModel m_costs; ///< What collectives take is remembered.
     const SearchOptions &m_options;
     const std::stop_token &m_stop;
-    const std::optional<std::int64_t> m_memoryLimit; ///< Instead of what devices and rows say.
+    const std::optional<Instead> m_instead;
     const std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
     const WorkClock m_worked{}; ///< What is cut short by time does not depend on what runs beside it.
     SearchSpace m_space{};

@@ -126,8 +126,8 @@ struct SearchOptions {
 ///    turns (turn_planner.h), as few as memory asks for: those that are computed again anyway. They count as
 ///    configurations of the space where one of them is the best.
 /// 6. Where it is proven that nothing fits, all of this again for devices that hold little more than the plan
-///    found to need least: the fastest of what would fit those is shown, with its bound, if it is faster by
-///    more than it is larger.
+///    found to need least: the fastest of what would fit those is shown, with its bound, if it is much
+///    faster.
 /// @return InvalidInput where the rows leave nothing; Cancelled if stopped before a plan was found
 Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
     const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options = {},
