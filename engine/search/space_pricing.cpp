@@ -540,6 +540,8 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
     if (m_tookOver)
         bringBestBeforeForward(order);
     for (const auto &[known, configuration] : order) {
+        if (m_setting.stop.stop_requested()) // what is remembered is priced without asking
+            return cancelled();
         if (hasNoChance(*configuration, known)) {
             if (const auto found = m_known.find(*configuration); found != m_known.end())
                 m_bounds.try_emplace(*configuration, found->second.proven);
