@@ -21,6 +21,7 @@ namespace {
 constexpr std::chrono::seconds kForEffects{8};
 constexpr std::size_t kMostRows = 16; ///< Of a set that is not minimal.
 constexpr std::size_t kMostSimulated = 12; ///< Ways out of one conflict.
+constexpr std::string_view kOff = "off "; ///< Before a row that is switched off.
 
 /// "rows 3, 7 and 12"
 std::string rowsWords(const std::vector<std::int32_t> &lines)
@@ -183,7 +184,7 @@ private:
             shown.words = "make " + name + ": " + shown.text;
             shown.edit = replaceRow(m_answer.table, line, *way.changed);
         } else {
-            shown.text = "off " + m_answer.rows[at(way.row)].text;
+            shown.text = std::string(kOff) + m_answer.rows[at(way.row)].text;
             shown.words = "switch " + name + " off";
             shown.edit = setEnabled(m_answer.table, {line}, false);
         }
@@ -226,6 +227,22 @@ private:
     ConstraintTable m_table{};
     std::vector<std::vector<std::int32_t>> m_sets{}; ///< Lines of each.
 };
+
+/// The best first; those whose effect is not known behind those that hold.
+void sortByEffect(std::vector<RowWayOut> &ways)
+{
+    const auto rank = [](const RowWayOut &way) {
+        const bool timed = way.stepSeconds > 0;
+        return std::tuple(!way.holds, way.overMemory > 0 && timed, !timed, way.stepSeconds);
+    };
+    std::stable_sort(
+        ways.begin(), ways.end(), [&](const RowWayOut &a, const RowWayOut &b) { return rank(a) < rank(b); });
+}
+
+bool isSwitchedOff(const RowWayOut &way)
+{
+    return way.text.starts_with(kOff);
+}
 
 } // namespace
 
@@ -289,16 +306,29 @@ Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
                 way.holds = false;
             }
         }
-        const auto rank = [](const RowWayOut &way) {
-            const bool timed = way.stepSeconds > 0;
-            return std::tuple(!way.holds, way.overMemory > 0 && timed, !timed, way.stepSeconds);
-        };
-        std::stable_sort(conflict.waysOut.begin(), conflict.waysOut.end(),
-            [&](const RowWayOut &a, const RowWayOut &b) { return rank(a) < rank(b); });
+        sortByEffect(conflict.waysOut);
         changed();
     }
     if (stop.stop_requested())
         return cancelled();
+    return {};
+}
+
+Result<void> searchWithoutLimits(const PlanRequest &request, const PlanAnswer &answer,
+    std::vector<RowConflict> &conflicts, const std::stop_token &stop)
+{
+    std::vector<RowConflict> off = conflicts;
+    for (RowConflict &conflict : off)
+        std::erase_if(conflict.waysOut, [](const RowWayOut &way) { return !isSwitchedOff(way); });
+    TRY_VOID(rankWaysOut(request, answer, off, stop, [] {}));
+    for (std::size_t c = 0; c < conflicts.size(); ++c) {
+        for (RowWayOut &way : conflicts[c].waysOut)
+            for (const RowWayOut &found : off[c].waysOut)
+                if (isSwitchedOff(way) && found.text == way.text && found.holds
+                    && found.stepSeconds < way.stepSeconds)
+                    way = found;
+        sortByEffect(conflicts[c].waysOut);
+    }
     return {};
 }
 
@@ -357,7 +387,7 @@ RowConflict brokenLimit(const PlanAnswer &answer, const BrokenLimit &broken)
         {.words = "make " + name + ": " + print(raised), .edit = std::move(raise), .text = print(raised)}));
     conflict.waysOut.push_back(effect({.words = "switch " + name + " off",
         .edit = setEnabled(answer.table, {line.line}, false),
-        .text = "off " + line.text}));
+        .text = std::string(kOff) + line.text}));
     return conflict;
 }
 

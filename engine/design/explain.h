@@ -36,6 +36,14 @@ Result<std::vector<RowConflict>> explainConflicts(
 Result<void> rankWaysOut(const PlanRequest &request, const PlanAnswer &answer,
     std::vector<RowConflict> &conflicts, const std::stop_token &stop, const std::function<void()> &changed);
 
+/// What the search finds where a limit that its plan breaks is off, as the effect of that way out, where it
+/// is faster than that plan; and ranks the ways again.
+/// @param answer  timed; @param conflicts  of `brokenLimit`, with the plan's own figures
+/// @return Cancelled if stopped
+/// As `rankWaysOut`: one search for each limit.
+Result<void> searchWithoutLimits(const PlanRequest &request, const PlanAnswer &answer,
+    std::vector<RowConflict> &conflicts, const std::stop_token &stop);
+
 /// The rows of an answer's table, with those of a search before switched off.
 ConstraintTable rowsWithoutFound(const TableDocument &table);
 

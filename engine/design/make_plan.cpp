@@ -106,6 +106,12 @@ private:
             TRY(m_answer.verdict, verify(*m_answer.execution, m_stop));
             m_answer.grade = PlanGrade::Verified;
         }
+        if (m_request.explains && isSearched() && m_answer.isTimed() && !m_answer.conflicts.empty()) {
+            publish(m_answer.grade);
+            std::vector<RowConflict> conflicts = m_answer.conflicts;
+            TRY_VOID(searchWithoutLimits(m_request, m_answer, conflicts, m_stop));
+            m_answer.conflicts = std::move(conflicts);
+        }
         finish(m_answer.grade);
         return {};
     }

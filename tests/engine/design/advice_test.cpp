@@ -144,6 +144,30 @@ TEST_F(Advice, HelpfulRowsGiveWhatTheySay)
     EXPECT_TRUE(shrinkingRows(**limited).empty()); // nothing was searched
 }
 
+/// A limit that the search's plan breaks: without it another plan is the best.
+TEST_F(Advice, ALimitSwitchedOffGivesWhatTheSearchFindsThen)
+{
+    PlanRequest asked = request("limit memory 1KiB\n", true);
+    asked.explains = true;
+    const auto limited = answerOf(asked);
+    ASSERT_TRUE(limited);
+    ASSERT_EQ((*limited)->conflicts.size(), 1u);
+    const std::vector<RowWayOut> &ways = (*limited)->conflicts.front().waysOut;
+    const auto off = std::find_if(
+        ways.begin(), ways.end(), [](const RowWayOut &way) { return way.text.starts_with("off "); });
+    ASSERT_NE(off, ways.end());
+    PlanRequest without = asked;
+    without.table = (*limited)->table;
+    ASSERT_TRUE(without.table.apply(off->edit));
+    const auto outcome = answerOf(without);
+    ASSERT_TRUE(outcome);
+    EXPECT_FALSE((*outcome)->firstError());
+    EXPECT_DOUBLE_EQ((*outcome)->summary.stepSeconds, off->stepSeconds);
+    EXPECT_EQ((*outcome)->summary.largestPeak, off->peak);
+    EXPECT_LT(off->stepSeconds, (*limited)->summary.stepSeconds);
+    EXPECT_EQ(&ways.front(), &*off);
+}
+
 TEST_F(Advice, WaysWithinALimitGiveWhatTheySay)
 {
     const PlanRequest asked =
