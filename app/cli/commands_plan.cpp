@@ -235,7 +235,7 @@ void printSearch(const PlanAnswer &solved)
         std::printf(": gap at most %.1f%%\n", search.gap() * 100);
     if (search.cannotFit())
         std::printf("  memory         nothing fits %s: every plan takes %s of some device at least; this is "
-                    "the fastest of what needs little more\n",
+                    "about the least that was found\n",
             formatBytes(Bytes{search.memoryLimit}).c_str(), formatBytes(Bytes{search.leastNeeded}).c_str());
     else if (!search.fits)
         std::printf("  memory         nothing was found that fits %s: this is the least\n",

@@ -5,7 +5,6 @@
 #include "engine/graph/attention.h"
 
 #include <algorithm>
-#include <span>
 
 namespace planloom {
 

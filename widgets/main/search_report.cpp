@@ -220,8 +220,8 @@ QString SearchReport::sentence(const SearchResult &result)
                       : QString());
     if (result.cannotFit())
         return found
-            + tr(" Nothing fits in %1: every plan takes %2 of some device at least; this is the fastest of "
-                 "what needs little more.")
+            + tr(" Nothing fits in %1: every plan takes %2 of some device at least; this is about the least "
+                 "that was found.")
                   .arg(bytesText(result.memoryLimit), bytesText(result.leastNeeded));
     if (result.fits)
         return found + QLatin1Char(' ') + bound;

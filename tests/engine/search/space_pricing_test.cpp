@@ -4,43 +4,98 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <utility>
+
 namespace planloom {
 namespace {
 
-/// Pricing a configuration whose partition is known takes little, but there are many of them.
-TEST(SpacePricing, StopsBehindEveryConfiguration)
+class SpacePricingTest : public testing::Test
 {
-    const Site site(zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"), 8);
-    const auto space = searchSpaceOf(site.model, site.cluster, site.devices, {});
-    ASSERT_TRUE(space);
-    const auto estimator = StepEstimator::make(
-        site.model, site.cluster, site.devices, {}, *space, site.costs, PrecisionPreset::Float32);
-    ASSERT_TRUE(estimator);
-    const Correction correction;
-    const WorkClock worked;
-    std::stop_source never;
-    std::stop_source source;
-    int priced = 0;
-    const auto price = [&](const std::stop_source &stop, int most) {
-        SpacePricing::Setting setting{.estimator = estimator->get(),
-            .space = &*space,
-            .correction = &correction,
-            .worked = &worked,
+protected:
+    void SetUp() override
+    {
+        auto space = searchSpaceOf(m_site.model, m_site.cluster, m_site.devices, {});
+        ASSERT_TRUE(space);
+        m_space = *std::move(space);
+    }
+
+    void makeEstimator()
+    {
+        auto made = StepEstimator::make(m_site.model, m_site.cluster, m_site.devices, {}, m_space,
+            m_site.costs, PrecisionPreset::Float32);
+        ASSERT_TRUE(made);
+        m_estimator = *std::move(made);
+    }
+
+    /// @param note  called behind every configuration that is priced
+    SpacePricing pricing(std::function<void()> note, const std::stop_token &stop = {})
+    {
+        return SpacePricing({.estimator = m_estimator.get(),
+            .space = &m_space,
+            .correction = &m_correction,
+            .worked = &m_worked,
             .mostSeconds = 1000,
-            .stop = stop.get_token()};
-        setting.note = [&, most](double, double) {
-            if (++priced == most)
-                source.request_stop();
-        };
-        return SpacePricing(setting).price();
-    };
-    ASSERT_TRUE(price(never, 0)); // all partitions are known from now on
+            .note = [note](double, double) { note(); },
+            .stop = stop});
+    }
+
+    const Site m_site{zooTraining("zoo:gpt?layers=4&hidden=512&heads=8&seq=256&vocab=2048&batch=8"), 8};
+    SearchSpace m_space{};
+    std::unique_ptr<StepEstimator> m_estimator{};
+    const Correction m_correction{};
+    const WorkClock m_worked{};
+};
+
+/// Pricing a configuration whose partition is known takes little, but there are many of them.
+TEST_F(SpacePricingTest, StopsBehindEveryConfiguration)
+{
+    makeEstimator();
+    int priced = 0;
+    ASSERT_TRUE(pricing([&] { ++priced; }).price()); // all partitions are known from now on
     ASSERT_GT(priced, 20);
     priced = 0;
-    const auto stopped = price(source, 3);
+    std::stop_source source;
+    const auto third = [&] {
+        if (++priced == 3)
+            source.request_stop();
+    };
+    const auto stopped = pricing(third, source.get_token()).price();
     ASSERT_FALSE(stopped);
     EXPECT_EQ(stopped.error().code, ErrorCode::Cancelled);
     EXPECT_EQ(priced, 3);
+}
+
+/// Also what did not fit: its price without the limit is enough to know.
+TEST_F(SpacePricingTest, LeavesAloneWhatTookLongerBefore)
+{
+    m_space.memoryLimit = 64 << 20; // some fit
+    makeEstimator();
+    auto before = pricing([] {});
+    ASSERT_TRUE(before.price());
+    const auto again = [&](const KnownBounds &known) {
+        int priced = 0;
+        auto after = pricing([&] { ++priced; });
+        after.takeOver(known);
+        EXPECT_TRUE(after.price());
+        double best = std::numeric_limits<double>::infinity();
+        for (const StepEstimate &each : after.priced())
+            if (after.fits(each))
+                best = std::min(best, each.seconds);
+        return std::pair(priced, best);
+    };
+    KnownBounds ofFitting = before.known();
+    for (auto &[configuration, known] : ofFitting)
+        known.priced = 0;
+    const auto [all, bestOfAll] = again(ofFitting);
+    const auto [few, bestOfFew] = again(before.known());
+    EXPECT_TRUE(std::isfinite(bestOfAll));
+    EXPECT_DOUBLE_EQ(bestOfFew, bestOfAll);
+    EXPECT_LT(few, all);
 }
 
 } // namespace
