@@ -101,9 +101,10 @@ std::string copiedWords(const CopiedWork &copied, const Graph &graph, double lea
     if (copied.share < least || copied.operators.empty())
         return {};
     const CopiedOperator &first = copied.operators.front();
-    return std::to_string(std::lround(copied.share * 100)) + "% of the computing is the same on several devices"
-        + (first.reason.empty() ? ", most of it operator '" : ", because operator '") + graph.at(first.op).name
-        + "'" + (first.reason.empty() ? "" : " " + first.reason);
+    return std::to_string(std::lround(copied.share * 100))
+        + "% of the computing is the same on several devices"
+        + (first.reason.empty() ? ", most of it operator '" : ", because operator '")
+        + graph.at(first.op).name + "'" + (first.reason.empty() ? "" : " " + first.reason);
 }
 
 } // namespace planloom

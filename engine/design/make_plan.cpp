@@ -35,10 +35,11 @@ bool hasReplicas(const ConstraintTable &table)
             mesh = rule->axes;
     return std::any_of(table.rows.begin(), table.rows.end(), [&](const Row &row) {
         const auto *rule = std::get_if<OpTransRule>(&row.rule);
-        return rule != nullptr && std::any_of(rule->steps.begin(), rule->steps.end(), [&](const SplitStep &step) {
-            const MeshAxis *axis = findAxis(mesh, step.axis);
-            return isBatch(step) && axis != nullptr && axis->size > 1;
-        });
+        return rule != nullptr
+            && std::any_of(rule->steps.begin(), rule->steps.end(), [&](const SplitStep &step) {
+                   const MeshAxis *axis = findAxis(mesh, step.axis);
+                   return isBatch(step) && axis != nullptr && axis->size > 1;
+               });
     });
 }
 
@@ -474,8 +475,8 @@ private:
         const std::string words = copiedWords(m_answer.copied, *m_answer.execution->graph, kMostCopies);
         if (words.empty() || !m_hasReplicas || m_request.allowsCopies)
             return;
-        m_answer.error = Error{ErrorCode::CheckFailed, words,
-            "share the work out in another way, or allow copies", "gallery"};
+        m_answer.error = Error{
+            ErrorCode::CheckFailed, words, "share the work out in another way, or allow copies", "gallery"};
     }
 
     /// Limits are rows about the plan's figures: what is broken is an error of its row, what holds is said

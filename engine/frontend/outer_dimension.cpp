@@ -77,7 +77,8 @@ std::vector<std::int64_t> movedPermutation(const std::vector<std::int64_t> &perm
     return moved;
 }
 
-/// Puts `value` at place `d` of each of the `lists` lists of one number a dimension that stand one behind another.
+/// Puts `value` at place `d` of each of the `lists` lists of one number a dimension that stand one behind
+/// another.
 void insertInto(Attributes &attributes, const char *name, std::int32_t d, std::int64_t value, int lists)
 {
     std::vector<std::int64_t> numbers = attributes.integers(name);
@@ -106,8 +107,8 @@ std::optional<Attributes> movedAttributes(const Operator &op, std::int32_t d)
     }
     if (attributes.has("axes")) {
         // What is reduced to a dimension of 1 would be reduced to two.
-        auto axes = movedAxes(attributes.integers("axes"), d,
-            isReduction(op.kind) && attributes.integer("keepdims", 1) == 0);
+        auto axes = movedAxes(
+            attributes.integers("axes"), d, isReduction(op.kind) && attributes.integer("keepdims", 1) == 0);
         if (!axes)
             return std::nullopt;
         attributes.set("axes", *std::move(axes));
@@ -123,7 +124,8 @@ std::optional<Attributes> movedAttributes(const Operator &op, std::int32_t d)
     return attributes;
 }
 
-/// The dimension that an operator's attributes count from: that of input 0, or of the output where input 0 has none.
+/// The dimension that an operator's attributes count from: that of input 0, or of the output where input 0
+/// has none.
 std::int32_t countedDimension(const Operator &op, const std::vector<std::int32_t> &inputDimensions,
     const std::vector<std::int32_t> &outputDimensions)
 {
@@ -140,7 +142,8 @@ TensorType cut(TensorType type, std::int32_t d, std::int64_t before)
     return type;
 }
 
-/// An input that does not have the dimension itself: one of 1 more where the output has it, counted from the end.
+/// An input that does not have the dimension itself: one of 1 more where the output has it, counted from the
+/// end.
 bool alignBroadcast(TensorType &type, std::int32_t fromEnd)
 {
     const std::int32_t d = rankOf(type) - fromEnd;
@@ -235,8 +238,7 @@ std::optional<OuterDimension> withOuterDimension(const Operator &op,
     const std::int32_t fromEnd = outputDimensions[0] < 0 ? 0 : rankOf(outputs[0]) - outputDimensions[0];
     // Rows of a product stay together where the other factor comes in several matrices.
     if (op.kind == OperatorKind::MatMul
-        && (fromEnd < 2 || inputDimensions[0] < 0
-            || (fromEnd == 2 && rankOf(inputs[1]) > 2)))
+        && (fromEnd < 2 || inputDimensions[0] < 0 || (fromEnd == 2 && rankOf(inputs[1]) > 2)))
         return std::nullopt;
     auto attributes = movedAttributes(op, countedDimension(op, inputDimensions, outputDimensions));
     if (!attributes)

@@ -24,8 +24,8 @@ struct OuterDimension {
     std::vector<TensorType> outputs{};
 };
 
-/// The operator with dimension `inputDimensions[i]` of input i and `outputDimensions[i]` of output i (-1: none) cut
-/// into [before rest]. Inputs that are broadcast along it get a dimension of 1 where they need one.
+/// The operator with dimension `inputDimensions[i]` of input i and `outputDimensions[i]` of output i (-1:
+/// none) cut into [before rest]. Inputs that are broadcast along it get a dimension of 1 where they need one.
 /// @param inputs, outputs  its types as they are
 /// @return nothing if it has no room for another dimension there
 std::optional<OuterDimension> withOuterDimension(const Operator &op,

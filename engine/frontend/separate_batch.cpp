@@ -40,8 +40,11 @@ public:
 
     std::int32_t run()
     {
-        if (std::none_of(m_flow.obstacles.begin(), m_flow.obstacles.end(),
-                [](const BatchObstacle &each) { return each.joins; }))
+        const bool joins = std::any_of(m_flow.obstacles.begin(), m_flow.obstacles.end(),
+            [](const BatchObstacle &each) { return each.joins; });
+        if (!joins
+            && std::none_of(m_graph.operators.begin(), m_graph.operators.end(),
+                [&](const Operator &op) { return strideOf(op) > 1; }))
             return 0;
         const std::vector<Operator> operators = std::exchange(m_graph.operators, {});
         m_operators = &operators;
@@ -63,6 +66,8 @@ private:
     {
         if (op.kind == OperatorKind::Reshape)
             return appendReshape(op);
+        if (const std::int64_t stride = strideOf(op); stride > 1)
+            return appendStrided(op, stride);
         const auto along = alongOf(op);
         if (along && wantsSwapped(op) && mayReorder(op.kind))
             return appendSwapped(op, *along);
@@ -281,6 +286,54 @@ private:
         finish(op);
     }
 
+    /// Of a Slice that takes every n-th sample, from all of them: n; else 0.
+    std::int64_t strideOf(const Operator &op) const
+    {
+        if (op.kind != OperatorKind::Slice || m_made.contains(op.inputs.front()))
+            return 0;
+        const BatchPlace &place = m_flow.places[at(op.inputs.front())];
+        if (!place.valid() || place.before > 1)
+            return 0;
+        const auto d = static_cast<std::size_t>(place.dimension);
+        const std::int64_t stride = op.attributes.integers("steps")[d];
+        const std::int64_t start = op.attributes.integers("starts")[d];
+        const std::int64_t read = m_graph.at(op.inputs.front()).type.shape[d];
+        const bool takesAll = stride > 1 && start >= 0 && start < stride
+            && read == stride * m_graph.at(op.outputs.front()).type.shape[d];
+        return takesAll ? stride : 0;
+    }
+
+    /// x[start::stride] as one of each group of `stride` samples, so that groups can be shared out.
+    void appendStrided(const Operator &op, std::int64_t stride)
+    {
+        m_scopeOf = &op;
+        const std::int32_t d = m_flow.places[at(op.inputs.front())].dimension;
+        const TensorType made = m_graph.at(op.outputs.front()).type;
+        Shape groups = m_graph.at(op.inputs.front()).type.shape;
+        groups[static_cast<std::size_t>(d)] /= stride;
+        groups.insert(groups.begin() + d + 1, stride);
+        Operator slice = op;
+        slice.name = m_operatorNames.take(op.name + "_of_group");
+        slice.inputs = {reshaped(op.inputs.front(), groups)};
+        std::vector<std::int64_t> starts = op.attributes.integers("starts");
+        std::vector<std::int64_t> steps = op.attributes.integers("steps");
+        starts.insert(starts.begin() + d, 0);
+        steps.insert(steps.begin() + d, 1);
+        steps[static_cast<std::size_t>(d) + 1] = 1;
+        slice.attributes.set("starts", std::move(starts));
+        slice.attributes.set("steps", std::move(steps));
+        TensorType one = made;
+        one.shape.insert(one.shape.begin() + d + 1, 1);
+        slice.outputs = {newTensor(std::move(one), op.outputs.front(), "of_group")};
+        Operator reshape = op;
+        reshape.kind = OperatorKind::Reshape;
+        reshape.attributes = {};
+        reshape.inputs = slice.outputs;
+        m_graph.operators.push_back(std::move(slice));
+        m_graph.operators.push_back(std::move(reshape));
+        ++m_changed;
+    }
+
     void remember(const Operator &op)
     {
         for (const std::vector<TensorId> *ids : {&op.inputs, &op.outputs})
@@ -337,8 +390,7 @@ private:
     {
         for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
             if (op.outputs[slot] && along.outputs[slot] >= 0)
-                changed.outputs[slot] =
-                    makeIn(op.outputs[slot], form, {along.outputs[slot], along.before});
+                changed.outputs[slot] = makeIn(op.outputs[slot], form, {along.outputs[slot], along.before});
         m_graph.operators.push_back(std::move(changed));
         ++m_changed;
         finish(op);

@@ -508,7 +508,8 @@ bool isSetAgainstItself(const Operator &op, const BatchFlow &flow)
 {
     std::optional<std::int32_t> first;
     for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
-        if (!op.inputs[slot] || !flow.places[at(op.inputs[slot])].valid() || op.annotation.inputs[slot].opaque)
+        if (!op.inputs[slot] || !flow.places[at(op.inputs[slot])].valid()
+            || op.annotation.inputs[slot].opaque)
             continue;
         const auto dimension = static_cast<std::size_t>(flow.places[at(op.inputs[slot])].dimension);
         const auto factor = splittableFactor(op.annotation, op.annotation.inputs[slot].terms[dimension]);
@@ -523,15 +524,13 @@ bool isSetAgainstItself(const Operator &op, const BatchFlow &flow)
 bool mixesAlong(const Graph &graph, const BatchFlow &flow)
 {
     using enum OperatorKind;
-    return std::any_of(flow.obstacles.begin(), flow.obstacles.end(),
-               [&](const BatchObstacle &each) {
-                   const OperatorKind kind = graph.at(each.op).kind;
-                   return kind == Attention || kind == Softmax || kind == Lstm || kind == Gru || kind == Rnn
-                       || kind == CumSum;
-               })
-        || std::any_of(graph.operators.begin(), graph.operators.end(), [&](const Operator &op) {
-               return op.direction == Direction::Forward && isSetAgainstItself(op, flow);
-           });
+    return std::any_of(flow.obstacles.begin(), flow.obstacles.end(), [&](const BatchObstacle &each) {
+        const OperatorKind kind = graph.at(each.op).kind;
+        return kind == Attention || kind == Softmax || kind == Lstm || kind == Gru || kind == Rnn
+            || kind == CumSum;
+    }) || std::any_of(graph.operators.begin(), graph.operators.end(), [&](const Operator &op) {
+        return op.direction == Direction::Forward && isSetAgainstItself(op, flow);
+    });
 }
 
 } // namespace

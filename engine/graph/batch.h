@@ -61,8 +61,9 @@ std::int64_t batchSize(const Graph &graph);
 /// whole but used in slices (an Expand to the batch) is made in slices. An input that is as long as the batch
 /// by chance is left uncut if the step only holds together without it. Where micro-batches would change the
 /// result, `mostMicroBatches` is 1 and every role Same but that of the weights' gradients; operators that can
-/// work on parts of the batch still have an `operatorDimension`, and `obstacles` has those that cannot. Statistics of batch normalisation are Local, over the samples of one micro-batch, as in every
-/// training framework.
+/// work on parts of the batch still have an `operatorDimension`, and `obstacles` has those that cannot.
+/// Statistics of batch normalisation are Local, over the samples of one micro-batch, as in every training
+/// framework.
 BatchInfo analyseBatch(const Graph &graph);
 
 /// Micro-batches that are whole batches of the model (gradient accumulation): nothing is cut, every

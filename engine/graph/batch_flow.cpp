@@ -130,8 +130,8 @@ private:
             identifier = *cut;
             chosen = here;
             if (here.before == 1)
-                chosen.count = std::gcd(
-                    here.count, op.annotation.dimensions[static_cast<std::size_t>(identifier)].size);
+                chosen.count =
+                    std::gcd(here.count, op.annotation.dimensions[static_cast<std::size_t>(identifier)].size);
         }
         if (identifier >= 0 && chosen.count > 1) {
             m_flow.operatorDimension[at(id)] = chosen.before == 1 ? identifier : -1;
@@ -157,7 +157,8 @@ private:
         }
     }
 
-    /// Behind an operator that needed `input` whole: what it makes along the same dimension is cut there again.
+    /// Behind an operator that needed `input` whole: what it makes along the same dimension is cut there
+    /// again.
     void goOn(TensorId input, TensorId output)
     {
         if (!output)

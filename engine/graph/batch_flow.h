@@ -10,9 +10,9 @@
 
 namespace planloom {
 
-/// Where a tensor has the samples of the mini-batch: dimension `dimension` counts, from the outside to the inside,
-/// `before` other things, `count` samples, and whatever is left. A [length*batch width] has {0, length, batch}.
-/// Only with `before` 1 are the samples of one part of the batch a box of the tensor.
+/// Where a tensor has the samples of the mini-batch: dimension `dimension` counts, from the outside to the
+/// inside, `before` other things, `count` samples, and whatever is left. A [length*batch width] has {0,
+/// length, batch}. Only with `before` 1 are the samples of one part of the batch a box of the tensor.
 struct BatchPlace {
     std::int32_t dimension = -1; ///< -1: it has none.
     std::int64_t before = 1;

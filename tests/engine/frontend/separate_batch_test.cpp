@@ -28,8 +28,7 @@ TensorType floatsOf(Shape shape)
 
 TensorId transposed(GraphBuilder &b, TensorId x, std::vector<std::int64_t> permutation, const char *name)
 {
-    return b.one(
-        OperatorKind::Transpose, {x}, attributesOf({{"permutation", std::move(permutation)}}), name);
+    return b.one(OperatorKind::Transpose, {x}, attributesOf({{"permutation", std::move(permutation)}}), name);
 }
 
 /// [length batch 6], of an input [batch length 6].
@@ -40,8 +39,8 @@ TensorId sequence(GraphBuilder &b)
 
 TensorId linear(GraphBuilder &b, TensorId x, const std::string &name, std::int64_t from, std::int64_t to)
 {
-    return b.one(OperatorKind::Linear, {x, b.weight(name + ".w", {from, to}), b.weight(name + ".b", {to})}, {},
-        name);
+    return b.one(
+        OperatorKind::Linear, {x, b.weight(name + ".w", {from, to}), b.weight(name + ".b", {to})}, {}, name);
 }
 
 /// The sum of the squares of `x`, and `others`.
@@ -107,8 +106,8 @@ Strings uncutOf(const Graph &graph)
 
 bool has(const Graph &graph, OperatorKind kind)
 {
-    return std::any_of(graph.operators.begin(), graph.operators.end(),
-        [&](const Operator &op) { return op.kind == kind; });
+    return std::any_of(
+        graph.operators.begin(), graph.operators.end(), [&](const Operator &op) { return op.kind == kind; });
 }
 
 TEST(SeparateBatch, PassesByTheReshapesAroundAProduct)
@@ -154,12 +153,13 @@ TEST(SeparateBatch, GivesLossesTheirRowsInAnotherOrder)
 TEST(SeparateBatch, GivesConvolutionsTheirImagesInAnotherOrder)
 {
     GraphBuilder b;
-    const TensorId video = transposed(b, b.input("x", floatsOf({kBatch, 3, 2, 4, 4})), {1, 0, 2, 3, 4}, "turn");
+    const TensorId video =
+        transposed(b, b.input("x", floatsOf({kBatch, 3, 2, 4, 4})), {1, 0, 2, 3, 4}, "turn");
     const TensorId images = b.reshape(video, {3 * kBatch, 2, 4, 4}, "images");
     const TensorId made = b.one(OperatorKind::Conv, {images, b.weight("w", {5, 2, 3, 3})},
-        attributesOf({{"strides", std::vector<std::int64_t>{1, 1}},
-            {"pads", std::vector<std::int64_t>{1, 1, 1, 1}}, {"dilations", std::vector<std::int64_t>{1, 1}},
-            {"group", 1}}),
+        attributesOf(
+            {{"strides", std::vector<std::int64_t>{1, 1}}, {"pads", std::vector<std::int64_t>{1, 1, 1, 1}},
+                {"dilations", std::vector<std::int64_t>{1, 1}}, {"group", 1}}),
         "conv");
     const TensorId act = b.one(OperatorKind::Relu, {made}, {}, "act");
     const Graph graph = finished(b, b.reshape(act, {3, kBatch, 5, 4, 4}, "back"));
@@ -213,6 +213,23 @@ TEST(SeparateBatch, SumsOverAllRows)
         attributesOf({{"axes", std::vector<std::int64_t>{0}}, {"keepdims", 1}}), "kept");
     const TensorId both = b.one(OperatorKind::Add, {sum, kept}, {}, "both");
     separated(finished(b, both));
+}
+
+TEST(SeparateBatch, TakesOneOfEachGroupWhereEveryOtherSampleIsTaken)
+{
+    GraphBuilder b;
+    const TensorId y = linear(b, b.input("x", floatsOf({2 * kBatch, 6})), "product", 6, 5);
+    const auto every = [&](std::int64_t start, const char *name) {
+        return b.one(OperatorKind::Slice, {y},
+            attributesOf({{"starts", std::vector<std::int64_t>{start, 0}},
+                {"steps", std::vector<std::int64_t>{2, 1}}}),
+            name, {floatsOf({kBatch, 5})});
+    };
+    const Graph graph =
+        finished(b, b.one(OperatorKind::Sub, {every(0, "chosen"), every(1, "rejected")}, {}, "margin"));
+    const Graph apart = separated(graph);
+    EXPECT_EQ(uncutOf(apart), Strings{});
+    EXPECT_EQ(analyseBatch(apart).mostMicroBatches, kBatch);
 }
 
 } // namespace
