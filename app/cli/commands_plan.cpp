@@ -394,7 +394,7 @@ Result<int> runSolve(const Arguments &arguments)
             + (problem->advice.empty() ? "" : "; " + problem->advice));
     if (const auto overflow = hostOverflow(summary, solved->cluster, execution.units))
         warnings.push_back(overflow->message + ": " + overflow->advice);
-    if (std::string words = copiedWords(solved->copied, *execution.graph, kToldCopies); !words.empty())
+    if (std::string words = copiedWords(solved->copied, *execution.graph); !words.empty())
         warnings.push_back(std::move(words));
     TRY_VOID(checkEquivalence(execution));
     if (arguments.has("out"))

@@ -78,6 +78,7 @@ CopiedWork copiedWork(const ExecutionPlan &plan, const CostModel &costs)
         own[op.direction == Direction::Backward && op.mirror ? at(op.mirror) : o] += seconds[o];
     }
     CopiedWork work;
+    work.alongBatch = !axes.empty();
     if (all <= 0 || copied <= 0)
         return work;
     work.share = copied / all;
@@ -96,9 +97,10 @@ CopiedWork copiedWork(const ExecutionPlan &plan, const CostModel &costs)
     return work;
 }
 
-std::string copiedWords(const CopiedWork &copied, const Graph &graph, double least)
+std::string copiedWords(const CopiedWork &copied, const Graph &graph)
 {
-    if (copied.share < least || copied.operators.empty())
+    constexpr double kLeastTold = 0.05;
+    if (copied.share < (copied.alongBatch ? kLeastTold : kMostCopies) || copied.operators.empty())
         return {};
     const CopiedOperator &first = copied.operators.front();
     return std::to_string(std::lround(copied.share * 100))

@@ -18,6 +18,7 @@ struct CopiedOperator {
 /// Work of the forward and backward passes that several devices do alike.
 struct CopiedWork {
     double share = 0; ///< Of the computing seconds of both passes, in [0, 1].
+    bool alongBatch = false; ///< Along axes that cut the batch: else along any axis.
     /// What is behind it: where the batch is cut, operators that need all of it, in the order of the model;
     /// else the operators that are copied, the longest first. Few.
     std::vector<CopiedOperator> operators{};
@@ -29,11 +30,12 @@ struct CopiedWork {
 /// O(instructions). Thread-safe.
 CopiedWork copiedWork(const ExecutionPlan &plan, const CostModel &costs);
 
-/// "72% of the work is copied, because operator 'topk' needs ..."; empty where it is under `least`.
-std::string copiedWords(const CopiedWork &copied, const Graph &graph, double least);
-
-/// From which share on copied work is told of, and from which on a plan with replicas is none.
-constexpr double kToldCopies = 0.05;
+/// Above this share a gallery's plan with replicas is none.
 constexpr double kMostCopies = 0.5;
+
+/// "72% of the computing is the same on several devices, because operator 'topk' needs ..."; empty where that is too
+/// little to tell of: under a twentieth along axes that cut the batch, or under half along others, where a tensor
+/// parallel plan copies norms by what it is.
+std::string copiedWords(const CopiedWork &copied, const Graph &graph);
 
 } // namespace planloom

@@ -158,7 +158,7 @@ Result<GalleryEffect> effectOf(const PlanRequest &request, const std::stop_token
     effect.memory = Bytes{static_cast<std::int64_t>(leastMemory(answer->cluster))};
     effect.fits = effect.summary.largestPeak.count <= effect.memory.count;
     effect.uncut = uncutWords(*answer->plan);
-    effect.copied = copiedWords(answer->copied, *answer->execution->graph, kToldCopies);
+    effect.copied = copiedWords(answer->copied, *answer->execution->graph);
     effect.isCopied = answer->copied.share > kMostCopies;
     return effect;
 }

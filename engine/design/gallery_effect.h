@@ -18,7 +18,7 @@ struct GalleryEffect {
     Bytes memory{}; ///< Of a device.
     bool fits = false;
     std::vector<std::string> uncut{}; ///< As `uncutWords`.
-    std::string copied{}; ///< As `copiedWords`, from `kToldCopies` on.
+    std::string copied{}; ///< As `copiedWords`.
     bool isCopied = false; ///< Over `kMostCopies`: replicas hardly share anything.
 };
 

@@ -472,11 +472,11 @@ private:
     /// A gallery plan of replicas that all compute the same is not what was asked for.
     void holdAgainstCopies()
     {
-        const std::string words = copiedWords(m_answer.copied, *m_answer.execution->graph, kMostCopies);
-        if (words.empty() || !m_hasReplicas || m_request.allowsCopies)
+        if (m_answer.copied.share <= kMostCopies || !m_hasReplicas || m_request.allowsCopies)
             return;
-        m_answer.error = Error{
-            ErrorCode::CheckFailed, words, "share the work out in another way, or allow copies", "gallery"};
+        m_answer.error = Error{ErrorCode::CheckFailed,
+            copiedWords(m_answer.copied, *m_answer.execution->graph),
+            "share the work out in another way, or allow copies", "gallery"};
     }
 
     /// Limits are rows about the plan's figures: what is broken is an error of its row, what holds is said
