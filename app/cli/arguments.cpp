@@ -168,7 +168,9 @@ const std::vector<VerbSpec> &verbs()
         {"solve", "MODEL",
             "finds the best plan within the rows; prints step time, memory, traffic and bubble per device",
             with({kPlan,
-                {{"no-search", "",
+                {{"allow-copies", "",
+                     "a gallery plan whose replicas compute more than half of the model alike is a plan, too"},
+                    {"no-search", "",
                      "what rows leave open is decided by the default rule (follow the producer, else "
                      "replicate), "
                      "as with --gallery, not searched for the best"},
