@@ -166,7 +166,8 @@ def timesformer(full):
     config = transformers.TimesformerConfig() if full else transformers.TimesformerConfig(
         image_size=16, patch_size=8, num_frames=4, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=48)
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = config.drop_path_rate = 0.0
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
+    config.drop_path_rate = 0
     batch, size = (64, 224) if full else (4, 16)
     frames = torch.randn(batch, config.num_frames, 3, size, size)
     return Own(transformers.TimesformerForVideoClassification(config), "pixel_values", "labels"), (frames, torch.randint(0, 2, (batch,)))

@@ -55,6 +55,7 @@ TOKEN = re.compile(r".*(token_id|token_index|_token|start_id|end_id|_idx|pad_id|
 NO_GROUPS = {"num_key_value_heads": HEADS}
 SWIN = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "patch_size": 4}
 EXCEPTIONS = {
+    "bamba": {"attn_layer_indices": [1]},
     "beit": {"num_hidden_layers": 4, "out_indices": [1, 2, 3, 4]},
     "bit": {"num_groups": 4},
     "cpmant": {"dim_ff": 48},
@@ -122,7 +123,7 @@ def shrink_value(name, value, ids, layers):
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return value
     if DROPS.fullmatch(name) and isinstance(value, (int, float)):
-        return 0.0
+        return type(value)(0)
     if TOKEN.fullmatch(name):
         if isinstance(value, int) and value >= 0:
             return ids.of(name)
@@ -177,6 +178,8 @@ def small_fields(config, ids=None):
             small = shrink_value(own, copy.copy(value), ids, layers)
             if small != value:
                 made[own] = small
+    if getattr(config, "kv_lora_rank", None):  # latent attention expands keys to all heads
+        made.update({name: HEADS for name in ("num_key_value_heads",) if name in fields})
     made.update(EXCEPTIONS.get(getattr(cls, "model_type", ""), {}))
     return made
 
@@ -187,11 +190,13 @@ def drop_nothing(config):
         if hasattr(value, "model_type"):
             drop_nothing(value)
         elif DROPS.fullmatch(name) and type(value) in (int, float):
-            setattr(config, name, 0.0)
+            setattr(config, name, type(value)(0))
 
 
 def small_configuration(cls):
     """A small configuration of the class `cls`."""
     config = cls(**small_fields(cls()))
     drop_nothing(config)
+    if getattr(config, "pad_token_id", 0) is None:
+        config.pad_token_id = 0
     return config

@@ -139,6 +139,8 @@ def inputs_of(model, config, task):
     made, fixed = {}, {}
     if "input_ids" in wanted:
         made["input_ids"] = tokens()
+        if task == "sequence" and isinstance(getattr(config, "eos_token_id", None), int):
+            made["input_ids"][:, -1] = config.eos_token_id
     for name in ("pixel_values", "pixel_values_videos"):
         if name in wanted and (name == "pixel_values" or "pixel_values" not in wanted):
             made[name] = picture(config, task, model)
