@@ -18,11 +18,13 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-const Names kTraining{"optimizer", "learning-rate", "weight-decay", "clip-norm", "recompute", "zero", "rate-schedule"};
+const Names kTraining{
+    "optimizer", "learning-rate", "weight-decay", "clip-norm", "recompute", "zero", "rate-schedule"};
 const Names kOfModel{"dim", "parameter", "constant", "as-input", "operators", "capacity", "unroll", "loss"};
 const Names kOfFile{"parameter", "constant", "as-input", "operators", "unroll", "loss"};
-const Names kOfPlan{"cluster", "devices", "gallery", "table", "axis", "micro-batches", "recompute", "zero", "offload",
-    "precision", "attention", "optimizer", "learning-rate", "weight-decay", "clip-norm", "inference"};
+const Names kOfPlan{"cluster", "devices", "gallery", "table", "axis", "micro-batches", "recompute", "zero",
+    "offload", "precision", "attention", "optimizer", "learning-rate", "weight-decay", "clip-norm",
+    "inference"};
 
 /// Options that have no effect in some commands of some verbs.
 struct Rule {
@@ -53,7 +55,8 @@ std::vector<Rule> rulesOfModels()
             "a plan file has its model as it was opened", "solve the model again with it"},
         {{"rows", "info"}, {"operators"}, [](const Arguments &a) { return isPlanFile(a.positional()); },
             "a plan file carries its operator files", "leave it out"},
-        {{"info", "solve", "run", "rows"}, kOfFile, [](const Arguments &a) { return isZooSpec(a.positional()); },
+        {{"info", "solve", "run", "rows"}, kOfFile,
+            [](const Arguments &a) { return isZooSpec(a.positional()); },
             "a model of the zoo says itself what it holds and what is trained", "leave it out"},
         {{"gallery"}, kOfFile, [](const Arguments &a) { return isZooSpec(a.text("model")); },
             "a model of the zoo says itself what it holds and what is trained", "leave it out"},
@@ -63,8 +66,8 @@ std::vector<Rule> rulesOfModels()
             "nothing is planned without a model", "name one with --model"},
         {{"gallery"}, {"model"}, [](const Arguments &a) { return a.positional() == "all"; },
             "the list is the same for all models", "name one entry: planloom-cli gallery NAME --model MODEL"},
-        {{"gallery"}, {"gallery"}, [](const Arguments &) { return true; }, "the entry is named by the command",
-            "leave it out"},
+        {{"gallery"}, {"gallery"}, [](const Arguments &) { return true; },
+            "the entry is named by the command", "leave it out"},
         {{}, kTraining, [](const Arguments &a) { return a.has("inference"); },
             "nothing is trained with --inference", "leave one of them out"},
         {{}, {"axis"},
@@ -149,7 +152,8 @@ Result<void> checkEffects(const Arguments &arguments, const OpenedModel &model)
     for (const std::string_view option : kTraining) {
         if (arguments.has(option) && !isTrained)
             return idle(option,
-                "the model has no loss, so nothing is trained" + (model.remark.empty() ? "" : " (" + model.remark + ")"),
+                "the model has no loss, so nothing is trained"
+                    + (model.remark.empty() ? "" : " (" + model.remark + ")"),
                 "name an output to train on with --loss");
     }
     return {};

@@ -33,7 +33,8 @@ std::string listed(const std::set<std::string> &names)
             break;
         text += (text.empty() ? "" : ", ") + name;
     }
-    return text + (names.size() > kMostNames ? " and " + std::to_string(names.size() - kMostNames) + " more" : "");
+    return text
+        + (names.size() > kMostNames ? " and " + std::to_string(names.size() - kMostNames) + " more" : "");
 }
 
 /// What atoms of this kind could have named.
@@ -100,7 +101,8 @@ std::string whyNothingSelected(const Selector &selector, const Graph &graph, con
 {
     if (const Selector *atom = firstIdle(selector, index))
         return "the selector names no operator of this model: " + wordsOf(*atom, graph, index);
-    return "the selector names no operator of this model: each of its parts names some, but none is named by all "
+    return "the selector names no operator of this model: each of its parts names some, but none is named by "
+           "all "
            "of them together";
 }
 
