@@ -128,10 +128,12 @@ Result<int> runInfo(const Arguments &arguments)
     json stored = json::array();
     for (const TensorId id : storedTensors(graph)) {
         const Tensor &tensor = graph.at(id);
-        ++storedCounts[tensor.classification->as];
+        if (tensor.role != TensorRole::Input)
+            ++storedCounts[tensor.classification->as];
         stored.push_back({{"name", tensor.name}, {"name_in_file", nameInFiles(tensor)},
             {"shape", tensor.type.shape}, {"type", nameOf(tensor.type.dataType)},
-            {"as", nameOf(tensor.classification->as)}, {"why", tensor.classification->why}});
+            {"as", tensor.role == TensorRole::Input ? "input" : nameOf(tensor.classification->as)},
+            {"why", tensor.classification->why}});
         if (!tensor.classification->insteadOf.empty())
             stored.back()["instead_of"] = tensor.classification->insteadOf;
     }
@@ -339,6 +341,19 @@ Result<void> checkEquivalence(const ExecutionPlan &execution)
         "use one micro-batch, or another partition of the operators it names", "solve"};
 }
 
+/// Why a plan is of the forward pass alone, where nobody asked for that; empty elsewhere.
+std::string untrained(const OpenedModel &model)
+{
+    if (model.source.options.inference || model.graph->loss.valid())
+        return {};
+    std::string outputs;
+    for (const TensorId id : model.graph->outputs)
+        outputs += (outputs.empty() ? "'" : ", '") + model.graph->at(id).name + "'";
+    return "the model has no loss, so the plan is of its forward pass alone: --loss names an output to train "
+           "on ("
+        + outputs + "), --inference says that this is meant";
+}
+
 } // namespace
 
 Result<int> runSolve(const Arguments &arguments)
@@ -389,6 +404,8 @@ Result<int> runSolve(const Arguments &arguments)
     std::vector<std::string> warnings;
     for (const RowWarning &warning : solved->warnings)
         warnings.push_back(rowWords(warning.row.index) + ": " + warning.sentence);
+    if (const std::string unsaid = untrained(*solved->model); !unsaid.empty())
+        warnings.push_back(unsaid);
     if (const auto &problem = solved->searchProblem)
         warnings.push_back("nothing was searched for: " + problem->message
             + (problem->advice.empty() ? "" : "; " + problem->advice));
@@ -502,10 +519,10 @@ Result<int> runVerify(const Arguments &arguments)
     // A plan carries its graph; where the model is at hand, it must be the model's.
     std::string note;
     if (const auto it = plan.origin.find("model"); report.ok() && it != plan.origin.end()) {
-        if (!isZooSpec(it->second) && !std::filesystem::exists(it->second)) {
+        TRY(const auto source, rememberedModel(plan));
+        if (!isAtHand(source)) {
             note = "the model " + it->second + " is not at hand; the plan was held against its own graph";
         } else {
-            TRY(const auto source, rememberedModel(plan));
             TRY(const auto model, openToTrain(source));
             if (std::string difference = differenceOf(*plan.graph, *model->graph); !difference.empty())
                 report.failure = VerifyFailure{.reason = std::move(difference)};

@@ -1,5 +1,6 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
+#include "app/cli/without_effect.h"
 
 #include "engine/cuda/nccl_devices.h"
 #include "engine/design/operator_files.h"
@@ -38,7 +39,7 @@ bool holdsSameValues(const Graph &plan, TensorId mine, const Graph &model, Tenso
         && shapeInFiles(plan, mine) == shapeInFiles(model, theirs);
 }
 
-/// A plan file with its model's values: a plan holds none.
+/// A plan file with its model's values: a plan holds none. Without the model it is run as it is.
 Result<ExecutionPlan> planWithValues(const std::string &path)
 {
     TRY(auto plan, readPlan(path));
@@ -47,6 +48,14 @@ Result<ExecutionPlan> planWithValues(const std::string &path)
         Error error = std::move(source).error();
         error.where = path + ":" + error.where;
         return error;
+    }
+    if (!isAtHand(*source)) {
+        std::fprintf(stderr,
+            "planloom-cli: warning: the model %s is not at hand: what the plan's graph stores has no values "
+            "but those "
+            "that --random-weights draws\n",
+            source->source.c_str());
+        return plan;
     }
     TRY(const auto model, openToTrain(*source));
     std::map<std::string, TensorId> byName;
@@ -169,9 +178,7 @@ Result<int> runRun(const Arguments &arguments)
     request.options.keepGradients = arguments.has("check") || arguments.has("dump");
 
     const std::string &positional = arguments.positional();
-    const std::size_t dot = positional.rfind('.');
-    if (dot != std::string::npos
-        && (positional.substr(dot) == ".json" || positional.substr(dot) == ".plan")) {
+    if (isPlanFile(positional)) {
         TRY(request.plan, planWithValues(positional));
     } else {
         std::map<std::string, Shape> shapes;

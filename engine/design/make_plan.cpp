@@ -386,7 +386,7 @@ private:
         if (m_stop.stop_requested())
             return cancelled();
         TRY(ExecutionPlan lowered, sequenced());
-        lowered.origin = originOf(m_request.model->source, m_answer.cluster.name, m_answer.table.text());
+        lowered.origin = originOf(*m_request.model, m_answer.cluster, m_answer.table.text());
         for (auto &[row, sentence] : liftedLimits(*m_answer.plan, lowered)) {
             m_answer.warnings.push_back({row, sentence});
             m_answer.rows[static_cast<std::size_t>(row.index)].report.warning = std::move(sentence);

@@ -23,7 +23,7 @@ public:
     }
     bool isUsed(const std::string &) const override { return true; }
     bool isOutput(const std::string &) const override { return false; }
-    bool isInWeightPosition(const std::string &) const override { return false; }
+    std::optional<Classification> storedByNode(const OnnxTensor &) const override { return std::nullopt; }
     const OnnxValue *declared(const std::string &) const override { return m_declared; }
     Result<std::vector<TensorId>> inlineGraph(const OnnxGraph &, const std::vector<TensorId> &) override
     {

@@ -26,8 +26,9 @@ public:
     virtual bool isUsed(const std::string &value) const = 0;
     /// True if the model returns the value.
     virtual bool isOutput(const std::string &value) const = 0;
-    /// True if every reader takes the value where a weight stands (import_onnx.h, "What is a weight").
-    virtual bool isInWeightPosition(const std::string &value) const = 0;
+    /// What the value of a node is, where it is stored as initializers are (import_onnx.h, "What is a
+    /// weight"). @param value  with the name of the value in the file
+    virtual std::optional<Classification> storedByNode(const OnnxTensor &value) const = 0;
     /// What the file declares of a value, if anything.
     virtual const OnnxValue *declared(const std::string &value) const = 0;
     /// Imports `graph` in place: its inputs are bound to `inputs`, and its outputs returned.

@@ -15,13 +15,11 @@ using Context = OnnxNodeContext;
 using Handler = Result<void> (*)(Context &);
 using Integers = std::vector<std::int64_t>;
 
-constexpr std::int64_t kLeastWeight =
-    64; ///< Elements from which a constant can be a weight (import_onnx.h, rule 4).
-
-bool isConstantWeight(Context &context, const TensorType &type)
+/// What the node's value is, if it is stored as initializers are.
+std::optional<Classification> storedBy(
+    Context &context, const TensorType &type, const std::shared_ptr<const TensorData> &data)
 {
-    return isFloating(type.dataType) && elementCount(type.shape) >= kLeastWeight
-        && context.scope().isInWeightPosition(context.node().outputs.front());
+    return context.scope().storedByNode(OnnxTensor{context.node().outputs.front(), type, data, {}, false});
 }
 
 Result<void> importConstant(Context &context)
@@ -36,8 +34,8 @@ Result<void> importConstant(Context &context)
         if (!tensor->data) { // beside the file
             const TensorId id = context.builder().addStored(
                 OnnxTensor{"", tensor->type, nullptr, tensor->external, false}, TensorRole::Buffer);
-            if (isConstantWeight(context, tensor->type))
-                context.builder().makeWeight(id);
+            if (const auto stored = storedBy(context, tensor->type, nullptr))
+                context.builder().makeStored(id, *stored);
             return context.bind(0, id);
         }
         data = tensor->data;
@@ -59,9 +57,9 @@ Result<void> importConstant(Context &context)
         return context.unsupported("its value ('" + name + "') is not a tensor of numbers"
             + (unreadable != nullptr ? ": " + unreadable->reason : std::string{}));
     }
-    const TensorId id = context.builder().addConstant(std::move(data));
-    if (isConstantWeight(context, context.builder().typeOf(id)))
-        context.builder().makeWeight(id);
+    const TensorId id = context.builder().addConstant(data);
+    if (const auto stored = storedBy(context, data->type, data))
+        context.builder().makeStored(id, *stored);
     return context.bind(0, id);
 }
 
@@ -80,15 +78,15 @@ Result<void> importConstantOfShape(Context &context)
     }
     if (!checkedByteCount(type))
         return context.invalid("it would make a value of shape " + toString(shape));
-    const bool weight = elementCount(shape) > 0 && isConstantWeight(context, type);
-    auto data = context.builder().filled(type, value);
+    const auto data = context.builder().filled(type, value);
+    const auto stored = storedBy(context, type, data);
     if (data) {
-        const TensorId id = context.builder().addConstant(std::move(data));
-        if (weight)
-            context.builder().makeWeight(id);
+        const TensorId id = context.builder().addConstant(data);
+        if (stored)
+            context.builder().makeStored(id, *stored);
         return context.bind(0, id);
     }
-    if (weight) {
+    if (stored && stored->as == StoredAs::Parameter) {
         context.builder().note("weights filled with one number are too large to hold; a run draws them from "
                                "its seed (on the command line with --random-weights)");
         return context.bind(

@@ -35,7 +35,7 @@ public:
     {
         return m_depth == 1 && m_outputs.count(value) != 0;
     }
-    bool isInWeightPosition(const std::string &) const override { return false; }
+    std::optional<Classification> storedByNode(const OnnxTensor &) const override { return std::nullopt; }
     const OnnxValue *declared(const std::string &value) const override;
     Result<std::vector<TensorId>> inlineGraph(const OnnxGraph &, const std::vector<TensorId> &) override;
     Result<void> bind(const std::string &value, TensorId tensor) override;

@@ -32,6 +32,7 @@ struct Pt2Meta {
     Pt2Size storageOffset{}; ///< In elements.
     bool requiresGradient = false;
     bool isStrided = true; ///< Not sparse.
+    bool isMeta = false; ///< On the device "meta": it has no values anywhere.
 };
 
 struct Pt2Graph;

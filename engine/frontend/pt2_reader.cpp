@@ -83,6 +83,10 @@ Result<Pt2Meta> Decoder::meta(const Json &json, const std::string &place) const
         meta.requiresGradient = gradient->is_boolean() && gradient->get<bool>();
     if (const Json *layout = find(json, "layout"))
         meta.isStrided = *layout == kStrided;
+    if (const Json *device = find(json, "device"); device != nullptr && device->is_object()) {
+        const Json *kind = find(*device, "type");
+        meta.isMeta = kind != nullptr && *kind == "meta";
+    }
     return meta;
 }
 

@@ -130,6 +130,7 @@ void Workspace::openModel(const ModelSource &source, bool keepRows)
         if (source.source != m_model->source.source) {
             wanted.options.dimensions = given.dimensions;
             wanted.options.storedAs = given.storedAs;
+            wanted.options.asInputs = given.asInputs;
             wanted.options.operatorFiles = given.operatorFiles;
             wanted.options.capacities = given.capacities;
             wanted.options.unroll = given.unroll;
