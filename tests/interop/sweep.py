@@ -168,7 +168,7 @@ def compared(out, dump, reference):
     """What differs of a loss and the dumped gradients; empty if nothing does."""
     stored = np.load(reference)
     loss, found = float(stored["loss"]), json.loads(out)["losses"][0]
-    if not abs(found - loss) <= 1e-4 * max(1.0, abs(loss)):
+    if not abs(found - loss) <= 2e-5 * max(1.0, abs(loss)):
         return f"DIFFERENT: loss {found:.6g}, PyTorch has {loss:.6g}"
     gradients = {name[5:]: stored[name] for name in stored.files if name.startswith("grad.")}
     least = 1e-3 * max((np.abs(value).max(initial=0) for value in gradients.values()), default=0)

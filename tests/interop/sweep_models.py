@@ -211,6 +211,10 @@ def make(name, model_class, kind):
     config = small_configuration(transformers.CONFIG_MAPPING[kind])
     model = getattr(transformers, model_class)(config)
     model.train()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.is_floating_point():  # what begins as zeros has ties among its choices, and gradients that are 0
+                parameter.add_(0.05 * torch.randn_like(parameter))
     made, fixed = inputs_of(model, config, task)
     if task in ("imagetext", "multimodal"):
         with_pictures(model, config, made)
