@@ -6,6 +6,7 @@
 #include "engine/design/remembered.h"
 #include "engine/design/table_file.h"
 #include "engine/frontend/file_kind.h"
+#include "engine/frontend/module_classes.h"
 #include "engine/gallery/usual_rows.h"
 #include "engine/interop/autodist_yaml.h"
 #include "engine/lowering/execution_plan_json.h"
@@ -108,8 +109,9 @@ Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &m
     if (isAutodist) { // read against the model
         const std::string &path = table;
         TRY(const std::string text, readFile(path, {.pipes = true}));
+        TRY(const ModuleClasses classes, moduleClassesOf(source.source, source.content));
         TRY(const AutodistRows rows,
-            readAutodist(text, path, *request.model, arguments.text("axis", kAutodistAxis)));
+            readAutodist(text, path, *request.model, arguments.text("axis", kAutodistAxis), classes));
         for (const std::string &note : rows.notes)
             std::fprintf(stderr, "planloom-cli: warning: %s: %s\n", path.c_str(), note.c_str());
         request.table = TableDocument(print(rows.table));

@@ -14,6 +14,7 @@
 #include <QtWidgets/QMessageBox>
 #include <QtWidgets/QPushButton>
 
+#include "engine/frontend/module_classes.h"
 #include "engine/hardware/cluster_json.h"
 #include "engine/interop/autodist_yaml.h"
 #include "engine/interop/perfetto.h"
@@ -302,7 +303,11 @@ void MainWindow::importRows(const QString &text, const QString &name)
     if (isAutodistFile(name.toStdString()) && m_workspace.model()) {
         const std::string axis =
             autodistAxis(planMeaning(*m_workspace.model(), m_workspace.deviceCount(), table.table()).mesh);
-        const auto read = readAutodist(text.toStdString(), name.toStdString(), *m_workspace.model(), axis);
+        const ModelSource &source = m_workspace.model()->source;
+        const auto classes = moduleClassesOf(source.source, source.content);
+        const auto read = classes
+            ? readAutodist(text.toStdString(), name.toStdString(), *m_workspace.model(), axis, *classes)
+            : Result<AutodistRows>(classes.error());
         if (!read) {
             m_notices->show({QStringLiteral("drop"), NoticeKind::Error,
                 QString::fromStdString(describe(read.error())), {}, true});
