@@ -257,9 +257,13 @@ private Q_SLOTS:
         Proposal proposal;
         proposal.words = "two micro-batches";
         proposal.edit = insertText(workspace.table(), 0, "micro-batches 2\n");
-        bool isBegunAnew = false; // else the rows would be checked again
-        connect(&workspace, &Workspace::planChanged, &workspace,
-            [&] { isBegunAnew = isBegunAnew || (workspace.isSearching() && !workspace.latest()->scene); });
+        TimelineSceneSnapshot ghost;
+        bool isBegunAnew = false; // then the rows as they are would be planned again
+        connect(&workspace, &Workspace::planChanged, &workspace, [&] {
+            const PlanUpdateSnapshot &good = workspace.lastGood();
+            isBegunAnew =
+                isBegunAnew || (ghost && workspace.isSearching() && good->scene != ghost && !good->search);
+        });
         QSignalSpy searched(&workspace, &Workspace::searched);
         // It is dropped in the same event in which the ghost is shown and its search begins: whatever the
         // search takes, its answer comes in a later one.
@@ -270,7 +274,7 @@ private Q_SLOTS:
             if (isDropped || !shown || !shown->update || !shown->update->scene)
                 return;
             isDropped = true;
-            const TimelineSceneSnapshot ghost = shown->update->scene;
+            ghost = shown->update->scene;
             isTakenOver = !shown->final && workspace.commit(proposal) && !workspace.currentPreview()
                 && workspace.isSearching() && workspace.lastGood()->scene == ghost; // in the same frame
         };
