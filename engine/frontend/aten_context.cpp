@@ -506,9 +506,10 @@ Result<void> AtenContext::keepUnknown(const std::string &reason)
 
 AtenHandler findAtenHandler(std::string_view name)
 {
-    for (const auto find :
-        {findAtenElementwise, findAtenActivation, findAtenShape, findAtenMovement, findAtenIndex,
-            findAtenNetwork, findAtenNorm, findAtenReduction, findAtenFilling, findAtenLoss}) {
+    for (const auto find : {findAtenElementwise, findAtenActivation, findAtenShape, findAtenMovement,
+             findAtenIndex, findAtenNetwork, findAtenNorm, findAtenReduction, findAtenFilling, findAtenLoss,
+             findAtenBag, findAtenDistance, findAtenMargin, findAtenOrder, findAtenPool, findAtenQuantize,
+             findAtenSequence, findAtenSpecial}) {
         if (const AtenHandler handler = find(name))
             return handler;
     }

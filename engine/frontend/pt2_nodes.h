@@ -52,6 +52,12 @@ private:
     bool hasChosenRows(const Pt2Node &node, const std::vector<AtenValue> &arguments) const;
     bool readsChosenSize(const Pt2Node &node) const;
     Result<void> importInner(const Pt2Node &node, const std::string &target);
+    Result<TensorId> withoutGradient(const Pt2Node &node, TensorId tensor);
+    Result<TensorId> writtenAside(const Pt2Node &node, TensorId before, TensorId after);
+    Result<void> keepWritten(
+        const Pt2Node &node, const std::string &name, TensorId before, TensorId after, bool stopsGradients);
+    void noteChanged(TensorId before, const std::string &name);
+    Result<void> checkSharing(const Pt2Node &node, const std::string &written) const;
     bool keepsOrder(const Pt2Node &node, const std::map<std::string, AtenValue> &arguments) const;
     Result<void> importAten(const Pt2Node &node, const std::string &target);
     Result<void> call(const Pt2Node &node, const std::string &target, const std::string &name,
