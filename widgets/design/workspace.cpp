@@ -327,6 +327,7 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
         m_storedCluster = value("cluster");
         m_remark = QString::fromStdString(contents.remark);
         m_readOnly = contents.readOnly;
+        m_keptSteps = static_cast<std::int32_t>(m_history.steps().size());
         connectWriter([session = opening.session]() -> Result<SessionStore> {
             return std::move(session->store); // called once
         });
