@@ -168,10 +168,13 @@ const std::vector<VerbSpec> &verbs()
         {"solve", "MODEL",
             "finds the best plan within the rows; prints step time, memory, traffic and bubble per device",
             with({kPlan,
-                {{"no-search", "",
-                     "what rows leave open is decided by the default rule (follow the producer, else "
-                     "replicate), "
-                     "as with --gallery, not searched for the best"},
+                {{"allow-copies", "",
+                     "a gallery plan whose replicas compute more than half of the model alike is a plan, "
+                     "too"},
+                    {"no-search", "",
+                        "what rows leave open is decided by the default rule (follow the producer, else "
+                        "replicate), "
+                        "as with --gallery, not searched for the best"},
                     {"suggest", "",
                         "with --json: rows that would make the plan faster or smaller, each simulated"},
                     {"watch", "FILE",

@@ -75,6 +75,8 @@ void printEffect(const GalleryEffect &effect)
         formatBytes(effect.memory).c_str(), effect.fits ? "" : ": does not fit", effect.summary.bubble * 100);
     for (const std::string &sentence : effect.uncut)
         std::printf("  not cut        %s\n", sentence.c_str());
+    if (!effect.copied.empty())
+        std::printf("  copied         %s\n", effect.copied.c_str());
 }
 
 } // namespace
@@ -123,7 +125,8 @@ Result<int> runGallery(const Arguments &arguments)
         rows.push_back(print(row));
     printGallery({{"entry", effect.entry}, {"values", values}, {"rows", rows},
         {"step_seconds", effect.summary.stepSeconds}, {"peak_bytes", effect.summary.largestPeak.count},
-        {"memory_bytes", effect.memory.count}, {"fits", effect.fits}, {"uncut", effect.uncut}});
+        {"memory_bytes", effect.memory.count}, {"fits", effect.fits}, {"uncut", effect.uncut},
+        {"copied", effect.copied}});
     return 0;
 }
 

@@ -317,6 +317,30 @@ void printTried(const ScheduleChoice &choice)
 
 } // namespace
 
+namespace {
+
+json copiedToJson(const CopiedWork &copied, const Graph &graph)
+{
+    json operators = json::array();
+    for (const CopiedOperator &each : copied.operators)
+        operators.push_back(
+            {{"name", graph.at(each.op).name}, {"share", each.share}, {"reason", each.reason}});
+    return {{"share", copied.share}, {"operators", operators}};
+}
+
+/// What is written computes the model, or is not written.
+Result<void> checkEquivalence(const ExecutionPlan &execution)
+{
+    TRY(const VerifyReport report, verify(execution));
+    if (report.ok())
+        return {};
+    return Error{ErrorCode::CheckFailed,
+        "the plan of these rows would not compute the model: " + report.failure->reason,
+        "use one micro-batch, or another partition of the operators it names", "solve"};
+}
+
+} // namespace
+
 Result<int> runSolve(const Arguments &arguments)
 {
     if (arguments.has("watch")) {
@@ -330,6 +354,7 @@ Result<int> runSolve(const Arguments &arguments)
     request.upTo = PlanGrade::Timed;
     request.search = !arguments.has("no-search") && !arguments.has("gallery");
     request.explains = true;
+    request.allowsCopies = arguments.has("allow-copies");
     if (arguments.has("balance") && !arguments.has("gallery"))
         return Error{ErrorCode::InvalidInput, "there are no stages of a gallery plan to balance",
             "name one: --gallery 1f1b", "--balance"};
@@ -369,6 +394,9 @@ Result<int> runSolve(const Arguments &arguments)
             + (problem->advice.empty() ? "" : "; " + problem->advice));
     if (const auto overflow = hostOverflow(summary, solved->cluster, execution.units))
         warnings.push_back(overflow->message + ": " + overflow->advice);
+    if (std::string words = copiedWords(solved->copied, *execution.graph); !words.empty())
+        warnings.push_back(std::move(words));
+    TRY_VOID(checkEquivalence(execution));
     if (arguments.has("out"))
         TRY_VOID(writeFile(arguments.text("out"), toJson(execution)));
     if (arguments.has("json")) {
@@ -380,6 +408,7 @@ Result<int> runSolve(const Arguments &arguments)
             {"solve_seconds", solved->solveSeconds}, {"bubble", summary.bubble},
             {"precision", precisionSummary(*solved->plan)}, {"conflict", json::array()},
             {"rows", solved->rows.size()}, {"warnings", warnings},
+            {"copied", copiedToJson(solved->copied, *execution.graph)},
             {"schedule", nameOf(solved->plan->schedule)}, {"schedules", triedToJson(choice)},
             {"schedule_searches", searchesToJson(choice)}, {"free_decisions", freeDecisionsToJson(*solved)},
             {"suggestions", arguments.has("suggest") ? suggestionsToJson(request, *solved) : json(nullptr)}});

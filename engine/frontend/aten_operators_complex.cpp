@@ -1,5 +1,6 @@
-// Complex numbers as pairs of real tensors: what is linear and moves elements is done to either part, products
-// and functions are written out. Gradients of the parts are then what PyTorch calls the gradient of the whole.
+// Complex numbers as pairs of real tensors: what is linear and moves elements is done to either part,
+// products and functions are written out. Gradients of the parts are then what PyTorch calls the gradient of
+// the whole.
 #include "engine/frontend/aten_operators.h"
 
 #include <algorithm>
@@ -66,7 +67,8 @@ Result<TensorId> pairwise(
 }
 
 /// a + b or a - b, where an invalid one is 0; invalid if both are.
-Result<TensorId> joined(AtenContext &context, OperatorKind kind, TensorId a, TensorId b, std::string_view suffix)
+Result<TensorId> joined(
+    AtenContext &context, OperatorKind kind, TensorId a, TensorId b, std::string_view suffix)
 {
     if (!b)
         return a;
@@ -91,7 +93,8 @@ Result<void> finishComplex(AtenContext &context, AtenComplex value)
 enum class ComplexPart : std::uint8_t { Real, Imaginary };
 
 /// One part of an argument; other arguments are those of both parts.
-Result<AtenValue> partOf(AtenContext &context, const std::string &name, const AtenValue &value, ComplexPart part)
+Result<AtenValue> partOf(
+    AtenContext &context, const std::string &name, const AtenValue &value, ComplexPart part)
 {
     // Numbers that stand for elements; others are factors, places and sizes.
     static const std::set<std::string_view> kElements = {"value", "fill_value", "other", "self", "src", "s"};
@@ -117,7 +120,8 @@ Result<AtenValue> partOf(AtenContext &context, const std::string &name, const At
         return AtenValue(isReal ? number->real() : number->imag());
     if (const auto *type = std::get_if<Pt2DataType>(&value); type != nullptr && type->partType)
         return AtenValue(Pt2DataType{type->partType, type->name, {}});
-    const bool isNumber = std::holds_alternative<double>(value) || std::holds_alternative<std::int64_t>(value);
+    const bool isNumber =
+        std::holds_alternative<double>(value) || std::holds_alternative<std::int64_t>(value);
     if (isNumber && !isReal && kElements.count(name) != 0)
         return AtenValue(0.0);
     const auto *id = std::get_if<TensorId>(&value);
@@ -183,8 +187,8 @@ Result<void> viewAsReal(AtenContext &context)
 {
     TRY(const AtenComplex z, complexOperand(context));
     TRY(const TensorId pairs,
-        context.other("stack", {{"tensors", std::vector<TensorId>{z.real, z.imaginary}}, {"dim", std::int64_t{-1}}},
-            "pairs"));
+        context.other("stack",
+            {{"tensors", std::vector<TensorId>{z.real, z.imaginary}}, {"dim", std::int64_t{-1}}}, "pairs"));
     return context.bind(0, pairs);
 }
 
@@ -238,8 +242,8 @@ Result<void> complexConverted(AtenContext &context)
 {
     const auto *wanted = std::get_if<Pt2DataType>(&context.value("dtype"));
     const auto *like = std::get_if<AtenComplex>(&context.value("other"));
-    const bool toReal = (wanted != nullptr && !wanted->partType)
-        || std::holds_alternative<TensorId>(context.value("other"));
+    const bool toReal =
+        (wanted != nullptr && !wanted->partType) || std::holds_alternative<TensorId>(context.value("other"));
     const DataType type = wanted != nullptr && wanted->partType ? *wanted->partType
         : like != nullptr                                       ? context.typeOf(like->real).dataType
                                                                 : partTypeOf(context, {"self"});
@@ -285,7 +289,8 @@ template<OperatorKind kind, bool reversed = false> Result<void> complexSum(AtenC
 
 /// A product that is linear in both factors, made of real ones.
 template<typename Product>
-Result<AtenComplex> productOf(AtenContext &context, const AtenComplex &a, const AtenComplex &b, Product product)
+Result<AtenComplex> productOf(
+    AtenContext &context, const AtenComplex &a, const AtenComplex &b, Product product)
 {
     const auto of = [&](TensorId x, TensorId y, std::string_view suffix) -> Result<TensorId> {
         return x && y ? product(x, y, suffix) : Result<TensorId>(TensorId{});
@@ -362,7 +367,8 @@ Result<Lengths> lengthsOf(AtenContext &context, const AtenComplex &z)
 {
     const DataType type = context.typeOf(z.real).dataType;
     TRY(const TensorId square, squareOf(context, z));
-    TRY(const TensorId isZero, pairwise(context, OperatorKind::Equal, square, context.scalar(type, 0), "is_zero"));
+    TRY(const TensorId isZero,
+        pairwise(context, OperatorKind::Equal, square, context.scalar(type, 0), "is_zero"));
     TRY(const TensorId safe,
         context.make(OperatorKind::Where, {isZero, context.scalar(type, 1), square}, {}, {}, "safe"));
     Lengths lengths;
@@ -451,13 +457,14 @@ Result<AtenComplex> powerOf(AtenContext &context, const AtenComplex &z, double e
 Result<void> complexPower(AtenContext &context)
 {
     if (!std::holds_alternative<AtenComplex>(context.value("self")))
-        return context.unsupported("complex exponents are not computed", "write it as exp(exponent * log(base))");
+        return context.unsupported(
+            "complex exponents are not computed", "write it as exp(exponent * log(base))");
     TRY(const AtenComplex z, complexOperand(context));
     const bool isNumber = std::holds_alternative<double>(context.value("exponent"))
         || std::holds_alternative<std::int64_t>(context.value("exponent"));
     if (!isNumber)
-        return context.unsupported(
-            "exponents of complex numbers are computed if they are numbers", "write it as exp(exponent * log(base))");
+        return context.unsupported("exponents of complex numbers are computed if they are numbers",
+            "write it as exp(exponent * log(base))");
     TRY(const double exponent, context.real("exponent", 1));
     TRY(const AtenComplex made, powerOf(context, z, exponent));
     return finishComplex(context, made);
@@ -478,8 +485,8 @@ template<bool negated> Result<void> complexEquality(AtenContext &context)
     const TensorId zero = context.scalar(type, 0);
     TRY(const TensorId real, pairwise(context, OperatorKind::Equal, a.real, b.real, "real"));
     TRY(const TensorId imaginary,
-        pairwise(context, OperatorKind::Equal, a.imaginary ? a.imaginary : zero, b.imaginary ? b.imaginary : zero,
-            "imaginary"));
+        pairwise(context, OperatorKind::Equal, a.imaginary ? a.imaginary : zero,
+            b.imaginary ? b.imaginary : zero, "imaginary"));
     if (!negated)
         return context.finish(OperatorKind::And, {real, imaginary});
     TRY(const TensorId equal, pairwise(context, OperatorKind::And, real, imaginary, "equal"));
@@ -506,9 +513,11 @@ Result<void> complexBilinear(AtenContext &context, const char *first, const char
 }
 Result<void> complexMatrixProduct(AtenContext &context)
 {
-    return complexBilinear(context, "self", context.given("mat2") ? "mat2" : context.given("vec") ? "vec"
-            : context.given("vec2")                                                        ? "vec2"
-                                                                                           : "other");
+    return complexBilinear(context, "self",
+        context.given("mat2")       ? "mat2"
+            : context.given("vec")  ? "vec"
+            : context.given("vec2") ? "vec2"
+                                    : "other");
 }
 Result<void> complexDotProduct(AtenContext &context)
 {
@@ -525,8 +534,8 @@ Result<void> complexEinsum(AtenContext &context)
     if (factors->size() == 1)
         return partByPart(context);
     TRY(const AtenComplex made,
-        productOf(context, (*factors)[0], (*factors)[1],
-            [&](TensorId x, TensorId y, std::string_view suffix) {
+        productOf(
+            context, (*factors)[0], (*factors)[1], [&](TensorId x, TensorId y, std::string_view suffix) {
                 AtenArguments arguments = context.arguments();
                 arguments["tensors"] = std::vector<TensorId>{x, y};
                 return context.other("einsum", std::move(arguments), suffix);
@@ -540,10 +549,9 @@ Result<void> complexLinear(AtenContext &context)
     const DataType type = partTypeOf(context, {"input", "weight"});
     TRY(const AtenComplex x, operandOf(context, "input", type));
     TRY(const AtenComplex w, operandOf(context, "weight", type));
-    TRY(AtenComplex made,
-        productOf(context, x, w, [&](TensorId a, TensorId b, std::string_view suffix) {
-            return context.other("linear", {{"input", a}, {"weight", b}}, suffix);
-        }));
+    TRY(AtenComplex made, productOf(context, x, w, [&](TensorId a, TensorId b, std::string_view suffix) {
+        return context.other("linear", {{"input", a}, {"weight", b}}, suffix);
+    }));
     if (context.given("bias")) {
         TRY(const AtenComplex bias, operandOf(context, "bias", type));
         TRY(made.real, joined(context, OperatorKind::Add, made.real, bias.real, "biased_real"));
@@ -555,20 +563,20 @@ Result<void> complexLinear(AtenContext &context)
 
 const std::set<std::string_view> &namesByPart()
 {
-    static const std::set<std::string_view> kNames = {"view", "reshape", "_unsafe_view", "view_copy", "view_as",
-        "reshape_as", "flatten", "unflatten", "squeeze", "squeeze_copy", "unsqueeze", "unsqueeze_copy", "expand",
-        "expand_copy", "broadcast_to", "expand_as", "broadcast_tensors", "repeat", "tile", "repeat_interleave",
-        "permute", "permute_copy", "transpose", "swapdims", "swapaxes", "t", "mT", "numpy_T", "movedim",
-        "moveaxis", "flip", "roll", "cat", "concat", "stack", "split", "split_with_sizes",
-        "split_with_sizes_copy", "chunk", "unbind", "slice", "slice_copy", "narrow", "select", "select_copy",
-        "diff", "slice_scatter", "select_scatter", "pad", "constant_pad_nd", "reflection_pad1d",
-        "reflection_pad2d", "replication_pad1d", "replication_pad2d", "gather", "index_select", "index",
-        "_unsafe_index", "index_put", "_unsafe_index_put", "index_add", "index_copy", "index_fill", "scatter",
-        "scatter_add", "embedding", "tril", "triu", "diagonal", "unfold", "clone", "contiguous", "alias",
-        "lift_fresh", "lift_fresh_copy", "detach", "detach_copy", "positive", "neg", "negative", "_neg_view",
-        "sum", "mean", "cumsum", "where", "masked_fill", "zeros", "zeros_like", "new_zeros", "empty", "empty_like",
-        "new_empty", "full", "full_like", "new_full", "fill", "zero", "copy", "scalar_tensor", "real_copy",
-        "fft_fftshift", "fft_ifftshift"};
+    static const std::set<std::string_view> kNames = {"view", "reshape", "_unsafe_view", "view_copy",
+        "view_as", "reshape_as", "flatten", "unflatten", "squeeze", "squeeze_copy", "unsqueeze",
+        "unsqueeze_copy", "expand", "expand_copy", "broadcast_to", "expand_as", "broadcast_tensors", "repeat",
+        "tile", "repeat_interleave", "permute", "permute_copy", "transpose", "swapdims", "swapaxes", "t",
+        "mT", "numpy_T", "movedim", "moveaxis", "flip", "roll", "cat", "concat", "stack", "split",
+        "split_with_sizes", "split_with_sizes_copy", "chunk", "unbind", "slice", "slice_copy", "narrow",
+        "select", "select_copy", "diff", "slice_scatter", "select_scatter", "pad", "constant_pad_nd",
+        "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d", "gather",
+        "index_select", "index", "_unsafe_index", "index_put", "_unsafe_index_put", "index_add", "index_copy",
+        "index_fill", "scatter", "scatter_add", "embedding", "tril", "triu", "diagonal", "unfold", "clone",
+        "contiguous", "alias", "lift_fresh", "lift_fresh_copy", "detach", "detach_copy", "positive", "neg",
+        "negative", "_neg_view", "sum", "mean", "cumsum", "where", "masked_fill", "zeros", "zeros_like",
+        "new_zeros", "empty", "empty_like", "new_empty", "full", "full_like", "new_full", "fill", "zero",
+        "copy", "scalar_tensor", "real_copy", "fft_fftshift", "fft_ifftshift"};
     return kNames;
 }
 
@@ -576,8 +584,9 @@ const std::set<std::string_view> &namesByPart()
 
 AtenHandler findAtenMakingComplex(std::string_view name)
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"view_as_complex", viewAsComplex},
-        {"view_as_complex_copy", viewAsComplex}, {"complex", complexOf}, {"polar", complexOfPolar}};
+    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {
+        {"view_as_complex", viewAsComplex}, {"view_as_complex_copy", viewAsComplex}, {"complex", complexOf},
+        {"polar", complexOfPolar}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }
@@ -586,18 +595,22 @@ AtenHandler findAtenComplex(std::string_view name)
 {
     using enum OperatorKind;
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"view_as_real", viewAsReal},
-        {"view_as_real_copy", viewAsReal}, {"real", takePart<ComplexPart::Real>}, {"imag", takePart<ComplexPart::Imaginary>},
-        {"conj", complexConjugate}, {"_conj", complexConjugate}, {"conj_physical", complexConjugate}, {"_conj_physical", complexConjugate},
-        {"_conj_copy", complexConjugate}, {"resolve_conj", unchangedComplex}, {"resolve_neg", unchangedComplex},
-        {"to", complexConverted}, {"_to_copy", complexConverted}, {"type_as", complexConverted}, {"ones", complexOnes}, {"ones_like", complexOnes},
+        {"view_as_real_copy", viewAsReal}, {"real", takePart<ComplexPart::Real>},
+        {"imag", takePart<ComplexPart::Imaginary>}, {"conj", complexConjugate}, {"_conj", complexConjugate},
+        {"conj_physical", complexConjugate}, {"_conj_physical", complexConjugate},
+        {"_conj_copy", complexConjugate}, {"resolve_conj", unchangedComplex},
+        {"resolve_neg", unchangedComplex}, {"to", complexConverted}, {"_to_copy", complexConverted},
+        {"type_as", complexConverted}, {"ones", complexOnes}, {"ones_like", complexOnes},
         {"new_ones", complexOnes}, {"add", complexSum<Add>}, {"sub", complexSum<Sub>},
         {"subtract", complexSum<Sub>}, {"rsub", complexSum<Sub, true>}, {"mul", complexProduct},
-        {"multiply", complexProduct}, {"div", complexQuotient}, {"divide", complexQuotient}, {"true_divide", complexQuotient},
-        {"reciprocal", complexFixedPower<-1, 1>}, {"abs", complexAbsolute}, {"absolute", complexAbsolute}, {"sgn", complexSign},
-        {"angle", complexAngle}, {"exp", complexExponential}, {"log", complexLogarithm}, {"pow", complexPower},
-        {"square", complexFixedPower<2, 1>}, {"sqrt", complexFixedPower<1, 2>}, {"rsqrt", complexFixedPower<-1, 2>},
-        {"eq", complexEquality<false>}, {"ne", complexEquality<true>}, {"matmul", complexMatrixProduct}, {"mm", complexMatrixProduct},
-        {"bmm", complexMatrixProduct}, {"mv", complexMatrixProduct}, {"outer", complexMatrixProduct}, {"dot", complexDotProduct},
+        {"multiply", complexProduct}, {"div", complexQuotient}, {"divide", complexQuotient},
+        {"true_divide", complexQuotient}, {"reciprocal", complexFixedPower<-1, 1>}, {"abs", complexAbsolute},
+        {"absolute", complexAbsolute}, {"sgn", complexSign}, {"angle", complexAngle},
+        {"exp", complexExponential}, {"log", complexLogarithm}, {"pow", complexPower},
+        {"square", complexFixedPower<2, 1>}, {"sqrt", complexFixedPower<1, 2>},
+        {"rsqrt", complexFixedPower<-1, 2>}, {"eq", complexEquality<false>}, {"ne", complexEquality<true>},
+        {"matmul", complexMatrixProduct}, {"mm", complexMatrixProduct}, {"bmm", complexMatrixProduct},
+        {"mv", complexMatrixProduct}, {"outer", complexMatrixProduct}, {"dot", complexDotProduct},
         {"einsum", complexEinsum}, {"linear", complexLinear}};
     const auto found = kHandlers.find(name);
     if (found != kHandlers.end())

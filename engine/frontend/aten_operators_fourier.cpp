@@ -22,7 +22,12 @@ std::pair<double, double> unitRoot(std::int64_t k, std::int64_t n)
     k %= n;
     if ((4 * k) % n == 0) {
         const std::int64_t quarter = 4 * k / n;
-        return {quarter == 0 ? 1.0 : quarter == 2 ? -1.0 : 0.0, quarter == 1 ? 1.0 : quarter == 3 ? -1.0 : 0.0};
+        return {quarter == 0   ? 1.0
+                : quarter == 2 ? -1.0
+                               : 0.0,
+            quarter == 1       ? 1.0
+                : quarter == 3 ? -1.0
+                               : 0.0};
     }
     const double angle = 2 * kPi * static_cast<double>(k) / static_cast<double>(n);
     return {std::cos(angle), std::sin(angle)};
@@ -30,7 +35,8 @@ std::pair<double, double> unitRoot(std::int64_t k, std::int64_t n)
 
 /// A known matrix by its elements.
 template<typename Element>
-TensorId matrixOf(AtenContext &context, DataType type, std::int64_t rows, std::int64_t columns, Element element)
+TensorId matrixOf(
+    AtenContext &context, DataType type, std::int64_t rows, std::int64_t columns, Element element)
 {
     std::vector<double> values;
     values.reserve(axisIndex(rows * columns));
@@ -78,8 +84,7 @@ Result<AtenComplex> directTransform(
         return transform.scale * transform.sign * unitRoot(j * k, n).second;
     });
     AtenComplex y;
-    TRY(y.real,
-        joinedProducts(context, OperatorKind::Sub, z.real, cosines, z.imaginary, sines, "real"));
+    TRY(y.real, joinedProducts(context, OperatorKind::Sub, z.real, cosines, z.imaginary, sines, "real"));
     TRY(y.imaginary,
         joinedProducts(context, OperatorKind::Add, z.real, sines, z.imaginary, cosines, "imaginary"));
     return y;
@@ -131,8 +136,8 @@ Result<AtenComplex> wholeTransform(AtenContext &context, const AtenComplex &z, c
     const std::int64_t a = middleDivisor(n);
     const std::int64_t b = n / a;
     if (a == 1)
-        return context.unsupported("a transform of " + std::to_string(n)
-                + " numbers, a prime above " + std::to_string(kLargestFactor) + ", is not computed",
+        return context.unsupported("a transform of " + std::to_string(n) + " numbers, a prime above "
+                + std::to_string(kLargestFactor) + ", is not computed",
             "pad to a size with small factors: torch.fft.rfft(x, n=" + std::to_string(n + 1) + ")");
     const DataType type = context.typeOf(z.real).dataType;
     const Shape shape = context.shapeOf(z.real);
@@ -149,10 +154,10 @@ Result<AtenComplex> wholeTransform(AtenContext &context, const AtenComplex &z, c
         });
     };
     TRY(const AtenComplex turned,
-        context.otherComplex("mul", {{"self", rows}, {"other", AtenComplex{root(false), root(true)}}}, "turned"));
-    TRY(AtenComplex columns, eachPart(turned, [&](TensorId x) {
-        return context.permute(x, lastTwoSwapped(rank), "rows");
-    }));
+        context.otherComplex(
+            "mul", {{"self", rows}, {"other", AtenComplex{root(false), root(true)}}}, "turned"));
+    TRY(AtenComplex columns,
+        eachPart(turned, [&](TensorId x) { return context.permute(x, lastTwoSwapped(rank), "rows"); }));
     TRY(columns, wholeTransform(context, columns, {b, transform.sign, 1}));
     return eachPart(columns, [&](TensorId x) -> Result<TensorId> {
         TRY(const TensorId swapped, context.permute(x, lastTwoSwapped(rank), "order"));
@@ -167,9 +172,8 @@ Result<AtenComplex> transformLast(
     if (transform.size <= kLargestFactor)
         return directTransform(context, z, transform, made);
     TRY(const AtenComplex whole, wholeTransform(context, z, transform));
-    return eachPart(whole, [&](TensorId x) {
-        return context.slice(x, context.rankOf(x) - 1, 0, made, 1, "half");
-    });
+    return eachPart(
+        whole, [&](TensorId x) { return context.slice(x, context.rankOf(x) - 1, 0, made, 1, "half"); });
 }
 
 /// Real numbers from the first n / 2 + 1 of n, of which the others are the conjugates. Imaginary parts of the
@@ -179,18 +183,17 @@ Result<TensorId> realFromHalf(AtenContext &context, const AtenComplex &z, const 
     const DataType type = context.typeOf(z.real).dataType;
     const std::int64_t n = transform.size;
     const std::int64_t half = n / 2 + 1;
-    const auto weight = [&](std::int64_t k) {
-        return transform.scale * (k == 0 || 2 * k == n ? 1.0 : 2.0);
-    };
+    const auto weight = [&](std::int64_t k) { return transform.scale * (k == 0 || 2 * k == n ? 1.0 : 2.0); };
     if (n > kLargestFactor) { // both halves: twice the real part of what the weighted half makes
-        const TensorId weights = matrixOf(
-            context, type, 1, half, [&](std::int64_t, std::int64_t k) { return weight(k) / transform.scale; });
+        const TensorId weights = matrixOf(context, type, 1, half,
+            [&](std::int64_t, std::int64_t k) { return weight(k) / transform.scale; });
         const TensorId own = matrixOf(context, type, 1, half,
             [&](std::int64_t, std::int64_t k) { return weight(k) == transform.scale ? 0.0 : 2.0; });
         Integers pads(2 * axisIndex(context.rankOf(z.real)), 0);
         pads.back() = n - half;
         AtenComplex whole = z;
-        for (const auto &[part, factors] : {std::pair(&whole.real, weights), std::pair(&whole.imaginary, own)}) {
+        for (const auto &[part, factors] :
+            {std::pair(&whole.real, weights), std::pair(&whole.imaginary, own)}) {
             TRY(*part, context.make(OperatorKind::Mul, {*part, factors}, {}, {}, "weighted"));
             TRY(*part, context.onnx("Pad", {*part, context.list(pads)}, {}, "whole"));
         }
@@ -335,8 +338,7 @@ Result<void> transformAs(AtenContext &context, std::size_t dimensions, Spectrum 
     return finishTransform(context, made, kind);
 }
 
-template<std::size_t dimensions, Spectrum kind, bool back>
-Result<void> fourier(AtenContext &context)
+template<std::size_t dimensions, Spectrum kind, bool back> Result<void> fourier(AtenContext &context)
 {
     return transformAs(context, dimensions, kind, back);
 }
@@ -434,7 +436,9 @@ Result<void> shortTime(AtenContext &context)
     const DataType type = context.typeOf(x).dataType;
     TRY(const TensorId window, windowOf(context, type, size));
     if (center) {
-        TRY(x, context.other("pad", {{"self", x}, {"pad", Integers{size / 2, size / 2}}, {"mode", mode}}, "padded"));
+        TRY(x,
+            context.other(
+                "pad", {{"self", x}, {"pad", Integers{size / 2, size / 2}}, {"mode", mode}}, "padded"));
     }
     TRY(TensorId frames,
         context.other("unfold", {{"self", x}, {"dimension", std::int64_t{-1}}, {"size", size}, {"step", hop}},
@@ -471,7 +475,8 @@ Result<TensorId> laidOver(AtenContext &context, TensorId frames, std::int64_t ho
     TRY(const TensorId zero,
         context.filled({context.typeOf(frames).dataType, shape}, AtenValue(0.0), "silence"));
     return context.other("index_add",
-        {{"self", zero}, {"dim", std::int64_t{-1}}, {"index", context.list(std::move(places))}, {"source", flat}},
+        {{"self", zero}, {"dim", std::int64_t{-1}}, {"index", context.list(std::move(places))},
+            {"source", flat}},
         suffix);
 }
 
@@ -487,9 +492,11 @@ Result<void> fromShortTime(AtenContext &context)
     TRY(const bool asComplex, context.flag("return_complex", false));
     TRY(const std::int64_t wanted, context.integer("length", -1));
     if (spectrum == nullptr || asComplex)
-        return context.unsupported("complex signals are not computed", "use a onesided spectrum of a real signal");
+        return context.unsupported(
+            "complex signals are not computed", "use a onesided spectrum of a real signal");
     TRY(const bool onesided,
-        context.flag("onesided", context.shapeOf(spectrum->real)[axisIndex(context.rankOf(spectrum->real)) - 2] != size));
+        context.flag("onesided",
+            context.shapeOf(spectrum->real)[axisIndex(context.rankOf(spectrum->real)) - 2] != size));
     if (!onesided)
         return context.unsupported("spectra with both sides are not computed", "use onesided=True");
     const DataType type = context.typeOf(spectrum->real).dataType;
@@ -499,7 +506,8 @@ Result<void> fromShortTime(AtenContext &context)
             {{"self", *spectrum}, {"dim0", std::int64_t{-2}}, {"dim1", std::int64_t{-1}}}, "turned"));
     TRY(TensorId frames,
         context.other("fft_irfft",
-            {{"self", turned}, {"n", size}, {"norm", std::string(normalized ? "ortho" : "backward")}}, "frames"));
+            {{"self", turned}, {"n", size}, {"norm", std::string(normalized ? "ortho" : "backward")}},
+            "frames"));
     TRY(frames, context.make(OperatorKind::Mul, {frames, window}, {}, {}, "windowed"));
     const std::int64_t count = context.shapeOf(frames)[axisIndex(context.rankOf(frames)) - 2];
     TRY(TensorId signal, laidOver(context, frames, hop, "signal"));

@@ -262,13 +262,13 @@ Result<void> segmentReduce(AtenContext &context)
     TRY(const TensorId column, context.reshape(rows, {type.shape[0], 1}, "rows_in_column"));
     TRY(const TensorId isBehind,
         context.make(OperatorKind::GreaterOrEqual, {column, segments.ends}, {}, {}, "is_behind"));
-    TRY(const TensorId owners,
-        context.other("sum", {{"self", isBehind}, {"dim", Integers{1}}}, "segments"));
+    TRY(const TensorId owners, context.other("sum", {{"self", isBehind}, {"dim", Integers{1}}}, "segments"));
     Shape shape = type.shape;
     shape[0] = elementCount(context.shapeOf(segments.lengths));
     TRY(const TensorId begin, context.filled({type.dataType, shape}, AtenValue(initial), "initial"));
     TRY(const TensorId made,
-        written(context, begin, {owners, 0, true}, x, combination->reduction, combination->isMean ? "sum" : ""));
+        written(
+            context, begin, {owners, 0, true}, x, combination->reduction, combination->isMean ? "sum" : ""));
     if (!combination->isMean)
         return context.bind(0, made);
     TRY(TensorId counts, context.cast(segments.lengths, type.dataType, "counts"));

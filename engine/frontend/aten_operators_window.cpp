@@ -1,5 +1,5 @@
-// Windows over a dimension, overlapping or not: what they see side by side, and the sums of what lies over one
-// another. Samples of an image at places that a tensor names.
+// Windows over a dimension, overlapping or not: what they see side by side, and the sums of what lies over
+// one another. Samples of an image at places that a tensor names.
 #include "engine/frontend/aten_operators.h"
 
 #include <map>
@@ -25,7 +25,8 @@ struct Windows {
         Integers all;
         for (std::int64_t outer = 0; outer < (windowsFirst ? count : size); ++outer) {
             for (std::int64_t inner = 0; inner < (windowsFirst ? size : count); ++inner)
-                all.push_back(windowsFirst ? outer * stride + inner * dilation : outer * dilation + inner * stride);
+                all.push_back(
+                    windowsFirst ? outer * stride + inner * dilation : outer * dilation + inner * stride);
         }
         return all;
     }
@@ -119,7 +120,8 @@ Result<void> atenIm2col(AtenContext &context)
     const std::int64_t aside = kernel.padding[1];
     if (down != 0 || aside != 0) {
         TRY(x,
-            context.other("constant_pad_nd", {{"self", x}, {"pad", Integers{aside, aside, down, down}}}, "padded"));
+            context.other(
+                "constant_pad_nd", {{"self", x}, {"pad", Integers{aside, aside, down, down}}}, "padded"));
     }
     TRY(x, unfolded(context, x, row, kernel.rows, true)); // [.. oh kh w]
     TRY(x, unfolded(context, x, row + 2, kernel.columns, true)); // [.. oh kh ow kw]
@@ -214,9 +216,9 @@ Result<void> affineGrid(AtenContext &context)
 
 AtenHandler findAtenWindow(std::string_view name)
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {
-        {"unfold", atenUnfold}, {"unfold_copy", atenUnfold}, {"im2col", atenIm2col},
-        {"grid_sampler", gridSampler}, {"grid_sampler_2d", gridSampler}, {"grid_sampler_3d", gridSampler},
+    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"unfold", atenUnfold},
+        {"unfold_copy", atenUnfold}, {"im2col", atenIm2col}, {"grid_sampler", gridSampler},
+        {"grid_sampler_2d", gridSampler}, {"grid_sampler_3d", gridSampler},
         {"affine_grid_generator", affineGrid}, {"col2im", atenCol2im}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;

@@ -109,7 +109,8 @@ const Operator *FuseEditor::onlyUser(TensorId id) const
 {
     if (!isTracked(id) || isModelOutput(id) || m_users[index(id)].size() != 1)
         return nullptr;
-    return userAt(m_users[index(id)].front());
+    const Operator *user = userAt(m_users[index(id)].front());
+    return std::count(user->inputs.begin(), user->inputs.end(), id) == 1 ? user : nullptr;
 }
 
 std::vector<const Operator *> FuseEditor::users(TensorId id) const

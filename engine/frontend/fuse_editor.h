@@ -29,7 +29,8 @@ public:
     const Operator *madeBy(TensorId id, OperatorKind kind) const;
     /// The live operator that makes `id`, or nothing.
     const Operator *maker(TensorId id) const;
-    /// The only operator that uses `id`, if there is one and `id` is no output of the model.
+    /// The only operator that uses `id`, if there is one, it does so in one slot, and `id` is no output of
+    /// the model.
     const Operator *onlyUser(TensorId id) const;
     /// All that use an activation, in order of position; nothing if it is an output of the model, too.
     std::vector<const Operator *> users(TensorId id) const;

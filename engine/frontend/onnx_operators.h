@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/frontend/onnx_builder.h"
 #include "engine/frontend/onnx_model.h"
+#include "engine/frontend/onnx_values.h"
 
 #include <cstdint>
 #include <functional>
@@ -90,6 +91,8 @@ public:
     Result<std::shared_ptr<const TensorData>> values(std::size_t slot, std::string_view what);
     Result<std::vector<std::int64_t>> constantIntegers(std::size_t slot, std::string_view what);
     Result<std::vector<double>> constantReals(std::size_t slot, std::string_view what);
+    /// The single number that an input is. @return InvalidInput if it has more or fewer
+    Result<Number> constantNumber(std::size_t slot, std::string_view what);
     /// Attribute `name` before operator set `since`, input `slot` from then on; nothing if absent.
     Result<std::optional<std::vector<std::int64_t>>> attributeOrInput(
         std::string_view name, std::size_t slot, std::int64_t since);
@@ -149,6 +152,15 @@ private:
 
 /// Attributes from a list: `attributesFrom({{"axis", axis}})`.
 Attributes attributesFrom(std::initializer_list<std::pair<std::string_view, Attribute>> values);
+
+/// A number as an attribute, exact where it is an integer.
+inline Attribute numberAttribute(Number number)
+{
+    return number.floating ? Attribute(number.real) : Attribute(number.integer);
+}
+
+/// The type with this code of ONNX's TensorProto.DataType; nothing if Planloom has not that type.
+std::optional<DataType> onnxElementType(std::int64_t code);
 
 /// Makes one node canonical: adds its operators (or constants) and binds its outputs.
 Result<void> importNode(OnnxNodeContext &context);

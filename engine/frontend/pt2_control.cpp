@@ -48,6 +48,7 @@ struct Pt2NodeImporter::GraphCall {
     std::vector<Values> lists{}; ///< What stands behind the first graph; a single value is a list of one.
     std::vector<bool> flags{}; ///< What is said before it.
     Values before{}; ///< Tensors that stand before it.
+    std::vector<std::string> names{}; ///< Of what `flat` has, in the graph that calls; empty for no tensors.
 
     /// All lists in one.
     Values flat() const
@@ -97,6 +98,12 @@ Result<Pt2NodeImporter::GraphCall> Pt2NodeImporter::graphCall(const Pt2Node &nod
             call.before.push_back(std::move(value));
         } else if (!std::holds_alternative<std::string>(input.value)) {
             TRY(Values values, listOf(input.value, node));
+            const auto *tensor = std::get_if<Pt2Tensor>(&input.value);
+            const auto *tensors = std::get_if<std::vector<Pt2Tensor>>(&input.value);
+            for (std::size_t i = 0; i < values.size(); ++i)
+                call.names.push_back(tensor != nullptr ? tensor->name
+                        : tensors != nullptr           ? (*tensors)[i].name
+                                                       : "");
             call.lists.push_back(std::move(values));
         }
     }
@@ -106,7 +113,8 @@ Result<Pt2NodeImporter::GraphCall> Pt2NodeImporter::graphCall(const Pt2Node &nod
 }
 
 /// Imports a graph in place.
-Result<Values> Pt2NodeImporter::runGraph(const Pt2Node &node, const Pt2Graph &graph, Values arguments)
+Result<Values> Pt2NodeImporter::runGraph(
+    const Pt2Node &node, const Pt2Graph &graph, Values arguments, Values *written)
 {
     if (graph.inputs.size() != arguments.size())
         return nodeError(node, ErrorCode::InvalidInput,
@@ -124,6 +132,11 @@ Result<Values> Pt2NodeImporter::runGraph(const Pt2Node &node, const Pt2Graph &gr
     if (!node.modules.empty())
         m_modules = node.modules;
     auto outputs = run(frame);
+    for (std::size_t i = 0; written != nullptr && outputs && i < graph.inputs.size(); ++i) {
+        const auto *tensor = std::get_if<Pt2Tensor>(&graph.inputs[i]);
+        const AtenValue *value = tensor == nullptr ? nullptr : frame.find(tensor->name);
+        written->push_back(value == nullptr ? AtenValue() : *value);
+    }
     m_modules = modules;
     m_declared.clear(); // names of the inner graph
     return outputs;
@@ -171,13 +184,71 @@ Result<void> Pt2NodeImporter::bindResults(const Pt2Node &node, Values outputs)
     return checkDeclared(node, names);
 }
 
+/// The value as a constant of derivatives; itself where it is one.
+Result<TensorId> Pt2NodeImporter::withoutGradient(const Pt2Node &node, TensorId tensor)
+{
+    if (m_builder.isKnown(tensor) || !isFloating(m_builder.typeOf(tensor).dataType))
+        return tensor;
+    const std::string path = pt2PathOf(node, m_modules);
+    std::string name = path.substr(1);
+    std::replace(name.begin(), name.end(), '/', '.');
+    TRY(const auto made,
+        m_builder.emit(name, SourceNode{path, pt2ShortTarget(node.target)}, OperatorKind::Identity,
+            attributesFrom({{"detached", std::int64_t{1}}}), {tensor}, {}, false));
+    return made.front();
+}
+
+/// The value `after` of a tensor that was written where no gradients are followed: it has the gradient of
+/// `before`, and what was written adds none.
+Result<TensorId> Pt2NodeImporter::writtenAside(const Pt2Node &node, TensorId before, TensorId after)
+{
+    TRY(const TensorId value, withoutGradient(node, after));
+    if (m_builder.isKnown(before) || m_builder.at(before).role == TensorRole::Buffer
+        || !isFloating(m_builder.typeOf(before).dataType))
+        return value;
+    const auto combine = [&](OperatorKind kind, TensorId a, TensorId b) -> Result<TensorId> {
+        TRY(const auto made,
+            m_builder.emit(node.name + ".written",
+                SourceNode{pt2PathOf(node, m_modules), pt2ShortTarget(node.target)}, kind, {}, {a, b}, {}));
+        return made.front();
+    };
+    TRY(const TensorId fixed, withoutGradient(node, before));
+    TRY(const TensorId own, combine(OperatorKind::Sub, before, fixed));
+    return combine(OperatorKind::Add, value, own);
+}
+
+/// Gives a tensor of this graph what an inner graph wrote into it, perhaps with gradients off.
+Result<void> Pt2NodeImporter::keepWritten(
+    const Pt2Node &node, const std::string &name, TensorId before, TensorId after, bool stopsGradients)
+{
+    TRY_VOID(checkSharing(node, name));
+    if (stopsGradients) {
+        TRY(after, writtenAside(node, before, after));
+    }
+    noteChanged(before, name);
+    m_frame->set(name, AtenValue(after));
+    const auto *view = m_frame->viewOf(name);
+    return view == nullptr ? Result<void>{} : writeIntoBase(node, *view, name);
+}
+
+/// Says of a buffer that is read after it was changed that no step sees what an earlier one wrote.
+void Pt2NodeImporter::noteChanged(TensorId before, const std::string &name)
+{
+    const Tensor &tensor = m_builder.at(before);
+    const bool stored = tensor.role == TensorRole::Buffer || tensor.role == TensorRole::Weight;
+    if (stored && isFloating(tensor.type.dataType) && m_frame->isUsedBehind(name, m_position))
+        m_builder.note("'" + tensor.name
+            + "' is written in each step and then read: here each step begins with what the file has, "
+              "PyTorch's with what the step before wrote");
+}
+
 /// No gradient flows through what is computed with gradients off.
 Result<Values> Pt2NodeImporter::stopGradients(const Pt2Node &node, Values outputs)
 {
     for (AtenValue &output : outputs) {
-        const auto *tensor = std::get_if<TensorId>(&output);
-        const bool isKnown = tensor != nullptr && m_builder.isKnown(*tensor);
-        if ((tensor != nullptr && !isKnown) || std::holds_alternative<AtenComplex>(output)) {
+        if (const auto *tensor = std::get_if<TensorId>(&output)) {
+            TRY(output, withoutGradient(node, *tensor));
+        } else if (std::holds_alternative<AtenComplex>(output)) {
             TRY(output, makeOne(node, "detach", {{"self", output}}, "detached"));
         }
     }
@@ -197,7 +268,8 @@ Result<void> Pt2NodeImporter::importInner(const Pt2Node &node, const std::string
         "strict_mode"};
     const auto runner = kRunners.find(name);
     if (runner == kRunners.end() && kPlain.count(name) == 0)
-        return nodeError(node, ErrorCode::NotSupported, "it calls graphs in a way that Planloom does not know",
+        return nodeError(node, ErrorCode::NotSupported,
+            "it calls graphs in a way that Planloom does not know",
             "write this step with plain tensor operators, or with torch.cond, scan, associative_scan, map or "
             "while_loop");
     TRY(const GraphCall call, graphCall(node));
@@ -211,8 +283,17 @@ Result<void> Pt2NodeImporter::importInner(const Pt2Node &node, const std::string
             "it computes in types that torch.autocast chooses, which the program does not say",
             "save exported.run_decompositions({}) instead, which writes the types, or export the module "
             "without torch.autocast and choose types by a plan's precision rows");
-    TRY(Values outputs, runGraph(node, *call.graphs.front(), call.flat()));
-    if (name == "wrap_with_set_grad_enabled" && !isOn) {
+    const Values arguments = call.flat();
+    Values written;
+    TRY(Values outputs, runGraph(node, *call.graphs.front(), arguments, &written));
+    const bool stopsGradients = name == "wrap_with_set_grad_enabled" && !isOn;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const auto *before = std::get_if<TensorId>(&arguments[i]);
+        const auto *after = std::get_if<TensorId>(&written[i]);
+        if (before != nullptr && after != nullptr && *before != *after)
+            TRY_VOID(keepWritten(node, call.names[i], *before, *after, stopsGradients));
+    }
+    if (stopsGradients) {
         TRY(outputs, stopGradients(node, std::move(outputs)));
     }
     return bindResults(node, std::move(outputs));
@@ -227,15 +308,16 @@ Result<std::vector<Values>> Pt2NodeImporter::stepsOf(const Pt2Node &node, const 
     for (const AtenValue &sequence : sequences) {
         const auto length = lengthOf(m_builder, sequence);
         if (!length || (steps != kNoSteps && *length != steps))
-            return nodeError(node, ErrorCode::InvalidInput, "its sequences are not equally long",
-                "export the model anew");
+            return nodeError(
+                node, ErrorCode::InvalidInput, "its sequences are not equally long", "export the model anew");
         steps = *length;
     }
     if (steps < 1 || steps > kMostSteps)
         return nodeError(node, ErrorCode::NotSupported,
             "it runs for " + std::to_string(std::max<std::int64_t>(steps, 0)) + " steps, where 1 to "
                 + std::to_string(kMostSteps) + " are unrolled",
-            "export with shorter sequences, or scan over chunks: an outer scan whose step computes a whole chunk "
+            "export with shorter sequences, or scan over chunks: an outer scan whose step computes a whole "
+            "chunk "
             "with tensor operators (cumsum, matrix products)");
     std::vector<Values> rows(static_cast<std::size_t>(steps));
     for (const AtenValue &sequence : sequences) {
@@ -269,8 +351,8 @@ Result<Values> Pt2NodeImporter::runScan(const Pt2Node &node, const GraphCall &ca
         arguments.insert(arguments.end(), more.begin(), more.end());
         TRY(const Values outputs, runGraph(node, *call.graphs.front(), std::move(arguments)));
         if (outputs.size() < states.size())
-            return nodeError(node, ErrorCode::InvalidInput, "its step returns fewer values than it has states",
-                "export the model anew");
+            return nodeError(node, ErrorCode::InvalidInput,
+                "its step returns fewer values than it has states", "export the model anew");
         std::copy_n(outputs.begin(), states.size(), states.begin());
         results.resize(outputs.size() - states.size());
         for (std::size_t i = 0; i < results.size(); ++i)
@@ -352,7 +434,8 @@ Result<std::optional<bool>> Pt2NodeImporter::truthOf(const AtenValue &value)
 Result<Values> Pt2NodeImporter::runWhile(const Pt2Node &node, const GraphCall &call)
 {
     if (call.graphs.size() != 2)
-        return nodeError(node, ErrorCode::InvalidInput, "it calls other than two graphs", "export the model anew");
+        return nodeError(
+            node, ErrorCode::InvalidInput, "it calls other than two graphs", "export the model anew");
     Values states = call.list(0);
     const Values more = call.list(1);
     for (std::int64_t step = 0; step <= kMostSteps; ++step) {
@@ -363,7 +446,8 @@ Result<Values> Pt2NodeImporter::runWhile(const Pt2Node &node, const GraphCall &c
         if (!goesOn)
             return nodeError(node, ErrorCode::NotSupported,
                 "how often it runs depends on values that are not known before a run",
-                "let a counter decide that begins with a constant (torch.tensor(0)), or use scan over a fixed "
+                "let a counter decide that begins with a constant (torch.tensor(0)), or use scan over a "
+                "fixed "
                 "number of steps");
         if (!*goesOn)
             return states;
@@ -409,12 +493,12 @@ Result<AtenValue> Pt2NodeImporter::selectSide(
         return std::holds_alternative<TensorId>(value) || std::holds_alternative<AtenComplex>(value);
     };
     if (isTensor(whenTrue) && isTensor(whenFalse))
-        return makeOne(node, "where", {{"condition", condition}, {"self", whenTrue}, {"other", whenFalse}},
-            "chosen");
+        return makeOne(
+            node, "where", {{"condition", condition}, {"self", whenTrue}, {"other", whenFalse}}, "chosen");
     const auto *a = std::get_if<std::int64_t>(&whenTrue);
     const auto *b = std::get_if<std::int64_t>(&whenFalse);
-    const bool areNothing = std::holds_alternative<std::monostate>(whenTrue)
-        && std::holds_alternative<std::monostate>(whenFalse);
+    const bool areNothing =
+        std::holds_alternative<std::monostate>(whenTrue) && std::holds_alternative<std::monostate>(whenFalse);
     if (areNothing || (a != nullptr && b != nullptr && *a == *b))
         return whenTrue;
     return nodeError(node, ErrorCode::NotSupported, "its sides return numbers or sizes that differ",
@@ -428,14 +512,15 @@ Result<Values> Pt2NodeImporter::runCondition(const Pt2Node &node, const GraphCal
     if (call.graphs.size() != 2 || call.before.size() + call.flags.size() != 1)
         return nodeError(node, ErrorCode::InvalidInput, "it has no condition or other than two sides",
             "export the model anew");
-    const AtenValue condition = call.before.empty() ? AtenValue(call.flags.front() ? true : false)
-                                                    : call.before.front();
+    const AtenValue condition =
+        call.before.empty() ? AtenValue(call.flags.front() ? true : false) : call.before.front();
     TRY(const auto known, truthOf(condition));
     if (known)
         return runGraph(node, *call.graphs[*known ? 0 : 1], call.flat());
     const auto *given = std::get_if<TensorId>(&condition);
     if (given == nullptr)
-        return nodeError(node, ErrorCode::InvalidInput, "its condition is no truth value", "export the model anew");
+        return nodeError(
+            node, ErrorCode::InvalidInput, "its condition is no truth value", "export the model anew");
     TRY(const AtenValue scalar,
         makeOne(node, "reshape", {{"self", *given}, {"shape", std::vector<std::int64_t>{}}}, "condition"));
     const TensorId chooses = std::get<TensorId>(scalar);

@@ -579,6 +579,20 @@ void Pt2NodeImporter::noteViews(
     }
 }
 
+/// @return NotSupported if others than what `written` is a part of share its memory and are read later
+Result<void> Pt2NodeImporter::checkSharing(const Pt2Node &node, const std::string &written) const
+{
+    std::set<std::string> parents;
+    for (const auto *view = m_frame->viewOf(written); view != nullptr; view = m_frame->viewOf(view->base))
+        parents.insert(view->base);
+    for (const std::string &other : m_frame->sharing(written)) {
+        if (other != written && parents.count(other) == 0 && m_frame->isUsedBehind(other, m_position))
+            return nodeError(node, ErrorCode::NotSupported,
+                "it writes into the memory of '" + other + "', which is read afterwards", kFunctional);
+    }
+    return {};
+}
+
 /// What is written into a tensor is what its name means from then on, and what the tensors mean of which it
 /// is a part. Others that share its memory must not be read any more.
 Result<void> Pt2NodeImporter::writeInPlace(
@@ -594,15 +608,7 @@ Result<void> Pt2NodeImporter::writeInPlace(
         TRY(AtenValue value, resolve(input.value, node));
         arguments.emplace(input.name, std::move(value));
     }
-    std::set<std::string> parents;
-    for (const auto *view = m_frame->viewOf(written->name); view != nullptr;
-         view = m_frame->viewOf(view->base))
-        parents.insert(view->base);
-    for (const std::string &other : m_frame->sharing(written->name)) {
-        if (other != written->name && parents.count(other) == 0 && m_frame->isUsedBehind(other, m_position))
-            return nodeError(node, ErrorCode::NotSupported,
-                "it writes into the memory of '" + other + "', which is read afterwards", kFunctional);
-    }
+    TRY_VOID(checkSharing(node, written->name));
     std::vector<std::string> made = results;
     if (made.empty() || made.front().empty())
         made = {node.name};
@@ -613,6 +619,10 @@ Result<void> Pt2NodeImporter::writeInPlace(
     const AtenValue *result = m_frame->find(made.front());
     if (result == nullptr)
         return {};
+    if (const AtenValue *before = m_frame->find(written->name)) {
+        if (const auto *id = std::get_if<TensorId>(before))
+            noteChanged(*id, written->name);
+    }
     m_frame->set(written->name, *result);
     m_frame->addView(made.front(), written->name, node);
     const auto *view = m_frame->viewOf(written->name);
@@ -645,6 +655,14 @@ Result<void> Pt2NodeImporter::writeIntoBase(
         arguments["src"] = std::move(value);
     } else if (writesInPlace(target.substr(5, target.find('.', 5) - 5))
         || target.substr(0, 11) == "aten.alias." || target.substr(0, 12) == "aten.detach.") {
+        const AtenValue *held = m_frame->find(base);
+        const auto *before = held == nullptr ? nullptr : std::get_if<TensorId>(held);
+        if (const auto *after = std::get_if<TensorId>(&value); before != nullptr && after != nullptr) {
+            noteChanged(*before, base);
+            if (target.substr(0, 12) == "aten.detach.") {
+                TRY(value, writtenAside(node, *before, *after));
+            }
+        }
         m_frame->set(base, std::move(value));
     } else {
         return nodeError(node, ErrorCode::NotSupported,

@@ -65,8 +65,9 @@ private:
     Result<void> importInner(const Pt2Node &node, const std::string &target);
     Result<GraphCall> graphCall(const Pt2Node &node) const;
     Result<std::vector<AtenValue>> listOf(const Pt2Argument &argument, const Pt2Node &node) const;
-    Result<std::vector<AtenValue>> runGraph(
-        const Pt2Node &node, const Pt2Graph &graph, std::vector<AtenValue> arguments);
+    /// @param written  what the graph's inputs are at its end, where it is asked for
+    Result<std::vector<AtenValue>> runGraph(const Pt2Node &node, const Pt2Graph &graph,
+        std::vector<AtenValue> arguments, std::vector<AtenValue> *written = nullptr);
     Result<std::vector<AtenValue>> make(const Pt2Node &node, const std::string &name, AtenArguments arguments,
         std::size_t results, const std::string &suffix);
     Result<AtenValue> makeOne(
@@ -86,6 +87,12 @@ private:
         std::vector<AtenValue> operands, TensorId condition, bool side);
     Result<AtenValue> selectSide(
         const Pt2Node &node, TensorId condition, const AtenValue &whenTrue, const AtenValue &whenFalse);
+    Result<TensorId> withoutGradient(const Pt2Node &node, TensorId tensor);
+    Result<TensorId> writtenAside(const Pt2Node &node, TensorId before, TensorId after);
+    Result<void> keepWritten(
+        const Pt2Node &node, const std::string &name, TensorId before, TensorId after, bool stopsGradients);
+    void noteChanged(TensorId before, const std::string &name);
+    Result<void> checkSharing(const Pt2Node &node, const std::string &written) const;
     bool keepsOrder(const Pt2Node &node, const std::map<std::string, AtenValue> &arguments) const;
     Result<void> importAten(const Pt2Node &node, const std::string &target);
     Result<void> call(const Pt2Node &node, const std::string &target, const std::string &name,

@@ -140,10 +140,10 @@ double kernelElements(const Shape *weight)
     return weight == nullptr || weight->empty() ? 0 : count(Shape(weight->begin() + 1, weight->end()));
 }
 
-/// The extent that a Linear's weight [k n], [k p n], or transposed [n k], [p n k], sums over.
-double summedByWeight(const Shape &weight, bool transposed)
+/// The extent that a Linear's weight [k n], [k p n], or transposed [n k], [p n k], sums over; 0 if not known.
+double summedByWeight(const Shape *weight, bool transposed)
 {
-    return static_cast<double>(transposed ? weight.back() : weight.front());
+    return weight == nullptr ? 0 : static_cast<double>(transposed ? weight->back() : weight->front());
 }
 
 /// Multiplications and additions of one product with the forward's extents; each gradient costs the same.
@@ -160,7 +160,7 @@ double productFlops(const Operator &op, const Shapes &shapes)
     case Linear: {
         const bool transposed = op.attributes.integer("transposed") != 0;
         const double k =
-            shapes.in(0) != nullptr ? lastExtent(shapes.in(0), 0) : summedByWeight(*shapes.in(1), transposed);
+            shapes.in(0) != nullptr ? lastExtent(shapes.in(0), 0) : summedByWeight(shapes.in(1), transposed);
         return 2 * shapes.outElements(0) * k;
     }
     case Einsum: {
@@ -404,7 +404,7 @@ std::vector<MatrixProduct> matrixProductsOf(
     const bool transposed = op.kind == Linear && op.attributes.integer("transposed") != 0;
     MatrixProduct product;
     if (op.kind == Linear) { // all columns of all parts
-        product.k = a != nullptr ? lastExtent(a, 0) : summedByWeight(*b, transposed);
+        product.k = a != nullptr ? lastExtent(a, 0) : summedByWeight(b, transposed);
         if (product.k > 0)
             product.n = b != nullptr ? count(*b) / product.k : count(*y) * product.k / count(*a);
     } else {

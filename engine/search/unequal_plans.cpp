@@ -51,6 +51,10 @@ public:
 
     Result<std::vector<StepEstimate>> find()
     {
+        const auto isFree = freeOperators();
+        if (std::all_of(isFree.begin(), isFree.begin() + static_cast<std::ptrdiff_t>(m_index.forwardCount()),
+                [](bool free) { return free; }))
+            return std::vector<StepEstimate>{}; // nothing that a stage could be made of
         findClasses();
         for (const std::int32_t count : promisingCounts()) {
             if (m_stop.stop_requested())
@@ -223,13 +227,19 @@ private:
             m_estimator.m_costs, m_estimator.m_cluster, problem);
     }
 
+    /// Operators that run wherever others are: no stage is made of them alone.
+    std::vector<bool> freeOperators() const
+    {
+        return planloom::freeOperators(
+            m_index, std::vector<bool>(m_index.graph().operators.size(), false), true);
+    }
+
     /// Layers, and the operators between them; operators alone where there are few layers. Of many, those
     /// that take least are joined.
     void findPieces(const OperatorTimes &times)
     {
         const std::size_t operators = m_index.forwardCount();
-        const auto isFree =
-            freeOperators(m_index, std::vector<bool>(m_index.graph().operators.size(), false), true);
+        const auto isFree = freeOperators();
         std::vector<std::size_t> links;
         for (std::size_t i = 0; i < operators; ++i)
             if (!isFree[i])

@@ -83,9 +83,14 @@ Result<bool> bindDimension(const RowSetting &setting, OperatorId id, const Dimen
     TRY(split.dimension, resolveDimension(setting, id, ref));
     if (split.dimension < 0)
         return false;
-    if (ref.kind != DimensionRef::Kind::Meaning || ref.meaning == DimensionMeaning::Batch)
+    if (ref.kind != DimensionRef::Kind::Meaning)
         return true;
     const Operator &op = setting.graph().at(id);
+    if (ref.meaning == DimensionMeaning::Batch) {
+        // Behind an operator that needs the whole batch there may be fewer items than samples.
+        const std::int64_t items = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size;
+        return setting.batch().obstacles.empty() || !split.sizes.empty() || items % split.parts == 0;
+    }
     const MeantDimension found = findMeant(setting.index().dimensions(), setting.graph(), id, ref.meaning);
     const std::int64_t meant = found.extent;
     const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)];

@@ -19,6 +19,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import option_cases
+import operator_cases
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "engine/frontend/pt2"
 
@@ -186,8 +187,6 @@ def save(folder, name, module, inputs, shapes=None, core=False):
     if core:
         exported = exported.run_decompositions()
     save_small(exported, folder / (name + ".pt2"))
-    if core:
-        return  # the values are those of the program as exported
     losses = losses_of(module, inputs)
     module.zero_grad()
     result = module(*inputs)
@@ -215,6 +214,7 @@ def main():
         module, inputs = several(cases)
         for core in (False, True):
             save(folder, f"operators_{name}" + ("_core" if core else ""), module, inputs, core=core)
+        (folder / f"operators_{name}_core.npz").unlink()  # the same values
     if options.only:
         return
     torch.manual_seed(3)
@@ -228,6 +228,11 @@ def main():
     save(folder, "convolutions", Convolutions().train(), (torch.randn(2, 2, 6, 6), torch.tensor([2, 0])))
     save(folder, "writes", Writes(), (torch.randn(4, 3),))
     save(folder, "patches", Patches(), (torch.randn(2, 2, 6, 8),))
+    for name, cases in operator_cases.STORED.items():
+        save(folder, name, *operator_cases.make_together(cases))
+        if name in operator_cases.STORED_CORE:
+            save(folder, name + "_core", *operator_cases.make_together(cases), core=True)
+            (folder / (name + "_core.npz")).unlink()  # the same values
     half = Transformer()
     save(folder, "transformer_bf16", half.to(torch.bfloat16), (tokens, labels))
     save(folder, "transformer_fp16", half.to(torch.float16), (tokens, labels))

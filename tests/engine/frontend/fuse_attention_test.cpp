@@ -501,6 +501,12 @@ std::vector<WrittenAttention> writtenAttentions()
             ""},
         {"scores squashed twice",
             [](AttentionText &w) { return w.weigh(w.b.one(Tanh, {w.b.one(Tanh, {w.scores()})})); }, ""},
+        {"scores added to themselves",
+            [](AttentionText &w) {
+                const TensorId scores = w.scores();
+                return w.weigh(w.b.one(Add, {scores, scores}));
+            },
+            ""},
         {"masked, then soft-capped",
             [](AttentionText &w) {
                 const TensorId masked =

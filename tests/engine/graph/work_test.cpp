@@ -147,6 +147,16 @@ TEST(MatrixProductsOf, ALinearInPartsAreThoseOfAllItsColumns)
     }
 }
 
+/// Where neither factor has a gradient here, the backward operator knows the extents of neither.
+TEST(WorkOf, GradientsOfBiasesAloneAreSums)
+{
+    using enum OperatorKind;
+    EXPECT_EQ(work(backward(Linear), {Shape{4, 16}, none, none, none, none}, {none, none, Shape{16}}).flops,
+        4 * 16);
+    EXPECT_EQ(work(backward(Conv), {Shape{2, 6, 4, 4}, none, none, none, none}, {none, none, Shape{6}}).flops,
+        2 * 6 * 4 * 4);
+}
+
 TEST(IsView, OfReshapesAndIdentitiesInBothDirections)
 {
     using enum OperatorKind;

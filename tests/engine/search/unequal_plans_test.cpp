@@ -37,6 +37,21 @@ GraphSnapshot chainOf(const std::vector<std::int64_t> &widths, std::int64_t batc
     return shared(*std::move(graph));
 }
 
+/// A model that reads no weights and does nothing but add up its input: of that no stage can be made.
+TEST(UnequalPlans, NeedOperatorsToMakeStagesOf)
+{
+    GraphBuilder builder("sum");
+    const TensorId x = builder.input("x", {DataType::Float32, {2, 16}});
+    const TensorId sum = builder.one(OperatorKind::ReduceSum, {x},
+        attributesOf({{"axes", std::vector<std::int64_t>{0, 1}}, {"keepdims", std::int64_t{0}}}), "sum");
+    auto graph = builder.finish({sum});
+    ASSERT_TRUE(graph) << describe(graph.error());
+    const Site site(shared(*std::move(graph)), 16, "mixed-h100-a100");
+    const auto found = site.search("");
+    ASSERT_TRUE(found) << describe(found.error());
+    site.expectHolds("", *found);
+}
+
 /// What is found beside meshes is faster than what is found of meshes alone, which a row that allows all of
 /// them asks for; it holds.
 void expectFasterThanMeshes(const Site &site)
