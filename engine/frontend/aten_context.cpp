@@ -68,9 +68,30 @@ DataType widerType(DataType a, DataType b)
 
 } // namespace
 
-AtenContext::AtenContext(std::string target, std::map<std::string, AtenValue> arguments,
-    OnnxNodeContext &node, std::vector<const OnnxValue *> declared)
+std::vector<TensorId> tensorsAmong(const AtenArguments &arguments)
+{
+    std::vector<TensorId> tensors;
+    const auto addComplex = [&](const AtenComplex &value) {
+        tensors.push_back(value.real);
+        tensors.push_back(value.imaginary);
+    };
+    for (const auto &[name, value] : arguments) {
+        if (const auto *id = std::get_if<TensorId>(&value))
+            tensors.push_back(*id);
+        else if (const auto *ids = std::get_if<std::vector<TensorId>>(&value))
+            tensors.insert(tensors.end(), ids->begin(), ids->end());
+        else if (const auto *complex = std::get_if<AtenComplex>(&value))
+            addComplex(*complex);
+        else if (const auto *list = std::get_if<std::vector<AtenComplex>>(&value))
+            std::for_each(list->begin(), list->end(), addComplex);
+    }
+    return tensors;
+}
+
+AtenContext::AtenContext(std::string target, std::string name, AtenArguments arguments, OnnxNodeContext &node,
+    std::vector<const OnnxValue *> declared)
     : m_target(std::move(target))
+    , m_name(std::move(name))
     , m_arguments(std::move(arguments))
     , m_node(node)
     , m_declared(std::move(declared))
@@ -345,6 +366,84 @@ Result<void> AtenContext::finishOnnx(const std::string &type, std::vector<Tensor
     return bind(0, made);
 }
 
+bool AtenContext::isComplex() const
+{
+    return std::any_of(m_arguments.begin(), m_arguments.end(), [](const auto &argument) {
+        const auto *type = std::get_if<Pt2DataType>(&argument.second);
+        return std::holds_alternative<AtenComplex>(argument.second)
+            || std::holds_alternative<std::vector<AtenComplex>>(argument.second)
+            || std::holds_alternative<std::complex<double>>(argument.second)
+            || (type != nullptr && type->partType.has_value());
+    });
+}
+
+Result<std::vector<AtenValue>> AtenContext::otherMany(
+    const std::string &name, AtenArguments arguments, std::size_t results, std::string_view suffix)
+{
+    const OnnxNode &own = m_node.node();
+    OnnxNode node;
+    node.name = own.name + "_" + std::string(suffix);
+    node.type = "aten." + name;
+    for (std::size_t slot = 0; slot < results; ++slot) {
+        const std::string base = slot < own.outputs.size() && !own.outputs[slot].empty()
+            ? own.outputs[slot]
+            : own.name + "." + std::to_string(slot);
+        node.outputs.push_back(base + "_" + std::string(suffix));
+    }
+    PartScope scope(nullptr);
+    OnnxNodeContext inner(
+        node, tensorsAmong(arguments), m_node.builder(), scope, SourceNode{own.name, m_target});
+    AtenContext context(m_target, name, std::move(arguments), inner, std::vector<const OnnxValue *>(results));
+    const AtenHandler handler = context.isComplex() ? findAtenComplex(name) : findAtenHandler(name);
+    if (handler == nullptr)
+        return unsupported(name + " of such values is not computed");
+    TRY_VOID(handler(context));
+    std::vector<AtenValue> made;
+    for (std::size_t slot = 0; slot < results; ++slot) {
+        const auto found = scope.bound.find(node.outputs[slot]);
+        const auto complex = context.complexResults().find(slot);
+        if (complex != context.complexResults().end())
+            made.emplace_back(complex->second);
+        else if (found != scope.bound.end())
+            made.emplace_back(found->second);
+        else
+            return unsupported(name + " is not computed");
+    }
+    return made;
+}
+
+Result<TensorId> AtenContext::other(const std::string &name, AtenArguments arguments, std::string_view suffix)
+{
+    TRY(const auto made, otherMany(name, std::move(arguments), 1, suffix));
+    if (const auto *id = std::get_if<TensorId>(&made.front()))
+        return *id;
+    return unsupported(name + " makes complex numbers");
+}
+
+Result<AtenComplex> AtenContext::otherComplex(
+    const std::string &name, AtenArguments arguments, std::string_view suffix)
+{
+    TRY(const auto made, otherMany(name, std::move(arguments), 1, suffix));
+    if (const auto *complex = std::get_if<AtenComplex>(&made.front()))
+        return *complex;
+    return unsupported(name + " makes real numbers");
+}
+
+Result<void> AtenContext::bindComplex(std::size_t slot, const AtenComplex &value)
+{
+    m_complex.insert_or_assign(slot, value);
+    return {};
+}
+
+Result<void> AtenContext::bindValue(std::size_t slot, const AtenValue &value)
+{
+    if (const auto *complex = std::get_if<AtenComplex>(&value))
+        return bindComplex(slot, *complex);
+    if (const auto *id = std::get_if<TensorId>(&value))
+        return bind(slot, *id);
+    return unsupported("it makes no tensor");
+}
+
 Result<TensorId> AtenContext::make(OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes,
     std::optional<TensorType> declared, std::string_view suffix)
 {
@@ -506,10 +605,11 @@ Result<void> AtenContext::keepUnknown(const std::string &reason)
 
 AtenHandler findAtenHandler(std::string_view name)
 {
-    for (const auto find : {findAtenElementwise, findAtenActivation, findAtenShape, findAtenMovement,
-             findAtenIndex, findAtenNetwork, findAtenNorm, findAtenReduction, findAtenFilling, findAtenLoss,
-             findAtenBag, findAtenDistance, findAtenMargin, findAtenOrder, findAtenPool, findAtenQuantize,
-             findAtenSequence, findAtenSpecial}) {
+    for (const auto find :
+        {findAtenElementwise, findAtenActivation, findAtenShape, findAtenMovement, findAtenIndex,
+            findAtenNetwork, findAtenNorm, findAtenReduction, findAtenFilling, findAtenLoss, findAtenBag,
+            findAtenDistance, findAtenMargin, findAtenOrder, findAtenPool, findAtenQuantize, findAtenSequence,
+            findAtenSpecial, findAtenScatter, findAtenWindow, findAtenFourier, findAtenMakingComplex}) {
         if (const AtenHandler handler = find(name))
             return handler;
     }

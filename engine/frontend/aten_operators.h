@@ -4,6 +4,7 @@
 #include "engine/frontend/onnx_operators.h"
 #include "engine/frontend/pt2_program.h"
 
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -15,10 +16,23 @@
 
 namespace planloom {
 
+/// A tensor of complex numbers: its real and its imaginary parts, of one type. Nothing behind the importer
+/// knows complex numbers.
+struct AtenComplex {
+    TensorId real{};
+    TensorId imaginary{}; ///< Invalid while an operator is made if it is 0 everywhere.
+};
+
 /// An argument of a call of an ATen operator once names are looked up: sizes are numbers, since all
-/// dimensions have sizes by then. An invalid id in a list is an absent tensor.
+/// dimensions have sizes by then. An invalid id in a list is an absent tensor; a list with a complex tensor
+/// is one of complex tensors.
 using AtenValue = std::variant<std::monostate, TensorId, std::vector<TensorId>, std::int64_t, double, bool,
-    std::string, std::vector<std::int64_t>, std::vector<double>, Pt2DataType>;
+    std::string, std::vector<std::int64_t>, std::vector<double>, Pt2DataType, AtenComplex,
+    std::vector<AtenComplex>, std::complex<double>>;
+using AtenArguments = std::map<std::string, AtenValue>;
+
+/// The tensors among arguments, in the order of their names; a complex one is two.
+std::vector<TensorId> tensorsAmong(const AtenArguments &arguments);
 
 /// One call of an ATen operator while it becomes operators of the graph.
 ///
@@ -28,13 +42,16 @@ class AtenContext
 {
 public:
     /// @param target     "aten.linear.default"
+    /// @param name       of the operator that is made, without overload: "linear"
     /// @param arguments  by the names of the operator's schema
     /// @param node       the call as a node of the graph that is imported, with the names of all its results
     /// @param declared   of each result, what the file says of its type; null where it says nothing
-    AtenContext(std::string target, std::map<std::string, AtenValue> arguments, OnnxNodeContext &node,
+    AtenContext(std::string target, std::string name, AtenArguments arguments, OnnxNodeContext &node,
         std::vector<const OnnxValue *> declared);
 
     const std::string &target() const { return m_target; }
+    const std::string &name() const { return m_name; }
+    const AtenArguments &arguments() const { return m_arguments; }
     OnnxBuilder &builder() { return m_node.builder(); }
     const TensorType &typeOf(TensorId id) { return m_node.builder().typeOf(id); }
     const Shape &shapeOf(TensorId id) { return typeOf(id).shape; }
@@ -89,6 +106,18 @@ public:
     Result<void> finishOnnx(const std::string &type, std::vector<TensorId> inputs,
         std::map<std::string, OnnxAttribute, std::less<>> attributes = {});
 
+    /// True if an argument is complex, or the element type that is asked for.
+    bool isComplex() const;
+    /// What ATen's operator `name` makes of other arguments.
+    /// @param results  how many; each is a tensor or complex
+    Result<std::vector<AtenValue>> otherMany(
+        const std::string &name, AtenArguments arguments, std::size_t results, std::string_view suffix);
+    /// The same with one result that is a tensor.
+    Result<TensorId> other(const std::string &name, AtenArguments arguments, std::string_view suffix);
+    /// The same with one result that is complex.
+    Result<AtenComplex> otherComplex(
+        const std::string &name, AtenArguments arguments, std::string_view suffix);
+
     /// Makes an operator of the graph. @see OnnxNodeContext
     Result<TensorId> make(OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes = {},
         std::optional<TensorType> declared = {}, std::string_view suffix = {});
@@ -120,6 +149,12 @@ public:
 
     /// Gives result `slot` its tensor; results beyond those that the file names are left out.
     Result<void> bind(std::size_t slot, TensorId tensor) { return m_node.bind(slot, tensor); }
+    /// Gives result `slot` complex numbers, both of whose parts are there.
+    Result<void> bindComplex(std::size_t slot, const AtenComplex &value);
+    /// Results that are complex, by slot.
+    const std::map<std::size_t, AtenComplex> &complexResults() const { return m_complex; }
+    /// Gives result `slot` what another operator made.
+    Result<void> bindValue(std::size_t slot, const AtenValue &value);
     /// True if something reads result `slot`.
     bool wants(std::size_t slot) const { return m_node.wants(slot); }
     std::size_t resultCount() const { return m_node.node().outputs.size(); }
@@ -143,9 +178,11 @@ private:
     Error wrongArgument(std::string_view name, const char *expected) const;
 
     std::string m_target;
-    std::map<std::string, AtenValue> m_arguments;
+    std::string m_name;
+    AtenArguments m_arguments;
     OnnxNodeContext &m_node;
     std::vector<const OnnxValue *> m_declared;
+    std::map<std::size_t, AtenComplex> m_complex{};
 };
 
 /// A dimension, counted from 0, as an index.
@@ -167,6 +204,7 @@ AtenHandler findAtenBag(std::string_view name);
 AtenHandler findAtenDistance(std::string_view name);
 AtenHandler findAtenElementwise(std::string_view name);
 AtenHandler findAtenFilling(std::string_view name);
+AtenHandler findAtenFourier(std::string_view name);
 AtenHandler findAtenIndex(std::string_view name);
 AtenHandler findAtenLoss(std::string_view name);
 AtenHandler findAtenMargin(std::string_view name);
@@ -177,11 +215,17 @@ AtenHandler findAtenOrder(std::string_view name);
 AtenHandler findAtenPool(std::string_view name);
 AtenHandler findAtenQuantize(std::string_view name);
 AtenHandler findAtenReduction(std::string_view name);
+AtenHandler findAtenScatter(std::string_view name);
 AtenHandler findAtenSequence(std::string_view name);
 AtenHandler findAtenShape(std::string_view name);
 AtenHandler findAtenSpecial(std::string_view name);
+AtenHandler findAtenWindow(std::string_view name);
+/// Of operators that make complex numbers of real ones.
+AtenHandler findAtenMakingComplex(std::string_view name);
+/// Of operators some of whose arguments are complex (`AtenContext::isComplex`).
+AtenHandler findAtenComplex(std::string_view name);
 
-/// The handler of any of them.
+/// The handler of any of them, of real arguments.
 AtenHandler findAtenHandler(std::string_view name);
 
 /// True for operators whose result PyTorch lets share memory with their first argument: what is written into

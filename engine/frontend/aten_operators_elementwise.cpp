@@ -263,6 +263,42 @@ template<OperatorKind kind> Result<void> addCombined(AtenContext &context)
     return context.finish(OperatorKind::Add, {operands[0], term});
 }
 
+/// The angle of the point (other, self), in (-pi, pi]: by the smaller of its two quotients.
+Result<void> arcTangentOfTwo(AtenContext &context)
+{
+    constexpr double kPi = 3.14159265358979323846;
+    TRY(const DataType promoted, context.promotedType({"self", "other"}));
+    const DataType type = floatingTypeOf(promoted);
+    TRY(const auto operands, context.operands({"self", "other"}, type));
+    const TensorId y = operands[0];
+    const TensorId x = operands[1];
+    const TensorId zero = context.scalar(type, 0);
+    const auto make = [&](OperatorKind kind, std::vector<TensorId> inputs, std::string_view suffix) {
+        return context.make(kind, std::move(inputs), {}, {}, suffix);
+    };
+    TRY(const TensorId height, make(OperatorKind::Abs, {y}, "height"));
+    TRY(const TensorId width, make(OperatorKind::Abs, {x}, "width"));
+    TRY(const TensorId isSteep, make(OperatorKind::Greater, {height, width}, "is_steep"));
+    TRY(const TensorId dividend, make(OperatorKind::Where, {isSteep, x, y}, "dividend"));
+    TRY(TensorId divisor, make(OperatorKind::Where, {isSteep, y, x}, "larger"));
+    TRY(const TensorId isZero, make(OperatorKind::Equal, {divisor, zero}, "is_zero"));
+    TRY(divisor, make(OperatorKind::Where, {isZero, context.scalar(type, 1), divisor}, "divisor"));
+    TRY(const TensorId quotient, make(OperatorKind::Div, {dividend, divisor}, "quotient"));
+    TRY(const TensorId angle, make(OperatorKind::Atan, {quotient}, "angle"));
+    TRY(const TensorId isBelow, make(OperatorKind::Less, {y, zero}, "is_below"));
+    const auto half = [&](double turn, std::string_view suffix) {
+        return make(
+            OperatorKind::Where, {isBelow, context.scalar(type, -turn), context.scalar(type, turn)}, suffix);
+    };
+    TRY(const TensorId quarter, half(kPi / 2, "quarter"));
+    TRY(const TensorId straight, half(kPi, "straight"));
+    TRY(const TensorId isLeft, make(OperatorKind::Less, {x, zero}, "is_left"));
+    TRY(const TensorId behind, make(OperatorKind::Where, {isLeft, straight, zero}, "behind"));
+    TRY(const TensorId steep, make(OperatorKind::Sub, {quarter, angle}, "steep"));
+    TRY(const TensorId flat, make(OperatorKind::Add, {angle, behind}, "flat"));
+    return context.finish(OperatorKind::Where, {isSteep, steep, flat});
+}
+
 /// self + weight (end - self)
 Result<void> atenLerp(AtenContext &context)
 {
@@ -324,21 +360,22 @@ AtenHandler findAtenElementwise(std::string_view name)
         {"ceil", roundingFunction<Ceil>}, {"floor", roundingFunction<Floor>},
         {"round", roundingFunction<Round>}, {"sign", roundingFunction<Sign>}, {"sgn", roundingFunction<Sign>},
         {"alias", unchanged}, {"clone", unchanged}, {"contiguous", unchanged}, {"lift_fresh", unchanged},
-        {"lift_fresh_copy", unchanged}, {"positive", unchanged}, {"detach", detached},
-        {"detach_copy", detached}, {"add", atenAdd}, {"sub", atenSub}, {"subtract", atenSub},
-        {"rsub", atenRsub}, {"mul", atenMul}, {"multiply", atenMul}, {"div", atenDiv}, {"divide", atenDiv},
-        {"true_divide", atenDiv}, {"floor_divide", atenFloorDivide}, {"remainder", atenRemainder},
-        {"fmod", atenFmod}, {"pow", atenPow}, {"square", atenSquare}, {"maximum", arithmetic<Max>},
-        {"minimum", arithmetic<Min>}, {"eq", comparison<Equal>}, {"ne", comparison<Equal, true>},
-        {"not_equal", comparison<Equal, true>}, {"gt", comparison<Greater>},
+        {"lift_fresh_copy", unchanged}, {"positive", unchanged}, {"real", unchanged}, {"conj", unchanged},
+        {"_conj", unchanged}, {"conj_physical", unchanged}, {"resolve_conj", unchanged},
+        {"resolve_neg", unchanged}, {"detach", detached}, {"detach_copy", detached}, {"add", atenAdd},
+        {"sub", atenSub}, {"subtract", atenSub}, {"rsub", atenRsub}, {"mul", atenMul}, {"multiply", atenMul},
+        {"div", atenDiv}, {"divide", atenDiv}, {"true_divide", atenDiv}, {"floor_divide", atenFloorDivide},
+        {"remainder", atenRemainder}, {"fmod", atenFmod}, {"pow", atenPow}, {"square", atenSquare},
+        {"maximum", arithmetic<Max>}, {"minimum", arithmetic<Min>}, {"eq", comparison<Equal>},
+        {"ne", comparison<Equal, true>}, {"not_equal", comparison<Equal, true>}, {"gt", comparison<Greater>},
         {"ge", comparison<GreaterOrEqual>}, {"lt", comparison<Less>}, {"le", comparison<LessOrEqual>},
         {"logical_and", logical<And>}, {"logical_or", logical<Or>}, {"logical_xor", logical<Xor>},
         {"logical_not", logicalNot}, {"bitwise_and", bitwiseAnd}, {"__and__", bitwiseAnd},
         {"bitwise_or", bitwiseOr}, {"__or__", bitwiseOr}, {"bitwise_xor", bitwiseXor},
         {"bitwise_not", bitwiseNot}, {"where", atenWhere}, {"masked_fill", maskedFill},
-        {"addcmul", addCombined<Mul>}, {"addcdiv", addCombined<Div>}, {"lerp", atenLerp}, {"to", castToType},
-        {"_to_copy", castToType}, {"type_as", castToType}, {"dropout", atenDropout},
-        {"native_dropout", nativeDropout}};
+        {"addcmul", addCombined<Mul>}, {"addcdiv", addCombined<Div>}, {"atan2", arcTangentOfTwo},
+        {"arctan2", arcTangentOfTwo}, {"lerp", atenLerp}, {"to", castToType}, {"_to_copy", castToType},
+        {"type_as", castToType}, {"dropout", atenDropout}, {"native_dropout", nativeDropout}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace planloom {
@@ -122,6 +123,69 @@ Result<void> atenIndex(AtenContext &context)
     return context.finishPermuted(picked, std::move(order));
 }
 
+/// The single mask among indices, the others of which are absent.
+struct MaskIndex {
+    TensorId mask{};
+    std::size_t axis = 0; ///< Its first dimension's.
+};
+std::optional<MaskIndex> onlyMask(AtenContext &context, const std::vector<TensorId> &indices)
+{
+    std::optional<MaskIndex> found;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        if (!indices[i])
+            continue;
+        if (found || context.typeOf(indices[i]).dataType != DataType::Bool)
+            return std::nullopt;
+        found = MaskIndex{indices[i], i};
+    }
+    return found;
+}
+
+/// The values that all places of a mask get alike, in a shape that broadcasts against x; invalid if each
+/// place has values of its own.
+Result<TensorId> valuesOfMask(AtenContext &context, TensorId x, TensorId values, const MaskIndex &index)
+{
+    const std::size_t behind = context.shapeOf(x).size() - index.axis - context.shapeOf(index.mask).size();
+    Shape shape = context.shapeOf(values);
+    if (shape.size() <= behind)
+        return values;
+    const auto places = shape.end() - static_cast<std::ptrdiff_t>(behind) - 1;
+    if (*places != 1)
+        return TensorId{};
+    shape.insert(places, context.shapeOf(index.mask).size() - 1, 1);
+    return context.reshape(values, std::move(shape), "of_all_places");
+}
+
+/// Order of dimensions that undoes `order`.
+Integers inverseOf(const Integers &order)
+{
+    Integers back(order.size());
+    for (std::size_t d = 0; d < order.size(); ++d)
+        back[axisIndex(order[d])] = static_cast<std::int64_t>(d);
+    return back;
+}
+
+/// Values in the shape that x has at the places, the places first.
+Result<TensorId> valuesAtPlaces(
+    AtenContext &context, TensorId x, TensorId values, const Picks &picks, const Shape &places)
+{
+    const Shape whole = context.shapeOf(x);
+    const bool together = picks.axes.back() - picks.axes.front() + 1 == picks.axes.size();
+    const std::size_t before = together ? picks.axes.front() : 0; // dimensions that stay before the places
+    Shape shape;
+    for (std::size_t axis = 0; axis < whole.size(); ++axis) {
+        if (std::find(picks.axes.begin(), picks.axes.end(), axis) == picks.axes.end())
+            shape.push_back(whole[axis]);
+    }
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(before), places.begin(), places.end());
+    Integers order(shape.size());
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(before),
+        order.begin() + static_cast<std::ptrdiff_t>(before + places.size()));
+    TRY(values, context.expand(values, shape, "values"));
+    return before == 0 ? Result<TensorId>(values) : context.permute(values, std::move(order), "places_first");
+}
+
 /// x with values written, or added, at places.
 Result<void> indexPut(AtenContext &context)
 {
@@ -130,59 +194,32 @@ Result<void> indexPut(AtenContext &context)
     TRY(const bool accumulate, context.flag("accumulate", false));
     TRY(values, context.cast(values, context.typeOf(x).dataType));
     TRY(const auto given, context.tensors("indices"));
-    if (given.size() == 1 && given.front() && context.typeOf(given.front()).dataType == DataType::Bool
-        && elementCount(context.shapeOf(values)) == 1 && !accumulate) { // x[mask] = number
-        Shape mask = context.shapeOf(given.front());
-        mask.resize(std::max(mask.size(), context.shapeOf(x).size()), 1);
-        TRY(const TensorId condition, context.reshape(given.front(), std::move(mask), "mask"));
-        TRY(const TensorId number, context.reshape(values, {}, "number"));
-        return context.finish(OperatorKind::Where, {condition, number, x});
+    if (const auto index = onlyMask(context, given)) { // x[mask] = number
+        TRY(TensorId own, valuesOfMask(context, x, values, *index));
+        if (own) {
+            Shape mask = context.shapeOf(index->mask);
+            mask.resize(context.shapeOf(x).size() - index->axis, 1);
+            TRY(const TensorId condition, context.reshape(index->mask, std::move(mask), "mask"));
+            if (accumulate) {
+                TRY(own, context.make(OperatorKind::Add, {x, own}, {}, {}, "sum"));
+            }
+            return context.finish(OperatorKind::Where, {condition, own, x});
+        }
     }
     TRY(const Picks picks, picksOf(context, x));
-    if (picks.axes.empty() || picks.axes.back() + 1 != picks.axes.size())
-        return context.keepUnknown("writing at indices of dimensions that are not the first is not computed");
+    if (picks.axes.empty())
+        return context.invalid("it has no index");
     TRY(const TensorId places, joinedIndices(context, picks));
-    Shape shape(context.shapeOf(places).begin(), context.shapeOf(places).end() - 1);
-    const Shape &whole = context.shapeOf(x);
-    shape.insert(shape.end(), whole.begin() + static_cast<std::ptrdiff_t>(picks.axes.size()), whole.end());
-    TRY(values, context.expand(values, shape, "values"));
-    return context.finishOnnx(
-        "ScatterND", {x, places, values}, {{"reduction", std::string(accumulate ? "add" : "none")}});
-}
-
-/// x with rows of `source` added at the indices along a dimension.
-Result<void> indexAdd(AtenContext &context)
-{
-    TRY(const TensorId x, context.tensor("self"));
-    TRY(TensorId indices, context.tensor("index"));
-    TRY(TensorId source, context.tensor("source"));
-    TRY(const double factor, context.real("alpha", 1));
-    TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
-    const DataType type = context.typeOf(x).dataType;
-    TRY(source, context.cast(source, type));
-    TRY(indices, context.cast(indices, DataType::Int64, "index"));
-    if (factor != 1) {
-        TRY(source,
-            context.make(OperatorKind::Mul, {source, context.scalar(type, factor)}, {}, {}, "scaled"));
-    }
-    TRY(indices, context.reshape(indices, {elementCount(context.shapeOf(indices)), 1}, "places"));
-    // ScatterND writes along the first dimension: that of the indices comes there, and goes back.
-    Integers order{axis};
-    for (std::int64_t d = 0; d < context.rankOf(x); ++d) {
-        if (d != axis)
-            order.push_back(d);
-    }
-    TRY(const TensorId turned, context.permute(x, order, "turned"));
-    TRY(source, context.permute(source, order, "source"));
-    if (axis == 0)
-        return context.finishOnnx(
-            "ScatterND", {turned, indices, source}, {{"reduction", std::string("add")}});
-    TRY(const TensorId added,
-        context.onnx("ScatterND", {turned, indices, source}, {{"reduction", std::string("add")}}, "added"));
-    Integers back(order.size());
-    for (std::size_t d = 0; d < order.size(); ++d)
-        back[axisIndex(order[d])] = static_cast<std::int64_t>(d);
-    return context.finishPermuted(added, std::move(back));
+    const Shape shape(context.shapeOf(places).begin(), context.shapeOf(places).end() - 1);
+    TRY(values, valuesAtPlaces(context, x, values, picks, shape));
+    const std::map<std::string, OnnxAttribute, std::less<>> reduction{
+        {"reduction", std::string(accumulate ? "add" : "none")}};
+    if (picks.axes.back() + 1 == picks.axes.size())
+        return context.finishOnnx("ScatterND", {x, places, values}, reduction);
+    Integers order = indexedFirst(picks, context.shapeOf(x).size());
+    TRY(const TensorId turned, context.permute(x, order, "indexed_first"));
+    TRY(const TensorId written, context.onnx("ScatterND", {turned, places, values}, reduction, "written"));
+    return context.finishPermuted(written, inverseOf(order));
 }
 
 /// The places of what is not zero, [c rank].
@@ -204,41 +241,6 @@ Result<void> maskedSelect(AtenContext &context)
     TRY(const TensorId places, context.onnx("NonZero", {mask}, {}, "places"));
     TRY(const TensorId rows, context.permute(places, {1, 0}, "rows"));
     return context.finishOnnx("GatherND", {x, rows});
-}
-
-Result<void> scatterBy(AtenContext &context, const std::string &reduction)
-{
-    TRY(const TensorId x, context.tensor("self"));
-    TRY(const TensorId indices, context.tensor("index"));
-    TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
-    const char *name = context.given("src") ? "src" : "value";
-    TRY(TensorId source, context.operand(name, context.typeOf(x).dataType));
-    TRY(source, context.cast(source, context.typeOf(x).dataType));
-    if (context.shapeOf(source) != context.shapeOf(indices)) {
-        if (context.shapeOf(source).empty()) {
-            TRY(source, context.expand(source, Shape(context.shapeOf(indices)), "values"));
-        } else { // of a larger source the first elements count
-            for (std::int64_t d = 0; d < context.rankOf(indices); ++d) {
-                const std::int64_t extent = context.shapeOf(indices)[axisIndex(d)];
-                TRY(source, context.slice(source, d, 0, extent, 1, "values"));
-            }
-        }
-    }
-    return context.finishOnnx(
-        "ScatterElements", {x, indices, source}, {{"axis", axis}, {"reduction", reduction}});
-}
-Result<void> atenScatter(AtenContext &context)
-{
-    TRY(const std::string reduce, context.text("reduce", ""));
-    const std::map<std::string, std::string> kReductions{{"", "none"}, {"add", "add"}, {"multiply", "mul"}};
-    const auto found = kReductions.find(reduce);
-    if (found == kReductions.end())
-        return context.invalid("argument 'reduce' is '" + reduce + "'");
-    return scatterBy(context, found->second);
-}
-Result<void> scatterAdd(AtenContext &context)
-{
-    return scatterBy(context, "add");
 }
 
 template<bool upper> Result<void> triangle(AtenContext &context)
@@ -294,64 +296,15 @@ Result<void> pixelUnshuffle(AtenContext &context)
     return context.bind(0, y);
 }
 
-/// What a kernel sees at each of its places, as columns: [n c h w] -> [n c*kh*kw places]. One strided slice
-/// for each element of the kernel.
-Result<void> atenIm2col(AtenContext &context)
-{
-    constexpr std::int64_t kMostSlices = 1024;
-    TRY(TensorId x, context.tensor("self"));
-    TRY(const auto kernel, context.perDimension("kernel_size", 2, 1));
-    TRY(const auto dilation, context.perDimension("dilation", 2, 1));
-    TRY(const auto padding, context.perDimension("padding", 2, 0));
-    TRY(const auto stride, context.perDimension("stride", 2, 1));
-    if (context.rankOf(x) != 4 || kernel[0] < 1 || kernel[1] < 1 || kernel[0] > kMostSlices / kernel[1])
-        return context.keepUnknown("im2col of this shape is not computed");
-    Shape shape = context.shapeOf(x);
-    if (padding[0] != 0 || padding[1] != 0) {
-        TRY(x,
-            context.onnx("Pad",
-                {x, context.list({0, 0, padding[0], padding[1], 0, 0, padding[0], padding[1]}),
-                    context.scalar(context.typeOf(x).dataType, 0)},
-                {}, "pad"));
-    }
-    std::int64_t places[2];
-    for (std::size_t d = 0; d < 2; ++d) {
-        const std::int64_t room = shape[2 + d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
-        if (room < 0 || stride[d] < 1 || dilation[d] < 1)
-            return context.invalid("its kernel is larger than its image");
-        places[d] = room / stride[d] + 1;
-    }
-    std::vector<TensorId> columns;
-    for (std::int64_t i = 0; i < kernel[0]; ++i) {
-        const std::int64_t row = i * dilation[0];
-        TRY(const TensorId rows,
-            context.slice(x, 2, row, row + stride[0] * (places[0] - 1) + 1, stride[0], "rows"));
-        for (std::int64_t j = 0; j < kernel[1]; ++j) {
-            const std::int64_t column = j * dilation[1];
-            TRY(const TensorId part,
-                context.slice(rows, 3, column, column + stride[1] * (places[1] - 1) + 1, stride[1], "part"));
-            TRY(const TensorId own,
-                context.reshape(part, {shape[0], shape[1], 1, places[0] * places[1]}, "column"));
-            columns.push_back(own);
-        }
-    }
-    TRY(x, context.concat(std::move(columns), 2, "columns"));
-    TRY(const TensorId y,
-        context.reshape(x, {shape[0], shape[1] * kernel[0] * kernel[1], places[0] * places[1]}, ""));
-    return context.bind(0, y);
-}
-
 } // namespace
 
 AtenHandler findAtenIndex(std::string_view name)
 {
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"gather", atenGather},
         {"index_select", indexSelect}, {"index", atenIndex}, {"_unsafe_index", atenIndex},
-        {"index_put", indexPut}, {"_unsafe_index_put", indexPut}, {"index_add", indexAdd},
-        {"nonzero", atenNonZero}, {"masked_select", maskedSelect}, {"scatter", atenScatter},
-        {"scatter_add", scatterAdd}, {"tril", triangle<false>}, {"triu", triangle<true>},
-        {"one_hot", atenOneHot}, {"pixel_shuffle", pixelShuffle}, {"pixel_unshuffle", pixelUnshuffle},
-        {"im2col", atenIm2col}};
+        {"index_put", indexPut}, {"_unsafe_index_put", indexPut}, {"nonzero", atenNonZero},
+        {"masked_select", maskedSelect}, {"tril", triangle<false>}, {"triu", triangle<true>},
+        {"one_hot", atenOneHot}, {"pixel_shuffle", pixelShuffle}, {"pixel_unshuffle", pixelUnshuffle}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

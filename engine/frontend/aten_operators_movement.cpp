@@ -221,10 +221,18 @@ Result<void> sliceScatter(AtenContext &context)
     };
     const std::int64_t begin = place(start);
     const std::int64_t end = std::max(begin, place(stop));
-    if (step != 1)
-        return context.keepUnknown("writing into every " + std::to_string(step) + "th place is not computed");
     if (begin == end)
         return context.bind(0, x);
+    if (step != 1) {
+        Integers places;
+        for (std::int64_t at = begin; at < end && step > 0; at += step)
+            places.push_back(at);
+        TRY(const TensorId y,
+            context.other("index_copy",
+                {{"self", x}, {"dim", axis}, {"index", context.list(std::move(places))}, {"source", part}},
+                "written"));
+        return context.bind(0, y);
+    }
     TRY(const TensorId y, withPart(context, x, part, axis, begin, end));
     return context.bind(0, y);
 }

@@ -50,7 +50,8 @@ Result<void> atenFrac(AtenContext &context)
 }
 Result<void> atenErfc(AtenContext &context)
 {
-    return ofOneValue(context, [](AtenFormula &f, TensorId x) { return f.sub(1.0, f.of(OperatorKind::Erf, x)); });
+    return ofOneValue(
+        context, [](AtenFormula &f, TensorId x) { return f.sub(1.0, f.of(OperatorKind::Erf, x)); });
 }
 Result<void> atenNdtr(AtenContext &context)
 {
@@ -80,7 +81,8 @@ Result<void> atenEntropy(AtenContext &context)
 {
     return ofOneValue(context, [](AtenFormula &f, TensorId x) -> Made {
         TRY(const TensorId some, f.greater(x, 0.0));
-        const auto entropy = f.mul(f.of(OperatorKind::Neg, x), f.of(OperatorKind::Log, f.where(some, x, 1.0)));
+        const auto entropy =
+            f.mul(f.of(OperatorKind::Neg, x), f.of(OperatorKind::Log, f.where(some, x, 1.0)));
         const double outside = -std::numeric_limits<double>::infinity();
         return f.where(some, entropy, f.where(f.equal(x, 0.0), x, outside));
     });
@@ -125,8 +127,7 @@ Result<void> atenRandomRelu(AtenContext &context)
     TRY(const TensorId x, context.tensor("self"));
     if (training && lower != upper)
         return context.keepUnknown("slopes that are drawn are not computed");
-    return context.finish(
-        OperatorKind::LeakyRelu, {x}, attributesFrom({{"alpha", (lower + upper) / 2}}));
+    return context.finish(OperatorKind::LeakyRelu, {x}, attributesFrom({{"alpha", (lower + upper) / 2}}));
 }
 Result<void> nanToNumber(AtenContext &context)
 {
@@ -143,7 +144,8 @@ Result<void> nanToNumber(AtenContext &context)
     TRY(const double low, context.real("neginf", -largest));
     AtenFormula f(context);
     const auto below = f.where(f.greater(-largest, x), low, x);
-    return f.finish(f.where(f.of(OperatorKind::IsNaN, x), missing, f.where(f.greater(x, largest), high, below)));
+    return f.finish(
+        f.where(f.of(OperatorKind::IsNaN, x), missing, f.where(f.greater(x, largest), high, below)));
 }
 Result<void> atenSignBit(AtenContext &context)
 {
@@ -339,7 +341,8 @@ Result<TensorId> diagonalOf(
     }
     const auto count = static_cast<std::int64_t>(places.size());
     const auto list = f.reshape(f.permute(x, order), shape);
-    return f.gather(list, f.integers(std::move(places), {count}), static_cast<std::int64_t>(shape.size()) - 1);
+    return f.gather(
+        list, f.integers(std::move(places), {count}), static_cast<std::int64_t>(shape.size()) - 1);
 }
 
 Result<void> atenDiagonal(AtenContext &context)
@@ -496,8 +499,8 @@ AtenHandler findAtenSpecial(std::string_view name)
         {"cross", crossProduct}, {"nansum", nanSum}, {"count_nonzero", countNonZero},
         {"bucketize", atenBucketize}, {"searchsorted", searchSorted}, {"diagonal", atenDiagonal},
         {"diagonal_copy", atenDiagonal}, {"trace", atenTrace}, {"diag_embed", diagonalEmbedding},
-        {"take", atenTake}, {"linspace", atenLinspace}, {"addbmm", atenAddbmm}, {"addr", atenAddr}, {"bilinear", atenBilinear},
-        {"linalg_vecdot", vectorProduct}, {"vdot", vectorProduct}};
+        {"take", atenTake}, {"linspace", atenLinspace}, {"addbmm", atenAddbmm}, {"addr", atenAddr},
+        {"bilinear", atenBilinear}, {"linalg_vecdot", vectorProduct}, {"vdot", vectorProduct}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -66,6 +66,23 @@ OpenDimensions openDimensionsOf(const Pt2Program &program)
     return open;
 }
 
+/// Complex numbers as what they are in memory: pairs of real ones along a last dimension. Others stay.
+Pt2Meta asPairs(Pt2Meta meta)
+{
+    if (!meta.partType)
+        return meta;
+    meta.dataType = meta.partType;
+    meta.sizes.push_back({2, {}});
+    for (Pt2Size &stride : meta.strides) {
+        if (stride.value && *stride.value <= INT64_MAX / 2)
+            stride.value = 2 * *stride.value;
+    }
+    meta.strides.push_back({1, {}});
+    if (meta.storageOffset.value && *meta.storageOffset.value <= INT64_MAX / 2)
+        meta.storageOffset.value = 2 * *meta.storageOffset.value;
+    return meta;
+}
+
 class Pt2Importer
 {
 public:
@@ -96,6 +113,8 @@ private:
         return found == m_sizes.end() ? std::nullopt : std::optional(found->second);
     }
     const Pt2Meta *metaOf(const std::string &value) const;
+    Result<void> bindInput(const std::string &value, TensorId tensor);
+    Result<TensorId> pairsOf(const AtenComplex &complex, const std::string &name);
     Result<void> addInput(const Pt2InputSpec &spec);
     Result<void> addStored(const Pt2InputSpec &spec, const std::string &value);
     Classification classify(const Pt2InputSpec &spec, const TensorType &type, bool wantsGradient);
@@ -140,12 +159,12 @@ Result<TensorType> Pt2Importer::typeOfInput(const std::string &value) const
     if (meta == nullptr)
         return error(ErrorCode::InvalidInput, "the program does not say what type '" + value + "' has",
             "save it anew with torch.export.save");
-    if (!meta->dataType || !meta->isStrided)
+    if ((!meta->dataType && !meta->partType) || !meta->isStrided)
         return error(ErrorCode::NotSupported,
             "'" + value + "' is " + (meta->dataType ? std::string("sparse") : "of type " + meta->typeName)
                 + ", which Planloom does not compute with",
-            "use dense tensors of floats or integers");
-    const auto type = m_nodes.declaredType(*meta);
+            "use dense tensors of floats, integers or complex numbers");
+    const auto type = m_nodes.declaredType(asPairs(*meta));
     if (!type || !checkedByteCount(*type) || type->shape.size() > 64)
         return error(ErrorCode::InvalidInput,
             "'" + value + "' has a shape that cannot be had, where sizes from 0 up were expected",
@@ -171,18 +190,19 @@ Result<void> Pt2Importer::addStored(const Pt2InputSpec &spec, const std::string 
     const bool trained = taken.as == StoredAs::Parameter;
     const TensorRole role = trained ? TensorRole::Weight : TensorRole::Buffer;
     if (m_options.asInputs.count(spec.target) != 0) {
-        m_frame.set(value, m_builder.addInput(spec.target, type));
-        m_builder.classify(std::get<TensorId>(*m_frame.find(value)), taken, spec.target);
-        return {};
+        const TensorId id = m_builder.addInput(spec.target, type);
+        m_builder.classify(id, taken, spec.target);
+        return bindInput(value, id);
     }
     if (storage == m_archive.storages.end()) {
         ++(m_archive.withoutValues.count(spec.target) != 0 ? m_withoutValues : m_missing);
         const TensorId id = m_builder.addStored(OnnxTensor{spec.target, type, nullptr, {}, false}, role);
         m_builder.classify(id, taken, spec.target);
-        m_frame.set(value, id);
-        return {};
+        return bindInput(value, id);
     }
-    TRY(OnnxTensor tensor, m_values.stored(name, type, storage->second, !trained));
+    Pt2Storage pairs = storage->second;
+    pairs.meta = asPairs(std::move(pairs.meta));
+    TRY(OnnxTensor tensor, m_values.stored(name, type, pairs, !trained));
     const auto [known, isNew] = m_shared.try_emplace(placeOf(storage->second) + (trained ? " weight" : ""));
     if (isNew) {
         known->second = m_builder.addStored(std::move(tensor), role);
@@ -190,7 +210,26 @@ Result<void> Pt2Importer::addStored(const Pt2InputSpec &spec, const std::string 
     }
     if (name != spec.target)
         m_builder.note("'" + spec.target + "' and '" + name + "' are one tensor");
-    m_frame.set(value, known->second);
+    return bindInput(value, known->second);
+}
+
+/// Gives an input of the program its tensor; complex numbers are taken apart.
+Result<void> Pt2Importer::bindInput(const std::string &value, TensorId tensor)
+{
+    if (!metaOf(value)->partType) {
+        m_frame.set(value, tensor);
+        return {};
+    }
+    const auto last = static_cast<std::int64_t>(m_builder.typeOf(tensor).shape.size()) - 1;
+    AtenComplex complex;
+    for (const std::int64_t part : {0, 1}) {
+        TRY(const auto made,
+            m_builder.emit(value + (part == 0 ? ".real" : ".imaginary"), SourceNode{"", "complex"},
+                OperatorKind::Gather, attributesFrom({{"axis", last}}),
+                {tensor, m_builder.addConstant(integerTensor({part}, {}))}, {}));
+        (part == 0 ? complex.real : complex.imaginary) = made.front();
+    }
+    m_frame.set(value, complex);
     return {};
 }
 
@@ -235,6 +274,25 @@ Result<void> Pt2Importer::checkChosen() const
         "info --json lists what it stores under \"stored\"");
 }
 
+/// Complex numbers as pairs of real ones along a last dimension.
+Result<TensorId> Pt2Importer::pairsOf(const AtenComplex &complex, const std::string &name)
+{
+    std::vector<TensorId> parts;
+    const SourceNode source{"", "complex"};
+    for (const TensorId part : {complex.real, complex.imaginary}) {
+        TensorType type = m_builder.typeOf(part);
+        type.shape.push_back(1);
+        TRY(const auto made,
+            m_builder.emit("output." + name + ".part", source, OperatorKind::Reshape, {}, {part}, {type}));
+        parts.push_back(made.front());
+    }
+    const auto last = static_cast<std::int64_t>(m_builder.typeOf(complex.real).shape.size());
+    TRY(const auto pairs,
+        m_builder.emit(
+            "output." + name, source, OperatorKind::Concat, attributesFrom({{"axis", last}}), parts, {}));
+    return pairs.front();
+}
+
 Result<void> Pt2Importer::addInput(const Pt2InputSpec &spec)
 {
     if (spec.kind == Pt2InputKind::Fixed)
@@ -257,14 +315,17 @@ Result<void> Pt2Importer::addInput(const Pt2InputSpec &spec)
     if (spec.kind != Pt2InputKind::User)
         return addStored(spec, tensor->name);
     TRY(const TensorType type, typeOfInput(tensor->name));
-    const bool isEmpty = elementCount(type.shape) == 0;
-    if (isEmpty)
+    if (elementCount(type.shape) == 0) {
         m_builder.note("the input '" + tensor->name + "' has no elements (" + toString(type.shape)
             + "), and is left out");
-    m_frame.set(tensor->name,
-        isEmpty ? m_builder.addConstant(std::make_shared<const TensorData>(TensorData{type, {}}))
-                : m_builder.addInput(tensor->name, type));
-    return {};
+        m_frame.set(tensor->name,
+            m_builder.addConstant(std::make_shared<const TensorData>(TensorData{type, {}})));
+        return {};
+    }
+    if (metaOf(tensor->name)->partType)
+        m_builder.note("the input '" + tensor->name
+            + "' is of complex numbers, which are given as pairs of real ones along a last dimension");
+    return bindInput(tensor->name, m_builder.addInput(tensor->name, type));
 }
 
 Result<std::vector<TensorId>> Pt2Importer::collectOutputs(const std::vector<AtenValue> &values)
@@ -283,10 +344,14 @@ Result<std::vector<TensorId>> Pt2Importer::collectOutputs(const std::vector<Aten
                 "the program holds its backward pass as well, which Planloom makes itself",
                 "save what torch.export.export returns, before a joint graph is made of it");
         mutates = mutates || spec.kind == Pt2OutputKind::Mutation;
-        const auto *id = std::get_if<TensorId>(&values[i]);
         const auto *name = std::get_if<Pt2Tensor>(&m_archive.program.graph.outputs[i]);
         if (name == nullptr || (spec.kind != Pt2OutputKind::User && spec.kind != Pt2OutputKind::Loss))
             continue;
+        AtenValue value = values[i];
+        if (const auto *complex = std::get_if<AtenComplex>(&value)) {
+            TRY(value, pairsOf(*complex, name->name));
+        }
+        const auto *id = std::get_if<TensorId>(&value);
         if (id == nullptr)
             return error(ErrorCode::InvalidInput,
                 "the program returns '" + name->name + "', which nothing makes", "export the model anew");

@@ -192,6 +192,16 @@ std::shared_ptr<const TensorData> integerTensor(std::vector<std::int64_t> values
     return data;
 }
 
+std::shared_ptr<const TensorData> realTensor(DataType type, const std::vector<double> &values, Shape shape)
+{
+    auto data = std::make_shared<TensorData>();
+    data->type = {type, std::move(shape)};
+    data->bytes.resize(values.size() * static_cast<std::size_t>(sizeOf(type)));
+    for (std::size_t i = 0; i < values.size(); ++i)
+        writeNumber(type, data->bytes.data(), i, Number::ofReal(values[i]));
+    return data;
+}
+
 std::shared_ptr<const TensorData> scalarTensor(DataType type, double value)
 {
     return std::make_shared<const TensorData>(filledTensor({type, {}}, Number::ofReal(value)));

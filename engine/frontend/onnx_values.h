@@ -34,6 +34,7 @@ std::vector<double> realsOf(const TensorData &data);
 
 std::shared_ptr<const TensorData> integerTensor(std::vector<std::int64_t> values, Shape shape);
 std::shared_ptr<const TensorData> scalarTensor(DataType type, double value);
+std::shared_ptr<const TensorData> realTensor(DataType type, const std::vector<double> &values, Shape shape);
 /// All elements of `type` equal to `value`.
 TensorData filledTensor(const TensorType &type, Number value);
 

@@ -73,6 +73,20 @@ std::optional<DataType> pt2DataType(std::int64_t code)
     }
 }
 
+std::optional<DataType> pt2PartType(std::int64_t code)
+{
+    switch (code) {
+    case 9:
+        return DataType::Float16;
+    case 10:
+        return DataType::Float32;
+    case 11:
+        return DataType::Float64;
+    default:
+        return std::nullopt;
+    }
+}
+
 std::string pt2TypeName(std::int64_t code)
 {
     for (const auto &[known, name] : kScalarTypes) {

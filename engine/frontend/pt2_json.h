@@ -14,6 +14,8 @@ namespace planloom {
 
 /// The element type that PyTorch's schema calls `code` (ScalarType); nothing if Planloom has none such.
 std::optional<DataType> pt2DataType(std::int64_t code);
+/// The type of the parts of a type of complex numbers; nothing for others.
+std::optional<DataType> pt2PartType(std::int64_t code);
 /// "float32"; "number 99" for codes that are not known.
 std::string pt2TypeName(std::int64_t code);
 

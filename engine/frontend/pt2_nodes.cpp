@@ -14,48 +14,6 @@ constexpr int kDeepestGraph = 32; ///< Graphs in graphs.
 constexpr const char *kFunctional =
     "save exported.run_decompositions({}) instead, which writes nothing in place";
 
-/// "/transformer/h.0/attn/linear_3": the path of a node's module, as scopes are made from.
-std::string pathOf(const Pt2Node &node)
-{
-    std::string name;
-    std::string outer;
-    for (const std::string &module : node.modules) {
-        const bool inside = !outer.empty() && module.size() > outer.size() + 1
-            && module.compare(0, outer.size(), outer) == 0 && module[outer.size()] == '.';
-        if (module == outer)
-            continue;
-        std::string part = inside ? module.substr(outer.size() + 1) : module;
-        std::replace(part.begin(), part.end(), '/', '_');
-        name += "/" + part;
-        outer = module;
-    }
-    return name + "/" + node.name;
-}
-
-/// "torch.ops.aten.linear.default" -> "aten.linear.default"
-std::string shortTarget(const std::string &target)
-{
-    const std::string prefix = "torch.ops.";
-    return target.compare(0, prefix.size(), prefix) == 0 ? target.substr(prefix.size()) : target;
-}
-
-/// The names of a node's results, those in lists one by one; empty for those that are no tensors.
-std::vector<std::string> resultsOf(const Pt2Node &node)
-{
-    std::vector<std::string> names;
-    for (const Pt2Argument &output : node.outputs) {
-        if (const auto *tensor = std::get_if<Pt2Tensor>(&output)) {
-            names.push_back(tensor->name);
-        } else if (const auto *tensors = std::get_if<std::vector<Pt2Tensor>>(&output)) {
-            for (const Pt2Tensor &item : *tensors)
-                names.push_back(item.name);
-        } else {
-            names.emplace_back();
-        }
-    }
-    return names;
-}
-
 /// The only element of known values.
 std::optional<AtenValue> itemOf(const std::shared_ptr<const TensorData> &data)
 {
@@ -90,6 +48,45 @@ bool isRowMajor(const Shape &shape, const std::vector<std::int64_t> &strides)
 
 } // namespace
 
+std::string pt2PathOf(const Pt2Node &node, const std::vector<std::string> &modules)
+{
+    std::string name;
+    std::string outer;
+    for (const std::string &module : node.modules.empty() ? modules : node.modules) {
+        const bool inside = !outer.empty() && module.size() > outer.size() + 1
+            && module.compare(0, outer.size(), outer) == 0 && module[outer.size()] == '.';
+        if (module == outer)
+            continue;
+        std::string part = inside ? module.substr(outer.size() + 1) : module;
+        std::replace(part.begin(), part.end(), '/', '_');
+        name += "/" + part;
+        outer = module;
+    }
+    return name + "/" + node.name;
+}
+
+std::string pt2ShortTarget(const std::string &target)
+{
+    const std::string prefix = "torch.ops.";
+    return target.compare(0, prefix.size(), prefix) == 0 ? target.substr(prefix.size()) : target;
+}
+
+std::vector<std::string> pt2ResultsOf(const Pt2Node &node)
+{
+    std::vector<std::string> names;
+    for (const Pt2Argument &output : node.outputs) {
+        if (const auto *tensor = std::get_if<Pt2Tensor>(&output)) {
+            names.push_back(tensor->name);
+        } else if (const auto *tensors = std::get_if<std::vector<Pt2Tensor>>(&output)) {
+            for (const Pt2Tensor &item : *tensors)
+                names.push_back(item.name);
+        } else {
+            names.emplace_back();
+        }
+    }
+    return names;
+}
+
 Pt2NodeImporter::Pt2NodeImporter(OnnxBuilder &builder, Pt2SymbolLookup sizeOf, std::string where)
     : m_builder(builder)
     , m_sizeOf(std::move(sizeOf))
@@ -100,7 +97,7 @@ Pt2NodeImporter::Pt2NodeImporter(OnnxBuilder &builder, Pt2SymbolLookup sizeOf, s
 Error Pt2NodeImporter::nodeError(
     const Pt2Node &node, ErrorCode code, std::string message, std::string advice) const
 {
-    return {code, "node '" + node.name + "' (" + shortTarget(node.target) + "): " + std::move(message),
+    return {code, "node '" + node.name + "' (" + pt2ShortTarget(node.target) + "): " + std::move(message),
         std::move(advice), "node:" + node.name};
 }
 
@@ -165,17 +162,24 @@ Result<AtenValue> Pt2NodeImporter::resolve(const Pt2Argument &argument, const Pt
         return valueOf(symbol->name, node);
     if (const auto *tensors = std::get_if<std::vector<Pt2Tensor>>(&argument)) {
         std::vector<TensorId> ids;
+        std::vector<AtenComplex> pairs;
+        bool isComplex = false;
         for (const Pt2Tensor &item : *tensors) {
             AtenValue value = TensorId{};
             if (!item.name.empty()) {
                 TRY(value, valueOf(item.name, node));
             }
             const auto *id = std::get_if<TensorId>(&value);
-            if (id == nullptr)
+            const auto *complex = std::get_if<AtenComplex>(&value);
+            if (id == nullptr && complex == nullptr)
                 return nodeError(node, ErrorCode::InvalidInput, "'" + item.name + "' is no tensor",
                     "export the model anew");
-            ids.push_back(*id);
+            isComplex = isComplex || complex != nullptr;
+            pairs.push_back(complex != nullptr ? *complex : AtenComplex{*id, {}});
+            ids.push_back(pairs.back().real);
         }
+        if (isComplex)
+            return AtenValue(std::move(pairs));
         return AtenValue(std::move(ids));
     }
     if (const auto *numbers = std::get_if<std::vector<Pt2Number>>(&argument)) {
@@ -217,10 +221,11 @@ Result<AtenValue> Pt2NodeImporter::resolve(const Pt2Argument &argument, const Pt
     return std::visit(
         [](const auto &value) -> Result<AtenValue> {
             using Value = std::decay_t<decltype(value)>;
-            if constexpr (
+            constexpr bool isPlain =
                 std::is_same_v<Value,
                     std::
-                        int64_t> || std::is_same_v<Value, double> || std::is_same_v<Value, bool> || std::is_same_v<Value, std::string> || std::is_same_v<Value, Pt2DataType>)
+                        int64_t> || std::is_same_v<Value, double> || std::is_same_v<Value, bool> || std::is_same_v<Value, std::string> || std::is_same_v<Value, Pt2DataType> || std::is_same_v<Value, std::complex<double>>;
+            if constexpr (isPlain)
                 return AtenValue(value);
             else
                 return AtenValue();
@@ -317,9 +322,9 @@ std::vector<TensorId> Pt2NodeImporter::tensorsOf(const Pt2Node &node) const
 void Pt2NodeImporter::keepOpaque(const Pt2Node &node, const Error *why)
 {
     OnnxNode own;
-    own.name = pathOf(node);
-    own.type = shortTarget(node.target);
-    for (const std::string &result : resultsOf(node)) {
+    own.name = pt2PathOf(node, m_modules);
+    own.type = pt2ShortTarget(node.target);
+    for (const std::string &result : pt2ResultsOf(node)) {
         if (!result.empty() && m_frame->find(result) == nullptr)
             own.outputs.push_back(result);
     }
@@ -331,7 +336,7 @@ Result<void> Pt2NodeImporter::importNode(const Pt2Node &node)
     TRY(const bool isNumber, importNumber(node));
     if (isNumber)
         return {};
-    const std::string target = shortTarget(node.target);
+    const std::string target = pt2ShortTarget(node.target);
     if (target.compare(0, 13, "higher_order.") == 0)
         return importInner(node, target);
     return importAten(node, target);
@@ -340,7 +345,7 @@ Result<void> Pt2NodeImporter::importNode(const Pt2Node &node)
 /// Nodes that make numbers: sizes, and what is computed from them. @return false for other nodes
 Result<bool> Pt2NodeImporter::importNumber(const Pt2Node &node)
 {
-    const std::string target = shortTarget(node.target);
+    const std::string target = pt2ShortTarget(node.target);
     const bool arithmetic = isPt2Arithmetic(target);
     const bool size = target == "aten.sym_size.int" || target == "aten.sym_numel.default";
     const bool item = target == "aten.item.default" || target == "aten._local_scalar_dense.default";
@@ -393,7 +398,7 @@ bool Pt2NodeImporter::hasChosenRows(const Pt2Node &node, const std::vector<AtenV
         return false;
     const auto *axis = arguments.size() < 2 ? nullptr : std::get_if<std::int64_t>(&arguments[1]);
     const auto rank = static_cast<std::int64_t>(m_builder.typeOf(*tensor).shape.size());
-    return axis == nullptr || shortTarget(node.target) == "aten.sym_numel.default"
+    return axis == nullptr || pt2ShortTarget(node.target) == "aten.sym_numel.default"
         || static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis) == rows->dimension;
 }
 
@@ -404,136 +409,6 @@ bool Pt2NodeImporter::readsChosenSize(const Pt2Node &node) const
         const auto *symbol = std::get_if<Pt2Symbol>(&input.value);
         return symbol != nullptr && m_chosenSizes.count(symbol->name) != 0;
     });
-}
-
-/// Graphs that are called with a setting switched: gradients off, or arithmetic in other types.
-Result<void> Pt2NodeImporter::importInner(const Pt2Node &node, const std::string &target)
-{
-    const bool gradients = target == "higher_order.wrap_with_set_grad_enabled";
-    const bool autocast = target == "higher_order.wrap_with_autocast";
-    if (!gradients && !autocast)
-        return nodeError(node, ErrorCode::NotSupported,
-            "it calls graphs as data decides; Planloom plans graphs of tensors",
-            "export the model without such control flow");
-    bool enabled = false;
-    bool settingKnown = false;
-    std::shared_ptr<const Pt2Graph> graph;
-    std::vector<AtenValue> arguments;
-    std::vector<std::string> outer; // names of the arguments in this graph
-    for (const Pt2NamedArgument &input : node.inputs) {
-        if (const auto *inner = std::get_if<std::shared_ptr<const Pt2Graph>>(&input.value)) {
-            graph = *inner;
-        } else if (graph) {
-            TRY(AtenValue value, resolve(input.value, node));
-            arguments.push_back(std::move(value));
-            const auto *tensor = std::get_if<Pt2Tensor>(&input.value);
-            outer.push_back(tensor != nullptr ? tensor->name : std::string());
-        } else if (const auto *flag = std::get_if<bool>(&input.value); flag != nullptr && !settingKnown) {
-            enabled = *flag;
-            settingKnown = true;
-        }
-    }
-    if (!graph || graph->inputs.size() != arguments.size())
-        return nodeError(
-            node, ErrorCode::InvalidInput, "it calls no graph with as many inputs", "export the model anew");
-    if (autocast && enabled)
-        return nodeError(node, ErrorCode::NotSupported,
-            "it computes in types that torch.autocast chooses, which the program does not say",
-            "save exported.run_decompositions({}) instead, which writes the types, or export the module "
-            "without "
-            "torch.autocast and choose types by a plan's precision rows");
-    Pt2Frame frame(*graph);
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        const auto *tensor = std::get_if<Pt2Tensor>(&graph->inputs[i]);
-        const auto *symbol = std::get_if<Pt2Symbol>(&graph->inputs[i]);
-        if (tensor != nullptr || symbol != nullptr)
-            frame.set(tensor != nullptr ? tensor->name : symbol->name, arguments[i]);
-    }
-    TRY(auto outputs, run(frame));
-    const bool stopsGradients = gradients && !enabled;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        const auto *inner = std::get_if<Pt2Tensor>(&graph->inputs[i]);
-        const auto *before = std::get_if<TensorId>(&arguments[i]);
-        const AtenValue *value = inner == nullptr ? nullptr : frame.find(inner->name);
-        const auto *after = value == nullptr ? nullptr : std::get_if<TensorId>(value);
-        if (before != nullptr && after != nullptr && *before != *after)
-            TRY_VOID(keepWritten(node, outer[i], *before, *after, stopsGradients));
-    }
-    const auto names = resultsOf(node);
-    if (names.size() != outputs.size())
-        return nodeError(node, ErrorCode::InvalidInput,
-            "its graph returns " + std::to_string(outputs.size()) + " values, where "
-                + std::to_string(names.size()) + " were expected",
-            "export the model anew");
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        auto *tensor = std::get_if<TensorId>(&outputs[i]);
-        if (names[i].empty() || tensor == nullptr)
-            continue;
-        if (stopsGradients) {
-            TRY(*tensor, withoutGradient(node, *tensor));
-        }
-        m_builder.nameTensor(*tensor, names[i]);
-        TRY_VOID(setOnce(names[i], *tensor, node));
-    }
-    return {};
-}
-
-/// The value as a constant of derivatives; itself where it is one.
-Result<TensorId> Pt2NodeImporter::withoutGradient(const Pt2Node &node, TensorId tensor)
-{
-    if (m_builder.isKnown(tensor) || !isFloating(m_builder.typeOf(tensor).dataType))
-        return tensor;
-    const std::string path = pathOf(node);
-    std::string name = path.substr(1);
-    std::replace(name.begin(), name.end(), '/', '.');
-    TRY(const auto made,
-        m_builder.emit(name, SourceNode{path, shortTarget(node.target)}, OperatorKind::Identity,
-            attributesFrom({{"detached", std::int64_t{1}}}), {tensor}, {}, false));
-    return made.front();
-}
-
-/// The value `after` of a tensor that was written where no gradients are followed: it has the gradient of
-/// `before`, and what was written adds none.
-Result<TensorId> Pt2NodeImporter::writtenAside(const Pt2Node &node, TensorId before, TensorId after)
-{
-    TRY(const TensorId value, withoutGradient(node, after));
-    if (m_builder.isKnown(before) || m_builder.at(before).role == TensorRole::Buffer
-        || !isFloating(m_builder.typeOf(before).dataType))
-        return value;
-    const auto combine = [&](OperatorKind kind, TensorId a, TensorId b) -> Result<TensorId> {
-        TRY(const auto made,
-            m_builder.emit(node.name + ".written", SourceNode{pathOf(node), shortTarget(node.target)}, kind,
-                {}, {a, b}, {}));
-        return made.front();
-    };
-    TRY(const TensorId fixed, withoutGradient(node, before));
-    TRY(const TensorId own, combine(OperatorKind::Sub, before, fixed));
-    return combine(OperatorKind::Add, value, own);
-}
-
-/// Gives a tensor of this graph what an inner graph wrote into it, perhaps with gradients off.
-Result<void> Pt2NodeImporter::keepWritten(
-    const Pt2Node &node, const std::string &name, TensorId before, TensorId after, bool stopsGradients)
-{
-    TRY_VOID(checkSharing(node, name));
-    if (stopsGradients) {
-        TRY(after, writtenAside(node, before, after));
-    }
-    noteChanged(before, name);
-    m_frame->set(name, AtenValue(after));
-    const auto *view = m_frame->viewOf(name);
-    return view == nullptr ? Result<void>{} : writeIntoBase(node, *view, name);
-}
-
-/// Says of a buffer that is read after it was changed that no step sees what an earlier one wrote.
-void Pt2NodeImporter::noteChanged(TensorId before, const std::string &name)
-{
-    const Tensor &tensor = m_builder.at(before);
-    const bool stored = tensor.role == TensorRole::Buffer || tensor.role == TensorRole::Weight;
-    if (stored && isFloating(tensor.type.dataType) && m_frame->isUsedBehind(name, m_position))
-        m_builder.note("'" + tensor.name
-            + "' is written in each step and then read: here each step begins with what the file has, "
-              "PyTorch's with what the step before wrote");
 }
 
 /// True if a call of `as_strided` reads all elements of a tensor in the order in which they lie: a view of
@@ -581,7 +456,7 @@ Result<void> Pt2NodeImporter::importAten(const Pt2Node &node, const std::string 
         TRY(AtenValue value, resolve(input.value, node));
         arguments.emplace(input.name, std::move(value));
     }
-    const auto results = resultsOf(node);
+    const auto results = pt2ResultsOf(node);
     for (const std::string &result : results) {
         if (!result.empty() && m_frame->find(result) != nullptr)
             return nodeError(node, ErrorCode::InvalidInput, "the value '" + result + "' is made twice",
@@ -614,22 +489,18 @@ std::shared_ptr<const OperatorDefinition> Pt2NodeImporter::definitionOf(const st
 }
 
 Result<void> Pt2NodeImporter::call(const Pt2Node &node, const std::string &target, const std::string &name,
-    std::map<std::string, AtenValue> arguments, const std::vector<std::string> &results)
+    AtenArguments arguments, const std::vector<std::string> &results)
 {
     OnnxNode own;
-    own.name = pathOf(node);
+    own.name = pt2PathOf(node, m_modules);
     own.type = target;
     own.outputs = results;
     std::vector<TensorId> inputs;
     for (const Pt2NamedArgument &input : node.inputs) {
-        const auto found = arguments.find(input.name);
-        const auto *id = found == arguments.end() ? nullptr : std::get_if<TensorId>(&found->second);
-        if (id != nullptr)
-            inputs.push_back(*id);
-        const auto *ids =
-            found == arguments.end() ? nullptr : std::get_if<std::vector<TensorId>>(&found->second);
-        if (ids != nullptr)
-            inputs.insert(inputs.end(), ids->begin(), ids->end());
+        if (const auto found = arguments.find(input.name); found != arguments.end()) {
+            const auto tensors = tensorsAmong({*found});
+            inputs.insert(inputs.end(), tensors.begin(), tensors.end());
+        }
     }
     for (const TensorId input : inputs)
         own.inputs.push_back(input ? m_builder.at(input).name : std::string());
@@ -637,35 +508,61 @@ Result<void> Pt2NodeImporter::call(const Pt2Node &node, const std::string &targe
     std::vector<const OnnxValue *> types;
     for (const std::string &result : results)
         types.push_back(result.empty() ? nullptr : declared(result));
-    AtenContext aten(target, std::move(arguments), context, std::move(types));
-    const AtenHandler handler = name.empty() ? nullptr : findAtenHandler(name);
+    AtenContext aten(target, name, std::move(arguments), context, std::move(types));
+    const bool isComplex = aten.isComplex();
+    const AtenHandler handler = name.empty() ? nullptr
+        : isComplex                          ? findAtenComplex(name)
+                                             : findAtenHandler(name);
     if (const auto definition = definitionOf(target))
         TRY_VOID(aten.makeDefined(definition));
+    else if (handler == nullptr && isComplex)
+        return nodeError(node, ErrorCode::NotSupported, "it is not computed of complex numbers",
+            "write this step with real numbers: torch.view_as_real(z) has them as pairs, and "
+            "torch.view_as_complex takes pairs back");
     else if (handler == nullptr)
         TRY_VOID(aten.keepUnknown("Planloom does not know the operator " + target));
     else
         TRY_VOID(handler(aten));
+    for (const auto &[slot, value] : aten.complexResults()) {
+        if (slot < results.size() && !results[slot].empty())
+            m_frame->set(results[slot], value);
+    }
     return checkDeclared(node, results);
 }
 
 /// What was made must be what PyTorch's own tracing found: else the operator was misread.
 Result<void> Pt2NodeImporter::checkDeclared(const Pt2Node &node, const std::vector<std::string> &results)
 {
+    const auto check = [&](TensorId id, const TensorType &type) -> Result<void> {
+        const TensorType &found = m_builder.typeOf(id);
+        if (found == type)
+            return {};
+        return nodeError(node, ErrorCode::NotSupported,
+            "Planloom would make " + std::string(nameOf(found.dataType)) + toString(found.shape)
+                + " of it, where the program declares " + nameOf(type.dataType) + toString(type.shape),
+            "export the model to ONNX (torch.onnx.export) instead");
+    };
     for (const std::string &result : results) {
         const AtenValue *value = m_frame->find(result);
-        const auto *id = value == nullptr ? nullptr : std::get_if<TensorId>(value);
-        const OnnxValue *expected = id == nullptr ? nullptr : declared(result);
-        if (expected == nullptr)
+        const auto meta = m_frame->graph().tensors.find(result);
+        if (value == nullptr || meta == m_frame->graph().tensors.end())
             continue;
-        TensorType type{*expected->dataType, {}};
-        for (const OnnxDimension &dimension : *expected->shape)
-            type.shape.push_back(dimension.size.value_or(0));
-        const TensorType &found = m_builder.typeOf(*id);
-        if (found != type)
-            return nodeError(node, ErrorCode::NotSupported,
-                "Planloom would make " + std::string(nameOf(found.dataType)) + toString(found.shape)
-                    + " of it, where the program declares " + nameOf(type.dataType) + toString(type.shape),
-                "export the model to ONNX (torch.onnx.export) instead");
+        if (const auto *id = std::get_if<TensorId>(value)) {
+            if (const auto type = declaredType(meta->second))
+                TRY_VOID(check(*id, *type));
+        } else if (const auto *complex = std::get_if<AtenComplex>(value)) {
+            if (!meta->second.partType)
+                return nodeError(node, ErrorCode::InvalidInput,
+                    "it makes complex numbers, where the program declares " + meta->second.typeName,
+                    "export the model anew");
+            Pt2Meta part = meta->second;
+            part.dataType = part.partType;
+            const auto type = declaredType(part);
+            for (const TensorId id : {complex->real, complex->imaginary}) {
+                if (type)
+                    TRY_VOID(check(id, *type));
+            }
+        }
     }
     return {};
 }
@@ -702,7 +599,7 @@ Result<void> Pt2NodeImporter::writeInPlace(
     const Pt2Node &node, const std::string &target, const std::string &name)
 {
     const auto *written = node.inputs.empty() ? nullptr : std::get_if<Pt2Tensor>(&node.inputs.front().value);
-    const auto results = resultsOf(node);
+    const auto results = pt2ResultsOf(node);
     if (written == nullptr || results.size() > 1)
         return nodeError(
             node, ErrorCode::NotSupported, "it writes in place in a way that is not known", kFunctional);
@@ -742,7 +639,7 @@ Result<void> Pt2NodeImporter::writeIntoBase(
         isRead = isRead || m_frame->isUsedBehind(outer->base, m_position);
     if (!isRead)
         return {};
-    const std::string target = shortTarget(view.node->target);
+    const std::string target = pt2ShortTarget(view.node->target);
     std::map<std::string, AtenValue> arguments;
     for (const Pt2NamedArgument &input : view.node->inputs) {
         TRY(AtenValue value, resolve(input.value, *view.node));

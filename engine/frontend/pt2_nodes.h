@@ -7,11 +7,20 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
 namespace planloom {
+
+/// "/transformer/h.0/attn/linear_3": the path of a node's module, as scopes are made from.
+/// @param modules  of the node that calls its graph: those of nodes that have none
+std::string pt2PathOf(const Pt2Node &node, const std::vector<std::string> &modules);
+/// "torch.ops.aten.linear.default" -> "aten.linear.default"
+std::string pt2ShortTarget(const std::string &target);
+/// The names of a node's results, those in lists one by one; empty for those that are no tensors.
+std::vector<std::string> pt2ResultsOf(const Pt2Node &node);
 
 /// Makes operators of the nodes of a program, one graph after the other.
 class Pt2NodeImporter final : public OnnxScope
@@ -51,7 +60,33 @@ private:
     Result<bool> importNumber(const Pt2Node &node);
     bool hasChosenRows(const Pt2Node &node, const std::vector<AtenValue> &arguments) const;
     bool readsChosenSize(const Pt2Node &node) const;
+    // Graphs that nodes call (pt2_control.cpp).
+    struct GraphCall;
     Result<void> importInner(const Pt2Node &node, const std::string &target);
+    Result<GraphCall> graphCall(const Pt2Node &node) const;
+    Result<std::vector<AtenValue>> listOf(const Pt2Argument &argument, const Pt2Node &node) const;
+    /// @param written  what the graph's inputs are at its end, where it is asked for
+    Result<std::vector<AtenValue>> runGraph(const Pt2Node &node, const Pt2Graph &graph,
+        std::vector<AtenValue> arguments, std::vector<AtenValue> *written = nullptr);
+    Result<std::vector<AtenValue>> make(const Pt2Node &node, const std::string &name, AtenArguments arguments,
+        std::size_t results, const std::string &suffix);
+    Result<AtenValue> makeOne(
+        const Pt2Node &node, const std::string &name, AtenArguments arguments, const std::string &suffix);
+    Result<void> bindResults(const Pt2Node &node, std::vector<AtenValue> outputs);
+    Result<std::vector<AtenValue>> stopGradients(const Pt2Node &node, std::vector<AtenValue> outputs);
+    Result<std::vector<std::vector<AtenValue>>> stepsOf(
+        const Pt2Node &node, const std::vector<AtenValue> &sequences);
+    Result<AtenValue> stackSteps(const Pt2Node &node, std::size_t slot, const std::vector<AtenValue> &steps);
+    Result<std::optional<bool>> truthOf(const AtenValue &value);
+    Result<std::vector<AtenValue>> runScan(const Pt2Node &node, const GraphCall &call);
+    Result<std::vector<AtenValue>> runAssociativeScan(const Pt2Node &node, const GraphCall &call);
+    Result<std::vector<AtenValue>> runMap(const Pt2Node &node, const GraphCall &call);
+    Result<std::vector<AtenValue>> runWhile(const Pt2Node &node, const GraphCall &call);
+    Result<std::vector<AtenValue>> runCondition(const Pt2Node &node, const GraphCall &call);
+    Result<std::vector<AtenValue>> runSide(const Pt2Node &node, const Pt2Graph &graph,
+        std::vector<AtenValue> operands, TensorId condition, bool side);
+    Result<AtenValue> selectSide(
+        const Pt2Node &node, TensorId condition, const AtenValue &whenTrue, const AtenValue &whenFalse);
     Result<TensorId> withoutGradient(const Pt2Node &node, TensorId tensor);
     Result<TensorId> writtenAside(const Pt2Node &node, TensorId before, TensorId after);
     Result<void> keepWritten(
@@ -61,7 +96,7 @@ private:
     bool keepsOrder(const Pt2Node &node, const std::map<std::string, AtenValue> &arguments) const;
     Result<void> importAten(const Pt2Node &node, const std::string &target);
     Result<void> call(const Pt2Node &node, const std::string &target, const std::string &name,
-        std::map<std::string, AtenValue> arguments, const std::vector<std::string> &results);
+        AtenArguments arguments, const std::vector<std::string> &results);
     std::shared_ptr<const OperatorDefinition> definitionOf(const std::string &target) const;
     Result<void> checkDeclared(const Pt2Node &node, const std::vector<std::string> &results);
     Result<void> writeInPlace(const Pt2Node &node, const std::string &target, const std::string &name);
@@ -74,6 +109,7 @@ private:
     Pt2Frame *m_frame = nullptr;
     std::size_t m_position = 0;
     int m_depth = 0;
+    std::vector<std::string> m_modules{}; ///< Of the node that calls the graph at hand.
     std::size_t m_nodes = 0;
     std::unordered_set<std::string> m_outputs{};
     std::unordered_set<std::string> m_chosenSizes{}; ///< Numbers that come from sizes which data choose.

@@ -2,6 +2,7 @@
 
 #include "engine/graph/shape.h"
 
+#include <complex>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -26,6 +27,7 @@ struct Pt2Size {
 /// which it was.
 struct Pt2Meta {
     std::optional<DataType> dataType{};
+    std::optional<DataType> partType{}; ///< Of complex numbers: that of their real and imaginary parts.
     std::string typeName{};
     std::vector<Pt2Size> sizes{};
     std::vector<Pt2Size> strides{}; ///< In elements.
@@ -52,14 +54,15 @@ using Pt2Number = std::variant<std::int64_t, double, Pt2Symbol>;
 struct Pt2DataType {
     std::optional<DataType> type{};
     std::string name{};
+    std::optional<DataType> partType{}; ///< As of Pt2Meta.
 };
 /// What Planloom does not read: "custom_obj".
 struct Pt2Unreadable {
     std::string kind{};
 };
-using Pt2Argument =
-    std::variant<Pt2None, Pt2Tensor, std::vector<Pt2Tensor>, std::int64_t, double, bool, std::string,
-        Pt2Symbol, std::vector<Pt2Number>, Pt2DataType, std::shared_ptr<const Pt2Graph>, Pt2Unreadable>;
+using Pt2Argument = std::variant<Pt2None, Pt2Tensor, std::vector<Pt2Tensor>, std::int64_t, double, bool,
+    std::string, Pt2Symbol, std::vector<Pt2Number>, Pt2DataType, std::shared_ptr<const Pt2Graph>,
+    Pt2Unreadable, std::complex<double>>;
 
 struct Pt2NamedArgument {
     std::string name{}; ///< As the operator's schema calls it; may be empty.

@@ -65,6 +65,7 @@ Result<Pt2Meta> Decoder::meta(const Json &json, const std::string &place) const
     TRY(const Json *type, member(json, "dtype", place));
     TRY(const std::int64_t code, integer(*type, place + ".dtype"));
     meta.dataType = pt2DataType(code);
+    meta.partType = pt2PartType(code);
     meta.typeName = pt2TypeName(code);
     const std::array<std::pair<const char *, std::vector<Pt2Size> *>, 2> lists{
         {{"sizes", &meta.sizes}, {"strides", &meta.strides}}};
@@ -181,6 +182,13 @@ Result<Pt2Argument> Decoder::argument(const Json &json, const std::string &place
         TRY(const double number, real(value, here));
         return Pt2Argument(number);
     }
+    if (kind == "as_complex") {
+        TRY(const Json *realPart, member(value, "real", here));
+        TRY(const Json *imaginaryPart, member(value, "imag", here));
+        TRY(const double re, real(*realPart, here + ".real"));
+        TRY(const double im, real(*imaginaryPart, here + ".imag"));
+        return Pt2Argument(std::complex<double>(re, im));
+    }
     if (kind == "as_bool" && value.is_boolean())
         return Pt2Argument(value.get<bool>());
     if (kind == "as_string") {
@@ -198,7 +206,7 @@ Result<Pt2Argument> Decoder::argument(const Json &json, const std::string &place
         return numbers(value, here);
     if (kind == "as_scalar_type") {
         TRY(const std::int64_t code, integer(value, here));
-        return Pt2Argument(Pt2DataType{pt2DataType(code), pt2TypeName(code)});
+        return Pt2Argument(Pt2DataType{pt2DataType(code), pt2TypeName(code), pt2PartType(code)});
     }
     if (kind == "as_graph") {
         TRY(const Json *inner, member(value, "graph", here));

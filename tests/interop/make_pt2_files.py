@@ -2,15 +2,15 @@
 """Writes the programs that tests read as tests/engine/frontend/pt2, with PyTorch's gradients, and the losses of eight AdamW
 steps.
 
-    tests/interop/make_pt2_files.py [FOLDER]
+    tests/interop/make_pt2_files.py [FOLDER] [--only operators]
 
 Needs PyTorch 2.8 or newer. The files are committed: run this after changing what they should hold.
 """
 
+import argparse
 import copy
 import pathlib
 import re
-import sys
 import zipfile
 
 import numpy as np
@@ -18,9 +18,26 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import option_cases
 import operator_cases
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "engine/frontend/pt2"
+
+# Cases of option_cases.py by the program that holds them.
+OPERATORS = {
+    "windows": ["unfold_-1_4_2", "unfold_twice", "im2col_3", "im2col_4", "col2im_2", "col2im_3"],
+    "complex": ["rotary_buffer", "rotary_learned_angles", "complex_weight", "complex_div", "complex_abs", "complex_angle",
+                "complex_exp", "complex_pow2", "complex_cat", "complex_masked", "complex_times_i", "complex_in_place"],
+    "fourier": ["rfft_ortho", "irfft_odd", "fft_forward", "fnet", "irfft2_backward", "autocorrelation", "fno_spectral",
+                "stft_0", "istft_1", "hfft", "fftshift"],
+    "sampling": ["grid_bilinear_zeros_0", "grid_bilinear_reflection_1", "grid_nearest_border_0", "grid_bicubic_zeros_1",
+                 "grid_volume"],
+    "indices": ["index_put_second_1", "index_put_second_0", "index_put_column_1", "index_put_last_0", "index_put_mask_1",
+                "index_put_row_mask_0", "index_add_-1_alpha", "index_copy_1", "index_fill_-1", "scatter_reduce_1_mean_0",
+                "scatter_reduce_-1_amax_1", "index_reduce_1_prod_0", "index_reduce_-1_amin_1", "segment_mean", "segment_max",
+                "segment_offsets", "write_every_second"],
+    "control": ["scan", "scan_nested", "associative_pointwise_1", "while", "cond", "cond_not_finite", "cond_known"],
+}
 
 
 class Layer(nn.Module):
@@ -113,6 +130,27 @@ class Patches(nn.Module):
         return y.square().mean() + self.blocks(F.pixel_unshuffle(x, 2)).square().mean()
 
 
+class Several(nn.Module):
+    """The sum of several modules' losses, each of its own inputs."""
+
+    def __init__(self, modules, counts):
+        super().__init__()
+        self.parts = nn.ModuleList(modules)
+        self.counts = counts
+
+    def forward(self, *inputs):
+        losses = []
+        for part, count in zip(self.parts, self.counts):
+            losses.append(part(*inputs[:count]))
+            inputs = inputs[count:]
+        return torch.stack(losses).sum()
+
+
+def several(names):
+    made = [option_cases.CASES[name]() for name in names]
+    return Several([module for module, _ in made], [len(inputs) for _, inputs in made]), sum((inputs for _, inputs in made), ())
+
+
 def losses_of(module, inputs, steps=8):
     """Of steps of AdamW without weight decay, at a rate of 0.01."""
     module = copy.deepcopy(module)
@@ -160,13 +198,25 @@ def save(folder, name, module, inputs, shapes=None, core=False):
     arrays["losses"] = losses
     for key, parameter in module.named_parameters():
         if parameter.grad is not None:
-            arrays["grad." + key] = parameter.grad.contiguous().float().numpy()
+            grad = torch.view_as_real(parameter.grad) if parameter.is_complex() else parameter.grad
+            arrays["grad." + key] = grad.contiguous().float().numpy()
     np.savez(folder / (name + ".npz"), **arrays)
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", nargs="?", type=pathlib.Path, default=FOLDER)
+    parser.add_argument("--only", choices=["operators"])
+    options = parser.parse_args()
+    folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
+    for name, cases in OPERATORS.items():
+        module, inputs = several(cases)
+        for core in (False, True):
+            save(folder, f"operators_{name}" + ("_core" if core else ""), module, inputs, core=core)
+        (folder / f"operators_{name}_core.npz").unlink()  # the same values
+    if options.only:
+        return
     torch.manual_seed(3)
     tokens = torch.tensor([[1, 5, 0, 3, 9, 2], [4, 4, 7, 0, 0, 10], [8, 1, 1, 6, 2, 3]])
     labels = torch.tensor([[5, 0, 3, 9, 2, -100], [4, 7, 1, 2, -100, -100], [1, 1, 6, 2, 3, 10]])

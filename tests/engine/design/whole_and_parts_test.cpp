@@ -1,4 +1,5 @@
-// Values over the whole batch among values of samples: a plan in micro-batches is that of the model, or there is none.
+// Values over the whole batch among values of samples: a plan in micro-batches is that of the model, or there
+// is none.
 
 #include "engine/design/make_plan.h"
 #include "engine/frontend/graph_builder.h"
@@ -51,8 +52,7 @@ private:
         const OperatorKind kinds[]{OperatorKind::ReduceSum, OperatorKind::ReduceMax, OperatorKind::ReduceMin,
             OperatorKind::ReduceSumSquare, OperatorKind::ReduceMean, OperatorKind::ReduceL1};
         const OperatorKind kind = kinds[m_random() % std::size(kinds)];
-        Attributes attributes =
-            attributesOf({{"axes", std::vector<std::int64_t>{0}}, {"keepdims", 0}});
+        Attributes attributes = attributesOf({{"axes", std::vector<std::int64_t>{0}}, {"keepdims", 0}});
         if (kind == OperatorKind::ReduceMean)
             attributes.set("count", kSamples);
         return b.one(OperatorKind::Tanh, {b.one(kind, {x}, std::move(attributes))});
@@ -125,7 +125,8 @@ TEST(WholeAndParts, InMicroBatchesAndReplicasAreTheModelOrRefused)
             const auto parts = planned(model, rows, devices);
             if (!parts) {
                 EXPECT_NE(parts.error().message, "");
-                EXPECT_TRUE(std::string(rows).find("micro-batches") != std::string::npos) << parts.error().message;
+                EXPECT_TRUE(std::string(rows).find("micro-batches") != std::string::npos)
+                    << parts.error().message;
                 continue;
             }
             EXPECT_TRUE((*parts)->verdict && (*parts)->verdict->ok()) << (*parts)->verdict->failure->reason;
