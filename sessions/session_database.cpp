@@ -184,8 +184,12 @@ void removeMeta(SQLite::Database &database, const std::string &name)
 
 std::string packedFigures(const StepFigures &figures)
 {
-    return nlohmann::json{{"step_seconds", figures.stepSeconds}, {"peak_bytes", figures.peakBytes},
-        {"verified", figures.verified}}
+    const double seconds = figures.stepSeconds;
+    const nlohmann::json kept = std::isfinite(seconds) ? nlohmann::json(seconds)
+        : std::isnan(seconds)                          ? nlohmann::json("nan")
+                                                       : nlohmann::json(seconds < 0 ? "-inf" : "inf");
+    return nlohmann::json{
+        {"step_seconds", kept}, {"peak_bytes", figures.peakBytes}, {"verified", figures.verified}}
         .dump();
 }
 
@@ -194,14 +198,19 @@ std::optional<StepFigures> unpackedFigures(const std::string &text)
     const auto figures = nlohmann::json::parse(text, nullptr, false);
     if (!figures.is_object())
         return std::nullopt;
-    const auto seconds = figures.find("step_seconds");
+    const auto kept = figures.find("step_seconds");
     const auto peak = figures.find("peak_bytes");
     const auto verified = figures.find("verified");
     const auto end = figures.end();
-    if (seconds == end || !seconds->is_number() || peak == end || !peak->is_number_integer()
-        || verified == end || !verified->is_boolean())
+    if (kept == end || peak == end || !peak->is_number_integer() || verified == end
+        || !verified->is_boolean())
         return std::nullopt;
-    return StepFigures{seconds->get<double>(), peak->get<std::int64_t>(), verified->get<bool>()};
+    // JSON has no infinity and no NaN: these are words, which `strtod` reads.
+    const std::string word = kept->is_string() ? kept->get<std::string>() : std::string{};
+    if (!kept->is_number() && word != "inf" && word != "-inf" && word != "nan")
+        return std::nullopt;
+    const double seconds = word.empty() ? kept->get<double>() : std::strtod(word.c_str(), nullptr);
+    return StepFigures{seconds, peak->get<std::int64_t>(), verified->get<bool>()};
 }
 
 void writeMap(

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs every test; the last lines are ctest's summary.
+# Installs what is missing, builds everything and runs every test; the last lines are ctest's summary, and how many tests were
+# skipped and why.
 #
 #   bash tests/run.sh                  all tests
 #   bash tests/run.sh -R simulate      arguments go to ctest
 #
+# PLANLOOM_MODELS names the folder of models that are too large for the repository; else it is ../shared/models, if it is there.
 # With CI=true warnings are errors.
 set -euo pipefail
 
@@ -23,4 +25,9 @@ build "$folder"
 
 export QT_QPA_PLATFORM=offscreen
 unset DISPLAY WAYLAND_DISPLAY # no test may open a window
-exec ctest --test-dir "$folder" --output-on-failure --no-tests=error -j2 "$@"
+models=$(dirname "$root")/shared/models
+[[ -n ${PLANLOOM_MODELS:-} || ! -d $models ]] || export PLANLOOM_MODELS=$models
+status=0
+ctest --test-dir "$folder" --output-on-failure --no-tests=error -j2 "$@" || status=$?
+bash "$root/tests/skipped.sh" "$folder" || ((status)) || status=1
+exit "$status"

@@ -113,6 +113,7 @@ const std::vector<VerbSpec> &verbs()
         {"dim", "NAME=SIZE", "size of a dimension that the model's inputs leave open (may be repeated)"},
         {"parameter", "NAME", "a stored tensor that is trained, whatever the file says (may be repeated)"},
         {"constant", "NAME", "a stored tensor that is not trained (may be repeated)"},
+        {"as-input", "NAME", "what is an input, whatever the file says or seems to say (may be repeated)"},
         {"operators", "FILE",
             "operator file that says what operators are (may be repeated; MODEL.ops beside the model is read "
             "anyway)"},
@@ -168,10 +169,13 @@ const std::vector<VerbSpec> &verbs()
         {"solve", "MODEL",
             "finds the best plan within the rows; prints step time, memory, traffic and bubble per device",
             with({kPlan,
-                {{"no-search", "",
-                     "what rows leave open is decided by the default rule (follow the producer, else "
-                     "replicate), "
-                     "as with --gallery, not searched for the best"},
+                {{"allow-copies", "",
+                     "a gallery plan whose replicas compute more than half of the model alike is a plan, "
+                     "too"},
+                    {"no-search", "",
+                        "what rows leave open is decided by the default rule (follow the producer, else "
+                        "replicate), "
+                        "as with --gallery, not searched for the best"},
                     {"suggest", "",
                         "with --json: rows that would make the plan faster or smaller, each simulated"},
                     {"watch", "FILE",
@@ -284,7 +288,8 @@ const std::vector<VerbSpec> &verbs()
         {"gallery", "NAME[:KEY=VALUE,...]|all",
             "lists the gallery's plans; shows one; with --model, the rows that it makes and their effect",
             with({kPlan, {{"model", "MODEL", "the model that the rows are for"}}, kModel})},
-        {"rows", "MODEL", "prints or writes the rows of a gallery plan and a table, checked",
+        {"rows", "MODEL|PLAN",
+            "prints or writes the rows of a gallery plan and a table, checked, or of a plan file",
             with({kPlan,
                 {{"out", "FILE",
                     "where to: text, .json, or .yaml for the partition constraints of autodist that they "

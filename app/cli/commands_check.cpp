@@ -1,4 +1,5 @@
 #include "app/cli/commands.h"
+#include "app/cli/without_effect.h"
 
 #include "engine/check/check_annotation.h"
 #include "engine/design/operator_files.h"
@@ -135,13 +136,6 @@ Result<std::vector<CheckedOperator>> checkFile(const Arguments &arguments, const
         return Error{ErrorCode::NotFound, path + " defines no operator \"" + wanted + "\"",
             "name one as its line 'operator' does", "--operator"};
     return all;
-}
-
-bool isOperatorFile(const std::string &text)
-{
-    std::error_code failure;
-    return text.ends_with(kOperatorFileEnding) || text.find('/') != std::string::npos
-        || std::filesystem::exists(text, failure);
 }
 
 json jsonOf(const CheckedOperator &op)

@@ -1,10 +1,12 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
+#include "app/cli/without_effect.h"
 
 #include "engine/base/files.h"
 #include "engine/base/words.h"
 #include "engine/design/gallery_effect.h"
 #include "engine/design/gallery_folder.h"
+#include "engine/design/remembered.h"
 #include "engine/interop/autodist_yaml.h"
 #include "engine/table/table_json.h"
 #include "engine/table/table_text.h"
@@ -75,6 +77,8 @@ void printEffect(const GalleryEffect &effect)
         formatBytes(effect.memory).c_str(), effect.fits ? "" : ": does not fit", effect.summary.bubble * 100);
     for (const std::string &sentence : effect.uncut)
         std::printf("  not cut        %s\n", sentence.c_str());
+    if (!effect.copied.empty())
+        std::printf("  copied         %s\n", effect.copied.c_str());
 }
 
 } // namespace
@@ -123,24 +127,59 @@ Result<int> runGallery(const Arguments &arguments)
         rows.push_back(print(row));
     printGallery({{"entry", effect.entry}, {"values", values}, {"rows", rows},
         {"step_seconds", effect.summary.stepSeconds}, {"peak_bytes", effect.summary.largestPeak.count},
-        {"memory_bytes", effect.memory.count}, {"fits", effect.fits}, {"uncut", effect.uncut}});
+        {"memory_bytes", effect.memory.count}, {"fits", effect.fits}, {"uncut", effect.uncut},
+        {"copied", effect.copied}});
     return 0;
 }
 
 /// The rows of a gallery plan, a table and partition constraints together, to look at or to share.
+namespace {
+
+/// The rows that a plan file was made of: in it, without its model.
+Result<ConstraintTable> rowsOfPlan(const std::string &path)
+{
+    TRY(const ExecutionPlan plan, readPlan(path));
+    auto rows = rowsRemembered(plan);
+    if (!rows) {
+        Error error = std::move(rows).error();
+        error.where = path + ":" + error.where;
+        return error;
+    }
+    return TableDocument(*rows).table();
+}
+
+Result<void> writeRows(const Arguments &arguments, const ConstraintTable &table)
+{
+    const std::string out = arguments.text("out");
+    const std::string text = out.ends_with(".json") || (out.empty() && arguments.has("json"))
+        ? toJson(table).dump(2, ' ', false, json::error_handler_t::replace) + "\n"
+        : print(table);
+    if (!out.empty())
+        return writeFile(out, text);
+    std::printf("%s", text.c_str());
+    return {};
+}
+
+} // namespace
+
 Result<int> runRows(const Arguments &arguments)
 {
+    if (isPlanFile(arguments.positional())) {
+        if (isAutodistFile(arguments.text("out")))
+            return Error{ErrorCode::NotSupported,
+                "partition constraints are written of a model, not of a plan file",
+                "planloom-cli rows MODEL --table ROWS --out FILE.yaml", "--out"};
+        TRY(const ConstraintTable table, rowsOfPlan(arguments.positional()));
+        TRY_VOID(writeRows(arguments, table));
+        return 0;
+    }
     TRY(PlanRequest request, planRequest(arguments, arguments.positional()));
     request.upTo = PlanGrade::Planned;
     TRY(const PlanAnswerSnapshot answer, planOf(request));
     const ConstraintTable table = answer->table.table();
     const std::string out = arguments.text("out");
     if (!isAutodistFile(out)) {
-        const std::string text = out.ends_with(".json") ? toJson(table).dump(2) + "\n" : print(table);
-        if (out.empty())
-            std::printf("%s", text.c_str());
-        else
-            TRY_VOID(writeFile(out, text));
+        TRY_VOID(writeRows(arguments, table));
         return 0;
     }
     const AutodistText written =

@@ -128,10 +128,12 @@ Result<int> runInfo(const Arguments &arguments)
     json stored = json::array();
     for (const TensorId id : storedTensors(graph)) {
         const Tensor &tensor = graph.at(id);
-        ++storedCounts[tensor.classification->as];
+        if (tensor.role != TensorRole::Input)
+            ++storedCounts[tensor.classification->as];
         stored.push_back({{"name", tensor.name}, {"name_in_file", nameInFiles(tensor)},
             {"shape", tensor.type.shape}, {"type", nameOf(tensor.type.dataType)},
-            {"as", nameOf(tensor.classification->as)}, {"why", tensor.classification->why}});
+            {"as", tensor.role == TensorRole::Input ? "input" : nameOf(tensor.classification->as)},
+            {"why", tensor.classification->why}});
         if (!tensor.classification->insteadOf.empty())
             stored.back()["instead_of"] = tensor.classification->insteadOf;
     }
@@ -317,6 +319,43 @@ void printTried(const ScheduleChoice &choice)
 
 } // namespace
 
+namespace {
+
+json copiedToJson(const CopiedWork &copied, const Graph &graph)
+{
+    json operators = json::array();
+    for (const CopiedOperator &each : copied.operators)
+        operators.push_back(
+            {{"name", graph.at(each.op).name}, {"share", each.share}, {"reason", each.reason}});
+    return {{"share", copied.share}, {"operators", operators}};
+}
+
+/// What is written computes the model, or is not written.
+Result<void> checkEquivalence(const ExecutionPlan &execution)
+{
+    TRY(const VerifyReport report, verify(execution));
+    if (report.ok())
+        return {};
+    return Error{ErrorCode::CheckFailed,
+        "the plan of these rows would not compute the model: " + report.failure->reason,
+        "use one micro-batch, or another partition of the operators it names", "solve"};
+}
+
+/// Why a plan is of the forward pass alone, where nobody asked for that; empty elsewhere.
+std::string untrained(const OpenedModel &model)
+{
+    if (model.source.options.inference || model.graph->loss.valid())
+        return {};
+    std::string outputs;
+    for (const TensorId id : model.graph->outputs)
+        outputs += (outputs.empty() ? "'" : ", '") + model.graph->at(id).name + "'";
+    return "the model has no loss, so the plan is of its forward pass alone: --loss names an output to train "
+           "on ("
+        + outputs + "), --inference says that this is meant";
+}
+
+} // namespace
+
 Result<int> runSolve(const Arguments &arguments)
 {
     if (arguments.has("watch")) {
@@ -330,6 +369,7 @@ Result<int> runSolve(const Arguments &arguments)
     request.upTo = PlanGrade::Timed;
     request.search = !arguments.has("no-search") && !arguments.has("gallery");
     request.explains = true;
+    request.allowsCopies = arguments.has("allow-copies");
     if (arguments.has("balance") && !arguments.has("gallery"))
         return Error{ErrorCode::InvalidInput, "there are no stages of a gallery plan to balance",
             "name one: --gallery 1f1b", "--balance"};
@@ -364,11 +404,16 @@ Result<int> runSolve(const Arguments &arguments)
     std::vector<std::string> warnings;
     for (const RowWarning &warning : solved->warnings)
         warnings.push_back(rowWords(warning.row.index) + ": " + warning.sentence);
+    if (const std::string unsaid = untrained(*solved->model); !unsaid.empty())
+        warnings.push_back(unsaid);
     if (const auto &problem = solved->searchProblem)
         warnings.push_back("nothing was searched for: " + problem->message
             + (problem->advice.empty() ? "" : "; " + problem->advice));
     if (const auto overflow = hostOverflow(summary, solved->cluster, execution.units))
         warnings.push_back(overflow->message + ": " + overflow->advice);
+    if (std::string words = copiedWords(solved->copied, *execution.graph); !words.empty())
+        warnings.push_back(std::move(words));
+    TRY_VOID(checkEquivalence(execution));
     if (arguments.has("out"))
         TRY_VOID(writeFile(arguments.text("out"), toJson(execution)));
     if (arguments.has("json")) {
@@ -380,6 +425,7 @@ Result<int> runSolve(const Arguments &arguments)
             {"solve_seconds", solved->solveSeconds}, {"bubble", summary.bubble},
             {"precision", precisionSummary(*solved->plan)}, {"conflict", json::array()},
             {"rows", solved->rows.size()}, {"warnings", warnings},
+            {"copied", copiedToJson(solved->copied, *execution.graph)},
             {"schedule", nameOf(solved->plan->schedule)}, {"schedules", triedToJson(choice)},
             {"schedule_searches", searchesToJson(choice)}, {"free_decisions", freeDecisionsToJson(*solved)},
             {"suggestions", arguments.has("suggest") ? suggestionsToJson(request, *solved) : json(nullptr)}});
@@ -473,10 +519,10 @@ Result<int> runVerify(const Arguments &arguments)
     // A plan carries its graph; where the model is at hand, it must be the model's.
     std::string note;
     if (const auto it = plan.origin.find("model"); report.ok() && it != plan.origin.end()) {
-        if (!isZooSpec(it->second) && !std::filesystem::exists(it->second)) {
+        TRY(const auto source, rememberedModel(plan));
+        if (!isAtHand(source)) {
             note = "the model " + it->second + " is not at hand; the plan was held against its own graph";
         } else {
-            TRY(const auto source, rememberedModel(plan));
             TRY(const auto model, openToTrain(source));
             if (std::string difference = differenceOf(*plan.graph, *model->graph); !difference.empty())
                 report.failure = VerifyFailure{.reason = std::move(difference)};

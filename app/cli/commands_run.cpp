@@ -1,5 +1,6 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
+#include "app/cli/without_effect.h"
 
 #include "engine/cuda/nccl_devices.h"
 #include "engine/design/operator_files.h"
@@ -8,7 +9,6 @@
 #include "engine/interop/npz.h"
 #include "engine/interop/perfetto.h"
 #include "engine/runtime/calibrate.h"
-#include "engine/runtime/check.h"
 #include "engine/runtime/run_folder.h"
 #include "engine/runtime/supervisor.h"
 #include "engine/simulate/simulate.h"
@@ -38,7 +38,7 @@ bool holdsSameValues(const Graph &plan, TensorId mine, const Graph &model, Tenso
         && shapeInFiles(plan, mine) == shapeInFiles(model, theirs);
 }
 
-/// A plan file with its model's values: a plan holds none.
+/// A plan file with its model's values: a plan holds none. Without the model it is run as it is.
 Result<ExecutionPlan> planWithValues(const std::string &path)
 {
     TRY(auto plan, readPlan(path));
@@ -47,6 +47,14 @@ Result<ExecutionPlan> planWithValues(const std::string &path)
         Error error = std::move(source).error();
         error.where = path + ":" + error.where;
         return error;
+    }
+    if (!isAtHand(*source)) {
+        std::fprintf(stderr,
+            "planloom-cli: warning: the model %s is not at hand: what the plan's graph stores has no values "
+            "but those "
+            "that --random-weights draws\n",
+            source->source.c_str());
+        return plan;
     }
     TRY(const auto model, openToTrain(*source));
     std::map<std::string, TensorId> byName;
@@ -77,17 +85,28 @@ Result<ExecutionPlan> planWithValues(const std::string &path)
     return plan;
 }
 
-/// What a plan in other number formats is held against, and how near it has to be; empty in Float32.
-std::string checkedAgainst(const ExecutionPlan &plan)
+/// What a plan is held against.
+std::string referenceText(const ExecutionPlan &plan)
 {
-    if (plan.precisions.empty())
-        return {};
-    const CheckTolerances tolerances = tolerancesOf(plan);
-    std::array<char, 128> text{};
-    std::snprintf(text.data(), text.size(),
-        " in the same number formats (outputs within %.1g, gradients within %.1g of their norm)",
-        tolerances.outputs, tolerances.gradients);
-    return text.data();
+    return plan.precisions.empty() ? "the unpartitioned model"
+                                   : "the unpartitioned model in the same number formats";
+}
+
+/// The verdict, and what it rests on.
+std::string verdictText(const CheckReport &report)
+{
+    const auto number = [](const char *format, double value) {
+        std::array<char, 64> text{};
+        std::snprintf(text.data(), text.size(), format, value);
+        return std::string(text.data());
+    };
+    std::string text = report.ok ? "equal" : "DIFFERENT";
+    text += " (worst: " + report.worstTensor + number(", %.2g", report.worstError);
+    if (report.inDouble || !report.ok)
+        text += number(" where rounding alone explains %.2g", report.allowed);
+    if (report.inDouble)
+        text += number("; in double precision %.2g", *report.inDouble);
+    return text + ")";
 }
 
 /// Shows people where a run is. @param before  steps done before it, noted here
@@ -169,9 +188,7 @@ Result<int> runRun(const Arguments &arguments)
     request.options.keepGradients = arguments.has("check") || arguments.has("dump");
 
     const std::string &positional = arguments.positional();
-    const std::size_t dot = positional.rfind('.');
-    if (dot != std::string::npos
-        && (positional.substr(dot) == ".json" || positional.substr(dot) == ".plan")) {
+    if (isPlanFile(positional)) {
         TRY(request.plan, planWithValues(positional));
     } else {
         std::map<std::string, Shape> shapes;
@@ -253,9 +270,11 @@ Result<int> runRun(const Arguments &arguments)
             {"checkpoint", outcome.checkpoint}};
         object["loss"] = outcome.losses.empty() ? json(nullptr) : json(outcome.losses.back());
         if (outcome.check)
-            object["check"] = {{"ok", outcome.check->ok},
-                {"reference", "the unpartitioned model" + checkedAgainst(request.plan)},
-                {"worst", {{"tensor", outcome.check->worstTensor}, {"error", outcome.check->worstError}}},
+            object["check"] = {{"ok", outcome.check->ok}, {"reference", referenceText(request.plan)},
+                {"worst",
+                    {{"tensor", outcome.check->worstTensor}, {"error", outcome.check->worstError},
+                        {"allowed", outcome.check->allowed}}},
+                {"in_double", outcome.check->inDouble ? json(*outcome.check->inDouble) : json(nullptr)},
                 {"first_difference", outcome.check->firstDifference}};
         std::cout << object.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
         return ok ? 0 : 1;
@@ -282,9 +301,8 @@ Result<int> runRun(const Arguments &arguments)
         std::printf("left out, for want of room: %lld of what data chose (--capacity)\n",
             static_cast<long long>(dropped));
     if (outcome.check) {
-        std::printf("check against the unpartitioned model%s: %s (worst: %s, %.2g)\n",
-            checkedAgainst(request.plan).c_str(), ok ? "equal" : "DIFFERENT",
-            outcome.check->worstTensor.c_str(), outcome.check->worstError);
+        std::printf("check against %s: %s\n", referenceText(request.plan).c_str(),
+            verdictText(*outcome.check).c_str());
         if (!outcome.check->firstDifference.empty())
             std::printf("first operator that differs: %s\n", outcome.check->firstDifference.c_str());
     }

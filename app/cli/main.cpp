@@ -1,4 +1,5 @@
 #include "app/cli/commands.h"
+#include "app/cli/without_effect.h"
 
 #include "engine/base/place.h"
 
@@ -70,6 +71,8 @@ int main(int argc, char **argv)
         std::cout << helpOf(*verb);
         return 0;
     }
+    if (const auto effects = checkEffects(*verb, *arguments); !effects)
+        return report(effects.error(), asJson);
     using Command = Result<int> (*)(const Arguments &);
     const std::pair<const char *, Command> commands[]{{"info", runInfo}, {"solve", runSolve},
         {"schedule", runSchedule}, {"simulate", runSimulate}, {"compare", runCompare}, {"verify", runVerify},

@@ -1,10 +1,12 @@
 #include "app/cli/model.h"
+#include "app/cli/without_effect.h"
 
 #include "engine/base/files.h"
 #include "engine/design/model_rows.h"
 #include "engine/design/remembered.h"
 #include "engine/design/table_file.h"
 #include "engine/frontend/file_kind.h"
+#include "engine/frontend/module_classes.h"
 #include "engine/gallery/usual_rows.h"
 #include "engine/interop/autodist_yaml.h"
 #include "engine/lowering/execution_plan_json.h"
@@ -39,6 +41,12 @@ Result<ModelSource> modelSource(const Arguments &arguments, const std::string &m
                 return Error{ErrorCode::InvalidInput, "\"" + name + "\" cannot be a parameter and a constant",
                     {}, "--" + std::string(option)};
         }
+    }
+    for (const std::string &name : arguments.texts("as-input")) {
+        if (options.storedAs.count(name) != 0)
+            return Error{ErrorCode::InvalidInput, "\"" + name + "\" cannot be an input and be stored", {},
+                "--as-input"};
+        options.asInputs.insert(name);
     }
     for (const std::string &file : arguments.texts("operators")) {
         std::error_code failure;
@@ -91,12 +99,19 @@ Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &m
         request.model = known;
     } else {
         TRY(request.model, openModel(source, {}, KeepContent::No));
+        // What is given a value is an input, whatever the file's rules took it for.
+        if (const auto given = storedWithoutValues(*request.model, shapes); !given.empty()) {
+            source.options.asInputs.insert(given.begin(), given.end());
+            TRY(request.model, openModel(source, {}, KeepContent::No));
+        }
     }
+    TRY_VOID(checkEffects(arguments, *request.model));
     if (isAutodist) { // read against the model
         const std::string &path = table;
         TRY(const std::string text, readFile(path, {.pipes = true}));
+        TRY(const ModuleClasses classes, moduleClassesOf(source.source, source.content));
         TRY(const AutodistRows rows,
-            readAutodist(text, path, *request.model, arguments.text("axis", kAutodistAxis)));
+            readAutodist(text, path, *request.model, arguments.text("axis", kAutodistAxis), classes));
         for (const std::string &note : rows.notes)
             std::fprintf(stderr, "planloom-cli: warning: %s: %s\n", path.c_str(), note.c_str());
         request.table = TableDocument(print(rows.table));
@@ -173,7 +188,10 @@ Result<ExecutionPlan> readPlan(const std::string &path)
 
 Result<Cluster> clusterOf(const Arguments &arguments, const ExecutionPlan &plan)
 {
-    TRY(auto cluster, clusterNamed(arguments.text("cluster", rememberedCluster(plan))));
+    const TargetChoice target =
+        arguments.has("cluster") ? TargetChoice{arguments.text("cluster"), {}, 0} : rememberedTarget(plan);
+    TRY(const Target found, resolve(target));
+    const Cluster &cluster = found.cluster;
     if (cluster.deviceCount < static_cast<std::int32_t>(plan.devices.size()))
         return Error{ErrorCode::InvalidInput,
             "the plan uses " + std::to_string(plan.devices.size()) + " devices, " + cluster.name + " has "

@@ -142,6 +142,7 @@ int main(int argc, char **argv)
         && !qEnvironmentVariableIsSet("WAYLAND_DISPLAY"))
         return usageError({ErrorCode::NotFound, "there is no display to open a window on",
             "set DISPLAY, or use planloom-cli, which needs none", {}});
+    hideSessionOption(argc, argv);
     GuiWatchdog application(argc, argv);
     QApplication::setApplicationName(QStringLiteral("planloom"));
     QApplication::setApplicationDisplayName(QStringLiteral("Planloom"));

@@ -1,8 +1,20 @@
 #include "app/desktop/options.h"
 
+#include <QtCore/QFileInfo>
+
+#include "engine/frontend/zoo.h"
+#include "sessions/session_file.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace planloom {
 
 namespace {
+
+constexpr std::string_view kSession = "--session";
+constexpr std::string_view kHiddenSession = "--planloom-session";
 
 Error wrong(const QString &message)
 {
@@ -21,7 +33,35 @@ Result<QSize> sizeFrom(const QString &text)
     return size;
 }
 
+/// What is to be opened is there, and what was named as a session is one.
+Result<void> checkFile(const DesktopOptions &options)
+{
+    const std::string path = options.open.toStdString();
+    if (path.empty() || (!options.isSession && isZooSpec(path)))
+        return {};
+    if (!QFileInfo(options.open).isFile())
+        return Error{ErrorCode::NotFound, "there is no file \"" + path + "\"",
+            "give the path of a model or of a session", path};
+    if (options.isSession && !looksLikeSession(path))
+        return Error{ErrorCode::InvalidInput, "\"" + path + "\" is not a session",
+            "open a model without --session", path};
+    return {};
+}
+
 } // namespace
+
+void hideSessionOption(int argc, char **argv)
+{
+    static std::vector<std::string> words; // that argv points to
+    words.reserve(static_cast<std::size_t>(argc));
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        if (word != kSession && !word.starts_with(std::string(kSession) + "="))
+            continue;
+        words.push_back(std::string(kHiddenSession) + std::string(word.substr(kSession.size())));
+        argv[i] = words.back().data();
+    }
+}
 
 QString desktopUsage()
 {
@@ -62,6 +102,8 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
             options.noSession = true;
             continue;
         }
+        if (name.startsWith(QLatin1String(kHiddenSession.data())))
+            name.replace(0, static_cast<qsizetype>(kHiddenSession.size()), QLatin1String(kSession.data()));
         QString value;
         if (const auto equals = name.indexOf(QLatin1Char('=')); equals > 0) {
             value = name.mid(equals + 1);
@@ -72,7 +114,10 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
             return wrong(QStringLiteral("%1 needs a value").arg(name));
         }
         if (name == QLatin1String("--session")) {
+            if (!options.open.isEmpty())
+                return wrong(QStringLiteral("one file can be opened, not \"%1\" too").arg(value));
             options.open = value;
+            options.isSession = true;
         } else if (name == QLatin1String("--sample")) {
             options.sample = value;
         } else if (name == QLatin1String("--gallery")) {
@@ -110,6 +155,7 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
             return wrong(QStringLiteral("unknown option %1").arg(name));
         }
     }
+    TRY_VOID(checkFile(options));
     return options;
 }
 

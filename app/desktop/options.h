@@ -11,6 +11,7 @@ namespace planloom {
 /// What the command line of `planloom` asks for.
 struct DesktopOptions {
     QString open{}; ///< File or zoo name; empty for none.
+    bool isSession = false; ///< It was named as one.
     QString sample{};
     QString gallery{};
     int devices = 0; ///< 0: as the session or sample has it.
@@ -27,7 +28,11 @@ struct DesktopOptions {
 /// The text of `--help`.
 QString desktopUsage();
 
-/// @return InvalidInput for unknown options and wrong values
+/// Gives `--session` in the arguments of a program the name that Qt leaves alone: it takes an option of this
+/// name, and its value, for one of the desktop's session manager. `desktopOptions` reads both names alike.
+void hideSessionOption(int argc, char **argv);
+
+/// @return InvalidInput for unknown options and wrong values; NotFound for a file that is not there
 Result<DesktopOptions> desktopOptions(const QStringList &arguments);
 
 } // namespace planloom

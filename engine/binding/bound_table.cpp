@@ -1,8 +1,8 @@
 #include "engine/binding/bound_table.h"
 
-#include "engine/base/nearest_name.h"
 #include "engine/base/words.h"
 #include "engine/binding/alike.h"
+#include "engine/binding/nothing_selected.h"
 #include "engine/graph/dimension_classes.h"
 #include "engine/table/table_text.h"
 
@@ -29,15 +29,6 @@ std::string identifierIn(const Rule &rule)
                 return {};
         },
         rule);
-}
-
-/// What rows may call dimensions in any model.
-std::vector<std::string_view> meaningNames()
-{
-    std::vector<std::string_view> names;
-    for (int i = 1; i < kDimensionMeaningCount; ++i)
-        names.emplace_back(nameOf(static_cast<DimensionMeaning>(i)));
-    return names;
 }
 
 std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
@@ -163,15 +154,10 @@ private:
         report.bound =
             std::visit([&](const auto &rule) { return bindRule(row, rule, selected); }, itself.rule);
         if (report.bound == 0 && !report.error) {
-            report.warning = selected.empty() ? "the selector names no operator of this model"
-                : selected.size() == 1        ? "the operator it selects cannot take this rule"
-                                              : "none of the " + std::to_string(selected.size())
-                    + " operators it selects can take this rule";
-            if (const std::string name = identifierIn(itself.rule); !selected.empty() && !name.empty()) {
-                const std::string nearest = didYouMean(name, meaningNames());
-                report.warning +=
-                    ": it has no dimension '" + name + "'" + (nearest.empty() ? "" : ", " + nearest);
-            }
+            const Graph &graph = *m_bound.setting.model.graph;
+            report.warning = selected.empty()
+                ? whyNothingSelected(itself.selector, graph, m_bound.setting.index())
+                : whyNothingBound(identifierIn(itself.rule), selected, graph);
         }
     }
 

@@ -354,7 +354,8 @@ void addMovement(Collector &c)
     c.add(Trilu, With{}.integer("upper", 1).integer("k", 1), {c.x({4, 5, 6})});
     c.add(Trilu, With{}.integer("upper", 0).integer("k", 0), {c.x({4, 5, 6})});
     for (const char *mode : {"nearest", "linear", "cubic"}) {
-        for (const char *coordinates : {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"})
+        for (const char *coordinates :
+            {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_half_pixel_for_nn"})
             c.add(Resize,
                 With{}
                     .text("mode", mode)
@@ -362,6 +363,14 @@ void addMovement(Collector &c)
                     .reals("scales", {1, 1, 2, 1.5}),
                 {c.x({2, 4, 3, 4})}, {c.real({2, 4, 6, 6})});
     }
+    for (const char *coordinates : {"asymmetric", "tf_half_pixel_for_nn"}) // whose elements are repeated
+        c.add(Resize,
+            With{}
+                .text("mode", "nearest")
+                .text("nearest_mode", "floor")
+                .text("coordinate_transformation_mode", coordinates)
+                .reals("scales", {1, 2, 3}),
+            {c.x({2, 4, 5})}, {c.real({2, 8, 15})});
     for (const char *mode : {"linear", "cubic"})
         c.add(Resize,
             With{}

@@ -2,6 +2,7 @@
 
 #include "engine/cuda/device_code.h"
 #include "engine/kernels/binary_functions.h"
+#include "engine/kernels/conversion.h"
 #include "engine/kernels/draw.h"
 #include "engine/kernels/unary_functions.h"
 
@@ -11,7 +12,7 @@
 
 namespace planloom {
 
-/// to = from as another type; numbers that an integer cannot hold become the nearest that it can, NaN 0.
+/// to = from as another type (`wholeNumber` of conversion.h).
 struct ConvertKernel {
     Elements from{};
     Elements to{};
@@ -26,29 +27,15 @@ struct ConvertKernel {
         const double value = load<double>(from, i);
         switch (to.type) {
         case DataType::Int64:
-            return store(to, i,
-                value != value                        ? std::int64_t{0}
-                    : value >= 9223372036854775807.0  ? std::int64_t{9223372036854775807LL}
-                    : value <= -9223372036854775808.0 ? -std::int64_t{9223372036854775807LL} - 1
-                                                      : static_cast<std::int64_t>(value));
+            return store(to, i, wholeNumber<std::int64_t>(value));
         case DataType::Int32:
-            return store(to, i, bounded(value, -2147483648.0, 2147483647.0));
         case DataType::Int16:
-            return store(to, i, bounded(value, -32768.0, 32767.0));
         case DataType::Int8:
-            return store(to, i, bounded(value, -128.0, 127.0));
-        case DataType::UInt8:
-            return store(to, i, bounded(value, 0.0, 255.0));
+        case DataType::UInt8: // which keep the lowest bits
+            return store(to, i, std::int64_t{wholeNumber<std::int32_t>(value)});
         default:
             return store(to, i, load<float>(from, i));
         }
-    }
-    PLANLOOM_INLINE static std::int64_t bounded(double value, double least, double most)
-    {
-        return value != value ? 0
-                              : static_cast<std::int64_t>(value < least ? least
-                                      : value > most                    ? most
-                                                                        : value);
     }
 };
 

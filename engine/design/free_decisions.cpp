@@ -2,6 +2,7 @@
 
 #include "engine/graph/catalogue.h"
 #include "engine/search/conflict/row_facts.h"
+#include "engine/table/kinds/meaning.h"
 
 #include <algorithm>
 #include <map>
@@ -110,6 +111,19 @@ std::vector<std::int32_t> linesOfSearch(const TableDocument &document)
             row && row->origin == RowOrigin::Solver)
             lines.push_back(line);
     return lines;
+}
+
+std::optional<RowId> scheduleThatHoldsSearch(const ConstraintTable &rows)
+{
+    if (std::none_of(rows.rows.begin(), rows.rows.end(), isOfSearch))
+        return std::nullopt;
+    const auto row = scheduleRowAt(rows, givenMicroBatches(rows).value_or(1));
+    if (!row || isOfSearch(rows.rows[at(*row)]))
+        return std::nullopt;
+    const ScheduleKind kind = std::get<ScheduleRule>(rows.rows[at(*row)].rule).kind;
+    const bool isKnown =
+        std::find(kSearchedSchedules.begin(), kSearchedSchedules.end(), kind) != kSearchedSchedules.end();
+    return isKnown ? std::nullopt : row;
 }
 
 TableEdit keepRows(const TableDocument &document, const std::vector<std::int32_t> &lines)

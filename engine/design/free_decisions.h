@@ -4,6 +4,7 @@
 #include "engine/plan/plan.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,10 @@ std::vector<FreeDecision> freeDecisionsOf(const Model &model, const Plan &plan, 
 
 /// Lines of `document` whose rows a search chose, on or off.
 std::vector<std::int32_t> linesOfSearch(const TableDocument &document);
+/// The row of a person's, on, that gives the plan a schedule which no search chooses (blocks that are
+/// listed, dualpipe ...), where rows of a search are on beside it: these lay out the stages that it is for,
+/// so that they stay. Nothing where a search can choose again.
+std::optional<RowId> scheduleThatHoldsSearch(const ConstraintTable &rows);
 
 /// The edit that makes rows of the search on `lines` a person's own, which no search replaces, with the mesh
 /// that they need; other lines are passed by.

@@ -148,6 +148,7 @@ Result<GalleryEffect> effectOf(const PlanRequest &request, const std::stop_token
 {
     PlanRequest wanted = request;
     wanted.upTo = PlanGrade::Timed;
+    wanted.allowsCopies = true; // a preview says what they are
     TRY(const PlanAnswerSnapshot answer, planOf(wanted, stop));
     GalleryEffect effect;
     effect.entry = request.gallery.substr(0, request.gallery.find(':'));
@@ -157,6 +158,8 @@ Result<GalleryEffect> effectOf(const PlanRequest &request, const std::stop_token
     effect.memory = Bytes{static_cast<std::int64_t>(leastMemory(answer->cluster))};
     effect.fits = effect.summary.largestPeak.count <= effect.memory.count;
     effect.uncut = uncutWords(*answer->plan);
+    effect.copied = copiedWords(answer->copied, *answer->execution->graph);
+    effect.isCopied = answer->copied.share > kMostCopies;
     return effect;
 }
 

@@ -18,6 +18,8 @@ struct GalleryEffect {
     Bytes memory{}; ///< Of a device.
     bool fits = false;
     std::vector<std::string> uncut{}; ///< As `uncutWords`.
+    std::string copied{}; ///< As `copiedWords`.
+    bool isCopied = false; ///< Over `kMostCopies`: replicas hardly share anything.
 };
 
 /// @param request  with a gallery plan

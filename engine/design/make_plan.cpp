@@ -26,6 +26,23 @@ namespace planloom {
 
 namespace {
 
+/// True for rows that cut the batch over an axis of several devices.
+bool hasReplicas(const ConstraintTable &table)
+{
+    std::vector<MeshAxis> mesh;
+    for (const Row &row : table.rows)
+        if (const auto *rule = std::get_if<MeshRule>(&row.rule))
+            mesh = rule->axes;
+    return std::any_of(table.rows.begin(), table.rows.end(), [&](const Row &row) {
+        const auto *rule = std::get_if<OpTransRule>(&row.rule);
+        return rule != nullptr
+            && std::any_of(rule->steps.begin(), rule->steps.end(), [&](const SplitStep &step) {
+                   const MeshAxis *axis = findAxis(mesh, step.axis);
+                   return isBatch(step) && axis != nullptr && axis->size > 1;
+               });
+    });
+}
+
 /// Operators that rows that are off are bound to, one by one; further such rows are not counted: a plan is
 /// waited for.
 constexpr std::int64_t kMostLookedAt = 2'000'000;
@@ -127,6 +144,7 @@ private:
         else
             TRY_VOID(m_answer.table.apply(insertText(m_answer.table, 0, print(plan.table))));
         m_solvesGallery = !plan.solved.empty();
+        m_hasReplicas = hasReplicas(plan.table);
         return {};
     }
 
@@ -368,7 +386,7 @@ private:
         if (m_stop.stop_requested())
             return cancelled();
         TRY(ExecutionPlan lowered, sequenced());
-        lowered.origin = originOf(m_request.model->source, m_answer.cluster.name, m_answer.table.text());
+        lowered.origin = originOf(*m_request.model, m_answer.cluster, m_answer.table.text());
         for (auto &[row, sentence] : liftedLimits(*m_answer.plan, lowered)) {
             m_answer.warnings.push_back({row, sentence});
             m_answer.rows[static_cast<std::size_t>(row.index)].report.warning = std::move(sentence);
@@ -413,6 +431,8 @@ private:
         m_outdated = isOutdated(m_answer.summary);
         if (m_outdated)
             return;
+        m_answer.copied = copiedWork(*m_answer.execution, m_costs);
+        holdAgainstCopies();
         holdAgainstLimits(figures);
         if (m_request.upTo > PlanGrade::Timed)
             publish(PlanGrade::Timed);
@@ -447,6 +467,16 @@ private:
             publish(PlanGrade::Simulated);
         m_answer.grade = PlanGrade::Simulated;
         return {};
+    }
+
+    /// A gallery plan of replicas that all compute the same is not what was asked for.
+    void holdAgainstCopies()
+    {
+        if (m_answer.copied.share <= kMostCopies || !m_hasReplicas || m_request.allowsCopies)
+            return;
+        m_answer.error =
+            Error{ErrorCode::CheckFailed, copiedWords(m_answer.copied, *m_answer.execution->graph),
+                "share the work out in another way, or allow copies", "gallery"};
     }
 
     /// Limits are rows about the plan's figures: what is broken is an error of its row, what holds is said
@@ -485,6 +515,7 @@ private:
     bool m_leavesNoPlan = false; ///< The search found none, and was not stopped.
     std::vector<RowId> m_brokenDegrees{}; ///< That there is none with: see `refuseBrokenDegrees`.
     bool m_solvesGallery = false; ///< Its plan leaves something to the search.
+    bool m_hasReplicas = false; ///< Its plan cuts the batch over an axis.
     std::string m_key{}; ///< Of the rows in `PlanRequest::solved`.
     bool m_isRemembered = false; ///< What is known of a search comes from there,
     bool m_outdated = false; ///< and is wrong.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/analyse/copied_work.h"
 #include "engine/base/result.h"
 #include "engine/design/opened_model.h"
 #include "engine/design/target.h"
@@ -73,6 +74,9 @@ struct PlanRequest {
     /// them, ways out, and what these would give. Each is reported as it comes. Else they are pairs that
     /// meet.
     bool explains = false;
+    /// A gallery plan that cuts the batch over an axis is a plan although over `kMostCopies` of the computing
+    /// is the same on all replicas.
+    bool allowsCopies = false;
     bool needsTraining =
         false; ///< A model whose training step cannot be made is an error: see `requireTrainingStep`.
     /// An earlier answer for the same model, rows and target, to go on from where it has a plan; may be null.
@@ -132,6 +136,7 @@ struct PlanAnswer {
     std::shared_ptr<const KnownPrograms> programs{};
     double solveSeconds = 0; ///< From the request to the execution plan.
     TimelineSummary summary{}; ///< From `PlanGrade::Timed` on.
+    CopiedWork copied{}; ///< From `PlanGrade::Timed` on: what replicas compute alike.
     TimelineSnapshot timeline{}; ///< From `PlanGrade::Simulated` on.
     std::vector<std::int64_t>
         operatorNanoseconds{}; ///< With `timeline`, by operator: compute time of all devices in one step.

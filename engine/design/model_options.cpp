@@ -66,6 +66,8 @@ std::map<std::string, std::string> valuesOf(const ModelOptions &options, Written
         values[std::string(kDimensionOption) + name] = std::to_string(size);
     for (const auto &[name, as] : options.storedAs)
         values[std::string(kStoredOption) + name] = nameOf(as);
+    for (const std::string &name : options.asInputs)
+        values[std::string(kStoredOption) + name] = kStoredAsInput;
     for (const std::string &path : options.operatorFiles)
         values[std::string(kOperatorsOption) + path] = kOperatorsValue;
     for (const auto &[name, capacity] : options.capacities)
@@ -100,7 +102,8 @@ Result<std::optional<StoredAs>> storedAsNamed(const std::string &name, const std
     if (value == kStoredByRule)
         return std::optional<StoredAs>{};
     return wrong("stored",
-        "\"" + name + "\" is \"" + value + "\", where parameter, buffer, constant or by-rule was expected");
+        "\"" + name + "\" is \"" + value
+            + "\", where parameter, buffer, constant, input or by-rule was expected");
 }
 
 } // namespace
@@ -133,6 +136,10 @@ Result<ModelOptions> modelOptionsOf(const std::map<std::string, std::string> &va
             options.dimensions[dimension] = *size;
         } else if (name.starts_with(kStoredOption) && name.size() > kStoredOption.size()) {
             const std::string tensor = name.substr(kStoredOption.size());
+            if (value == kStoredAsInput) {
+                options.asInputs.insert(tensor);
+                continue;
+            }
             TRY(const auto as, storedAsNamed(tensor, value));
             if (as)
                 options.storedAs[tensor] = *as;

@@ -28,6 +28,8 @@ constexpr std::string_view kDimensionOption = "dim.";
 constexpr std::string_view kStoredOption = "stored.";
 /// The value of such an option that leaves the choice to the importer.
 constexpr std::string_view kStoredByRule = "by-rule";
+/// The value that makes a tensor an input (`ModelOptions::asInputs`).
+constexpr std::string_view kStoredAsInput = "input";
 
 /// Before the path of an operator file in the name of its option, whose value is "file".
 constexpr std::string_view kOperatorsOption = "operators.";
@@ -52,6 +54,9 @@ struct ModelOptions {
     /// better than the importer (import_onnx.h, "What is a weight"); by names of tensors, here or in the
     /// file.
     std::map<std::string, StoredAs> storedAs{};
+    /// "stored.NAME" = "input": what is an input of the plan, whatever a file says or seems to say. In none
+    /// of `storedAs`.
+    std::set<std::string> asInputs{};
     /// "operators.PATH": operator files (operator_files.h), those that were named and, once a model is open,
     /// all that it was made with. In order of path.
     std::set<std::string> operatorFiles{};

@@ -156,6 +156,20 @@ Result<ModelOptions> withArrays(const ModelSource &source, const std::map<std::s
     return options;
 }
 
+std::set<std::string> storedWithoutValues(
+    const OpenedModel &model, const std::map<std::string, Shape> &shapes)
+{
+    std::set<std::string> names;
+    for (const TensorId id : storedTensors(*model.graph)) {
+        const Tensor &tensor = model.graph->at(id);
+        const bool isBare = tensor.role != TensorRole::Input && !tensor.data && !tensor.external
+            && !tensor.classification->byHand;
+        if (isBare && shapes.count(nameInFiles(tensor)) != 0)
+            names.insert(nameInFiles(tensor));
+    }
+    return names;
+}
+
 TableEdit sizeRows(const TableDocument &document, const std::map<std::string, std::int64_t> &sizes,
     const std::vector<InputDimension> &known)
 {

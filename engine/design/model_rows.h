@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ ModelOptions withoutRow(ModelOptions options, const Rule &rule, const Graph &kno
 /// @param shapes  of arrays for the model's inputs, by input
 /// @return InvalidInput if two arrays want different sizes of one dimension; as `openDimensions`
 Result<ModelOptions> withArrays(const ModelSource &source, const std::map<std::string, Shape> &shapes);
+
+/// What the file has under the names of `shapes` and the model stores, though neither the file nor one beside
+/// it has values of it: inputs of a file, or weights without values, that an importer took as stored.
+std::set<std::string> storedWithoutValues(
+    const OpenedModel &model, const std::map<std::string, Shape> &shapes);
 
 /// Rows that give dimensions these sizes: those that are there are changed (the first of each dimension,
 /// switched on), others come behind all rows. Empty if nothing changes.

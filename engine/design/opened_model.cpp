@@ -32,6 +32,7 @@ ImportOptions importOptionsOf(const ModelSource &source)
     options.lossOutput = source.options.lossOutput;
     options.dimensions = source.options.dimensions;
     options.storedAs = source.options.storedAs;
+    options.asInputs = source.options.asInputs;
     options.capacities = source.options.capacities;
     options.unroll = source.options.unroll;
     return options;
@@ -58,12 +59,17 @@ Result<Graph> importedOrLookedAt(const ModelSource &source, ImportOptions option
     return looked ? std::move(looked) : std::move(whole);
 }
 
-Result<Graph> forwardOf(const ModelSource &source, const std::stop_token &stop)
+/// @param texts  filled in with what operator files hold
+Result<Graph> forwardOf(
+    const ModelSource &source, const std::stop_token &stop, std::map<std::string, std::string> &texts)
 {
     if (isZooSpec(source.source))
         return buildZooModel(source.source, source.options.dimensions, source.options.capacities);
     const auto &named = source.options.operatorFiles;
-    TRY(FoundOperators found, findOperators(source.source, {named.begin(), named.end()}));
+    TRY(FoundOperators found,
+        findOperators(
+            source.source, {named.begin(), named.end()}, userOperatorFolder(), source.operatorTexts));
+    texts = std::move(found.texts);
     ImportOptions options = importOptionsOf(source);
     options.stop = stop;
     options.operators = std::move(found.definitions);
@@ -92,12 +98,14 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop,
     if (keep == KeepContent::Yes && source.content.empty() && !isZooSpec(source.source)) {
         TRY(model.source.content, keptModelContent(source.source, kMostKeptBytes));
     }
-    TRY(Graph forward, forwardOf(model.source, stop));
+    TRY(Graph forward, forwardOf(model.source, stop, model.operatorTexts));
     model.name = nameOfSource(source.source);
     if (stop.stop_requested())
         return cancelled();
     for (const std::string &file : operatorFilesOf(forward))
         model.source.options.operatorFiles.insert(file);
+    std::erase_if(model.operatorTexts,
+        [&](const auto &each) { return model.source.options.operatorFiles.count(each.first) == 0; });
     model.forwardOperators = static_cast<std::int64_t>(forward.operators.size());
     for (const Tensor &tensor : forward.tensors) {
         if (tensor.role == TensorRole::Weight && !tensor.of.valid())
@@ -135,7 +143,8 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop,
 
 Result<Graph> openForward(const ModelSource &source, std::stop_token stop)
 {
-    return forwardOf(source, stop);
+    std::map<std::string, std::string> texts;
+    return forwardOf(source, stop, texts);
 }
 
 Result<std::vector<InputDimension>> openDimensions(const ModelSource &source)

@@ -6,6 +6,7 @@
 #include "engine/table/model.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -19,6 +20,8 @@ struct ModelSource {
     std::string source{}; ///< Path of a model file (import_model.h), or "zoo:...".
     std::string content{}; ///< Bytes of the file, where a session holds them; empty reads `source`.
     ModelOptions options{}; ///< Zoo models have no choice of losses: it is passed by.
+    /// What operator files held, by path, where a plan carries them: in place of the files.
+    std::map<std::string, std::string> operatorTexts{};
     friend bool operator==(const ModelSource &, const ModelSource &) = default;
 };
 
@@ -28,6 +31,8 @@ struct OpenedModel : Model {
     /// `content` is filled in for files, if it was asked for; `options` name all operator files that were
     /// needed.
     ModelSource source{};
+    /// What the operator files of `source.options` hold, by path.
+    std::map<std::string, std::string> operatorTexts{};
     std::int64_t forwardOperators = 0;
     std::int64_t parameters = 0; ///< Elements of all weights.
     std::string remark{}; ///< Why it has no training step; empty if it has, or if none is wanted.

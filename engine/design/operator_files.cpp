@@ -30,6 +30,17 @@ bool isFile(const fs::path &path)
     return fs::is_regular_file(path, failure);
 }
 
+Result<std::string> textAt(const fs::path &path)
+{
+    return readFile(absoluteOf(path), {.what = "operator file", .mostBytes = kMostOperatorFileBytes});
+}
+
+Result<DefinitionList> definitionsIn(const std::string &text, const fs::path &path)
+{
+    const fs::path absolute = absoluteOf(path);
+    return readOperatorFile(text, absolute.string(), absolute.parent_path().string(), readFunctionBody);
+}
+
 /// Adds what is not defined yet. @return an error where two operators of the file have one name
 Result<void> addNew(OperatorDefinitions &definitions, const DefinitionList &more)
 {
@@ -74,10 +85,8 @@ fs::path operatorFileBeside(const fs::path &model)
 
 Result<DefinitionList> readOperatorFileAt(const fs::path &path)
 {
-    const fs::path absolute = absoluteOf(path);
-    TRY(const std::string text,
-        readFile(absolute, {.what = "operator file", .mostBytes = kMostOperatorFileBytes}));
-    return readOperatorFile(text, absolute.string(), absolute.parent_path().string(), readFunctionBody);
+    TRY(const std::string text, textAt(path));
+    return definitionsIn(text, path);
 }
 
 OperatorFileOrigin originOfOperatorFile(
@@ -91,29 +100,41 @@ OperatorFileOrigin originOfOperatorFile(
     return inFolder ? OperatorFileOrigin::UserFolder : OperatorFileOrigin::Named;
 }
 
-Result<FoundOperators> findOperators(
-    const fs::path &model, const std::vector<std::string> &named, const fs::path &userFolder)
+Result<FoundOperators> findOperators(const fs::path &model, const std::vector<std::string> &named,
+    const fs::path &userFolder, const std::map<std::string, std::string> &carried)
 {
     auto definitions = std::make_shared<OperatorDefinitions>();
+    FoundOperators found;
     std::set<fs::path> read;
+    const auto take = [&](const std::string &text, const fs::path &path) -> Result<void> {
+        TRY(const DefinitionList list, definitionsIn(text, path));
+        // As printed, bodies that lie in files of their own are in it.
+        found.texts[absoluteOf(path).string()] = printOperatorFile(list);
+        return addNew(*definitions, list);
+    };
     for (const std::string &name : named) {
-        TRY(const fs::path path, locate(absoluteOf(name), absoluteOf(model), userFolder));
+        const auto known = carried.find(name);
+        fs::path path = absoluteOf(name);
+        if (known == carried.end()) {
+            TRY(path, locate(absoluteOf(name), absoluteOf(model), userFolder));
+        }
         if (!read.insert(path).second)
             continue;
-        TRY(const DefinitionList list, readOperatorFileAt(path));
-        TRY_VOID(addNew(*definitions, list));
+        TRY(const std::string text,
+            known == carried.end() ? textAt(path) : Result<std::string>(known->second));
+        TRY_VOID(take(text, path));
+        found.texts[name] = found.texts[path.string()];
     }
-    FoundOperators found;
     if (const fs::path beside = absoluteOf(operatorFileBeside(model));
         isFile(beside) && read.insert(beside).second) {
-        TRY(const DefinitionList list, readOperatorFileAt(beside));
-        TRY_VOID(addNew(*definitions, list));
+        TRY(const std::string text, textAt(beside));
+        TRY_VOID(take(text, beside));
     }
     for (const fs::path &path : filesIn(userFolder, kOperatorFileEnding)) {
         if (!read.insert(absoluteOf(path)).second)
             continue;
-        auto list = readOperatorFileAt(path);
-        auto added = list ? addNew(*definitions, *list) : Result<void>(list.error());
+        const auto text = textAt(path);
+        const auto added = text ? take(*text, path) : Result<void>(text.error());
         if (!added)
             found.notes.push_back("an operator file was passed by: " + describe(added.error()));
     }

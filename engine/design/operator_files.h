@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ OperatorFileOrigin originOfOperatorFile(const std::filesystem::path &file, const
 /// What operator files say to a model.
 struct FoundOperators {
     std::shared_ptr<const OperatorDefinitions> definitions{};
+    std::map<std::string, std::string> texts{}; ///< What the files define, by path, and by what they were
+                                                ///< named: operator files that need no other.
     std::vector<std::string> notes{}; ///< Files of the user's folder that could not be read, and why.
 };
 
@@ -39,10 +42,12 @@ struct FoundOperators {
 /// operator.
 ///
 /// A named file that is not where it was is looked for beside the model and in the user's folder.
+/// @param carried  what files held, by their paths: read in place of those
 /// @return NotFound for a named file that is nowhere; errors of a named file, or of the one beside the model.
 /// Waits for the disk.
 Result<FoundOperators> findOperators(const std::filesystem::path &model,
-    const std::vector<std::string> &named, const std::filesystem::path &userFolder = userOperatorFolder());
+    const std::vector<std::string> &named, const std::filesystem::path &userFolder = userOperatorFolder(),
+    const std::map<std::string, std::string> &carried = {});
 
 /// One operator file. @return NotFound, Io, or what is wrong in it with its path, line and column
 Result<std::vector<std::shared_ptr<const OperatorDefinition>>> readOperatorFileAt(

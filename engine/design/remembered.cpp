@@ -1,13 +1,22 @@
 #include "engine/design/remembered.h"
 
 #include "engine/frontend/zoo.h"
+#include "engine/hardware/cluster_json.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace planloom {
+
+namespace {
+
+constexpr const char *kClusterText = "cluster.json";
+constexpr std::string_view kOperatorsText = "operators-text."; ///< Before the path of a file.
+
+} // namespace
 
 std::map<std::string, std::string> originOf(
     const ModelSource &model, const std::string &cluster, const std::string &rows)
@@ -32,6 +41,16 @@ std::map<std::string, std::string> originOf(
     return origin;
 }
 
+std::map<std::string, std::string> originOf(
+    const OpenedModel &model, const Cluster &cluster, const std::string &rows)
+{
+    auto origin = originOf(model.source, cluster.name, rows);
+    origin[kClusterText] = toJson(cluster);
+    for (const auto &[path, text] : model.operatorTexts)
+        origin[std::string(kOperatorsText) + path] = text;
+    return origin;
+}
+
 Result<ModelSource> rememberedModel(const ExecutionPlan &plan)
 {
     ModelSource model;
@@ -39,6 +58,8 @@ Result<ModelSource> rememberedModel(const ExecutionPlan &plan)
     for (const auto &[name, value] : plan.origin) {
         if (name == "model") {
             model.source = value;
+        } else if (name.starts_with(kOperatorsText)) {
+            model.operatorTexts[name.substr(kOperatorsText.size())] = value;
         } else if (name == "dim") {
             for (std::size_t begin = 0; begin < value.size();) {
                 const std::size_t end = std::min(value.find(',', begin), value.size());
@@ -71,6 +92,12 @@ Result<ModelSource> rememberedModel(const ExecutionPlan &plan)
     return model;
 }
 
+bool isAtHand(const ModelSource &model)
+{
+    std::error_code failure;
+    return isZooSpec(model.source) || std::filesystem::exists(model.source, failure);
+}
+
 Result<std::string> rowsRemembered(const ExecutionPlan &plan)
 {
     const auto found = plan.origin.find("rows");
@@ -84,6 +111,12 @@ std::string rememberedCluster(const ExecutionPlan &plan)
 {
     const auto found = plan.origin.find("cluster");
     return found == plan.origin.end() ? "cpu:" + std::to_string(plan.devices.size()) : found->second;
+}
+
+TargetChoice rememberedTarget(const ExecutionPlan &plan)
+{
+    const auto found = plan.origin.find(kClusterText);
+    return {rememberedCluster(plan), found == plan.origin.end() ? std::string{} : found->second, 0};
 }
 
 } // namespace planloom

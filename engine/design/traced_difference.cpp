@@ -223,8 +223,9 @@ Result<TracedPlans> traceDifference(const ExecutionPlan &a, const Timeline &time
         PlanRequest request;
         TRY(request.model, openModel(source, stop, KeepContent::No));
         request.table = TableDocument(rows);
-        request.target = {rememberedCluster(execution), {},
-            static_cast<std::int32_t>(execution.devices.size()) * execution.units.count};
+        request.target = rememberedTarget(execution);
+        request.target.deviceCount =
+            static_cast<std::int32_t>(execution.devices.size()) * execution.units.count;
         request.upTo = PlanGrade::Planned;
         return planOf(request, stop);
     };

@@ -32,7 +32,7 @@ std::vector<SweepChoice> sweepChoices(const PlanAnswer &answer)
     if (!answer.plan || !answer.model)
         return choices;
     const Plan &plan = *answer.plan;
-    const std::int64_t samples = std::max<std::int64_t>(batchSize(*answer.model->graph), 1);
+    const std::int64_t samples = std::max<std::int64_t>(answer.model->batch->size, 1);
     std::set<std::int32_t> counts{plan.microBatches};
     for (std::int64_t m = 1; m <= std::min<std::int64_t>(samples, kMostMicroBatches); m *= 2)
         if (samples % m == 0)

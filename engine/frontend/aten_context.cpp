@@ -23,7 +23,7 @@ public:
     }
     bool isUsed(const std::string &) const override { return true; }
     bool isOutput(const std::string &) const override { return false; }
-    bool isInWeightPosition(const std::string &) const override { return false; }
+    std::optional<Classification> storedByNode(const OnnxTensor &) const override { return std::nullopt; }
     const OnnxValue *declared(const std::string &) const override { return m_declared; }
     Result<std::vector<TensorId>> inlineGraph(const OnnxGraph &, const std::vector<TensorId> &) override
     {
@@ -506,9 +506,10 @@ Result<void> AtenContext::keepUnknown(const std::string &reason)
 
 AtenHandler findAtenHandler(std::string_view name)
 {
-    for (const auto find :
-        {findAtenElementwise, findAtenActivation, findAtenShape, findAtenMovement, findAtenIndex,
-            findAtenNetwork, findAtenNorm, findAtenReduction, findAtenFilling, findAtenLoss}) {
+    for (const auto find : {findAtenElementwise, findAtenActivation, findAtenShape, findAtenMovement,
+             findAtenIndex, findAtenNetwork, findAtenNorm, findAtenReduction, findAtenFilling, findAtenLoss,
+             findAtenBag, findAtenDistance, findAtenMargin, findAtenOrder, findAtenPool, findAtenQuantize,
+             findAtenSequence, findAtenSpecial}) {
         if (const AtenHandler handler = find(name))
             return handler;
     }

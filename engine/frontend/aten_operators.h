@@ -163,15 +163,23 @@ inline DataType floatingTypeOf(DataType type)
 using AtenHandler = Result<void> (*)(AtenContext &);
 /// The handler of an operator by its name without overload ("linear"), by file; null if it is not there.
 AtenHandler findAtenActivation(std::string_view name);
+AtenHandler findAtenBag(std::string_view name);
+AtenHandler findAtenDistance(std::string_view name);
 AtenHandler findAtenElementwise(std::string_view name);
 AtenHandler findAtenFilling(std::string_view name);
 AtenHandler findAtenIndex(std::string_view name);
 AtenHandler findAtenLoss(std::string_view name);
+AtenHandler findAtenMargin(std::string_view name);
 AtenHandler findAtenMovement(std::string_view name);
 AtenHandler findAtenNetwork(std::string_view name);
 AtenHandler findAtenNorm(std::string_view name);
+AtenHandler findAtenOrder(std::string_view name);
+AtenHandler findAtenPool(std::string_view name);
+AtenHandler findAtenQuantize(std::string_view name);
 AtenHandler findAtenReduction(std::string_view name);
+AtenHandler findAtenSequence(std::string_view name);
 AtenHandler findAtenShape(std::string_view name);
+AtenHandler findAtenSpecial(std::string_view name);
 
 /// The handler of any of them.
 AtenHandler findAtenHandler(std::string_view name);

@@ -29,23 +29,6 @@ Result<void> indexSelect(AtenContext &context)
     return context.finishOnnx("Gather", {x, indices}, {{"axis", axis}});
 }
 
-/// Rows of a table. A row of padding gets no gradient.
-Result<void> atenEmbedding(AtenContext &context)
-{
-    TRY(const TensorId table, context.tensor("weight"));
-    TRY(const TensorId indices, context.tensor("indices"));
-    TRY(const std::int64_t padding, context.integer("padding_idx", -1));
-    const Shape shape = context.shapeOf(table);
-    if (shape.size() != 2)
-        return context.invalid(
-            "its table has the shape " + toString(shape) + ", where a matrix was expected");
-    const std::int64_t row = padding < -1 ? padding + shape[0] : padding;
-    Attributes attributes;
-    if (row >= 0)
-        attributes.set("padding_index", row);
-    return context.finish(OperatorKind::Embedding, {table, indices}, std::move(attributes));
-}
-
 /// What x[i, j, :, k] picks. Truth values as indices pick where they are true.
 struct Picks {
     std::vector<std::size_t> axes{}; ///< Of x, with an index.
@@ -363,12 +346,12 @@ Result<void> atenIm2col(AtenContext &context)
 AtenHandler findAtenIndex(std::string_view name)
 {
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"gather", atenGather},
-        {"index_select", indexSelect}, {"embedding", atenEmbedding}, {"index", atenIndex},
-        {"_unsafe_index", atenIndex}, {"index_put", indexPut}, {"_unsafe_index_put", indexPut},
-        {"index_add", indexAdd}, {"nonzero", atenNonZero}, {"masked_select", maskedSelect},
-        {"scatter", atenScatter}, {"scatter_add", scatterAdd}, {"tril", triangle<false>},
-        {"triu", triangle<true>}, {"one_hot", atenOneHot}, {"pixel_shuffle", pixelShuffle},
-        {"pixel_unshuffle", pixelUnshuffle}, {"im2col", atenIm2col}};
+        {"index_select", indexSelect}, {"index", atenIndex}, {"_unsafe_index", atenIndex},
+        {"index_put", indexPut}, {"_unsafe_index_put", indexPut}, {"index_add", indexAdd},
+        {"nonzero", atenNonZero}, {"masked_select", maskedSelect}, {"scatter", atenScatter},
+        {"scatter_add", scatterAdd}, {"tril", triangle<false>}, {"triu", triangle<true>},
+        {"one_hot", atenOneHot}, {"pixel_shuffle", pixelShuffle}, {"pixel_unshuffle", pixelUnshuffle},
+        {"im2col", atenIm2col}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -1,4 +1,4 @@
-#include "engine/frontend/aten_operators.h"
+#include "engine/frontend/aten_formula.h"
 
 #include <map>
 #include <utility>
@@ -10,47 +10,66 @@ namespace {
 constexpr std::int64_t kNoReduction = 0; ///< at::Reduction
 constexpr std::int64_t kMean = 1;
 
+/// The dimension of the classes, of which scores come as [c] or [n c ..].
+std::int64_t classAxis(AtenContext &context, TensorId scores)
+{
+    return context.rankOf(scores) == 1 ? 0 : 1;
+}
+
+/// Weights of classes [c] beside scores.
+Result<TensorId> besideScores(AtenContext &context, TensorId weights, TensorId scores)
+{
+    Shape shape(context.shapeOf(scores).size(), 1);
+    shape[axisIndex(classAxis(context, scores))] = elementCount(context.shapeOf(weights));
+    return context.reshape(weights, std::move(shape), "class_weights");
+}
+
 /// (1 - s) of the cross-entropy, and s of its mean over all classes as labels; both of items that count.
-Result<void> smoothedLoss(AtenContext &context, TensorId scores, TensorId labels, double smoothing,
+Result<void> smoothedLoss(AtenContext &context, const std::vector<TensorId> &inputs, double smoothing,
     std::int64_t ignored, std::int64_t reduction)
 {
-    const DataType type = context.typeOf(scores).dataType;
+    AtenFormula f(context);
+    const TensorId scores = inputs[0];
+    const TensorId labels = inputs[1];
     const auto classes = static_cast<double>(context.shapeOf(scores)[1]);
     const Attributes ignore = attributesFrom({{"ignore_index", ignored}});
     Attributes attributes = ignore;
     attributes.set("reduction", std::string("none"));
-    TRY(const TensorId plain,
-        context.make(OperatorKind::CrossEntropy, {scores, labels}, attributes, {}, "plain"));
-    const Attributes overClasses = attributesFrom({{"axis", std::int64_t{1}}});
-    TRY(const TensorId logarithms,
-        context.make(OperatorKind::LogSoftmax, {scores}, overClasses, {}, "logarithms"));
-    TRY(const TensorId sum,
-        context.make(OperatorKind::ReduceSum, {logarithms},
-            attributesFrom({{"axes", std::vector<std::int64_t>{1}}, {"keepdims", std::int64_t{0}}}), {},
-            "sum"));
-    const TensorId ignoredLabel = context.builder().addConstant(
-        scalarTensor(context.typeOf(labels).dataType, static_cast<double>(ignored)));
-    TRY(const TensorId hidden, context.make(OperatorKind::Equal, {labels, ignoredLabel}, {}, {}, "ignored"));
-    TRY(const TensorId counted,
-        context.make(OperatorKind::Where, {hidden, context.scalar(type, 0), sum}, {}, {}, "counted"));
-    TRY(const TensorId left,
-        context.make(OperatorKind::Mul, {plain, context.scalar(type, 1 - smoothing)}, {}, {}, "left"));
-    TRY(const TensorId right,
-        context.make(
-            OperatorKind::Mul, {counted, context.scalar(type, smoothing / classes)}, {}, {}, "right"));
+    const auto plain = f.make(OperatorKind::CrossEntropy, std::vector<AtenTerm>(inputs.begin(), inputs.end()),
+        std::move(attributes));
+    TRY(TensorId logarithms,
+        f.make(OperatorKind::LogSoftmax, {scores}, attributesFrom({{"axis", std::int64_t{1}}})));
+    if (inputs.size() > 2) {
+        TRY(const TensorId weights, besideScores(context, inputs[2], scores));
+        TRY(logarithms, f.mul(logarithms, weights));
+    }
+    const auto counted = f.where(f.equal(labels, static_cast<double>(ignored)),
+        f.number(context.typeOf(scores).dataType, 0), f.sum(logarithms, {1}));
+    TRY(const TensorId each, f.sub(f.mul(plain, 1 - smoothing), f.mul(counted, smoothing / classes)));
     if (reduction == kNoReduction)
-        return context.finish(OperatorKind::Sub, {left, right});
-    TRY(const TensorId each, context.make(OperatorKind::Sub, {left, right}, {}, {}, "each"));
-    std::vector<std::int64_t> axes;
-    for (std::int64_t axis = 0; axis < context.rankOf(each); ++axis)
-        axes.push_back(axis);
-    const Attributes whole = attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{0}}});
+        return f.finish(each);
+    const auto total = f.sum(each, f.allOf(each));
     if (reduction != kMean)
-        return context.finish(OperatorKind::ReduceSum, {each}, whole);
-    TRY(const TensorId total, context.make(OperatorKind::ReduceSum, {each}, whole, {}, "total"));
-    TRY(TensorId count, context.make(OperatorKind::CountValid, {labels}, ignore, {}, "count"));
-    TRY(count, context.cast(count, type, "count_cast"));
-    return context.finish(OperatorKind::Div, {total, count});
+        return f.finish(total);
+    const auto count =
+        f.make(OperatorKind::CountValid, std::vector<AtenTerm>(inputs.begin() + 1, inputs.end()), ignore);
+    return f.finish(f.div(total, f.cast(count, context.typeOf(each).dataType)));
+}
+
+/// The cross-entropy with probabilities of classes; a mean is of the items, whatever the classes weigh.
+Result<void> probableLoss(
+    AtenContext &context, TensorId scores, TensorId target, TensorId weights, double smoothing)
+{
+    AtenFormula f(context);
+    const std::int64_t axis = classAxis(context, scores);
+    const auto classes = static_cast<double>(context.shapeOf(scores)[axisIndex(axis)]);
+    AtenTerm share = target;
+    if (smoothing != 0)
+        share = f.add(f.mul(target, 1 - smoothing), smoothing / classes);
+    if (weights)
+        share = f.mul(share, besideScores(context, weights, scores));
+    const auto logarithms = f.make(OperatorKind::LogSoftmax, {scores}, attributesFrom({{"axis", axis}}));
+    return finishAtenLoss(context, f.of(OperatorKind::Neg, f.sum(f.mul(logarithms, share), {axis})));
 }
 
 /// Losses of classes: the labels are indices, and one of them may count for nothing.
@@ -62,10 +81,8 @@ Result<void> classLoss(AtenContext &context, OperatorKind kind)
     TRY(const std::int64_t reduction, context.integer("reduction", kMean));
     TRY(const std::int64_t ignored, context.integer("ignore_index", -100));
     TRY(const double smoothing, context.real("label_smoothing", 0));
-    if (smoothing != 0 && (weights || kind != OperatorKind::CrossEntropy))
-        return context.keepUnknown("label smoothing beside weights of classes is not computed");
     if (isFloating(context.typeOf(labels).dataType))
-        return context.keepUnknown("losses of class probabilities are not computed");
+        return probableLoss(context, scores, labels, weights, smoothing);
     if (context.rankOf(scores) == 1) { // one item without a batch
         Shape batched = context.shapeOf(scores);
         batched.insert(batched.begin(), 1);
@@ -79,7 +96,7 @@ Result<void> classLoss(AtenContext &context, OperatorKind kind)
         counted.push_back(weights);
     }
     if (smoothing != 0)
-        return smoothedLoss(context, scores, labels, smoothing, ignored, reduction);
+        return smoothedLoss(context, inputs, smoothing, ignored, reduction);
     const Attributes ignore = attributesFrom({{"ignore_index", ignored}});
     Attributes attributes = ignore;
     attributes.set("reduction", std::string(reduction == kNoReduction ? "none" : "sum"));
@@ -101,29 +118,13 @@ Result<void> atenLikelihood(AtenContext &context)
     return classLoss(context, OperatorKind::NegativeLogLikelihood);
 }
 
-/// The mean or sum of all elements, or each of them, as argument "reduction" says.
-Result<void> finishReduced(AtenContext &context, TensorId each)
-{
-    TRY(const std::int64_t reduction, context.integer("reduction", kMean));
-    if (reduction == kNoReduction || context.shapeOf(each).empty())
-        return context.bind(0, each);
-    std::vector<std::int64_t> axes;
-    for (std::int64_t axis = 0; axis < context.rankOf(each); ++axis)
-        axes.push_back(axis);
-    Attributes attributes = attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{0}}});
-    if (reduction == kMean)
-        attributes.set("count", elementCount(context.shapeOf(each)));
-    return context.finish(reduction == kMean ? OperatorKind::ReduceMean : OperatorKind::ReduceSum, {each},
-        std::move(attributes));
-}
-
 Result<void> atenSquaredError(AtenContext &context)
 {
     TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId target, context.tensor("target"));
     TRY(const TensorId distance, context.make(OperatorKind::Sub, {x, target}, {}, {}, "distance"));
     TRY(const TensorId square, context.make(OperatorKind::Mul, {distance, distance}, {}, {}, "square"));
-    return finishReduced(context, square);
+    return finishAtenLoss(context, square);
 }
 
 Result<void> atenAbsoluteError(AtenContext &context)
@@ -132,7 +133,7 @@ Result<void> atenAbsoluteError(AtenContext &context)
     TRY(const TensorId target, context.tensor("target"));
     TRY(const TensorId distance, context.make(OperatorKind::Sub, {x, target}, {}, {}, "distance"));
     TRY(const TensorId magnitude, context.make(OperatorKind::Abs, {distance}, {}, {}, "abs"));
-    return finishReduced(context, magnitude);
+    return finishAtenLoss(context, magnitude);
 }
 
 /// Squared below a bound, linear above it: smooth_l1 divides what huber has by the bound.
@@ -145,7 +146,7 @@ Result<void> boundedError(AtenContext &context, const char *name, bool divides)
     TRY(const TensorId distance, context.make(OperatorKind::Sub, {x, target}, {}, {}, "distance"));
     TRY(const TensorId magnitude, context.make(OperatorKind::Abs, {distance}, {}, {}, "abs"));
     if (bound == 0 && divides)
-        return finishReduced(context, magnitude);
+        return finishAtenLoss(context, magnitude);
     // With c = min(|d|, bound): c (|d| - c / 2).
     TRY(const TensorId small,
         context.make(OperatorKind::Clip, {magnitude}, attributesFrom({{"max", bound}}), {}, "small"));
@@ -156,7 +157,7 @@ Result<void> boundedError(AtenContext &context, const char *name, bool divides)
     if (divides && bound != 1) {
         TRY(each, context.make(OperatorKind::Div, {each, context.scalar(type, bound)}, {}, {}, "smooth"));
     }
-    return finishReduced(context, each);
+    return finishAtenLoss(context, each);
 }
 Result<void> atenSmoothError(AtenContext &context)
 {
@@ -173,7 +174,7 @@ Result<void> finishWeighted(AtenContext &context, TensorId each)
     if (weight) {
         TRY(each, context.make(OperatorKind::Mul, {each, weight}, {}, {}, "weighted"));
     }
-    return finishReduced(context, each);
+    return finishAtenLoss(context, each);
 }
 
 /// softplus(x) - x target; with the weight p of positive items
@@ -243,7 +244,7 @@ Result<void> atenDivergence(AtenContext &context)
     }
     TRY(const TensorId distance, context.make(OperatorKind::Sub, {logarithm, x}, {}, {}, "distance"));
     TRY(const TensorId each, context.make(OperatorKind::Mul, {weight, distance}, {}, {}, "each"));
-    return finishReduced(context, each);
+    return finishAtenLoss(context, each);
 }
 
 } // namespace

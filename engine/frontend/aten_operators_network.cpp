@@ -132,9 +132,9 @@ Result<void> atenAttention(AtenContext &context)
     return {};
 }
 
-// --- convolutions and pooling ------------------------------------------------------------------------------
+// --- convolutions -----------------------------------------------------------------------------------------
 
-/// The attributes that convolutions and pooling share.
+/// The attributes that convolutions share.
 struct AtenWindow {
     Integers strides{};
     Integers pads{}; ///< Begins, then ends.
@@ -206,73 +206,6 @@ Result<void> atenConv(AtenContext &context)
 Result<void> atenConvTranspose(AtenContext &context)
 {
     return convolve(context, true);
-}
-
-/// What max_pool and avg_pool of `count` dimensions share: ONNX's attributes, of strides as long as the
-/// kernel where none are given.
-Result<std::map<std::string, OnnxAttribute, std::less<>>> poolAttributes(
-    AtenContext &context, std::size_t count)
-{
-    TRY(const Integers kernel, context.perDimension("kernel_size", count, 1));
-    TRY(AtenWindow window, windowOf(context, count, 1));
-    TRY(const Integers strides, context.integers("stride", {}));
-    TRY(const bool ceiling, context.flag("ceil_mode", false));
-    return std::map<std::string, OnnxAttribute, std::less<>>{{"kernel_shape", kernel},
-        {"strides", strides.empty() ? kernel : window.strides}, {"pads", window.pads},
-        {"dilations", window.dilations}, {"ceil_mode", std::int64_t{ceiling ? 1 : 0}}};
-}
-
-template<std::size_t count> Result<void> maxPool(AtenContext &context)
-{
-    TRY(const TensorId x, context.tensor("self"));
-    if (context.resultCount() > 1 && context.wants(1))
-        return context.keepUnknown("the indices of max_pool are not computed");
-    TRY(auto attributes, poolAttributes(context, count));
-    return context.finishOnnx("MaxPool", {x}, std::move(attributes));
-}
-
-template<std::size_t count> Result<void> averagePool(AtenContext &context)
-{
-    TRY(const TensorId x, context.tensor("self"));
-    if (context.given("divisor_override"))
-        return context.keepUnknown("an average with another divisor is not computed");
-    TRY(auto attributes, poolAttributes(context, count));
-    attributes.erase("dilations"); // it has none
-    TRY(const bool include, context.flag("count_include_pad", true));
-    attributes.emplace("count_include_pad", std::int64_t{include ? 1 : 0});
-    return context.finishOnnx("AveragePool", {x}, std::move(attributes));
-}
-
-/// Pooling to a given size: whole windows where the size divides.
-Result<void> adaptivePool(AtenContext &context, std::size_t count, bool isMax)
-{
-    TRY(const TensorId x, context.tensor("self"));
-    TRY(const Integers size, context.perDimension("output_size", count, 1));
-    const Shape shape = context.shapeOf(x);
-    if (shape.size() < count + 1)
-        return context.invalid("its input has the shape " + toString(shape));
-    if (isMax && context.resultCount() > 1 && context.wants(1))
-        return context.keepUnknown("the indices of adaptive_max_pool are not computed");
-    Integers axes;
-    Integers kernel;
-    bool whole = true;
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t axis = shape.size() - count + i;
-        if (size[i] < 1 || shape[axis] % size[i] != 0)
-            return context.keepUnknown("pooling to a size that does not divide its input is not computed");
-        axes.push_back(static_cast<std::int64_t>(axis));
-        kernel.push_back(shape[axis] / size[i]);
-        whole = whole && size[i] == 1;
-    }
-    if (whole)
-        return context.finishOnnx(
-            isMax ? "ReduceMax" : "ReduceMean", {x, context.list(axes)}, {{"keepdims", std::int64_t{1}}});
-    return context.finishOnnx(
-        isMax ? "MaxPool" : "AveragePool", {x}, {{"kernel_shape", kernel}, {"strides", kernel}});
-}
-template<std::size_t count, bool isMax> Result<void> atenAdaptivePool(AtenContext &context)
-{
-    return adaptivePool(context, count, isMax);
 }
 
 /// What is in order where `ends` are the sums of how often each of its values occurs: the result of a sort;
@@ -354,18 +287,7 @@ AtenHandler findAtenNetwork(std::string_view name)
         {"_scaled_dot_product_cudnn_attention", atenAttention}, {"convolution", atenConvolution},
         {"_convolution", atenConvolution}, {"conv1d", atenConv}, {"conv2d", atenConv}, {"conv3d", atenConv},
         {"conv_transpose1d", atenConvTranspose}, {"conv_transpose2d", atenConvTranspose},
-        {"conv_transpose3d", atenConvTranspose}, {"max_pool1d", maxPool<1>}, {"max_pool2d", maxPool<2>},
-        {"max_pool3d", maxPool<3>}, {"max_pool2d_with_indices", maxPool<2>},
-        {"max_pool3d_with_indices", maxPool<3>}, {"avg_pool1d", averagePool<1>},
-        {"avg_pool2d", averagePool<2>}, {"avg_pool3d", averagePool<3>},
-        {"adaptive_avg_pool1d", atenAdaptivePool<1, false>},
-        {"adaptive_avg_pool2d", atenAdaptivePool<2, false>},
-        {"adaptive_avg_pool3d", atenAdaptivePool<3, false>},
-        {"_adaptive_avg_pool2d", atenAdaptivePool<2, false>},
-        {"_adaptive_avg_pool3d", atenAdaptivePool<3, false>},
-        {"adaptive_max_pool1d", atenAdaptivePool<1, true>},
-        {"adaptive_max_pool2d", atenAdaptivePool<2, true>},
-        {"adaptive_max_pool3d", atenAdaptivePool<3, true>}};
+        {"conv_transpose3d", atenConvTranspose}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -174,18 +174,6 @@ template<bool root, bool withMean> Result<void> atenVariance(AtenContext &contex
     return context.bind(1, shaped);
 }
 
-/// The p-norm: vector norms of dimensions.
-Result<void> atenNorm(AtenContext &context)
-{
-    TRY(Reduced reduced, reducedOf(context));
-    TRY(const DataType type, context.dataType(context.typeOf(reduced.x).dataType));
-    TRY(reduced.x, context.cast(reduced.x, type));
-    TRY(const double p, context.real(context.given("ord") ? "ord" : "p", 2));
-    if (p == 2 || p == 1)
-        return reduceBy(context, p == 2 ? OperatorKind::ReduceL2 : OperatorKind::ReduceL1, reduced);
-    return context.keepUnknown("norms other than the first and second are not computed");
-}
-
 template<OperatorKind kind> Result<void> atenReduction(AtenContext &context)
 {
     TRY(const Reduced reduced, reducedOf(context));
@@ -292,9 +280,9 @@ AtenHandler findAtenReduction(std::string_view name)
         {"argmax", atenArgument<ArgMax>}, {"argmin", atenArgument<ArgMin>}, {"any", atenTruth<ReduceMax>},
         {"all", atenTruth<ReduceMin>}, {"var", atenVariance<false, false>},
         {"std", atenVariance<true, false>}, {"var_mean", atenVariance<false, true>},
-        {"std_mean", atenVariance<true, true>}, {"norm", atenNorm}, {"linalg_vector_norm", atenNorm},
-        {"logsumexp", atenReduction<ReduceLogSumExp>}, {"cumsum", atenCumSum}, {"topk", atenTopK},
-        {"histc", histogram}, {"sort", atenSort}, {"argsort", atenArgSort}};
+        {"std_mean", atenVariance<true, true>}, {"logsumexp", atenReduction<ReduceLogSumExp>},
+        {"cumsum", atenCumSum}, {"topk", atenTopK}, {"histc", histogram}, {"sort", atenSort},
+        {"argsort", atenArgSort}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

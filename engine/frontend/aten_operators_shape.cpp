@@ -322,8 +322,8 @@ AtenHandler findAtenShape(std::string_view name)
         {"tile", atenRepeat}, {"repeat_interleave", repeatInterleave}, {"permute", atenPermute},
         {"permute_copy", atenPermute}, {"transpose", atenTranspose}, {"swapdims", atenTranspose},
         {"swapaxes", atenSwapAxes}, {"t", atenMatrixTranspose}, {"mT", atenMatrixTranspose},
-        {"adjoint", atenMatrixTranspose}, {"numpy_T", atenNumpyTranspose}, {"movedim", moveDimensions},
-        {"moveaxis", moveDimensions}, {"flip", atenFlip}, {"roll", atenRoll}};
+        {"adjoint", atenMatrixTranspose}, {"matrix_H", atenMatrixTranspose}, {"numpy_T", atenNumpyTranspose},
+        {"movedim", moveDimensions}, {"moveaxis", moveDimensions}, {"flip", atenFlip}, {"roll", atenRoll}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }
@@ -332,7 +332,7 @@ bool isAtenView(std::string_view name)
 {
     static const std::set<std::string_view> kViews = {"view", "reshape", "view_as", "reshape_as", "flatten",
         "unflatten", "squeeze", "unsqueeze", "expand", "broadcast_to", "expand_as", "permute", "transpose",
-        "swapdims", "swapaxes", "t", "mT", "adjoint", "numpy_T", "movedim", "moveaxis", "split",
+        "swapdims", "swapaxes", "t", "mT", "adjoint", "matrix_H", "numpy_T", "movedim", "moveaxis", "split",
         "split_with_sizes", "chunk", "unbind", "slice", "narrow", "select", "alias", "detach", "contiguous",
         "to", "type_as", "lift_fresh", "positive", "dropout", "diagonal", "real", "unfold", "as_strided"};
     return kViews.count(name) != 0;

@@ -9,6 +9,7 @@
 #include "engine/frontend/rooms.h"
 #include "engine/frontend/route_experts.h"
 #include "engine/frontend/scopes.h"
+#include "engine/frontend/separate_batch.h"
 #include "engine/frontend/separate_windows.h"
 #include "engine/frontend/unroll_recurrence.h"
 #include "engine/frontend/unsort_rows.h"
@@ -56,6 +57,9 @@ Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool may
         graph = fuseOperators(std::move(graph));
         partProjections(graph);
         separateWindows(graph);
+        annotateOperators(graph);
+        if (separateBatch(graph) > 0)
+            graph = tidyReshapes(std::move(graph));
     }
     if (options.stop.stop_requested())
         return Error{ErrorCode::Cancelled, "the import was cancelled", "", graph.name};

@@ -34,6 +34,14 @@ Graph fuseOperators(Graph graph)
     return editor.finish();
 }
 
+Graph tidyReshapes(Graph graph)
+{
+    FuseEditor editor(std::move(graph));
+    removeNoOperations(editor);
+    mergeReshapes(editor);
+    return editor.finish();
+}
+
 void annotateOperators(Graph &graph)
 {
     // Forward operators stand before backward ones, so a mirror is annotated before it is read.

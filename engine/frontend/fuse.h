@@ -15,6 +15,9 @@ namespace planloom {
 /// O(operators + tensors).
 Graph fuseOperators(Graph graph);
 
+/// Removes Reshapes and Transposes that change nothing, and makes one of two Reshapes. O(operators).
+Graph tidyReshapes(Graph graph);
+
 /// Computes `annotation` and `annotationProblem` of every operator: forward and optimizer ones from their
 /// kind and shapes, backward ones from their forward's annotation.
 void annotateOperators(Graph &graph);

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -96,9 +97,9 @@ public:
     {
         return m_frame->isModel && m_frame->facts->uses.isOutput(value);
     }
-    bool isInWeightPosition(const std::string &value) const override
+    std::optional<Classification> storedByNode(const OnnxTensor &value) const override
     {
-        return m_frame->isModel && m_frame->facts->uses.isInWeightPosition(value);
+        return m_frame->isModel ? m_rules->classifyNode(value) : std::nullopt;
     }
     const OnnxValue *declared(const std::string &value) const override
     {
@@ -121,10 +122,14 @@ private:
     Result<TensorType> typeOfInput(const OnnxValue &input);
     Result<void> addInputs(const ParameterRules &rules);
     Result<void> addInitializers(const ParameterRules &rules);
+    Result<void> addInitializer(OnnxTensor &tensor, const std::string &own, const ParameterRules &rules);
+    Result<void> addInput(
+        const OnnxValue &input, const std::unordered_map<std::string, Classification> &parameters);
     Result<void> checkStoredAs(const std::vector<std::string> &original) const;
     Result<void> importNodes(const OnnxGraph &graph);
     Result<bool> importCall(const OnnxNode &node, const std::vector<TensorId> &inputs);
     Result<std::vector<TensorId>> collectOutputs();
+    std::string wantedLoss() const { return m_options.lossOutput.empty() ? "loss" : m_options.lossOutput; }
     Result<void> chooseLoss(Graph &graph) const;
     void noteStored(const OnnxTensor &tensor);
     void addNotes();
@@ -134,6 +139,7 @@ private:
     std::string m_name;
     OnnxBuilder m_builder;
     Frame *m_frame = nullptr;
+    const ParameterRules *m_rules = nullptr;
     std::unordered_map<const OnnxGraph *, std::unique_ptr<GraphFacts>> m_facts{};
     std::vector<InputDimension> m_dimensions{}; ///< Open ones of the inputs, with their sizes.
     std::map<std::string, std::int64_t> m_sizes{}; ///< Of these, by name.
@@ -235,34 +241,45 @@ Result<void> Importer::addInputs(const ParameterRules &rules)
     std::unordered_map<std::string, std::size_t> stored;
     for (std::size_t i = 0; i < graph.initializers.size(); ++i)
         stored.emplace(graph.initializers[i].name, i);
-    const auto parameters = parameterInputs(graph, m_frame->facts->uses, rules);
-    std::int64_t taken = 0;
+    const auto parameters = parameterInputs(graph, m_frame->facts->uses, rules, m_options.asInputs);
+    std::vector<std::string> taken;
     for (const OnnxValue &input : graph.inputs) {
         if (stored.count(input.name) != 0)
             continue; // an initializer listed as an input, as old files do
         if (input.name.empty())
             return error(ErrorCode::InvalidInput, "an input has no name", "export the model anew");
-        const auto known = typeOfInput(input);
-        if (!known && m_builder.maySkip(known.error())) {
-            TRY_VOID(bind(input.name, m_builder.addOpaqueInput(input.name, known.error())));
-            continue;
-        }
-        TRY(const TensorType type, known);
-        TensorId id;
-        if (const auto parameter = parameters.find(input.name); parameter != parameters.end()) {
-            ++taken;
-            id = m_builder.addStored(
-                OnnxTensor{input.name, type, nullptr, {}, false}, roleOf(parameter->second.as));
-            m_builder.classify(id, parameter->second, input.name);
-        } else {
-            id = m_builder.addInput(input.name, type);
-        }
-        TRY_VOID(bind(input.name, id));
+        TRY_VOID(addInput(input, parameters));
+        if (const auto found = parameters.find(input.name);
+            found != parameters.end() && !found->second.byHand)
+            taken.push_back(input.name);
     }
-    if (taken > 0)
-        m_builder.note(std::to_string(taken)
-            + " inputs were taken as parameters and buffers: the file was exported without them");
+    if (!taken.empty())
+        m_builder.note(std::to_string(taken.size())
+            + " inputs were taken as parameters and buffers, as if the file had been exported without them: '"
+            + taken.front() + "'" + (taken.size() > 1 ? ", ..." : "")
+            + "; what is an input all the same is said by --as-input NAME");
     return {};
+}
+
+Result<void> Importer::addInput(
+    const OnnxValue &input, const std::unordered_map<std::string, Classification> &parameters)
+{
+    const auto known = typeOfInput(input);
+    if (!known && m_builder.maySkip(known.error()))
+        return bind(input.name, m_builder.addOpaqueInput(input.name, known.error()));
+    TRY(const TensorType type, known);
+    const auto parameter = parameters.find(input.name);
+    if (parameter == parameters.end()) {
+        const TensorId id = m_builder.addInput(input.name, type);
+        if (m_options.asInputs.count(input.name) != 0)
+            m_builder.classify(
+                id, {.as = StoredAs::Constant, .why = "chosen by hand", .byHand = true}, input.name);
+        return bind(input.name, id);
+    }
+    const TensorId id =
+        m_builder.addStored(OnnxTensor{input.name, type, nullptr, {}, false}, roleOf(parameter->second.as));
+    m_builder.classify(id, parameter->second, input.name);
+    return bind(input.name, id);
 }
 
 Result<void> Importer::addInitializers(const ParameterRules &rules)
@@ -280,28 +297,51 @@ Result<void> Importer::addInitializers(const ParameterRules &rules)
         const std::string name = tensor.name;
         if (m_frame->facts->uses.isUsed(name))
             noteStored(tensor);
-        const Classification classification = rules.classify(tensor);
         const std::string wanted = rules.nameOf(tensor);
         std::string own = wanted;
         for (int number = 2; own != name && !taken.insert(own).second; ++number)
             own = wanted + "#" + std::to_string(number);
         original.push_back(wanted);
-        // The file's structs are not needed any more: each tensor is held once.
-        const TensorId id = m_builder.addStored(std::move(tensor), roleOf(classification.as));
-        tensor.name = name;
-        m_builder.classify(id, classification, own);
-        TRY_VOID(bind(name, id));
+        TRY_VOID(addInitializer(tensor, own, rules));
     }
     return checkStoredAs(original);
+}
+
+/// @param own  the name it has in the module
+Result<void> Importer::addInitializer(OnnxTensor &tensor, const std::string &own, const ParameterRules &rules)
+{
+    const std::string name = tensor.name;
+    if (m_options.asInputs.count(name) != 0 || m_options.asInputs.count(own) != 0) {
+        const TensorId id = m_builder.addInput(name, tensor.type);
+        m_builder.classify(id, {.as = StoredAs::Constant, .why = "chosen by hand", .byHand = true}, name);
+        return bind(name, id);
+    }
+    const Classification classification = rules.classify(tensor);
+    // The file's structs are not needed any more: each tensor is held once.
+    const TensorId id = m_builder.addStored(std::move(tensor), roleOf(classification.as));
+    tensor.name = name;
+    m_builder.classify(id, classification, own);
+    return bind(name, id);
 }
 
 /// What a person decided must be about something.
 Result<void> Importer::checkStoredAs(const std::vector<std::string> &original) const
 {
-    for (const auto &[name, as] : m_options.storedAs) {
+    std::set<std::string> chosen = m_options.asInputs;
+    for (const auto &[name, as] : m_options.storedAs)
+        chosen.insert(name);
+    for (const std::string &name : chosen) {
         const auto named = [&wanted = name](const auto &stored) { return stored.name == wanted; };
+        const auto makes = [&wanted = name](const OnnxNode &node) {
+            return (node.type == "Constant" || node.type == "ConstantOfShape") && !node.outputs.empty()
+                && node.outputs.front() == wanted;
+        };
         const OnnxGraph &graph = m_model.graph;
-        if (std::any_of(graph.initializers.begin(), graph.initializers.end(), named)
+        const bool isNode = std::any_of(graph.nodes.begin(), graph.nodes.end(), makes);
+        if (isNode && m_options.asInputs.count(name) != 0)
+            return error(ErrorCode::NotSupported, "'" + name + "' is the value of a node, which is no input",
+                "name a tensor that the file stores, or an input");
+        if (isNode || std::any_of(graph.initializers.begin(), graph.initializers.end(), named)
             || std::any_of(graph.inputs.begin(), graph.inputs.end(), named)
             || std::find(original.begin(), original.end(), name) != original.end())
             continue;
@@ -477,11 +517,14 @@ Result<std::vector<TensorId>> Importer::collectOutputs()
         if (!id)
             return error(ErrorCode::InvalidInput,
                 "the model returns '" + output.name + "', which nothing makes", "export the model anew");
-        if (elementCount(m_builder.typeOf(id).shape) == 0)
-            return error(ErrorCode::NotSupported,
-                "the model returns '" + output.name + "', a value of shape "
-                    + toString(m_builder.typeOf(id).shape) + " without elements",
-                "leave it out of the outputs");
+        if (elementCount(m_builder.typeOf(id).shape) == 0) {
+            m_builder.note("the output '" + output.name + "' has no elements ("
+                + toString(m_builder.typeOf(id).shape) + "), and is left out");
+            continue;
+        }
+        if (output.name == wantedLoss()) {
+            TRY(id, m_builder.scalarOf(id, output.name));
+        }
         if (m_builder.at(id).role != TensorRole::Activation) {
             // A returned value has an operator that makes it, even if it is a constant or an input.
             m_builder.unname(id);
@@ -501,7 +544,7 @@ Result<std::vector<TensorId>> Importer::collectOutputs()
         if (!m_builder.at(id).typeKnown)
             continue;
         bool differs = output.dataType && *output.dataType != type.dataType;
-        if (output.shape) {
+        if (output.shape && output.name != wantedLoss()) {
             differs = differs || output.shape->size() != type.shape.size();
             for (std::size_t i = 0; !differs && i < type.shape.size(); ++i)
                 differs = (*output.shape)[i].size && *(*output.shape)[i].size != type.shape[i];
@@ -510,12 +553,15 @@ Result<std::vector<TensorId>> Importer::collectOutputs()
             m_builder.note("the output '" + output.name + "' is " + nameOf(type.dataType)
                 + toString(type.shape) + ", not what the file declares");
     }
+    if (outputs.empty())
+        return error(ErrorCode::InvalidInput, "no output of the model has elements",
+            "give larger sizes to its open dimensions, with --dim");
     return outputs;
 }
 
 Result<void> Importer::chooseLoss(Graph &graph) const
 {
-    const std::string wanted = m_options.lossOutput.empty() ? "loss" : m_options.lossOutput;
+    const std::string wanted = wantedLoss();
     for (const TensorId id : graph.outputs) {
         const Tensor &tensor = graph.at(id);
         if (tensor.name != wanted || !tensor.typeKnown)
@@ -582,6 +628,7 @@ Result<Graph> Importer::run()
     TRY(frame.facts, factsOf(m_model.graph));
     m_frame = &frame;
     const ParameterRules rules(m_model.graph, frame.facts->uses, m_options.storedAs);
+    m_rules = &rules;
     TRY(m_dimensions, openDimensionsOf(m_model.graph).resolve(m_options.dimensions, m_name));
     m_sizes = sizesOf(m_dimensions);
     TRY_VOID(addInputs(rules));

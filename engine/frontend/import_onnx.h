@@ -32,6 +32,9 @@ struct ImportOptions {
     /// What stored tensors are, where a person knows better than the rules below (`--parameter`,
     /// `--constant`); by the names of tensors, here or in the file.
     std::map<std::string, StoredAs> storedAs{};
+    /// Of an ONNX file or program: what is an input of the plan, whatever the file or the rules below say
+    /// (`--as-input`); by name.
+    std::set<std::string> asInputs{};
     /// What operator files say: before what Planloom knows of operators of these names, and before functions
     /// of the model. May be null.
     std::shared_ptr<const OperatorDefinitions> operators{};
@@ -66,16 +69,22 @@ struct ImportOptions {
 ///
 /// What is a weight. Parameters are Weights (trained); everything else that persists is a Buffer.
 /// `Tensor::classification` says which and why. The first rule that fits holds:
-/// 1. `ImportOptions::storedAs`. Integers and booleans are constants.
-/// 2. Metadata (`InputSpec.kind`): parameters, buffers and constants are what the exporter says. What it
+/// 1. `ImportOptions::storedAs` and `asInputs`. Integers and booleans are constants.
+/// 2. Metadata (`InputSpec.kind`, the graph's signature): parameters, buffers and constants are what the
+/// exporter says. What it
 ///    folded (`folded_from`) is a parameter if any of the values it was made from is one (by the graph's
 ///    signature; without one, by a dotted name), else a constant.
 /// 3. Names: buffers if the last part is "attn_mask", "mask", "masked_bias", "cos_cached", "sin_cached",
 ///    "running_mean", "running_var", "anchors", "final_logits_bias", or ends with "inv_freq"; constants if it
 ///    is that of a Constant node's output, "Constant_4_output_0".
-/// 4. Buffers if only batch normalisation reads them, as statistics; constants if they are of rank 0 and only
-///    element-wise operators use them, or if only operators such as Resize take them, as numbers.
-/// 5. Names with dots are parameters' names ("h.0.mlp.c_fc.weight").
+/// 4. Buffers if only batch normalisation reads them, as statistics; constants if quantizers take them as
+///    scales, if they are of rank 0 and only element-wise operators use them (where the name is a module's,
+///    as under rule 5, only if these choose or compare), or if only operators such as Resize take them, as
+///    numbers.
+/// 5. Names with dots are parameters' names ("h.0.mlp.c_fc.weight"). Beside them, and without metadata, so
+/// are
+///    plain words without a tool's number ("pos_embedding", "logit_scale"), unless they hold infinity or are
+///    only subtracted, divided by or compared (the mean and deviation of an image's channels).
 /// 6. In files where other floating initializers have such names, position and shape decide. Parameters are:
 ///    what is read where weights stand (weight or bias of Conv, Gemm and normalisations, the table of a
 ///    Gather, the second factor of a MatMul, an operand of an Einsum), directly or through Transpose; what
@@ -88,13 +97,16 @@ struct ImportOptions {
 /// (`export_params=False`): if no initializer is a parameter and some inputs are plain, inputs with a dotted
 /// name ("transformer.wte.weight") are parameters by the same rules, as are floating inputs of rank >= 1
 /// without symbolic dimensions that are used only where weights stand, and beside such ones, one-dimensional
-/// terms and factors. Integer ones become Buffers. A note says how many. Constants of at least 64 elements
-/// where weights stand are parameters, too (files that fill weights by ConstantOfShape).
+/// terms and factors. Integer ones become Buffers. A note says how many. Values of Constant and
+/// ConstantOfShape nodes of at least 64 elements where weights stand are parameters, too; in a file that has
+/// no floating initializers, but weights in nodes, these go by rules 4 and 6 whatever their size.
 ///
-/// The loss is the scalar floating output "loss", or `lossOutput`. Dropout trains where its training_mode
-/// input is true; a ratio of 0 and inference leave it out. Values of weights beside the file are not read:
-/// see `loadTensorData`. `Graph::notes` tells what a user should know (inputs taken as parameters, values
-/// that are not finite, missing weight files, fills too large to hold).
+/// Sizes of inputs that the file gives as -1, 0 or nothing are open.
+///
+/// The loss is the floating output "loss" of one element, or `lossOutput`; it is made a scalar. Dropout
+/// trains where its training_mode input is true; a ratio of 0 and inference leave it out. Values of weights
+/// beside the file are not read: see `loadTensorData`. `Graph::notes` tells what a user should know (inputs
+/// taken as parameters, values that are not finite, missing weight files, fills too large to hold).
 ///
 /// @return InvalidInput or NotSupported naming the file, node or value and what was expected; ResourceLimit;
 ///   Cancelled. Never partial. Memory: a small multiple of the file plus `mostFoldedBytes`.

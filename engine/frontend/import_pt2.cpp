@@ -98,6 +98,15 @@ private:
     const Pt2Meta *metaOf(const std::string &value) const;
     Result<void> addInput(const Pt2InputSpec &spec);
     Result<void> addStored(const Pt2InputSpec &spec, const std::string &value);
+    Classification classify(const Pt2InputSpec &spec, const TensorType &type, bool wantsGradient);
+    Result<void> checkChosen() const;
+    /// The output that is trained on, so far as a name says it.
+    bool isWantedLoss(const Pt2Tensor &output, const Pt2OutputSpec &spec) const
+    {
+        const std::string &wanted = m_options.lossOutput;
+        return wanted.empty() ? spec.kind == Pt2OutputKind::Loss || output.name == "loss"
+                              : output.name == wanted;
+    }
     Result<TensorType> typeOfInput(const std::string &value) const;
     Result<std::vector<TensorId>> collectOutputs(const std::vector<AtenValue> &values);
     Result<void> chooseLoss(Graph &graph) const;
@@ -115,6 +124,7 @@ private:
     std::map<std::string, std::string> m_firstNames{}; ///< Of the parameters at a place.
     std::int64_t m_frozen = 0;
     std::int64_t m_missing = 0;
+    std::int64_t m_withoutValues = 0;
     std::string m_lossName{}; ///< Of the output that the signature calls the loss.
 };
 
@@ -136,11 +146,9 @@ Result<TensorType> Pt2Importer::typeOfInput(const std::string &value) const
                 + ", which Planloom does not compute with",
             "use dense tensors of floats or integers");
     const auto type = m_nodes.declaredType(*meta);
-    if (!type || !checkedByteCount(*type) || type->shape.size() > 64
-        || std::any_of(
-            type->shape.begin(), type->shape.end(), [](std::int64_t extent) { return extent < 1; }))
+    if (!type || !checkedByteCount(*type) || type->shape.size() > 64)
         return error(ErrorCode::InvalidInput,
-            "'" + value + "' has a shape that cannot be had, where sizes from 1 up were expected",
+            "'" + value + "' has a shape that cannot be had, where sizes from 0 up were expected",
             "check the sizes given with --dim");
     return *type;
 }
@@ -155,24 +163,76 @@ Result<void> Pt2Importer::addStored(const Pt2InputSpec &spec, const std::string 
     if (!m_frame.isUsed(value))
         return {};
     TRY(const TensorType type, typeOfInput(value));
-    const Pt2Meta &meta = *metaOf(value);
-    const bool parameter = spec.kind == Pt2InputKind::Parameter && isFloating(type.dataType);
-    const bool trained = parameter && meta.requiresGradient;
-    m_frozen += parameter && !trained ? 1 : 0;
+    if (elementCount(type.shape) == 0) {
+        m_frame.set(value, m_builder.addConstant(std::make_shared<const TensorData>(TensorData{type, {}})));
+        return {};
+    }
+    const Classification taken = classify(spec, type, metaOf(value)->requiresGradient);
+    const bool trained = taken.as == StoredAs::Parameter;
     const TensorRole role = trained ? TensorRole::Weight : TensorRole::Buffer;
+    if (m_options.asInputs.count(spec.target) != 0) {
+        m_frame.set(value, m_builder.addInput(spec.target, type));
+        m_builder.classify(std::get<TensorId>(*m_frame.find(value)), taken, spec.target);
+        return {};
+    }
     if (storage == m_archive.storages.end()) {
-        ++m_missing;
-        m_frame.set(value, m_builder.addStored(OnnxTensor{spec.target, type, nullptr, {}, false}, role));
+        ++(m_archive.withoutValues.count(spec.target) != 0 ? m_withoutValues : m_missing);
+        const TensorId id = m_builder.addStored(OnnxTensor{spec.target, type, nullptr, {}, false}, role);
+        m_builder.classify(id, taken, spec.target);
+        m_frame.set(value, id);
         return {};
     }
     TRY(OnnxTensor tensor, m_values.stored(name, type, storage->second, !trained));
     const auto [known, isNew] = m_shared.try_emplace(placeOf(storage->second) + (trained ? " weight" : ""));
-    if (isNew)
+    if (isNew) {
         known->second = m_builder.addStored(std::move(tensor), role);
+        m_builder.classify(known->second, taken, name);
+    }
     if (name != spec.target)
         m_builder.note("'" + spec.target + "' and '" + name + "' are one tensor");
     m_frame.set(value, known->second);
     return {};
+}
+
+/// What a parameter, buffer or constant is: what a person says, else what the program's signature says.
+Classification Pt2Importer::classify(const Pt2InputSpec &spec, const TensorType &type, bool wantsGradient)
+{
+    const auto chosen = m_options.storedAs.find(spec.target);
+    const bool isFree = chosen != m_options.storedAs.end()
+        && (chosen->second != StoredAs::Parameter || isFloating(type.dataType));
+    if (m_options.asInputs.count(spec.target) != 0)
+        return {.as = StoredAs::Constant, .why = "chosen by hand", .byHand = true};
+    if (isFree)
+        return {.as = chosen->second, .why = "chosen by hand", .byHand = true};
+    if (spec.kind != Pt2InputKind::Parameter)
+        return spec.kind == Pt2InputKind::Buffer
+            ? Classification{.as = StoredAs::Buffer, .why = "the program says that it is a buffer"}
+            : Classification{.as = StoredAs::Constant, .why = "the program says that it is a constant"};
+    if (wantsGradient && isFloating(type.dataType))
+        return {.why = "the program says that it is a parameter"};
+    m_frozen += isFloating(type.dataType) ? 1 : 0;
+    return {.as = StoredAs::Buffer, .why = "it is a parameter that wants no gradient"};
+}
+
+/// What a person decided must be about something.
+Result<void> Pt2Importer::checkChosen() const
+{
+    std::set<std::string> chosen = m_options.asInputs;
+    for (const auto &[name, as] : m_options.storedAs)
+        chosen.insert(name);
+    for (const Pt2InputSpec &spec : m_archive.program.inputs) {
+        const auto *tensor = std::get_if<Pt2Tensor>(&spec.argument);
+        chosen.erase(spec.kind == Pt2InputKind::User && tensor != nullptr ? tensor->name : spec.target);
+        if (spec.kind == Pt2InputKind::User && tensor != nullptr
+            && m_options.storedAs.count(tensor->name) != 0)
+            return error(ErrorCode::NotSupported,
+                "'" + tensor->name + "' is an input of the program, and cannot be stored",
+                "register it as a parameter or buffer of the module");
+    }
+    if (chosen.empty())
+        return {};
+    return error(ErrorCode::NotFound, "the model stores no tensor called '" + *chosen.begin() + "'",
+        "info --json lists what it stores under \"stored\"");
 }
 
 Result<void> Pt2Importer::addInput(const Pt2InputSpec &spec)
@@ -197,7 +257,13 @@ Result<void> Pt2Importer::addInput(const Pt2InputSpec &spec)
     if (spec.kind != Pt2InputKind::User)
         return addStored(spec, tensor->name);
     TRY(const TensorType type, typeOfInput(tensor->name));
-    m_frame.set(tensor->name, m_builder.addInput(tensor->name, type));
+    const bool isEmpty = elementCount(type.shape) == 0;
+    if (isEmpty)
+        m_builder.note("the input '" + tensor->name + "' has no elements (" + toString(type.shape)
+            + "), and is left out");
+    m_frame.set(tensor->name,
+        isEmpty ? m_builder.addConstant(std::make_shared<const TensorData>(TensorData{type, {}}))
+                : m_builder.addInput(tensor->name, type));
     return {};
 }
 
@@ -207,6 +273,9 @@ Result<std::vector<TensorId>> Pt2Importer::collectOutputs(const std::vector<Aten
     std::set<TensorId> seen;
     bool mutates = false;
     const auto &specs = m_archive.program.outputs;
+    const auto returned = std::count_if(specs.begin(), specs.end(), [](const Pt2OutputSpec &spec) {
+        return spec.kind == Pt2OutputKind::User || spec.kind == Pt2OutputKind::Loss;
+    });
     for (std::size_t i = 0; i < specs.size() && i < values.size(); ++i) {
         const Pt2OutputSpec &spec = specs[i];
         if (spec.kind == Pt2OutputKind::Gradient)
@@ -222,6 +291,18 @@ Result<std::vector<TensorId>> Pt2Importer::collectOutputs(const std::vector<Aten
             return error(ErrorCode::InvalidInput,
                 "the program returns '" + name->name + "', which nothing makes", "export the model anew");
         TensorId output = *id;
+        if (elementCount(m_builder.typeOf(output).shape) == 0) {
+            m_builder.note("the output '" + name->name + "' has no elements, and is left out");
+            continue;
+        }
+        const bool isOnly = returned == 1 && m_options.lossOutput.empty();
+        if (const TensorId whole = output; isWantedLoss(*name, spec) || isOnly) {
+            TRY(output, m_builder.scalarOf(whole, name->name));
+            if (output != whole && !isWantedLoss(*name, spec))
+                m_builder.note("the only output, '" + name->name
+                    + "', has one element and was taken as the loss; --inference plans the forward pass "
+                      "alone");
+        }
         if (m_builder.at(output).role != TensorRole::Activation || m_builder.isKnown(output)) {
             m_builder.unname(output);
             const std::string named = "output." + name->name;
@@ -298,6 +379,11 @@ void Pt2Importer::addNotes()
         m_builder.note(std::to_string(m_archive.missing)
             + " tensors lie in the model's file, which is missing or another one by now: the model can be "
               "planned, a run draws them from its seed (on the command line with --random-weights)");
+    if (m_withoutValues > 0)
+        m_builder.note(std::to_string(m_withoutValues)
+            + " tensors have no values, as the program was exported on the device meta or with fake tensors: "
+              "the model can be planned, a run draws them from its seed (on the command line with "
+              "--random-weights); which of them share memory is not known");
     if (m_missing <= m_archive.missing)
         return;
     const std::string what =
@@ -346,6 +432,7 @@ Result<Graph> Pt2Importer::run()
             "give a number such as 0.1");
     TRY(auto dimensions, openDimensionsOf(m_archive.program).resolve(m_options.dimensions, m_where));
     m_sizes = sizesOf(dimensions);
+    TRY_VOID(checkChosen());
     for (const Pt2InputSpec &spec : m_archive.program.inputs)
         TRY_VOID(addInput(spec));
     std::unordered_set<std::string> names;

@@ -8,7 +8,10 @@
 #include "engine/graph/catalogue.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <iterator>
+#include <limits>
 #include <unordered_set>
 #include <utility>
 
@@ -112,12 +115,13 @@ std::shared_ptr<const TensorData> OnnxBuilder::valuesOf(TensorId id)
     return std::make_shared<const TensorData>(*std::move(loaded));
 }
 
-void OnnxBuilder::makeWeight(TensorId id)
+void OnnxBuilder::makeStored(TensorId id, const Classification &classification)
 {
     Tensor &tensor = m_graph.at(id);
+    tensor.classification = std::make_shared<const Classification>(classification);
+    if (classification.as != StoredAs::Parameter)
+        return;
     tensor.role = TensorRole::Weight;
-    tensor.classification = std::make_shared<const Classification>(
-        Classification{.why = "it fills the place where an operator has its weights"});
     m_known[static_cast<std::size_t>(id.index)] = false;
 }
 
@@ -358,12 +362,11 @@ Result<std::vector<TensorId>> OnnxBuilder::append(const std::string &name, const
     }
     const bool ofNothing = std::any_of(inputs.begin(), inputs.end(),
         [this](TensorId id) { return id && elementCount(typeOf(id).shape) == 0; });
-    if (ofNothing && !empty
-        && (kind == OperatorKind::MatMul || kind == OperatorKind::Einsum)) // sums of nothing
-        return append(
-            name, source, OperatorKind::Fill, attributesFrom({{"value", 0.0}}), {}, outputs, mayFold);
-    if (ofNothing && !empty && (kind == OperatorKind::ScatterND || kind == OperatorKind::ScatterElements))
-        return std::vector<TensorId>{inputs.front()};
+    if (ofNothing && !empty) {
+        TRY(auto made, appendOfNothing(name, source, kind, attributes, inputs, outputs, mayFold));
+        if (made)
+            return *std::move(made);
+    }
     if (empty && kind == OperatorKind::Split)
         return emitParts(name, source, std::move(attributes), inputs.front(), outputs);
     if (empty)
@@ -389,6 +392,64 @@ Result<std::vector<TensorId>> OnnxBuilder::append(const std::string &name, const
             OperatorId{static_cast<std::int32_t>(m_graph.operators.size())};
     m_graph.operators.push_back(std::move(op));
     return m_graph.operators.back().outputs;
+}
+
+Result<TensorId> OnnxBuilder::scalarOf(TensorId id, const std::string &name)
+{
+    const TensorType type = typeOf(id);
+    if (!at(id).typeKnown || !isFloating(type.dataType) || type.shape.empty()
+        || elementCount(type.shape) != 1)
+        return id;
+    if (at(id).name == name && at(id).role == TensorRole::Activation)
+        m_graph.at(id).name.clear();
+    TRY(const auto scalar,
+        emit(name + "_scalar", {"", "Reshape"}, OperatorKind::Reshape, {}, {id}, {{type.dataType, {}}},
+            false));
+    nameTensor(scalar.front(), name);
+    return scalar.front();
+}
+
+Result<std::optional<std::vector<TensorId>>> OnnxBuilder::appendOfNothing(const std::string &name,
+    const SourceNode &source, OperatorKind kind, const Attributes &attributes,
+    const std::vector<TensorId> &inputs, const std::vector<TensorType> &outputs, bool mayFold)
+{
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    // What reductions of no elements give.
+    static const std::map<OperatorKind, double> kNeutral = {{OperatorKind::MatMul, 0},
+        {OperatorKind::Einsum, 0}, {OperatorKind::Linear, 0}, {OperatorKind::ReduceSum, 0},
+        {OperatorKind::ReduceL1, 0}, {OperatorKind::ReduceL2, 0}, {OperatorKind::ReduceSumSquare, 0},
+        {OperatorKind::ReduceProd, 1}, {OperatorKind::ReduceMean, std::numeric_limits<double>::quiet_NaN()},
+        {OperatorKind::ReduceLogSum, -kInfinity}, {OperatorKind::ReduceLogSumExp, -kInfinity},
+        {OperatorKind::ReduceMax, -kInfinity}, {OperatorKind::ReduceMin, kInfinity}};
+    using Made = std::optional<std::vector<TensorId>>;
+    const auto toMade = [](Result<std::vector<TensorId>> made) -> Result<Made> {
+        if (!made)
+            return std::move(made).error();
+        return Made(*std::move(made));
+    };
+    const auto fill = [&](double value) {
+        return append(
+            name, source, OperatorKind::Fill, attributesFrom({{"value", value}}), {}, outputs, mayFold);
+    };
+    if (kind == OperatorKind::ScatterND || kind == OperatorKind::ScatterElements)
+        return Made(std::vector<TensorId>{inputs.front()});
+    if (kind == OperatorKind::Linear && inputs.size() > 2 && inputs[2])
+        return toMade(append(name, source, OperatorKind::Expand, {}, {inputs[2]}, outputs, mayFold));
+    if (kind == OperatorKind::Pad && attributes.text("mode", "constant") == "constant")
+        return toMade(fill(attributes.real("value")));
+    if (kind == OperatorKind::Concat) {
+        std::vector<TensorId> parts;
+        std::copy_if(inputs.begin(), inputs.end(), std::back_inserter(parts),
+            [this](TensorId id) { return elementCount(typeOf(id).shape) > 0; });
+        if (parts.size() == 1)
+            return Made(std::move(parts));
+        return toMade(append(name, source, kind, attributes, std::move(parts), {}, mayFold));
+    }
+    const auto neutral = kNeutral.find(kind);
+    const bool isWhole = !isFloating(outputs.front().dataType);
+    if (neutral == kNeutral.end() || (isWhole && !std::isfinite(neutral->second)))
+        return Made{};
+    return toMade(fill(neutral->second));
 }
 
 std::vector<TensorId> OnnxBuilder::emitOpaque(const std::string &name, const SourceNode &source,

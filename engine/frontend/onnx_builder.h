@@ -49,15 +49,16 @@ public:
     /// or scale parameters are read from. Reads small external data. Null if they are not at hand.
     std::shared_ptr<const TensorData> valuesOf(TensorId id);
 
-    /// Turns a known constant into a Weight (see import_onnx.h, rule 4).
-    void makeWeight(TensorId id);
+    /// Says what a constant of a node is (import_onnx.h, "What is a weight"): a parameter is a Weight.
+    void makeStored(TensorId id, const Classification &classification);
     /// Gives a tensor its name in the file, if it has none yet. Returns false if it has another one.
     bool nameTensor(TensorId id, const std::string &name);
 
     /// Takes a constant's name away, so that another tensor can have it; inputs and weights keep theirs.
     void unname(TensorId id);
 
-    /// Appends an operator, or folds it. Infers and checks the output types.
+    /// Appends an operator, or folds it. Infers and checks the output types. Values without elements are
+    /// known, and what is computed from them needs no operator.
     ///
     /// @param name      of the operator; made unique
     /// @param source    the node it comes from
@@ -121,6 +122,10 @@ public:
     /// True if a known value of this size may still be made; counts it if so.
     bool takeFoldedBytes(const TensorType &type);
 
+    /// The same value as a scalar that has its name, where it is floating and of one element: so losses are.
+    /// All others as they are.
+    Result<TensorId> scalarOf(TensorId id, const std::string &name);
+
     /// All elements of `type` equal to `value`, from one memory for equal requests. Null if too large.
     std::shared_ptr<const TensorData> filled(const TensorType &type, Number value);
 
@@ -137,6 +142,11 @@ public:
 private:
     TensorId addTensor(Tensor tensor, bool known);
     std::shared_ptr<const TensorData> interned(std::shared_ptr<const TensorData> data);
+    /// The operator's outputs where some of its inputs have no elements: sums of nothing, what is joined to
+    /// nothing, and so on. Nothing for operators that this says nothing of.
+    Result<std::optional<std::vector<TensorId>>> appendOfNothing(const std::string &name,
+        const SourceNode &source, OperatorKind kind, const Attributes &attributes,
+        const std::vector<TensorId> &inputs, const std::vector<TensorType> &outputs, bool mayFold);
     /// A Split of which some parts are empty: these are constants, the others are split.
     Result<std::vector<TensorId>> emitParts(const std::string &name, const SourceNode &source,
         Attributes attributes, TensorId x, const std::vector<TensorType> &outputs);

@@ -246,13 +246,13 @@ std::optional<double> unaryReal(OperatorKind kind, double x)
     case Reciprocal:
         return 1.0 / x;
     case Relu:
-        return x > 0 ? x : 0;
+        return x < 0 ? 0 : x; // NaN, too
     case Round:
         return std::nearbyint(x);
     case Sigmoid:
         return 1.0 / (1.0 + std::exp(-x));
     case Sign:
-        return x > 0 ? 1.0 : (x < 0 ? -1.0 : 0.0);
+        return x > 0 ? 1.0 : x < 0 ? -1.0 : std::isnan(x) ? x : 0.0;
     case Sin:
         return std::sin(x);
     case Sqrt:

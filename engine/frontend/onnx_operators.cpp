@@ -1,10 +1,12 @@
 #include "engine/frontend/onnx_operators.h"
 
 #include "engine/frontend/chosen_writer.h"
+#include "engine/frontend/onnx_attributes.h"
 #include "engine/frontend/onnx_external.h"
 #include "engine/graph/custom_operator.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -173,6 +175,15 @@ Result<std::vector<double>> OnnxNodeContext::constantReals(std::size_t slot, std
         return invalid("input " + std::to_string(slot) + " (" + std::string(what) + ") has the shape "
             + toString(data->type.shape) + ", where a list was expected");
     return realsOf(*data);
+}
+
+Result<Number> OnnxNodeContext::constantNumber(std::size_t slot, std::string_view what)
+{
+    TRY(const auto data, values(slot, what));
+    if (elementCount(data->type.shape) != 1)
+        return invalid("its " + std::string(what) + " has " + std::to_string(elementCount(data->type.shape))
+            + " elements, where one was expected");
+    return readNumber(data->type.dataType, data->bytes.data(), 0);
 }
 
 Result<std::optional<std::vector<std::int64_t>>> OnnxNodeContext::attributeOrInput(
@@ -359,6 +370,27 @@ void OnnxNodeContext::keepOpaque(const Error *why)
     }
 }
 
+std::optional<DataType> onnxElementType(std::int64_t code)
+{
+    static const std::map<std::int64_t, DataType> kTypes = {{1, DataType::Float32}, {2, DataType::UInt8},
+        {3, DataType::Int8}, {5, DataType::Int16}, {6, DataType::Int32}, {7, DataType::Int64},
+        {9, DataType::Bool}, {10, DataType::Float16}, {11, DataType::Float64}, {16, DataType::BFloat16}};
+    const auto found = kTypes.find(code);
+    return found == kTypes.end() ? std::nullopt : std::optional(found->second);
+}
+
+namespace {
+
+/// Calls a handler, unless it would not carry out what the node's attributes say.
+Result<void> importByHandler(OnnxNodeContext &context, OnnxHandler handler)
+{
+    if (std::string problem = attributeProblem(context.node(), context.opset()); !problem.empty())
+        return context.unsupported(std::move(problem), kDescribeIt);
+    return handler(context);
+}
+
+} // namespace
+
 Result<void> importNode(OnnxNodeContext &context)
 {
     const OnnxNode &node = context.node();
@@ -370,7 +402,7 @@ Result<void> importNode(OnnxNodeContext &context)
         const OnnxHandler handler =
             node.domain == "com.microsoft" ? findContributedHandler(node.type) : nullptr;
         if (handler != nullptr)
-            return handler(context);
+            return importByHandler(context, handler);
         return context.keepUnknown("Planloom does not know operators of the domain '" + node.domain + "'");
     }
     static const std::set<std::string, std::less<>> kNotTensors = {
@@ -383,7 +415,7 @@ Result<void> importNode(OnnxNodeContext &context)
              findReductionHandler, findMovementHandler, findShapeHandler, findAttentionHandler,
              findImageHandler, findQuantizeHandler, findSequenceHandler, findControlHandler}) {
         if (const OnnxHandler handler = find(node.type))
-            return handler(context);
+            return importByHandler(context, handler);
     }
     return context.keepUnknown("Planloom does not know the operator " + node.type);
 }

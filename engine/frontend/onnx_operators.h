@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/frontend/onnx_builder.h"
 #include "engine/frontend/onnx_model.h"
+#include "engine/frontend/onnx_values.h"
 
 #include <cstdint>
 #include <functional>
@@ -25,8 +26,9 @@ public:
     virtual bool isUsed(const std::string &value) const = 0;
     /// True if the model returns the value.
     virtual bool isOutput(const std::string &value) const = 0;
-    /// True if every reader takes the value where a weight stands (import_onnx.h, "What is a weight").
-    virtual bool isInWeightPosition(const std::string &value) const = 0;
+    /// What the value of a node is, where it is stored as initializers are (import_onnx.h, "What is a
+    /// weight"). @param value  with the name of the value in the file
+    virtual std::optional<Classification> storedByNode(const OnnxTensor &value) const = 0;
     /// What the file declares of a value, if anything.
     virtual const OnnxValue *declared(const std::string &value) const = 0;
     /// Imports `graph` in place: its inputs are bound to `inputs`, and its outputs returned.
@@ -90,6 +92,8 @@ public:
     Result<std::shared_ptr<const TensorData>> values(std::size_t slot, std::string_view what);
     Result<std::vector<std::int64_t>> constantIntegers(std::size_t slot, std::string_view what);
     Result<std::vector<double>> constantReals(std::size_t slot, std::string_view what);
+    /// The single number that an input is. @return InvalidInput if it has more or fewer
+    Result<Number> constantNumber(std::size_t slot, std::string_view what);
     /// Attribute `name` before operator set `since`, input `slot` from then on; nothing if absent.
     Result<std::optional<std::vector<std::int64_t>>> attributeOrInput(
         std::string_view name, std::size_t slot, std::int64_t since);
@@ -149,6 +153,15 @@ private:
 
 /// Attributes from a list: `attributesFrom({{"axis", axis}})`.
 Attributes attributesFrom(std::initializer_list<std::pair<std::string_view, Attribute>> values);
+
+/// A number as an attribute, exact where it is an integer.
+inline Attribute numberAttribute(Number number)
+{
+    return number.floating ? Attribute(number.real) : Attribute(number.integer);
+}
+
+/// The type with this code of ONNX's TensorProto.DataType; nothing if Planloom has not that type.
+std::optional<DataType> onnxElementType(std::int64_t code);
 
 /// Makes one node canonical: adds its operators (or constants) and binds its outputs.
 Result<void> importNode(OnnxNodeContext &context);

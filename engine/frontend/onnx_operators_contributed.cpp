@@ -160,12 +160,6 @@ Result<void> importContributedRotary(Context &context)
 {
     TRY_VOID(context.require(4));
     TRY(const std::int64_t interleaved, context.integer("interleaved", 0));
-    TRY(const std::int64_t packed, context.integer("is_packed_batching", 0));
-    TRY(const double scale, context.real("scale", 1.0));
-    if (packed != 0)
-        return refused(context, "a batch of packed sequences (is_packed_batching)");
-    if (scale != 1.0)
-        return refused(context, "a rotation with a scale other than 1");
     OnnxRotation rotation;
     rotation.x = context.input(0);
     rotation.cosine = context.input(2);
@@ -312,13 +306,12 @@ Result<void> importGroupQueryAttention(Context &context)
     TRY(const std::int64_t rotates, context.integer("do_rotary", 0));
     TRY(const std::int64_t interleaved, context.integer("rotary_interleaved", 0));
     TRY(const std::int64_t window, context.integer("local_window_size", -1));
-    TRY(const std::int64_t smooth, context.integer("smooth_softmax", 0));
     if (heads < 1 || keyHeads < 1 || heads % keyHeads != 0)
         return context.invalid("its num_heads is " + std::to_string(heads) + " and its kv_num_heads "
             + std::to_string(keyHeads) + ", where numbers that divide were expected");
     if (hasCache(context, 3) || hasCache(context, 4))
         return refused(context, "a cache of earlier keys and values");
-    if (smooth == 1 || context.has(11))
+    if (context.has(11))
         return refused(context, "a softmax with a sink");
     TensorId parts[3] = {context.input(0), context.input(1), context.input(2)};
     if (!context.has(1)) {

@@ -69,9 +69,6 @@ Result<void> importGelu(Context &context)
 {
     TRY_VOID(context.require(1));
     TRY(const std::string approximate, context.text("approximate", "none"));
-    if (approximate != "none" && approximate != "tanh")
-        return context.invalid(
-            "attribute 'approximate' is '" + approximate + "', where none or tanh was expected");
     return context.finish(
         OperatorKind::Gelu, {context.input(0)}, attributesFrom({{"approximate", approximate}}));
 }
@@ -121,17 +118,12 @@ Result<void> castTo(Context &context, DataType type)
 
 Result<void> importCast(Context &context)
 {
-    // The codes of TensorProto.DataType.
-    static const std::map<std::int64_t, DataType> kTypes = {{1, DataType::Float32}, {2, DataType::UInt8},
-        {3, DataType::Int8}, {5, DataType::Int16}, {6, DataType::Int32}, {7, DataType::Int64},
-        {9, DataType::Bool}, {10, DataType::Float16}, {11, DataType::Float64}, {16, DataType::BFloat16}};
     TRY_VOID(context.require(1));
     TRY(const std::int64_t to, context.integer("to", 0));
-    const auto type = kTypes.find(to);
-    if (type == kTypes.end())
-        return context.unsupported(
-            "it casts to element type number " + std::to_string(to) + ", which Planloom has not");
-    return castTo(context, type->second);
+    const auto type = onnxElementType(to);
+    if (!type)
+        return context.invalid("attribute 'to' is missing");
+    return castTo(context, *type);
 }
 
 Result<void> importCastLike(Context &context)
@@ -140,49 +132,57 @@ Result<void> importCastLike(Context &context)
     return castTo(context, context.type(1).dataType);
 }
 
-/// A bound of Clip: attribute before opset 11, a scalar input since. Nothing if absent; `dynamic` is set if
-/// it is an input that is not known.
-Result<std::optional<double>> clipBound(
-    Context &context, const char *name, std::size_t slot, double unbounded, bool &dynamic)
+/// A bound of Clip: an attribute before operator set 11, which then is the largest float unless it is
+/// written, and a scalar input since.
+struct ClipBound {
+    std::optional<Number> value{}; ///< If it is known.
+    bool isDynamic = false; ///< An input that is not known.
+};
+
+Result<ClipBound> clipBound(Context &context, const char *name, std::size_t slot, double unbounded)
 {
-    if (context.hasAttribute(name)) {
-        TRY(const double value, context.real(name, unbounded));
-        return std::abs(value) >= std::numeric_limits<float>::max() ? std::optional<double>{}
-                                                                    : std::optional(value);
+    if (context.hasAttribute(name) || context.opset() < 11) {
+        TRY(const double value,
+            context.real(name, std::copysign(std::numeric_limits<float>::max(), unbounded)));
+        return ClipBound{Number::ofReal(value)};
     }
     if (!context.has(slot))
-        return std::optional<double>{};
+        return ClipBound{};
     const auto data = context.builder().valuesOf(context.input(slot));
-    if (!data || elementCount(data->type.shape) != 1) {
-        dynamic = true;
-        return std::optional<double>{};
-    }
-    const double value = realsOf(*data).front();
-    return std::isinf(value) && value == unbounded ? std::optional<double>{} : std::optional(value);
+    if (!data || elementCount(data->type.shape) != 1)
+        return ClipBound{{}, true};
+    const Number value = readNumber(data->type.dataType, data->bytes.data(), 0);
+    return value.floating && value.real == unbounded ? ClipBound{} : ClipBound{value};
 }
 
+/// min(max(x, low), high): where the bounds cross, all elements are the upper one.
 Result<void> importClip(Context &context)
 {
     TRY_VOID(context.require(1));
-    bool dynamicLow = false;
-    bool dynamicHigh = false;
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    TRY(const auto low, clipBound(context, "min", 1, -kInfinity, dynamicLow));
-    TRY(const auto high, clipBound(context, "max", 2, kInfinity, dynamicHigh));
+    TRY(ClipBound low, clipBound(context, "min", 1, -kInfinity));
+    TRY(const ClipBound high, clipBound(context, "max", 2, kInfinity));
+    if (low.value && high.value
+        && (low.value->floating ? low.value->real > high.value->real
+                                : low.value->integer > high.value->integer))
+        low = high;
+    Attributes attributes;
+    if (low.value)
+        attributes.set("min", numberAttribute(*low.value));
     TensorId x = context.input(0);
-    if (dynamicLow) {
+    if (low.isDynamic) {
         TRY(x, context.make(OperatorKind::Max, {x, context.input(1)}, {}, {}, "min"));
     }
-    if (dynamicHigh) {
-        TRY(x, context.make(OperatorKind::Min, {x, context.input(2)}, {}, {}, "max"));
+    if (high.isDynamic) {
+        if (low.value) {
+            TRY(x, context.make(OperatorKind::Clip, {x}, std::move(attributes), {}, "min"));
+        }
+        return context.finish(OperatorKind::Min, {x, context.input(2)});
     }
-    if (!low && !high)
+    if (high.value)
+        attributes.set("max", numberAttribute(*high.value));
+    if (!low.value && !high.value)
         return context.bind(0, x);
-    Attributes attributes;
-    if (low)
-        attributes.set("min", *low);
-    if (high)
-        attributes.set("max", *high);
     return context.finish(OperatorKind::Clip, {x}, std::move(attributes));
 }
 
@@ -198,9 +198,8 @@ Result<void> importBitShift(Context &context)
 {
     TRY_VOID(context.require(2));
     TRY(const std::string direction, context.text("direction", ""));
-    if (direction != "LEFT" && direction != "RIGHT")
-        return context.invalid(
-            "attribute 'direction' is '" + direction + "', where LEFT or RIGHT was expected");
+    if (direction.empty())
+        return context.invalid("attribute 'direction' is missing");
     return context.finish(OperatorKind::BitShift, {context.input(0), context.input(1)},
         attributesFrom({{"direction", direction}}));
 }
@@ -235,17 +234,39 @@ Result<void> importShrink(Context &context)
     return context.finish(Where, {isLow, low, rest});
 }
 
+/// True if all elements of a value are known, and whole numbers.
+bool isKnownWhole(Context &context, TensorId id)
+{
+    const auto data = context.builder().valuesOf(id);
+    if (!data)
+        return false;
+    const auto values = realsOf(*data);
+    return std::all_of(values.begin(), values.end(), [](double value) { return std::trunc(value) == value; });
+}
+
+/// The result has the base's type; the exponent may have another one since operator set 12. Where integers
+/// have fractions as exponents, the powers are computed as fractions, and cut.
 Result<void> importPow(Context &context)
 {
     TRY_VOID(context.require(2));
-    // The result has the base's type; the exponent may have another one since opset 12.
+    const DataType own = context.type(0).dataType;
+    const DataType given = context.type(1).dataType;
+    TensorId base = context.input(0);
     TensorId exponent = context.input(1);
-    if (context.type(0).dataType != context.type(1).dataType) {
-        TRY(exponent,
-            context.make(OperatorKind::Cast, {exponent}, {},
-                TensorType{context.type(0).dataType, context.shape(1)}, "exponent"));
+    const bool widens = !isFloating(own) && isFloating(given) && !isKnownWhole(context, exponent);
+    const DataType type = widens ? DataType::Float64 : own;
+    if (own != type) {
+        TRY(base, context.make(OperatorKind::Cast, {base}, {}, TensorType{type, context.shape(0)}, "base"));
     }
-    return context.finish(OperatorKind::Pow, {context.input(0), exponent});
+    if (given != type) {
+        TRY(exponent,
+            context.make(OperatorKind::Cast, {exponent}, {}, TensorType{type, context.shape(1)}, "exponent"));
+    }
+    if (!widens)
+        return context.finish(OperatorKind::Pow, {base, exponent});
+    TRY(const TensorId power, context.make(OperatorKind::Pow, {base, exponent}, {}, {}, "power"));
+    const Shape shape = context.builder().typeOf(power).shape;
+    return context.finish(OperatorKind::Cast, {power}, {}, TensorType{own, shape});
 }
 
 /// Any number of inputs becomes a chain of binary operators, from the left.

@@ -85,9 +85,6 @@ Result<void> resizeToSizes(Context &context, const Integers &sizes, const Intege
         return context.invalid("it has " + std::to_string(sizes.size()) + " sizes for "
             + std::to_string(axes.size()) + " dimensions");
     TRY(const std::string policy, context.text("keep_aspect_ratio_policy", "stretch"));
-    if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
-        return context.invalid("attribute 'keep_aspect_ratio_policy' is '" + policy
-            + "', where stretch, not_larger or not_smaller was expected");
     Reals scales;
     for (std::size_t i = 0; i < axes.size(); ++i) {
         const std::int64_t from = resizing.shape[static_cast<std::size_t>(axes[i])];
@@ -146,7 +143,24 @@ Result<Resizing> readResizing(Context &context, bool old, bool crops)
     return resizing;
 }
 
-/// Resize and its forerunner Upsample. Before operator set 11 coordinates are asymmetric and rounded down.
+/// Before operator set 11 elements that are nearest are those below where an image grows, and above where it
+/// shrinks (ONNX's test_resize_downsample_nearest of set 10).
+Result<std::string> oldNearest(Context &context, const Resizing &resizing)
+{
+    const auto shrinks = [](double scale) { return scale < 1; };
+    const auto grows = [](double scale) { return scale > 1; };
+    const Reals &scales = resizing.scales;
+    if (std::none_of(scales.begin(), scales.end(), shrinks))
+        return std::string("floor");
+    if (std::any_of(scales.begin(), scales.end(), grows))
+        return context.unsupported(
+            "its 'scales' make some dimensions larger and others smaller, in mode nearest "
+            "of operator set 10",
+            "export the model with operator set 13");
+    return std::string("ceil");
+}
+
+/// Resize and its forerunner Upsample. Before operator set 11 coordinates are asymmetric.
 Result<void> importResize(Context &context)
 {
     TRY_VOID(context.require(1));
@@ -154,22 +168,23 @@ Result<void> importResize(Context &context)
     TRY(std::string mode, context.text("mode", "nearest"));
     if (mode == "bilinear" || mode == "trilinear")
         mode = "linear";
-    if (mode != "nearest" && mode != "linear" && mode != "cubic")
-        return context.invalid(
-            "attribute 'mode' is '" + mode + "', where nearest, linear or cubic was expected");
     TRY(const std::string coordinates,
         context.text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel"));
-    TRY(const std::string nearest, context.text("nearest_mode", old ? "floor" : "round_prefer_floor"));
     TRY(const double cubic, context.real("cubic_coeff_a", -0.75));
     TRY(const double outside, context.real("extrapolation_value", 0.0));
-    Attributes attributes = attributesFrom({{"mode", mode}, {"coordinate_transformation_mode", coordinates},
-        {"nearest_mode", nearest}, {"cubic_coeff_a", cubic}});
+    Attributes attributes = attributesFrom(
+        {{"mode", mode}, {"coordinate_transformation_mode", coordinates}, {"cubic_coeff_a", cubic}});
     for (const char *name : {"antialias", "exclude_outside"}) {
         TRY(const std::int64_t flag, context.integer(name, 0));
         if (flag != 0 && mode != "nearest")
             attributes.set(name, std::int64_t{1});
     }
     TRY(const Resizing resizing, readResizing(context, old, coordinates == "tf_crop_and_resize"));
+    TRY(std::string nearest, context.text("nearest_mode", "round_prefer_floor"));
+    if (old && mode == "nearest") {
+        TRY(nearest, oldNearest(context, resizing));
+    }
+    attributes.set("nearest_mode", std::move(nearest));
     if (!resizing.region.empty()) {
         attributes.set("roi", resizing.region);
         attributes.set("extrapolation_value", outside);
@@ -190,14 +205,10 @@ Result<void> importGridSample(Context &context)
     TRY(std::string mode, context.text("mode", "linear"));
     if (mode == "bilinear" || mode == "bicubic") // before operator set 20
         mode.erase(0, 2);
-    if (mode == "linear" || mode == "cubic" || mode == "nearest") {
-        TRY(const std::string padding, context.text("padding_mode", "zeros"));
-        TRY(const std::int64_t aligned, context.integer("align_corners", 0));
-        return context.finish(OperatorKind::GridSample, {context.input(0), context.input(1)},
-            attributesFrom({{"mode", mode}, {"padding_mode", padding},
-                {"align_corners", std::int64_t{aligned != 0 ? 1 : 0}}}));
-    }
-    return context.invalid("attribute 'mode' is '" + mode + "', where linear, nearest or cubic was expected");
+    TRY(const std::string padding, context.text("padding_mode", "zeros"));
+    TRY(const std::int64_t aligned, context.integer("align_corners", 0));
+    return context.finish(OperatorKind::GridSample, {context.input(0), context.input(1)},
+        attributesFrom({{"mode", mode}, {"padding_mode", padding}, {"align_corners", aligned}}));
 }
 
 /// Places of `extent` elements in [-1, 1]: their middles, or from border to border where `aligned`.

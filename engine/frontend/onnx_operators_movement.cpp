@@ -200,6 +200,10 @@ Result<void> importSplit(Context &context)
     const auto outputs = static_cast<std::int64_t>(context.node().outputs.size());
     if (outputs < 1)
         return {};
+    TRY(const std::int64_t written, context.integer("num_outputs", outputs));
+    if (written != outputs)
+        return context.invalid("attribute 'num_outputs' is " + std::to_string(written) + ", but it has "
+            + std::to_string(outputs) + " outputs");
     Integers sizes = given.value_or(Integers{});
     if (!given) { // equal parts, the last one smaller since opset 18
         const std::int64_t part = (extent + outputs - 1) / outputs;
@@ -289,16 +293,11 @@ Result<void> importPad(Context &context)
     TRY(const std::string mode, context.text("mode", "constant"));
     if (!given)
         return context.invalid("its pads are missing");
-    if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
-        return context.keepUnknown("padding by '" + mode + "' is not computed");
-    double value = 0;
+    Number value = Number::ofReal(0);
     if (context.opset() < 11) {
-        TRY(value, context.real("value", 0.0));
+        TRY(value.real, context.real("value", 0.0));
     } else if (context.has(2)) {
-        TRY(const auto constant, context.constantReals(2, "constant_value"));
-        if (constant.size() != 1)
-            return context.invalid("its constant_value has " + std::to_string(constant.size()) + " elements");
-        value = constant.front();
+        TRY(value, context.constantNumber(2, "constant_value"));
     }
     const auto rank = static_cast<std::size_t>(context.rank(0));
     Integers pads = *given;
@@ -324,7 +323,7 @@ Result<void> importPad(Context &context)
     if (std::all_of(pads.begin(), pads.end(), [](std::int64_t pad) { return pad == 0; }))
         return context.bind(0, context.input(0));
     return context.finish(OperatorKind::Pad, {context.input(0)},
-        attributesFrom({{"pads", pads}, {"mode", mode}, {"value", value}}));
+        attributesFrom({{"pads", pads}, {"mode", mode}, {"value", numberAttribute(value)}}));
 }
 
 /// Known indices counted from the end are counted from the start instead. `extent` is that of the indexed
@@ -379,9 +378,6 @@ Result<void> scatter(Context &context, OperatorKind kind)
 {
     TRY_VOID(context.require(3));
     TRY(const std::string reduction, context.text("reduction", "none"));
-    if (reduction != "none" && reduction != "add" && reduction != "mul" && reduction != "max"
-        && reduction != "min")
-        return context.keepUnknown("scattering with reduction '" + reduction + "' is not computed");
     Attributes attributes = attributesFrom({{"reduction", reduction}});
     if (kind == OperatorKind::ScatterElements) {
         TRY(const std::int64_t axis, context.axisAttribute(0));
@@ -404,8 +400,9 @@ Result<void> importOneHot(Context &context)
 {
     TRY_VOID(context.require(3));
     TRY(const auto depth, context.constantReals(1, "depth"));
-    TRY(const auto pair, context.constantReals(2, "values"));
-    if (depth.size() != 1 || !(depth.front() >= 1 && depth.front() <= 1e12) || pair.size() != 2)
+    TRY(const auto pair, context.values(2, "values"));
+    if (depth.size() != 1 || !(depth.front() >= 1 && depth.front() <= 1e12)
+        || elementCount(pair->type.shape) != 2)
         return context.invalid("its depth and values should be one number from 1 and two numbers");
     TRY(const std::int64_t written, context.integer("axis", -1));
     TRY(const std::int64_t axis, context.axis(written, context.rank(0) + 1));
@@ -418,8 +415,12 @@ Result<void> importOneHot(Context &context)
     Shape shape = context.shape(0);
     const auto length = static_cast<std::int64_t>(depth.front());
     shape.insert(shape.begin() + axis, length);
+    const auto element = [&](std::size_t i) {
+        return readNumber(pair->type.dataType, pair->bytes.data(), i);
+    };
     return context.finish(OperatorKind::OneHot, {indices},
-        attributesFrom({{"axis", axis}, {"depth", length}, {"on", pair[1]}, {"off", pair[0]}}),
+        attributesFrom({{"axis", axis}, {"depth", length}, {"on", numberAttribute(element(1))},
+            {"off", numberAttribute(element(0))}}),
         TensorType{context.type(2).dataType, std::move(shape)});
 }
 
@@ -479,8 +480,6 @@ Result<void> importDepthToSpace(Context &context)
     TRY_VOID(context.require(1));
     TRY(const std::int64_t size, context.integer("blocksize", 0));
     TRY(const std::string mode, context.text("mode", "DCR"));
-    if (mode != "DCR" && mode != "CRD")
-        return context.invalid("attribute 'mode' is '" + mode + "', where DCR or CRD was expected");
     return context.finish(OperatorKind::DepthToSpace, {context.input(0)},
         attributesFrom({{"blocksize", size}, {"mode", mode}}));
 }

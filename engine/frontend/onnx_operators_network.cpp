@@ -63,20 +63,15 @@ Result<Window> readWindow(Context &context, const Integers &kernel)
     TRY(window.dilations, perDimension(context, "dilations", count, 1, 1));
     TRY(window.pads, perDimension(context, "pads", 2 * count, 0, 0));
     TRY(window.autoPad, context.text("auto_pad", "NOTSET"));
-    if (window.autoPad != "NOTSET" && window.autoPad != "VALID" && window.autoPad != "SAME_UPPER"
-        && window.autoPad != "SAME_LOWER")
-        return context.invalid("attribute 'auto_pad' is '" + window.autoPad
-            + "', where NOTSET, VALID, SAME_UPPER or SAME_LOWER was expected");
     if (window.autoPad != "NOTSET")
         window.pads.assign(2 * count, 0);
     return window;
 }
 
-/// Divides `total` between begin and end of spatial dimension `i`.
-void setPads(Window &window, std::size_t i, std::int64_t total)
+/// Divides `total` between begin and end of spatial dimension `i`; the begin has the larger half if `lower`.
+void setPads(Window &window, std::size_t i, std::int64_t total, bool lower)
 {
     const std::int64_t small = total / 2;
-    const bool lower = window.autoPad == "SAME_LOWER";
     window.pads[i] = lower ? total - small : small;
     window.pads[window.kernel.size() + i] = lower ? small : total - small;
 }
@@ -90,7 +85,8 @@ void resolveSamePads(Window &window, const Shape &input)
         const std::int64_t extent = input[i + 2];
         const std::int64_t outputs = (extent + window.strides[i] - 1) / window.strides[i];
         const std::int64_t span = (window.kernel[i] - 1) * window.dilations[i] + 1;
-        setPads(window, i, std::max<std::int64_t>(0, (outputs - 1) * window.strides[i] + span - extent));
+        setPads(window, i, std::max<std::int64_t>(0, (outputs - 1) * window.strides[i] + span - extent),
+            window.autoPad == "SAME_LOWER");
     }
 }
 
@@ -143,8 +139,15 @@ Result<void> importConvTranspose(Context &context)
             + (window.kernel[i] - 1) * window.dilations[i] + 1;
         if (wanted < 1 || wanted > kLargestWindow * kLargestWindow / 2)
             return context.invalid("attribute 'output_shape' is " + toString(*outputs));
+        if (!outputs && wanted > full)
+            return context.unsupported("attribute 'auto_pad' is '" + window.autoPad
+                    + "', which ONNX does not define where strides are longer than the window",
+                "say 'pads' or 'output_shape' instead");
+        if (wanted - full >= window.strides[i])
+            return context.invalid("attribute 'output_shape' is " + toString(*outputs)
+                + ", which is further than its windows and strides reach");
         // What the window does not reach is added at the end.
-        setPads(window, i, std::max<std::int64_t>(0, full - wanted));
+        setPads(window, i, std::max<std::int64_t>(0, full - wanted), window.autoPad != "SAME_UPPER");
         extra[i] += std::max<std::int64_t>(0, wanted - full);
     }
     return context.finish(OperatorKind::ConvTranspose, convolutionInputs(context),
@@ -155,6 +158,12 @@ Result<void> importConvTranspose(Context &context)
 Result<Attributes> poolAttributes(Context &context)
 {
     TRY(Window window, readWindow(context, {}));
+    const bool dilates = std::any_of(window.dilations.begin(), window.dilations.end(),
+        [](std::int64_t dilation) { return dilation != 1; });
+    if (dilates && (window.autoPad == "SAME_UPPER" || window.autoPad == "SAME_LOWER"))
+        return context.unsupported("attribute 'auto_pad' is '" + window.autoPad
+                + "' of a dilated window, which ONNX's implementations pad differently",
+            "say 'pads' instead");
     resolveSamePads(window, context.shape(0));
     TRY(const std::int64_t ceilMode, context.integer("ceil_mode", 0));
     return attributesFrom(
@@ -207,6 +216,19 @@ Result<void> bindRunning(
     return context.bind(slot, result);
 }
 
+/// (x - mean) / sqrt(variance + epsilon) * scale + bias with statistics of every element of a sample.
+Result<void> normalizeElements(Context &context, double epsilon)
+{
+    using enum OperatorKind;
+    const TensorId safe = context.scalar(context.type(4).dataType, epsilon);
+    TRY(const TensorId distance, context.make(Sub, {context.input(0), context.input(3)}, {}, {}, "distance"));
+    TRY(const TensorId variance, context.make(Add, {context.input(4), safe}, {}, {}, "safe"));
+    TRY(const TensorId deviation, context.make(Sqrt, {variance}, {}, {}, "deviation"));
+    TRY(const TensorId normal, context.make(Div, {distance, deviation}, {}, {}, "normal"));
+    TRY(const TensorId scaled, context.make(Mul, {normal, context.input(1)}, {}, {}, "scaled"));
+    return context.finish(Add, {scaled, context.input(2)});
+}
+
 Result<void> importBatchNormalization(Context &context)
 {
     TRY_VOID(context.require(5));
@@ -214,8 +236,6 @@ Result<void> importBatchNormalization(Context &context)
     TRY(const double momentum, context.real("momentum", 0.9));
     TRY(const std::int64_t mode, context.integer("training_mode", 0));
     TRY(const std::int64_t spatial, context.integer("spatial", 1));
-    if (spatial == 0)
-        return context.keepUnknown("batch normalisation that is not per channel is not computed");
     const auto &written = context.node().outputs;
     // Before opset 14, a node that returns statistics trains.
     const bool returnsMore = std::any_of(
@@ -228,6 +248,10 @@ Result<void> importBatchNormalization(Context &context)
     if (context.rank(0) < 2)
         return context.invalid(
             "its input has the shape " + toString(context.shape(0)) + ", where [n c ..] was expected");
+    if (spatial == 0)
+        return training ? Result<void>(context.unsupported(
+                   "attribute 'spatial' is '0' of a node that trains, where 1 was expected"))
+                        : normalizeElements(context, epsilon);
     if (training) {
         const std::int64_t channels = std::max<std::int64_t>(1, context.shape(0)[1]);
         const Attributes count = attributesFrom({{"count", elementCount(context.shape(0)) / channels}});
@@ -296,9 +320,15 @@ Result<void> importLayerNormalization(Context &context)
             axes.push_back(a);
         const Attributes attributes = attributesFrom(
             {{"axes", axes}, {"keepdims", std::int64_t{1}}, {"count", elementCount(normalised)}});
-        const DataType type = context.type(0).dataType;
-        TRY(const TensorId mean, context.make(OperatorKind::ReduceMean, {x}, attributes, {}, "mean"));
-        TRY(const TensorId distance, context.make(OperatorKind::Sub, {x, mean}, {}, {}, "distance"));
+        // Statistics of halves are floats (stash_type).
+        const DataType own = context.type(0).dataType;
+        const DataType type = own == DataType::Float64 ? own : DataType::Float32;
+        TensorId wide = x;
+        if (own != type) {
+            TRY(wide, context.make(OperatorKind::Cast, {x}, {}, TensorType{type, shape}, "wide"));
+        }
+        TRY(const TensorId mean, context.make(OperatorKind::ReduceMean, {wide}, attributes, {}, "mean"));
+        TRY(const TensorId distance, context.make(OperatorKind::Sub, {wide, mean}, {}, {}, "distance"));
         TRY(const TensorId square, context.make(OperatorKind::Mul, {distance, distance}, {}, {}, "square"));
         TRY(const TensorId variance,
             context.make(OperatorKind::ReduceMean, {square}, attributes, {}, "variance"));
@@ -384,8 +414,6 @@ Result<void> importLpNormalization(Context &context)
 {
     TRY(const std::int64_t axis, context.axisAttribute(-1));
     TRY(const std::int64_t p, context.integer("p", 2));
-    if (p != 1 && p != 2)
-        return context.invalid("attribute 'p' is " + std::to_string(p) + ", where 1 or 2 was expected");
     return context.finish(
         OperatorKind::LpNormalize, {context.input(0)}, attributesFrom({{"axis", axis}, {"p", p}}));
 }
@@ -425,9 +453,6 @@ Result<void> importLoss(Context &context, OperatorKind kind)
 {
     TRY_VOID(context.require(2));
     TRY(const std::string reduction, context.text("reduction", "mean"));
-    if (reduction != "mean" && reduction != "sum" && reduction != "none")
-        return context.invalid(
-            "attribute 'reduction' is '" + reduction + "', where mean, sum or none was expected");
     std::vector<TensorId> inputs{context.input(0), context.input(1)};
     std::vector<TensorId> counted{context.input(1)};
     if (context.has(2)) {
@@ -472,13 +497,41 @@ Result<void> importLikelihood(Context &context)
 
 // --- recurrent ---------------------------------------------------------------------------------------------
 
+/// Refuses activations whose parameters are not written and for which ONNX's definition and its
+/// implementations have no common default.
+Result<void> checkActivations(Context &context)
+{
+    static const std::map<std::string, bool, std::less<>> kDefaultsDiffer = {{"Affine", true},
+        {"ThresholdedRelu", true}, {"ScaledTanh", true}, {"LeakyRelu", false}, {"HardSigmoid", false},
+        {"Elu", false}};
+    const auto &attributes = context.node().attributes;
+    const auto found = attributes.find("activations");
+    const auto *names =
+        found == attributes.end() ? nullptr : std::get_if<std::vector<std::string>>(&found->second);
+    if (names == nullptr)
+        return {};
+    const auto given = attributes.find("activation_alpha");
+    const auto *alphas =
+        given == attributes.end() ? nullptr : std::get_if<std::vector<float>>(&given->second);
+    std::size_t left = alphas == nullptr ? 0 : alphas->size();
+    for (const std::string &name : *names) {
+        const auto parametric = kDefaultsDiffer.find(name);
+        if (parametric == kDefaultsDiffer.end())
+            continue;
+        if (left == 0 && parametric->second)
+            return context.unsupported("attribute 'activations' names " + name
+                    + ", but 'activation_alpha' has no number for it, and ONNX no default",
+                "write its parameters");
+        left -= left > 0 ? 1 : 0;
+    }
+    return {};
+}
+
 template<OperatorKind kind> Result<void> importRecurrent(Context &context)
 {
     TRY_VOID(context.require(3));
+    TRY_VOID(checkActivations(context));
     TRY(const std::string direction, context.text("direction", "forward"));
-    if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
-        return context.invalid("attribute 'direction' is '" + direction
-            + "', where forward, reverse or bidirectional was expected");
     TRY(const std::int64_t layout, context.integer("layout", 0));
     if (context.rank(0) != 3 || context.rank(1) != 3 || context.rank(2) != 3)
         return context.invalid("its input and weights have the shapes " + toString(context.shape(0)) + ", "

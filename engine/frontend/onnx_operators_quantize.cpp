@@ -78,21 +78,27 @@ Result<TensorId> spread(
         TensorType{own.dataType, joined}, suffix + "_cut");
 }
 
-/// (x - zero point) * scale
+/// (x - zero point) * scale, in floats, which hold integers that halves do not.
 Result<void> importDequantizeLinear(Context &context)
 {
     TRY_VOID(context.require(2));
     TRY(const std::int64_t block, context.integer("block_size", 0));
+    TRY(const std::int64_t written, context.integer("output_dtype", 0));
     const Shape shape = context.shape(0);
-    const DataType type = context.type(1).dataType;
-    TRY(const TensorId scale, spread(context, context.input(1), shape, block, "scale"));
+    const DataType type = DataType::Float32;
+    const DataType made = onnxElementType(written).value_or(context.type(1).dataType);
+    TRY(TensorId scale, castFor(context, context.input(1), type, "scale_wide"));
+    TRY(scale, spread(context, scale, shape, block, "scale"));
     TRY(TensorId x, castFor(context, context.input(0), type, "wide"));
     if (context.has(2)) {
         TRY(TensorId zero, castFor(context, context.input(2), type, "zero_wide"));
         TRY(zero, spread(context, zero, shape, block, "zero"));
         TRY(x, context.make(OperatorKind::Sub, {x, zero}, {}, {}, "moved"));
     }
-    return context.finish(OperatorKind::Mul, {x, scale});
+    if (made == type)
+        return context.finish(OperatorKind::Mul, {x, scale});
+    TRY(const TensorId y, context.make(OperatorKind::Mul, {x, scale}, {}, {}, "scaled"));
+    return context.finish(OperatorKind::Cast, {y}, {}, TensorType{made, shape});
 }
 
 /// x / scale, rounded to even, moved by the zero point and cut to what the type holds.
@@ -103,6 +109,9 @@ Result<TensorId> quantized(Context &context, TensorId x, TensorId scale, TensorI
         return context.unsupported(
             std::string("it quantises to ") + nameOf(type) + ", where uint8, int8 or int16 was expected");
     TRY(x, context.make(OperatorKind::Div, {x, scale}, {}, {}, "scaled"));
+    if (context.builder().typeOf(x).dataType != DataType::Float64) {
+        TRY(x, castFor(context, x, DataType::Float32, "scaled_wide")); // halves do not hold what is moved
+    }
     TRY(x, context.make(OperatorKind::Round, {x}, {}, {}, "rounded"));
     if (zero) {
         TRY(x, context.make(OperatorKind::Add, {x, zero}, {}, {}, "moved"));
@@ -119,23 +128,17 @@ Result<void> importQuantizeLinear(Context &context)
     TRY_VOID(context.require(2));
     TRY(const std::int64_t block, context.integer("block_size", 0));
     TRY(const std::int64_t written, context.integer("output_dtype", 0));
+    TRY(const std::int64_t precision, context.integer("precision", 0));
     const Shape shape = context.shape(0);
-    const DataType type = context.type(1).dataType;
-    DataType made = DataType::UInt8;
-    if (context.has(2))
-        made = context.type(2).dataType;
-    else if (written == 3)
-        made = DataType::Int8;
-    else if (written == 5)
-        made = DataType::Int16;
-    else if (written != 0 && written != 2)
-        return context.unsupported(
-            "it quantises to element type number " + std::to_string(written) + ", which Planloom has not");
+    const DataType type = onnxElementType(precision).value_or(context.type(1).dataType);
+    const DataType made =
+        context.has(2) ? context.type(2).dataType : onnxElementType(written).value_or(DataType::UInt8);
     TRY(const TensorId x, castFor(context, context.input(0), type, "wide"));
-    TRY(const TensorId scale, spread(context, context.input(1), shape, block, "scale"));
+    TRY(TensorId scale, castFor(context, context.input(1), type, "scale_wide"));
+    TRY(scale, spread(context, scale, shape, block, "scale"));
     TensorId zero;
     if (context.has(2)) {
-        TRY(zero, castFor(context, context.input(2), type, "zero_wide"));
+        TRY(zero, castFor(context, context.input(2), DataType::Float32, "zero_wide"));
         TRY(zero, spread(context, zero, shape, block, "zero"));
     }
     TRY(const TensorId y, quantized(context, x, scale, zero, made));
@@ -251,8 +254,7 @@ Result<void> importQLinearMatMul(Context &context)
     TRY(const TensorId a, dequantized(context, 0, "a", rows));
     TRY(const TensorId b, dequantized(context, 3, "b", columns));
     TRY(const TensorId product, context.make(OperatorKind::MatMul, {a, b}, {}, {}, "product"));
-    const DataType type = context.builder().typeOf(product).dataType;
-    TRY(TensorId zero, castFor(context, context.input(7), type, "zero"));
+    TRY(TensorId zero, castFor(context, context.input(7), DataType::Float32, "zero"));
     TRY(zero, context.reshape(zero, {}, "zero_single"));
     TRY(const TensorId scale, context.reshape(context.input(6), {}, "scale_single"));
     TRY(const TensorId y, quantized(context, product, scale, zero, context.type(7).dataType));

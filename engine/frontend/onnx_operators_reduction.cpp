@@ -124,41 +124,56 @@ Result<void> importGlobalLpPool(Context &context)
     return context.finish(OperatorKind::Pow, {sum, context.scalar(type, 1.0 / static_cast<double>(p))});
 }
 
-/// Before opset 13, (log-)softmax works on the matrix that is made by flattening the input in front of
-/// `axis`.
-template<OperatorKind kind> Result<void> importSoftmax(Context &context)
+/// What an operator works along: a value, and a dimension of it.
+struct Line {
+    TensorId x{};
+    std::int64_t axis = 0;
+    bool isFlat = false; ///< x is not the input.
+};
+
+/// Before opset 13, (log-)softmax and hardmax work on the matrix that is made by flattening the input in
+/// front of `axis`.
+Result<Line> maximumLine(Context &context)
 {
     TRY_VOID(context.require(1));
     TRY(const std::int64_t axis, context.axisAttribute(context.opset() < 13 ? 1 : -1));
+    if (context.opset() >= 13 || axis + 1 >= context.rank(0))
+        return Line{context.input(0), axis};
     const Shape shape = context.shape(0);
-    const bool flattens = context.opset() < 13 && axis + 1 < context.rank(0);
-    if (!flattens)
-        return context.finish(kind, {context.input(0)}, attributesFrom({{"axis", axis}}));
     const auto middle = shape.begin() + axis;
     TRY(const TensorId flat,
         context.reshape(context.input(0),
             {elementCount(Shape(shape.begin(), middle)), elementCount(Shape(middle, shape.end()))},
             "flatten"));
-    TRY(const TensorId y,
-        context.make(kind, {flat}, attributesFrom({{"axis", std::int64_t{1}}}), {}, "softmax"));
-    return context.finish(OperatorKind::Reshape, {y}, {}, TensorType{context.type(0).dataType, shape});
+    return Line{flat, 1, true};
+}
+
+template<OperatorKind kind> Result<void> importSoftmax(Context &context)
+{
+    TRY(const Line line, maximumLine(context));
+    const Attributes attributes = attributesFrom({{"axis", line.axis}});
+    if (!line.isFlat)
+        return context.finish(kind, {line.x}, attributes);
+    TRY(const TensorId y, context.make(kind, {line.x}, attributes, {}, "softmax"));
+    return context.finish(OperatorKind::Reshape, {y}, {}, context.type(0));
 }
 
 /// One where the largest element along `axis` stands first, zero elsewhere.
 Result<void> importHardmax(Context &context)
 {
-    TRY(const std::int64_t axis, context.axisAttribute(context.opset() < 13 ? 1 : -1));
-    if (context.opset() < 13 && axis + 1 < context.rank(0))
-        return context.keepUnknown("Hardmax over several dimensions is not computed");
+    TRY(const Line line, maximumLine(context));
+    const TensorType type = context.builder().typeOf(line.x);
     TRY(const TensorId best,
-        context.make(OperatorKind::ArgMax, {context.input(0)},
+        context.make(OperatorKind::ArgMax, {line.x},
             attributesFrom(
-                {{"axis", axis}, {"keepdims", std::int64_t{0}}, {"select_last_index", std::int64_t{0}}}),
+                {{"axis", line.axis}, {"keepdims", std::int64_t{0}}, {"select_last_index", std::int64_t{0}}}),
             {}, "argmax"));
-    return context.finish(OperatorKind::OneHot, {best},
-        attributesFrom({{"axis", axis}, {"depth", context.shape(0)[static_cast<std::size_t>(axis)]},
-            {"on", 1.0}, {"off", 0.0}}),
-        context.type(0));
+    const Attributes attributes = attributesFrom({{"axis", line.axis},
+        {"depth", type.shape[static_cast<std::size_t>(line.axis)]}, {"on", 1.0}, {"off", 0.0}});
+    if (!line.isFlat)
+        return context.finish(OperatorKind::OneHot, {best}, attributes, type);
+    TRY(const TensorId y, context.make(OperatorKind::OneHot, {best}, attributes, type, "hardmax"));
+    return context.finish(OperatorKind::Reshape, {y}, {}, context.type(0));
 }
 
 } // namespace

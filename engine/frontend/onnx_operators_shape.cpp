@@ -15,28 +15,27 @@ using Context = OnnxNodeContext;
 using Handler = Result<void> (*)(Context &);
 using Integers = std::vector<std::int64_t>;
 
-constexpr std::int64_t kLeastWeight =
-    64; ///< Elements from which a constant can be a weight (import_onnx.h, rule 4).
-
-bool isConstantWeight(Context &context, const TensorType &type)
+/// What the node's value is, if it is stored as initializers are.
+std::optional<Classification> storedBy(
+    Context &context, const TensorType &type, const std::shared_ptr<const TensorData> &data)
 {
-    return isFloating(type.dataType) && elementCount(type.shape) >= kLeastWeight
-        && context.scope().isInWeightPosition(context.node().outputs.front());
+    return context.scope().storedByNode(OnnxTensor{context.node().outputs.front(), type, data, {}, false});
 }
 
 Result<void> importConstant(Context &context)
 {
     const auto &attributes = context.node().attributes;
-    if (context.node().outputs.empty() || attributes.empty())
-        return context.invalid("it has no value");
+    if (context.node().outputs.empty() || attributes.size() != 1)
+        return context.invalid(
+            "it has " + std::to_string(attributes.size()) + " values, where one was expected");
     const auto &[name, attribute] = *attributes.begin();
     std::shared_ptr<const TensorData> data;
     if (const auto *tensor = std::get_if<OnnxTensor>(&attribute)) {
         if (!tensor->data) { // beside the file
             const TensorId id = context.builder().addStored(
                 OnnxTensor{"", tensor->type, nullptr, tensor->external, false}, TensorRole::Buffer);
-            if (isConstantWeight(context, tensor->type))
-                context.builder().makeWeight(id);
+            if (const auto stored = storedBy(context, tensor->type, nullptr))
+                context.builder().makeStored(id, *stored);
             return context.bind(0, id);
         }
         data = tensor->data;
@@ -58,9 +57,9 @@ Result<void> importConstant(Context &context)
         return context.unsupported("its value ('" + name + "') is not a tensor of numbers"
             + (unreadable != nullptr ? ": " + unreadable->reason : std::string{}));
     }
-    const TensorId id = context.builder().addConstant(std::move(data));
-    if (isConstantWeight(context, context.builder().typeOf(id)))
-        context.builder().makeWeight(id);
+    const TensorId id = context.builder().addConstant(data);
+    if (const auto stored = storedBy(context, data->type, data))
+        context.builder().makeStored(id, *stored);
     return context.bind(0, id);
 }
 
@@ -79,21 +78,21 @@ Result<void> importConstantOfShape(Context &context)
     }
     if (!checkedByteCount(type))
         return context.invalid("it would make a value of shape " + toString(shape));
-    const bool weight = elementCount(shape) > 0 && isConstantWeight(context, type);
-    auto data = context.builder().filled(type, value);
+    const auto data = context.builder().filled(type, value);
+    const auto stored = storedBy(context, type, data);
     if (data) {
-        const TensorId id = context.builder().addConstant(std::move(data));
-        if (weight)
-            context.builder().makeWeight(id);
+        const TensorId id = context.builder().addConstant(data);
+        if (stored)
+            context.builder().makeStored(id, *stored);
         return context.bind(0, id);
     }
-    if (weight) {
+    if (stored && stored->as == StoredAs::Parameter) {
         context.builder().note("weights filled with one number are too large to hold; a run draws them from "
                                "its seed (on the command line with --random-weights)");
         return context.bind(
             0, context.builder().addStored(OnnxTensor{"", type, nullptr, {}, false}, TensorRole::Weight));
     }
-    return context.finish(OperatorKind::Fill, {}, attributesFrom({{"value", value.asReal()}}), type);
+    return context.finish(OperatorKind::Fill, {}, attributesFrom({{"value", numberAttribute(value)}}), type);
 }
 
 Result<void> importShape(Context &context)
@@ -133,16 +132,21 @@ Result<void> importRange(Context &context)
     }
     const double start = numbers[0].asReal();
     const double delta = numbers[2].asReal();
-    const double count = std::ceil((numbers[1].asReal() - start) / delta);
+    double count = std::ceil((numbers[1].asReal() - start) / delta);
     if (delta == 0 || !std::isfinite(count) || count > 1e12)
         return context.invalid("it would count from " + std::to_string(start) + " by " + std::to_string(delta)
             + " to " + std::to_string(numbers[1].asReal()));
-    Attributes attributes;
-    if (isFloating(type))
-        attributes = attributesFrom({{"start", start}, {"delta", delta}});
-    else
-        attributes = attributesFrom({{"start", numbers[0].integer}, {"delta", numbers[2].integer}});
-    return context.finish(OperatorKind::Range, {}, std::move(attributes),
+    if (!isFloating(type) && count > 0) { // large integers have no exact place among fractions
+        const std::int64_t first = numbers[0].integer;
+        const std::int64_t limit = numbers[1].integer;
+        const std::int64_t step = numbers[2].integer;
+        const auto span = static_cast<std::uint64_t>(std::max(first, limit))
+            - static_cast<std::uint64_t>(std::min(first, limit));
+        const auto size = static_cast<std::uint64_t>(step < 0 ? -step : step);
+        count = static_cast<double>((span + size - 1) / size);
+    }
+    return context.finish(OperatorKind::Range, {},
+        attributesFrom({{"start", numberAttribute(numbers[0])}, {"delta", numberAttribute(numbers[2])}}),
         TensorType{type, {std::max<std::int64_t>(0, static_cast<std::int64_t>(count))}});
 }
 
@@ -155,10 +159,7 @@ Result<void> importWindow(Context &context)
     TRY(const Integers size, context.constantIntegers(0, "size"));
     TRY(const std::int64_t periodic, context.integer("periodic", 1));
     TRY(const std::int64_t code, context.integer("output_datatype", 1));
-    if (code != 1 && code != 10 && code != 11)
-        return context.unsupported(
-            "it makes numbers of element type " + std::to_string(code) + ", where floats were expected");
-    const DataType type = code == 1 ? DataType::Float32 : code == 10 ? DataType::Float16 : DataType::Float64;
+    const DataType type = onnxElementType(code).value_or(DataType::Float32);
     if (size.size() != 1 || size[0] < 1 || !context.builder().takeFoldedBytes({type, size}))
         return context.invalid("its size is " + toString(size) + ", where a number of elements was expected");
     const auto length = static_cast<double>(periodic != 0 ? size[0] : size[0] - 1);
@@ -177,17 +178,11 @@ Result<void> importWindow(Context &context)
 Result<void> importEyeLike(Context &context)
 {
     TRY_VOID(context.require(1));
-    static const std::map<std::int64_t, DataType> kTypes = {{1, DataType::Float32}, {6, DataType::Int32},
-        {7, DataType::Int64}, {9, DataType::Bool}, {10, DataType::Float16}, {11, DataType::Float64}};
     TRY(const std::int64_t k, context.integer("k", 0));
     TensorType type = context.type(0);
     if (context.hasAttribute("dtype")) {
         TRY(const std::int64_t code, context.integer("dtype", 1));
-        const auto found = kTypes.find(code);
-        if (found == kTypes.end())
-            return context.unsupported(
-                "its element type is number " + std::to_string(code) + ", which Planloom has not");
-        type.dataType = found->second;
+        type.dataType = onnxElementType(code).value_or(type.dataType);
     }
     return context.finish(OperatorKind::EyeLike, {context.input(0)}, attributesFrom({{"k", k}}), type);
 }

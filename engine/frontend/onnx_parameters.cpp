@@ -12,6 +12,7 @@ namespace planloom {
 namespace {
 
 constexpr int kMostSteps = 16; ///< Of moving a weight about before it is used.
+constexpr std::int64_t kLeastWeight = 64; ///< Elements from which a node's value can be a weight anywhere.
 
 bool isOneOf(std::string_view text, const std::set<std::string_view> &set)
 {
@@ -92,6 +93,17 @@ bool isDotted(std::string_view name)
     return name.find('.') != std::string_view::npos && name.front() != '.';
 }
 
+bool isPlainName(std::string_view name)
+{
+    const auto isLetter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+    const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+    const bool isWord = !name.empty() && isLetter(name.front())
+        && std::all_of(name.begin(), name.end(), [&](char c) { return isLetter(c) || isDigit(c); });
+    const std::size_t stem = name.find_last_not_of("0123456789");
+    const bool isNumbered = stem != std::string_view::npos && stem + 1 < name.size() && name[stem] == '_';
+    return isWord && !isNumbered;
+}
+
 void collectNamesRead(const OnnxGraph &graph, std::unordered_set<std::string_view> &names)
 {
     for (const OnnxNode &node : graph.nodes) {
@@ -163,14 +175,58 @@ ParameterRules::ParameterRules(
               return isFloating(tensor.type.dataType) && !tensor.type.shape.empty() && isDotted(tensor.name);
           }))
 {
+    const bool stores =
+        std::any_of(graph.initializers.begin(), graph.initializers.end(), [](const OnnxTensor &tensor) {
+            return isFloating(tensor.type.dataType) && elementCount(tensor.type.shape) > 1;
+        });
+    for (const OnnxNode &node : graph.nodes) {
+        if (node.type == "DynamicQuantizeLinear" && node.outputs.size() > 1)
+            m_dynamicScales.insert(node.outputs[1]);
+        m_isInNodes = m_isInNodes
+            || (!stores && !node.outputs.empty()
+                && (node.type == "Constant" || node.type == "ConstantOfShape")
+                && uses.isInWeightPosition(node.outputs.front()));
+    }
+}
+
+/// A number that codes and numbers are told from one another by: learnt by counting, not by gradients.
+bool ParameterRules::isScaleOfQuantizer(const OnnxTensor &tensor) const
+{
+    // From which slot on an operator takes such numbers; floating ones before are what it computes with.
+    static const std::map<std::string_view, std::set<std::size_t>> kSlots = {{"QuantizeLinear", {1, 2}},
+        {"DequantizeLinear", {1, 2}}, {"QAttention", {3, 4}}, {"QGemm", {1, 4, 7}},
+        {"DynamicQuantizeMatMul", {2}}, {"MatMulIntegerToFloat", {2, 3}}, {"MatMulNBits", {2}}};
+    const auto &list = m_uses.usesOf(tensor.name);
+    return !list.empty() && std::all_of(list.begin(), list.end(), [&](const OnnxUses::Use &use) {
+        if (use.node == nullptr)
+            return false;
+        const auto found = kSlots.find(use.node->type);
+        const bool scalesDynamic = use.node->type == "Mul" && use.node->inputs.size() == 2
+            && m_dynamicScales.count(use.node->inputs[1 - use.slot]) != 0;
+        return scalesDynamic || use.node->type.starts_with("QLinear")
+            || (found != kSlots.end() && found->second.count(use.slot) != 0);
+    });
+}
+
+/// True if the tensor has the name that the exported module gave it.
+bool ParameterRules::isOwnName(const OnnxTensor &tensor) const
+{
+    // Where exporters say what tensors are, names without dots are those that they made.
+    const bool isSilent = m_graph.signature.empty() && m_graph.provenance.empty();
+    return isDotted(tensor.name) || (m_hasDotted && isSilent && isPlainName(tensor.name));
 }
 
 std::optional<Classification> ParameterRules::byMetadata(const OnnxTensor &tensor) const
 {
     const auto found = m_graph.provenance.find(tensor.name);
-    if (found == m_graph.provenance.end())
+    const auto listed = m_graph.signature.find(tensor.name);
+    if (found == m_graph.provenance.end() && listed == m_graph.signature.end())
         return std::nullopt;
-    const OnnxProvenance &provenance = found->second;
+    OnnxProvenance provenance;
+    if (found != m_graph.provenance.end())
+        provenance = found->second;
+    else
+        provenance.kind = listed->second;
     if (!provenance.insteadOf.empty()) {
         const std::vector<std::string> &lost = provenance.insteadOf;
         Classification instead = folded(StoredAs::Parameter,
@@ -205,6 +261,8 @@ std::optional<Classification> ParameterRules::byUseAsNumber(const OnnxTensor &te
 {
     static const std::set<std::string_view> kArithmetic = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max",
         "Mod", "Where", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
+    // Of these, what a module's own scale or offset of one number goes into.
+    static const std::set<std::string_view> kScaling = {"Add", "Sub", "Mul", "Div"};
     // Operators that take numbers, not parameters, in the inputs after the first.
     static const std::set<std::string_view> kNumbers = {
         "Resize", "Upsample", "Clip", "Dropout", "Pad", "OneHot", "Range", "TopK", "Expand", "Tile", "Slice"};
@@ -216,14 +274,57 @@ std::optional<Classification> ParameterRules::byUseAsNumber(const OnnxTensor &te
     };
     if (all([](const OnnxUses::Use &use) { return use.node->type == "BatchNormalization" && use.slot >= 3; }))
         return taken(StoredAs::Buffer, "batch normalisation reads it as a statistic");
-    if (tensor.type.shape.empty()
-        && all([](const OnnxUses::Use &use) { return isOneOf(use.node->type, kArithmetic); }))
+    if (isScaleOfQuantizer(tensor))
+        return taken(StoredAs::Constant, "a quantizer reads it as a scale");
+    const bool isOwn = isOwnName(tensor);
+    if (tensor.type.shape.empty() && all([&](const OnnxUses::Use &use) {
+            return isOneOf(use.node->type, kArithmetic) && !(isOwn && isOneOf(use.node->type, kScaling));
+        }))
         return taken(StoredAs::Constant, "it is one number, which arithmetic reads");
     if (all([](const OnnxUses::Use &use) {
             return (use.slot > 0 || use.node->type == "Range") && isOneOf(use.node->type, kNumbers);
         }))
         return taken(StoredAs::Constant, "operators read it as a setting");
     return std::nullopt;
+}
+
+/// A tensor whose name is that of the outermost module's: of a parameter, or of a buffer that was never
+/// trained.
+Classification ParameterRules::byPlainName(const OnnxTensor &tensor) const
+{
+    static const std::set<std::string_view> kChoosing = {
+        "Pow", "Min", "Max", "Mod", "Where", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
+    const auto &list = m_uses.usesOf(tensor.name);
+    const bool isMany = elementCount(tensor.type.shape) > 1;
+    const bool shifts = std::all_of(list.begin(), list.end(), [&](const OnnxUses::Use &use) {
+        const bool normalizes = use.node != nullptr && isMany && use.slot == 1
+            && (use.node->type == "Sub" || use.node->type == "Div");
+        return normalizes || (use.node != nullptr && isOneOf(use.node->type, kChoosing));
+    });
+    if (tensor.hasNonFinite)
+        return taken(StoredAs::Constant, "it holds numbers that no training leaves");
+    if (shifts)
+        return taken(
+            StoredAs::Constant, "it is only subtracted, divided by or compared, as fixed statistics are");
+    return taken(StoredAs::Parameter, "its name is that of a parameter of the outermost module");
+}
+
+std::optional<Classification> ParameterRules::classifyNode(const OnnxTensor &tensor) const
+{
+    if (!isFloating(tensor.type.dataType) || elementCount(tensor.type.shape) == 0)
+        return std::nullopt;
+    if (const auto chosen = chosenFor(tensor))
+        return Classification{.as = *chosen, .why = "chosen by hand", .byHand = true, .folded = true};
+    const auto fills = [](Classification found) {
+        found.why = "it fills the place where an operator has its weights";
+        return std::optional(std::move(found));
+    };
+    if (m_uses.isInWeightPosition(tensor.name) && elementCount(tensor.type.shape) >= kLeastWeight)
+        return fills({});
+    if (!m_isInNodes || byUseAsNumber(tensor))
+        return std::nullopt;
+    const Classification found = byPosition(tensor);
+    return found.as == StoredAs::Parameter ? fills(found) : std::nullopt;
 }
 
 Classification ParameterRules::byPosition(const OnnxTensor &tensor) const
@@ -279,6 +380,8 @@ Classification ParameterRules::classify(const OnnxTensor &tensor) const
         return *std::move(number);
     if (isDotted(tensor.name))
         return taken(StoredAs::Parameter, "its name is that of a module's parameter");
+    if (isOwnName(tensor))
+        return byPlainName(tensor);
     if (m_hasDotted)
         return byPosition(tensor);
     return taken(StoredAs::Parameter, "it holds floating numbers, and names here say nothing");
@@ -299,14 +402,21 @@ std::string ParameterRules::nameOf(const OnnxTensor &tensor) const
     return name.empty() ? tensor.name : name;
 }
 
-std::unordered_map<std::string, Classification> parameterInputs(
-    const OnnxGraph &graph, const OnnxUses &uses, const ParameterRules &rules)
+std::unordered_map<std::string, Classification> parameterInputs(const OnnxGraph &graph, const OnnxUses &uses,
+    const ParameterRules &rules, const std::set<std::string> &asInputs)
 {
     std::unordered_map<std::string, Classification> parameters;
+    for (const OnnxValue &input : graph.inputs) {
+        const OnnxTensor tensor{
+            input.name, {input.dataType.value_or(DataType::Bool), {}}, nullptr, {}, false};
+        if (rules.chosenFor(tensor) && asInputs.count(input.name) == 0)
+            parameters.emplace(input.name, rules.classify(tensor));
+    }
     for (const OnnxTensor &tensor : graph.initializers) {
         if (rules.classify(tensor).as == StoredAs::Parameter)
-            return {};
+            return parameters;
     }
+    const std::size_t byHand = parameters.size();
     // One-dimensional values in sums and products are biases and scales only beside other parameters.
     bool hasOthers = false;
     for (const bool oneDimensional : {false, true}) {
@@ -315,7 +425,8 @@ std::unordered_map<std::string, Classification> parameterInputs(
                 && std::all_of(input.shape->begin(), input.shape->end(),
                     [](const OnnxDimension &d) { return d.size.has_value(); });
             const std::size_t rank = input.shape ? input.shape->size() : 0;
-            if (!input.dataType || !isStatic || (oneDimensional && (rank != 1 || !hasOthers)))
+            if (!input.dataType || !isStatic || (oneDimensional && (rank != 1 || !hasOthers))
+                || asInputs.count(input.name) != 0 || parameters.count(input.name) != 0)
                 continue;
             const auto said = graph.provenance.find(input.name);
             if (said != graph.provenance.end() && said->second.kind == OnnxSpecKind::UserInput)
@@ -331,8 +442,8 @@ std::unordered_map<std::string, Classification> parameterInputs(
         }
     }
     const bool plainLeft = parameters.size() < graph.inputs.size();
-    if (!plainLeft)
-        parameters.clear();
+    if (!plainLeft && parameters.size() > byHand)
+        std::erase_if(parameters, [](const auto &each) { return !each.second.byHand; });
     return parameters;
 }
 

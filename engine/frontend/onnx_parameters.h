@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +19,9 @@ namespace planloom {
 
 /// True for names as modules' parameters have them: "h.0.attn.weight".
 bool isDotted(std::string_view name);
+/// True for names as the parameters of the outermost module have them: "pos_embedding", not those that tools
+/// number ("val_12", "onnx::MatMul_7") or make of paths.
+bool isPlainName(std::string_view name);
 
 /// Who reads which value of a graph of the file. Keeps references to the graph.
 class OnnxUses
@@ -60,25 +64,38 @@ public:
     /// What a stored tensor is, and why. O(readers of it), and its elements where their being equal matters.
     Classification classify(const OnnxTensor &tensor) const;
 
+    /// What the value of a Constant or ConstantOfShape node is, where it is stored as initializers are;
+    /// nothing for what a node merely computes with.
+    std::optional<Classification> classifyNode(const OnnxTensor &tensor) const;
+
+    /// What a person decided of a tensor, by its name in the file or as `nameOf`.
+    std::optional<StoredAs> chosenFor(const OnnxTensor &tensor) const;
+
     /// The name a stored tensor has in the module that was exported: that of the parameters it was folded
     /// from ("h.0.q.weight", "h.0.q.weight+h.0.k.weight"), else its own.
     std::string nameOf(const OnnxTensor &tensor) const;
 
 private:
-    std::optional<StoredAs> chosenFor(const OnnxTensor &tensor) const;
+    bool isScaleOfQuantizer(const OnnxTensor &tensor) const;
+    bool isOwnName(const OnnxTensor &tensor) const;
     std::optional<Classification> byMetadata(const OnnxTensor &tensor) const;
     std::optional<Classification> byUseAsNumber(const OnnxTensor &tensor) const;
+    Classification byPlainName(const OnnxTensor &tensor) const;
     Classification byPosition(const OnnxTensor &tensor) const;
 
     const OnnxGraph &m_graph;
     const OnnxUses &m_uses;
     const std::map<std::string, StoredAs> &m_byHand;
     bool m_hasDotted = false; ///< Floating initializers with dotted names.
+    bool m_isInNodes = false; ///< The file keeps its weights in nodes: it has no initializer that may be one.
+    std::unordered_set<std::string_view> m_dynamicScales{}; ///< Computed by DynamicQuantizeLinear.
 };
 
-/// The inputs that are parameters in a file without parameters, with what they are: rule 3 of import_onnx.h.
-std::unordered_map<std::string, Classification> parameterInputs(
-    const OnnxGraph &graph, const OnnxUses &uses, const ParameterRules &rules);
+/// The inputs that are parameters, with what they are: those that a person calls so, and in a file without
+/// parameters those that import_onnx.h tells.
+/// @param asInputs  inputs that are none, whatever else is known of them
+std::unordered_map<std::string, Classification> parameterInputs(const OnnxGraph &graph, const OnnxUses &uses,
+    const ParameterRules &rules, const std::set<std::string> &asInputs);
 
 constexpr TensorRole roleOf(StoredAs as)
 {

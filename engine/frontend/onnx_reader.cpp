@@ -11,9 +11,11 @@
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace planloom {
@@ -339,10 +341,14 @@ OnnxValue Reader::value(const onnx::ValueInfoProto &proto) const
         value.shape.emplace();
         for (const auto &dim : type.shape().dim()) {
             OnnxDimension dimension;
-            if (dim.has_dim_value())
+            const std::string &symbol = dim.dim_param();
+            const bool isNamed = std::any_of(symbol.begin(), symbol.end(),
+                [](unsigned char c) { return std::isalpha(c) != 0 || c >= 0x80; });
+            if (dim.has_dim_value() && dim.dim_value() >= 0)
                 dimension.size = dim.dim_value();
-            else
-                dimension.symbol = dim.dim_param();
+            else if (isNamed
+                && symbol != "None") // "-1" and "?" are no names, as one may stand for many sizes
+                dimension.symbol = symbol;
             value.shape->push_back(std::move(dimension));
         }
     }
@@ -454,6 +460,12 @@ Result<OnnxGraph> Reader::graph(onnx::GraphProto &proto)
     }
     for (const auto &input : proto.input()) {
         graph.inputs.push_back(value(input));
+        if (auto &shape = graph.inputs.back().shape) {
+            for (OnnxDimension &dimension : *shape) {
+                if (dimension.size == std::optional<std::int64_t>(0)) // how some tools write an open size
+                    dimension.size.reset();
+            }
+        }
         addProvenance(graph, input.name(), input, kValueMetadata);
     }
     for (const auto &output : proto.output())

@@ -1,5 +1,7 @@
 #include "engine/frontend/onnx_values.h"
 
+#include "engine/kernels/conversion.h"
+
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -74,6 +76,12 @@ std::uint16_t realToBrain(double value)
     return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
 }
 
+/// What a type of integers makes of a number.
+template<typename To> To wholeOf(Number value)
+{
+    return value.floating ? wholeNumber<To>(value.real) : static_cast<To>(value.integer);
+}
+
 } // namespace
 
 std::int64_t Number::asInteger() const
@@ -134,19 +142,19 @@ void writeNumber(DataType type, std::byte *bytes, std::size_t index, Number valu
         store(bytes, index, realToBrain(value.asReal()));
         break;
     case DataType::Int64:
-        store(bytes, index, value.asInteger());
+        store(bytes, index, wholeOf<std::int64_t>(value));
         break;
     case DataType::Int32:
-        store(bytes, index, static_cast<std::int32_t>(value.asInteger()));
+        store(bytes, index, wholeOf<std::int32_t>(value));
         break;
     case DataType::Int16:
-        store(bytes, index, static_cast<std::int16_t>(value.asInteger()));
+        store(bytes, index, wholeOf<std::int16_t>(value));
         break;
     case DataType::Int8:
-        store(bytes, index, static_cast<std::int8_t>(value.asInteger()));
+        store(bytes, index, wholeOf<std::int8_t>(value));
         break;
     case DataType::UInt8:
-        store(bytes, index, static_cast<std::uint8_t>(value.asInteger()));
+        store(bytes, index, wholeOf<std::uint8_t>(value));
         break;
     case DataType::Bool: {
         const bool set = value.floating ? value.real != 0 : value.integer != 0;

@@ -25,8 +25,8 @@ struct Number {
 /// Element `index` of values of type `type`.
 Number readNumber(DataType type, const std::byte *bytes, std::size_t index);
 
-/// Stores `value` as element `index`; rounds to nearest for floating types, wraps for integers, and takes
-/// anything other than 0 as true.
+/// Stores `value` as element `index`; rounds to nearest for floating types, cuts to integers as a Cast does
+/// (`wholeNumber`), and takes anything other than 0 as true.
 void writeNumber(DataType type, std::byte *bytes, std::size_t index, Number value);
 
 std::vector<std::int64_t> integersOf(const TensorData &data);

@@ -168,6 +168,12 @@ Result<void> Pt2Opener::add(Pt2Archive &archive, const std::string &name, Pt2Pay
     const std::string &path, const std::string &list) const
 {
     const ZipEntry *entry = find(path);
+    const bool hasElements = std::none_of(payload.meta.sizes.begin(), payload.meta.sizes.end(),
+        [](const Pt2Size &size) { return size.value == std::optional<std::int64_t>(0); });
+    if (payload.meta.isMeta || (hasElements && entry != nullptr && entry->size == 0)) {
+        archive.withoutValues.insert(name);
+        return {};
+    }
     const bool leftOut = entry == nullptr && find(kWithoutWeights) != nullptr;
     if (leftOut)
         entry = findBeside(path);

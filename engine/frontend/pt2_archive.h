@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace planloom {
@@ -33,6 +34,9 @@ struct Pt2Archive {
     Pt2Program program{};
     std::map<std::string, Pt2Storage> storages{}; ///< By name in the module.
     std::int64_t pickled = 0; ///< Tensors whose values lie in a pickle, of the newer layout.
+    /// Tensors that have no values: of modules on the device "meta", or of fake tensors. What shares memory
+    /// is not known of them.
+    std::set<std::string> withoutValues{};
     std::int64_t missing = 0; ///< Tensors whose values were left out, and are not in the archive beside.
     bool isOldLayout = false; ///< All values lie in pickles.
 };

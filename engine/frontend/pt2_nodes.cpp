@@ -419,12 +419,15 @@ Result<void> Pt2NodeImporter::importInner(const Pt2Node &node, const std::string
     bool settingKnown = false;
     std::shared_ptr<const Pt2Graph> graph;
     std::vector<AtenValue> arguments;
+    std::vector<std::string> outer; // names of the arguments in this graph
     for (const Pt2NamedArgument &input : node.inputs) {
         if (const auto *inner = std::get_if<std::shared_ptr<const Pt2Graph>>(&input.value)) {
             graph = *inner;
         } else if (graph) {
             TRY(AtenValue value, resolve(input.value, node));
             arguments.push_back(std::move(value));
+            const auto *tensor = std::get_if<Pt2Tensor>(&input.value);
+            outer.push_back(tensor != nullptr ? tensor->name : std::string());
         } else if (const auto *flag = std::get_if<bool>(&input.value); flag != nullptr && !settingKnown) {
             enabled = *flag;
             settingKnown = true;
@@ -444,9 +447,18 @@ Result<void> Pt2NodeImporter::importInner(const Pt2Node &node, const std::string
         const auto *tensor = std::get_if<Pt2Tensor>(&graph->inputs[i]);
         const auto *symbol = std::get_if<Pt2Symbol>(&graph->inputs[i]);
         if (tensor != nullptr || symbol != nullptr)
-            frame.set(tensor != nullptr ? tensor->name : symbol->name, std::move(arguments[i]));
+            frame.set(tensor != nullptr ? tensor->name : symbol->name, arguments[i]);
     }
     TRY(auto outputs, run(frame));
+    const bool stopsGradients = gradients && !enabled;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const auto *inner = std::get_if<Pt2Tensor>(&graph->inputs[i]);
+        const auto *before = std::get_if<TensorId>(&arguments[i]);
+        const AtenValue *value = inner == nullptr ? nullptr : frame.find(inner->name);
+        const auto *after = value == nullptr ? nullptr : std::get_if<TensorId>(value);
+        if (before != nullptr && after != nullptr && *before != *after)
+            TRY_VOID(keepWritten(node, outer[i], *before, *after, stopsGradients));
+    }
     const auto names = resultsOf(node);
     if (names.size() != outputs.size())
         return nodeError(node, ErrorCode::InvalidInput,
@@ -457,21 +469,71 @@ Result<void> Pt2NodeImporter::importInner(const Pt2Node &node, const std::string
         auto *tensor = std::get_if<TensorId>(&outputs[i]);
         if (names[i].empty() || tensor == nullptr)
             continue;
-        const bool stops = gradients && !enabled && !m_builder.isKnown(*tensor)
-            && isFloating(m_builder.typeOf(*tensor).dataType);
-        if (stops) {
-            const std::string path = pathOf(node);
-            std::string name = path.substr(1);
-            std::replace(name.begin(), name.end(), '/', '.');
-            TRY(const auto made,
-                m_builder.emit(name, SourceNode{path, target}, OperatorKind::Identity,
-                    attributesFrom({{"detached", std::int64_t{1}}}), {*tensor}, {}, false));
-            *tensor = made.front();
+        if (stopsGradients) {
+            TRY(*tensor, withoutGradient(node, *tensor));
         }
         m_builder.nameTensor(*tensor, names[i]);
         TRY_VOID(setOnce(names[i], *tensor, node));
     }
     return {};
+}
+
+/// The value as a constant of derivatives; itself where it is one.
+Result<TensorId> Pt2NodeImporter::withoutGradient(const Pt2Node &node, TensorId tensor)
+{
+    if (m_builder.isKnown(tensor) || !isFloating(m_builder.typeOf(tensor).dataType))
+        return tensor;
+    const std::string path = pathOf(node);
+    std::string name = path.substr(1);
+    std::replace(name.begin(), name.end(), '/', '.');
+    TRY(const auto made,
+        m_builder.emit(name, SourceNode{path, shortTarget(node.target)}, OperatorKind::Identity,
+            attributesFrom({{"detached", std::int64_t{1}}}), {tensor}, {}, false));
+    return made.front();
+}
+
+/// The value `after` of a tensor that was written where no gradients are followed: it has the gradient of
+/// `before`, and what was written adds none.
+Result<TensorId> Pt2NodeImporter::writtenAside(const Pt2Node &node, TensorId before, TensorId after)
+{
+    TRY(const TensorId value, withoutGradient(node, after));
+    if (m_builder.isKnown(before) || m_builder.at(before).role == TensorRole::Buffer
+        || !isFloating(m_builder.typeOf(before).dataType))
+        return value;
+    const auto combine = [&](OperatorKind kind, TensorId a, TensorId b) -> Result<TensorId> {
+        TRY(const auto made,
+            m_builder.emit(node.name + ".written", SourceNode{pathOf(node), shortTarget(node.target)}, kind,
+                {}, {a, b}, {}));
+        return made.front();
+    };
+    TRY(const TensorId fixed, withoutGradient(node, before));
+    TRY(const TensorId own, combine(OperatorKind::Sub, before, fixed));
+    return combine(OperatorKind::Add, value, own);
+}
+
+/// Gives a tensor of this graph what an inner graph wrote into it, perhaps with gradients off.
+Result<void> Pt2NodeImporter::keepWritten(
+    const Pt2Node &node, const std::string &name, TensorId before, TensorId after, bool stopsGradients)
+{
+    TRY_VOID(checkSharing(node, name));
+    if (stopsGradients) {
+        TRY(after, writtenAside(node, before, after));
+    }
+    noteChanged(before, name);
+    m_frame->set(name, AtenValue(after));
+    const auto *view = m_frame->viewOf(name);
+    return view == nullptr ? Result<void>{} : writeIntoBase(node, *view, name);
+}
+
+/// Says of a buffer that is read after it was changed that no step sees what an earlier one wrote.
+void Pt2NodeImporter::noteChanged(TensorId before, const std::string &name)
+{
+    const Tensor &tensor = m_builder.at(before);
+    const bool stored = tensor.role == TensorRole::Buffer || tensor.role == TensorRole::Weight;
+    if (stored && isFloating(tensor.type.dataType) && m_frame->isUsedBehind(name, m_position))
+        m_builder.note("'" + tensor.name
+            + "' is written in each step and then read: here each step begins with what the file has, "
+              "PyTorch's with what the step before wrote");
 }
 
 /// True if a call of `as_strided` reads all elements of a tensor in the order in which they lie: a view of
@@ -620,6 +682,20 @@ void Pt2NodeImporter::noteViews(
     }
 }
 
+/// @return NotSupported if others than what `written` is a part of share its memory and are read later
+Result<void> Pt2NodeImporter::checkSharing(const Pt2Node &node, const std::string &written) const
+{
+    std::set<std::string> parents;
+    for (const auto *view = m_frame->viewOf(written); view != nullptr; view = m_frame->viewOf(view->base))
+        parents.insert(view->base);
+    for (const std::string &other : m_frame->sharing(written)) {
+        if (other != written && parents.count(other) == 0 && m_frame->isUsedBehind(other, m_position))
+            return nodeError(node, ErrorCode::NotSupported,
+                "it writes into the memory of '" + other + "', which is read afterwards", kFunctional);
+    }
+    return {};
+}
+
 /// What is written into a tensor is what its name means from then on, and what the tensors mean of which it
 /// is a part. Others that share its memory must not be read any more.
 Result<void> Pt2NodeImporter::writeInPlace(
@@ -635,15 +711,7 @@ Result<void> Pt2NodeImporter::writeInPlace(
         TRY(AtenValue value, resolve(input.value, node));
         arguments.emplace(input.name, std::move(value));
     }
-    std::set<std::string> parents;
-    for (const auto *view = m_frame->viewOf(written->name); view != nullptr;
-         view = m_frame->viewOf(view->base))
-        parents.insert(view->base);
-    for (const std::string &other : m_frame->sharing(written->name)) {
-        if (other != written->name && parents.count(other) == 0 && m_frame->isUsedBehind(other, m_position))
-            return nodeError(node, ErrorCode::NotSupported,
-                "it writes into the memory of '" + other + "', which is read afterwards", kFunctional);
-    }
+    TRY_VOID(checkSharing(node, written->name));
     std::vector<std::string> made = results;
     if (made.empty() || made.front().empty())
         made = {node.name};
@@ -654,6 +722,10 @@ Result<void> Pt2NodeImporter::writeInPlace(
     const AtenValue *result = m_frame->find(made.front());
     if (result == nullptr)
         return {};
+    if (const AtenValue *before = m_frame->find(written->name)) {
+        if (const auto *id = std::get_if<TensorId>(before))
+            noteChanged(*id, written->name);
+    }
     m_frame->set(written->name, *result);
     m_frame->addView(made.front(), written->name, node);
     const auto *view = m_frame->viewOf(written->name);
@@ -686,6 +758,14 @@ Result<void> Pt2NodeImporter::writeIntoBase(
         arguments["src"] = std::move(value);
     } else if (writesInPlace(target.substr(5, target.find('.', 5) - 5))
         || target.substr(0, 11) == "aten.alias." || target.substr(0, 12) == "aten.detach.") {
+        const AtenValue *held = m_frame->find(base);
+        const auto *before = held == nullptr ? nullptr : std::get_if<TensorId>(held);
+        if (const auto *after = std::get_if<TensorId>(&value); before != nullptr && after != nullptr) {
+            noteChanged(*before, base);
+            if (target.substr(0, 12) == "aten.detach.") {
+                TRY(value, writtenAside(node, *before, *after));
+            }
+        }
         m_frame->set(base, std::move(value));
     } else {
         return nodeError(node, ErrorCode::NotSupported,

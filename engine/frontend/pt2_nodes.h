@@ -35,7 +35,7 @@ public:
     {
         return m_depth == 1 && m_outputs.count(value) != 0;
     }
-    bool isInWeightPosition(const std::string &) const override { return false; }
+    std::optional<Classification> storedByNode(const OnnxTensor &) const override { return std::nullopt; }
     const OnnxValue *declared(const std::string &value) const override;
     Result<std::vector<TensorId>> inlineGraph(const OnnxGraph &, const std::vector<TensorId> &) override;
     Result<void> bind(const std::string &value, TensorId tensor) override;
@@ -52,6 +52,12 @@ private:
     bool hasChosenRows(const Pt2Node &node, const std::vector<AtenValue> &arguments) const;
     bool readsChosenSize(const Pt2Node &node) const;
     Result<void> importInner(const Pt2Node &node, const std::string &target);
+    Result<TensorId> withoutGradient(const Pt2Node &node, TensorId tensor);
+    Result<TensorId> writtenAside(const Pt2Node &node, TensorId before, TensorId after);
+    Result<void> keepWritten(
+        const Pt2Node &node, const std::string &name, TensorId before, TensorId after, bool stopsGradients);
+    void noteChanged(TensorId before, const std::string &name);
+    Result<void> checkSharing(const Pt2Node &node, const std::string &written) const;
     bool keepsOrder(const Pt2Node &node, const std::map<std::string, AtenValue> &arguments) const;
     Result<void> importAten(const Pt2Node &node, const std::string &target);
     Result<void> call(const Pt2Node &node, const std::string &target, const std::string &name,

@@ -32,6 +32,7 @@ struct Pt2Meta {
     Pt2Size storageOffset{}; ///< In elements.
     bool requiresGradient = false;
     bool isStrided = true; ///< Not sparse.
+    bool isMeta = false; ///< On the device "meta": it has no values anywhere.
 };
 
 struct Pt2Graph;
@@ -110,6 +111,7 @@ struct Pt2Program {
     std::int64_t schemaMinor = 0;
     bool isCore = false; ///< After run_decompositions: core ATen, where nothing says where gradients stop.
     Pt2Graph graph{};
+    std::map<std::string, std::string> moduleClasses{}; ///< By path, of the modules that nodes lie in.
     std::vector<Pt2InputSpec> inputs{};
     std::vector<Pt2OutputSpec> outputs{};
     std::map<std::string, Pt2Range> ranges{}; ///< By symbol.

@@ -35,7 +35,7 @@ private:
     Result<Pt2Argument> tensors(const Json &json, const std::string &place) const;
     Result<Pt2Argument> argument(const Json &json, const std::string &place);
     Result<Pt2Node> node(const Json &json, const std::string &place);
-    Result<std::vector<std::string>> modules(const Json &metadata, const std::string &place) const;
+    Result<std::vector<std::string>> modules(const Json &metadata, const std::string &place);
     Result<std::vector<Pt2Argument>> arguments(
         const Json &object, const char *name, const std::string &place);
     Result<Pt2Graph> graph(const Json &json, const std::string &place);
@@ -43,6 +43,8 @@ private:
     Result<Pt2OutputSpec> outputSpec(const Json &json, const std::string &place);
     Result<void> checkVersion(const Json &json, Pt2Program &program) const;
     Result<void> readRanges(const Json &json, Pt2Program &program) const;
+
+    std::map<std::string, std::string> m_moduleClasses{}; ///< Of the nodes read so far.
 };
 
 Result<Pt2Size> Decoder::size(const Json &json, const std::string &place) const
@@ -83,6 +85,10 @@ Result<Pt2Meta> Decoder::meta(const Json &json, const std::string &place) const
         meta.requiresGradient = gradient->is_boolean() && gradient->get<bool>();
     if (const Json *layout = find(json, "layout"))
         meta.isStrided = *layout == kStrided;
+    if (const Json *device = find(json, "device"); device != nullptr && device->is_object()) {
+        const Json *kind = find(*device, "type");
+        meta.isMeta = kind != nullptr && *kind == "meta";
+    }
     return meta;
 }
 
@@ -205,7 +211,7 @@ Result<Pt2Argument> Decoder::argument(const Json &json, const std::string &place
 }
 
 /// The paths of "KEY,PATH,CLASS;KEY,PATH,CLASS": each module's own, outermost first.
-Result<std::vector<std::string>> Decoder::modules(const Json &metadata, const std::string &place) const
+Result<std::vector<std::string>> Decoder::modules(const Json &metadata, const std::string &place)
 {
     std::vector<std::string> paths;
     const Json *stack = find(metadata, "nn_module_stack");
@@ -223,8 +229,14 @@ Result<std::vector<std::string>> Decoder::modules(const Json &metadata, const st
         std::string path = entry.substr(first + 1, last - first - 1);
         if (!isPlainPt2Name(path))
             return wrong(place + ".nn_module_stack", "names without control characters");
+        std::string name = entry.substr(last + 1);
+        if (!isPlainPt2Name(name))
+            return wrong(place + ".nn_module_stack", "names without control characters");
         // Nodes that no module's code made have a marker in place of a path.
-        if (!path.empty() && entry.substr(0, first) != path && paths.size() < kLargestRank)
+        if (entry.substr(0, first) == path)
+            continue;
+        m_moduleClasses.try_emplace(path, std::move(name));
+        if (!path.empty() && paths.size() < kLargestRank)
             paths.push_back(std::move(path));
     }
     return paths;
@@ -413,6 +425,7 @@ Result<Pt2Program> Decoder::program(const Json &json)
     TRY(const Json *module, member(json, "graph_module", "the program"));
     TRY(const Json *graphJson, member(*module, "graph", "graph_module"));
     TRY(program.graph, graph(*graphJson, "graph"));
+    program.moduleClasses = std::move(m_moduleClasses);
     TRY(const Json *signature, member(*module, "signature", "graph_module"));
     TRY(const Json *inputs, list(*signature, "input_specs", "signature"));
     for (std::size_t i = 0; i < inputs->size(); ++i) {

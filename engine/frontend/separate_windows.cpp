@@ -48,7 +48,7 @@ std::size_t windowedSlots(const Operator &op)
 }
 
 /// Counts dimension `axis` from one further on. @return false for dimension 0
-bool moveAxis(std::int64_t &axis)
+bool shiftAxis(std::int64_t &axis)
 {
     return axis++ > 0;
 }
@@ -59,13 +59,13 @@ std::optional<Attributes> separatedAttributes(const Operator &op)
     Attributes attributes = op.attributes;
     if (attributes.has("axis")) {
         std::int64_t axis = attributes.integer("axis");
-        if (!moveAxis(axis))
+        if (!shiftAxis(axis))
             return std::nullopt;
         attributes.set("axis", axis);
     }
     if (attributes.has("axes")) {
         std::vector<std::int64_t> axes = attributes.integers("axes");
-        if (!std::all_of(axes.begin(), axes.end(), moveAxis))
+        if (!std::all_of(axes.begin(), axes.end(), shiftAxis))
             return std::nullopt;
         attributes.set("axes", std::move(axes));
     }

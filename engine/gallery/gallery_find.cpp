@@ -28,6 +28,8 @@ Error notFound(std::string message, std::string advice = {})
 
 bool hasDimension(const Model &model, OperatorId op, DimensionMeaning meaning)
 {
+    if (meaning == DimensionMeaning::Batch)
+        return model.batch->operatorDimension[static_cast<std::size_t>(op.index)] >= 0;
     return findMeant(model.index->dimensions(), *model.graph, op, meaning).identifier >= 0;
 }
 

@@ -45,7 +45,8 @@ Result<void> checkBatch(
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {
         const Operator &op = graph.operators[i];
         const std::int32_t identifier = batch.operatorDimension[i];
-        if (op.direction != Direction::Forward || identifier < 0)
+        // Behind an operator that needs the whole batch, those with fewer items stay uncut.
+        if (op.direction != Direction::Forward || identifier < 0 || !batch.obstacles.empty())
             continue;
         const std::int64_t size = op.annotation.dimensions[static_cast<std::size_t>(identifier)].size;
         if (size % parts != 0)

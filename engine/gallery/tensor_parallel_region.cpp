@@ -2,6 +2,7 @@
 
 #include "engine/graph/annotation.h"
 #include "engine/graph/dimension_classes.h"
+#include "engine/graph/inner_identifier.h"
 
 #include <algorithm>
 #include <deque>
@@ -44,6 +45,22 @@ struct Search {
         return std::any_of(op.inputs.begin(), op.inputs.end(),
             [&](TensorId id) { return id.valid() && graph.at(id).role == TensorRole::Weight; });
     }
+    /// What a product makes by its weight alone, and can be cut along; -1 if there is nothing.
+    std::int32_t columnOf(const Operator &op) const
+    {
+        for (const std::int32_t identifier : splittableDimensions(op.annotation)) {
+            const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(identifier)];
+            bool inWeight = false;
+            bool inOther = false;
+            for (std::size_t s = 0; s < op.inputs.size(); ++s)
+                if (op.inputs[s].valid() && mentions(op.annotation.inputs[s], identifier))
+                    (graph.at(op.inputs[s]).role == TensorRole::Weight ? inWeight : inOther) = true;
+            if (inWeight && !inOther && dimension.mark == DimensionMark::Spatial
+                && dimension.size % parts == 0)
+                return identifier;
+        }
+        return -1;
+    }
     OperatorId makerOf(TensorId tensor) const
     {
         for (const OperatorId op : index.uses().producers[static_cast<std::size_t>(tensor.index)]) {
@@ -70,6 +87,7 @@ public:
     bool grow(OperatorId op, std::int32_t identifier);
 
     const std::map<OperatorId, std::int32_t> &identifiers() const { return m_identifier; }
+    const std::map<OperatorId, std::int32_t> &gathered() const { return m_gathered; }
     const std::map<TensorId, std::int32_t> &cuts() const { return m_cut; }
     int rows() const { return m_rows; }
     int columns() const { return m_columns; }
@@ -83,6 +101,8 @@ private:
     bool decideInputs(OperatorId op, std::int32_t identifier);
     bool setCut(TensorId tensor, std::int32_t dimension);
     bool needCut(TensorId tensor, std::int32_t dimension);
+    bool isShared(const Operator &op, std::int32_t identifier, std::size_t slot) const;
+    void gather(TensorId tensor);
     bool follow(TensorId tensor);
     bool fail(const std::string &reason, TensorId blamed = {})
     {
@@ -103,6 +123,7 @@ private:
     const std::set<TensorId> &m_whole; ///< Tensors that must not be cut.
     std::map<OperatorId, std::int32_t> m_identifier{};
     std::map<TensorId, std::int32_t> m_cut{};
+    std::map<OperatorId, std::int32_t> m_gathered{}; ///< Columns whose outputs are needed whole.
     std::deque<TensorId> m_open{}; ///< Cut, but users not yet looked at.
     std::deque<std::pair<OperatorId, std::int32_t>> m_undecidedInputs{};
     TensorId m_followed{};
@@ -143,7 +164,7 @@ bool Region::decide(OperatorId id, std::int32_t identifier)
         return known == identifier || fail("'" + op.name + "' would have to be split in two ways");
     }
     const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(identifier)];
-    if (dimension.size % m_search.parts != 0) {
+    if (!dividesInto(op.annotation, identifier, m_search.parts)) {
         return fail("'" + dimension.name + "' of '" + op.name + "' has size " + std::to_string(dimension.size)
             + ", which " + std::to_string(m_search.parts) + " does not divide");
     }
@@ -190,7 +211,9 @@ bool Region::decideInputs(OperatorId id, std::int32_t identifier)
         if (!op.inputs[s].valid())
             continue;
         const auto at = leadingPosition(op.annotation, op.annotation.inputs[s], identifier);
-        if (at) {
+        if (cutOf(op.inputs[s]) < 0 && isShared(op, identifier, s)) {
+            gather(op.inputs[s]);
+        } else if (at) {
             if (!needCut(op.inputs[s], static_cast<std::int32_t>(*at)))
                 return false;
         } else if (cutOf(op.inputs[s]) >= 0) {
@@ -199,6 +222,40 @@ bool Region::decideInputs(OperatorId id, std::int32_t identifier)
         }
     }
     return true;
+}
+
+/// Whether several parts read the same of this input: key heads, where there are more devices than those.
+bool Region::isShared(const Operator &op, std::int32_t identifier, std::size_t slot) const
+{
+    const bool isOnlyHead = op.kind == OperatorKind::Attention && (slot == 1 || slot == 2)
+        && identifier == splittableFactor(op.annotation, op.annotation.outputs[0].terms.end()[-3])
+        && !mentions(op.annotation.inputs[slot], identifier);
+    const std::int32_t inner = innerOf(op.annotation, identifier);
+    return isOnlyHead
+        || (inner >= 0 && !mentions(op.annotation.inputs[slot], inner)
+            && op.annotation.dimensions[static_cast<std::size_t>(identifier)].size % m_search.parts != 0);
+}
+
+/// Cuts the product by weights that `tensor` comes from, through operators without others, along what it
+/// makes: its parts are gathered before heads are told apart.
+void Region::gather(TensorId tensor)
+{
+    for (OperatorId maker = m_search.makerOf(tensor); maker.valid(); maker = m_search.makerOf(tensor)) {
+        const Operator &op = m_search.graph.at(maker);
+        if (isProduct(op) && m_search.hasWeight(op)) {
+            if (const std::int32_t column = m_search.columnOf(op); column >= 0)
+                m_gathered.emplace(maker, column);
+            return;
+        }
+        std::vector<TensorId> trained;
+        for (const TensorId input : op.inputs)
+            if (input.valid() && m_search.trained[static_cast<std::size_t>(input.index)]
+                && m_search.graph.at(input).role != TensorRole::Weight)
+                trained.push_back(input);
+        if (trained.size() != 1)
+            return;
+        tensor = trained.front();
+    }
 }
 
 bool Region::setCut(TensorId tensor, std::int32_t dimension)
@@ -270,6 +327,9 @@ void commit(Search &search, const Region &region, TensorParallelCut &result)
 {
     for (const auto &[op, identifier] : region.identifiers())
         search.identifier[static_cast<std::size_t>(op.index)] = identifier;
+    for (const auto &[op, identifier] : region.gathered())
+        if (std::int32_t &own = search.identifier[static_cast<std::size_t>(op.index)]; own < 0)
+            own = identifier;
     for (const auto &[tensor, dimension] : region.cuts())
         search.cut[static_cast<std::size_t>(tensor.index)] = dimension;
     // Pairs, and rows fed by slices; a loss or a lookup alone is no reason to split a model.

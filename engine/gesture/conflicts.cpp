@@ -3,6 +3,7 @@
 #include "engine/base/words.h"
 #include "engine/gesture/row_edits.h"
 #include "engine/table/kinds/all_kinds.h"
+#include "engine/table/kinds/beside.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
 
@@ -172,31 +173,20 @@ private:
         return parts == 1 || canDealOut(parts, static_cast<std::int64_t>(domain.devices.size()));
     }
 
-    /// Rows of which a table can have only one.
+    /// Rows about the whole plan that cannot both hold.
     void findTwins()
     {
         std::vector<std::int32_t> seen;
         forEachRow(m_context, [&](std::int32_t line, const Row &row) {
-            if (hasSelector(row.rule) || std::holds_alternative<LimitRule>(row.rule)
-                || std::holds_alternative<InterleaveRule>(row.rule))
-                return;
             for (const std::int32_t other : seen) {
-                const auto *mine = std::get_if<InFlightRule>(&row.rule);
-                const auto *theirs = std::get_if<InFlightRule>(&ruleAt(other));
-                const bool together = mine && theirs
-                    && (mine->count == theirs->count
-                        || (mine->stage >= 0 && theirs->stage >= 0 && mine->stage != theirs->stage));
-                const auto *bound = std::get_if<DegreeRule>(&row.rule);
-                const auto *otherBound = std::get_if<DegreeRule>(&ruleAt(other));
-                const bool agree = bound && otherBound
-                    && (bound->degree != otherBound->degree || canAgree({bound->bound, otherBound->bound}));
-                if (ruleAt(other).index() == row.rule.index() && !together && !agree) {
-                    add({other, line}, {}, std::string("both say ") + nameOf(row.rule),
-                        ": " + print(ruleAt(other)) + " and " + print(row.rule), {});
-                    break;
-                }
+                if (besides(m_context.graph(), ruleAt(other), row.rule) != Beside::Clash)
+                    continue;
+                add({other, line}, {}, std::string("both say ") + nameOf(row.rule),
+                    ": " + print(ruleAt(other)) + " and " + print(row.rule), {});
+                break;
             }
-            seen.push_back(line);
+            if (!hasSelector(row.rule))
+                seen.push_back(line);
         });
     }
 

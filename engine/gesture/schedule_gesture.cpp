@@ -1,6 +1,7 @@
 #include "engine/gesture/gesture.h"
 #include "engine/gesture/kept_schedules.h"
 #include "engine/gesture/row_edits.h"
+#include "engine/table/kinds/beside.h"
 
 #include <algorithm>
 
@@ -46,11 +47,7 @@ Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule
     std::int32_t kept = -1;
     const std::int32_t microBatches = microBatchesOf(context);
     forEachRule<ScheduleRule>(context, [&](std::int32_t line, const Row &row, const ScheduleRule &old) {
-        if (old.chosen && rule.microBatches > 0 && !allows(old, rule.kind)) {
-            edits.remove(line);
-            return;
-        }
-        if (old.microBatches != rule.microBatches) {
+        if (besides(context.graph(), old, rule) == Beside::Apart) {
             // One for this number comes before one for any: it is off then, and can be had again.
             if (rule.microBatches == 0 && old.microBatches == microBatches) {
                 Row off = row;
@@ -59,7 +56,7 @@ Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule
             }
             return;
         }
-        if (kept >= 0) {
+        if (kept >= 0 || old.microBatches != rule.microBatches) {
             edits.remove(line);
             return;
         }
@@ -78,6 +75,13 @@ Proposal proposeSchedule(const GestureContext &context, const ScheduleRule &rule
             edits.remove(line);
         for (const Row &row : stageRows)
             edits.append(row);
+        // They are of places on the mesh: a search that chose another one would leave them without.
+        forEachRule<MeshRule>(context, [&](std::int32_t line, const Row &row, const MeshRule &) {
+            Row own = row;
+            own.origin = RowOrigin::Gesture;
+            if (row.origin == RowOrigin::Solver)
+                edits.replace(line, std::move(own));
+        });
     }
     for (const Row &row : moreRows)
         edits.append(row);

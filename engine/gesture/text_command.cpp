@@ -1,4 +1,5 @@
 #include "engine/base/text.h"
+#include "engine/base/words.h"
 #include "engine/gesture/acting.h"
 #include "engine/gesture/hold_free.h"
 #include "engine/gesture/narrow.h"
@@ -6,6 +7,7 @@
 #include "engine/gesture/split_gesture.h"
 #include "engine/gesture/split_refusal.h"
 #include "engine/table/kinds/all_kinds.h"
+#include "engine/table/kinds/beside.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"
 
@@ -110,7 +112,7 @@ std::string typedPlace(const GestureContext &context, std::string_view rest)
     return std::string(rest);
 }
 
-/// A row about the whole plan takes the place of the one there is.
+/// A row about the whole plan takes the place of those that are about the same thing.
 Proposal proposeWhole(const GestureContext &context, const Row &row)
 {
     Proposal proposal;
@@ -132,18 +134,17 @@ Proposal proposeWhole(const GestureContext &context, const Row &row)
     RowEdits edits(context);
     bool written = false;
     forEachRow(context, [&](std::int32_t line, const Row &old) {
-        if (old.rule.index() != row.rule.index()
-            || (std::holds_alternative<InterleaveRule>(row.rule)
-                && old.rule != row.rule)) // each pairs others
-            return;
-        const auto *limit = std::get_if<LimitRule>(&old.rule);
-        if (const auto *wanted = std::get_if<LimitRule>(&row.rule);
-            limit && (limit->kind != wanted->kind || limit->links != wanted->links))
+        if (besides(context.graph(), old.rule, row.rule) == Beside::Apart)
             return;
         if (written)
             return edits.remove(line);
-        edits.replace(line, row);
         written = true;
+        if (old.rule == row.rule && old.origin != RowOrigin::Solver)
+            return; // says so already
+        Row changed = row;
+        if (changed.note.empty())
+            changed.note = old.note;
+        edits.replace(line, std::move(changed));
     });
     if (!written)
         edits.append(row);
@@ -330,6 +331,25 @@ Proposal proposeRow(const GestureContext &context, Row row)
     return proposeTakingOver(context, row, operators, std::move(proposal));
 }
 
+/// Says of each row that the typed one takes the place of that it does, behind what is said of those that
+/// give way.
+Proposal withReplaced(const GestureContext &context, Proposal proposal)
+{
+    std::int32_t shift = 0; // splices lie one behind the other
+    for (const TableSplice &splice : proposal.edit.splices) {
+        for (std::size_t i = 0; i < splice.removed.size(); ++i) {
+            const std::int32_t line = splice.line - shift + static_cast<std::int32_t>(i);
+            const bool yields = std::find(proposal.yielding.begin(), proposal.yielding.end(), line)
+                != proposal.yielding.end();
+            if (!yields && context.document.lines()[static_cast<std::size_t>(line)]->row)
+                proposal.yieldingWords.push_back("replaces " + rowWords(line));
+        }
+        shift += static_cast<std::int32_t>(splice.inserted.size())
+            - static_cast<std::int32_t>(splice.removed.size());
+    }
+    return proposal;
+}
+
 } // namespace
 
 Proposal proposeText(
@@ -345,7 +365,7 @@ Proposal proposeText(
     auto row = parseRow(text);
     if (row) {
         if (row->enabled)
-            return proposeRow(context, *std::move(row));
+            return withReplaced(context, proposeRow(context, *std::move(row)));
         RowEdits edits(context);
         edits.append(*std::move(row));
         edits.finish(proposal);
@@ -383,7 +403,7 @@ Proposal proposeText(
         + (word == "place" ? typedPlace(context, rest) : std::string(rest));
     auto meant = parseRow(written);
     if (meant)
-        return proposeRow(context, *std::move(meant));
+        return withReplaced(context, proposeRow(context, *std::move(meant)));
     // The error of the row as typed would point into what the selector stands in.
     proposal.refusal = meant.error();
     proposal.refusal->where = "command";

@@ -67,7 +67,8 @@ std::int64_t repeatedBy(const AnnotateCall &call, std::size_t i, double scale)
     const std::string rounding = call.attributes.text("nearest_mode", "round_prefer_floor");
     const bool rounds = rounding == "round_prefer_floor" || rounding == "round_prefer_ceil";
     const bool middle = coordinates == "half_pixel" || coordinates == "pytorch_half_pixel";
-    return (coordinates == "asymmetric" && rounding == "floor") || (middle && rounds) ? factor : 0;
+    const bool corner = coordinates == "asymmetric" || coordinates == "tf_half_pixel_for_nn";
+    return (corner && rounding == "floor") || (middle && rounds) ? factor : 0;
 }
 
 } // namespace

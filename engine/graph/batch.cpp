@@ -1,11 +1,13 @@
 #include "engine/graph/batch.h"
 
 #include "engine/base/ids.h"
+#include "engine/graph/batch_flow.h"
 
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace planloom {
@@ -30,7 +32,8 @@ std::int32_t cutDimension(const Annotation &annotation, const TensorTerms &terms
 class Attempt
 {
 public:
-    Attempt(const Graph &graph, std::int64_t size, std::vector<bool> cutInputs)
+    /// @param cutInputs  by position in Graph::inputs: the dimension that is cut, or -1
+    Attempt(const Graph &graph, std::int64_t size, std::vector<std::int32_t> cutInputs)
         : m_graph(graph)
         , m_size(size)
         , m_cutInputs(std::move(cutInputs))
@@ -85,8 +88,8 @@ private:
         m_info.operatorDimension.assign(m_graph.operators.size(), -1);
         m_info.oncePerStep = m_once;
         for (std::size_t i = 0; i < m_graph.inputs.size(); ++i) {
-            if (m_cutInputs[i])
-                setSplit(m_graph.inputs[i], 0);
+            if (m_cutInputs[i] >= 0)
+                setSplit(m_graph.inputs[i], m_cutInputs[i]);
         }
         for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
             const OperatorId id{static_cast<std::int32_t>(i)};
@@ -172,10 +175,33 @@ private:
         }
     }
 
+    /// True for what is made of values of the step, and of nothing that differs from micro-batch to
+    /// micro-batch or is trained: it is of the step, too.
+    bool isOfStep(const Operator &op) const
+    {
+        bool step = false;
+        for (const TensorId input : op.inputs) {
+            if (!input)
+                continue;
+            if (m_trained[at(input)]
+                || (roleOf(input) != BatchRole::Step && roleOf(input) != BatchRole::Same))
+                return false;
+            step = step || roleOf(input) == BatchRole::Step;
+        }
+        return step && !op.mirror
+            && std::find(op.outputs.begin(), op.outputs.end(), m_graph.loss) == op.outputs.end();
+    }
+
     bool forward(OperatorId id)
     {
         const Operator &op = m_graph.at(id);
         if (m_once[at(id)]) {
+            setStep(id);
+            return true;
+        }
+        if (isOfStep(op) && m_asked[at(id)] < 0) {
+            m_once[at(id)] = true;
+            m_info.oncePerStep[at(id)] = true;
             setStep(id);
             return true;
         }
@@ -411,7 +437,7 @@ private:
 
     const Graph &m_graph;
     std::int64_t m_size;
-    std::vector<bool> m_cutInputs; ///< By position in Graph::inputs.
+    std::vector<std::int32_t> m_cutInputs;
     std::vector<bool> m_once; ///< By operator; grows from pass to pass.
     std::vector<std::int32_t> m_asked; ///< By operator: identifier that a consumer wants cut, or -1.
     std::vector<OperatorId> m_producer; ///< By tensor: the forward operator.
@@ -441,70 +467,143 @@ BatchInfo onePiece(const Graph &graph, std::int64_t size, std::string reason)
     return info;
 }
 
-} // namespace
-
-std::int64_t batchSize(const Graph &graph)
+/// What most inputs have as dimension `dimension`.
+BatchInput inputAlong(const Graph &graph, std::int32_t dimension)
 {
     std::vector<std::int64_t> floating;
     std::vector<std::int64_t> all;
     for (const TensorId id : graph.inputs) {
         const TensorType &type = graph.at(id).type;
-        if (type.shape.empty())
+        if (type.shape.size() <= static_cast<std::size_t>(dimension))
             continue;
-        all.push_back(type.shape[0]);
+        all.push_back(type.shape[static_cast<std::size_t>(dimension)]);
         if (isFloating(type.dataType))
-            floating.push_back(type.shape[0]);
+            floating.push_back(all.back());
     }
     if (all.empty())
-        return 0;
+        return {dimension, 0};
     if (!floating.empty()
         && std::all_of(floating.begin(), floating.end(), [&](auto n) { return n == floating[0]; }))
-        return floating[0];
+        return {dimension, floating[0]};
     std::map<std::int64_t, std::int64_t> votes;
     for (const std::int64_t extent : all)
         ++votes[extent];
     // max_element keeps the first of equals, so ties go to the first input.
-    return *std::max_element(all.begin(), all.end(), [&](auto a, auto b) { return votes[a] < votes[b]; });
+    return {dimension,
+        *std::max_element(all.begin(), all.end(), [&](auto a, auto b) { return votes[a] < votes[b]; })};
+}
+
+/// How many operators make something along what was followed.
+std::ptrdiff_t carriedBy(const Graph &graph, const BatchFlow &flow)
+{
+    return std::count_if(graph.operators.begin(), graph.operators.end(), [&](const Operator &op) {
+        return op.direction == Direction::Forward
+            && std::any_of(op.outputs.begin(), op.outputs.end(),
+                [&](TensorId id) { return id && flow.places[at(id)].valid(); });
+    });
+}
+
+/// True if an operator sets what was followed against itself: queries against keys of an attention.
+bool isSetAgainstItself(const Operator &op, const BatchFlow &flow)
+{
+    std::optional<std::int32_t> first;
+    for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+        if (!op.inputs[slot] || !flow.places[at(op.inputs[slot])].valid()
+            || op.annotation.inputs[slot].opaque)
+            continue;
+        const auto dimension = static_cast<std::size_t>(flow.places[at(op.inputs[slot])].dimension);
+        const auto factor = splittableFactor(op.annotation, op.annotation.inputs[slot].terms[dimension]);
+        if (factor && first && *first != *factor)
+            return true;
+        first = first ? first : factor;
+    }
+    return false;
+}
+
+/// True if an attention or a recurrence runs along what was followed.
+bool mixesAlong(const Graph &graph, const BatchFlow &flow)
+{
+    using enum OperatorKind;
+    return std::any_of(flow.obstacles.begin(), flow.obstacles.end(), [&](const BatchObstacle &each) {
+        const OperatorKind kind = graph.at(each.op).kind;
+        return kind == Attention || kind == Softmax || kind == Lstm || kind == Gru || kind == Rnn
+            || kind == CumSum;
+    }) || std::any_of(graph.operators.begin(), graph.operators.end(), [&](const Operator &op) {
+        return op.direction == Direction::Forward && isSetAgainstItself(op, flow);
+    });
+}
+
+} // namespace
+
+std::vector<std::int32_t> inputsAlong(const Graph &graph, const BatchInput &batch)
+{
+    std::vector<std::int32_t> dimensions;
+    for (const TensorId id : graph.inputs) {
+        const Shape &shape = graph.at(id).type.shape;
+        const auto dimension = static_cast<std::size_t>(batch.dimension);
+        const bool has = dimension < shape.size() && shape[dimension] == batch.size;
+        dimensions.push_back(has ? batch.dimension : -1);
+    }
+    return dimensions;
+}
+
+BatchInput batchInputOf(const Graph &graph)
+{
+    const BatchInput first = inputAlong(graph, 0);
+    const BatchInput second = inputAlong(graph, 1);
+    if (first.size <= 1 || second.size <= 1)
+        return first;
+    // What is attended along or recurs, again and again, is a sequence; beside it lie the samples.
+    const BatchFlow outer = followBatch(graph, inputsAlong(graph, first));
+    if (!mixesAlong(graph, outer))
+        return first;
+    const BatchFlow inner = followBatch(graph, inputsAlong(graph, second));
+    return carriedBy(graph, inner) >= carriedBy(graph, outer) && !mixesAlong(graph, inner) ? second : first;
+}
+
+std::int64_t batchSize(const Graph &graph)
+{
+    return inputAlong(graph, 0).size;
 }
 
 BatchInfo analyseBatch(const Graph &graph)
 {
-    const std::int64_t size = batchSize(graph);
+    const BatchInput input = batchInputOf(graph);
+    const std::int64_t size = input.size;
     if (size <= 0)
         return onePiece(graph, 0, "the model: none of its inputs has a batch dimension");
     if (size == 1)
         return onePiece(graph, 1, "");
 
-    std::vector<bool> cut(graph.inputs.size());
-    for (std::size_t i = 0; i < cut.size(); ++i) {
-        const Shape &shape = graph.at(graph.inputs[i]).type.shape;
-        cut[i] = !shape.empty() && shape[0] == size;
-    }
+    const std::vector<std::int32_t> cut = inputsAlong(graph, input);
     Attempt attempt(graph, size, cut);
     if (attempt.run())
         return std::move(attempt.info());
-    const std::string reason = attempt.info().limitedBy;
     // An input may be as long as the batch by chance (positions in a sequence): an attempt that holds
     // together without it proves so.
-    if (std::count(cut.begin(), cut.end(), true) > 1) {
+    if (std::count(cut.begin(), cut.end(), -1) + 1 < static_cast<std::ptrdiff_t>(cut.size())) {
         for (std::size_t i = cut.size(); i-- > 0;) {
-            if (!cut[i])
+            if (cut[i] < 0)
                 continue;
-            std::vector<bool> fewer = cut;
-            fewer[i] = false;
+            std::vector<std::int32_t> fewer = cut;
+            fewer[i] = -1;
             Attempt other(graph, size, std::move(fewer));
             if (other.run())
                 return std::move(other.info());
         }
     }
-    return onePiece(graph, size, reason);
+    BatchInfo info = onePiece(graph, size, attempt.info().limitedBy);
+    BatchFlow flow = followBatch(graph, cut);
+    info.operatorDimension = std::move(flow.operatorDimension);
+    info.obstacles = std::move(flow.obstacles);
+    return info;
 }
 
 BatchInfo wholeBatchInfo(const Graph &graph)
 {
     BatchInfo info;
     info.wholeBatches = true;
-    info.size = batchSize(graph);
+    info.size = batchInputOf(graph).size;
     info.mostMicroBatches = std::numeric_limits<std::int32_t>::max();
     info.tensorRole.assign(graph.tensors.size(), BatchRole::Same);
     info.tensorDimension.assign(graph.tensors.size(), -1);

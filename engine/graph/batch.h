@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/graph/batch_flow.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/mask.h"
 
@@ -19,7 +20,7 @@ enum class BatchRole : std::uint8_t {
     Step, ///< Needed whole by what follows: computed once per step from the whole batch (counts of labels).
 };
 
-/// Which dimension of the model is the batch, found by following dimension 0 of the inputs through the
+/// Which dimension of the model is the batch, found by following the inputs' (`batchInputOf`) through the
 /// annotations. Independent of the number of micro-batches; positions are by tensor and operator index.
 struct BatchInfo {
     std::int64_t size = 0; ///< Samples in a mini-batch; 0 if the model has no batch dimension.
@@ -33,10 +34,24 @@ struct BatchInfo {
     std::int64_t mostMicroBatches = 1;
     bool wholeBatches = false; ///< Every micro-batch is a whole batch of the model (`wholeBatchInfo`).
     std::string limitedBy{}; ///< The operator and reason behind `mostMicroBatches` where it is below `size`.
+    /// Where micro-batches would change the result: the operators that need the whole batch. Those before and
+    /// behind them have an `operatorDimension` all the same, along which partitions may cut.
+    std::vector<BatchObstacle> obstacles{};
 };
 
-/// Samples in a mini-batch: what the floating inputs' dimension 0 agree on, else what most inputs have there,
-/// of several the first; 0 for a model without such inputs.
+/// The dimension of the inputs that is taken for the batch.
+struct BatchInput {
+    std::int32_t dimension = 0; ///< 0, or 1 where dimension 0 is a sequence.
+    std::int64_t size = 0; ///< 0 for a model without such inputs.
+};
+
+/// Dimension 0 of the inputs, but where the model attends or recurs along it and dimension 1 can be followed
+/// further: there the samples lie behind the sequence, as PyTorch's recurrences and transformers have them by
+/// default. The size is what the floating inputs agree on, else what most inputs have, of several the first.
+BatchInput batchInputOf(const Graph &graph);
+/// By input: the dimension of it that is cut with the batch, or -1.
+std::vector<std::int32_t> inputsAlong(const Graph &graph, const BatchInput &batch);
+/// Samples in a mini-batch, if dimension 0 of the inputs is the batch: for graphs that are not annotated yet.
 std::int64_t batchSize(const Graph &graph);
 
 /// O(operators + tensors) per pass; one or two passes for most models. Works on forward graphs and on graphs
@@ -45,9 +60,10 @@ std::int64_t batchSize(const Graph &graph);
 /// What depends on inputs alone but needs all of them (counts of labels) runs once per step. What is made
 /// whole but used in slices (an Expand to the batch) is made in slices. An input that is as long as the batch
 /// by chance is left uncut if the step only holds together without it. Where micro-batches would change the
-/// result, nothing is cut: every role is Same but that of the weights' gradients, and `mostMicroBatches`
-/// is 1. Statistics of batch normalisation are Local, over the samples of one micro-batch, as in every
-/// training framework.
+/// result, `mostMicroBatches` is 1 and every role Same but that of the weights' gradients; operators that can
+/// work on parts of the batch still have an `operatorDimension`, and `obstacles` has those that cannot.
+/// Statistics of batch normalisation are Local, over the samples of one micro-batch, as in every training
+/// framework.
 BatchInfo analyseBatch(const Graph &graph);
 
 /// Micro-batches that are whole batches of the model (gradient accumulation): nothing is cut, every

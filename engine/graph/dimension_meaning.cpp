@@ -116,11 +116,12 @@ void DimensionNamer::nameBatch()
         cut = true;
         name(m_flow.at(input, static_cast<std::size_t>(batch.tensorDimension[index])), Batch);
     }
-    for (const TensorId input : graph().inputs) {
-        const Shape &shape = graph().at(input).type.shape;
-        if (!cut && !shape.empty() && shape[0] == batch.size)
-            name(m_flow.at(input, 0), Batch);
-    }
+    if (cut)
+        return;
+    const std::vector<std::int32_t> along = inputsAlong(graph(), batchInputOf(graph()));
+    for (std::size_t i = 0; i < along.size(); ++i)
+        if (along[i] >= 0)
+            name(m_flow.at(graph().inputs[i], static_cast<std::size_t>(along[i])), Batch);
 }
 
 void DimensionNamer::nameWeightProducts()

@@ -92,7 +92,7 @@ std::vector<TensorId> storedTensors(const Graph &graph)
     for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
         const Tensor &tensor = graph.tensors[i];
         const bool persists = tensor.role == TensorRole::Weight || tensor.role == TensorRole::Buffer;
-        if (tensor.classification && persists)
+        if (tensor.classification && (persists || tensor.role == TensorRole::Input))
             stored.push_back(TensorId{static_cast<std::int32_t>(i)});
     }
     return stored;

@@ -1,6 +1,7 @@
 #include "engine/graph/partition.h"
 
 #include "engine/graph/attention.h"
+#include "engine/graph/inner_identifier.h"
 
 #include <algorithm>
 #include <array>
@@ -48,6 +49,28 @@ template<typename Visit> void forEachDigit(const Partition &partition, std::int3
     }
 }
 
+/// Where a cut goes on that has more parts than there are elements left: each of these is cut into `parts`
+/// along the identifier behind it.
+struct Continued {
+    std::int32_t inner = -1; ///< -1: it does not.
+    std::int32_t parts = 1;
+};
+
+Continued continued(const Annotation &annotation, const Partition &partition, const Split &split)
+{
+    std::int64_t left = annotation.dimensions[static_cast<std::size_t>(split.dimension)].size;
+    for (const Split &before : partition.splits) {
+        if (&before == &split)
+            break;
+        if (before.kind == SplitKind::Dimension && before.dimension == split.dimension)
+            left = left % before.parts == 0 ? left / before.parts : 1;
+    }
+    if (left < 1 || left % split.parts == 0 || split.parts % left != 0 || !split.sizes.empty())
+        return {};
+    const std::int32_t inner = innerOf(annotation, split.dimension);
+    return {inner, inner < 0 ? 1 : static_cast<std::int32_t>(split.parts / left)};
+}
+
 /// Part `digit` of `range`. Cutting at rounded fractions tiles the range whatever its size, so that a range
 /// which micro-batches have made smaller is cut in the same proportions.
 Range cut(const Split &split, std::int32_t digit, Range range)
@@ -92,8 +115,13 @@ void fillRanges(const Operator &op, const Partition &partition, std::int32_t par
     }
     forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
         if (split.kind == SplitKind::Dimension) {
+            const Continued more = continued(annotation, partition, split);
             Range &range = ranges[static_cast<std::size_t>(split.dimension)];
-            range = cut(split, digit, range);
+            if (more.inner >= 0) {
+                Range &behind = ranges[static_cast<std::size_t>(more.inner)];
+                behind = cut({.parts = more.parts}, digit % more.parts, behind);
+            }
+            range = cut({.parts = split.parts / more.parts, .sizes = split.sizes}, digit / more.parts, range);
         }
         if (split.over == SplitOver::Slices)
             narrowToReach(op, ranges);
@@ -117,14 +145,16 @@ IndexMask maskFrom(
                 ranges[static_cast<std::size_t>(factor)], terms.terms[i].reach);
             continue;
         }
-        for (const std::int32_t factor : terms.terms[i].factors) {
+        std::int64_t rest = shape[i];
+        std::int64_t begin = 0;
+        for (const std::int32_t factor : terms.terms[i].factors) { // on behind what a part has one of
             const std::int64_t size = annotation.dimensions[static_cast<std::size_t>(factor)].size;
-            if (size == 1)
-                continue;
-            const std::int64_t rest = size == 0 ? 0 : shape[i] / size;
+            rest = size == 0 ? 0 : rest / size;
             const Range &range = ranges[static_cast<std::size_t>(factor)];
-            mask.ranges[i] = {range.begin * rest, range.end * rest};
-            break;
+            mask.ranges[i] = {begin + range.begin * rest, begin + range.end * rest};
+            begin = mask.ranges[i].begin;
+            if (range.size() != 1)
+                break;
         }
     }
     return mask;
@@ -136,10 +166,10 @@ bool isLinear(const Annotation &annotation, std::size_t slot)
     return std::find(linear.begin(), linear.end(), static_cast<std::int32_t>(slot)) != linear.end();
 }
 
-void appendDigit(ValueMask &value, const Split &split, std::int32_t digit)
+void appendDigit(ValueMask &value, std::int32_t parts, std::int32_t digit)
 {
-    value.index = value.index * split.parts + digit;
-    value.count *= split.parts;
+    value.index = value.index * parts + digit;
+    value.count *= parts;
 }
 
 /// `inputView` of the part whose identifiers have `ranges`.
@@ -155,7 +185,7 @@ TensorView inputViewOver(const Graph &graph, const Operator &op, const Partition
     if (isLinear(annotation, slot)) {
         forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
             if (split.kind == SplitKind::Value)
-                appendDigit(view.value, split, digit);
+                appendDigit(view.value, split.parts, digit);
         });
     }
     return view;
@@ -181,12 +211,16 @@ TensorView outputViewOver(const Graph &graph, const Operator &op, const Partitio
     forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
         if (split.over == SplitOver::Units)
             return; // what units add up is no summand of one of them (execution_plan.h, UnitShare::Partial)
-        if (split.kind == SplitKind::Value ? summands
-                                           : split.kind == SplitKind::Dimension
-                    && annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark
-                        == DimensionMark::Reduce
-                    && !mentions(terms, split.dimension))
-            appendDigit(view.value, split, digit);
+        if (split.kind == SplitKind::Value && summands)
+            appendDigit(view.value, split.parts, digit);
+        if (split.kind != SplitKind::Dimension)
+            return;
+        const Continued more = continued(annotation, partition, split);
+        if (annotation.dimensions[static_cast<std::size_t>(split.dimension)].mark == DimensionMark::Reduce
+            && !mentions(terms, split.dimension))
+            appendDigit(view.value, split.parts / more.parts, digit / more.parts);
+        if (more.inner >= 0 && !mentions(terms, more.inner)) // a key head's gradient, of some of its queries
+            appendDigit(view.value, more.parts, digit % more.parts);
     });
     return view;
 }
@@ -390,6 +424,14 @@ Result<void> checkPartition(const Operator &op, const Partition &partition, cons
         auto &parts = extents[static_cast<std::size_t>(split.dimension)];
         if (parts.empty())
             parts.push_back(whole);
+        if (const Continued more = continued(annotation, partition, split); more.inner >= 0) {
+            auto &behind = extents[static_cast<std::size_t>(more.inner)];
+            if (behind.empty())
+                behind.push_back(annotation.dimensions[static_cast<std::size_t>(more.inner)].size);
+            TRY_VOID(checkCut(op, {.dimension = more.inner, .parts = more.parts}, behind.front(), behind));
+            parts = {1};
+            continue;
+        }
         TRY_VOID(checkCut(op, split, whole, parts));
         if (parts.front() < 1)
             return illegal(op, dimension.name, "'" + dimension.name + "' has no elements to cut", "");
@@ -411,7 +453,7 @@ PartBox partBox(
     fillRanges(op, partition, part, outer, box.ranges);
     forEachDigit(partition, part, [&](const Split &split, std::int32_t digit) {
         if (split.kind == SplitKind::Value)
-            appendDigit(box.value, split, digit);
+            appendDigit(box.value, split.parts, digit);
         else if (split.kind == SplitKind::Replicate)
             box.replica = box.replica * split.parts + digit;
     });

@@ -27,7 +27,7 @@ constexpr std::array<NamedFunction, 6> kFunctions{
     {{"min", Action::Minimum, 2}, {"max", Action::Maximum, 2}, {"ceil", Action::Ceil, 1},
         {"floor", Action::Floor, 1}, {"sqrt", Action::Sqrt, 1}, {"log2", Action::Log2, 1}}};
 
-bool isLetter(char c)
+bool isNameLetter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -131,7 +131,7 @@ private:
         }
         if (isDigit(c) || c == '.')
             return readNumber();
-        if (isLetter(c))
+        if (isNameLetter(c))
             return readName();
         return fail("expected a number, a name or '(', found " + found());
     }
@@ -150,7 +150,7 @@ private:
     std::string takeWord()
     {
         const std::size_t begin = m_at;
-        while (m_at < m_text.size() && (isLetter(m_text[m_at]) || isDigit(m_text[m_at])))
+        while (m_at < m_text.size() && (isNameLetter(m_text[m_at]) || isDigit(m_text[m_at])))
             ++m_at;
         return std::string(m_text.substr(begin, m_at - begin));
     }
@@ -163,7 +163,7 @@ private:
             return add({Action::Name, 0, std::move(name)});
         ++m_at;
         if (name == "whole") {
-            if (!isLetter(peek()))
+            if (!isNameLetter(peek()))
                 return fail("expected the name of a dimension, found " + found());
             TRY_VOID(add({Action::Whole, 0, takeWord()}));
             return expect(')');

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,11 @@ namespace planloom {
 //       replica_allowed: false                  # default: true
 //
 // The entry with the longest `parent_module` counts for an operator. Several positions may be one identifier
-// of an annotation; they are one choice then. nnScaler looks for `parent_module` in the types of modules;
-// models here know modules by their names, so it is looked for in paths such as "h.3.attn.c_proj".
+// of an annotation; they are one choice then. nnScaler looks for `parent_module` in the classes of modules; a
+// .pt2 file says those. It is looked for in paths such as "h.3.attn.c_proj", too.
+//
+// What PyTorch has as several operators may be one here: a constraint on the torch.softmax inside an
+// attention is one on the attention.
 
 constexpr std::size_t kMostAutodistBytes = 1 << 20;
 constexpr const char *kAutodistAxis = "tp"; ///< Where nobody says otherwise.
@@ -34,17 +38,18 @@ bool isAutodistFile(std::string_view path); ///< By its ending: ".yaml", ".yml".
 /// Rows for one set of constraints.
 struct AutodistRows {
     ConstraintTable table{};
-    /// Entries that match no operator, stand twice, or allow what one row cannot say: "line 3: ...".
+    /// Entries that stand twice: "line 3: ...".
     std::vector<std::string> notes{};
 };
 
-/// Reads constraints as rows over the mesh axis `axis`: a single position without copies is a split, copies
-/// without positions are a replication, copies or any position is no row.
+/// Reads constraints as rows over the mesh axis `axis`: "split ... : in1.0 over tp or in1.1 over tp or
+/// replicate over tp", of which the search chooses; copies without positions are a replication.
+/// @param classes  of modules, by path (`moduleClassesOf`); empty where the model's file says none
 /// @return InvalidInput with line and column, `where` "FILE:LINE:COLUMN": no YAML, a member that is missing,
-///   of another type or nobody's, a position that an operator does not have or that may not be cut;
-///   ResourceLimit beyond `kMostAutodistBytes`
-Result<AutodistRows> readAutodist(
-    std::string_view text, const std::string &file, const Model &model, const std::string &axis);
+///   of another type or nobody's, an entry that is about no operator (naming those that there are), positions
+///   none of which an operator has or may be cut at; ResourceLimit beyond `kMostAutodistBytes`
+Result<AutodistRows> readAutodist(std::string_view text, const std::string &file, const Model &model,
+    const std::string &axis, const std::map<std::string, std::string> &classes = {});
 
 /// Constraints for a table.
 struct AutodistText {

@@ -1,3 +1,4 @@
+#include "engine/kernels/conversion.h"
 #include "engine/kernels/draw.h"
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
@@ -5,29 +6,21 @@
 #include "engine/kernels/narrow_float.h"
 #include "engine/kernels/vector_math.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 
 namespace planloom {
 
 namespace {
 
-/// Conversion as in C, but out-of-range and NaN floats give the nearest integer, or 0, instead of being
-/// undefined.
+/// Conversion as in C, where that is defined.
 template<typename To, typename From> To converted(From value)
 {
-    if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
-        if (!(value == value))
-            return To(0);
-        if (value >= static_cast<From>(std::numeric_limits<To>::max()))
-            return std::numeric_limits<To>::max();
-        if (value <= static_cast<From>(std::numeric_limits<To>::lowest()))
-            return std::numeric_limits<To>::lowest();
-    }
-    return static_cast<To>(value);
+    if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>)
+        return wholeNumber<To>(value);
+    else
+        return static_cast<To>(value);
 }
 
 template<typename From> Result<void> castFrom(const KernelCall &call, const From *x, const Buffer &y)

@@ -2,6 +2,7 @@
 
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement.h"
+#include "engine/kernels/number_attribute.h"
 
 #include <algorithm>
 
@@ -313,9 +314,7 @@ Result<void> padForward(const KernelCall &call)
     const Attributes &attributes = call.op->attributes;
     return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        const T constant = call.value.index != 0
-            ? T(0)
-            : static_cast<T>(attributes.real("value", static_cast<double>(attributes.integer("value"))));
+        const T constant = call.value.index != 0 ? T(0) : numberOf<T>(attributes, "value", T(0));
         const T *from = elements<const T>(*x);
         T *to = elements<T>(*y);
         forEachMapped(maps, x->shape, y->shape,

@@ -53,6 +53,9 @@ double sourceCoordinate(const std::string &mode, double position, const ResizeAx
 {
     const auto in = static_cast<double>(axis.in);
     const auto out = static_cast<double>(axis.out);
+    if (mode == "tf_half_pixel_for_nn")
+        return static_cast<double>(
+            static_cast<float>((position + 0.5) / axis.scale)); // as ONNX Runtime rounds
     if (mode == "asymmetric")
         return position / axis.scale;
     if (mode == "align_corners") { // of the extent before it was rounded, as ONNX's own tests have it

@@ -65,7 +65,8 @@ PLANLOOM_UNARY_FUNCTION_OF_VALUE(Reciprocal, T(1) / x, T(-1) / (x * x), -y *y)
 PLANLOOM_UNARY_FUNCTION_OF_VALUE(Relu, x<T(0) ? T(0) : x, x> T(0) ? T(1) : T(0), y > T(0) ? T(1) : T(0))
 PLANLOOM_UNARY_FUNCTION(Round, std::nearbyint(x), T(0))
 PLANLOOM_UNARY_FUNCTION_OF_VALUE(Sigmoid, sigmoidOf(x), sigmoidOf(x) * (T(1) - sigmoidOf(x)), y *(T(1) - y))
-PLANLOOM_UNARY_FUNCTION(Sign, x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0), T(0))
+// NaN stays what it is: x != x.
+PLANLOOM_UNARY_FUNCTION(Sign, x > T(0) ? T(1) : x < T(0) ? T(-1) : x != x ? x : T(0), T(0))
 PLANLOOM_UNARY_FUNCTION(Sin, std::sin(x), std::cos(x))
 PLANLOOM_UNARY_FUNCTION(Sinh, std::sinh(x), std::cosh(x))
 PLANLOOM_UNARY_FUNCTION(
@@ -105,7 +106,7 @@ struct HardSwish {
     static constexpr bool kFromValue = false;
     template<typename T> PLANLOOM_INLINE static T value(T x, const Parameters<T> &)
     {
-        return x <= T(-3) ? T(0) : x >= T(3) ? x : x * (x + T(3)) / T(6);
+        return x <= T(-3) ? x * T(0) : x >= T(3) ? x : x * (x + T(3)) / T(6);
     }
     template<typename T> PLANLOOM_INLINE static T slope(T x, const Parameters<T> &)
     {

@@ -1,12 +1,33 @@
 #pragma once
 
 #include "engine/graph/operator.h"
+#include "engine/kernels/number_attribute.h"
 #include "engine/kernels/unary_functions.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <string_view>
 #include <type_traits>
 
 namespace planloom::unary {
+
+/// A bound that an attribute gives as an integer or as a real: the nearest that the type holds.
+template<typename T> T boundOf(const Attributes &attributes, std::string_view name)
+{
+    if constexpr (std::is_integral_v<T>) {
+        constexpr auto kLeast = static_cast<std::int64_t>(std::numeric_limits<T>::lowest());
+        constexpr auto kMost = static_cast<std::int64_t>(std::numeric_limits<T>::max());
+        const double real = attributes.real(name, 0);
+        const std::int64_t whole = attributes.integer(name,
+            real >= static_cast<double>(kMost)        ? kMost
+                : real <= static_cast<double>(kLeast) ? kLeast
+                                                      : static_cast<std::int64_t>(real));
+        return static_cast<T>(std::clamp(whole, kLeast, kMost));
+    } else {
+        return numberOf<T>(attributes, name, T(0));
+    }
+}
 
 /// Those of an operator.
 template<typename T> Parameters<T> parametersOf(const Operator &op)
@@ -33,9 +54,9 @@ template<typename T> Parameters<T> parametersOf(const Operator &op)
         p.most = std::numeric_limits<T>::infinity();
     }
     if (a.has("min"))
-        p.least = static_cast<T>(a.real("min", static_cast<double>(a.integer("min"))));
+        p.least = boundOf<T>(a, "min");
     if (a.has("max"))
-        p.most = static_cast<T>(a.real("max", static_cast<double>(a.integer("max"))));
+        p.most = boundOf<T>(a, "max");
     return p;
 }
 

@@ -19,6 +19,7 @@ constexpr int kPrecisionVersion = 2; ///< With precisions and types of buffers.
 constexpr int kCombinationVersion = 3; ///< With summands that are not summed.
 constexpr int kUpdatesVersion = 4; ///< With versions of weights, or several updates in a step.
 constexpr int kDirectionsVersion = 5; ///< With a queue of its own for what stages send back.
+constexpr int kNumbersVersion = 6; ///< With attributes that are infinite, no number, or empty lists.
 
 constexpr std::array kInstructionKinds{InstructionKind::Load, InstructionKind::Kernel,
     InstructionKind::Accumulate, InstructionKind::Select, InstructionKind::Concat, InstructionKind::Sum,
@@ -152,6 +153,8 @@ bool goesBack(const Instruction &instruction)
 /// The lowest whose readers understand all of the plan.
 int versionOf(const ExecutionPlan &plan)
 {
+    if (hasTypedAttributes(*plan.graph))
+        return kNumbersVersion;
     if (anyInstruction(plan, goesBack))
         return kDirectionsVersion;
     if (plan.updates != 1
@@ -177,9 +180,9 @@ public:
         if (!m_document.is_object() || at(m_document, "format", "") != "planloom-execution-plan")
             fail("/format", "expected \"planloom-execution-plan\"");
         if (const json &version = at(m_document, "version", "");
-            !version.is_number_integer() || version < kVersion || version > kDirectionsVersion)
+            !version.is_number_integer() || version < kVersion || version > kNumbersVersion)
             fail("/version",
-                "expected 1 to 5, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
+                "expected 1 to 6, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
         ExecutionPlan plan;
         auto graph = graphFromJson(at(m_document, "graph", ""));
         if (!graph)
@@ -695,7 +698,7 @@ std::string toJson(const ExecutionPlan &plan)
         devices.push_back({{"buffers", std::move(buffers)}, {"setup", std::move(setup)},
             {"segments", std::move(segments)}, {"schedule", std::move(schedule)}});
     }
-    return document.dump();
+    return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 Result<ExecutionPlan> executionPlanFromJson(std::string_view text)

@@ -7,6 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
 
 namespace planloom {
 
@@ -43,11 +47,38 @@ json termsToJson(const std::vector<TensorTerms> &tensors)
     return list;
 }
 
+/// JSON has no infinity and no NaN: these are words.
+json realToJson(double value)
+{
+    if (std::isnan(value))
+        return "nan";
+    return std::isinf(value) ? json(value < 0 ? "-inf" : "inf") : json(value);
+}
+
+/// An attribute whose JSON alone would be read as of another type says which it has:
+///     {"real": "-inf"}   {"reals": [1.0, "nan"]}   {"reals": []}   {"texts": []}
+json attributeToJson(const Attribute &value)
+{
+    if (const auto *real = std::get_if<double>(&value); real != nullptr && !std::isfinite(*real))
+        return {{"real", realToJson(*real)}};
+    if (const auto *reals = std::get_if<std::vector<double>>(&value)) {
+        json list = json::array();
+        for (const double real : *reals)
+            list.push_back(realToJson(real));
+        const bool isPlain = !reals->empty()
+            && std::all_of(reals->begin(), reals->end(), [](double real) { return std::isfinite(real); });
+        return isPlain ? list : json{{"reals", std::move(list)}};
+    }
+    if (const auto *texts = std::get_if<std::vector<std::string>>(&value); texts != nullptr && texts->empty())
+        return {{"texts", json::array()}};
+    return std::visit([](const auto &plain) { return json(plain); }, value);
+}
+
 json attributesToJson(const Attributes &attributes)
 {
     json object = json::object();
     for (const auto &[name, value] : attributes.all())
-        std::visit([&, &key = name](const auto &v) { object[key] = v; }, value);
+        object[name] = attributeToJson(value);
     return object;
 }
 
@@ -106,8 +137,43 @@ std::size_t named(const json &value, const std::string &where, const char *const
     fail(where, "expected a known name, found \"" + name + "\"");
 }
 
+double realFromJson(const json &value, const std::string &where)
+{
+    if (value.is_number())
+        return value.get<double>();
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    static const std::map<std::string, double, std::less<>> kWords = {
+        {"inf", kInfinity}, {"-inf", -kInfinity}, {"nan", std::numeric_limits<double>::quiet_NaN()}};
+    const auto known = value.is_string() ? kWords.find(value.get<std::string>()) : kWords.end();
+    if (known == kWords.end())
+        fail(where, "expected a number, \"inf\", \"-inf\" or \"nan\"");
+    return known->second;
+}
+
+/// An attribute that says its type: see `attributeToJson`.
+Attribute typedAttributeFromJson(const json &value, const std::string &where)
+{
+    if (value.size() == 1 && value.contains("real"))
+        return realFromJson(value["real"], where + "/real");
+    if (value.size() == 1 && value.contains("reals")) {
+        std::vector<double> reals;
+        for (const json &item : list(value["reals"], where + "/reals"))
+            reals.push_back(realFromJson(item, where + "/reals"));
+        return reals;
+    }
+    if (value.size() == 1 && value.contains("texts")) {
+        std::vector<std::string> texts;
+        for (const json &item : list(value["texts"], where + "/texts"))
+            texts.push_back(text(item, where + "/texts"));
+        return texts;
+    }
+    fail(where, "expected real, reals or texts");
+}
+
 Attribute attributeFromJson(const json &value, const std::string &where)
 {
+    if (value.is_object())
+        return typedAttributeFromJson(value, where);
     if (value.is_number_integer())
         return value.get<std::int64_t>();
     if (value.is_number_float())
@@ -366,6 +432,15 @@ void loosenAnnotations(Graph &graph)
 }
 
 } // namespace
+
+bool hasTypedAttributes(const Graph &graph)
+{
+    return std::any_of(graph.operators.begin(), graph.operators.end(), [](const Operator &op) {
+        const auto &all = op.attributes.all();
+        return std::any_of(all.begin(), all.end(),
+            [](const auto &each) { return attributeToJson(each.second).is_object(); });
+    });
+}
 
 json graphToJson(const Graph &graph)
 {

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace planloom {
 
@@ -214,6 +215,36 @@ void interleaveBlocks(PlanDraft &draft)
     }
 }
 
+/// Stages that no row places run side by side on all devices, which is hardly what they were made for: said.
+void warnOfSharedStages(PlanDraft &draft)
+{
+    const auto places = [](const Row &row) {
+        return row.enabled
+            && (std::holds_alternative<OpAssignRule>(row.rule) || std::holds_alternative<SpreadRule>(row.rule)
+                || std::holds_alternative<DeviceSharingRule>(row.rule));
+    };
+    const auto &rows = draft.table.rows;
+    if (draft.plan.stageCount < 2 || std::any_of(rows.begin(), rows.end(), places))
+        return;
+    std::set<DeviceId> first;
+    for (const OperatorDecision &decision : draft.plan.decisions) {
+        const std::set<DeviceId> devices(decision.devices.begin(), decision.devices.end());
+        if (!first.empty() && !devices.empty() && devices != first)
+            return;
+        first = devices.empty() ? first : devices;
+    }
+    for (std::size_t i = 0; i < rows.size() && first.size() > 1; ++i) {
+        if (!rows[i].enabled || !std::holds_alternative<StageRule>(rows[i].rule))
+            continue;
+        draft.bound.reports[i].warning = "all " + std::to_string(draft.plan.stageCount)
+            + " stages run on the same " + std::to_string(first.size())
+            + " devices, which repeat or share the work of each, as no row says where they run: add a row "
+              "place SELECTOR : devices ... for each stage, or spread layer:* : over AXIS in place of stage "
+              "rows";
+        return;
+    }
+}
+
 PlanDraft draftOf(
     const Model &model, std::int32_t deviceCount, const ConstraintTable &table, const ScaleUnits &units)
 {
@@ -258,6 +289,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         chooseWeightVersions(draft);
         splitBackwardPasses(draft);
         mirrorDecisions(draft);
+        warnOfSharedStages(draft);
         checkBlocks(draft);
         decideOptimizers(draft);
         shareOutUpdates(draft, shardings);

@@ -1,5 +1,7 @@
 #include "engine/plan/followed_split.h"
 
+#include "engine/graph/inner_identifier.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -97,7 +99,7 @@ std::optional<Split> followed(const Graph &graph, const Leader &leader, const Op
     mine.dimension = *factor;
     if (before == 0 || (!split.sizes.empty() && before != 1))
         return std::nullopt;
-    if (split.sizes.empty() && size % (before * split.parts) == 0)
+    if (split.sizes.empty() && dividesInto(op.annotation, *factor, before * split.parts))
         return mine;
     const std::int64_t extent = graph.at(op.inputs[leader.input]).type.shape[t];
     const std::int64_t led = producer.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size;

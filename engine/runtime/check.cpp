@@ -1,11 +1,17 @@
 #include "engine/runtime/check.h"
 
+#include "engine/graph/weight_update.h"
 #include "engine/kernels/narrow_float.h"
+#include "engine/runtime/memory_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <utility>
 
 namespace planloom {
 
@@ -49,8 +55,8 @@ double elementAt(const TensorData &data, std::size_t i)
     return 0;
 }
 
-/// By what a number differs from another that is rounded to the neighbour in `type`, see `tolerancesOf`; 0
-/// for Float32.
+/// By what share of its size a number may be off that was rounded to `type`; 0 for Float32 and wider. That of
+/// Float8E4M3, which operands of products are rounded to, is what is left of it in their sums.
 double roundingOf(DataType type)
 {
     switch (type) {
@@ -71,14 +77,13 @@ std::size_t countOf(const TensorData &data)
     return data.bytes.size() / static_cast<std::size_t>(sizeOf(data.type.dataType));
 }
 
+/// Of what is finite.
 double largest(const TensorData &data)
 {
     double most = 0;
-    for (std::size_t i = 0; i < countOf(data); ++i) {
-        const double value = std::abs(elementAt(data, i));
-        if (!(value <= most)) // NaN wins
-            most = value;
-    }
+    for (std::size_t i = 0; i < countOf(data); ++i)
+        if (const double value = std::abs(elementAt(data, i)); std::isfinite(value))
+            most = std::max(most, value);
     return most;
 }
 
@@ -87,39 +92,43 @@ double largestOf(const NamedArrays &arrays)
     double most = 0;
     for (const auto &[name, array] : arrays)
         if (isFloating(array.type.dataType))
-            if (const double value = largest(array); std::isfinite(value))
-                most = std::max(most, value);
+            most = std::max(most, largest(array));
     return most;
 }
 
-/// max|a - b| / scale, leaving out elements for which `skip` is true. Infinite where one is NaN and the other
-/// is not.
-template<typename Skip>
-double difference(const TensorData &got, const TensorData &reference, double scale, Skip skip)
+/// |a - b|; infinite where one is NaN and the other is not.
+double distanceOf(double a, double b)
 {
-    double most = 0;
-    for (std::size_t i = 0; i < countOf(reference); ++i) {
-        const double a = elementAt(got, i);
-        const double b = elementAt(reference, i);
-        if (a == b || (std::isnan(a) && std::isnan(b)) || skip(i))
-            continue;
-        const double distance = std::abs(a - b);
-        if (!std::isfinite(distance))
-            return std::numeric_limits<double>::infinity();
-        most = std::max(most, distance);
-    }
-    return most == 0 ? 0 : most / std::max(scale, std::numeric_limits<double>::min());
+    if (a == b || (std::isnan(a) && std::isnan(b)))
+        return 0;
+    const double distance = std::abs(a - b);
+    return std::isfinite(distance) ? distance : std::numeric_limits<double>::infinity();
 }
 
-void note(CheckReport &report, double &worstShare, const std::string &name, double error, double tolerance)
+/// max|a - b|, leaving out elements for which `skip` is true.
+template<typename Skip> double difference(const TensorData &got, const TensorData &reference, Skip skip)
 {
-    const double share = error / tolerance;
+    double most = 0;
+    for (std::size_t i = 0; i < countOf(reference); ++i)
+        if (const double distance = distanceOf(elementAt(got, i), elementAt(reference, i));
+            distance > most && !skip(i))
+            most = distance;
+    return most;
+}
+
+/// One comparison: how far apart, and how far that may be.
+void note(CheckReport &report, const std::string &name, double distance, double scale, double allowed)
+{
+    const double unit = std::max(scale, std::numeric_limits<double>::min());
+    // Where rounding makes infinity of a number (Float16), anything may come of it.
+    const auto shareOf = [](double of, double most) { return of == 0 || std::isinf(most) ? 0 : of / most; };
+    const double share = shareOf(distance, allowed);
     report.ok = report.ok && share <= 1;
-    if (share <= worstShare && !report.worstTensor.empty())
+    if (!report.worstTensor.empty() && share <= shareOf(report.worstError, report.allowed))
         return;
-    worstShare = share;
     report.worstTensor = name;
-    report.worstError = error;
+    report.worstError = distance / unit;
+    report.allowed = allowed / unit;
 }
 
 Error mismatch(const std::string &name, const std::string &what)
@@ -128,46 +137,37 @@ Error mismatch(const std::string &name, const std::string &what)
         name};
 }
 
-/// Notes the distance of a group under the name of the tensor that has most of it.
-Result<void> noteNorm(CheckReport &report, double &worstShare, const NamedArrays &got,
-    const NamedArrays &expected, const std::string &group, double tolerance)
+/// The tensor of that name, of as many elements as `like`.
+Result<const TensorData *> counterpart(
+    const NamedArrays &arrays, const std::string &name, const TensorData &like, const char *group)
 {
-    double distance = 0;
-    double size = 0;
-    double most = -1;
-    const std::string *name = nullptr;
-    for (const auto &[own, reference] : expected) {
-        const auto found = got.find(own);
-        if (found == got.end() || found->second.type != reference.type
-            || found->second.bytes.size() != reference.bytes.size())
-            return mismatch(group + own, "one of them lacks this tensor, or has it in another shape");
-        double here = 0;
-        for (std::size_t i = 0; i < countOf(reference); ++i) {
-            const double a = elementAt(found->second, i);
-            const double b = elementAt(reference, i);
-            if (a == b || (std::isnan(a) && std::isnan(b)))
-                here += 0;
-            else
-                here += std::isfinite(a - b) ? (a - b) * (a - b) : std::numeric_limits<double>::infinity();
-            if (std::isfinite(b))
-                size += b * b;
-        }
-        distance += here;
-        if (here > most) {
-            most = here;
-            name = &own;
-        }
-    }
-    if (name)
-        note(report, worstShare, group + *name,
-            distance == 0 ? 0 : std::sqrt(distance / std::max(size, std::numeric_limits<double>::min())),
-            tolerance);
-    return {};
+    const auto found = arrays.find(name);
+    if (found == arrays.end() || found->second.type.shape != like.type.shape)
+        return mismatch(group + name, "one of them lacks this tensor, or has it in another shape");
+    return &found->second;
 }
 
-} // namespace
+/// The groups of tensors that a run leaves, with the names that reports give them.
+struct Group {
+    const char *name;
+    NamedArrays RunOutcome::*arrays;
+    double CheckTolerances::*tolerance;
+};
+constexpr std::array kGroups{Group{"out/", &RunOutcome::outputs, &CheckTolerances::outputs},
+    Group{"grad/", &RunOutcome::gradients, &CheckTolerances::gradients},
+    Group{"weight/", &RunOutcome::weights, &CheckTolerances::weights}};
 
-CheckTolerances tolerancesOf(const ExecutionPlan &plan)
+void keepLargest(Movement &movement, const Movement &other)
+{
+    movement.losses.resize(std::max(movement.losses.size(), other.losses.size()));
+    for (std::size_t i = 0; i < other.losses.size(); ++i)
+        movement.losses[i] = std::max(movement.losses[i], other.losses[i]);
+    for (const auto &[name, distance] : other.tensors)
+        movement.tensors[name] = std::max(movement.tensors[name], distance);
+}
+
+/// The coarsest format that values of a plan are rounded to; 0 for Float32 and wider.
+double coarsestRounding(const ExecutionPlan &plan)
 {
     double rounding = 0;
     for (const Precision &precision : plan.precisions)
@@ -176,69 +176,173 @@ CheckTolerances tolerancesOf(const ExecutionPlan &plan)
             rounding = std::max(rounding, roundingOf(type));
     for (const Tensor &tensor : plan.graph->tensors) // models of 16 bits round by themselves
         rounding = std::max(rounding, roundingOf(tensor.type.dataType));
-    if (rounding == 0)
-        return {};
-    return {.byNorm = true,
-        .loss = 4 * rounding,
-        .laterLosses = std::sqrt(rounding),
-        .outputs = std::sqrt(rounding),
-        .gradients = 2 * std::sqrt(rounding),
-        .weights = std::sqrt(rounding)};
+    return rounding;
 }
 
-Result<CheckReport> compareOutcomes(
-    const RunOutcome &got, const RunOutcome &reference, const CheckTolerances &tolerances)
+/// What rounding explains may be so many times what was seen of it: the largest of a few draws against
+/// another draw.
+constexpr double kTimesSeen = 16;
+constexpr std::uint64_t kMostSamples = 4;
+/// Samples differ from one another, but not by this: what is as far beyond the first ones is something else.
+constexpr double kHopeless = 256;
+/// In Float64: room for sums in another order behind a hundred normalisations, which multiply what comes in
+/// by up to 1e6.
+constexpr CheckTolerances kInDouble{1e-9, 1e-9, 1e-9, 1e-9, 1e-9};
+
+/// The runs that a judgement takes.
+class Judge
+{
+public:
+    Judge(const ExecutionPlan &reference, const ExecutionPlan &plan, const RunOptions &options,
+        std::stop_token stop)
+        : m_reference(reference)
+        , m_plan(plan)
+        , m_options(options)
+        , m_stop(std::move(stop))
+    {
+        m_options.keepGradients = true;
+        m_options.training.checkpoints.clear(); // those are the run's own
+        m_options.training.every = 0;
+    }
+
+    Result<CheckReport> judge(const RunOutcome &got);
+
+private:
+    /// Compares, and looks at what rounding does for as long as that may explain what differs.
+    Result<CheckReport> compare(const RunOutcome &got, const RunOutcome &expected,
+        const CheckTolerances &tolerances, Movement movement) const
+    {
+        for (std::uint64_t sample = 1;; ++sample) {
+            TRY(auto report, compareOutcomes(got, expected, tolerances, movement));
+            if (report.ok || sample > kMostSamples
+                || (sample > 2 && report.worstError > kHopeless * report.allowed))
+                return report;
+            RunOptions moved{m_options};
+            moved.moved = sample;
+            TRY(const auto again, runOnCpu(m_reference, moved, {}, m_stop));
+            TRY(const auto seen, movementBetween(again, expected));
+            keepLargest(movement, seen);
+        }
+    }
+
+    Result<void> nameFirstDifference(CheckReport &report, double tolerance)
+    {
+        m_options.keepGradients = false;
+        m_options.keepAll = true;
+        m_options.steps = 1;
+        TRY(const auto expected, runOnCpu(m_reference, m_options, {}, m_stop));
+        TRY(const auto traced, runOnCpu(m_plan, m_options, {}, m_stop));
+        report.firstDifference = firstDifference(*m_plan.graph, traced, expected, tolerance);
+        return {};
+    }
+
+    const ExecutionPlan &m_reference;
+    const ExecutionPlan &m_plan;
+    RunOptions m_options;
+    std::stop_token m_stop;
+};
+
+Result<CheckReport> Judge::judge(const RunOutcome &got)
+{
+    const CheckTolerances tolerances = tolerancesOf(m_plan);
+    TRY(const auto expected, runOnCpu(m_reference, m_options, {}, m_stop));
+    TRY(CheckReport report, compareOutcomes(got, expected, tolerances));
+    if (report.ok && (report.worstError == 0 || coarsestRounding(m_plan) == 0))
+        return report;
+    Movement movement;
+    std::optional<double> worstInDouble;
+    m_options.inDouble = true;
+    auto exact = runOnCpu(m_reference, m_options, {}, m_stop);
+    auto planned = exact ? runOnCpu(m_plan, m_options, {}, m_stop) : Result<RunOutcome>{exact.error()};
+    if (planned) {
+        TRY(CheckReport wide, compare(*planned, *exact, kInDouble, {}));
+        worstInDouble = wide.worstError;
+        if (!wide.ok) {
+            wide.inDouble = worstInDouble;
+            TRY_VOID(nameFirstDifference(wide, kInDouble.outputs));
+            return wide;
+        }
+        TRY(movement, movementBetween(expected, *exact));
+    } else if (planned.error().code != ErrorCode::ResourceLimit
+        && planned.error().code != ErrorCode::NotSupported) {
+        return std::move(planned).error();
+    }
+    m_options.inDouble = false;
+    exact = planned = RunOutcome{}; // their memory is needed
+    TRY(report, compare(got, expected, tolerances, std::move(movement)));
+    report.inDouble = worstInDouble;
+    if (!report.ok)
+        TRY_VOID(nameFirstDifference(report, tolerances.outputs));
+    return report;
+}
+
+} // namespace
+
+CheckTolerances tolerancesOf(const ExecutionPlan &plan)
+{
+    const double rounding = coarsestRounding(plan);
+    if (rounding == 0)
+        return {};
+    return {.loss = 8 * rounding,
+        .laterLosses = 32 * rounding,
+        .outputs = 16 * rounding,
+        .gradients = 32 * rounding,
+        .weights = 16 * rounding};
+}
+
+Result<Movement> movementBetween(const RunOutcome &a, const RunOutcome &b)
+{
+    Movement movement;
+    if (a.losses.size() != b.losses.size())
+        return mismatch("loss", "they took different numbers of steps");
+    for (std::size_t i = 0; i < a.losses.size(); ++i)
+        movement.losses.push_back(distanceOf(a.losses[i], b.losses[i]));
+    for (const Group &group : kGroups) {
+        for (const auto &[name, data] : b.*group.arrays) {
+            TRY(const auto *other, counterpart(a.*group.arrays, name, data, group.name));
+            movement.tensors[group.name + name] = difference(*other, data, [](std::size_t) { return false; });
+        }
+    }
+    return movement;
+}
+
+Result<CheckReport> compareOutcomes(const RunOutcome &got, const RunOutcome &reference,
+    const CheckTolerances &tolerances, const Movement &movement)
 {
     CheckReport report;
-    double worstShare = 0;
     if (got.losses.size() != reference.losses.size())
         return mismatch("loss", "they took different numbers of steps");
     for (std::size_t i = 0; i < got.losses.size(); ++i) {
-        const double a = got.losses[i];
-        const double b = reference.losses[i];
-        if (std::isnan(a) && std::isnan(b))
+        const double scale = std::abs(reference.losses[i]);
+        if (std::isnan(got.losses[i]) && std::isnan(reference.losses[i]))
             continue; // a model without a loss
-        double error = std::abs(a - b) / std::max(std::abs(b), std::numeric_limits<double>::min());
-        if (std::isnan(error))
-            error = std::numeric_limits<double>::infinity();
-        note(report, worstShare, "loss", a == b ? 0 : error,
-            i == 0 ? tolerances.loss : tolerances.laterLosses);
-    }
-    if (tolerances.byNorm) {
-        TRY_VOID(noteNorm(report, worstShare, got.outputs, reference.outputs, "out/", tolerances.outputs));
-        TRY_VOID(
-            noteNorm(report, worstShare, got.gradients, reference.gradients, "grad/", tolerances.gradients));
-        TRY_VOID(noteNorm(report, worstShare, got.weights, reference.weights, "weight/", tolerances.weights));
-        return report;
+        const double moved = i < movement.losses.size() ? kTimesSeen * movement.losses[i] : 0;
+        note(report, "loss", distanceOf(got.losses[i], reference.losses[i]), scale,
+            (i == 0 ? tolerances.loss : tolerances.laterLosses) * scale + moved);
     }
     const double gradientScale = largestOf(reference.gradients);
-    const auto compare = [&](const NamedArrays &a, const NamedArrays &b, const std::string &group,
-                             double tolerance) -> Result<void> {
-        const double scale = 1e-3 * largestOf(b);
-        for (const auto &[name, expected] : b) {
-            const auto found = a.find(name);
-            if (found == a.end() || found->second.type != expected.type
-                || found->second.bytes.size() != expected.bytes.size())
-                return mismatch(group + name, "one of them lacks this tensor, or has it in another shape");
+    for (const Group &group : kGroups) {
+        const double least = 1e-3 * largestOf(reference.*group.arrays);
+        for (const auto &[name, expected] : reference.*group.arrays) {
+            TRY(const auto *own, counterpart(got.*group.arrays, name, expected, group.name));
             const TensorData *gradient = nullptr;
-            if (group == "weight/")
+            if (group.arrays == &RunOutcome::weights)
                 if (const auto g = reference.gradients.find(name);
-                    g != reference.gradients.end() && g->second.bytes.size() == expected.bytes.size())
+                    g != reference.gradients.end() && g->second.type.shape == expected.type.shape)
                     gradient = &g->second;
             const double noise = gradient == nullptr
                 ? 0
                 : 10 * tolerances.gradients * std::max(largest(*gradient), 1e-3 * gradientScale);
-            const double error =
-                difference(found->second, expected, std::max(largest(expected), scale), [&](std::size_t i) {
-                    return gradient != nullptr && std::abs(elementAt(*gradient, i)) <= noise;
-                });
-            note(report, worstShare, group + name, error, tolerance);
+            const double distance = difference(*own, expected, [&](std::size_t i) {
+                return gradient != nullptr && std::abs(elementAt(*gradient, i)) <= noise;
+            });
+            const double scale = std::max(largest(expected), least);
+            const auto moved = movement.tensors.find(group.name + name);
+            note(report, group.name + name, distance, scale,
+                tolerances.*group.tolerance * scale
+                    + (moved == movement.tensors.end() ? 0 : kTimesSeen * moved->second));
         }
-        return {};
-    };
-    TRY_VOID(compare(got.outputs, reference.outputs, "out/", tolerances.outputs));
-    TRY_VOID(compare(got.gradients, reference.gradients, "grad/", tolerances.gradients));
-    TRY_VOID(compare(got.weights, reference.weights, "weight/", tolerances.weights));
+    }
     return report;
 }
 
@@ -255,51 +359,55 @@ std::string firstDifference(
             if (a == got.tensors.end() || b == reference.tensors.end()
                 || a->second.bytes.size() != b->second.bytes.size())
                 continue;
-            const double error = difference(
-                a->second, b->second, std::max(largest(b->second), scale), [](std::size_t) { return false; });
-            if (error > tolerance)
+            const double distance = difference(a->second, b->second, [](std::size_t) { return false; });
+            if (distance > tolerance * std::max(largest(b->second), scale))
                 return op.name;
         }
     }
     return {};
 }
 
-Result<CheckReport> checkAgainst(const ExecutionPlan &reference, const ExecutionPlan &plan,
-    const RunOutcome &got, const RunOptions &options, const CheckTolerances &tolerances, std::stop_token stop)
+Result<void> requireMemoryOfCheck(
+    const ExecutionPlan &reference, const ExecutionPlan &plan, const std::optional<Bytes> &free)
 {
-    RunOptions again{options};
-    again.keepGradients = true;
-    again.training.checkpoints.clear(); // those are the run's own
-    again.training.every = 0;
-    CheckReport report;
-    if (options.steps > 1) {
-        again.keepGradients = false;
-        TRY(const auto losses, runOnCpu(reference, again, {}, stop));
-        RunOutcome gotLosses;
-        gotLosses.losses = got.losses;
-        RunOutcome expectedLosses;
-        expectedLosses.losses = losses.losses;
-        TRY(report, compareOutcomes(gotLosses, expectedLosses, tolerances));
-        again.keepGradients = true;
-        again.steps = 1;
-        TRY(const auto first, runOnCpu(plan, again, {}, stop));
-        TRY(const auto expected, runOnCpu(reference, again, {}, stop));
-        TRY(const auto tensors, compareOutcomes(first, expected, tolerances));
-        if (report.ok)
-            report = tensors;
-    } else {
-        TRY(const auto expected, runOnCpu(reference, again, {}, stop));
-        TRY(report, compareOutcomes(got, expected, tolerances));
+    const auto handedBack = [](const Graph &graph) {
+        std::int64_t bytes = 0;
+        const auto add = [&](TensorId id, std::int64_t times) {
+            const TensorType &type = graph.at(id).type;
+            bytes += times * elementCount(type.shape) * sizeOf(type.dataType);
+        };
+        for (const TensorId output : graph.outputs)
+            add(output, 1);
+        for (const Operator &op : graph.operators)
+            if (op.direction == Direction::Optimizer && updatesWeight(op))
+                add(op.inputs[0], 2); // its gradient, and itself
+        return bytes;
+    };
+    constexpr std::int64_t kAlignment = 64;
+    std::int64_t need = handedBack(*plan.graph) + handedBack(*reference.graph);
+    for (std::size_t d = 0; d < reference.devices.size(); ++d) {
+        TRY(const MemoryPlan memory, planMemory(reference, static_cast<std::int32_t>(d), kAlignment));
+        need += memory.arenaBytes[0] + memory.arenaBytes[1];
     }
-    if (report.ok)
-        return report;
-    again.keepGradients = false;
-    again.keepAll = true;
-    again.steps = 1;
-    TRY(const auto tracedReference, runOnCpu(reference, again, {}, stop));
-    TRY(const auto traced, runOnCpu(plan, again, {}, stop));
-    report.firstDifference = firstDifference(*plan.graph, traced, tracedReference, tolerances.outputs);
-    return report;
+    if (!free || need <= free->count)
+        return {};
+    const auto gibibytes = [](std::int64_t bytes) {
+        std::array<char, 32> text{};
+        std::snprintf(text.data(), text.size(), "%.1f GiB", static_cast<double>(bytes) / 0x1p30);
+        return std::string(text.data());
+    };
+    return Error{ErrorCode::ResourceLimit,
+        "a check against the unpartitioned model needs " + gibibytes(need)
+            + " for that model on one device and for the gradients and weights of both runs; this machine "
+              "has "
+            + gibibytes(free->count) + " of memory free",
+        "run without --check, use a smaller model or batch, or check on a machine with more memory", {}};
+}
+
+Result<CheckReport> checkAgainst(const ExecutionPlan &reference, const ExecutionPlan &plan,
+    const RunOutcome &got, const RunOptions &options, std::stop_token stop)
+{
+    return Judge(reference, plan, options, std::move(stop)).judge(got);
 }
 
 } // namespace planloom

@@ -33,9 +33,6 @@ std::size_t Collector::arrayOf(Kind kind, TensorId tensor, bool sum)
         array.kind = kind;
         array.tensor = tensor;
         array.data.type = m_plan.graph->at(tensor).type;
-        if (!m_forward)
-            array.data.bytes.resize(static_cast<std::size_t>(
-                elementCount(array.data.type.shape) * sizeOf(array.data.type.dataType)));
     }
     Array &array = m_arrays[found->second];
     array.sum = array.sum || (sum && canAdd(array.data.type.dataType));
@@ -94,6 +91,22 @@ std::vector<Collector::Claim> Collector::claimsOf(std::int32_t device, const Ins
     return claims;
 }
 
+Bytes Collector::bytes() const
+{
+    std::int64_t count = 0;
+    for (const Array &array : m_arrays)
+        count += elementCount(array.data.type.shape) * sizeOf(array.data.type.dataType);
+    return {m_forward ? 0 : count};
+}
+
+void Collector::reserve()
+{
+    for (Array &array : m_arrays)
+        if (!m_forward)
+            array.data.bytes.resize(static_cast<std::size_t>(
+                elementCount(array.data.type.shape) * sizeOf(array.data.type.dataType)));
+}
+
 void Collector::beginStep()
 {
     for (Array &array : m_arrays)
@@ -115,12 +128,12 @@ void Collector::put(const Claim &claim, const IndexMask &box, const std::byte *d
         if (claim.factor == 1) {
             convertFloats(data, claim.dataType, converted.data(), type.dataType, count);
         } else { // rounded once, behind the product
-            std::vector<float> wide(count);
+            std::vector<double> wide(count);
             auto *const bytes = reinterpret_cast<std::byte *>(wide.data());
-            convertFloats(data, claim.dataType, bytes, DataType::Float32, count);
-            for (float &value : wide)
+            convertFloats(data, claim.dataType, bytes, DataType::Float64, count);
+            for (double &value : wide)
                 value *= claim.factor;
-            convertFloats(bytes, DataType::Float32, converted.data(), type.dataType, count);
+            convertFloats(bytes, DataType::Float64, converted.data(), type.dataType, count);
         }
         data = converted.data();
     }

@@ -45,6 +45,10 @@ public:
     /// device in ascending order.
     std::vector<Claim> claimsOf(std::int32_t device, const Instruction &instruction);
 
+    /// What all claimed arrays take, and taking it: before the first step, once there is room.
+    Bytes bytes() const;
+    void reserve();
+
     /// Clears the arrays that are sums. Called by one thread between steps.
     void beginStep();
 

@@ -71,9 +71,23 @@ Json checkEvent(const CheckReport &report)
 {
     Json made = event("check");
     made["ok"] = report.ok;
-    made["worst"] = {{"tensor", report.worstTensor}, {"error", report.worstError}};
+    made["worst"] = {
+        {"tensor", report.worstTensor}, {"error", report.worstError}, {"allowed", report.allowed}};
+    made["in_double"] = report.inDouble ? Json(*report.inDouble) : Json(nullptr);
     made["first_difference"] = report.firstDifference;
     return made;
+}
+
+CheckReport checkIn(const Json &event)
+{
+    const auto number = [](const Json &of, const char *member) -> std::optional<double> {
+        const auto found = of.find(member);
+        return found != of.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+    };
+    const Json &worst = event.at("worst");
+    return {event.value("ok", false), worst.value("tensor", std::string{}),
+        number(worst, "error").value_or(0), event.value("first_difference", std::string{}),
+        number(worst, "allowed").value_or(0), number(event, "in_double")};
 }
 
 Json checkpointEvent(const SavedCheckpoint &saved)

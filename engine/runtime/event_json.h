@@ -30,6 +30,8 @@ Error errorIn(const nlohmann::json &event);
 
 /// "check": ok, worst {tensor, error}, first_difference.
 nlohmann::json checkEvent(const CheckReport &report);
+/// Its inverse. Throws what nlohmann::json throws for what is none.
+CheckReport checkIn(const nlohmann::json &event);
 
 /// "checkpoint": step, path, seconds.
 nlohmann::json checkpointEvent(const SavedCheckpoint &saved);

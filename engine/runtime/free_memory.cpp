@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include <sys/resource.h>
+
 namespace planloom {
 
 namespace {
@@ -85,6 +87,11 @@ std::optional<Bytes> freeMemory(const std::string &root)
                 break;
             path.resize(path.find_last_of('/') == std::string::npos ? 0 : path.find_last_of('/'));
         }
+    }
+    if (const auto used = numberIn(root + "/proc/self/status", "VmSize:")) { // ulimit -v
+        rlimit limit{};
+        if (root.empty() && ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+            lower(least, static_cast<std::int64_t>(limit.rlim_cur) - *used * 1024);
     }
     if (!least)
         return std::nullopt;

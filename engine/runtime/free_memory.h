@@ -11,8 +11,8 @@
 namespace planloom {
 
 /// Memory that this process can still get: what the machine has available, and what is left below the limits
-/// of the control groups (versions 1 and 2) that it is in, whichever is least. File caches that the kernel
-/// gives up count as free. Nothing where the system does not say.
+/// of the control groups (versions 1 and 2) that it is in, and of its address space (ulimit -v), whichever is
+/// least. File caches that the kernel gives up count as free. Nothing where the system does not say.
 /// @param root  in front of /proc and /sys
 std::optional<Bytes> freeMemory(const std::string &root = {});
 

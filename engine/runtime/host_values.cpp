@@ -6,8 +6,11 @@
 #include "engine/runtime/step_data.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <set>
 
 namespace planloom {
@@ -77,6 +80,44 @@ TensorData scalarOf(const TensorType &type, double number)
     return data;
 }
 
+/// The next number away from zero, or towards it. Units in the last place are steps of the bits.
+template<typename Bits, typename IsWhole>
+void moveBits(std::byte *values, std::size_t count, std::uint64_t seed, IsWhole isWhole)
+{
+    std::mt19937_64 random(seed);
+    for (std::size_t i = 0; i < count; ++i) {
+        const bool up = (random() & 1) != 0;
+        Bits bits{};
+        std::memcpy(&bits, values + i * sizeof bits, sizeof bits);
+        if (isWhole(bits))
+            continue;
+        bits = static_cast<Bits>(up ? bits + 1 : bits - 1);
+        std::memcpy(values + i * sizeof bits, &bits, sizeof bits);
+    }
+}
+
+/// What is not finite counts as whole, too.
+template<typename Real> bool isWhole(Real value)
+{
+    return !std::isfinite(value) || value == std::trunc(value);
+}
+
+void moveByOneUnit(DataType type, std::byte *values, std::size_t count, std::uint64_t seed)
+{
+    if (type == DataType::Float32)
+        moveBits<std::uint32_t>(
+            values, count, seed, [](std::uint32_t bits) { return isWhole(std::bit_cast<float>(bits)); });
+    else if (type == DataType::Float64)
+        moveBits<std::uint64_t>(
+            values, count, seed, [](std::uint64_t bits) { return isWhole(std::bit_cast<double>(bits)); });
+    else if (type == DataType::Float16 || type == DataType::BFloat16)
+        moveBits<std::uint16_t>(values, count, seed, [type](std::uint16_t bits) {
+            float value = 0;
+            widen(reinterpret_cast<const std::byte *>(&bits), type, &value, 1);
+            return isWhole(value);
+        });
+}
+
 } // namespace
 
 Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptions &options,
@@ -91,6 +132,7 @@ Result<HostValues> HostValues::prepare(const ExecutionPlan &plan, const RunOptio
     values.m_graph = plan.graph;
     values.m_sources = &sources;
     values.m_seed = options.seed;
+    values.m_moved = options.moved;
     values.m_drawsAnew = options.training.batches == BatchSource::Drawn;
     values.m_wholeBatches = plan.batch.wholeBatches;
     values.m_microBatches = plan.microBatches;
@@ -158,6 +200,17 @@ void HostValues::beginStep(std::int64_t step, std::vector<NamedArrays> batches)
 
 Result<void> HostValues::load(
     TensorId id, const IndexMask &box, DataType type, std::byte *to, std::int32_t microBatch) const
+{
+    TRY_VOID(loadAs(type, id, box, to, microBatch));
+    const TensorRole role = m_graph->at(id).role;
+    if (m_moved != 0 && (role == TensorRole::Input || role == TensorRole::Weight))
+        moveByOneUnit(type, to, static_cast<std::size_t>(elementCount(box)),
+            m_moved + static_cast<std::uint64_t>(id.index) * 1009);
+    return {};
+}
+
+Result<void> HostValues::loadAs(
+    DataType type, TensorId id, const IndexMask &box, std::byte *to, std::int32_t microBatch) const
 {
     const DataType own = m_graph->at(id).type.dataType;
     if (type == own)

@@ -47,6 +47,8 @@ public:
         std::int32_t microBatch = 0) const;
 
 private:
+    Result<void> loadAs(
+        DataType type, TensorId tensor, const IndexMask &box, std::byte *to, std::int32_t microBatch) const;
     Result<void> loadAsGiven(
         TensorId tensor, const IndexMask &box, std::byte *to, std::int32_t microBatch) const;
     enum class Source : std::uint8_t { None, Array, External, Zeros, Drawn, Streamed, Stored };
@@ -61,6 +63,7 @@ private:
     std::vector<Entry> m_entries{}; ///< By tensor.
     const HostSources *m_sources = nullptr;
     std::uint64_t m_seed = 0;
+    std::uint64_t m_moved = 0; ///< `RunOptions::moved`.
     bool m_drawsAnew = false; ///< Inputs, in every step.
     bool m_wholeBatches = false; ///< Every micro-batch has a batch of its own.
     std::int32_t m_microBatches = 1;

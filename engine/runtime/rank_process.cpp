@@ -6,6 +6,7 @@
 #include "engine/runtime/check.h"
 #include "engine/runtime/event_json.h"
 #include "engine/runtime/frames.h"
+#include "engine/runtime/free_memory.h"
 #include "engine/runtime/run_ranks.h"
 
 #include <algorithm>
@@ -190,6 +191,8 @@ Result<bool> runRank(
     RunOptions options{request.options};
     options.keepGradients = options.keepGradients || request.reference != nullptr;
     const RunEvents handlers = handlersOf(start, events, std::move(finish));
+    if (start.rank == 0 && request.reference)
+        TRY_VOID(requireMemoryOfCheck(*request.reference, request.plan, freeMemory()));
     if (start.rank == 0)
         events.send(event("load"));
     TRY(const auto outcome,
@@ -203,9 +206,7 @@ Result<bool> runRank(
     bool ok = true;
     if (request.reference && !outcome.stopped) {
         options.devices = {}; // the model that it is compared with runs on the CPU
-        TRY(const auto report,
-            checkAgainst(
-                *request.reference, request.plan, outcome, options, tolerancesOf(request.plan), stop));
+        TRY(const auto report, checkAgainst(*request.reference, request.plan, outcome, options, stop));
         events.send(checkEvent(report));
         ok = report.ok;
     }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -44,6 +45,10 @@ struct RunOptions {
     bool shareValues = true;
     bool findNaN =
         false; ///< Stop at the first operator that makes NaN out of numbers, with CheckFailed naming it.
+    bool inDouble = false; ///< Compute in Float64, whatever the plan's number formats (in_double.h).
+    /// Not 0: inputs and weights are moved by one unit in the last place, up or down as this draws it; whole
+    /// numbers, which are flags, masks and counts, are not.
+    std::uint64_t moved = 0;
 };
 
 /// A span that has just ended, told while the run goes on. Nanoseconds from the start of its step.
@@ -123,6 +128,9 @@ struct CheckReport {
     std::string worstTensor{}; ///< "loss", "out/logits", "grad/h.0.attn.weight", ...
     double worstError = 0; ///< max|a - b| / max(max|b|, 1e-3 G), G the largest reference value of its group.
     std::string firstDifference{}; ///< Name of the first operator whose output differs, if any.
+    double allowed = 0; ///< What `worstError` may be by what rounding alone does.
+    /// The worst error of the same instructions run in Float64, where that was needed to tell, and possible.
+    std::optional<double> inDouble{};
 };
 
 } // namespace planloom

@@ -7,6 +7,7 @@
 #include "engine/runtime/cpu_backend.h"
 #include "engine/runtime/device_executor.h"
 #include "engine/runtime/free_memory.h"
+#include "engine/runtime/in_double.h"
 #include "engine/runtime/measured.h"
 #include "engine/runtime/run_devices.h"
 #include "engine/runtime/run_peers.h"
@@ -223,7 +224,9 @@ private:
             for (MemoryNeed &need : needs)
                 need.own = {};
         }
+        needs.front().host += m_collector.bytes(); // what the run hands back is put together here
         TRY_VOID(m_peers.requireMemory(needs));
+        m_collector.reserve();
         for (const auto &device : m_devices)
             TRY_VOID(device->reserve());
         return {};
@@ -453,11 +456,12 @@ private:
     std::optional<Error> m_error{};
 };
 
-Result<RunOutcome> runOnce(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events,
-    std::stop_token stop, const RankOf &rank = {})
+/// @param given  the same plan in the types that its values are given in
+Result<RunOutcome> runWith(const ExecutionPlan &plan, const ExecutionPlan &given, const RunOptions &options,
+    const RunEvents &events, std::stop_token stop, const RankOf &rank)
 {
-    TRY(const auto training, TrainingProgress::begin(plan, options, events));
-    TRY(auto values, HostValues::prepare(plan, training->options(), training->sources(), events.warning));
+    TRY(const auto training, TrainingProgress::begin(given, options, events));
+    TRY(auto values, HostValues::prepare(given, training->options(), training->sources(), events.warning));
     TRY(const auto libraries, OperatorLibraries::load(*plan.graph, options.libraries));
     std::unique_ptr<RunDevices> others;
     if (options.devices) {
@@ -465,6 +469,15 @@ Result<RunOutcome> runOnce(const ExecutionPlan &plan, const RunOptions &options,
     }
     Run run{plan, training->options(), events, values, *training, *libraries, rank, others.get()};
     return run.execute(std::move(stop));
+}
+
+Result<RunOutcome> runOnce(const ExecutionPlan &plan, const RunOptions &options, const RunEvents &events,
+    std::stop_token stop, const RankOf &rank = {})
+{
+    if (!options.inDouble)
+        return runWith(plan, plan, options, events, std::move(stop), rank);
+    const ExecutionPlan wide = inDouble(plan);
+    return runWith(wide, inFloat32(plan), options, events, std::move(stop), rank);
 }
 
 Result<RunOutcome> runAndExplain(const ExecutionPlan &plan, const RunOptions &options,

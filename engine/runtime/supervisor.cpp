@@ -289,13 +289,7 @@ private:
                 return; // it was ended for that error, or with the run
             breakRun(errorIn(frame));
         } else if (type == "check") {
-            CheckReport report;
-            report.ok = frame.value("ok", false);
-            report.worstTensor = frame.at("worst").value("tensor", std::string{});
-            if (const Json &error = frame.at("worst").at("error"); error.is_number())
-                report.worstError = error.get<double>();
-            report.firstDifference = frame.value("first_difference", std::string{});
-            m_outcome.check = report;
+            m_outcome.check = checkIn(frame);
         } else if (type == "done") {
             m_done = true;
             m_outcome.firstStep = frame.value("first_step", std::int64_t{0});

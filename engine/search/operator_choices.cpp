@@ -2,6 +2,7 @@
 
 #include "engine/graph/catalogue.h"
 #include "engine/graph/gradient_flow.h"
+#include "engine/graph/inner_identifier.h"
 #include "engine/lowering/instruction_cost.h"
 #include "engine/plan/plan_draft.h"
 #include "engine/search/summand_joins.h"
@@ -14,18 +15,37 @@ namespace planloom {
 
 namespace {
 
-/// How `part`, one of several, lies in `whole`; nothing if it is no cut along one dimension.
-std::optional<AxisLayout> layoutOf(const TensorView &part, const TensorView &whole)
+/// How `part`, one of several, lies in `whole`; nothing if it is no cut along one dimension. What has as many
+/// boxes as `parts` alone is cut: what several parts share counts as whole, which costs no less.
+/// @param parts  0 where boxes may overlap, or be of unequal size
+std::optional<AxisLayout> layoutOf(const TensorView &part, const TensorView &whole, std::int64_t parts)
 {
     AxisLayout layout = part.value.count > whole.value.count ? kSummands : kWhole;
     for (std::size_t d = 0; d < part.index.ranges.size(); ++d) {
-        if (part.index.ranges[d].size() == whole.index.ranges[d].size())
+        const std::int64_t own = part.index.ranges[d].size();
+        const std::int64_t all = whole.index.ranges[d].size();
+        if (own == all || (parts > 0 && own * parts > all))
             continue;
         if (layout != kWhole)
             return std::nullopt;
         layout = cutAlong(d);
     }
     return layout;
+}
+
+/// Into how many parts `split` cuts where these are more than the elements of its identifier, so that the cut
+/// goes on in the one behind it; else 0.
+std::int64_t partsGoingOn(const Operator &op, const std::vector<Split> &before, const Split &split)
+{
+    if (split.kind != SplitKind::Dimension || !split.sizes.empty())
+        return 0;
+    std::int64_t parts = split.parts;
+    for (const Split &each : before)
+        parts *= each.kind == SplitKind::Dimension && each.dimension == split.dimension ? each.parts : 1;
+    return op.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size % parts != 0
+            && innerOf(op.annotation, split.dimension) >= 0
+        ? split.parts
+        : 0;
 }
 
 bool fuses(const Operator &op)
@@ -203,7 +223,9 @@ bool ChoiceFinder::add(
     const PartViews whole = partViews(m_graph, op, {}, 0, outer);
     const PartViews half = nested ? partViews(m_graph, op, around, 0, outer) : PartViews{};
     const PartViews part = partViews(m_graph, op, partition, 0, outer);
-    const auto layouts = [nested](const std::vector<TensorView> &parts, const std::vector<TensorView> &halves,
+    const std::int64_t shared = partsGoingOn(op, around.splits, split);
+    const std::int64_t sharedAround = nested ? partsGoingOn(op, {}, outerSplit) : 0;
+    const auto layouts = [=](const std::vector<TensorView> &parts, const std::vector<TensorView> &halves,
                              const std::vector<TensorView> &wholes, std::size_t count,
                              std::vector<ShardLayout> &to) {
         for (std::size_t slot = 0; slot < count; ++slot) {
@@ -211,8 +233,9 @@ bool ChoiceFinder::add(
                 to.push_back(kAbsentLayout);
                 continue;
             }
-            const auto inner = layoutOf(parts[slot], nested ? halves[slot] : wholes[slot]);
-            const auto outer = nested ? layoutOf(halves[slot], wholes[slot]) : std::optional(kWhole);
+            const auto inner = layoutOf(parts[slot], nested ? halves[slot] : wholes[slot], shared);
+            const auto outer =
+                nested ? layoutOf(halves[slot], wholes[slot], sharedAround) : std::optional(kWhole);
             if (!inner || !outer)
                 return false;
             to.push_back({*inner, *outer});

@@ -1,6 +1,7 @@
 #include "engine/table/row_setting.h"
 
 #include "engine/base/words.h"
+#include "engine/graph/inner_identifier.h"
 #include "engine/graph/weight_update.h"
 #include "engine/table/mesh_axes.h"
 #include "engine/table/table_text.h"
@@ -37,6 +38,38 @@ Result<std::int32_t> leadingAt(const Operator &op, const std::vector<TensorTerms
     return Error{ErrorCode::InvalidInput,
         "operator '" + op.name + "' cannot be split at " + print(ref) + ": " + reason, "",
         "operator:" + op.name};
+}
+
+/// Whether the heads that `split` cuts of `id` are those of keys and values that several of its parts share:
+/// an attention's query heads are cut into more parts than there are key heads.
+bool sharesKeyHeads(const RowSetting &setting, OperatorId id, const Split &split)
+{
+    const DimensionClasses &classes = setting.index().dimensions();
+    const auto headsOf = [&](OperatorId op, std::int32_t identifier) {
+        return leadingWith(classes,
+            classes.ofOperator[static_cast<std::size_t>(op.index)][static_cast<std::size_t>(identifier)],
+            DimensionMeaning::Heads);
+    };
+    const DimensionClassId heads = headsOf(id, split.dimension);
+    const Graph &graph = setting.graph();
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator &op = graph.operators[i];
+        if (op.kind != OperatorKind::Attention || op.direction != Direction::Forward)
+            continue;
+        for (const std::int32_t identifier : splittableDimensions(op.annotation))
+            if (innerOf(op.annotation, identifier) >= 0
+                && headsOf({static_cast<std::int32_t>(i)}, identifier) == heads
+                && dividesInto(op.annotation, identifier, split.parts))
+                return true;
+    }
+    return false;
+}
+
+bool isProductByWeights(const Graph &graph, const Operator &op)
+{
+    return categoryOf(op.kind) == OperatorCategory::Product
+        && std::any_of(op.inputs.begin(), op.inputs.end(),
+            [&](TensorId id) { return id.valid() && graph.at(id).role == TensorRole::Weight; });
 }
 
 } // namespace
@@ -83,13 +116,24 @@ Result<bool> bindDimension(const RowSetting &setting, OperatorId id, const Dimen
     TRY(split.dimension, resolveDimension(setting, id, ref));
     if (split.dimension < 0)
         return false;
-    if (ref.kind != DimensionRef::Kind::Meaning || ref.meaning == DimensionMeaning::Batch)
+    if (ref.kind != DimensionRef::Kind::Meaning)
         return true;
     const Operator &op = setting.graph().at(id);
+    if (ref.meaning == DimensionMeaning::Batch) {
+        // Behind an operator that needs the whole batch there may be fewer items than samples.
+        const std::int64_t items = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)].size;
+        return setting.batch().obstacles.empty() || !split.sizes.empty() || items % split.parts == 0;
+    }
     const MeantDimension found = findMeant(setting.index().dimensions(), setting.graph(), id, ref.meaning);
     const std::int64_t meant = found.extent;
     const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(split.dimension)];
     const std::int64_t sum = std::accumulate(split.sizes.begin(), split.sizes.end(), std::int64_t{0});
+    if (split.sizes.empty() && ref.meaning == DimensionMeaning::Heads && meant % split.parts != 0) {
+        if (dividesInto(op.annotation, split.dimension, split.parts))
+            return true;
+        if (sharesKeyHeads(setting, id, split)) // what a head of keys is made by may be cut within it
+            return isProductByWeights(setting.graph(), op) && dimension.size % split.parts == 0;
+    }
     if (split.sizes.empty() ? meant % split.parts != 0 : sum != meant) {
         const Window *window = findWindow(op.annotation, split.dimension);
         if (found.piece || (window && window->kernel == 1 && window->stride == 1))

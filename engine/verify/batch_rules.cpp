@@ -116,6 +116,29 @@ std::string checkMean(const Graph &graph)
     return {};
 }
 
+/// What is made of values of the step alone may be made anew in every micro-batch, with the same result; and
+/// what is not cut in micro-batches may go without the dimension along which it could be. Plans of earlier
+/// versions say so.
+BatchInfo withWhatPlansMaySay(BatchInfo asked, const BatchInfo &said, const Graph &graph)
+{
+    for (std::size_t o = 0; o < graph.operators.size(); ++o) {
+        const Operator &op = graph.operators[o];
+        const auto roleOf = [&](TensorId id) { return asked.tensorRole[static_cast<std::size_t>(id.index)]; };
+        if (asked.mostMicroBatches == 1 && said.operatorDimension[o] < 0)
+            asked.operatorDimension[o] = -1;
+        if (op.direction != Direction::Forward || said.oncePerStep[o] || !asked.oncePerStep[o]
+            || std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) {
+                   return id && roleOf(id) != BatchRole::Step && roleOf(id) != BatchRole::Same;
+               }))
+            continue;
+        asked.oncePerStep[o] = false;
+        for (const TensorId id : op.outputs)
+            if (id)
+                asked.tensorRole[static_cast<std::size_t>(id.index)] = BatchRole::Same;
+    }
+    return asked;
+}
+
 /// The first place where the plan's statement is not what the graph asks for.
 std::string differenceOf(const BatchInfo &said, const BatchInfo &asked, const Graph &graph)
 {
@@ -159,6 +182,9 @@ std::string checkBatch(const ExecutionPlan &plan)
     const Graph &graph = *plan.graph;
     const bool whole = plan.batch.wholeBatches;
     BatchInfo asked = whole ? wholeBatchInfo(graph) : analyseBatch(graph);
+    if (!whole && plan.batch.operatorDimension.size() == graph.operators.size()
+        && plan.batch.oncePerStep.size() == graph.operators.size())
+        asked = withWhatPlansMaySay(std::move(asked), plan.batch, graph);
     if (const std::int32_t cuts = batchCuts(plan); cuts > 1) {
         if (std::string reason = whole ? checkMean(graph) : checkCut(graph, cuts, asked); !reason.empty())
             return reason;

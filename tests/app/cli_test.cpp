@@ -305,6 +305,62 @@ TEST_F(Cli, APlanGoesFromSolveToVerifySimulateExportAndRun)
     EXPECT_EQ(run("run --random-weights 3 --ranks 4000 " + path("plan.json")).status, 2);
 }
 
+TEST_F(Cli, APlanFileNeedsNoOtherFile)
+{
+    const std::string source = PLANLOOM_SOURCE_DIR "/resources/clusters/rtx4090.json";
+    nlohmann::json cluster = nlohmann::json::parse(std::ifstream(source));
+    cluster["name"] = "under my desk";
+    cluster["deviceCount"] = 2;
+    std::ofstream(m_folder / "desk.json") << cluster;
+    const Outcome solved = run(std::string("solve ") + kModel + " --json --gallery data-parallel --cluster "
+        + path("desk.json") + " --out " + path("plan.json"));
+    ASSERT_EQ(solved.status, 0) << solved.output;
+    std::filesystem::remove(m_folder / "desk.json");
+    const Outcome simulated = run("simulate --json " + path("plan.json"));
+    ASSERT_EQ(simulated.status, 0);
+    EXPECT_EQ(simulated.json()["cluster"], "under my desk");
+    EXPECT_EQ(simulated.json()["step_seconds"], solved.json()["step_seconds"]);
+    EXPECT_EQ(run("compare " + path("plan.json") + " " + path("plan.json")).status, 0);
+    EXPECT_EQ(run("verify " + path("plan.json")).status, 0);
+    EXPECT_EQ(run("export " + path("plan.json") + " --out " + path("trace.json")).status, 0);
+    const Outcome rows = run("rows " + path("plan.json"));
+    EXPECT_EQ(rows.status, 0);
+    EXPECT_NE(rows.output.find("mesh"), std::string::npos);
+    EXPECT_TRUE(run("rows --json " + path("plan.json")).json().is_object());
+}
+
+TEST_F(Cli, OptionsWithoutEffectAreRefusedWithTheReason)
+{
+    const std::string model = kModel;
+    std::ofstream(m_folder / "plan.json") << "{}";
+    for (const std::string &words : {"solve " + model + " --suggest", "solve " + model + " --axis tp",
+             "solve " + model + " --inference --learning-rate 0.1", "solve " + model + " --constant w",
+             "solve " + model + " --as-input w", "solve " + model + " --loss y",
+             "solve " + model + " --unroll all",
+             "solve " + model + " --gallery data-parallel:micro-batches=2 --micro-batches 4",
+             "run " + path("plan.json") + " --cluster cpu:2", "run " + path("plan.json") + " --optimizer sgd",
+             "run " + model + " --seed 2 --random-weights 1", "run " + model + " --backend cuda --no-sharing",
+             "run " + model + " --prepare x --dump y", "gallery all --cluster cpu:2",
+             "gallery 1f1b --precision bf16", "schedule x.json --csv-format compute_only",
+             "schedule x.json --template gpipe --time-limit 3",
+             std::string("check-annotation MatMul --seed 3"), std::string("session x --repair y --table")}) {
+        SCOPED_TRACE(words);
+        const Outcome refused = said(words);
+        EXPECT_EQ(refused.status, 2);
+        EXPECT_NE(refused.output.find("would have no effect"), std::string::npos) << refused.output;
+    }
+}
+
+TEST_F(Cli, StagesOnTheSameDevicesAreNamed)
+{
+    std::ofstream(m_folder / "rows.txt") << "micro-batches 2\nstage layer:0 : 0\nstage layer:1 : 1\n";
+    const Outcome solved = run(
+        std::string("solve ") + kModel + " --json --no-search --cluster cpu:2 --table " + path("rows.txt"));
+    ASSERT_EQ(solved.status, 0) << solved.output;
+    const std::string warnings = solved.json()["warnings"].dump();
+    EXPECT_NE(warnings.find("stages run on the same 2 devices"), std::string::npos) << warnings;
+}
+
 TEST_F(Cli, AttentionIsAChoiceOfEveryPlan)
 {
     const auto peakOf = [&](const std::string &options) {

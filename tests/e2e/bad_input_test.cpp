@@ -9,8 +9,8 @@
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QToolButton>
 
-#include "planloom_paths.h"
 #include "tests/e2e/window_for_tests.h"
+#include "tests/model_folder.h"
 #include "tests/qt_test.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/run/run_panel.h"
@@ -23,7 +23,7 @@ using namespace planloom;
 namespace {
 
 constexpr const char *kTiny = "zoo:mlp?layers=2&hidden=32&batch=8";
-const QString kModels = QStringLiteral(PLANLOOM_SOURCE_DIR "/../shared/models/");
+const QString kModels = QString::fromStdString(modelFolder().string()) + QLatin1Char('/');
 
 QString write(const QTemporaryDir &folder, const char *name, const QByteArray &content)
 {

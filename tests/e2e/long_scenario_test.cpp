@@ -11,6 +11,7 @@
 
 #include "planloom_paths.h"
 #include "tests/e2e/window_for_tests.h"
+#include "tests/model_folder.h"
 #include "tests/qt_test.h"
 #include "widgets/compare/compare_view.h"
 #include "widgets/run/run_panel.h"
@@ -67,7 +68,7 @@ int day(const QString &folder)
     must(waitFor([&] { return at.window->isVisible(); }), "the window does not show");
 
     // Opened by drop.
-    const QString file = QStringLiteral(PLANLOOM_SOURCE_DIR "/../shared/models/gpt2_tiny.onnx");
+    const QString file = QString::fromStdString((modelFolder() / "gpt2_tiny.onnx").string());
     if (QFile::exists(file))
         dropFile(at.window.get(), file);
     else

@@ -362,6 +362,52 @@ private Q_SLOTS:
         QCOMPARE(shown(second), QStringLiteral("▣ read-only"));
     }
 
+    void editsOfAReadOnlySessionAreAskedAboutBeforeTheyAreLost()
+    {
+        const QTemporaryDir folder;
+        WindowForTests first(folder.path());
+        begin(first);
+        WindowForTests at(folder.path());
+        at.window->openHere(first.workspace().path());
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled() && at.workspace().isReadOnly(), kPatience);
+        const auto box = [&] { return at.window->findChild<QMessageBox *>(QStringLiteral("unsavedBox")); };
+        const auto click = [&](QMessageBox::ButtonRole role) {
+            for (QAbstractButton *button : box()->buttons())
+                if (box()->buttonRole(button) == role)
+                    return button->click();
+        };
+        // Looking alone loses nothing; two edits do.
+        QVERIFY(at.window->close());
+        at.window->show();
+        edit(at, QStringLiteral("one"));
+        QCOMPARE(at.workspace().unkeptEdits(), 1);
+        edit(at, QStringLiteral("two"));
+        QVERIFY(!at.window->close());
+        QVERIFY(box());
+        QVERIFY2(box()->text().startsWith(QStringLiteral("2 edits aren't kept anywhere")),
+            qPrintable(box()->text()));
+        click(QMessageBox::RejectRole);
+        QTRY_VERIFY(!box());
+        // Another session in its place would lose them, too.
+        at.window->openHere(QString::fromLatin1(kModel));
+        QVERIFY(box() && !at.workspace().isOpening());
+        click(QMessageBox::RejectRole);
+        QTRY_VERIFY(!box());
+        // In a copy they are kept.
+        QSignalSpy saved(&at.workspace(), &Workspace::copySaved);
+        at.workspace().saveCopyAs(folder.filePath(QStringLiteral("copy.planloom")));
+        QTRY_COMPARE_WITH_TIMEOUT(saved.count(), 1, kPatience);
+        QVERIFY(at.window->close());
+        QVERIFY(holdsWords(folder.filePath(QStringLiteral("copy.planloom")), "two"));
+        at.window->show();
+        edit(at, QStringLiteral("three"));
+        QVERIFY(!at.window->close());
+        QVERIFY2(box()->text().startsWith(QStringLiteral("1 edit isn't kept anywhere")),
+            qPrintable(box()->text()));
+        click(QMessageBox::DestructiveRole);
+        QTRY_VERIFY(!at.window->isVisible());
+    }
+
     void aBranchBegunBeforeTheRowsCameIsKept()
     {
         const QTemporaryDir folder;

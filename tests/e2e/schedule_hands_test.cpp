@@ -140,7 +140,12 @@ private Q_SLOTS:
         QVERIFY(board && board->isVisible());
         QSignalSpy found(board, &ScheduleBoard::found);
         QTRY_VERIFY_WITH_TIMEOUT(!found.isEmpty(), 2 * kPatience);
+        QCOMPARE(workspace().tableText(), dragged); // nothing is taken that nobody asked for
+        QPushButton *apply = buttonIn(*board, QStringLiteral("&Apply"));
+        QVERIFY(apply && apply->isEnabled());
+        QTest::keyClick(apply, Qt::Key_Return);
         settle();
+        QVERIFY2(!board->state().contains(QStringLiteral("try again")), qPrintable(board->state()));
         QVERIFY(workspace().lastGood()->summary.stepSeconds <= ofTemplate);
         QCOMPARE(workspace().latest()->errorCount(), std::size_t{0});
         QVERIFY(board->proof().contains(QStringLiteral("GPU ")));

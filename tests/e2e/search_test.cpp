@@ -7,14 +7,19 @@
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QTableWidget>
 
+#include "engine/gesture/gesture.h"
 #include "tests/e2e/window_for_tests.h"
 #include "tests/qt_test.h"
+#include "widgets/main/notice_bar.h"
 #include "widgets/main/problems_panel.h"
 #include "widgets/main/search_report.h"
+#include "widgets/schedule/schedule_board.h"
 #include "widgets/table/constraint_table_model.h"
 #include "widgets/table/table_panel.h"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 using namespace planloom;
 
@@ -167,6 +172,83 @@ private Q_SLOTS:
         // What is said above is of the plan that is shown.
         const QString now = at.window->notices().textOf(QStringLiteral("searched"));
         QVERIFY(now != said && !now.isEmpty());
+    }
+
+    /// Whatever schedule is taken for the stages of a plan that was searched, they stay as it needs them.
+    void leavesAPlanToASchedule()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        workspace.openWith({"zoo:gpt?layers=8&hidden=256&heads=8&seq=128&vocab=512&batch=8", {}, {}},
+            "dgx-h100", 8, {}, "micro-batches 8\ndegree pipeline exactly 4\n");
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        search(at);
+        const StepId searched = workspace.history().current();
+        QVERIFY(at.window->trigger(QStringLiteral("schedule.best")));
+        ScheduleBoard *board = at.window->scheduleBoard();
+        QSignalSpy found(board, &ScheduleBoard::found);
+        QTRY_VERIFY_WITH_TIMEOUT(!found.isEmpty(), 4 * kPatience);
+        QPushButton *apply = nullptr;
+        for (QPushButton *button : board->findChildren<QPushButton *>())
+            if (button->text() == QStringLiteral("&Apply"))
+                apply = button;
+        QVERIFY(apply);
+        std::set<ScheduleKind> taken;
+        for (int line = 0; line < board->list()->rowCount(); ++line) {
+            const TriedSchedule *tried = board->triedAt(line);
+            if (!tried || tried->problem || !taken.insert(tried->rule.kind).second)
+                continue;
+            board->list()->clearSelection();
+            board->list()->selectRow(line);
+            const TriedSchedule wanted = *tried;
+            apply->click();
+            QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+            const PlanUpdateSnapshot plan = workspace.latest();
+            QVERIFY2(plan->errorCount() == 0 && plan->plan && plan->scene, wanted.name.c_str());
+            QVERIFY2(
+                plan->plan->schedule == wanted.rule.kind && plan->plan->stageCount > 1, wanted.name.c_str());
+            const auto &known = kSearchedSchedules;
+            if (std::find(known.begin(), known.end(), wanted.rule.kind) == known.end())
+                QVERIFY2(std::abs(plan->summary.stepSeconds / wanted.stepSeconds - 1) < 1e-6,
+                    wanted.name.c_str()); // as it was promised
+            workspace.goTo(searched);
+            QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        }
+        QVERIFY(taken.count(ScheduleKind::Listed) == 1 && taken.count(ScheduleKind::DualPipeV) == 1);
+        QVERIFY(taken.count(ScheduleKind::OneFOneB) == 1);
+    }
+
+    /// An edit beside such a schedule keeps the grey rows; without it they are chosen again.
+    void choosesAgainOnceTheScheduleGoes()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        workspace.openWith({kSmallGpt, {}, {}}, "dgx-h100", 4, {},
+            "micro-batches 4\ndegree pipeline exactly 2\ndegree stages exactly 2\n");
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        search(at);
+        const int chosen = solverRows(workspace);
+        const Proposal typed = proposeText(*workspace.gestureContext(), "schedule eager-1f1b", {});
+        QVERIFY(workspace.commit(typed));
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        QCOMPARE(static_cast<int>(workspace.latest()->errorCount()), 0);
+        QVERIFY(workspace.latest()->plan->schedule == ScheduleKind::Eager1F1B);
+        QCOMPARE(workspace.latest()->plan->stageCount, 2);
+        QVERIFY(solverRows(workspace) >= chosen - 1);
+        // By name it says what is in the way.
+        QSignalSpy problems(&workspace, &Workspace::problem);
+        const std::string rows = workspace.tableText();
+        workspace.searchBest();
+        QCOMPARE(problems.size(), 1);
+        QVERIFY(!workspace.isSearching());
+        QCOMPARE(workspace.tableText(), rows);
+        std::int32_t line = 0;
+        while (!workspace.table().lines()[static_cast<std::size_t>(line)]->text.starts_with("schedule"))
+            ++line;
+        QSignalSpy again(&workspace, &Workspace::searched);
+        QVERIFY(workspace.editTable(QStringLiteral("without it"), removeLines(workspace.table(), {line})));
+        QTRY_VERIFY_WITH_TIMEOUT(!again.isEmpty() && at.settled(), kPatience);
+        QCOMPARE(static_cast<int>(workspace.latest()->errorCount()), 0);
     }
 
     void keepsWhatWasSearched()

@@ -9,18 +9,21 @@
 #include <QtTest/QTest>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QDockWidget>
+#include <QtWidgets/QLabel>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QMenu>
 #include <QtWidgets/QMenuBar>
 #include <QtWidgets/QPlainTextEdit>
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QSpinBox>
+#include <QtWidgets/QStatusBar>
 #include <QtWidgets/QTabBar>
 #include <QtWidgets/QToolBar>
 
 #include "engine/table/table_json.h"
 #include "tests/e2e/window_for_tests.h"
 #include "tests/qt_test.h"
+#include "widgets/compare/compare_view.h"
 #include "widgets/design/row_sentences.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/drop_reader.h"
@@ -201,6 +204,63 @@ private Q_SLOTS:
         other.hide();
         QApplication::setActiveWindow(m_at->window.get());
         QTRY_VERIFY2(isCanvas(QApplication::focusWidget()), qPrintable(nameOf(QApplication::focusWidget())));
+    }
+
+    /// Return ends what is typed there: the keys behind it are the canvas'.
+    void aNumberOfDevicesThatIsEnteredCanBeUndone()
+    {
+        open(kSmallGpt, "data-parallel");
+        const int before = m_at->workspace().deviceCount();
+        QVERIFY(m_at->window->trigger(QStringLiteral("plan.deviceCount")));
+        auto *field = qobject_cast<QSpinBox *>(QApplication::focusWidget());
+        QVERIFY2(field, qPrintable(nameOf(QApplication::focusWidget())));
+        QTest::keyClicks(field, QString::number(2 * before));
+        QTest::keyClick(field, Qt::Key_Return);
+        QCOMPARE(m_at->workspace().deviceCount(), 2 * before);
+        QTRY_VERIFY2(
+            !changesThePlan(QApplication::focusWidget()), qPrintable(nameOf(QApplication::focusWidget())));
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(m_at->workspace().deviceCount(), before);
+    }
+
+    void theComparisonHasAWayBack()
+    {
+        open(kSmallGpt, "data-parallel");
+        for (const bool byKey : {true, false}) {
+            m_at->window->docks().apply(QStringLiteral("compare"));
+            QTRY_VERIFY_WITH_TIMEOUT(
+                m_at->window->compare() && m_at->window->compare()->isVisible(), kPatience);
+            QVERIFY(!m_at->timeline()->isVisible());
+            if (byKey)
+                QTest::keyClick(m_at->window->compare(), Qt::Key_Escape);
+            else
+                QVERIFY(m_at->window->trigger(QStringLiteral("compare.done")));
+            QTRY_VERIFY_WITH_TIMEOUT(m_at->timeline()->isVisible(), kPatience);
+            QVERIFY(!m_at->window->compare()->isVisible());
+        }
+    }
+
+    /// A message and the fields take turns in the status bar.
+    void fieldsStayHiddenUnderAMessage()
+    {
+        open(kSmallGpt, "data-parallel");
+        QStatusBar *bar = m_at->window->statusBar();
+        const auto fields = [bar] { // but those at the right
+            std::vector<QLabel *> seen;
+            for (QLabel *label : bar->findChildren<QLabel *>())
+                if (label->isVisible() && label->x() < bar->width() / 3)
+                    seen.push_back(label);
+            return seen;
+        };
+        QTRY_VERIFY(!fields().empty());
+        bar->showMessage(QStringLiteral("Not moved: there is no room for it"));
+        QVERIFY(fields().empty());
+        m_at->workspace().setTableText(m_at->workspace().tableText() + "# more\n");
+        QTRY_VERIFY_WITH_TIMEOUT(m_at->settled(), kPatience);
+        QCoreApplication::processEvents();
+        QVERIFY(fields().empty());
+        bar->clearMessage();
+        QTRY_VERIFY(!fields().empty());
     }
 
     void tabStillLeadsToEveryControl()

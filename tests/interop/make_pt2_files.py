@@ -18,6 +18,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import operator_cases
+
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "engine/frontend/pt2"
 
 
@@ -176,6 +178,11 @@ def main():
     save(folder, "convolutions", Convolutions().train(), (torch.randn(2, 2, 6, 6), torch.tensor([2, 0])))
     save(folder, "writes", Writes(), (torch.randn(4, 3),))
     save(folder, "patches", Patches(), (torch.randn(2, 2, 6, 8),))
+    for name, cases in operator_cases.STORED.items():
+        save(folder, name, *operator_cases.make_together(cases))
+        if name in operator_cases.STORED_CORE:
+            save(folder, name + "_core", *operator_cases.make_together(cases), core=True)
+            (folder / (name + "_core.npz")).unlink()  # the same values
     half = Transformer()
     save(folder, "transformer_bf16", half.to(torch.bfloat16), (tokens, labels))
     save(folder, "transformer_fp16", half.to(torch.float16), (tokens, labels))

@@ -208,7 +208,7 @@ def main():
     if arguments.table:
         for line in arguments.table.read_text().splitlines():
             words = line.split()
-            if line.startswith("#") or "run" not in words[1:]:
+            if line.startswith(("#", " ")) or "run" not in words[1:]:
                 continue
             counts = by_kind.get(words[0])
             if counts and not counts["equal"] and counts["refused"]:

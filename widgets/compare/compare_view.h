@@ -46,7 +46,7 @@ enum class CompareMode : std::uint8_t { SideBySide, Difference, Butterfly };
 ///
 /// Actions (added to the widget): compare.sideBySide, compare.difference, compare.butterfly, compare.blink
 /// (also while holding `), compare.takeIntoCurrent, compare.onlyDifferences, compare.copyTable,
-/// compare.copyJson.
+/// compare.copyJson, compare.done (leaves the comparison: who holds the view connects it).
 class CompareView : public QWidget
 {
     Q_OBJECT

@@ -4,6 +4,7 @@
 
 #include <QtGui/QAction>
 #include <QtGui/QActionGroup>
+#include <QtGui/QShortcut>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QHeaderView>
@@ -130,6 +131,7 @@ void CompareView::makeActions()
         tr("Copies the table of figures as comma-separated text"), [this] { copyFigures(false); });
     m_copyJson = addNewAction("compare.copyJson", tr("Copy Figures as JSON"),
         tr("Copies the table of figures as JSON"), [this] { copyFigures(true); });
+    addNewAction("compare.done", tr("Done"), tr("Back to the design (Esc)"), [] {}); // the window's to do
 }
 
 void CompareView::buildBar()
@@ -195,6 +197,10 @@ void CompareView::buildBar()
     m_remark->hide();
     row->addWidget(m_remark);
     addButton(m_copy);
+    QAction *done = findChild<QAction *>(QStringLiteral("compare.done"));
+    addButton(done);
+    connect(new QShortcut(Qt::Key_Escape, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut),
+        &QShortcut::activated, done, &QAction::trigger);
 }
 
 void CompareView::buildTimelines()

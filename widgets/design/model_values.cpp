@@ -36,7 +36,8 @@ std::vector<ValueChange> changeOfOptions(
     // What is left to the importer again says so: the session's model may have been opened otherwise.
     for (const auto &[option, value] : now) {
         const bool isByRule = option.starts_with(kStoredOption)
-            && after.storedAs.count(option.substr(kStoredOption.size())) == 0;
+            && after.storedAs.count(option.substr(kStoredOption.size())) == 0
+            && after.asInputs.count(option.substr(kStoredOption.size())) == 0;
         const bool isLeftOut = option.starts_with(kOperatorsOption)
             && after.operatorFiles.count(option.substr(kOperatorsOption.size())) == 0;
         if (!isByRule && !isLeftOut)

@@ -130,6 +130,7 @@ void Workspace::openModel(const ModelSource &source, bool keepRows)
         if (source.source != m_model->source.source) {
             wanted.options.dimensions = given.dimensions;
             wanted.options.storedAs = given.storedAs;
+            wanted.options.asInputs = given.asInputs;
             wanted.options.operatorFiles = given.operatorFiles;
             wanted.options.capacities = given.capacities;
             wanted.options.unroll = given.unroll;
@@ -326,6 +327,7 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
         m_storedCluster = value("cluster");
         m_remark = QString::fromStdString(contents.remark);
         m_readOnly = contents.readOnly;
+        m_keptSteps = static_cast<std::int32_t>(m_history.steps().size());
         connectWriter([session = opening.session]() -> Result<SessionStore> {
             return std::move(session->store); // called once
         });

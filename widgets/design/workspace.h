@@ -75,6 +75,9 @@ public:
     void cancelOpening();
     bool isOpening() const { return m_engine->isOpening() || m_openingSession || m_rebinding; }
     bool isReadOnly() const { return m_readOnly; }
+    /// Edits since a read-only session was opened, which are in no file; those in a copy that was saved count
+    /// no more.
+    std::int32_t unkeptEdits() const;
 
     const ModelSnapshot &model() const { return m_model; }
     const QString &path() const { return m_path; } ///< Of the session's file; empty if it has none.
@@ -160,7 +163,7 @@ public:
     bool isSearching() const { return m_searchAsked && m_engine->isPlanning(); }
     /// The rows as they are have no say of the solver's: it chooses again, and what is planned until then is
     /// shown alone.
-    bool isSearchedNext() const { return m_searchNext && hasSolverRows(); }
+    bool isSearchedNext() const { return m_searchNext && isChosenAgain(table()); }
     /// The best plan of the search under way; nothing before it has one.
     const std::optional<SearchProgress> &searchProgress() const { return m_progress; }
     /// The search under way ends with the best that it has, which is kept; without one the rows stay.
@@ -337,7 +340,12 @@ private:
     bool isGhostSearched() const;
     bool takeOverGhost(const Proposal &proposal, const QString &mergeKey);
     void leavePreview();
-    bool searchesAfterEdits() const { return m_searchesAgain && m_live && hasSolverRows(); }
+    /// There are rows of the solver, and none of a person's that holds them (`scheduleThatHoldsSearch`).
+    static bool isChosenAgain(const TableDocument &rows);
+    bool searchesAfterEdits(const TableDocument &rows) const
+    {
+        return m_searchesAgain && m_live && isChosenAgain(rows);
+    }
     void publishPlan(const PlanUpdateSnapshot &update);
     bool takeBackIfBroken(const PlanUpdateSnapshot &update);
     void onPreviewUpdated(const PlanUpdateSnapshot &update);
@@ -377,6 +385,8 @@ private:
     History m_history;
     std::string m_cluster = "dgx-a100"; ///< The state's values, kept beside it for quick reading.
     std::int32_t m_deviceCount = 4;
+    std::int32_t m_keptSteps =
+        0; ///< Of the history: in the file of a read-only session, or in its last copy.
     std::string m_clusterJson; ///< Of a cluster from a file.
     std::string m_storedCluster; ///< As the session's file was opened: old ones hold a path, and beside the
                                  ///< design what it led to.

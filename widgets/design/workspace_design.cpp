@@ -470,6 +470,11 @@ void Workspace::connectWriter(SessionWriter::Make make)
     connect(writer, &SessionWriter::derivedFailed, this, &Workspace::minorProblem);
 }
 
+std::int32_t Workspace::unkeptEdits() const
+{
+    return m_readOnly ? std::max(static_cast<std::int32_t>(m_history.steps().size()) - m_keptSteps, 0) : 0;
+}
+
 bool Workspace::isEverythingSaved() const
 {
     return !(m_writer && m_writer->hasFailed())
@@ -526,12 +531,18 @@ void Workspace::setSaveState(SaveState state, const QString &remark)
 
 void Workspace::saveCopyAs(const QString &path)
 {
-    copyTo(path, [this, path](const Result<void> &outcome) {
-        if (outcome)
+    m_mergeKey.clear(); // what is edited from now on is a step of its own
+    copyTo(path,
+        [this, path, of = m_path, steps = static_cast<std::int32_t>(m_history.steps().size())](
+            const Result<void> &outcome) {
+            if (!outcome) {
+                Q_EMIT problem(outcome.error());
+                return;
+            }
+            if (of == m_path)
+                m_keptSteps = steps;
             Q_EMIT copySaved(path);
-        else
-            Q_EMIT problem(outcome.error());
-    });
+        });
 }
 
 void Workspace::copyTo(const QString &path, std::function<void(const Result<void> &)> done)

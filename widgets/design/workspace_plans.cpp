@@ -1,6 +1,8 @@
 // Plans of the rows as they are, as they would be, and as they were.
 
+#include "engine/base/words.h"
 #include "engine/design/block_move.h"
+#include "engine/design/free_decisions.h"
 #include "engine/design/model_rows.h"
 #include "engine/design/solved_store.h"
 #include "widgets/design/model_values.h"
@@ -88,8 +90,24 @@ bool Workspace::hasSolverRows() const
     });
 }
 
+bool Workspace::isChosenAgain(const TableDocument &rows)
+{
+    const ConstraintTable table = rows.table();
+    return std::any_of(table.rows.begin(), table.rows.end(), [](const Row &row) {
+        return row.enabled && row.origin == RowOrigin::Solver;
+    }) && !scheduleThatHoldsSearch(table);
+}
+
 void Workspace::searchBest()
 {
+    if (const auto row = scheduleThatHoldsSearch(table().table())) {
+        const auto line = table().rowLines()[at(*row)];
+        Q_EMIT problem({ErrorCode::InvalidInput,
+            "the schedule of " + rowWords(line)
+                + " is for the stages that the grey rows make, and no search knows it",
+            "switch that row off to have all of them chosen again", "search"});
+        return;
+    }
     search(true);
 }
 
@@ -318,7 +336,7 @@ void Workspace::publishPlan(const PlanUpdateSnapshot &update)
         takeBackIfBroken(update);
         Q_EMIT stateChanged();
     }
-    if ((update->scene || update->final) && std::exchange(m_searchNext, false) && hasSolverRows())
+    if ((update->scene || update->final) && std::exchange(m_searchNext, false) && isChosenAgain(table()))
         search(false);
 }
 
@@ -459,7 +477,7 @@ void Workspace::preview(const Proposal &proposal)
                 m_ghostEngine->stopPlanning();
                 ghost->update = known;
                 m_ghostPlain = known->isTimed() ? known : nullptr;
-                ghost->final = !searchesAfterEdits();
+                ghost->final = !searchesAfterEdits(m_ghostRequest.table);
                 if (!ghost->final)
                     searchForGhost();
             } else {
@@ -481,7 +499,7 @@ void Workspace::onPreviewUpdated(const PlanUpdateSnapshot &update)
     if (!m_ghostSearches) {
         ghost->update = update;
         m_ghostPlain = update->final && update->isTimed() ? update : nullptr;
-        ghost->final = update->final && !searchesAfterEdits();
+        ghost->final = update->final && !searchesAfterEdits(m_ghostRequest.table);
         if (update->final && !ghost->final)
             searchForGhost();
     } else if (update->search && update->isTimed()) {

@@ -169,6 +169,7 @@ GalleryPanel::GalleryPanel(QWidget *parent)
         m_form->setEntry(entry, said);
         m_details->setVisible(entry != nullptr);
         m_effect->hide();
+        m_copied.clear();
         m_askTimer.start();
     });
     connect(m_apply, &QPushButton::clicked, this, &GalleryPanel::apply);
@@ -198,10 +199,27 @@ void GalleryPanel::apply()
     if (spec().isEmpty() && m_list->currentItem())
         m_line->setText(m_list->currentItem()->data(Qt::UserRole).toString());
     setRefusal({});
-    if (!spec().isEmpty() && m_action->isEnabled())
+    if (!m_copied.isEmpty() && m_action->isEnabled())
+        askAboutCopies();
+    else if (!spec().isEmpty() && m_action->isEnabled())
         Q_EMIT chosen(spec());
     else if (spec().isEmpty())
         m_list->setFocus(Qt::ShortcutFocusReason); // something must be chosen first
+}
+
+void GalleryPanel::askAboutCopies()
+{
+    if (m_question)
+        return m_question->activateWindow();
+    m_question = new QMessageBox(
+        QMessageBox::Question, tr("Apply a Plan of Copies?"), m_copied, QMessageBox::NoButton, this);
+    m_question->setAttribute(Qt::WA_DeleteOnClose);
+    m_question->setInformativeText(
+        tr("The devices of %1 would hardly share the work.").arg(spec().section(QLatin1Char(':'), 0, 0)));
+    QPushButton *apply = m_question->addButton(tr("Apply All the Same"), QMessageBox::AcceptRole);
+    m_question->setDefaultButton(m_question->addButton(tr("Keep the Rows"), QMessageBox::RejectRole));
+    connect(apply, &QPushButton::clicked, this, [this, wanted = spec()] { Q_EMIT chosen(wanted); });
+    m_question->open();
 }
 
 void GalleryPanel::ask()
@@ -234,11 +252,15 @@ void GalleryPanel::setEffect(const Result<GalleryEffect> &effect, const Timeline
                     QString::fromStdString(formatBytes(effect->memory))));
         for (const std::string &sentence : effect->uncut)
             lines.append(tr("Not cut: %1").arg(QString::fromStdString(sentence)));
+        if (!effect->copied.empty())
+            lines.append(tr("Copied: %1").arg(QString::fromStdString(effect->copied)));
     }
+    m_copied = effect && effect->isCopied ? QString::fromStdString(effect->copied) : QString();
     m_effect->setText(lines.join(QLatin1Char('\n')));
     QPalette colours = m_effect->palette();
     const Palette &palette = paletteFor(*this);
-    colours.setColor(QPalette::WindowText, effect && effect->fits ? palette.text : palette.error);
+    colours.setColor(
+        QPalette::WindowText, effect && effect->fits && !effect->isCopied ? palette.text : palette.error);
     m_effect->setPalette(colours);
     m_effect->show();
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <QtCore/QPointer>
 #include <QtCore/QTimer>
+#include <QtWidgets/QMessageBox>
 #include <QtWidgets/QWidget>
 
 #include "engine/design/gallery_effect.h"
@@ -20,7 +22,8 @@ class GalleryForm;
 /// The Gallery dock: named plans, each with what it is, a form for its parameters, and a line that says both
 /// ("3d:dp=2,tp=2,pp=2,schedule=1f1b"). Choosing one fills them in with parameters that suit the devices, and
 /// shows what the plan would do: step, memory, and what it would not cut and why; or why it does not fit.
-/// Enter, a double click or *Apply* replaces the rows by the plan's, as one step of the history.
+/// Enter, a double click or *Apply* replaces the rows by the plan's, as one step of the history. Of a plan
+/// whose replicas would compute more than half of the model alike it asks first.
 ///
 /// Actions (added to the widget): gallery.apply.
 class GalleryPanel : public QWidget
@@ -41,6 +44,8 @@ public:
     /// does).
     void setEffect(const Result<GalleryEffect> &effect, const TimelineSummary *now);
     QString effect() const; ///< As shown.
+    /// The question whether a plan of copies shall be applied; null while there is none.
+    QMessageBox *question() const { return m_question; }
     GalleryForm *form() const { return m_form; }
     QString spec() const;
     QListWidget *list() const { return m_list; }
@@ -55,6 +60,7 @@ private:
     void fill();
     void apply();
     void ask();
+    void askAboutCopies();
 
     QListWidget *m_list;
     QLineEdit *m_line;
@@ -67,6 +73,8 @@ private:
     QTimer m_askTimer; ///< What is typed fast is asked for once.
     QAction *m_action;
     int m_devices = 1;
+    QString m_copied{}; ///< Of the plan of the line, where most of its work is copied: how much, and why.
+    QPointer<QMessageBox> m_question{};
 };
 
 /// Parameters that suit `devices` for the gallery plan `name`: "3d:dp=1,tp=2,pp=2,schedule=1f1b".

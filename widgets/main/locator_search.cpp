@@ -36,6 +36,8 @@ void addCommands(const LocatorSources &sources, const QString &query, std::vecto
     for (const LocatorCommand &command : sources.commands) {
         const QString whole = (command.text + QLatin1Char(' ') + command.category).toLower();
         int score = fuzzyScore(query, whole);
+        if (score == 0 && !command.menu.isEmpty()) // as people remember it: "export picture"
+            score = fuzzyScore(query, (command.menu + QLatin1Char(' ') + command.text).toLower());
         if (score == 0)
             continue;
         if (command.recent >= 0)
@@ -274,6 +276,12 @@ LocatorResults searchLocator(const LocatorSources &sources, const QString &text,
         [](const LocatorEntry &a, const LocatorEntry &b) { return a.score > b.score; });
     if (entries.size() > kMostLocatorEntries)
         entries.resize(kMostLocatorEntries);
+    if (entries.empty() && !query.isEmpty() && prefix != QLatin1Char(':') && !stop.stop_requested()) {
+        LocatorEntry none;
+        none.enabled = false;
+        none.title = LocatorTexts::tr("Nothing is called \"%1\"").arg(query);
+        entries.push_back(std::move(none));
+    }
     return results;
 }
 

@@ -26,6 +26,7 @@ struct LocatorCommand {
     QString keys{};
     bool enabled = true;
     int recent = -1; ///< 0 for the one used last; -1 for those not used lately.
+    QString menu{}; ///< In which it stands, from the bar: "File Export"; empty if in none.
 };
 
 /// Names of a model's operators in lower case, made once per model.

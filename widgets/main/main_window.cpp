@@ -280,6 +280,10 @@ void MainWindow::buildStatusBar()
         else
             statusBar()->addWidget(label);
     }
+    connect(statusBar(), &QStatusBar::messageChanged, this, [this](const QString &message) {
+        if (message.isEmpty())
+            fitStatusBar();
+    });
 }
 
 void MainWindow::connectWorkspace()
@@ -329,9 +333,15 @@ void MainWindow::openSample(const Sample &sample)
 
 void MainWindow::openHere(const QString &pathOrSpec)
 {
-    m_openingName = pathOrSpec.section(QLatin1Char('/'), -1);
-    m_notices->dismiss(QStringLiteral("open"));
-    m_workspace.openAny(pathOrSpec);
+    const auto open = [this, pathOrSpec] {
+        m_openingName = pathOrSpec.section(QLatin1Char('/'), -1);
+        m_notices->dismiss(QStringLiteral("open"));
+        m_workspace.openAny(pathOrSpec);
+    };
+    if (m_workspace.unkeptEdits() > 0)
+        askBeforeLosingWork(tr("Open and Lose It"), open);
+    else
+        open();
 }
 
 MainWindow *MainWindow::openWindow()
@@ -463,9 +473,14 @@ void MainWindow::resizeEvent(QResizeEvent *event)
 
 void MainWindow::closeEvent(QCloseEvent *event)
 {
-    if (!m_mayLoseWork && !(m_workspace.finishSaving(kClosingPatience) && m_workspace.isEverythingSaved())) {
+    if (!m_mayLoseWork
+        && !(m_workspace.finishSaving(kClosingPatience) && m_workspace.isEverythingSaved()
+            && m_workspace.unkeptEdits() == 0)) {
         event->ignore();
-        askBeforeLosingWork();
+        askBeforeLosingWork(tr("Close and Lose It"), [this] {
+            m_mayLoseWork = true;
+            QMetaObject::invokeMethod(this, &MainWindow::close, Qt::QueuedConnection);
+        });
         return;
     }
     m_workspace.stopPlanning();

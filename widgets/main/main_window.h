@@ -18,6 +18,7 @@
 #include "widgets/main/samples.h"
 #include "widgets/timeline/timeline_view.h"
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -193,7 +194,8 @@ private:
     void logPlan();
     void findWaysWithinLimits();
     void noteRecent();
-    void askBeforeLosingWork();
+    /// Asks whether what is in no file may be lost. @param lose  the button for it; `then` follows
+    void askBeforeLosingWork(const QString &lose, const std::function<void()> &then);
     // main_window_menus.cpp: File, Edit, Window, Help
     void buildMenus();
     void buildFileMenu();

@@ -2,6 +2,7 @@
 
 #include "widgets/main/main_window.h"
 
+#include <QtGui/QAction>
 #include <QtGui/QGuiApplication>
 #include <QtGui/QScreen>
 #include <QtGui/QShortcut>
@@ -28,6 +29,7 @@
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/inspector_panel.h"
 #include "widgets/main/log_panel.h"
+#include "widgets/main/notice_bar.h"
 #include "widgets/main/outline_panel.h"
 #include "widgets/main/player.h"
 #include "widgets/main/problems_panel.h"
@@ -268,6 +270,8 @@ void MainWindow::showPerspective(const QString &perspective)
         m_stack->addWidget(m_compare);
         connect(m_compare, &CompareView::operatorActivated, this,
             [this](OperatorId op) { m_selection.select({op}); });
+        connect(m_compare->findChild<QAction *>(QStringLiteral("compare.done")), &QAction::triggered, this,
+            [this] { m_docks->apply(QStringLiteral("design")); });
         m_commands->rescan();
     }
     m_stack->setCurrentWidget(comparing ? static_cast<QWidget *>(m_compare) : m_splitter);

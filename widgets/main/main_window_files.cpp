@@ -14,6 +14,7 @@
 #include <QtWidgets/QMessageBox>
 #include <QtWidgets/QPushButton>
 
+#include "engine/frontend/module_classes.h"
 #include "engine/hardware/cluster_json.h"
 #include "engine/interop/autodist_yaml.h"
 #include "engine/interop/perfetto.h"
@@ -25,6 +26,7 @@
 #include "widgets/main/command_registry.h"
 #include "widgets/main/data_export.h"
 #include "widgets/main/dimensions_dialog.h"
+#include "widgets/main/dock_board.h"
 #include "widgets/main/export_help.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/model_options_dialog.h"
@@ -302,7 +304,11 @@ void MainWindow::importRows(const QString &text, const QString &name)
     if (isAutodistFile(name.toStdString()) && m_workspace.model()) {
         const std::string axis =
             autodistAxis(planMeaning(*m_workspace.model(), m_workspace.deviceCount(), table.table()).mesh);
-        const auto read = readAutodist(text.toStdString(), name.toStdString(), *m_workspace.model(), axis);
+        const ModelSource &source = m_workspace.model()->source;
+        const auto classes = moduleClassesOf(source.source, source.content);
+        const auto read = classes
+            ? readAutodist(text.toStdString(), name.toStdString(), *m_workspace.model(), axis, *classes)
+            : Result<AutodistRows>(classes.error());
         if (!read) {
             m_notices->show({QStringLiteral("drop"), NoticeKind::Error,
                 QString::fromStdString(describe(read.error())), {}, true});
@@ -334,28 +340,30 @@ void MainWindow::saveCopyAs()
 }
 
 /// The disk has refused edits until now; closing would lose them.
-void MainWindow::askBeforeLosingWork()
+void MainWindow::askBeforeLosingWork(const QString &lose, const std::function<void()> &then)
 {
     if (findChild<QMessageBox *>(QStringLiteral("unsavedBox")))
         return;
-    auto *box = new QMessageBox(QMessageBox::Warning, tr("Not everything is saved"),
-        tr("What you did last is not in a file: %1.")
-            .arg(m_workspace.saveRemark().isEmpty()
-                    ? tr("a session that was open before could not be written")
-                    : m_workspace.saveRemark()),
-        QMessageBox::Cancel, this);
+    const std::int32_t edits = m_workspace.unkeptEdits();
+    const QString lost = edits == 0 ? tr("What you did last is not in a file: %1.")
+                                          .arg(m_workspace.saveRemark().isEmpty()
+                                                  ? tr("a session that was open before could not be written")
+                                                  : m_workspace.saveRemark())
+        : edits == 1 ? tr("1 edit isn't kept anywhere: this session is read-only.")
+                     : tr("%1 edits aren't kept anywhere: this session is read-only.").arg(edits);
+    auto *box =
+        new QMessageBox(QMessageBox::Warning, tr("Not everything is saved"), lost, QMessageBox::Cancel, this);
     box->setObjectName(QStringLiteral("unsavedBox"));
     box->setAttribute(Qt::WA_DeleteOnClose);
-    box->setInformativeText(tr("Save a copy elsewhere, or close and lose it."));
+    box->setInformativeText(tr("Save a copy elsewhere, or go on and lose it."));
     const QAbstractButton *save = box->addButton(tr("Save Copy As…"), QMessageBox::AcceptRole);
-    const QAbstractButton *lose = box->addButton(tr("Close and Lose It"), QMessageBox::DestructiveRole);
+    const QAbstractButton *loses = box->addButton(lose, QMessageBox::DestructiveRole);
     box->setDefaultButton(QMessageBox::Cancel);
-    connect(box, &QMessageBox::buttonClicked, this, [this, save, lose](const QAbstractButton *button) {
+    connect(box, &QMessageBox::buttonClicked, this, [this, save, loses, then](const QAbstractButton *button) {
         if (button == save)
             saveCopyAs();
-        m_mayLoseWork = button == lose;
-        if (m_mayLoseWork)
-            QMetaObject::invokeMethod(this, &MainWindow::close, Qt::QueuedConnection);
+        else if (button == loses)
+            then();
     });
     box->open();
 }

@@ -3,6 +3,8 @@
 #include "widgets/main/main_window.h"
 
 #include <QtCore/QSet>
+#include <QtGui/QAction>
+#include <QtWidgets/QMenu>
 
 #include "engine/gesture/selection.h"
 #include "widgets/main/command_registry.h"
@@ -22,6 +24,19 @@ void MainWindow::buildLocator()
     m_sheet = new ShortcutSheet(m_commands.get(), this);
     connect(m_locator, &Locator::chosen, this, &MainWindow::goTo);
 }
+
+namespace {
+
+/// Titles of the menus that an action stands in, from the bar.
+QStringList menusOf(const QAction &action)
+{
+    for (QObject *holder : action.associatedObjects())
+        if (const auto *menu = qobject_cast<QMenu *>(holder))
+            return menusOf(*menu->menuAction()) << CommandRegistry::plainText(*menu->menuAction());
+    return {};
+}
+
+} // namespace
 
 LocatorSources MainWindow::locatorSources()
 {
@@ -45,6 +60,7 @@ LocatorSources MainWindow::locatorSources()
         const QString text = CommandRegistry::plainText(*command.action);
         entry.text = text.section(QLatin1Char('\t'), 0, 0);
         entry.category = command.category;
+        entry.menu = menusOf(*command.action).join(QLatin1Char(' '));
         entry.keys = text.contains(QLatin1Char('\t'))
             ? text.section(QLatin1Char('\t'), 1)
             : command.action->shortcut().toString(QKeySequence::NativeText);

@@ -5,6 +5,7 @@
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QLayout>
+#include <QtWidgets/QLineEdit>
 #include <QtWidgets/QMenu>
 #include <QtWidgets/QSpinBox>
 #include <QtWidgets/QToolBar>
@@ -135,6 +136,9 @@ void MainWindow::buildToolBar()
         m_colour->addItem(text, static_cast<int>(value));
     m_pill = new StatusPill(m_toolBar);
     connect(m_devices, &QSpinBox::valueChanged, &m_workspace, &Workspace::setDeviceCount);
+    // A number that is entered is done with: the next key, that of Undo above all, is the canvas'.
+    if (auto *field = m_devices->findChild<QLineEdit *>())
+        connect(field, &QLineEdit::returnPressed, this, &MainWindow::focusCanvas, Qt::QueuedConnection);
     connect(m_cluster, &ClusterChooser::chosen, this,
         [this](const std::string &name, const std::string &json) { m_workspace.setCluster(name, json); });
     connect(m_cluster, &ClusterChooser::machineAsked, this, &MainWindow::planForThisMachine);

@@ -404,8 +404,11 @@ void MainWindow::fitStatusBar()
         if (std::exchange(shown[part], false))
             needed -= m_status[part]->sizeHint().width() + between;
     }
+    // Under a message fields stay hidden, as the bar has hidden them: it would be painted over them.
+    const bool isCovered = !statusBar()->currentMessage().isEmpty();
     for (std::size_t part = 0; part < shown.size(); ++part)
-        m_status[part]->setVisible(shown[part]);
+        if (!isCovered || part == kSavePart || part == kZoomPart)
+            m_status[part]->setVisible(shown[part]);
 }
 
 void MainWindow::refreshZoom()

@@ -124,6 +124,23 @@ void addUncut(const PlanUpdate &update, std::vector<ProblemsModel::Problem> &pro
     }
 }
 
+/// Work that replicas repeat.
+void addCopied(const PlanUpdate &update, std::vector<ProblemsModel::Problem> &problems)
+{
+    if (!update.final || !update.scene || !update.execution)
+        return;
+    const std::string words = copiedWords(update.copied, *update.execution->graph);
+    if (words.empty())
+        return;
+    ProblemsModel::Problem problem;
+    problem.error = {ErrorCode::NotSupported, words,
+        "share the work out along another axis, or change what needs the whole batch", "gallery"};
+    for (const CopiedOperator &each : update.copied.operators)
+        problem.operators.push_back(each.op);
+    std::sort(problem.operators.begin(), problem.operators.end());
+    problems.push_back(std::move(problem));
+}
+
 /// The best way out; the others are below the list.
 std::string adviceOf(const std::vector<RowWayOut> &ways)
 {
@@ -204,6 +221,7 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update, const s
             -1, {}, within});
     }
     addUncut(update, problems);
+    addCopied(update, problems);
     if (update.scene)
         if (auto overflow = hostOverflow(update.summary, update.cluster, update.scene->plan->units))
             problems.push_back({*std::move(overflow), -1, {}, {}});

@@ -29,7 +29,8 @@ public:
         list->setAccessibleName(StoredTensorsDialog::tr("Taken as"));
         list->addItem(StoredTensorsDialog::tr("By Rule"), StoredTensorsModel::kByRule);
         for (const StoredAs as : {StoredAs::Parameter, StoredAs::Buffer, StoredAs::Constant})
-            list->addItem(StoredTensorsModel::wordOf(as), static_cast<int>(as));
+            list->addItem(StoredTensorsModel::wordOf(static_cast<int>(as)), static_cast<int>(as));
+        list->addItem(StoredTensorsModel::wordOf(StoredTensorsModel::kAsInput), StoredTensorsModel::kAsInput);
         connect(list, &QComboBox::activated, this, [this, list] {
             auto *self = const_cast<StoredAsDelegate *>(this); // Qt's delegates commit from const functions
             Q_EMIT self->commitData(list);
@@ -81,8 +82,10 @@ StoredTensorsDialog::StoredTensorsDialog(const Graph &graph, const ModelOptions 
     QPushButton *anew = buttons->addButton(tr("Open &Anew"), QDialogButtonBox::AcceptRole);
     anew->setDefault(true);
     anew->setEnabled(false);
-    connect(m_model, &QAbstractItemModel::dataChanged, this,
-        [this, anew, before = options.storedAs] { anew->setEnabled(m_model->options().storedAs != before); });
+    connect(m_model, &QAbstractItemModel::dataChanged, this, [this, anew, before = options] {
+        const ModelOptions &now = m_model->options();
+        anew->setEnabled(now.storedAs != before.storedAs || now.asInputs != before.asInputs);
+    });
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, this, [this] {
         const ModelOptions made = m_model->options();

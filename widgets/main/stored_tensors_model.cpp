@@ -25,18 +25,24 @@ StoredTensorsModel::StoredTensorsModel(const Graph &graph, const ModelOptions &o
     }
     // Choices may have been written by the model's names; they are kept by those of the file from here on.
     for (const Line &line : m_lines) {
+        if (line.shown == line.name)
+            continue;
+        if (m_options.asInputs.erase(line.shown) != 0)
+            m_options.asInputs.insert(line.name);
         const auto byShown = m_options.storedAs.find(line.shown);
-        if (line.shown == line.name || byShown == m_options.storedAs.end())
+        if (byShown == m_options.storedAs.end())
             continue;
         m_options.storedAs.emplace(line.name, byShown->second);
         m_options.storedAs.erase(line.shown);
     }
 }
 
-std::optional<StoredAs> StoredTensorsModel::chosen(const Line &line) const
+int StoredTensorsModel::chosen(const Line &line) const
 {
+    if (m_options.asInputs.count(line.name) != 0)
+        return kAsInput;
     const auto found = m_options.storedAs.find(line.name);
-    return found == m_options.storedAs.end() ? std::nullopt : std::optional(found->second);
+    return found == m_options.storedAs.end() ? kByRule : static_cast<int>(found->second);
 }
 
 int StoredTensorsModel::rowCount(const QModelIndex &parent) const
@@ -49,11 +55,12 @@ int StoredTensorsModel::columnCount(const QModelIndex &parent) const
     return parent.isValid() ? 0 : ColumnCount;
 }
 
-QString StoredTensorsModel::wordOf(StoredAs as)
+QString StoredTensorsModel::wordOf(int as)
 {
-    return as == StoredAs::Parameter ? tr("Parameter")
-        : as == StoredAs::Buffer     ? tr("Buffer")
-                                     : tr("Constant");
+    return as == kAsInput                             ? tr("Input")
+        : as == static_cast<int>(StoredAs::Parameter) ? tr("Parameter")
+        : as == static_cast<int>(StoredAs::Buffer)    ? tr("Buffer")
+                                                      : tr("Constant");
 }
 
 QVariant StoredTensorsModel::data(const QModelIndex &index, int role) const
@@ -61,9 +68,10 @@ QVariant StoredTensorsModel::data(const QModelIndex &index, int role) const
     if (!index.isValid() || index.row() >= rowCount())
         return {};
     const Line &line = m_lines[static_cast<std::size_t>(index.row())];
-    const auto decided = chosen(line);
+    const int choice = chosen(line);
+    const bool decided = choice != kByRule;
     if (role == Qt::EditRole && index.column() == TakenAs)
-        return decided ? static_cast<int>(*decided) : kByRule;
+        return choice;
     if (role == Qt::FontRole && index.column() == TakenAs && decided) {
         QFont font;
         font.setBold(true);
@@ -82,7 +90,7 @@ QVariant StoredTensorsModel::data(const QModelIndex &index, int role) const
     case TakenAs:
         if (!decided && line.found.byHand)
             return tr("By Rule");
-        return wordOf(decided.value_or(line.found.as));
+        return wordOf(decided ? choice : static_cast<int>(line.found.as));
     case Why:
         if (decided)
             return tr("chosen by hand");
@@ -99,15 +107,17 @@ bool StoredTensorsModel::setData(const QModelIndex &index, const QVariant &value
         return false;
     const Line &line = m_lines[static_cast<std::size_t>(index.row())];
     const int number = value.toInt();
-    if (number == kByRule) {
-        m_options.storedAs.erase(line.name);
-    } else {
-        const auto as = static_cast<StoredAs>(number);
-        if (number < 0 || as > StoredAs::Constant
-            || (as == StoredAs::Parameter && !isFloating(line.type.dataType)))
-            return false;
+    const auto as = static_cast<StoredAs>(number);
+    const bool isKind = number >= 0 && as <= StoredAs::Constant;
+    if ((!isKind && number != kByRule && number != kAsInput)
+        || (isKind && as == StoredAs::Parameter && !isFloating(line.type.dataType)))
+        return false;
+    m_options.storedAs.erase(line.name);
+    m_options.asInputs.erase(line.name);
+    if (isKind)
         m_options.storedAs[line.name] = as;
-    }
+    else if (number == kAsInput)
+        m_options.asInputs.insert(line.name);
     Q_EMIT dataChanged(index, index.siblingAtColumn(Why));
     return true;
 }

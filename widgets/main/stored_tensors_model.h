@@ -19,8 +19,9 @@ public:
     enum Column { Name, Shape, TakenAs, Why, ColumnCount };
     /// Of `Qt::EditRole` in the column `TakenAs`: the importer decides.
     static constexpr int kByRule = -1;
+    static constexpr int kAsInput = -2; ///< An input, which a run is given or draws.
 
-    /// @param options  whose `storedAs` is where editing begins
+    /// @param options  whose `storedAs` and `asInputs` are where editing begins
     StoredTensorsModel(const Graph &graph, const ModelOptions &options, QObject *parent = nullptr);
 
     /// The options with what was chosen.
@@ -29,13 +30,14 @@ public:
     int rowCount(const QModelIndex &parent = {}) const override;
     int columnCount(const QModelIndex &parent = {}) const override;
     QVariant data(const QModelIndex &index, int role) const override;
-    /// @param value  a `StoredAs` as int, or `kByRule`. False for integers that shall be parameters.
+    /// @param value  a `StoredAs` as int, `kAsInput` or `kByRule`. False for integers that shall be
+    /// parameters.
     bool setData(const QModelIndex &index, const QVariant &value, int role) override;
     Qt::ItemFlags flags(const QModelIndex &index) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-    /// "Parameter": as people read it.
-    static QString wordOf(StoredAs as);
+    /// "Parameter": as people read it. @param as  as `setData` takes it, but for `kByRule`
+    static QString wordOf(int as);
 
 private:
     struct Line {
@@ -44,7 +46,8 @@ private:
         TensorType type{};
         Classification found{}; ///< As the model is open now.
     };
-    std::optional<StoredAs> chosen(const Line &line) const;
+    /// As `setData` takes it.
+    int chosen(const Line &line) const;
 
     ModelOptions m_options;
     std::vector<Line> m_lines;

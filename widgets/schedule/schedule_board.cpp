@@ -121,7 +121,7 @@ void ScheduleBoard::build()
     auto *limit = new QLabel(tr("&Time limit"), this);
     limit->setBuddy(m_seconds);
     m_best = new QPushButton(tr("Find &Best"), this);
-    m_best->setToolTip(tr("Searches for the schedule with the shortest step, and takes it"));
+    m_best->setToolTip(tr("Searches for the schedule with the shortest step; Apply takes it"));
     m_again = new QPushButton(tr("Try &Again"), this);
     m_stop = new QPushButton(tr("&Stop"), this);
     for (QWidget *widget : std::initializer_list<QWidget *>{limit, m_seconds, m_best, m_again, m_stop})
@@ -223,7 +223,7 @@ void ScheduleBoard::take(const TrialReportSnapshot &report)
         fill();
     refresh();
     if (report->done && m_searches)
-        takeBest();
+        showBest();
 }
 
 const TriedSchedule *ScheduleBoard::triedAt(int line) const
@@ -361,6 +361,12 @@ void ScheduleBoard::refresh()
     if (const TriedSchedule *first = best())
         said << (isWorking() ? tr("Best so far: %1, %2 a step.") : tr("The best: %1, %2 a step."))
                     .arg(titleOf(*first), secondsText(first->stepSeconds));
+    if (m_report && !isWorking()
+        && std::any_of(
+            m_report->searches.begin(), m_report->searches.end(), [](const ScheduleSearch &search) {
+                return search.status == ScheduleStatus::Feasible || search.status == ScheduleStatus::Unknown;
+            }))
+        said << tr("Stopped at %1 each: longer may find a better one.").arg(secondsText(m_seconds->value()));
     if (m_report && basis() != m_basis)
         said << tr("The rows have changed since: try again.");
     m_state->setText(said.join(QLatin1Char(' ')));
@@ -417,22 +423,28 @@ bool ScheduleBoard::applyTried(const TriedSchedule &tried)
 
 void ScheduleBoard::apply()
 {
+    const bool isOfTheseRows = m_report && basis() == m_basis;
     if (const auto all = chosen(); all.size() == 1)
         applyTried(*all.front());
+    if (isOfTheseRows)
+        m_basis = basis(); // what the schedule brought along is no other design
     refresh();
 }
 
-void ScheduleBoard::takeBest()
+void ScheduleBoard::showBest()
 {
     m_searches = false;
     const TriedSchedule *first = best();
-    if (!first || basis() != m_basis)
+    const GestureContextSnapshot context = m_workspace->gestureContext();
+    if (!first || !context || basis() != m_basis)
         return;
-    const bool changed = applyTried(*first);
     m_list->selectRow(0);
-    refresh();
-    QString said = changed ? tr("Best schedule: %1, %2 a step.")
-                           : tr("The schedule is the best already: %1, %2 a step.");
+    const bool isThere =
+        proposeSchedule(*context, first->rule, {}, first->stageRows, first->memoryRows).edit.empty();
+    if (m_apply->isEnabled())
+        m_apply->setFocus(Qt::OtherFocusReason);
+    QString said = isThere ? tr("The schedule is the best already: %1, %2 a step.")
+                           : tr("Best schedule: %1, %2 a step. Apply takes it.");
     said = said.arg(titleOf(*first), secondsText(first->stepSeconds));
     Q_EMIT found(m_proof->text().isEmpty() ? said : said + QLatin1Char('\n') + m_proof->text());
 }

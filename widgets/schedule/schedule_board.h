@@ -24,7 +24,7 @@ class Workspace;
 /// All schedules that fit the open plan, side by side: filled as they are simulated, the fastest first. A
 /// click shows one's timeline, *Apply* takes it as one step of the history, two are held against each other
 /// in *Compare*. *Find Best* searches beside those with a name; it shows the best so far and what no schedule
-/// is below, and takes the best in the end.
+/// is below, and selects the best in the end.
 class ScheduleBoard : public QDialog
 {
     Q_OBJECT
@@ -34,7 +34,7 @@ public:
     ~ScheduleBoard() override;
 
     void tryAll(); ///< Those with a name.
-    void findBest(); ///< And searches, and takes the best.
+    void findBest(); ///< And searches, and selects the best.
     void stop();
     bool isWorking() const { return m_trials.isWorking(); }
 
@@ -47,7 +47,7 @@ public:
     const TriedSchedule *triedAt(int line) const;
 
 Q_SIGNALS:
-    /// The search is over and the best is taken, or was there already: in a sentence, with its proof.
+    /// The search is over and the best is selected, or was there already: in a sentence, with its proof.
     void found(const QString &sentence);
     /// These steps are to be compared.
     void compareAsked(const std::vector<planloom::StepId> &steps);
@@ -60,7 +60,7 @@ private:
     void refresh();
     void showChosen();
     void apply();
-    void takeBest();
+    void showBest();
     bool applyTried(const TriedSchedule &tried);
     void compareChosen();
     std::vector<StepId> stepsOf(const std::vector<const TriedSchedule *> &tried);

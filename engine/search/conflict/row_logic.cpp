@@ -1,5 +1,7 @@
 #include "engine/search/conflict/row_logic.h"
 
+#include "engine/table/kinds/beside.h"
+
 #include <z3++.h>
 
 #include <algorithm>
@@ -93,37 +95,16 @@ private:
                 forbid({row}, false);
     }
 
-    /// Rows of which a table can have only one.
+    /// Rows about the whole plan that cannot both hold.
     void addTwins()
     {
-        const auto isTwin = [&](std::int32_t a, std::int32_t b) {
-            const Rule &one = ruleOf(a);
-            const Rule &other = ruleOf(b);
-            if (one.index() != other.index())
-                return false;
-            if (const auto *size = std::get_if<DimensionSizeRule>(&one))
-                return size->name == std::get<DimensionSizeRule>(other).name;
-            if (const auto *mine = std::get_if<InFlightRule>(&one)) {
-                const auto &theirs = std::get<InFlightRule>(other);
-                return mine->count != theirs.count
-                    && (mine->stage < 0 || theirs.stage < 0 || mine->stage == theirs.stage);
-            }
-            if (const auto *mine = std::get_if<ScheduleRule>(&one)) {
-                const auto &theirs = std::get<ScheduleRule>(other);
-                if (mine->chosen == theirs.chosen)
-                    return mine->microBatches == theirs.microBatches;
-                return !(mine->chosen ? allows(*mine, theirs.kind) : allows(theirs, mine->kind));
-            }
-            return std::holds_alternative<MeshRule>(one) || std::holds_alternative<MicroBatchesRule>(one)
-                || std::holds_alternative<OverlapRule>(one);
-        };
         RowSet plan;
         for (const std::int32_t row : m_facts.rows)
             if (!hasSelector(ruleOf(row)))
                 plan.push_back(row);
         for (std::size_t i = 0; i < plan.size(); ++i)
             for (std::size_t j = i + 1; j < plan.size(); ++j)
-                if (isTwin(plan[i], plan[j]))
+                if (besides(m_facts.setting.graph(), ruleOf(plan[i]), ruleOf(plan[j])) == Beside::Clash)
                     forbid({plan[i], plan[j]}, false);
     }
 

@@ -16,7 +16,6 @@ struct AlikeRule {
 template<> struct RuleTraits<AlikeRule> {
     static constexpr std::array words{"alike"};
     static constexpr RuleShape shape = RuleShape::Open;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "cut alike";
     static Result<AlikeRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const AlikeRule &rule);

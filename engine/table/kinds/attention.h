@@ -14,7 +14,6 @@ struct AttentionRule {
 template<> struct RuleTraits<AttentionRule> {
     static constexpr std::array words{"attention"};
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "compute attention differently in";
     static Result<AttentionRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const AttentionRule &rule);

@@ -19,7 +19,6 @@ struct CapacityRule {
 template<> struct RuleTraits<CapacityRule> {
     static constexpr std::array words{"capacity"};
     static constexpr RuleShape shape = RuleShape::Plain;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "give room to what data choose";
     static Result<CapacityRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const CapacityRule &rule);

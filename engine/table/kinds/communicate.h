@@ -34,7 +34,6 @@ struct CommunicateRule {
 template<> struct RuleTraits<CommunicateRule> {
     static constexpr std::array words{"communicate"};
     static constexpr RuleShape shape = RuleShape::Open;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "order the communication of";
     static Result<CommunicateRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const CommunicateRule &rule);

@@ -20,7 +20,6 @@ struct CoshardRule {
 template<> struct RuleTraits<CoshardRule> {
     static constexpr std::array words{"coshard"};
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "cut";
     static Result<CoshardRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const CoshardRule &rule);

@@ -30,7 +30,6 @@ struct DegreeRule {
 template<> struct RuleTraits<DegreeRule> {
     static constexpr std::array words{"degree"};
     static constexpr RuleShape shape = RuleShape::Plain;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "bound a degree";
     static Result<DegreeRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const DegreeRule &rule);

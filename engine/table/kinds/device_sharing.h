@@ -17,7 +17,6 @@ template<> struct RuleTraits<DeviceSharingRule> {
     static constexpr std::array words{"together", "apart"};
     static const char *wordOf(const DeviceSharingRule &rule) { return words[rule.apart ? 1 : 0]; }
     static constexpr RuleShape shape = RuleShape::Open;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "keep together, or apart,";
     static Result<DeviceSharingRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const DeviceSharingRule &rule);

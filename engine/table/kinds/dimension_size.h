@@ -15,7 +15,6 @@ struct DimensionSizeRule {
 template<> struct RuleTraits<DimensionSizeRule> {
     static constexpr std::array words{"dim"};
     static constexpr RuleShape shape = RuleShape::Plain;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "give a size to a dimension of the inputs";
     static Result<DimensionSizeRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const DimensionSizeRule &rule);

@@ -13,7 +13,6 @@ struct FollowRule {
 template<> struct RuleTraits<FollowRule> {
     static constexpr std::array words{"follow"};
     static constexpr RuleShape shape = RuleShape::Open;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "have follow their producer";
     static Result<FollowRule> parse(TextCursor &, std::string_view) { return FollowRule{}; }
     static std::string print(const FollowRule &) { return {}; }

@@ -14,7 +14,6 @@ struct InFlightRule {
 template<> struct RuleTraits<InFlightRule> {
     static constexpr std::array words{"in-flight"};
     static constexpr RuleShape shape = RuleShape::Plain;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "say how far stages warm up";
     static Result<InFlightRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const InFlightRule &rule);

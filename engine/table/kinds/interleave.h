@@ -36,7 +36,6 @@ struct InterleaveRule {
 template<> struct RuleTraits<InterleaveRule> {
     static constexpr std::array words{"interleave"};
     static constexpr RuleShape shape = RuleShape::Plain;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "interleave blocks";
     static Result<InterleaveRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const InterleaveRule &rule);

@@ -23,7 +23,6 @@ constexpr std::int32_t kMostBlockLanes = 64;
 template<> struct RuleTraits<LanesRule> {
     static constexpr std::array words{"lanes"};
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "give different lanes to";
     static Result<LanesRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const LanesRule &rule);

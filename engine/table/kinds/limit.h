@@ -27,7 +27,6 @@ const char *nameOf(LimitRule::Kind kind); ///< "memory", "time", "traffic"
 template<> struct RuleTraits<LimitRule> {
     static constexpr std::array words{"limit"};
     static constexpr RuleShape shape = RuleShape::Plain;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "limit the step";
     static Result<LimitRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const LimitRule &rule);

@@ -1,5 +1,7 @@
 #include "engine/table/kinds/meaning.h"
 
+#include "engine/table/kinds/beside.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -178,18 +180,27 @@ PlanMeaning planMeaning(const Model &model, std::int32_t deviceCount, const Cons
     const std::function<void(RowId, Error)> &failed)
 {
     PlanMeaning plan;
+    std::vector<std::size_t> held;
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
         if (!table.rows[i].enabled)
             continue;
         const RowId row{static_cast<std::int32_t>(i)};
+        const Rule &rule = table.rows[i].rule;
         const auto applied = std::visit(
             [&]<typename RuleType>(const RuleType &own) -> Result<void> {
-                if constexpr (requires { RuleMeaning<RuleType>::apply(model, deviceCount, own, row, plan); })
-                    return RuleMeaning<RuleType>::apply(model, deviceCount, own, row, plan);
-                else
-                    return {};
+                if constexpr (requires {
+                                  RuleMeaning<RuleType>::apply(model, deviceCount, own, row, plan);
+                              }) {
+                    for (const std::size_t other : held)
+                        if (besides(*model.graph, rule, table.rows[other].rule) == Beside::Clash)
+                            return clashError(*model.graph, rule, table.rows[other].rule,
+                                RowId{static_cast<std::int32_t>(other)});
+                    TRY_VOID(RuleMeaning<RuleType>::apply(model, deviceCount, own, row, plan));
+                    held.push_back(i);
+                }
+                return {};
             },
-            table.rows[i].rule);
+            rule);
         if (!applied && failed)
             failed(row, applied.error());
     }

@@ -22,7 +22,6 @@ struct MeshRule {
 template<> struct RuleTraits<MeshRule> {
     static constexpr std::array words{"mesh"};
     static constexpr RuleShape shape = RuleShape::Plain;
-    static constexpr std::int32_t mostRows = 1;
     static constexpr const char *verb = "give the mesh";
     static Result<MeshRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const MeshRule &rule);

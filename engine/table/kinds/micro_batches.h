@@ -18,7 +18,6 @@ struct MicroBatchesRule {
 template<> struct RuleTraits<MicroBatchesRule> {
     static constexpr std::array words{"micro-batches"};
     static constexpr RuleShape shape = RuleShape::Plain;
-    static constexpr std::int32_t mostRows = 1;
     static constexpr const char *verb = "give the number of micro-batches";
     static Result<MicroBatchesRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const MicroBatchesRule &rule);

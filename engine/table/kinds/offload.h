@@ -25,7 +25,6 @@ struct OffloadRule {
 template<> struct RuleTraits<OffloadRule> {
     static constexpr std::array words{"offload"};
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "offload";
     static Result<OffloadRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const OffloadRule &rule);

@@ -27,7 +27,6 @@ struct OpOrderRule {
 template<> struct RuleTraits<OpOrderRule> {
     static constexpr std::array words{"order"};
     static constexpr RuleShape shape = RuleShape::Open;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "order";
     static Result<OpOrderRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const OpOrderRule &rule);

@@ -24,7 +24,6 @@ struct OverlapRule {
 template<> struct RuleTraits<OverlapRule> {
     static constexpr std::array words{"overlap"};
     static constexpr RuleShape shape = RuleShape::Plain;
-    static constexpr std::int32_t mostRows = 1;
     static constexpr const char *verb = "give the overlap of collectives";
     static Result<OverlapRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const OverlapRule &rule);

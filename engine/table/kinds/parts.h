@@ -19,7 +19,6 @@ struct PartsRule {
 template<> struct RuleTraits<PartsRule> {
     static constexpr std::array words{"parts"};
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "bound the parts of";
     static Result<PartsRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const PartsRule &rule);

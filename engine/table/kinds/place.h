@@ -26,7 +26,6 @@ struct OpAssignRule {
 template<> struct RuleTraits<OpAssignRule> {
     static constexpr std::array words{"place"};
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "place";
     static Result<OpAssignRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const OpAssignRule &rule);

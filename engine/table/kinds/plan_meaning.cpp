@@ -55,13 +55,10 @@ Result<void> RuleMeaning<DegreeRule>::apply(
     for (const auto &[other, before] : plan.degrees)
         if (before.degree == rule.degree)
             bounds.push_back(before.bound);
-    if (!canAgree(bounds)) {
-        const auto other = std::find_if(plan.degrees.begin(), plan.degrees.end(),
-            [&](const auto &before) { return before.second.degree == rule.degree; });
-        return invalidRule("no number of " + std::string(nameOf(rule.degree)) + " keeps to this row and to "
-                + rowWords(other->first.index),
-            "change one of the two rows, or switch it off");
-    }
+    if (!canAgree(bounds)) // three of them, of which any two agree
+        return invalidRule(
+            "no number of " + std::string(nameOf(rule.degree)) + " keeps to this row and to those before it",
+            "change one of the rows, or switch it off");
     plan.degrees.emplace_back(row, rule);
     return {};
 }
@@ -69,9 +66,6 @@ Result<void> RuleMeaning<DegreeRule>::apply(
 Result<void> RuleMeaning<MeshRule>::apply(
     const Model &, std::int32_t deviceCount, const MeshRule &rule, RowId row, PlanMeaning &plan)
 {
-    if (!plan.mesh.empty())
-        return invalidRule(
-            "there is a mesh already, in " + rowWords(plan.meshRow.index), "switch one of the rows off");
     std::int64_t devices = 1;
     std::string text;
     for (const MeshAxis &axis : rule.axes) {
@@ -103,10 +97,6 @@ Result<void> RuleMeaning<MeshRule>::apply(
 Result<void> RuleMeaning<MicroBatchesRule>::apply(
     const Model &model, std::int32_t, const MicroBatchesRule &rule, RowId row, PlanMeaning &plan)
 {
-    if (plan.microBatchesRow.valid()) {
-        return invalidRule(
-            "the number of micro-batches is given already, by " + rowWords(plan.microBatchesRow.index));
-    }
     plan.microBatchesRow = row;
     if (rule.updateEvery > 0 && rule.count % rule.updateEvery != 0)
         return invalidRule("updates every " + counted(rule.updateEvery, "micro-batch") + " do not divide "
@@ -137,40 +127,18 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
 Result<void> RuleMeaning<ScheduleRule>::apply(
     const Model &, std::int32_t, const ScheduleRule &rule, RowId row, PlanMeaning &plan)
 {
-    const auto mustBeAmong = [](const ScheduleRule &left, ScheduleKind kind, RowId other) -> Result<void> {
-        if (allows(left, kind))
-            return {};
-        return invalidRule("the schedule is " + std::string(nameOf(kind))
-                + ", which one of the rows does not have among those to choose from: this row and "
-                + rowWords(other.index),
-            "change one of the two rows, or switch it off");
-    };
     if (rule.chosen) {
-        if (plan.scheduleLeftRow.valid())
-            return invalidRule(
-                "the schedule is left to the search already, by " + rowWords(plan.scheduleLeftRow.index));
-        for (const auto &[number, given] : plan.scheduleRows)
-            TRY_VOID(mustBeAmong(rule, given.second, given.first));
         plan.scheduleLeftRow = row;
         plan.scheduleLeft = rule;
-        return {};
+    } else {
+        plan.scheduleRows[rule.microBatches] = {row, rule.kind};
     }
-    if (const auto first = plan.scheduleRows.find(rule.microBatches); first != plan.scheduleRows.end())
-        return invalidRule("the schedule "
-                + (rule.microBatches > 0 ? "at " + counted(rule.microBatches, "micro-batch") + " " : "")
-                + "is given already, by " + rowWords(first->second.first.index),
-            "switch one of the two rows off");
-    if (plan.scheduleLeftRow.valid())
-        TRY_VOID(mustBeAmong(plan.scheduleLeft, rule.kind, plan.scheduleLeftRow));
-    plan.scheduleRows[rule.microBatches] = {row, rule.kind};
     return {};
 }
 
 Result<void> RuleMeaning<OverlapRule>::apply(
     const Model &, std::int32_t, const OverlapRule &rule, RowId row, PlanMeaning &plan)
 {
-    if (plan.overlapRow.valid())
-        return invalidRule("the overlap is given already, by " + rowWords(plan.overlapRow.index));
     plan.overlapRow = row;
     plan.overlap = rule.overlap;
     return {};
@@ -185,10 +153,7 @@ Result<void> RuleMeaning<DimensionSizeRule>::apply(
         return invalidRule("the inputs of the model have no dimension '" + rule.name + "' to choose",
             known.empty() ? "their sizes are fixed in the file: export it with dynamic shapes"
                           : "they have " + namesText(known));
-    const auto [first, isNew] = plan.sizeRows.try_emplace(dimension->name, row);
-    if (!isNew)
-        return invalidRule(
-            "the size of '" + dimension->name + "' is given already, by " + rowWords(first->second.index));
+    plan.sizeRows[dimension->name] = row;
     if (rule.size < dimension->least || rule.size > dimension->most)
         return invalidRule("'" + dimension->name + "' may be " + rangeText(*dimension) + ", not "
             + std::to_string(rule.size));
@@ -221,10 +186,7 @@ Result<void> RuleMeaning<CapacityRule>::apply(
     if (found == rooms.end())
         return invalidRule("no operator '" + rule.name + "' needs room for what data choose",
             rooms.empty() ? "in this model all sizes are known" : "those that do are " + namesIn(rooms));
-    const auto [first, isNew] = plan.capacityRows.try_emplace(rule.name, row);
-    if (!isNew)
-        return invalidRule(
-            "the room of '" + rule.name + "' is given already, by " + rowWords(first->second.index));
+    plan.capacityRows[rule.name] = row;
     if (rule.capacity != found->second)
         return invalidRule("the model is open with room " + toString(found->second) + " of '" + rule.name
                 + "': it could not be opened with " + toString(rule.capacity),

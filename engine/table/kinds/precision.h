@@ -24,7 +24,6 @@ struct PrecisionRule {
 template<> struct RuleTraits<PrecisionRule> {
     static constexpr std::array words{"precision"};
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "give a precision to";
     static Result<PrecisionRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const PrecisionRule &rule);

@@ -27,7 +27,6 @@ struct RecomputeRule {
 template<> struct RuleTraits<RecomputeRule> {
     static constexpr std::array words{"recompute"};
     static constexpr RuleShape shape = RuleShape::Open;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "recompute";
     static Result<RecomputeRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const RecomputeRule &rule);

@@ -19,7 +19,6 @@ struct RingRule {
 template<> struct RuleTraits<RingRule> {
     static constexpr std::array words{"ring"};
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "pass keys and values round in";
     static Result<RingRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const RingRule &rule);

@@ -4,6 +4,8 @@
 //
 //   engine/table/kinds/X.h, X.cpp           its rule (a plain struct, and what it means) and `RuleTraits`,
 //                                           both listed in engine/table/CMakeLists.txt
+//   engine/table/kinds/beside.cpp           how two of its rows stand to one another, if they are about the whole
+//                                           plan
 //   engine/table/kinds/X_meaning.cpp        what it means of operators or of the plan: `RuleMeaning`,
 //   declared in
 //                                           kinds/meaning.h, listed in engine/table/CMakeLists.txt
@@ -46,8 +48,6 @@ constexpr std::int64_t kMostExtent = std::int64_t{1} << 50; ///< Sizes of dimens
 ///     static const char *wordOf(const R &rule);
 ///         Only if there are several words: the one that a row of `rule` begins with.
 ///     static constexpr RuleShape shape = RuleShape::Colon;
-///     static constexpr std::int32_t mostRows = 0;
-///         How many rows of it that are on a table can have; 0 if any number.
 ///     static constexpr const char *verb = "give a stage to";
 ///         What its rows do, as in "rows 1 and 3 both VERB layer:0"; operators follow if it has a selector.
 ///     static Result<R> parse(TextCursor &cursor, std::string_view word);

@@ -81,7 +81,6 @@ bool allows(const ScheduleRule &rule, ScheduleKind kind);
 template<> struct RuleTraits<ScheduleRule> {
     static constexpr std::array words{"schedule"};
     static constexpr RuleShape shape = RuleShape::Plain;
-    static constexpr std::int32_t mostRows = 0; // one for each number of micro-batches
     static constexpr const char *verb = "give the schedule";
     static Result<ScheduleRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const ScheduleRule &rule);

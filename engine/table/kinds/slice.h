@@ -17,7 +17,6 @@ struct SliceRule {
 template<> struct RuleTraits<SliceRule> {
     static constexpr std::array words{"slice"};
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "slice";
     static Result<SliceRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const SliceRule &rule);

@@ -32,6 +32,20 @@ Result<void> parseAmount(TextCursor &cursor, SplitStep &step)
     return {};
 }
 
+Result<SplitStep> parseStep(TextCursor &cursor)
+{
+    SplitStep step;
+    if (cursor.takeWord("value")) {
+        step.kind = SplitKind::Value;
+    } else if (cursor.takeWord("replicate")) {
+        step.kind = SplitKind::Replicate;
+    } else {
+        TRY(step.dimension, parseDimension(cursor));
+    }
+    TRY_VOID(parseAmount(cursor, step));
+    return step;
+}
+
 std::string amountOf(const SplitStep &step)
 {
     std::string text;
@@ -125,36 +139,33 @@ Result<OpTransRule> RuleTraits<OpTransRule>::parse(TextCursor &cursor, std::stri
         TRY_VOID(parseAmount(cursor, rule.steps.back()));
         return rule;
     }
-    do {
-        SplitStep step;
-        if (cursor.takeWord("value")) {
-            step.kind = SplitKind::Value;
-        } else if (cursor.takeWord("replicate")) {
-            step.kind = SplitKind::Replicate;
-        } else {
-            TRY(step.dimension, parseDimension(cursor));
-        }
-        TRY_VOID(parseAmount(cursor, step));
+    for (;;) {
+        TRY(SplitStep step, parseStep(cursor));
         rule.steps.push_back(std::move(step));
-    } while (cursor.takeWord("then"));
-    return rule;
+        if (cursor.takeWord("then"))
+            continue;
+        if (!cursor.takeWord("or"))
+            return rule;
+        if (rule.steps.back().axis.empty())
+            return cursor.expected("'over' and a mesh axis before 'or'");
+    }
 }
 
 std::string RuleTraits<OpTransRule>::print(const OpTransRule &rule)
 {
     if (isReplicate(rule))
         return amountOf(rule.steps.front()).substr(1);
-    return joined(rule.steps, " then ", [](const SplitStep &step) {
-        switch (step.kind) {
-        case SplitKind::Dimension:
-            return planloom::print(step.dimension) + amountOf(step);
-        case SplitKind::Replicate:
-            return "replicate" + amountOf(step);
-        case SplitKind::Value:
-            return "value" + amountOf(step);
-        }
-        return std::string{};
-    });
+    std::string text;
+    const SplitStep *before = nullptr;
+    for (const SplitStep &step : rule.steps) {
+        if (before != nullptr)
+            text += !step.axis.empty() && step.axis == before->axis ? " or " : " then ";
+        before = &step;
+        text += (step.kind == SplitKind::Dimension ? planloom::print(step.dimension)
+                                                   : std::string(nameOf(step.kind)))
+            + amountOf(step);
+    }
+    return text;
 }
 
 void RuleTraits<OpTransRule>::write(const OpTransRule &rule, nlohmann::json &json)

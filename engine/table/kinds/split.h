@@ -29,7 +29,6 @@ template<> struct RuleTraits<OpTransRule> {
     static constexpr std::array words{"split", "replicate"};
     static const char *wordOf(const OpTransRule &rule);
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "split";
     static Result<OpTransRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const OpTransRule &rule);

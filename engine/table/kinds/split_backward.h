@@ -13,7 +13,6 @@ struct SplitBackwardRule {
 template<> struct RuleTraits<SplitBackwardRule> {
     static constexpr std::array words{"split-backward"};
     static constexpr RuleShape shape = RuleShape::Open;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "split the backward pass of";
     static Result<SplitBackwardRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const SplitBackwardRule &rule);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
+#include <vector>
 
 namespace planloom {
 
@@ -57,6 +60,29 @@ Error noSuchMeaning(
         ""};
 }
 
+/// What `op` may be cut by of the steps over one axis: of several, each is a way, and those that `op` does
+/// not have, or cannot be cut by, are none. Empty where it has no such dimension.
+/// @return InvalidInput if none of them can be
+Result<std::vector<Split>> splitsOf(
+    const RowSetting &setting, OperatorId op, std::span<const SplitStep> steps)
+{
+    std::vector<Split> splits;
+    std::optional<Error> failure;
+    for (const SplitStep &step : steps) {
+        auto split = splitOf(setting, op, step);
+        auto legal = split ? checkPartition(setting.graph().at(op), {{*split}}) : Result<void>(split.error());
+        if (split && step.kind == SplitKind::Dimension && split->parts == 0)
+            continue;
+        if (!legal)
+            failure = failure ? failure : std::move(legal).error();
+        else if (std::find(splits.begin(), splits.end(), *split) == splits.end())
+            splits.push_back(*std::move(split));
+    }
+    if (splits.empty() && failure)
+        return *std::move(failure);
+    return splits;
+}
+
 } // namespace
 
 Result<void> RuleMeaning<OpTransRule>::check(const RowSetting &setting, const OpTransRule &rule)
@@ -66,9 +92,10 @@ Result<void> RuleMeaning<OpTransRule>::check(const RowSetting &setting, const Op
         TRY_VOID(splitOf(setting, {}, step));
         const auto same = [&](const SplitStep &other) { return other.axis == step.axis; };
         const auto before = rule.steps.begin() + static_cast<std::ptrdiff_t>(i);
-        if (!step.axis.empty() && std::any_of(rule.steps.begin(), before, same)) {
+        if (!step.axis.empty() && std::any_of(rule.steps.begin(), before, same)
+            && rule.steps[i - 1].axis != step.axis) {
             return Error{ErrorCode::InvalidInput, "two steps run over mesh axis '" + step.axis + "'",
-                "give each step an axis of its own", ""};
+                "give each step an axis of its own, or write those of one axis side by side with 'or'", ""};
         }
         if (isBatch(step) && setting.batch().size == 0)
             return Error{
@@ -101,27 +128,24 @@ Result<std::optional<OperatorMeaning>> RuleMeaning<OpTransRule>::of(
 {
     OperatorMeaning meaning;
     std::vector<Split> within;
-    bool hasDimension = false;
-    bool foundDimension = false;
-    for (const SplitStep &step : rule.steps) {
-        TRY(Split split, splitOf(setting, op, step));
-        if (step.kind == SplitKind::Dimension) {
-            hasDimension = true;
-            if (split.parts == 0)
-                continue;
-            foundDimension = true;
-        }
-        TRY_VOID(checkPartition(setting.graph().at(op), {{split}}));
-        if (split.parts <= 1)
+    bool applies = false;
+    for (std::size_t i = 0; i < rule.steps.size();) {
+        const std::size_t begin = i;
+        for (++i; i < rule.steps.size() && !rule.steps[i].axis.empty()
+             && rule.steps[i].axis == rule.steps[begin].axis;)
+            ++i;
+        TRY(std::vector<Split> splits, splitsOf(setting, op, {&rule.steps[begin], i - begin}));
+        applies = applies || !splits.empty();
+        if (splits.empty() || splits.front().parts <= 1)
             continue;
-        if (split.axis.empty()) {
-            within.push_back(std::move(split));
+        if (splits.front().axis.empty()) {
+            within.push_back(std::move(splits.front()));
         } else {
-            std::string axis = split.axis;
-            meaning.axes.push_back({std::move(axis), Allowed<Split>::only(std::move(split))});
+            std::string axis = splits.front().axis;
+            meaning.axes.push_back({std::move(axis), Allowed<Split>::oneOf(std::move(splits))});
         }
     }
-    if (hasDimension && !foundDimension)
+    if (!applies)
         return std::optional<OperatorMeaning>{};
     if (!within.empty())
         meaning.within = Allowed<std::vector<Split>>::only(std::move(within));

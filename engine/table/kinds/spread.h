@@ -26,7 +26,6 @@ struct SpreadRule {
 template<> struct RuleTraits<SpreadRule> {
     static constexpr std::array words{"spread"};
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "spread";
     static Result<SpreadRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const SpreadRule &rule);

@@ -14,7 +14,6 @@ struct StageRule {
 template<> struct RuleTraits<StageRule> {
     static constexpr std::array words{"stage"};
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "give a stage to";
     static Result<StageRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const StageRule &rule);

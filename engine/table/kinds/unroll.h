@@ -17,7 +17,6 @@ struct UnrollRule {
 template<> struct RuleTraits<UnrollRule> {
     static constexpr std::array words{"unroll"};
     static constexpr RuleShape shape = RuleShape::Plain;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "unroll a recurrence";
     static Result<UnrollRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const UnrollRule &rule);

@@ -17,7 +17,6 @@ struct WeightVersionsRule {
 template<> struct RuleTraits<WeightVersionsRule> {
     static constexpr std::array words{"weight-versions"};
     static constexpr RuleShape shape = RuleShape::Colon;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "keep different numbers of weight versions of";
     static Result<WeightVersionsRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const WeightVersionsRule &rule);

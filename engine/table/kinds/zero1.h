@@ -24,7 +24,6 @@ template<> struct RuleTraits<OptimizerShardingRule> {
     static constexpr std::array words{"zero1", "zero2", "zero3", "zero0", "zero"};
     static const char *wordOf(const OptimizerShardingRule &rule);
     static constexpr RuleShape shape = RuleShape::Open;
-    static constexpr std::int32_t mostRows = 0;
     static constexpr const char *verb = "shard the optimizer of";
     static Result<OptimizerShardingRule> parse(TextCursor &cursor, std::string_view word);
     static std::string print(const OptimizerShardingRule &rule);

@@ -66,7 +66,7 @@ TEST(MakePlan, ComesInGradesAndEndsVerified)
     EXPECT_GT(last.solveSeconds, 0);
     EXPECT_EQ(last.cluster.name, "dgx-a100:2");
     EXPECT_EQ(last.deviceCount, 2);
-    EXPECT_EQ(last.execution->origin, originOf(smallModel()->source, "dgx-a100:2", last.table.text()));
+    EXPECT_EQ(last.execution->origin, originOf(*smallModel(), last.cluster, last.table.text()));
     // The times of operators add up to the busy time of kernels.
     std::int64_t sum = 0;
     for (const std::int64_t time : last.operatorNanoseconds)

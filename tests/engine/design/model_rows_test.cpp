@@ -68,7 +68,8 @@ TEST(ModelRows, ThatDoNotHoldSayWhy)
         "the model is open with batch = 16: it could not be opened with 8; choose another size");
     EXPECT_EQ(why("dim heads = 8"),
         "the inputs of the model have no dimension 'heads' to choose; they have 'batch'");
-    EXPECT_EQ(why("dim batch = 16\ndim x.0 = 16"), "the size of 'batch' is given already, by row 1; ");
+    EXPECT_EQ(why("dim batch = 16\ndim x.0 = 16"),
+        "the size of 'batch' is given already, by row 1; change one of the two rows, or switch it off");
     PlanRequest request;
     const auto fixed = openModel({"zoo:mlp?layers=2&hidden=32&batch=8", {}, {}});
     ASSERT_TRUE(fixed);

@@ -4,7 +4,7 @@
 #include "engine/design/make_plan.h"
 #include "engine/design/opened_model.h"
 #include "engine/table/layers.h"
-#include "planloom_paths.h"
+#include "tests/model_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -37,12 +37,7 @@ protected:
         if (!std::filesystem::exists(folder()))
             GTEST_SKIP() << "the model set is not at " << folder();
     }
-    static std::filesystem::path folder()
-    {
-        if (const char *models = std::getenv("PLANLOOM_MODELS"))
-            return std::filesystem::path(models).parent_path() / "models-modern";
-        return std::filesystem::path(PLANLOOM_SOURCE_DIR).parent_path() / "shared" / "models-modern";
-    }
+    static std::filesystem::path folder() { return modernModelFolder(); }
     static ModelSource source()
     {
         const auto file = GetParam().withMetadata ? folder() / "with_metadata" : folder();

@@ -285,6 +285,13 @@ TEST_F(OperatorFiles, AreRememberedAndMissed)
     EXPECT_EQ(remembered->options.operatorFiles, options.operatorFiles);
 
     fs::remove(named);
+    // A plan carries what the files held; one from before does not.
+    plan->origin = originOf(**model, *clusterNamed("cpu:1"), {});
+    const auto carried = rememberedModel(*plan);
+    ASSERT_TRUE(carried) << describe(carried.error());
+    const auto alone = openModel(*carried);
+    ASSERT_TRUE(alone) << describe(alone.error());
+    EXPECT_EQ((*alone)->graph->operators.size(), (*model)->graph->operators.size());
     const auto missing = openModel(*remembered);
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().code, ErrorCode::NotFound);

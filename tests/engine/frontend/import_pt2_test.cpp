@@ -112,6 +112,11 @@ INSTANTIATE_TEST_SUITE_P(Pt2, Pt2Programs,
         Program{"patches", "patches", {}, 6}),
     [](const testing::TestParamInfo<Program> &info) { return std::string(info.param.name); });
 
+// Operators with their options, several in a program each (STORED in tests/interop/operator_cases.py).
+INSTANTIATE_TEST_SUITE_P(Operators, Pt2Programs,
+    testing::Values(Program{"operators_bags", "operators_bags", {}, 0}),
+    [](const testing::TestParamInfo<Program> &info) { return std::string(info.param.name); });
+
 ImportOptions withBatch(std::int64_t size)
 {
     ImportOptions options;

@@ -3,9 +3,9 @@
 
 #include "engine/frontend/autodiff.h"
 #include "engine/frontend/import_onnx.h"
-#include "planloom_paths.h"
 #include "tests/engine/frontend/npz_for_tests.h"
 #include "tests/engine/frontend/run_graph.h"
+#include "tests/model_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 using testing_support::GraphRunner;
 using testing_support::readNpz;
 
-const std::filesystem::path kFolder = std::filesystem::path(PLANLOOM_SOURCE_DIR) / ".." / "shared" / "models";
+const std::filesystem::path kFolder = modelFolder();
 
 struct ModelCase {
     const char *name;

@@ -1,9 +1,9 @@
 #include "engine/frontend/import_onnx.h"
 #include "engine/gallery/tensor_parallel_region.h"
 #include "engine/table/selector_index.h"
-#include "planloom_paths.h"
 #include "tests/engine/gallery/gallery_for_tests.h"
 #include "tests/engine/table/models.h"
+#include "tests/model_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -323,8 +323,7 @@ std::set<std::string> matricesLeftWhole(const Plan &plan)
 
 TEST(Gallery, TensorParallelismLeavesNoMatrixOfAttentionOrMlpWhole)
 {
-    const std::filesystem::path folder =
-        std::filesystem::path(PLANLOOM_SOURCE_DIR).parent_path() / "shared" / "models";
+    const std::filesystem::path folder = modelFolder();
     struct Case {
         std::string model;
         std::int32_t ways;
@@ -386,8 +385,7 @@ TEST(Gallery, PipeDreamKeepsAsManyVersionsAsMicroBatchesAreInFlight)
 
 TEST(Gallery, RealModelsGetTheirPairs)
 {
-    const std::filesystem::path folder =
-        std::filesystem::path(PLANLOOM_SOURCE_DIR).parent_path() / "shared" / "models";
+    const std::filesystem::path folder = modelFolder();
     struct Case {
         const char *file;
         std::vector<const char *> columns;

@@ -80,5 +80,18 @@ TEST(Conflicts, AreNoneWhereRowsHoldOrFailByThemselves)
     EXPECT_TRUE(found.conflicts.empty());
 }
 
+TEST(Conflicts, AreNotOfRowsOfAKindThatMayStandTogetherWhereAnotherIsWrong)
+{
+    for (const char *together : {"schedule 1f1b\nschedule zb-h1 at 16 micro-batches\n",
+             "schedule solver\nschedule 1f1b\n", "degree tensor at most 4\ndegree data at most 2\n",
+             "degree tensor at most 4\ndegree tensor at least 2\n", "unroll a\nunroll b\n",
+             "dim batch = 8\ndim seq = 16\n", "capacity a = 2x\ncapacity b = 2x\n",
+             "in-flight 2\nin-flight 2 stage 0\n", "limit memory 1GiB\nlimit memory 2GiB\n"}) {
+        const Found found = conflictsOf(std::string(together) + "split name:h.0.mlp.c_fc : n by 3\n");
+        EXPECT_TRUE(found.fails);
+        EXPECT_TRUE(found.conflicts.empty()) << together << found.conflicts.front().words;
+    }
+}
+
 } // namespace
 } // namespace planloom

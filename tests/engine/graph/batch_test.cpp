@@ -307,7 +307,8 @@ TEST(Batch, MustNotBeFrozen)
     EXPECT_NE(batch.limitedBy.find("operator 'y'"), std::string::npos) << batch.limitedBy;
     EXPECT_EQ(roleOf(batch, model, "h"), "same");
     EXPECT_EQ(roleOf(batch, model, "w.grad"), "summand");
-    EXPECT_EQ(identifierOf(batch, model, "h"), "");
+    EXPECT_EQ(identifierOf(batch, model, "h"), "m"); // for partitions
+    EXPECT_EQ(identifierOf(batch, model, "y"), "");
     EXPECT_EQ(identifierOf(batch, model, "w.step"), "once");
 }
 
@@ -366,8 +367,8 @@ TEST(Batch, ManyOperatorsMayNeedAllOfTheirInput)
     const BatchInfo batch = analyseBatch(model.graph);
     EXPECT_EQ(batch.mostMicroBatches, 8) << batch.limitedBy;
     EXPECT_EQ(roleOf(batch, model, "sum299"), "step");
-    EXPECT_EQ(identifierOf(batch, model, "root299"), "");
-    EXPECT_EQ(roleOf(batch, model, "scale299"), "same");
+    EXPECT_EQ(identifierOf(batch, model, "root299"), "once");
+    EXPECT_EQ(roleOf(batch, model, "scale299"), "step");
     EXPECT_EQ(roleOf(batch, model, "y299"), "split:0");
     expectSlicesMeet(batch, model.graph);
 }
@@ -509,4 +510,62 @@ TEST(Batch, OfNoneOrOneSampleRunsInOnePiece)
     EXPECT_EQ(analyseBatch(one.graph).limitedBy, "");
 }
 
+TEST(Batch, IsCutBeforeAndBehindWhatNeedsAllOfIt)
+{
+    Model m;
+    m.tensor("x", {8, 4}, TensorRole::Input).tensor("w", {4, 3}, TensorRole::Weight);
+    m.op(OperatorKind::Linear, "b k+, k+ n -> b n", {"x", "w"}, "y", {8, 3}, {0});
+    m.op(OperatorKind::CumSum, "8 n -> 8 n", {"y"}, "sums", {8, 3});
+    m.op(OperatorKind::Tanh, "b n -> b n", {"sums"}, "z", {8, 3});
+    m.op(OperatorKind::ReduceSum, "b+ n+ -> 1", {"z"}, "loss", {});
+    m.train("loss");
+    const BatchInfo info = analyseBatch(m.graph);
+    EXPECT_EQ(info.mostMicroBatches, 1);
+    EXPECT_EQ(info.limitedBy.substr(0, 15), "operator 'sums'");
+    ASSERT_EQ(info.obstacles.size(), 1U);
+    EXPECT_EQ(m.graph.at(info.obstacles.front().op).name, "sums");
+    EXPECT_EQ(std::vector(info.operatorDimension.begin(), info.operatorDimension.begin() + 4),
+        (std::vector<std::int32_t>{0, -1, 0, 0}));
+}
+
+TEST(Batch, LiesBehindASequenceThatIsAttendedAlong)
+{
+    Model m; // [sequence batch width], of which 6 x 6 scores
+    m.tensor("x", {6, 8, 4}, TensorRole::Input).tensor("w", {4, 4}, TensorRole::Weight);
+    m.op(OperatorKind::Linear, "s b k+, k+ n -> s b n", {"x", "w"}, "y", {6, 8, 4}, {0});
+    m.op(OperatorKind::Einsum, "s b k+, t b k+ -> b s t", {"y", "y"}, "scores", {8, 6, 6});
+    m.op(OperatorKind::ReduceSum, "b+ s+ t+ -> 1", {"scores"}, "loss", {});
+    m.train("loss");
+    EXPECT_EQ(batchInputOf(m.graph).dimension, 1);
+    EXPECT_EQ(analyseBatch(m.graph).mostMicroBatches, 8);
+
+    Model pairs; // every sample against every other: dimension 1 is the width
+    pairs.tensor("x", {8, 4}, TensorRole::Input).tensor("w", {4, 4}, TensorRole::Weight);
+    pairs.op(OperatorKind::Linear, "b k+, k+ n -> b n", {"x", "w"}, "y", {8, 4}, {0});
+    pairs.op(OperatorKind::Einsum, "b k+, c k+ -> b c", {"y", "y"}, "scores", {8, 8});
+    pairs.op(OperatorKind::ReduceSum, "b+ c+ -> 1", {"scores"}, "loss", {});
+    pairs.train("loss");
+    EXPECT_EQ(batchInputOf(pairs.graph).dimension, 0);
+    EXPECT_EQ(analyseBatch(pairs.graph).mostMicroBatches, 1);
+}
+
+TEST(Batch, WhatIsMadeOfValuesOfTheStepIsOfTheStepToo)
+{
+    Model m; // a value over the whole batch, and shares of what it was made from
+    m.tensor("x", {8, 4}, TensorRole::Input).tensor("a", {8}, TensorRole::Input);
+    m.tensor("w", {4}, TensorRole::Weight);
+    m.op(OperatorKind::Neg, "b -> b", {"a"}, "n", {8});
+    m.op(OperatorKind::ReduceMax, "8 -> 1", {"n"}, "top", {});
+    m.op(OperatorKind::Sub, "b, 1 -> b", {"n", "top"}, "distance", {8});
+    m.op(OperatorKind::ReduceMax, "8 -> 1", {"distance"}, "spread", {});
+    m.op(OperatorKind::Div, "b, 1 -> b", {"n", "spread"}, "scaled", {8});
+    m.op(OperatorKind::Einsum, "b k+, k+ -> b", {"x", "w"}, "y", {8}, {0});
+    m.op(OperatorKind::Mul, "b, b -> b", {"y", "scaled"}, "z", {8}, {0});
+    m.op(OperatorKind::ReduceSum, "b+ -> 1", {"z"}, "loss", {});
+    m.train("loss");
+    const BatchInfo info = analyseBatch(m.graph);
+    EXPECT_EQ(info.mostMicroBatches, 8);
+    const std::vector<bool> once(info.oncePerStep.begin(), info.oncePerStep.begin() + 8);
+    EXPECT_EQ(once, (std::vector<bool>{true, true, true, true, true, false, false, false}));
+}
 } // namespace planloom

@@ -5,8 +5,7 @@
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
 #include "engine/graph/dimension_classes.h"
-
-#include "planloom_paths.h"
+#include "tests/model_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +17,7 @@
 namespace planloom {
 namespace {
 
-const std::filesystem::path kShared = std::filesystem::path(PLANLOOM_SOURCE_DIR) / ".." / "shared";
+const std::filesystem::path kShared = modelFolder().parent_path();
 
 /// The model with its training step, where it has one.
 Graph trained(Graph forward)

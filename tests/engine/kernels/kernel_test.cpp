@@ -133,14 +133,17 @@ TEST(Integers, RefuseDivisionByZeroNamingTheOperator)
     }
 }
 
-TEST(Casts, TruncateAndSaturate)
+TEST(Casts, TruncateAndMakeOfWhatDoesNotFitWhatProcessorsDo)
 {
     using enum OperatorKind;
     const auto cast = [](DataType from, DataType to, Numbers values) {
         const auto count = static_cast<std::int64_t>(values.size());
         return run(example(Cast, {given(from, {count}, std::move(values))}, {{to, {count}}}));
     };
-    EXPECT_EQ(cast(DataType::Float32, DataType::Int32, {1.9, -1.9, 1e30}), (Numbers{1, -1, 2147483647}));
+    EXPECT_EQ(cast(DataType::Float32, DataType::Int32, {1.9, -1.9, 1e30, std::nan("")}),
+        (Numbers{1, -1, -2147483648.0, -2147483648.0}));
+    EXPECT_EQ(cast(DataType::Float64, DataType::Int64, {1.9, -1e19}), (Numbers{1, -9223372036854775808.0}));
+    EXPECT_EQ(cast(DataType::Float32, DataType::UInt8, {255.9, 300, -1, 1e10}), (Numbers{255, 44, 255, 0}));
     EXPECT_EQ(cast(DataType::Float32, DataType::Bool, {0, -0.5, 2}), (Numbers{0, 1, 1}));
     EXPECT_EQ(cast(DataType::Int64, DataType::Float32, {3, -4}), (Numbers{3, -4}));
     EXPECT_EQ(cast(DataType::Bool, DataType::Int64, {0, 1}), (Numbers{0, 1}));

@@ -16,7 +16,7 @@ TEST(CompletePlan, EachBadRowIsReportedWithItsPlaceAndReason)
     const Case cases[] = {
         {"mesh dp=8", "row:0/rule", "the mesh needs 8 devices, the plan has 4"},
         {"mesh dp=3 tp=2", "row:0/rule", "the mesh needs 3 x 2 = 6 devices, the plan has 4"},
-        {"mesh dp=2\nmesh tp=2", "row:1/rule", "a mesh already"},
+        {"mesh dp=2\nmesh tp=2", "row:1/rule", "the mesh is given already, by row 1"},
         {"mesh dp=2 dp=2", "row:0/rule", "two axes"},
         {"micro-batches 3", "row:0/rule", "do not divide"},
         {"micro-batches 2\nmicro-batches 4", "row:1/rule", "given already, by row 1"},

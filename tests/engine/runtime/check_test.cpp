@@ -58,10 +58,59 @@ TEST(CompareOutcomes, NamesTheWorstTensor)
 
 TEST(CompareOutcomes, ToleratesRounding)
 {
-    const auto report = compareOutcomes(outcomeOf(1.00005F, 1.0001F, 2.00001), outcomeOf(1, 1));
+    const auto report = compareOutcomes(outcomeOf(1.00001F, 1.000004F, 2.000003), outcomeOf(1, 1));
     ASSERT_TRUE(report);
     EXPECT_TRUE(report->ok) << report->worstTensor;
     EXPECT_GT(report->worstError, 0);
+}
+
+TEST(CompareOutcomes, AllowsAFewTimesWhatRoundingWasSeenToDo)
+{
+    const RunOutcome reference = outcomeOf(1, 1);
+    const auto movement = movementBetween(outcomeOf(1.01F, 1, 2.002), reference);
+    ASSERT_TRUE(movement) << describe(movement.error());
+    EXPECT_NEAR(movement->tensors.at("grad/w"), 0.01, 1e-6);
+    EXPECT_EQ(movement->tensors.at("weight/w"), 0);
+    const auto near = compareOutcomes(outcomeOf(1.05F, 1, 2.01), reference, {}, *movement);
+    ASSERT_TRUE(near);
+    EXPECT_TRUE(near->ok) << near->worstTensor;
+    EXPECT_GT(near->allowed, near->worstError);
+    const auto far = compareOutcomes(outcomeOf(1.5F, 1), reference, {}, *movement);
+    ASSERT_TRUE(far);
+    EXPECT_FALSE(far->ok);
+    const auto elsewhere = compareOutcomes(outcomeOf(1, 1.05F), reference, {}, *movement);
+    ASSERT_TRUE(elsewhere);
+    EXPECT_FALSE(elsewhere->ok) << "rounding does not move the weight";
+}
+
+TEST(CompareOutcomes, LossesOneStepOfTheirFormatApartAreEqual)
+{
+    for (const auto &[preset, step] :
+        {std::pair{PrecisionPreset::BFloat16, 0x1p-7}, {PrecisionPreset::Float16, 0x1p-10}}) {
+        ExecutionPlan plan = oneDevice(1).plan;
+        plan.precisions.assign(plan.graph->operators.size(), precisionOf(preset));
+        for (const double loss : {1.0, 1.5, 2.0 - step}) {
+            const auto report =
+                compareOutcomes(outcomeOf(1, 1, loss + step), outcomeOf(1, 1, loss), tolerancesOf(plan));
+            ASSERT_TRUE(report);
+            EXPECT_TRUE(report->ok) << loss;
+        }
+        const auto report = compareOutcomes(outcomeOf(1, 1, 1.05), outcomeOf(1, 1, 1), tolerancesOf(plan));
+        ASSERT_TRUE(report);
+        EXPECT_FALSE(report->ok);
+    }
+}
+
+TEST(RequireMemoryOfCheck, CountsTheUnpartitionedModelAndWhatRunsHandBack)
+{
+    const ExecutionPlan plan = oneDevice(1).plan;
+    EXPECT_TRUE(requireMemoryOfCheck(plan, plan, std::nullopt));
+    EXPECT_TRUE(requireMemoryOfCheck(plan, plan, Bytes{1 << 20}));
+    const auto refused = requireMemoryOfCheck(plan, plan, Bytes{16});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::ResourceLimit);
+    EXPECT_NE(refused.error().message.find("unpartitioned model needs"), std::string::npos);
+    EXPECT_NE(refused.error().advice.find("without --check"), std::string::npos);
 }
 
 TEST(CompareOutcomes, NoNumberEqualsNaN)
@@ -96,7 +145,7 @@ TEST(CompareOutcomes, RunsOfDifferentModelsAreRefused)
     other.losses.push_back(1);
     EXPECT_FALSE(compareOutcomes(other, outcomeOf(1, 1)));
     other = outcomeOf(1, 1);
-    other.outputs["logits"] = floats({1, 2}, {1, -3});
+    other.outputs["logits"] = floats({1, 2}, {1, -3}); // of another shape
     EXPECT_FALSE(compareOutcomes(other, outcomeOf(1, 1)));
 }
 

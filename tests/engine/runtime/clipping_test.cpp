@@ -85,7 +85,7 @@ void expectClippedLikeTheModel(const ExecutionPlan &plan)
     ASSERT_TRUE(got) << describe(got.error());
     const auto reference = referenceOf(plan);
     ASSERT_TRUE(reference) << describe(reference.error());
-    const auto check = checkAgainst(**reference, plan, *got, options, tolerancesOf(plan));
+    const auto check = checkAgainst(**reference, plan, *got, options);
     ASSERT_TRUE(check) << describe(check.error());
     EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError << " at "
                            << check->firstDifference;

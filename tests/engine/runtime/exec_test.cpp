@@ -145,7 +145,7 @@ TEST_F(Exec, BenchMeasuresOnTheBackendThatItsOptionsName)
     const auto bench = [&](const std::string &backend) {
         request.backend = backend;
         (void)write(request);
-        const std::string command = std::string{PLANLOOM_BINARY_DIR "/bin/planloom-exec bench --plan '"}
+        const std::string command = std::string{"'" PLANLOOM_BINARY_DIR "/bin/planloom-exec' bench --plan '"}
             + (m_folder / "plan.json").string() + "' --options '" + (m_folder / "options.json").string()
             + "' --profile '" + (m_folder / backend).string() + "' >'" + (m_folder / "said").string()
             + "' 2>&1";

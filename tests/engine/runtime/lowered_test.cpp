@@ -200,7 +200,7 @@ TEST(NarrowMasters, OfUnitsRunLikeOneDevice)
         options.steps = 2;
         const auto outcome = runOnCpu(*plan, options);
         ASSERT_TRUE(outcome) << describe(outcome.error());
-        const auto report = checkAgainst(*reference, *plan, *outcome, options, tolerancesOf(*plan));
+        const auto report = checkAgainst(*reference, *plan, *outcome, options);
         ASSERT_TRUE(report) << describe(report.error());
         EXPECT_TRUE(report->ok) << report->worstTensor << " " << report->worstError;
     }

@@ -4,7 +4,7 @@
 #include "engine/frontend/training.h"
 #include "engine/frontend/zoo.h"
 
-#include "planloom_paths.h"
+#include "tests/model_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,7 @@
 namespace planloom {
 
 /// Where models that are too large for the repository lie, if they do.
-inline const std::filesystem::path kModelFiles =
-    std::filesystem::path(PLANLOOM_SOURCE_DIR) / ".." / "shared" / "models";
+inline const std::filesystem::path kModelFiles = modelFolder();
 
 /// The training step of a zoo model, or of a file of the model set; null without the set.
 inline GraphSnapshot trainingStepOf(const std::string &name, OperatorKind optimizer = OperatorKind::SgdStep)

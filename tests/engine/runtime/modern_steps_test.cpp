@@ -5,6 +5,7 @@
 #include "engine/interop/npz.h"
 #include "planloom_paths.h"
 #include "tests/engine/runtime/like_the_model.h"
+#include "tests/model_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -21,13 +22,6 @@ const std::filesystem::path kSteps =
     std::filesystem::path(PLANLOOM_SOURCE_DIR) / "tests/engine/runtime/modern";
 constexpr double kRate = 0.01;
 
-std::filesystem::path modernFolder()
-{
-    if (const char *models = std::getenv("PLANLOOM_MODELS"))
-        return std::filesystem::path(models).parent_path() / "models-modern";
-    return std::filesystem::path(PLANLOOM_SOURCE_DIR).parent_path() / "shared" / "models-modern";
-}
-
 struct ModernFile {
     const char *name;
     bool withMetadata = false;
@@ -38,13 +32,14 @@ class ModernTraining : public testing::TestWithParam<ModernFile>
 protected:
     void SetUp() override
     {
-        if (!std::filesystem::exists(modernFolder()))
-            GTEST_SKIP() << "the model set is not at " << modernFolder();
+        if (!std::filesystem::exists(modernModelFolder()))
+            GTEST_SKIP() << "the model set is not at " << modernModelFolder();
     }
     static ModelSource source()
     {
         const std::string name = GetParam().name;
-        const auto folder = GetParam().withMetadata ? modernFolder() / "with_metadata" : modernFolder();
+        const auto folder =
+            GetParam().withMetadata ? modernModelFolder() / "with_metadata" : modernModelFolder();
         ModelSource source{(folder / (name + ".onnx")).string(), {}, {}};
         source.options.learningRate = kRate;
         if (name == "bert_dynamic")
@@ -56,7 +51,7 @@ protected:
         RunOptions options;
         options.steps = steps;
         options.keepGradients = true;
-        auto inputs = readInputs((modernFolder() / (GetParam().name + std::string(".io.npz"))).string());
+        auto inputs = readInputs((modernModelFolder() / (GetParam().name + std::string(".io.npz"))).string());
         EXPECT_TRUE(inputs) << describe(inputs.error());
         options.inputs = *std::move(inputs);
         return options;
@@ -86,7 +81,7 @@ TEST_P(ModernTraining, HasPyTorchsGradients)
     ASSERT_TRUE(plan) << describe(plan.error());
     const auto outcome = runOnCpu(*plan, optionsFor(1));
     ASSERT_TRUE(outcome) << describe(outcome.error());
-    const auto arrays = readNpz((modernFolder() / (name + ".grads.npz")).string());
+    const auto arrays = readNpz((modernModelFolder() / (name + ".grads.npz")).string());
     ASSERT_TRUE(arrays) << describe(arrays.error());
     double least = 0; // biases of keys have no gradient but rounding
     for (const auto &[array, data] : *arrays)

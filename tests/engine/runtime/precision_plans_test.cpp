@@ -128,7 +128,7 @@ protected:
         const auto outcome = runOnCpu(plan, m_options);
         ASSERT_TRUE(outcome) << describe(outcome.error());
         const ExecutionPlan reference = onOneDevice(decided, 1);
-        const auto check = checkAgainst(reference, plan, *outcome, m_options, tolerancesOf(plan));
+        const auto check = checkAgainst(reference, plan, *outcome, m_options);
         ASSERT_TRUE(check) << describe(check.error());
         EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError << " at "
                                << check->firstDifference;

@@ -7,6 +7,7 @@
 #include "engine/verify/verify.h"
 #include "planloom_paths.h"
 #include "tests/engine/runtime/like_the_model.h"
+#include "tests/model_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -132,9 +133,7 @@ TEST_P(HalfModels, InPartsAreLikeTheModel)
         ASSERT_TRUE(outcome) << describe(outcome.error());
         const auto reference = loweredRows(graph, {}, 1);
         ASSERT_TRUE(reference) << describe(reference.error());
-        const CheckTolerances tolerances = tolerancesOf(*plan);
-        EXPECT_TRUE(tolerances.byNorm);
-        const auto check = checkAgainst(*reference, *plan, *outcome, options, tolerances);
+        const auto check = checkAgainst(*reference, *plan, *outcome, options);
         ASSERT_TRUE(check) << describe(check.error());
         EXPECT_TRUE(check->ok) << check->worstTensor << " " << check->worstError;
     }
@@ -146,10 +145,7 @@ INSTANTIATE_TEST_SUITE_P(Saved, HalfModels, testing::Values("transformer_bf16", 
 /// What PyTorch's exporter writes of models of 16 bits, in ../shared/models-modern.
 TEST(HalfModelsOfTheSet, RunAndTrain)
 {
-    const char *models = std::getenv("PLANLOOM_MODELS");
-    const auto folder = models == nullptr
-        ? std::filesystem::path(PLANLOOM_SOURCE_DIR).parent_path() / "shared/models-modern"
-        : std::filesystem::path(models).parent_path() / "models-modern";
+    const auto folder = modernModelFolder();
     if (!std::filesystem::exists(folder))
         GTEST_SKIP() << "the model set is not at " << folder;
     for (const char *name : {"llama_bf16", "bert_fp16"}) {

@@ -1,4 +1,6 @@
+#include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
+#include <QtWidgets/QAbstractButton>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QListWidget>
@@ -85,6 +87,41 @@ private Q_SLOTS:
         }
         panel.setSpec(QStringLiteral("spatial"));
         QTRY_VERIFY_WITH_TIMEOUT(panel.effect().contains(QStringLiteral("Does not fit this model")), 20000);
+    }
+
+    void aPlanOfCopiesIsAppliedOnlyWhenThatIsWanted()
+    {
+        GalleryPanel panel;
+        panel.setDeviceCount(4);
+        panel.setUsable(true);
+        QSignalSpy chosen(&panel, &GalleryPanel::chosen);
+        panel.setSpec(QStringLiteral("data-parallel"));
+        GalleryEffect effect;
+        effect.fits = true;
+        effect.copied =
+            "80% of the computing is the same on several devices, because operator 'sort' needs it";
+        effect.isCopied = true;
+        panel.setEffect(effect, nullptr);
+        QVERIFY2(panel.effect().contains(QStringLiteral("Copied: 80%")), qPrintable(panel.effect()));
+        const auto press = [&](QMessageBox::ButtonRole role) {
+            panel.findChild<QAction *>(QStringLiteral("gallery.apply"))->trigger();
+            QVERIFY(panel.question());
+            QVERIFY2(panel.question()->text().contains(QStringLiteral("'sort'")),
+                qPrintable(panel.question()->text()));
+            for (QAbstractButton *button : panel.question()->buttons())
+                if (panel.question()->buttonRole(button) == role)
+                    button->click();
+            QTRY_VERIFY(!panel.question());
+        };
+        press(QMessageBox::RejectRole);
+        QCOMPARE(chosen.count(), 0);
+        press(QMessageBox::AcceptRole);
+        QCOMPARE(chosen.count(), 1);
+        effect.isCopied = false;
+        panel.setEffect(effect, nullptr);
+        panel.findChild<QAction *>(QStringLiteral("gallery.apply"))->trigger();
+        QVERIFY(!panel.question());
+        QCOMPARE(chosen.count(), 2);
     }
 };
 

@@ -82,7 +82,7 @@ TEST(LocatorSearch, CommandsByLettersAndTheLatestFirst)
     EXPECT_FALSE(stop.front().enabled);
     EXPECT_TRUE(stop.front().detail.contains("not possible now"));
     EXPECT_EQ(found("split", true).front().keys, QStringLiteral("T"));
-    EXPECT_TRUE(found("qqqq", true).empty());
+    EXPECT_FALSE(found("qqqq", true).front().enabled); // says that there is none
 }
 
 TEST(LocatorSearch, OperatorsByName)
@@ -157,6 +157,30 @@ TEST(LocatorSearch, RowsOfEveryKindAreOfferedToBeWritten)
         ASSERT_FALSE(entries.empty()) << row;
         EXPECT_EQ(entries.front().kind, LocatorKind::Write) << row;
     }
+}
+
+TEST(LocatorSearch, ARowToBeWrittenSaysWhichRowItReplaces)
+{
+    const auto entries = found("mesh tp=2", true);
+    ASSERT_FALSE(entries.empty());
+    EXPECT_EQ(entries.front().detail, QStringLiteral("mesh tp=2 · replaces row 2"));
+    EXPECT_EQ(found("degree data at most 2", true).front().detail, QStringLiteral("degree data at most 2"));
+}
+
+TEST(LocatorSearch, CommandsAreFoundByTheirMenus)
+{
+    LocatorSources all = sources();
+    all.commandsOnly = true;
+    all.commands.push_back({"file.exportPicture", "Picture…", "File", "", true, -1, "File Export"});
+    EXPECT_EQ(titles(searchLocator(all, "export picture", {}).entries).front(), QStringLiteral("Picture…"));
+}
+
+TEST(LocatorSearch, SaysThatNothingIsCalledSo)
+{
+    const auto entries = found("frobnicate", true);
+    ASSERT_EQ(entries.size(), 1U);
+    EXPECT_FALSE(entries.front().enabled);
+    EXPECT_EQ(entries.front().title, QStringLiteral("Nothing is called \"frobnicate\""));
 }
 
 TEST(LocatorSearch, SelectorsSelect)

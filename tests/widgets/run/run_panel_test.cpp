@@ -389,8 +389,8 @@ private Q_SLOTS:
             "#!/bin/sh\nif [ \"$1\" = probe ]; then echo '"
             R"({"v":1,"cpu":{"cores":2,"free_bytes":0,"memory_bytes":0,"name":"","vector_units":""},)"
             R"("cuda":"","driver":"","gpu_problem":"there are none","gpus":[],"libraries":[]})"
-            "'; else exec "
-            + kProgram.toUtf8() + " \"$@\"; fi\n");
+            "'; else exec '"
+            + kProgram.toUtf8() + "' \"$@\"; fi\n");
         script.close();
         QVERIFY(script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
         Stage stage;

@@ -249,6 +249,11 @@ private Q_SLOTS:
         QSignalSpy found(&board, &ScheduleBoard::found);
         board.findBest();
         QTRY_VERIFY_WITH_TIMEOUT(!found.isEmpty(), 2 * kPatience);
+        QCOMPARE(workspace.tableText(), rows); // the dialog has a button for it
+        QPushButton *apply = button(board, QStringLiteral("&Apply"));
+        QVERIFY(apply->isEnabled());
+        QTest::mouseClick(apply, Qt::LeftButton);
+        QVERIFY2(!board.state().contains(QStringLiteral("try again")), qPrintable(board.state()));
         QTRY_VERIFY_WITH_TIMEOUT(isSettled(workspace), kPatience);
         QVERIFY(workspace.lastGood()->summary.stepSeconds <= before);
         QCOMPARE(workspace.lastGood()->summary.stepSeconds, board.triedAt(0)->stepSeconds);

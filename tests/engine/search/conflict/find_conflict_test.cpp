@@ -50,6 +50,9 @@ TEST(FindConflict, SetsAreThoseThatCannotHoldTogether)
         {"stage name:a : 2\nstage name:r : 1\nstage name:b : 1\n", {{0, 1}, {0, 2}}},
         {"order name:a before name:b\norder name:b before name:a\n", {{1}}},
         {"in-flight 1\nin-flight 2\n", {{0, 1}}},
+        {"degree data at most 2\ndegree data at least 4\n", {{0, 1}}},
+        {"degree data at most 4\ndegree data at least 2\nsplit name:a : n by 5\n", {{2}}},
+        {"schedule 1f1b\nschedule gpipe\nschedule gpipe at 2 micro-batches\n", {{0, 1}}},
         {"zero1 all over dp\n", {{0}}},
     };
     const auto graph = tinyMlp();
