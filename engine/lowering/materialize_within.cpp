@@ -122,6 +122,10 @@ std::optional<std::vector<std::int32_t>> Materializer::ensureParts(
 {
     TensorState &state = m_tensors[static_cast<std::size_t>(tensor.index)];
     const auto [asked, first] = m_partsFound.try_emplace({op, tensor}, false);
+    // Lanes are lowered one after another: the first would divide what it made, the next finds what two of
+    // them made and could not do so, and all have to divide a value alike.
+    if (m_builder.block(block).lanes > 1)
+        return std::nullopt;
     // Shares of a value are summed by those that read them: only summands of a sum are shares of it.
     if ((!first && !asked->second) || state.made.size() != 1 || !coverParts(needs)
         || onceWeighed(m_combinations[static_cast<std::size_t>(tensor.index)]) != Combination::Sum)

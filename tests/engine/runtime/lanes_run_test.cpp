@@ -1,5 +1,7 @@
 // Stages in lanes, each with a copy of the weights: proven, run, and compared with the model on one device.
 
+#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/training.h"
 #include "tests/engine/lowering/sliced_models.h"
 #include "tests/engine/runtime/like_the_model.h"
 
@@ -136,6 +138,28 @@ TEST(LanesRuns, OfOldWeightsAreLikeTheModelOfOldWeights)
         ASSERT_TRUE(plan) << describe(plan.error());
         expectLikeTheModel(graph, *plan, versions);
     }
+}
+
+/// Whatever the batch is not in, every lane makes itself: in summands, which the next operator divides.
+TEST(LanesRuns, DivideAValueThatIsMadeInSummandsAlike)
+{
+    GraphBuilder builder("joined");
+    const TensorId x = builder.input("x", {DataType::Float32, {2, 4}});
+    const TensorId all = builder.reshape(x, {1, 8}, "all");
+    const TensorId product =
+        builder.one(OperatorKind::Linear, {all, builder.weight("w", {8, 4})}, {}, "product");
+    const TensorId rows = builder.reshape(product, {2, 2}, "rows");
+    const TensorId loss = builder.one(OperatorKind::ReduceSum, {builder.one(OperatorKind::Mul, {rows, rows})},
+        attributesOf({{"axes", std::vector<std::int64_t>{0, 1}}, {"keepdims", std::int64_t{0}}}), "loss");
+    auto forward = builder.finish({}, loss);
+    ASSERT_TRUE(forward) << describe(forward.error());
+    auto step = buildTrainingStep(*forward);
+    ASSERT_TRUE(step) << describe(step.error());
+    const auto graph = std::make_shared<const Graph>(*std::move(step));
+    const auto plan = loweredRows(graph,
+        "mesh x=2 y=2\nlanes all : over x\nsplit name:product : k over y\nsplit name:rows : value over y", 4);
+    ASSERT_TRUE(plan) << describe(plan.error());
+    expectLikeTheModel(graph, *plan);
 }
 
 #undef BOTH_WAYS
