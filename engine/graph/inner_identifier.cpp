@@ -30,7 +30,9 @@ std::int32_t innerOf(const Annotation &annotation, std::int32_t dimension)
 
 bool dividesInto(const Annotation &annotation, std::int32_t dimension, std::int64_t parts)
 {
-    const auto sizeOf = [&](std::int32_t d) { return annotation.dimensions[static_cast<std::size_t>(d)].size; };
+    const auto sizeOf = [&](std::int32_t d) {
+        return annotation.dimensions[static_cast<std::size_t>(d)].size;
+    };
     const std::int64_t size = sizeOf(dimension);
     if (size % parts == 0)
         return true;

@@ -58,7 +58,7 @@ TEST(CompareOutcomes, NamesTheWorstTensor)
 
 TEST(CompareOutcomes, ToleratesRounding)
 {
-    const auto report = compareOutcomes(outcomeOf(1.00001F, 1.000004F, 2.000003), outcomeOf(1, 1));
+    const auto report = compareOutcomes(outcomeOf(1.00005F, 1.0001F, 2.00001), outcomeOf(1, 1));
     ASSERT_TRUE(report);
     EXPECT_TRUE(report->ok) << report->worstTensor;
     EXPECT_GT(report->worstError, 0);

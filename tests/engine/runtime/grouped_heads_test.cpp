@@ -14,8 +14,8 @@ namespace {
 
 std::string llamaOf(int heads, int keyHeads)
 {
-    return "zoo:llama?layers=2&hidden=" + std::to_string(8 * heads) + "&heads=" + std::to_string(heads) + "&kv_heads="
-        + std::to_string(keyHeads) + "&ffn=48&seq=8&batch=4&vocab=48";
+    return "zoo:llama?layers=2&hidden=" + std::to_string(8 * heads) + "&heads=" + std::to_string(heads)
+        + "&kv_heads=" + std::to_string(keyHeads) + "&ffn=48&seq=8&batch=4&vocab=48";
 }
 
 /// By weight: which share of it the fullest device holds.
@@ -64,8 +64,8 @@ TEST(GroupedHeadRows, AreCutByMeaning)
 {
     const GraphSnapshot graph = trainingStep(llamaOf(8, 2), OperatorKind::SgdStep);
     for (const char *attention : {"", "attention all : plain\n"}) {
-        const auto plan = loweredRows(graph,
-            std::string("mesh tp=4\nsplit all : heads over tp\n") + attention, 4);
+        const auto plan =
+            loweredRows(graph, std::string("mesh tp=4\nsplit all : heads over tp\n") + attention, 4);
         ASSERT_TRUE(plan) << describe(plan.error());
         expectLikeTheModel(graph, *plan);
         const auto shares = sharesOfWeights(*plan);
@@ -77,8 +77,8 @@ TEST(GroupedHeadRows, AreCutByMeaning)
 TEST(GroupedHeadRows, AreCutOverTwoAxes)
 {
     const GraphSnapshot graph = trainingStep(llamaOf(8, 2), OperatorKind::SgdStep);
-    const auto plan = loweredRows(graph,
-        "mesh a=2 b=2\nsplit kind:Attention : heads over a then heads over b\n", 4);
+    const auto plan =
+        loweredRows(graph, "mesh a=2 b=2\nsplit kind:Attention : heads over a then heads over b\n", 4);
     ASSERT_TRUE(plan) << describe(plan.error());
     expectLikeTheModel(graph, *plan);
 }

@@ -9,8 +9,8 @@
 
 namespace planloom {
 
-/// Ways to make a plan wrong that leave it one that runs: nothing waits for what never comes, and no buffer is
-/// read beyond its end. `apply` returns false where the plan has nothing of the sort.
+/// Ways to make a plan wrong that leave it one that runs: nothing waits for what never comes, and no buffer
+/// is read beyond its end. `apply` returns false where the plan has nothing of the sort.
 namespace wrong {
 
 /// Calls `visit(instruction, device)` for all instructions of a step; ends where it returns true.
@@ -25,8 +25,7 @@ template<typename Visit> bool forEach(ExecutionPlan &plan, Visit visit)
 }
 
 /// One of the instructions for which `is` is true, and its device.
-template<typename Is>
-std::pair<Instruction *, std::size_t> pick(ExecutionPlan &plan, Dice &dice, Is is)
+template<typename Is> std::pair<Instruction *, std::size_t> pick(ExecutionPlan &plan, Dice &dice, Is is)
 {
     std::vector<std::pair<Instruction *, std::size_t>> found;
     forEach(plan, [&](Instruction &instruction, std::size_t d) {
@@ -95,10 +94,10 @@ inline bool doubleInPlaceOfReduction(ExecutionPlan &plan, Dice &dice)
 inline bool reduceByTheLargest(ExecutionPlan &plan, Dice &dice)
 {
     const bool scatters = dice.coin();
-    return onAllMembers(plan, dice,
-        scatters ? InstructionKind::ReduceScatter : InstructionKind::AllReduce, [](Instruction &instruction) {
-            instruction.combination = instruction.combination == Combination::Sum ? Combination::Max
-                                                                                  : Combination::Sum;
+    return onAllMembers(plan, dice, scatters ? InstructionKind::ReduceScatter : InstructionKind::AllReduce,
+        [](Instruction &instruction) {
+            instruction.combination =
+                instruction.combination == Combination::Sum ? Combination::Max : Combination::Sum;
         });
 }
 
@@ -233,7 +232,8 @@ inline bool dropMicroBatch(ExecutionPlan &plan, Dice &dice)
 {
     if (plan.microBatches < 2)
         return false;
-    const auto from = static_cast<std::int32_t>(1 + dice.below(static_cast<std::size_t>(plan.microBatches) - 1));
+    const auto from =
+        static_cast<std::int32_t>(1 + dice.below(static_cast<std::size_t>(plan.microBatches) - 1));
     for (DeviceProgram &device : plan.devices)
         for (ScheduleEntry &entry : device.schedule)
             if (entry.microBatch == from
