@@ -33,9 +33,9 @@ CopiedWork copiedWork(const ExecutionPlan &plan, const CostModel &costs);
 /// Above this share a gallery's plan with replicas is none.
 constexpr double kMostCopies = 0.5;
 
-/// "72% of the computing is the same on several devices, because operator 'topk' needs ..."; empty where that is too
-/// little to tell of: under a twentieth along axes that cut the batch, or under half along others, where a tensor
-/// parallel plan copies norms by what it is.
+/// "72% of the computing is the same on several devices, because operator 'topk' needs ..."; empty where that
+/// is too little to tell of: under a twentieth along axes that cut the batch, or under half along others,
+/// where a tensor parallel plan copies norms by what it is.
 std::string copiedWords(const CopiedWork &copied, const Graph &graph);
 
 } // namespace planloom

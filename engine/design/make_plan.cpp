@@ -474,9 +474,9 @@ private:
     {
         if (m_answer.copied.share <= kMostCopies || !m_hasReplicas || m_request.allowsCopies)
             return;
-        m_answer.error = Error{ErrorCode::CheckFailed,
-            copiedWords(m_answer.copied, *m_answer.execution->graph),
-            "share the work out in another way, or allow copies", "gallery"};
+        m_answer.error =
+            Error{ErrorCode::CheckFailed, copiedWords(m_answer.copied, *m_answer.execution->graph),
+                "share the work out in another way, or allow copies", "gallery"};
     }
 
     /// Limits are rows about the plan's figures: what is broken is an error of its row, what holds is said

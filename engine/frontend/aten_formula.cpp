@@ -145,8 +145,8 @@ AtenFormula::Made AtenFormula::pad(
     Axes pads(2 * shapeOf(x).size(), 0);
     pads[axisIndex(axis)] = before;
     pads[shapeOf(x).size() + axisIndex(axis)] = behind;
-    return make(
-        OperatorKind::Pad, {x}, attributesFrom({{"pads", pads}, {"mode", std::string("constant")}, {"value", value}}));
+    return make(OperatorKind::Pad, {x},
+        attributesFrom({{"pads", pads}, {"mode", std::string("constant")}, {"value", value}}));
 }
 
 AtenFormula::Made AtenFormula::concat(const std::vector<AtenTerm> &parts, std::int64_t axis)

@@ -34,8 +34,8 @@ Result<std::size_t> alikeDimensions(AtenContext &context, const Shape &shape, Te
     return alike;
 }
 
-/// x where a mask is false, and where it is true the elements of a source, one after the other. Where the mask
-/// is the same for all elements of a row, whole rows are picked, by how many are true before them.
+/// x where a mask is false, and where it is true the elements of a source, one after the other. Where the
+/// mask is the same for all elements of a row, whole rows are picked, by how many are true before them.
 Result<void> maskedScatter(AtenContext &context)
 {
     AtenFormula f(context);
@@ -61,7 +61,8 @@ Result<void> maskedScatter(AtenContext &context)
     ofMask.insert(ofMask.end(), alike, 1);
     TRY(const TensorId whole, f.expand(mask, ofMask));
     const auto ones = f.cast(f.reshape(whole, {elementCount(rows)}), DataType::Int64);
-    const auto place = f.clip(f.sub(f.runningSum(ones, 0), 1.0), 0.0, static_cast<double>(elements / width - 1));
+    const auto place =
+        f.clip(f.sub(f.runningSum(ones, 0), 1.0), 0.0, static_cast<double>(elements / width - 1));
     TRY(const TensorId picked,
         f.gather(f.reshape(source, {elements / width, width}), f.reshape(place, rows), 0));
     return f.finish(f.where(whole, f.reshape(picked, shape), x));
@@ -75,8 +76,8 @@ Made dividedByFrequency(AtenFormula &f, TensorId table, TensorId indices, Tensor
     const DataType type = f.typeOf(rows).dataType;
     const std::int64_t n = elementCount(f.shapeOf(indices));
     TRY(const TensorId list, f.reshape(indices, {n}));
-    const auto counts = f.scatterRows(
-        f.filled({type, {f.shapeOf(table)[0]}}, 0), list, f.filled({type, {n}}, 1), "add");
+    const auto counts =
+        f.scatterRows(f.filled({type, {f.shapeOf(table)[0]}}, 0), list, f.filled({type, {n}}, 1), "add");
     Shape shape = f.shapeOf(indices);
     shape.push_back(1);
     TRY(const TensorId frequency, f.reshape(f.gather(counts, list, 0), shape));
@@ -185,7 +186,8 @@ Result<Bags> bagsOf(AtenContext &context)
         return context.invalid("its table, indices and offsets have the shapes "
             + toString(context.shapeOf(bags.table)) + ", " + toString(context.shapeOf(bags.indices)) + ", "
             + toString(context.shapeOf(offsets)));
-    // PyTorch counts a negative row from the end in embedding_bag.padding_idx, and takes -1 for none elsewhere.
+    // PyTorch counts a negative row from the end in embedding_bag.padding_idx, and takes -1 for none
+    // elsewhere.
     const bool fromEnd = context.target().ends_with(".padding_idx") && context.given("padding_idx");
     bags.padding = padding < 0 && fromEnd ? padding + context.shapeOf(bags.table)[0] : padding;
     bags.count = context.shapeOf(offsets)[0] - (last ? 1 : 0);
@@ -207,7 +209,8 @@ Made joinedBags(AtenFormula &f, const Bags &bags, const Made &rows, const char *
 {
     TRY(const TensorId x, rows);
     if (!bags.owner)
-        return f.reduce(std::string(reduction) == "max" ? OperatorKind::ReduceMax : OperatorKind::ReduceSum, x, {1});
+        return f.reduce(
+            std::string(reduction) == "max" ? OperatorKind::ReduceMax : OperatorKind::ReduceSum, x, {1});
     const TensorType type{f.typeOf(x).dataType, {bags.count, f.shapeOf(x).back()}};
     return f.scatterRows(f.filled(type, neutral), bags.owner, x, reduction);
 }
@@ -276,9 +279,9 @@ Result<void> embeddingBag(AtenContext &context)
 AtenHandler findAtenBag(std::string_view name)
 {
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {
-        {"masked_scatter", maskedScatter}, {"embedding", atenEmbedding}, {"embedding_renorm", embeddingRenorm},
-        {"embedding_bag", embeddingBag}, {"_embedding_bag", embeddingBag},
-        {"_embedding_bag_forward_only", embeddingBag}};
+        {"masked_scatter", maskedScatter}, {"embedding", atenEmbedding},
+        {"embedding_renorm", embeddingRenorm}, {"embedding_bag", embeddingBag},
+        {"_embedding_bag", embeddingBag}, {"_embedding_bag_forward_only", embeddingBag}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

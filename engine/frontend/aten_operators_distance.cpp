@@ -37,8 +37,8 @@ Made normOf(AtenFormula &f, const AtenTerm &term, double p, const Axes &axes, bo
     if (p == 2 || p == 1)
         return f.reduce(p == 2 ? OperatorKind::ReduceL2 : OperatorKind::ReduceL1, x, axes, keeps);
     if (std::isinf(p))
-        return f.reduce(p > 0 ? OperatorKind::ReduceMax : OperatorKind::ReduceMin,
-            f.of(OperatorKind::Abs, x), axes, keeps);
+        return f.reduce(p > 0 ? OperatorKind::ReduceMax : OperatorKind::ReduceMin, f.of(OperatorKind::Abs, x),
+            axes, keeps);
     if (p == 0) {
         const DataType type = f.typeOf(x).dataType;
         return f.sum(f.where(f.equal(x, 0.0), f.number(type, 0), f.number(type, 1)), axes, keeps);
@@ -95,8 +95,7 @@ Result<void> matrixNorm(AtenContext &context, const Normed &normed, const std::s
     const std::int64_t summed = normed.axes[columns ? 0 : 1];
     const std::int64_t chosen = normed.axes[columns ? 1 : 0];
     const auto chosenKind = order > 0 ? OperatorKind::ReduceMax : OperatorKind::ReduceMin;
-    TRY(const TensorId kept,
-        f.reduce(chosenKind, normOf(f, normed.x, 1, {summed}, true), {chosen}, true));
+    TRY(const TensorId kept, f.reduce(chosenKind, normOf(f, normed.x, 1, {summed}, true), {chosen}, true));
     if (normed.keeps)
         return f.finish(kept);
     Shape shape;
@@ -122,7 +121,8 @@ Result<void> atenLinalgNorm(AtenContext &context)
 {
     const std::size_t named = context.given("dim") ? 0 : allAxes(context).size();
     TRY(const Normed normed, normedOf(context, allAxes(context)));
-    const bool ofMatrix = context.given("ord") && (context.given("dim") ? normed.axes.size() == 2 : named == 2);
+    const bool ofMatrix =
+        context.given("ord") && (context.given("dim") ? normed.axes.size() == 2 : named == 2);
     if (ofMatrix)
         return atenMatrixNorm(context);
     return atenNorm(context);
@@ -259,7 +259,8 @@ Result<void> distancesWithin(AtenContext &context)
     TRY(const TensorId x, context.tensor("self"));
     TRY(const double p, context.real("p", 2));
     if (context.rankOf(x) != 2)
-        return context.invalid("its input has the shape " + toString(context.shapeOf(x)) + ", not a matrix's");
+        return context.invalid(
+            "its input has the shape " + toString(context.shapeOf(x)) + ", not a matrix's");
     Axes first;
     Axes second;
     for (std::int64_t i = 0; i < context.shapeOf(x)[0]; ++i) {
@@ -339,8 +340,7 @@ Result<void> tripletLoss(AtenContext &context)
     TRY(const TensorId near, pairDistance(f, anchor, positive, p, epsilon, false));
     TRY(TensorId far, pairDistance(f, anchor, negative, p, epsilon, false));
     if (swap) {
-        TRY(far,
-            f.make(OperatorKind::Min, {far, pairDistance(f, positive, negative, p, epsilon, false)}));
+        TRY(far, f.make(OperatorKind::Min, {far, pairDistance(f, positive, negative, p, epsilon, false)}));
     }
     return finishAtenLoss(context, f.clip(f.sub(f.add(near, margin), far), 0.0));
 }

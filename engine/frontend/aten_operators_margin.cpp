@@ -109,8 +109,7 @@ Result<void> multiLabelMarginLoss(AtenContext &context)
     TRY(const TensorId unlisted, f.cast(f.equal(marks, 0.0), type));
     const auto own = f.unsqueeze(f.pick(scores, label, 1), 2); // [n label 1]
     const auto over = f.clip(f.sub(f.add(f.unsqueeze(scores, 1), 1.0), own), 0.0); // [n label class]
-    const auto counted =
-        f.mul(f.mul(over, f.unsqueeze(unlisted, 1)), f.unsqueeze(f.cast(listed, type), 2));
+    const auto counted = f.mul(f.mul(over, f.unsqueeze(unlisted, 1)), f.unsqueeze(f.cast(listed, type), 2));
     const auto each = f.div(f.sum(counted, {1, 2}), static_cast<double>(shape[1]));
     return finishItems(context, each, single);
 }
@@ -124,9 +123,8 @@ Result<void> poissonLoss(AtenContext &context)
     TRY(const bool logarithms, context.flag("log_input", true));
     TRY(const bool full, context.flag("full", false));
     TRY(const double epsilon, context.real("eps", 1e-8));
-    AtenTerm each = logarithms
-        ? f.sub(f.of(OperatorKind::Exp, x), f.mul(target, x))
-        : f.sub(x, f.mul(target, f.of(OperatorKind::Log, f.add(x, epsilon))));
+    AtenTerm each = logarithms ? f.sub(f.of(OperatorKind::Exp, x), f.mul(target, x))
+                               : f.sub(x, f.mul(target, f.of(OperatorKind::Log, f.add(x, epsilon))));
     if (full) {
         TRY(const TensorId many, f.greater(target, 1.0));
         TRY(const TensorId count, f.where(many, target, 1.0));

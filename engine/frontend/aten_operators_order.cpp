@@ -128,8 +128,7 @@ Result<void> atenMode(AtenContext &context)
     AtenFormula f(context);
     TRY(const Ordered ordered, orderedOf(context, false));
     TRY(const auto sorted, ascending(context, ordered.x, ordered.axis, ordered.extent));
-    const auto same =
-        f.equal(f.unsqueeze(sorted[0], ordered.axis), f.unsqueeze(sorted[0], ordered.axis + 1));
+    const auto same = f.equal(f.unsqueeze(sorted[0], ordered.axis), f.unsqueeze(sorted[0], ordered.axis + 1));
     const auto count = f.sum(f.cast(same, DataType::Float32), {ordered.axis + 1});
     const auto first = f.placeOf(OperatorKind::ArgMax, count, ordered.axis);
     return finishPlaced(context, ordered, f.pick(sorted[1], first, ordered.axis));

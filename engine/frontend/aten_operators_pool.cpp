@@ -41,7 +41,8 @@ Result<Pool> poolOf(AtenContext &context, std::size_t count)
     Pool pool;
     TRY(pool.kernel, context.perDimension("kernel_size", count, 1));
     TRY(const Integers strides, context.integers("stride", {}));
-    TRY(pool.strides, strides.empty() ? Result<Integers>(pool.kernel) : context.perDimension("stride", count, 1));
+    TRY(pool.strides,
+        strides.empty() ? Result<Integers>(pool.kernel) : context.perDimension("stride", count, 1));
     TRY(pool.pads, context.perDimension("padding", count, 0));
     TRY(pool.dilations, context.perDimension("dilation", count, 1));
     TRY(pool.ceiling, context.flag("ceil_mode", false));
@@ -106,7 +107,8 @@ struct Windowed {
 Result<void> checkWindows(AtenContext &context, const Windowed &windowed)
 {
     for (const Windows &own : windowed.windows) {
-        const bool hasEmpty = std::any_of(own.begin(), own.end(), [](const Integers &w) { return w.empty(); });
+        const bool hasEmpty =
+            std::any_of(own.begin(), own.end(), [](const Integers &w) { return w.empty(); });
         if (own.empty() || hasEmpty)
             return context.invalid("a window covers nothing of its input, which has the shape "
                 + toString(context.shapeOf(windowed.x)));
@@ -131,7 +133,8 @@ Made windowElements(AtenFormula &f, const Windowed &windowed)
                 places.push_back(window[std::min(k, window.size() - 1)]);
         }
         const Shape shape{static_cast<std::int64_t>(own.size()), static_cast<std::int64_t>(longest)};
-        TRY(x, f.gather(x, f.integers(std::move(places), shape), windowed.first + static_cast<std::int64_t>(d)));
+        TRY(x,
+            f.gather(x, f.integers(std::move(places), shape), windowed.first + static_cast<std::int64_t>(d)));
     }
     Integers order(axisIndex(windowed.first));
     std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -140,7 +143,8 @@ Made windowElements(AtenFormula &f, const Windowed &windowed)
             order.push_back(windowed.first + 2 * static_cast<std::int64_t>(d) + part);
     }
     TRY(x, f.permute(x, order));
-    Shape shape(f.shapeOf(x).begin(), f.shapeOf(x).begin() + windowed.first + static_cast<std::int64_t>(count));
+    Shape shape(
+        f.shapeOf(x).begin(), f.shapeOf(x).begin() + windowed.first + static_cast<std::int64_t>(count));
     shape.push_back(elementCount(f.shapeOf(x)) / std::max<std::int64_t>(1, elementCount(shape)));
     return f.reshape(x, std::move(shape));
 }
@@ -193,7 +197,8 @@ Result<void> finishSums(AtenContext &context, const Windowed &windowed, bool mea
         std::vector<double> weights(axisIndex(extent * count), 0.0);
         for (std::size_t o = 0; o < own.size(); ++o) {
             for (const std::int64_t place : own[o])
-                weights[axisIndex(place * count) + o] += means ? 1.0 / static_cast<double>(own[o].size()) : 1.0;
+                weights[axisIndex(place * count) + o] +=
+                    means ? 1.0 / static_cast<double>(own[o].size()) : 1.0;
         }
         std::string letters(context.shapeOf(x).size(), 'a');
         std::iota(letters.begin(), letters.end(), 'a');
@@ -307,9 +312,9 @@ template<std::size_t count> Result<void> maxUnpool(AtenContext &context)
     made.push_back(std::accumulate(size.begin(), size.end(), std::int64_t{1}, std::multiplies<>()));
     shape.insert(shape.end(), size.begin(), size.end());
     const auto zeros = f.filled({context.typeOf(x).dataType, made}, 0);
-    const auto list = f.make(OperatorKind::ScatterElements,
-        {zeros, f.reshape(indices, lists), f.reshape(x, lists)},
-        attributesFrom({{"axis", axis}, {"reduction", std::string("none")}}));
+    const auto list =
+        f.make(OperatorKind::ScatterElements, {zeros, f.reshape(indices, lists), f.reshape(x, lists)},
+            attributesFrom({{"axis", axis}, {"reduction", std::string("none")}}));
     return f.finish(f.reshape(list, std::move(shape)));
 }
 

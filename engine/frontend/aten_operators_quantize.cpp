@@ -101,7 +101,8 @@ Made wholeZero(AtenFormula &f, const Levels &levels, bool perChannel)
     if (perChannel)
         return f.clip(f.of(OperatorKind::Round, levels.zero), levels.least, levels.most);
     TRY(const TensorId shifted, f.clip(f.add(levels.zero, 0.5), levels.least, levels.most));
-    return f.mul(f.of(OperatorKind::Sign, shifted), f.of(OperatorKind::Floor, f.of(OperatorKind::Abs, shifted)));
+    return f.mul(
+        f.of(OperatorKind::Sign, shifted), f.of(OperatorKind::Floor, f.of(OperatorKind::Abs, shifted)));
 }
 
 /// The same with levels that are learned: their gradients are those of LSQ+ (arXiv:2004.09576), times a
@@ -156,8 +157,8 @@ Result<Range> observedRange(AtenContext &context, TensorId x, bool perRow, bool 
     return range;
 }
 
-/// Scale and zero point for which the levels cover a range and 0 is one of them; `symmetric` levels lie around
-/// it where the range does.
+/// Scale and zero point for which the levels cover a range and 0 is one of them; `symmetric` levels lie
+/// around it where the range does.
 Result<void> chooseLevels(AtenFormula &f, Range range, bool symmetric, Levels &levels)
 {
     constexpr double kLeastScale = 6.1e-5; // PyTorch's
@@ -168,8 +169,7 @@ Result<void> chooseLevels(AtenFormula &f, Range range, bool symmetric, Levels &l
     TRY(const TensorId around, f.both(f.greater(0.0, least), f.greater(largest, 0.0)));
     if (symmetric) {
         const double half = std::floor(count / 2);
-        TRY(const TensorId step,
-            f.make(OperatorKind::Max, {f.div(least, -half - 1), f.div(largest, half)}));
+        TRY(const TensorId step, f.make(OperatorKind::Max, {f.div(least, -half - 1), f.div(largest, half)}));
         TRY(least, f.where(around, f.mul(step, -half - 1), least));
         TRY(largest, f.where(around, f.mul(step, half), largest));
     }
@@ -215,8 +215,8 @@ Result<void> observeAndQuantize(AtenContext &context)
                                "file's, PyTorch's with what the step before left");
     TRY_VOID(chooseLevels(f, range, symmetric, levels));
     if (context.wants(2)) {
-        for (const auto &[slot, value] : {std::pair<std::size_t, TensorId>{2, range.least},
-                 {3, range.largest}, {4, levels.scale}})
+        for (const auto &[slot, value] :
+            {std::pair<std::size_t, TensorId>{2, range.least}, {3, range.largest}, {4, levels.scale}})
             TRY_VOID(f.finish(value, slot));
         TRY(const TensorId stored, context.tensor("zero_point"));
         TRY_VOID(f.finish(f.cast(levels.zero, context.typeOf(stored).dataType), 5));

@@ -54,7 +54,8 @@ Made textsOf(AtenContext &context, TensorId targets, TensorId lengths, std::int6
     if (items == 1 || all == 0)
         return f.reshape(labels, {items, all / std::max<std::int64_t>(1, items)});
     std::int64_t longest = all; // as long as lengths are not known
-    if (const auto values = context.builder().isKnown(lengths) ? context.builder().valuesOf(lengths) : nullptr) {
+    if (const auto values =
+            context.builder().isKnown(lengths) ? context.builder().valuesOf(lengths) : nullptr) {
         const Axes known = integersOf(*values);
         longest = std::max<std::int64_t>(1, *std::max_element(known.begin(), known.end()));
     }
@@ -130,7 +131,8 @@ Made forwardPass(AtenContext &context, const States &states)
     TRY(const TensorId emissions, f.pick(states.frames, labels, 2));
     TRY(const auto frames,
         context.makeMany(OperatorKind::Split, {emissions},
-            attributesFrom({{"axis", std::int64_t{0}}, {"sizes", Axes(axisIndex(states.time), 1)}}), "frame"));
+            attributesFrom({{"axis", std::int64_t{0}}, {"sizes", Axes(axisIndex(states.time), 1)}}),
+            "frame"));
     TRY(const TensorId allowed, transitions(f, states));
     Axes sources;
     std::vector<double> first;

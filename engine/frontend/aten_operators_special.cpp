@@ -1,10 +1,11 @@
 // Functions element by element that are made of others, and picks at known places.
 #include "engine/frontend/aten_formula.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <string>
 #include <utility>
 
 namespace planloom {
@@ -50,7 +51,8 @@ Result<void> atenFrac(AtenContext &context)
 }
 Result<void> atenErfc(AtenContext &context)
 {
-    return ofOneValue(context, [](AtenFormula &f, TensorId x) { return f.sub(1.0, f.of(OperatorKind::Erf, x)); });
+    return ofOneValue(
+        context, [](AtenFormula &f, TensorId x) { return f.sub(1.0, f.of(OperatorKind::Erf, x)); });
 }
 Result<void> atenNdtr(AtenContext &context)
 {
@@ -80,7 +82,8 @@ Result<void> atenEntropy(AtenContext &context)
 {
     return ofOneValue(context, [](AtenFormula &f, TensorId x) -> Made {
         TRY(const TensorId some, f.greater(x, 0.0));
-        const auto entropy = f.mul(f.of(OperatorKind::Neg, x), f.of(OperatorKind::Log, f.where(some, x, 1.0)));
+        const auto entropy =
+            f.mul(f.of(OperatorKind::Neg, x), f.of(OperatorKind::Log, f.where(some, x, 1.0)));
         const double outside = -std::numeric_limits<double>::infinity();
         return f.where(some, entropy, f.where(f.equal(x, 0.0), x, outside));
     });
@@ -125,8 +128,7 @@ Result<void> atenRandomRelu(AtenContext &context)
     TRY(const TensorId x, context.tensor("self"));
     if (training && lower != upper)
         return context.keepUnknown("slopes that are drawn are not computed");
-    return context.finish(
-        OperatorKind::LeakyRelu, {x}, attributesFrom({{"alpha", (lower + upper) / 2}}));
+    return context.finish(OperatorKind::LeakyRelu, {x}, attributesFrom({{"alpha", (lower + upper) / 2}}));
 }
 Result<void> nanToNumber(AtenContext &context)
 {
@@ -143,7 +145,8 @@ Result<void> nanToNumber(AtenContext &context)
     TRY(const double low, context.real("neginf", -largest));
     AtenFormula f(context);
     const auto below = f.where(f.greater(-largest, x), low, x);
-    return f.finish(f.where(f.of(OperatorKind::IsNaN, x), missing, f.where(f.greater(x, largest), high, below)));
+    return f.finish(
+        f.where(f.of(OperatorKind::IsNaN, x), missing, f.where(f.greater(x, largest), high, below)));
 }
 Result<void> atenSignBit(AtenContext &context)
 {
@@ -339,7 +342,8 @@ Result<TensorId> diagonalOf(
     }
     const auto count = static_cast<std::int64_t>(places.size());
     const auto list = f.reshape(f.permute(x, order), shape);
-    return f.gather(list, f.integers(std::move(places), {count}), static_cast<std::int64_t>(shape.size()) - 1);
+    return f.gather(
+        list, f.integers(std::move(places), {count}), static_cast<std::int64_t>(shape.size()) - 1);
 }
 
 Result<void> atenDiagonal(AtenContext &context)
@@ -466,6 +470,34 @@ Result<void> atenBilinear(AtenContext &context)
     return f.finish(bias ? f.add(product, bias) : product);
 }
 
+/// The product of three tensors, each with dimensions of 1 put in, summed over some: what a bilinear layer is
+/// in core ATen.
+Result<void> trilinear(AtenContext &context)
+{
+    AtenFormula f(context);
+    std::vector<AtenTerm> inputs;
+    std::string equation;
+    std::size_t rank = 0;
+    for (const char *number : {"1", "2", "3"}) {
+        TRY(const TensorId x, context.tensor(std::string("i") + number));
+        TRY(const Axes added, context.integers(std::string("expand") + number, {}));
+        rank = context.shapeOf(x).size() + added.size();
+        equation += equation.empty() ? "" : ",";
+        for (std::size_t d = 0; d < rank; ++d) {
+            if (std::find(added.begin(), added.end(), static_cast<std::int64_t>(d)) == added.end())
+                equation += static_cast<char>('a' + static_cast<int>(d));
+        }
+        inputs.push_back(x);
+    }
+    TRY(const Axes summed, context.integers("sumdim", {}));
+    equation += "->";
+    for (std::size_t d = 0; d < rank; ++d) {
+        if (std::find(summed.begin(), summed.end(), static_cast<std::int64_t>(d)) == summed.end())
+            equation += static_cast<char>('a' + static_cast<int>(d));
+    }
+    return f.finish(f.make(OperatorKind::Einsum, inputs, attributesFrom({{"equation", equation}})));
+}
+
 /// Of vectors along a dimension.
 Result<void> vectorProduct(AtenContext &context)
 {
@@ -496,8 +528,9 @@ AtenHandler findAtenSpecial(std::string_view name)
         {"cross", crossProduct}, {"nansum", nanSum}, {"count_nonzero", countNonZero},
         {"bucketize", atenBucketize}, {"searchsorted", searchSorted}, {"diagonal", atenDiagonal},
         {"diagonal_copy", atenDiagonal}, {"trace", atenTrace}, {"diag_embed", diagonalEmbedding},
-        {"take", atenTake}, {"linspace", atenLinspace}, {"addbmm", atenAddbmm}, {"addr", atenAddr}, {"bilinear", atenBilinear},
-        {"linalg_vecdot", vectorProduct}, {"vdot", vectorProduct}};
+        {"take", atenTake}, {"linspace", atenLinspace}, {"addbmm", atenAddbmm}, {"addr", atenAddr},
+        {"bilinear", atenBilinear}, {"_trilinear", trilinear}, {"linalg_vecdot", vectorProduct},
+        {"vdot", vectorProduct}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -211,8 +211,8 @@ void GalleryPanel::askAboutCopies()
 {
     if (m_question)
         return m_question->activateWindow();
-    m_question = new QMessageBox(QMessageBox::Question, tr("Apply a Plan of Copies?"), m_copied,
-        QMessageBox::NoButton, this);
+    m_question = new QMessageBox(
+        QMessageBox::Question, tr("Apply a Plan of Copies?"), m_copied, QMessageBox::NoButton, this);
     m_question->setAttribute(Qt::WA_DeleteOnClose);
     m_question->setInformativeText(
         tr("The devices of %1 would hardly share the work.").arg(spec().section(QLatin1Char(':'), 0, 0)));
@@ -259,7 +259,8 @@ void GalleryPanel::setEffect(const Result<GalleryEffect> &effect, const Timeline
     m_effect->setText(lines.join(QLatin1Char('\n')));
     QPalette colours = m_effect->palette();
     const Palette &palette = paletteFor(*this);
-    colours.setColor(QPalette::WindowText, effect && effect->fits && !effect->isCopied ? palette.text : palette.error);
+    colours.setColor(
+        QPalette::WindowText, effect && effect->fits && !effect->isCopied ? palette.text : palette.error);
     m_effect->setPalette(colours);
     m_effect->show();
 }

@@ -22,8 +22,8 @@ class GalleryForm;
 /// The Gallery dock: named plans, each with what it is, a form for its parameters, and a line that says both
 /// ("3d:dp=2,tp=2,pp=2,schedule=1f1b"). Choosing one fills them in with parameters that suit the devices, and
 /// shows what the plan would do: step, memory, and what it would not cut and why; or why it does not fit.
-/// Enter, a double click or *Apply* replaces the rows by the plan's, as one step of the history. Of a plan whose
-/// replicas would compute more than half of the model alike it asks first.
+/// Enter, a double click or *Apply* replaces the rows by the plan's, as one step of the history. Of a plan
+/// whose replicas would compute more than half of the model alike it asks first.
 ///
 /// Actions (added to the widget): gallery.apply.
 class GalleryPanel : public QWidget

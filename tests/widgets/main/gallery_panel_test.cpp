@@ -98,7 +98,8 @@ private Q_SLOTS:
         panel.setSpec(QStringLiteral("data-parallel"));
         GalleryEffect effect;
         effect.fits = true;
-        effect.copied = "80% of the computing is the same on several devices, because operator 'sort' needs it";
+        effect.copied =
+            "80% of the computing is the same on several devices, because operator 'sort' needs it";
         effect.isCopied = true;
         panel.setEffect(effect, nullptr);
         QVERIFY2(panel.effect().contains(QStringLiteral("Copied: 80%")), qPrintable(panel.effect()));
