@@ -1,5 +1,6 @@
 #include "engine/frontend/aten_operators.h"
 
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -30,9 +31,12 @@ template<OperatorKind kind> Result<void> roundingFunction(AtenContext &context)
     if (!isFloating(context.typeOf(x).dataType) && !isSign)
         return context.bind(0, x);
     TRY(const std::int64_t decimals, context.integer("decimals", 0));
-    if (decimals != 0)
-        return context.keepUnknown("rounding to decimals is not computed");
-    return context.finish(kind, {x});
+    if (decimals == 0)
+        return context.finish(kind, {x});
+    const TensorId power = context.scalar(context.typeOf(x).dataType, std::pow(10.0, decimals));
+    TRY(const TensorId scaled, context.make(OperatorKind::Mul, {x, power}, {}, {}, "scaled"));
+    TRY(const TensorId rounded, context.make(kind, {scaled}, {}, {}, "rounded"));
+    return context.finish(OperatorKind::Div, {rounded, power});
 }
 
 Result<void> unchanged(AtenContext &context)

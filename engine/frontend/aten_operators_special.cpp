@@ -1,10 +1,11 @@
 // Functions element by element that are made of others, and picks at known places.
 #include "engine/frontend/aten_formula.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <string>
 #include <utility>
 
 namespace planloom {
@@ -469,6 +470,34 @@ Result<void> atenBilinear(AtenContext &context)
     return f.finish(bias ? f.add(product, bias) : product);
 }
 
+/// The product of three tensors, each with dimensions of 1 put in, summed over some: what a bilinear layer is
+/// in core ATen.
+Result<void> trilinear(AtenContext &context)
+{
+    AtenFormula f(context);
+    std::vector<AtenTerm> inputs;
+    std::string equation;
+    std::size_t rank = 0;
+    for (const char *number : {"1", "2", "3"}) {
+        TRY(const TensorId x, context.tensor(std::string("i") + number));
+        TRY(const Axes added, context.integers(std::string("expand") + number, {}));
+        rank = context.shapeOf(x).size() + added.size();
+        equation += equation.empty() ? "" : ",";
+        for (std::size_t d = 0; d < rank; ++d) {
+            if (std::find(added.begin(), added.end(), static_cast<std::int64_t>(d)) == added.end())
+                equation += static_cast<char>('a' + static_cast<int>(d));
+        }
+        inputs.push_back(x);
+    }
+    TRY(const Axes summed, context.integers("sumdim", {}));
+    equation += "->";
+    for (std::size_t d = 0; d < rank; ++d) {
+        if (std::find(summed.begin(), summed.end(), static_cast<std::int64_t>(d)) == summed.end())
+            equation += static_cast<char>('a' + static_cast<int>(d));
+    }
+    return f.finish(f.make(OperatorKind::Einsum, inputs, attributesFrom({{"equation", equation}})));
+}
+
 /// Of vectors along a dimension.
 Result<void> vectorProduct(AtenContext &context)
 {
@@ -500,7 +529,8 @@ AtenHandler findAtenSpecial(std::string_view name)
         {"bucketize", atenBucketize}, {"searchsorted", searchSorted}, {"diagonal", atenDiagonal},
         {"diagonal_copy", atenDiagonal}, {"trace", atenTrace}, {"diag_embed", diagonalEmbedding},
         {"take", atenTake}, {"linspace", atenLinspace}, {"addbmm", atenAddbmm}, {"addr", atenAddr},
-        {"bilinear", atenBilinear}, {"linalg_vecdot", vectorProduct}, {"vdot", vectorProduct}};
+        {"bilinear", atenBilinear}, {"_trilinear", trilinear}, {"linalg_vecdot", vectorProduct},
+        {"vdot", vectorProduct}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

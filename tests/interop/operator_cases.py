@@ -91,11 +91,11 @@ class Together(nn.Module):
         self.cases, self.counts = nn.ModuleList(modules), counts
 
     def forward(self, *inputs):
-        loss, first = 0, 0
+        losses, first = [], 0
         for case, count in zip(self.cases, self.counts):
-            loss = loss + case(*inputs[first:first + count])
+            losses.append(case(*inputs[first:first + count]))
             first += count
-        return loss
+        return sum(losses[1:], losses[0])
 
 
 def make(name):
@@ -437,7 +437,7 @@ for reduction in REDUCTIONS:
     loss("binary_cross_entropy_with_logits weights", lambda x, t, **r: F.binary_cross_entropy_with_logits(
         x, t, class_weights(), pos_weight=class_weights(), **r), of(real, BATCH, 5), of(share, BATCH, 5))
     loss("ctc_loss", lambda x, y, **r: F.ctc_loss(
-        x.log_softmax(-1).transpose(0, 1), y, (9, 8, 7, 9), (3, 2, 1, 4), **r), of(real, BATCH, 9, 5),
+        x.log_softmax(-1).transpose(0, 1), y, torch.tensor((9, 8, 7, 9)), torch.tensor((3, 2, 1, 4)), **r), of(real, BATCH, 9, 5),
         lambda: 1 + labels(4, BATCH, 4))
     loss("ctc_loss lengths", lambda x, y, n, m, **r: F.ctc_loss(
         x.log_softmax(-1).transpose(0, 1), y, n, m, blank=2, **r), of(real, BATCH, 9, 5),
@@ -601,6 +601,7 @@ STORED = {
                         "vector norm 3", "linalg norm inf", "cdist 1.5", "cdist small by product", "pdist",
                         "pairwise_distance inf", "cosine_similarity eps", "cosine_embedding_loss sum",
                         "triplet_margin_loss swap p 1 mean"],
+    "operators_buffers": ["embedding max_norm", "spectral_norm parametrized two steps", "FusedMovingAvgObsFakeQuantize"],
     "operators_quantized": ["fake_quantize tensor", "fake_quantize channel", "fake_quantize learned channel"],
     "operators_losses": ["cross_entropy images smoothing ignore weights mean", "cross_entropy probabilities smoothing weights mean",
                          "cross_entropy probabilities images smoothing weights none", "margin_ranking_loss mean",

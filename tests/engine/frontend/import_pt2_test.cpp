@@ -39,6 +39,8 @@ double numberAt(const TensorData &array, std::size_t index)
         std::memcpy(&whole, array.bytes.data() + index * sizeof whole, sizeof whole);
         return static_cast<double>(whole);
     }
+    if (array.type.dataType == DataType::Bool)
+        return array.bytes[index] != std::byte{} ? 1 : 0;
     float value = 0;
     std::memcpy(&value, array.bytes.data() + index * sizeof value, sizeof value);
     return static_cast<double>(value);
@@ -125,7 +127,18 @@ INSTANTIATE_TEST_SUITE_P(Pt2, Pt2Programs,
 
 // Operators with their options, several in a program each (STORED in tests/interop/operator_cases.py).
 INSTANTIATE_TEST_SUITE_P(Operators, Pt2Programs,
-    testing::Values(Program{"operators_bags", "operators_bags", {}, 0}),
+    testing::Values(Program{"operators_bags", "operators_bags", {}, 15},
+        Program{"operators_bags_core", "operators_bags", {}, 15},
+        Program{"operators_buffers", "operators_buffers", {}, 9},
+        Program{"operators_ctc", "operators_ctc", {}, 6},
+        Program{"operators_ctc_core", "operators_ctc", {}, 6},
+        Program{"operators_losses", "operators_losses", {}, 24},
+        Program{"operators_norms", "operators_norms", {}, 46},
+        Program{"operators_order", "operators_order", {}, 16},
+        Program{"operators_pools", "operators_pools", {}, 10},
+        Program{"operators_pools_core", "operators_pools", {}, 10},
+        Program{"operators_quantized", "operators_quantized", {}, 8},
+        Program{"operators_special", "operators_special", {}, 34}),
     [](const testing::TestParamInfo<Program> &info) { return std::string(info.param.name); });
 
 ImportOptions withBatch(std::int64_t size)
