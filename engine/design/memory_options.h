@@ -15,7 +15,7 @@ namespace planloom {
 
 /// What a stage can do to hold less between its passes.
 enum class MemorySaving : std::uint8_t { RecomputeSelective, RecomputeFull, OffloadActivations };
-constexpr std::array kAllMemorySavings{
+inline constexpr std::array kAllMemorySavings{
     MemorySaving::RecomputeSelective, MemorySaving::RecomputeFull, MemorySaving::OffloadActivations};
 
 /// The rows by which `among` save memory so, and no other operators; none where rows say otherwise of them.
