@@ -318,8 +318,8 @@ Result<void> Pt2Importer::addInput(const Pt2InputSpec &spec)
     if (elementCount(type.shape) == 0) {
         m_builder.note("the input '" + tensor->name + "' has no elements (" + toString(type.shape)
             + "), and is left out");
-        m_frame.set(tensor->name,
-            m_builder.addConstant(std::make_shared<const TensorData>(TensorData{type, {}})));
+        m_frame.set(
+            tensor->name, m_builder.addConstant(std::make_shared<const TensorData>(TensorData{type, {}})));
         return {};
     }
     if (metaOf(tensor->name)->partType)
