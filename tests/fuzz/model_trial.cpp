@@ -211,7 +211,7 @@ private:
             find("no reference: " + describe(reference.error()));
             return;
         }
-        const auto check = checkAgainst(**reference, plan, *outcome, options, tolerancesOf(plan));
+        const auto check = checkAgainst(**reference, plan, *outcome, options);
         if (!check)
             find("not compared: " + describe(check.error()));
         else if (!check->ok)
