@@ -50,7 +50,8 @@ TEST_F(OlderSessions, FiguresThatAreNoNumbersAreReadBack)
         ASSERT_TRUE(opened) << describe(opened.error());
         const StepFigures *figures = opened->contents.history.figuresOf(opened->contents.history.current());
         ASSERT_NE(figures, nullptr);
-        EXPECT_TRUE(figures->stepSeconds == seconds || (std::isnan(seconds) && std::isnan(figures->stepSeconds)));
+        EXPECT_TRUE(
+            figures->stepSeconds == seconds || (std::isnan(seconds) && std::isnan(figures->stepSeconds)));
         EXPECT_EQ(std::signbit(figures->stepSeconds), std::signbit(seconds));
     }
 }

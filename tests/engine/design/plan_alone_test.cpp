@@ -51,7 +51,8 @@ TEST(PlanAlone, CarriesItsCluster)
 
 TEST(PlanAlone, PlansOfEveryOlderVersionOpen)
 {
-    // Written by 4fd8d027: Float32, bfloat16, sums of exponentials, versions of weights, sends in both directions.
+    // Written by 4fd8d027: Float32, bfloat16, sums of exponentials, versions of weights, sends in both
+    // directions.
     for (int version = 1; version <= 5; ++version) {
         SCOPED_TRACE(version);
         const auto text = readFile(kPlans / ("v" + std::to_string(version) + ".json"));

@@ -28,8 +28,8 @@ Graph imported(const OnnxFile &file, ImportOptions options = {})
 
 const Tensor *find(const Graph &graph, const std::string &name)
 {
-    const auto found = std::find_if(
-        graph.tensors.begin(), graph.tensors.end(), [&](const Tensor &tensor) { return tensor.name == name; });
+    const auto found = std::find_if(graph.tensors.begin(), graph.tensors.end(),
+        [&](const Tensor &tensor) { return tensor.name == name; });
     return found == graph.tensors.end() ? nullptr : &*found;
 }
 
@@ -53,13 +53,20 @@ TEST(FilesAsTheyAre, OpenSizesAreWrittenInManyWays)
     const auto fileWith = [](const auto &write) {
         OnnxFile file;
         file.input("x", {2, 3}).output("y");
-        write(*file.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0));
+        write(*file.graph()
+                   .mutable_input(0)
+                   ->mutable_type()
+                   ->mutable_tensor_type()
+                   ->mutable_shape()
+                   ->mutable_dim(0));
         file.node("Relu", {"x"}, {"y"});
         return file;
     };
     using Dim = onnx::TensorShapeProto::Dimension;
-    const std::pair<const char *, OnnxFile> files[] = {{"-1", fileWith([](Dim &dim) { dim.set_dim_value(-1); })},
-        {"0", fileWith([](Dim &dim) { dim.set_dim_value(0); })}, {"nothing", fileWith([](Dim &dim) { dim.Clear(); })},
+    const std::pair<const char *, OnnxFile> files[] = {
+        {"-1", fileWith([](Dim &dim) { dim.set_dim_value(-1); })},
+        {"0", fileWith([](Dim &dim) { dim.set_dim_value(0); })},
+        {"nothing", fileWith([](Dim &dim) { dim.Clear(); })},
         {"an empty name", fileWith([](Dim &dim) { dim.set_dim_param(""); })},
         {"the name -1", fileWith([](Dim &dim) { dim.set_dim_param("-1"); })},
         {"the name ?", fileWith([](Dim &dim) { dim.set_dim_param("?"); })},
@@ -81,7 +88,8 @@ TEST(FilesAsTheyAre, PlacesWithTheSameMarkAreNotOneSize)
 {
     OnnxFile file;
     file.input("x", {2, 3}).output("y");
-    for (auto &dim : *file.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
+    for (auto &dim :
+        *file.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
         dim.set_dim_param("-1");
     file.node("Relu", {"x"}, {"y"});
     const auto open = onnxDimensions(file.bytes(), {});
@@ -173,7 +181,8 @@ TEST(FilesAsTheyAre, AnInitializerIsAnInputIfAPersonSaysSo)
 
 TEST(FilesAsTheyAre, WeightsMayLieInNodes)
 {
-    const auto constant = [](OnnxFile &file, const std::string &name, const std::vector<std::int64_t> &shape) {
+    const auto constant = [](OnnxFile &file, const std::string &name,
+                              const std::vector<std::int64_t> &shape) {
         OnnxFile made;
         made.weight(name, shape);
         onnx::TensorProto value = made.graph().initializer(0);
@@ -212,7 +221,8 @@ TEST(FilesAsTheyAre, ParametersOfTheOutermostModuleHaveNoDots)
     const float infinity = std::numeric_limits<float>::infinity();
     OnnxFile file;
     file.input("x", {1, 4, 8}).weight("h.w", {8, 8});
-    file.weight("pos_embedding", {1, 5, 8}, std::vector<float>(40, 0.0F)).weight("cls_token", {1, 1, 8}, std::vector<float>(8, 0.0F));
+    file.weight("pos_embedding", {1, 5, 8}, std::vector<float>(40, 0.0F))
+        .weight("cls_token", {1, 1, 8}, std::vector<float>(8, 0.0F));
     file.weight("logit_scale", {}, {2.6F}).weight("temperature", {}, {0.07F}).weight("gamma", {8});
     file.weight("pixel_mean", {8}).weight("causal", {5, 5}, std::vector<float>(25, -infinity));
     file.weight("val_12", {1, 5, 8}, std::vector<float>(40, 1.0F)).weight("threshold", {}, {0.5F});
@@ -240,7 +250,10 @@ TEST(FilesAsTheyAre, ParametersOfTheOutermostModuleHaveNoDots)
 TEST(FilesAsTheyAre, ScalesOfQuantizersAreNoParameters)
 {
     OnnxFile file;
-    file.input("x", {2, 3}).weight("fc.weight", {3, 4}).weight("fc.scale", {}, {0.1F}).weight("fc.scales", {4});
+    file.input("x", {2, 3})
+        .weight("fc.weight", {3, 4})
+        .weight("fc.scale", {}, {0.1F})
+        .weight("fc.scales", {4});
     onnx::TensorProto zero = OnnxFile::floats("zero", {}, {});
     zero.set_data_type(onnx::TensorProto::INT8);
     zero.add_int32_data(0);
@@ -290,7 +303,8 @@ std::string program(const std::string &find, const std::string &replace, std::si
 
 TEST(FilesAsTheyAre, WeightsOfTheMetaDeviceAndFakeOnesHaveNoValues)
 {
-    const std::string meta = program(R"("layout": 7})", R"("layout": 7, "device": {"type": "meta", "index": null}})", 0);
+    const std::string meta =
+        program(R"("layout": 7})", R"("layout": 7, "device": {"type": "meta", "index": null}})", 0);
     for (const std::string &bytes : {meta, program("", "", 0)}) {
         const auto graph = importPt2Bytes(bytes);
         ASSERT_TRUE(graph) << describe(graph.error());

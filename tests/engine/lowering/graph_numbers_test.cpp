@@ -21,7 +21,8 @@ namespace {
 /// Equal bit for bit, but that one NaN is as good as another.
 bool isSame(double a, double b)
 {
-    return (std::isnan(a) && std::isnan(b)) || std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+    return (std::isnan(a) && std::isnan(b))
+        || std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
 bool isSame(const Attribute &a, const Attribute &b)
@@ -42,8 +43,8 @@ double realFrom(std::mt19937 &random)
 {
     using Limits = std::numeric_limits<double>;
     const double special[] = {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), 0.0, -0.0, 1.0,
-        Limits::denorm_min(), -3 * Limits::denorm_min(), Limits::min() / 2, Limits::max(), Limits::lowest(), 0.1,
-        1e-45, 3.4028234663852886e38};
+        Limits::denorm_min(), -3 * Limits::denorm_min(), Limits::min() / 2, Limits::max(), Limits::lowest(),
+        0.1, 1e-45, 3.4028234663852886e38};
     const std::size_t choice = random() % (std::size(special) + 1);
     if (choice < std::size(special))
         return special[choice];
@@ -52,7 +53,8 @@ double realFrom(std::mt19937 &random)
 
 std::string textFrom(std::mt19937 &random)
 {
-    static const std::vector<std::string> kTexts = {"", "inf", "nan", "a,b", "\"quoted\" \\ /", "\u00e9\u4e2d", "\n\t"};
+    static const std::vector<std::string> kTexts = {
+        "", "inf", "nan", "a,b", "\"quoted\" \\ /", "\u00e9\u4e2d", "\n\t"};
     return kTexts[random() % kTexts.size()];
 }
 
@@ -111,7 +113,9 @@ TEST(GraphNumbers, AllAttributesAreReadBack)
 TEST(GraphNumbers, OlderReadersAreToldOfWhatTheyDoNotKnow)
 {
     ExecutionPlan plan = galleryPlan(trainingStep(smallModels()[0]), "data-parallel", 2);
-    const auto versionOf = [](const ExecutionPlan &of) { return nlohmann::json::parse(toJson(of))["version"]; };
+    const auto versionOf = [](const ExecutionPlan &of) {
+        return nlohmann::json::parse(toJson(of))["version"];
+    };
     const nlohmann::json before = versionOf(plan);
     Graph graph = *plan.graph;
     graph.operators.front().attributes.set("max", std::numeric_limits<double>::infinity());
@@ -126,8 +130,8 @@ TEST(GraphNumbers, OlderReadersAreToldOfWhatTheyDoNotKnow)
 TEST(GraphNumbers, AWordThatIsNoNumberIsRefused)
 {
     const Graph graph = *trainingStep(smallModels()[0]);
-    for (const char *wrong : {R"({"real": "much"})", R"({"real": null})", R"({"reals": ["-nan"]})", R"({"number": 1})",
-             R"({"real": 1.0, "reals": []})", R"({"texts": [1]})"}) {
+    for (const char *wrong : {R"({"real": "much"})", R"({"real": null})", R"({"reals": ["-nan"]})",
+             R"({"number": 1})", R"({"real": 1.0, "reals": []})", R"({"texts": [1]})"}) {
         SCOPED_TRACE(wrong);
         nlohmann::json document = graphToJson(graph);
         document["operators"][0]["attributes"]["max"] = nlohmann::json::parse(wrong);
