@@ -93,7 +93,7 @@ bool isDotted(std::string_view name)
     return name.find('.') != std::string_view::npos && name.front() != '.';
 }
 
-bool isPlainName(std::string_view name)
+bool isAttributeName(std::string_view name)
 {
     const auto isLetter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
     const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
@@ -213,7 +213,7 @@ bool ParameterRules::isOwnName(const OnnxTensor &tensor) const
 {
     // Where exporters say what tensors are, names without dots are those that they made.
     const bool isSilent = m_graph.signature.empty() && m_graph.provenance.empty();
-    return isDotted(tensor.name) || (m_hasDotted && isSilent && isPlainName(tensor.name));
+    return isDotted(tensor.name) || (m_hasDotted && isSilent && isAttributeName(tensor.name));
 }
 
 std::optional<Classification> ParameterRules::byMetadata(const OnnxTensor &tensor) const

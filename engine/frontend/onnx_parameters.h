@@ -21,7 +21,7 @@ namespace planloom {
 bool isDotted(std::string_view name);
 /// True for names as the parameters of the outermost module have them: "pos_embedding", not those that tools
 /// number ("val_12", "onnx::MatMul_7") or make of paths.
-bool isPlainName(std::string_view name);
+bool isAttributeName(std::string_view name);
 
 /// Who reads which value of a graph of the file. Keeps references to the graph.
 class OnnxUses
