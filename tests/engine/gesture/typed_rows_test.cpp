@@ -88,7 +88,8 @@ TEST(TypedRows, OfOperatorsSayWhichRowTheyReplace)
             "split name:h.1.mlp.c_fc : n over tp\n",
             {}},
         {"mesh dp=2 tp=2\nsplit name:h.0.mlp.c_fc : n over tp\n", "split name:h.0.mlp.c_fc : batch over dp",
-            "mesh dp=2 tp=2\nsplit name:h.0.mlp.c_fc : n over tp\nsplit name:h.0.mlp.c_fc : batch over dp  @gesture\n",
+            "mesh dp=2 tp=2\nsplit name:h.0.mlp.c_fc : n over tp\nsplit name:h.0.mlp.c_fc : batch over dp  "
+            "@gesture\n",
             {}},
     });
 }
