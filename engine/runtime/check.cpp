@@ -188,9 +188,10 @@ constexpr double kHopeless = 256;
 /// In Float64: room for sums in another order behind a hundred normalisations, which multiply what comes in
 /// by up to 1e6.
 constexpr CheckTolerances kInDouble{1e-9, 1e-9, 1e-9, 1e-9, 1e-9};
-/// In Float32, below which nobody looks further: less than a weight that missed an update is off by.
+/// In Float32, below which nobody looks further: less than a weight that missed an update is off by. Small
+/// tensors count, too: gradients that are noise are told apart from those that lack a summand in Float64.
 constexpr CheckTolerances kInFloat32{
-    .loss = 2e-6, .laterLosses = 2e-5, .outputs = 5e-6, .gradients = 2e-5, .weights = 2e-6};
+    .loss = 2e-6, .laterLosses = 2e-5, .outputs = 5e-6, .gradients = 2e-5, .weights = 2e-6, .least = 0};
 
 /// The runs that a judgement takes.
 class Judge
@@ -324,8 +325,12 @@ Result<CheckReport> compareOutcomes(const RunOutcome &got, const RunOutcome &ref
             (i == 0 ? tolerances.loss : tolerances.laterLosses) * scale + moved);
     }
     const double gradientScale = largestOf(reference.gradients);
+    const auto movedBy = [&](const std::string &name) {
+        const auto found = movement.tensors.find(name);
+        return found == movement.tensors.end() ? 0 : kTimesSeen * found->second;
+    };
     for (const Group &group : kGroups) {
-        const double least = 1e-3 * largestOf(reference.*group.arrays);
+        const double least = tolerances.least * largestOf(reference.*group.arrays);
         for (const auto &[name, expected] : reference.*group.arrays) {
             TRY(const auto *own, counterpart(got.*group.arrays, name, expected, group.name));
             const TensorData *gradient = nullptr;
@@ -335,15 +340,14 @@ Result<CheckReport> compareOutcomes(const RunOutcome &got, const RunOutcome &ref
                     gradient = &g->second;
             const double noise = gradient == nullptr
                 ? 0
-                : 10 * tolerances.gradients * std::max(largest(*gradient), 1e-3 * gradientScale);
+                : 10 * tolerances.gradients * std::max(largest(*gradient), 1e-3 * gradientScale)
+                    + movedBy("grad/" + name);
             const double distance = difference(*own, expected, [&](std::size_t i) {
                 return gradient != nullptr && std::abs(elementAt(*gradient, i)) <= noise;
             });
             const double scale = std::max(largest(expected), least);
-            const auto moved = movement.tensors.find(group.name + name);
             note(report, group.name + name, distance, scale,
-                tolerances.*group.tolerance * scale
-                    + (moved == movement.tensors.end() ? 0 : kTimesSeen * moved->second));
+                tolerances.*group.tolerance * scale + movedBy(group.name + name));
         }
     }
     return report;

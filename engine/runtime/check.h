@@ -12,14 +12,15 @@
 namespace planloom {
 
 /// How far two right runs may be apart whose sums are in another order, before anything is known of what
-/// rounding does to the model. Relative to max(max|b|, 1e-3 G), b a reference tensor and G the largest value
-/// of its group (outputs, gradients, weights); of a loss, to the loss alone.
+/// rounding does to the model. Relative to max(max|b|, `least` G), b a reference tensor and G the largest
+/// value of its group (outputs, gradients, weights); of a loss, to the loss alone.
 struct CheckTolerances {
     double loss = 1e-5; ///< Of the first step.
     double laterLosses = 1e-3; ///< Of the steps after it.
     double outputs = 1e-4;
     double gradients = 1e-3;
     double weights = 1e-3;
+    double least = 1e-3; ///< What is smaller than this share of the largest value of its group is noise.
 };
 
 /// A few steps of the coarsest number format in `plan`.
@@ -38,7 +39,8 @@ Result<Movement> movementBetween(const RunOutcome &a, const RunOutcome &b);
 /// Compares losses of all steps, outputs, gradients and updated weights: each may be off by its tolerance and
 /// by a few times what rounding moves it.
 ///
-/// Elements of a weight whose reference gradient is below what rounding makes of a zero are left out: AdamW
+/// Elements of a weight whose reference gradient is below what rounding makes of a zero, or moves it by, are
+/// left out: AdamW
 /// turns any such gradient into a full step, so that its sign is chance. The gradients themselves are
 /// compared everywhere.
 /// @return InvalidInput if the two have different steps, names or shapes

@@ -136,6 +136,21 @@ TEST(CompareOutcomes, AdamsStepOfAZeroGradientIsNoDifference)
     EXPECT_FALSE(seen->ok);
 }
 
+TEST(CompareOutcomes, AdamsStepOfAGradientWhoseSignIsRoundingIsNoDifference)
+{
+    RunOutcome got = outcomeOf(1, 1);
+    got.weights["w"] = floats({3}, {1, 2.1F, 3}); // the second gradient is 0.5
+    Movement movement;
+    movement.tensors["grad/w"] = 0.02;
+    const auto seen = compareOutcomes(got, outcomeOf(1, 1), {}, movement);
+    ASSERT_TRUE(seen);
+    EXPECT_FALSE(seen->ok);
+    movement.tensors["grad/w"] = 0.05;
+    const auto ignored = compareOutcomes(got, outcomeOf(1, 1), {}, movement);
+    ASSERT_TRUE(ignored);
+    EXPECT_TRUE(ignored->ok) << ignored->worstTensor;
+}
+
 TEST(CompareOutcomes, RunsOfDifferentModelsAreRefused)
 {
     RunOutcome other = outcomeOf(1, 1);
