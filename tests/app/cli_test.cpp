@@ -333,10 +333,10 @@ TEST_F(Cli, OptionsWithoutEffectAreRefusedWithTheReason)
 {
     const std::string model = kModel;
     std::ofstream(m_folder / "plan.json") << "{}";
-    for (const std::string &words : {"solve " + model + " --suggest", "solve " + model + " --axis tp",
-             "solve " + model + " --inference --learning-rate 0.1", "solve " + model + " --constant w",
-             "solve " + model + " --as-input w", "solve " + model + " --loss y",
-             "solve " + model + " --unroll all",
+    for (const std::string &words : std::vector<std::string>{"solve " + model + " --suggest",
+             "solve " + model + " --axis tp", "solve " + model + " --inference --learning-rate 0.1",
+             "solve " + model + " --constant w", "solve " + model + " --as-input w",
+             "solve " + model + " --loss y", "solve " + model + " --unroll all",
              "solve " + model + " --gallery data-parallel:micro-batches=2 --micro-batches 4",
              "run " + path("plan.json") + " --cluster cpu:2", "run " + path("plan.json") + " --optimizer sgd",
              "run " + model + " --seed 2 --random-weights 1", "run " + model + " --backend cuda --no-sharing",

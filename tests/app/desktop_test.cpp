@@ -17,7 +17,7 @@
 namespace planloom {
 namespace {
 
-struct Outcome {
+struct Ended {
     int status = -1;
     std::string said{};
 };
@@ -36,9 +36,9 @@ protected:
     std::string pathOf(const std::string &name) const { return (m_folder / name).string(); }
     std::string quoted(const std::string &name) const { return "'" + pathOf(name) + "'"; }
 
-    static Outcome run(const std::string &words)
+    static Ended run(const std::string &words)
     {
-        Outcome outcome;
+        Ended outcome;
         FILE *pipe = popen(
             ("QT_QPA_PLATFORM=offscreen '" PLANLOOM_BINARY_DIR "/bin/planloom' " + words + " 2>&1 </dev/null")
                 .c_str(),
@@ -67,7 +67,7 @@ TEST_F(Desktop, OpensASessionByItsOption)
     ASSERT_TRUE(SessionStore::create(pathOf("mine.planloom"), contents));
     for (const char *option : {"--session ", "--session="}) {
         const std::string picture = option == std::string("--session ") ? "a.png" : "b.png";
-        const Outcome outcome = run(option + quoted("mine.planloom") + " --screenshot " + quoted(picture));
+        const Ended outcome = run(option + quoted("mine.planloom") + " --screenshot " + quoted(picture));
         EXPECT_EQ(outcome.status, 0) << outcome.said;
         EXPECT_GT(std::filesystem::file_size(pathOf(picture)), 10'000u);
     }
@@ -80,14 +80,14 @@ TEST_F(Desktop, SaysThatAFileIsMissing)
 {
     for (const std::string &words : {"--session " + quoted("none.planloom"),
              "--session=" + quoted("none.planloom"), quoted("none.onnx")}) {
-        const Outcome outcome = run(words);
+        const Ended outcome = run(words);
         EXPECT_EQ(outcome.status, 2) << words;
         EXPECT_NE(outcome.said.find("there is no file \"" + m_folder.string()), std::string::npos)
             << outcome.said;
     }
     EXPECT_EQ(run("--session").status, 2);
     std::ofstream(pathOf("plain.planloom")) << "not a session";
-    const Outcome plain = run("--session " + quoted("plain.planloom"));
+    const Ended plain = run("--session " + quoted("plain.planloom"));
     EXPECT_EQ(plain.status, 2);
     EXPECT_NE(plain.said.find("is not a session"), std::string::npos) << plain.said;
 }

@@ -21,7 +21,7 @@ namespace {
 const std::filesystem::path kPlans = std::filesystem::path(PLANLOOM_SOURCE_DIR) / "tests/engine/design/plans";
 
 /// A cluster that is no profile.
-Cluster ownCluster()
+Cluster oddCluster()
 {
     Cluster cluster = *clusterNamed("rtx4090:2");
     cluster.name = "under my desk";
@@ -35,7 +35,7 @@ TEST(PlanAlone, CarriesItsCluster)
     request.model = *openModel({"zoo:mlp?layers=2&hidden=8&batch=4", {}, {}});
     request.table = TableDocument("mesh dp=2\nsplit all : batch over dp\n");
     request.target.cluster = "under my desk";
-    request.target.clusterJson = toJson(ownCluster());
+    request.target.clusterJson = toJson(oddCluster());
     request.upTo = PlanGrade::Timed;
     const auto answer = planOf(request);
     ASSERT_TRUE(answer) << describe(answer.error());

@@ -69,8 +69,9 @@ TEST(OnnxAttributes, UnknownOnesAreRefusedByName)
         const std::string refusal = refusalOf(example, "foreign", "1");
         EXPECT_NE(refusal.find("'foreign'"), std::string::npos) << refusal;
         for (const OnnxAttributeRule &rule : onnxAttributeRules(example.type)) {
-            if (!rule.isRefused)
+            if (!rule.isRefused) {
                 EXPECT_NE(refusal.find(rule.name), std::string::npos) << rule.name << " in: " << refusal;
+            }
         }
     }
 }
