@@ -276,7 +276,7 @@ std::optional<Classification> ParameterRules::byUseAsNumber(const OnnxTensor &te
         return taken(StoredAs::Buffer, "batch normalisation reads it as a statistic");
     if (isScaleOfQuantizer(tensor))
         return taken(StoredAs::Constant, "a quantizer reads it as a scale");
-    const bool isOwn = isOwnName(tensor);
+    const bool isOwn = isOwnName(tensor) && !isDotted(tensor.name); // a module's number is a fixed one more often
     if (tensor.type.shape.empty() && all([&](const OnnxUses::Use &use) {
             return isOneOf(use.node->type, kArithmetic) && !(isOwn && isOneOf(use.node->type, kScaling));
         }))
@@ -306,7 +306,15 @@ Classification ParameterRules::byPlainName(const OnnxTensor &tensor) const
     if (shifts)
         return taken(
             StoredAs::Constant, "it is only subtracted, divided by or compared, as fixed statistics are");
-    return taken(StoredAs::Parameter, "its name is that of a parameter of the outermost module");
+    // What an exporter made of others for itself may be called so, too: masks, and tokens of every sample.
+    constexpr std::size_t kMaskRank = 4;
+    const Shape &shape = tensor.type.shape;
+    if (shape.size() == kMaskRank && byPosition(tensor).as == StoredAs::Constant)
+        return byPosition(tensor);
+    Classification found =
+        taken(StoredAs::Parameter, "its name is that of a parameter of the outermost module");
+    found.folded = shape.size() + 1 >= kMaskRank;
+    return found;
 }
 
 std::optional<Classification> ParameterRules::classifyNode(const OnnxTensor &tensor) const

@@ -1,5 +1,8 @@
 #include "engine/graph/attributes.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "engine/graph/operator_definition.h"
 
 #include <utility>
@@ -64,9 +67,34 @@ void Attributes::setDefinition(std::shared_ptr<const OperatorDefinition> definit
     m_definition = std::move(definition);
 }
 
+namespace {
+
+/// NaN is what it is: attributes that are read back are those that were written.
+bool isSame(double a, double b)
+{
+    return a == b || (std::isnan(a) && std::isnan(b));
+}
+
+bool isSame(const Attribute &a, const Attribute &b)
+{
+    const auto *one = std::get_if<double>(&a);
+    const auto *other = std::get_if<double>(&b);
+    if (one && other)
+        return isSame(*one, *other);
+    const auto *list = std::get_if<std::vector<double>>(&a);
+    const auto *otherList = std::get_if<std::vector<double>>(&b);
+    if (list && otherList)
+        return std::equal(list->begin(), list->end(), otherList->begin(), otherList->end(),
+            [](double x, double y) { return isSame(x, y); });
+    return a == b;
+}
+
+} // namespace
+
 bool operator==(const Attributes &a, const Attributes &b)
 {
-    if (a.m_values != b.m_values)
+    if (!std::equal(a.m_values.begin(), a.m_values.end(), b.m_values.begin(), b.m_values.end(),
+            [](const auto &x, const auto &y) { return x.first == y.first && isSame(x.second, y.second); }))
         return false;
     return a.m_definition == b.m_definition
         || (a.m_definition && b.m_definition && *a.m_definition == *b.m_definition);

@@ -198,11 +198,14 @@ BatchFlow followBatch(const Graph &graph, const std::vector<std::int32_t> &input
         if (op.direction == Direction::Forward) {
             follower.follow(id);
         } else if (op.direction == Direction::Backward && op.mirror) {
-            const std::int32_t identifier = flow.operatorDimension[at(op.mirror)];
+            std::int32_t &identifier = flow.operatorDimension[at(op.mirror)];
             if (identifier >= 0
                 && op.annotation.dimensions[static_cast<std::size_t>(identifier)].mark
-                    != DimensionMark::Frozen)
-                flow.operatorDimension[i] = identifier;
+                    == DimensionMark::Frozen) {
+                identifier = -1; // both are cut alike
+                flow.obstacles.push_back({op.mirror, "has a gradient that needs the whole batch"});
+            }
+            flow.operatorDimension[i] = identifier;
         }
     }
     return flow;

@@ -1,5 +1,8 @@
 #include "engine/graph/inner_identifier.h"
 
+#include "engine/base/ids.h"
+#include "engine/graph/annotation_builder.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -18,7 +21,8 @@ std::int32_t innerOf(const Annotation &annotation, std::int32_t dimension)
         if (factors.size() == 2 && factors[0] == dimension)
             inner = factors[1];
     });
-    if (inner < 0)
+    // A number stands for places in a row, which go on in other dimensions of the other side of a Reshape.
+    if (inner < 0 || isLiteral(annotation.dimensions[at(inner)]))
         return -1;
     bool isBehind = true;
     look([&](const std::vector<std::int32_t> &factors) {

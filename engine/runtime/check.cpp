@@ -191,7 +191,14 @@ constexpr CheckTolerances kInDouble{1e-9, 1e-9, 1e-9, 1e-9, 1e-9};
 /// In Float32, below which nobody looks further: less than a weight that missed an update is off by. Small
 /// tensors count, too: gradients that are noise are told apart from those that lack a summand in Float64.
 constexpr CheckTolerances kInFloat32{
-    .loss = 2e-6, .laterLosses = 2e-5, .outputs = 5e-6, .gradients = 2e-5, .weights = 2e-6, .least = 0};
+    .loss = 2e-6, .laterLosses = 2e-5, .outputs = 5e-6, .gradients = 2e-5, .weights = 2e-6};
+
+/// True where gradients are clipped by a norm, which is summed in Float32 whatever the others are.
+bool clips(const Graph &graph)
+{
+    return std::any_of(graph.operators.begin(), graph.operators.end(),
+        [](const Operator &op) { return op.kind == OperatorKind::ClipFactor; });
+}
 
 /// The runs that a judgement takes.
 class Judge
@@ -256,7 +263,9 @@ Result<CheckReport> Judge::judge(const RunOutcome &got)
     Movement movement;
     std::optional<double> worstInDouble;
     m_options.inDouble = true;
-    auto exact = runOnCpu(m_reference, m_options, {}, m_stop);
+    auto exact = clips(*m_plan.graph)
+        ? Result<RunOutcome>{Error{ErrorCode::NotSupported, "norms of gradients are summed in Float32"}}
+        : runOnCpu(m_reference, m_options, {}, m_stop);
     auto planned = exact ? runOnCpu(m_plan, m_options, {}, m_stop) : Result<RunOutcome>{exact.error()};
     if (planned) {
         TRY(CheckReport wide, compare(*planned, *exact, kInDouble, {}));
@@ -291,7 +300,7 @@ CheckTolerances tolerancesOf(const ExecutionPlan &plan)
         .laterLosses = 32 * rounding,
         .outputs = 16 * rounding,
         .gradients = 32 * rounding,
-        .weights = 16 * rounding};
+        .weights = 32 * rounding}; // as far as the gradients that they follow
 }
 
 Result<Movement> movementBetween(const RunOutcome &a, const RunOutcome &b)

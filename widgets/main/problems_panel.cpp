@@ -127,7 +127,7 @@ void addUncut(const PlanUpdate &update, std::vector<ProblemsModel::Problem> &pro
 /// Work that replicas repeat.
 void addCopied(const PlanUpdate &update, std::vector<ProblemsModel::Problem> &problems)
 {
-    if (!update.final || !update.scene || !update.execution)
+    if (!update.final || !update.scene || !update.execution || !update.copied.alongBatch)
         return;
     const std::string words = copiedWords(update.copied, *update.execution->graph);
     if (words.empty())

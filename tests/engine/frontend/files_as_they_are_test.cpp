@@ -211,7 +211,7 @@ TEST(FilesAsTheyAre, WeightsMayLieInNodes)
     EXPECT_EQ(roleOf(imported(file, options), "fc.b_0"), TensorRole::Buffer);
     // Beside stored weights, small constants of nodes are what operators compute with.
     file.weight("h.w", {2, 6});
-    file.graph().mutable_node(5)->set_output(0, "z");
+    file.graph().mutable_node(file.graph().node_size() - 1)->set_output(0, "z");
     file.node("Add", {"z", "h.w"}, {"y"});
     EXPECT_EQ(roleOf(imported(file), "fc.b_0"), TensorRole::Buffer);
 }

@@ -238,7 +238,7 @@ TEST(Pt2BadInput, UnknownOperatorsStayWithTheirDeclaredTypes)
     EXPECT_EQ(graph->operators.back().kind, OperatorKind::Unknown);
     EXPECT_EQ(graph->operators.back().attributes.text("onnx_type"), "mine.twist.default");
     expectMentions(refusalOf(withProgram("torch.ops.aten.relu.default", "torch.ops.higher_order.cond")),
-        "without such control flow");
+        "calls no graph");
 }
 
 TEST(Pt2BadInput, DamageIsAnErrorOrAValidGraph)

@@ -25,7 +25,7 @@ TEST(CompletePlan, EachBadRowIsReportedWithItsPlaceAndReason)
         {"split name:a : n over tp", "row:0/rule", "no mesh"},
         {"mesh dp=2\nsplit name:a : n over tp", "row:1/rule", "no axis 'tp'"},
         {"mesh tp=2\nsplit name:a : n by 4 over tp", "row:1/rule", "which has 2"},
-        {"mesh tp=2\nsplit name:a : n over tp then k over tp", "row:1/rule", "two steps"},
+        {"mesh dp=2 tp=2\nsplit name:a : n over tp then b over dp then k over tp", "row:1/rule", "two steps"},
         {"split name:a : n into 3,4", "row:0/rule", "12"},
         {"split name:a : n by 2\nsplit name:a : k by 2", "row:0/rule", "row 2 "},
         {"mesh tp=2\nsplit name:a : n over tp\nsplit name:a : k over tp", "row:1/rule", "row 3 "},

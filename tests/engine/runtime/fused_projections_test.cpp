@@ -201,7 +201,7 @@ TEST_P(FusedProjections, AreCutPartByPartAndGiveTheModel)
     const auto ofFused = [](const Tensor &tensor) {
         return tensor.filePart || !tensor.fileShape.empty() || tensor.name.find("qkv") != std::string::npos;
     };
-    const auto isOneHead = [&](const Tensor &tensor) { // keys and values, for all queries
+    const auto isOneHead = [&](const Tensor &tensor) { // keys and values, for all queries: whole, or in parts
         return given.parts == Parts::OneHead && tensor.filePart && tensor.filePart->begin > 0;
     };
     std::int32_t loads = 0;
@@ -214,9 +214,12 @@ TEST_P(FusedProjections, AreCutPartByPartAndGiveTheModel)
                     || !ofFused(tensor))
                     continue;
                 ++loads;
-                EXPECT_EQ(elementCount(buffer.index),
-                    elementCount(tensor.type.shape) / (isOneHead(tensor) ? 1 : given.ways))
-                    << tensor.name;
+                if (isOneHead(tensor)) {
+                    EXPECT_LE(elementCount(buffer.index), elementCount(tensor.type.shape)) << tensor.name;
+                } else {
+                    EXPECT_EQ(elementCount(buffer.index), elementCount(tensor.type.shape) / given.ways)
+                        << tensor.name;
+                }
             }
         }
     }
