@@ -276,7 +276,8 @@ std::optional<Classification> ParameterRules::byUseAsNumber(const OnnxTensor &te
         return taken(StoredAs::Buffer, "batch normalisation reads it as a statistic");
     if (isScaleOfQuantizer(tensor))
         return taken(StoredAs::Constant, "a quantizer reads it as a scale");
-    const bool isOwn = isOwnName(tensor) && !isDotted(tensor.name); // a module's number is a fixed one more often
+    const bool isOwn =
+        isOwnName(tensor) && !isDotted(tensor.name); // a module's number is a fixed one more often
     if (tensor.type.shape.empty() && all([&](const OnnxUses::Use &use) {
             return isOneOf(use.node->type, kArithmetic) && !(isOwn && isOneOf(use.node->type, kScaling));
         }))

@@ -121,8 +121,11 @@ std::optional<DimensionRef> positionIn(
     if (op.kind == OperatorKind::Linear) {
         // PyTorch's linear weights are [n k] and its matmul's [k n]; ours may be either.
         const bool isTurned = (op.attributes.integer("transposed") == 0) == isCalled(op.kind, name);
-        const auto ref = ownPosition(op, input, dimension);
-        return ref && input == 1 && isTurned ? ownPosition(op, input, 1 - dimension) : ref;
+        if (input != 1 || dimension < 0 || dimension > 1)
+            return ownPosition(op, input, dimension);
+        // A projection in parts has [p n k] or [k p n], which PyTorch sees as [p*n k].
+        const auto rank = static_cast<std::int32_t>(op.annotation.inputs[1].terms.size());
+        return ownPosition(op, input, isTurned ? (rank - 1) * (1 - dimension) : rank - 2 + dimension);
     }
     if (isCalled(op.kind, name))
         return ownPosition(op, input, dimension);

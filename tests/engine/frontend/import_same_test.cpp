@@ -391,7 +391,8 @@ TEST(ImportSame, EmptySlicesAddNothing)
     returned.output("none");
     const auto graph = importOnnxBytes(returned.bytes(), {});
     ASSERT_FALSE(graph);
-    EXPECT_NE(graph.error().message.find("no output of the model has elements"), std::string::npos) << describe(graph.error());
+    EXPECT_NE(graph.error().message.find("no output of the model has elements"), std::string::npos)
+        << describe(graph.error());
 }
 
 // --- caches, images, quantisation

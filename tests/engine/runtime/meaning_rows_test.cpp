@@ -146,7 +146,8 @@ TEST(MeaningRowsRefused, WhereTheShapeDoesNotDivideWithTheReason)
         "use a number of parts that divides it");
     // 16 would divide into 8, but a head would be cut in two.
     EXPECT_EQ(refusalOf(kGpt, "split all : heads over x", 8),
-        "operator 'h.0.attn.query.heads' has a dimension of 4 (heads), which cannot be cut into 8 equal parts | "
+        "operator 'h.0.attn.query.heads' has a dimension of 4 (heads), which cannot be cut into 8 equal "
+        "parts | "
         "use a number of parts that divides it");
     EXPECT_EQ(refusalOf(kGpt, "split all : heads into 2,3 over x", 2),
         "operator 'h.0.attn.c_attn' has a dimension of 4 (heads), which cannot be cut into parts of 5 in all "
