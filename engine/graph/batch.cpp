@@ -313,8 +313,9 @@ private:
             if (roleOf(input) == BatchRole::Same && askForSlices(input, dimension))
                 continue;
             // A constant is simply read in slices; but the gradient of what is trained would come in slices
-            // too.
-            if (roleOf(input) != BatchRole::Same || (m_trained[at(input)] && m_graph.loss)) {
+            // too, and a weight stays whole.
+            const bool stays = m_graph.at(input).role == TensorRole::Weight || m_graph.loss.valid();
+            if (roleOf(input) != BatchRole::Same || (m_trained[at(input)] && stays)) {
                 return wholeOrFail(id,
                     "'" + m_graph.at(input).name
                         + "' is as long as the batch, but does not come in micro-batches");
