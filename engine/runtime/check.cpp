@@ -188,8 +188,7 @@ constexpr double kHopeless = 256;
 /// In Float64: room for sums in another order behind a hundred normalisations, which multiply what comes in
 /// by up to 1e6.
 constexpr CheckTolerances kInDouble{1e-9, 1e-9, 1e-9, 1e-9, 1e-9};
-/// In Float32, below which nobody looks further: less than a weight that missed an update is off by. Small
-/// tensors count, too: gradients that are noise are told apart from those that lack a summand in Float64.
+/// In Float32, below which nobody looks further: less than a weight that missed an update is off by.
 constexpr CheckTolerances kInFloat32{
     .loss = 2e-6, .laterLosses = 2e-5, .outputs = 5e-6, .gradients = 2e-5, .weights = 2e-6};
 
