@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -148,26 +147,34 @@ struct Bags {
 /// The number of indices in each of `count` bags, where offsets are known and all are as long; 0 if not.
 std::int64_t lengthOfAll(AtenContext &context, TensorId offsets, std::int64_t count, std::int64_t indices)
 {
+    if (count < 1 || indices % count != 0)
+        return 0;
+    const std::int64_t length = indices / count;
+    if (const OperatorId maker = context.builder().producerOf(offsets)) { // a range too long to be folded
+        const Operator &range = context.builder().graph().at(maker);
+        const bool equal = range.kind == OperatorKind::Range && range.attributes.integer("start") == 0
+            && range.attributes.integer("delta", 1) == length;
+        return equal ? length : 0;
+    }
     const auto values = context.builder().isKnown(offsets) ? context.builder().valuesOf(offsets) : nullptr;
-    if (!values || count < 1 || indices % count != 0)
+    if (!values)
         return 0;
     const auto begins = integersOf(*values);
     for (std::size_t b = 0; b < begins.size(); ++b) {
-        if (begins[b] != static_cast<std::int64_t>(b) * (indices / count))
+        if (begins[b] != static_cast<std::int64_t>(b) * length)
             return 0;
     }
-    return indices / count;
+    return length;
 }
 
 /// For each of n indices, how many bags begin at or before it, less one.
 Made ownersOf(AtenFormula &f, const AtenTerm &offsets, std::int64_t n)
 {
-    AtenFormula::Axes numbers(axisIndex(n));
-    std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
     TRY(const TensorId begins, f.cast(offsets, DataType::Int64));
-    TRY(const TensorId row, f.reshape(begins, {1, elementCount(f.shapeOf(begins))}));
-    const auto begun = f.cast(f.atLeast(f.integers(numbers, {n, 1}), row), DataType::Int64);
-    return f.sub(f.sum(begun, {1}), 1.0);
+    const auto ones = f.filled({DataType::Int64, f.shapeOf(begins)}, 1);
+    // One place more, where empty bags at the end begin.
+    const auto begun = f.scatterRows(f.filled({DataType::Int64, {n + 1}}, 0), begins, ones, "add");
+    return f.sub(f.slice(f.runningSum(begun, 0), 0, 0, n), 1.0);
 }
 
 Result<Bags> bagsOf(AtenContext &context)

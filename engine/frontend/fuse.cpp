@@ -5,27 +5,11 @@
 
 namespace planloom {
 
-namespace {
-
-std::vector<TensorType> typesOf(
-    const Graph &graph, const std::vector<TensorId> &ids, std::vector<bool> *present)
-{
-    std::vector<TensorType> types;
-    types.reserve(ids.size());
-    for (const TensorId id : ids) {
-        types.push_back(id ? graph.at(id).type : TensorType{});
-        if (present)
-            present->push_back(id.valid());
-    }
-    return types;
-}
-
-} // namespace
-
 Graph fuseOperators(Graph graph)
 {
     FuseEditor editor(std::move(graph));
     removeNoOperations(editor);
+    untangleSamples(editor);
     fuseProducts(editor);
     fuseNormalizations(editor);
     fuseActivations(editor);
@@ -53,9 +37,10 @@ void annotateOperators(Graph &graph)
             continue;
         }
         std::vector<bool> present;
-        const std::vector<TensorType> inputs = typesOf(graph, op.inputs, &present);
+        for (const TensorId id : op.inputs)
+            present.push_back(id.valid());
         AnnotationOutcome outcome =
-            annotate(op.kind, op.attributes, inputs, present, typesOf(graph, op.outputs, nullptr));
+            annotate(op.kind, op.attributes, typesOf(graph, op.inputs), present, typesOf(graph, op.outputs));
         op.annotation = std::move(outcome.annotation);
         op.annotationProblem = std::move(outcome.problem);
     }

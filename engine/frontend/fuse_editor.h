@@ -100,6 +100,7 @@ private:
 
 /// Each pass looks for one family of patterns; O(operators).
 void removeNoOperations(FuseEditor &editor); ///< Casts, reshapes, slices ... that change nothing.
+void untangleSamples(FuseEditor &editor); ///< What mixes samples only as it is written.
 void mergeReshapes(
     FuseEditor &editor); ///< A reshape of a reshape is one; after fuseProducts, which looks for them.
 void fuseProducts(FuseEditor &editor); ///< Linear, Embedding.

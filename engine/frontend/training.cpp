@@ -73,17 +73,11 @@ TensorId addScalar(Graph &graph, Names &names, const std::string &name)
 /// Annotates `op`, and appends it.
 void addAnnotated(Graph &graph, Operator op)
 {
-    const auto typesOf = [&graph](const std::vector<TensorId> &ids) {
-        std::vector<TensorType> types;
-        for (const TensorId id : ids)
-            types.push_back(id ? graph.at(id).type : TensorType{});
-        return types;
-    };
     std::vector<bool> present;
     for (const TensorId id : op.inputs)
         present.push_back(id.valid());
     AnnotationOutcome outcome =
-        annotate(op.kind, op.attributes, typesOf(op.inputs), present, typesOf(op.outputs));
+        annotate(op.kind, op.attributes, typesOf(graph, op.inputs), present, typesOf(graph, op.outputs));
     op.annotation = std::move(outcome.annotation);
     op.annotationProblem = std::move(outcome.problem);
     graph.operators.push_back(std::move(op));

@@ -17,14 +17,6 @@ namespace planloom {
 
 namespace {
 
-std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> &tensors)
-{
-    std::vector<TensorType> types;
-    for (const TensorId tensor : tensors)
-        types.push_back(tensor.valid() ? graph.at(tensor).type : TensorType{});
-    return types;
-}
-
 double secondsOf(const Graph &graph, const Operator &op, const CostModel &costs, std::int32_t deviceClass)
 {
     if (isView(op))

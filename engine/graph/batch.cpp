@@ -2,6 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/graph/batch_flow.h"
+#include "engine/graph/catalogue.h"
 
 #include <algorithm>
 #include <limits>
@@ -468,6 +469,32 @@ BatchInfo onePiece(const Graph &graph, std::int64_t size, std::string reason)
     return info;
 }
 
+/// True if what is made of an input and stays whole is no more work than one sample is: else the input is
+/// more than something that samples share.
+bool isSharedBySamples(const Graph &graph, const BatchInfo &info, TensorId input)
+{
+    double all = 0;
+    double whole = 0;
+    std::vector<bool> made(graph.tensors.size());
+    made[at(input)] = true;
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        const Operator &op = graph.operators[i];
+        if (op.direction != Direction::Forward || info.oncePerStep[i])
+            continue;
+        const double flops = workOf(op, typesOf(graph, op.inputs), typesOf(graph, op.outputs)).flops;
+        all += flops;
+        if (info.operatorDimension[i] >= 0
+            || std::none_of(
+                op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return id && made[at(id)]; }))
+            continue;
+        whole += flops;
+        for (const TensorId output : op.outputs)
+            if (output)
+                made[at(output)] = true;
+    }
+    return whole * static_cast<double>(info.size) <= all;
+}
+
 /// What most inputs have as dimension `dimension`.
 BatchInput inputAlong(const Graph &graph, std::int32_t dimension)
 {
@@ -589,7 +616,7 @@ BatchInfo analyseBatch(const Graph &graph)
             std::vector<std::int32_t> fewer = cut;
             fewer[i] = -1;
             Attempt other(graph, size, std::move(fewer));
-            if (other.run())
+            if (other.run() && isSharedBySamples(graph, other.info(), graph.inputs[i]))
                 return std::move(other.info());
         }
     }

@@ -59,11 +59,12 @@ std::int64_t batchSize(const Graph &graph);
 ///
 /// What depends on inputs alone but needs all of them (counts of labels) runs once per step. What is made
 /// whole but used in slices (an Expand to the batch) is made in slices. An input that is as long as the batch
-/// by chance is left uncut if the step only holds together without it. Where micro-batches would change the
-/// result, `mostMicroBatches` is 1 and every role Same but that of the weights' gradients; operators that can
-/// work on parts of the batch still have an `operatorDimension`, and `obstacles` has those that cannot.
-/// Statistics of batch normalisation are Local, over the samples of one micro-batch, as in every training
-/// framework.
+/// by chance (positions) is left uncut if the step only holds together without it and what is made of it is
+/// no more work than one sample: pictures that a text picks from are samples. Where micro-batches would
+/// change the result, `mostMicroBatches` is 1 and every role Same but that of the weights' gradients;
+/// operators that can work on parts of the batch still have an `operatorDimension`, and `obstacles` has those
+/// that cannot. Statistics of batch normalisation are Local, over the samples of one micro-batch, as in every
+/// training framework.
 BatchInfo analyseBatch(const Graph &graph);
 
 /// Micro-batches that are whole batches of the model (gradient accumulation): nothing is cut, every

@@ -136,6 +136,15 @@ FileRuns runsInFile(const Tensor &tensor)
     return runs;
 }
 
+std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> &tensors)
+{
+    std::vector<TensorType> types;
+    types.reserve(tensors.size());
+    for (const TensorId id : tensors)
+        types.push_back(id ? graph.at(id).type : TensorType{});
+    return types;
+}
+
 std::vector<Shape> inputShapes(const Graph &graph, const Operator &op)
 {
     return shapesOf(graph, op.inputs);

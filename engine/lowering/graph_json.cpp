@@ -400,12 +400,6 @@ Operator operatorFromJson(const json &item, const std::string &where, const Grap
 void loosenAnnotations(Graph &graph)
 {
     for (Operator &op : graph.operators) {
-        const auto typesOf = [&graph](const std::vector<TensorId> &ids) {
-            std::vector<TensorType> types;
-            for (const TensorId id : ids)
-                types.push_back(id ? graph.at(id).type : TensorType{});
-            return types;
-        };
         Annotation today;
         if (op.direction == Direction::Backward) {
             if (!op.mirror || graph.at(op.mirror).direction != Direction::Forward)
@@ -415,8 +409,8 @@ void loosenAnnotations(Graph &graph)
             std::vector<bool> present;
             for (const TensorId id : op.inputs)
                 present.push_back(id.valid());
-            const auto inputs = typesOf(op.inputs);
-            const auto outputs = typesOf(op.outputs);
+            const auto inputs = typesOf(graph, op.inputs);
+            const auto outputs = typesOf(graph, op.outputs);
             if (!inferTypes(op.kind, op.attributes, inputs, present, outputs))
                 continue;
             today = annotate(op.kind, op.attributes, inputs, present, outputs).annotation;

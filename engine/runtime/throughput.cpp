@@ -7,18 +7,6 @@
 
 namespace planloom {
 
-namespace {
-
-std::vector<TensorType> typesOfTensors(const Graph &graph, const std::vector<TensorId> &tensors)
-{
-    std::vector<TensorType> types;
-    for (const TensorId id : tensors)
-        types.push_back(id ? graph.at(id).type : TensorType{});
-    return types;
-}
-
-} // namespace
-
 StepWork stepWorkOf(const ExecutionPlan &plan)
 {
     const Graph &graph = *plan.graph;
@@ -28,7 +16,7 @@ StepWork stepWorkOf(const ExecutionPlan &plan)
     for (const Operator &op : graph.operators) {
         if (op.direction == Direction::Optimizer)
             continue;
-        work.flops += workOf(op, typesOfTensors(graph, op.inputs), typesOfTensors(graph, op.outputs)).flops
+        work.flops += workOf(op, typesOf(graph, op.inputs), typesOf(graph, op.outputs)).flops
             * static_cast<double>(batches);
         if (op.kind == OperatorKind::Embedding && op.direction == Direction::Forward && op.inputs.size() > 1
             && op.inputs[1] && graph.at(op.inputs[1]).role == TensorRole::Input)

@@ -12,14 +12,6 @@ namespace planloom {
 
 namespace {
 
-std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> &ids)
-{
-    std::vector<TensorType> types;
-    for (const TensorId id : ids)
-        types.push_back(id ? graph.at(id).type : TensorType{});
-    return types;
-}
-
 std::string checkTypes(const Graph &graph, const Operator &op, const std::vector<TensorType> &inputs,
     const std::vector<bool> &present, const std::vector<TensorType> &outputs)
 {

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 """Operators with all their options, compared with PyTorch: the loss and every gradient of the modules of
-operator_cases.py, as torch.export writes them by default and after run_decompositions.
+operator_cases.py and option_cases.py, as torch.export writes them by default and after run_decompositions.
 
-    tests/interop/operators_with_pytorch.py [--cli build/tests/bin/planloom-cli] [--only TEXT ...] [--exports DIR] [--once] [--together N]
+    tests/interop/operators_with_pytorch.py [--cli build/tests/bin/planloom-cli] [--only TEXT ...] [--exports FOLDER]
+        [--once] [--together NUMBER]
 
 Each program runs on one device, as two data-parallel replicas and in two micro-batches; what a replica keeps of the
 activations is printed. Several devices and micro-batches may be refused, with a reason; they may not differ. Exports
-are kept in DIR and not made again. --once leaves out all but the run on one device; --together makes one program of N
-cases that follow each other, which is faster. Not part of the test suite: it
-needs PyTorch.
+are kept in FOLDER and not made again. --once leaves out all but the run on one device; --together makes one program of
+so many cases of operator_cases.py, which is faster. Not part of the test suite: it needs PyTorch.
 """
 
 import argparse
+import functools
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -22,11 +22,17 @@ import warnings
 import numpy as np
 import torch
 
-from operator_cases import CASES, make, make_together
+import operator_cases
+import option_cases
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOLERANCE = 2e-4  # of a gradient's largest element, or a thousandth of the model's
-SECONDS = 120
+from sweep import ROOT, Call, compared
+
+CASES = {name: functools.partial(operator_cases.make, name) for name in operator_cases.CASES}
+CASES.update({"option " + name: case for name, case in option_cases.CASES.items()})
+
+
+def in_reals(value):
+    return (torch.view_as_real(value) if value.is_complex() else value).numpy()
 
 
 def store(folder, names):
@@ -36,7 +42,7 @@ def store(folder, names):
     folder.mkdir(parents=True, exist_ok=True)
     failure = ""
     try:
-        module, inputs = make(names[0]) if len(names) == 1 else make_together(names)
+        module, inputs = CASES[names[0]]() if len(names) == 1 else operator_cases.make_together(names)
         with torch.no_grad():
             state = {key: value.clone() for key, value in module.state_dict().items()}
         exported = torch.export.export(module, inputs)
@@ -50,7 +56,7 @@ def store(folder, names):
         module.load_state_dict(state)
         loss = module(*inputs)
         loss.backward()
-        gradients = {"grad." + key: p.grad.numpy() for key, p in module.named_parameters() if p.grad is not None}
+        gradients = {"grad." + key: in_reals(p.grad) for key, p in module.named_parameters() if p.grad is not None}
         np.savez(folder / "expected.npz", loss=loss.item(), **gradients)
     except Exception as reason:
         failure = f"not exported: {type(reason).__name__}: " + (str(reason).splitlines() or [""])[0][:200]
@@ -58,45 +64,22 @@ def store(folder, names):
     return failure
 
 
-def difference(loss, dump, expected):
-    """@return what is not PyTorch's, or an empty text"""
-    right = float(expected["loss"])
-    if loss is None:
-        return f"loss is no number, PyTorch has {right:.6g}"
-    if not abs(loss - right) <= 1e-4 * max(1.0, abs(right)):
-        return f"loss {loss:.6g}, PyTorch has {right:.6g}"
-    gradients = {key.removeprefix("grad."): expected[key] for key in expected.files if key.startswith("grad.")}
-    least = 1e-3 * max([np.abs(value).max() for value in gradients.values()] + [1e-6])
-    for name, value in gradients.items():
-        file = dump / "grad" / (name + ".npy")
-        if not file.exists():
-            if np.abs(value).max() > 0:
-                return f"no gradient of {name}"
-            continue
-        made = np.load(file)
-        scale = max(np.abs(value).max(), least)
-        if made.shape != value.shape or not np.abs(made - value).max() <= TOLERANCE * scale:
-            return f"gradient of {name} differs by {np.abs(made - value).max() / scale if made.shape == value.shape else made.shape}"
-    return ""
-
-
 class Runner:
+    """One program: how it runs, or why it does not."""
+
     def __init__(self, cli, folder, program):
         self.cli, self.folder, self.program = cli, folder, program
-        self.expected = np.load(folder / "expected.npz")
-
-    def call(self, *words):
-        return subprocess.run([self.cli, *map(str, words)], capture_output=True, text=True, timeout=SECONDS, check=False)
 
     def run(self, *words, model=None):
         with tempfile.TemporaryDirectory() as dump:
-            done = self.call("run", model or self.program, "--inputs", self.folder / "io.npz", "--dump", dump, "--json", *words)
-            if done.returncode < 0 or done.returncode > 3:
-                return f"CRASH {done.returncode}"
-            if done.returncode != 0:
-                return "refused: " + done.stderr.strip().replace("\n", " ")[:300]
-            wrong = difference(json.loads(done.stdout)["losses"][0], pathlib.Path(dump), self.expected)
-            return "WRONG: " + wrong if wrong else "equal"
+            done = Call(self.cli, "run", model or self.program, "--inputs", self.folder / "io.npz", "--dump", dump, "--json", *words)
+            if done.failure:
+                return self.refusal(done)
+            return compared(done.out, pathlib.Path(dump), self.folder / "expected.npz") or "equal"
+
+    @staticmethod
+    def refusal(call):
+        return call.failure if "CRASH" in call.failure or "time or memory" in call.failure else "refused: " + call.failure
 
     def kept(self, plan):
         content = json.loads(plan.read_text())
@@ -106,14 +89,12 @@ class Runner:
 
     def replicas(self):
         plan, single = self.folder / "plan.json", self.folder / "single.json"
-        solved = self.call("solve", self.program, "--cluster", "cpu:2", "--gallery", "data-parallel", "--out", plan)
-        if solved.returncode < 0 or solved.returncode > 3:
-            return f"CRASH {solved.returncode}"
-        if solved.returncode != 0:
-            return "refused: " + solved.stderr.strip().replace("\n", " ")[:300]
-        if self.call("verify", plan).returncode != 0:
-            return "WRONG: verify refuses the plan"
-        self.call("solve", self.program, "--cluster", "cpu:2", "--gallery", "single", "--out", single)
+        solved = Call(self.cli, "solve", self.program, "--cluster", "cpu:2", "--gallery", "data-parallel", "--out", plan)
+        if solved.failure:
+            return self.refusal(solved)
+        if Call(self.cli, "verify", plan).failure:
+            return "DIFFERENT: verify refuses the plan"
+        Call(self.cli, "solve", self.program, "--cluster", "cpu:2", "--gallery", "single", "--out", single)
         share = self.kept(plan) / max(1, self.kept(single))
         return self.run(model=plan) + f" ({share:.2f} kept)"
 
@@ -133,8 +114,9 @@ def main():
     exports = options.exports or pathlib.Path(tempfile.mkdtemp())
     counts = {}
     chosen = [name for name in CASES if not options.only or any(text in name for text in options.only)]
-    for first in range(0, len(chosen), options.together):
-        names = chosen[first:first + options.together]
+    joined = [name for name in chosen if name in operator_cases.CASES]
+    groups = [joined[first:first + options.together] for first in range(0, len(joined), options.together)]
+    for names in groups + [[name] for name in chosen if name not in operator_cases.CASES]:
         name = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
         folder = exports / name.replace(" ", "_")
         failure = store(folder, names)
@@ -145,13 +127,10 @@ def main():
                 lines = [failure or "not exported: " + (folder / "core.txt").read_text()]
             else:
                 runner = Runner(options.cli, folder, program)
-                try:
-                    lines.append(runner.run("--cluster", "cpu:1"))
-                    if lines[0] == "equal" and not options.once:
-                        lines += ["two replicas " + runner.replicas(), "micro-batches " + runner.micro_batches()]
-                except subprocess.TimeoutExpired:
-                    lines.append("CRASH: too slow")
-            worst = next((word for word in ("CRASH", "WRONG", "not exported") if any(word in line for line in lines)),
+                lines.append(runner.run("--cluster", "cpu:1"))
+                if lines[0] == "equal" and not options.once:
+                    lines += ["two replicas " + runner.replicas(), "micro-batches " + runner.micro_batches()]
+            worst = next((word for word in ("CRASH", "DIFFERENT", "time or memory", "not exported") if any(word in line for line in lines)),
                          lines[0].split(":")[0])
             counts[worst] = counts.get(worst, 0) + 1
             print(f"{name + ' (' + form + ')':58} {'; '.join(lines)}", flush=True)

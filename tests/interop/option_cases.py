@@ -1,4 +1,4 @@
-"""Small modules of one operator each, with its options: what options_with_pytorch.py exports and holds against PyTorch.
+"""Small modules of one operator each, with its options: what operators_with_pytorch.py exports and holds against PyTorch.
 
 Each case is a function that makes (module, inputs). The module's loss depends on every operand of the operator through
 a weight, so that the gradient of each weight is the gradient of that operand.

@@ -211,6 +211,9 @@ def make(name, model_class, kind):
     config = small_configuration(transformers.CONFIG_MAPPING[kind])
     model = getattr(transformers, model_class)(config)
     model.train()
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):  # some heads have their own default, whatever the configuration says
+            module.p = 0.0
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.is_floating_point():  # what begins as zeros has ties among its choices, and gradients that are 0

@@ -300,6 +300,78 @@ const std::vector<Pattern> &patterns()
                 return b.one(Add, {x, rows});
             },
             {Gather, Add}},
+        {"pick within each sample",
+            [](GraphBuilder &b, TensorId x) {
+                const TensorId own = b.constant("own", integerData({2, 1}, {0, 1}));
+                const TensorId places = b.input("places", {DataType::Int64, {2, 1}});
+                return b.one(GatherND, {x, b.one(Concat, {own, places}, attributesOf({{"axis", 1}}))},
+                    attributesOf({{"batch_dims", 0}}));
+            },
+            {GatherND}},
+        {"pick of two indices within each sample",
+            [](GraphBuilder &b, TensorId x) {
+                const TensorId own = b.constant("own", integerData({2, 1}, {0, 1}));
+                const TensorId row = b.input("row", {DataType::Int64, {2, 1}});
+                const TensorId column = b.input("column", {DataType::Int64, {2, 1}});
+                return b.one(GatherND, {x, b.one(Concat, {own, row, column}, attributesOf({{"axis", 1}}))},
+                    attributesOf({{"batch_dims", 0}}));
+            },
+            {Concat, GatherND}},
+        {"pick within another sample",
+            [](GraphBuilder &b, TensorId x) {
+                const TensorId other = b.constant("other", integerData({2, 1}, {1, 0}));
+                const TensorId places = b.input("places", {DataType::Int64, {2, 1}});
+                return b.one(GatherND, {x, b.one(Concat, {other, places}, attributesOf({{"axis", 1}}))},
+                    attributesOf({{"batch_dims", 0}}));
+            },
+            {Concat, GatherND}},
+        {"token that all samples have",
+            [](GraphBuilder &b, TensorId x) {
+                const TensorId token =
+                    b.one(Expand, {b.weight("token", {4})}, {}, {}, {{DataType::Float32, {2, 1, 4}}});
+                const TensorId all = b.one(Concat, {token, x}, attributesOf({{"axis", 1}}));
+                const TensorId placed = b.one(Add, {all, b.weight("positions", {1, 4, 4})});
+                const TensorId first = b.one(Slice, {placed},
+                    attributesOf({{"starts", Integers{0, 0, 0}}, {"steps", Integers{1, 1, 1}}}), {},
+                    {{DataType::Float32, {1, 4, 4}}});
+                return b.one(
+                    Gather, {first, b.constant("place", integerData({}, {0}))}, attributesOf({{"axis", 1}}));
+            },
+            {Slice, Add, Reshape, Expand}},
+        {"parts that are joined again",
+            [](GraphBuilder &b, TensorId x) {
+                std::vector<TensorId> parts = b.add(Split, {x}, attributesOf({{"axis", 0}}), {},
+                    {{DataType::Float32, {1, 3, 4}}, {DataType::Float32, {1, 3, 4}}});
+                for (TensorId &part : parts)
+                    part = b.reshape(part, {3, 4});
+                return b.one(Concat, parts, attributesOf({{"axis", 0}}));
+            },
+            {Reshape}},
+        {"parts that are joined in another order",
+            [](GraphBuilder &b, TensorId x) {
+                const std::vector<TensorId> parts = b.add(Split, {x}, attributesOf({{"axis", 0}}), {},
+                    {{DataType::Float32, {1, 3, 4}}, {DataType::Float32, {1, 3, 4}}});
+                return b.one(Concat, {parts[1], parts[0]}, attributesOf({{"axis", 0}}));
+            },
+            {Split, Concat}},
+        {"parts that are joined along another dimension",
+            [](GraphBuilder &b, TensorId x) {
+                std::vector<TensorId> parts = b.add(Split, {x}, attributesOf({{"axis", 0}}), {},
+                    {{DataType::Float32, {1, 3, 4}}, {DataType::Float32, {1, 3, 4}}});
+                for (TensorId &part : parts)
+                    part = b.reshape(part, {3, 4});
+                return b.one(Concat, parts, attributesOf({{"axis", 1}}));
+            },
+            {Split, Reshape, Reshape, Concat}},
+        {"token of the first sample",
+            [](GraphBuilder &b, TensorId x) {
+                const TensorId first = b.one(Slice, {x},
+                    attributesOf({{"starts", Integers{0, 0, 0}}, {"steps", Integers{1, 1, 1}}}), {},
+                    {{DataType::Float32, {1, 3, 4}}});
+                return b.one(
+                    Gather, {first, b.constant("place", integerData({}, {0}))}, attributesOf({{"axis", 1}}));
+            },
+            {Slice, Gather}},
         {"cross entropy",
             [](GraphBuilder &b, TensorId x) {
                 const TensorId logs = b.one(LogSoftmax, {b.reshape(x, {6, 4})}, attributesOf({{"axis", 1}}));

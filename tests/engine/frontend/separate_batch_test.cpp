@@ -44,7 +44,7 @@ TensorId linear(GraphBuilder &b, TensorId x, const std::string &name, std::int64
 }
 
 /// The sum of the squares of `x`, and `others`.
-Graph finished(GraphBuilder &b, TensorId x, std::vector<TensorId> others = {})
+Graph finishedModel(GraphBuilder &b, TensorId x, std::vector<TensorId> others = {})
 {
     const TensorId square = b.one(OperatorKind::Mul, {x, x}, {}, "square");
     std::vector<std::int64_t> axes;
@@ -116,7 +116,7 @@ TEST(SeparateBatch, PassesByTheReshapesAroundAProduct)
     const TensorId heads = b.reshape(sequence(b), {kLength, kBatch, 2, 3}, "heads");
     const TensorId rows = b.reshape(heads, {kRows, 6}, "rows");
     const TensorId act = b.one(OperatorKind::Tanh, {linear(b, rows, "product", 6, 5)}, {}, "act");
-    const Graph graph = finished(b, b.reshape(act, {kLength, kBatch, 5}, "back"));
+    const Graph graph = finishedModel(b, b.reshape(act, {kLength, kBatch, 5}, "back"));
     EXPECT_NE(uncutOf(graph), Strings{});
     const Graph apart = separated(graph);
     EXPECT_EQ(uncutOf(apart), Strings{});
@@ -129,7 +129,7 @@ TEST(SeparateBatch, LeavesABatchThatIsOutsideAsItIs)
 {
     GraphBuilder b;
     const TensorId rows = b.reshape(b.input("x", floatsOf({kBatch, kLength, 6})), {kRows, 6}, "rows");
-    const Graph graph = finished(b, linear(b, rows, "product", 6, 5));
+    const Graph graph = finishedModel(b, linear(b, rows, "product", 6, 5));
     std::int32_t changed = -1;
     separated(graph, &changed);
     EXPECT_EQ(changed, 0);
@@ -162,7 +162,7 @@ TEST(SeparateBatch, GivesConvolutionsTheirImagesInAnotherOrder)
                 {"dilations", std::vector<std::int64_t>{1, 1}}, {"group", 1}}),
         "conv");
     const TensorId act = b.one(OperatorKind::Relu, {made}, {}, "act");
-    const Graph graph = finished(b, b.reshape(act, {3, kBatch, 5, 4, 4}, "back"));
+    const Graph graph = finishedModel(b, b.reshape(act, {3, kBatch, 5, 4, 4}, "back"));
     EXPECT_EQ(uncutOf(separated(graph)), Strings{});
 }
 
@@ -171,7 +171,7 @@ TEST(SeparateBatch, KeepsWhatTheModelReturns)
     GraphBuilder b;
     const TensorId rows = b.reshape(sequence(b), {kRows, 6}, "rows");
     const TensorId product = linear(b, rows, "product", 6, 5);
-    const Graph graph = finished(b, product, {product, rows});
+    const Graph graph = finishedModel(b, product, {product, rows});
     separated(graph); // compares shapes and values
 }
 
@@ -181,7 +181,7 @@ TEST(SeparateBatch, LeavesWhatGoesThroughAllRowsToItself)
     const TensorId rows = b.reshape(sequence(b), {kRows, 6}, "rows");
     const TensorId sums = b.one(OperatorKind::CumSum, {rows}, attributesOf({{"axis", 0}}), "sums");
     const TensorId product = linear(b, sums, "product", 6, 5);
-    const Graph graph = finished(b, b.reshape(product, {kLength, kBatch, 5}, "back"));
+    const Graph graph = finishedModel(b, b.reshape(product, {kLength, kBatch, 5}, "back"));
     const Graph apart = separated(graph);
     EXPECT_TRUE(has(apart, OperatorKind::CumSum));
 }
@@ -197,7 +197,7 @@ TEST(SeparateBatch, BroadcastsWhatHasNoBatch)
     const TensorId again = b.one(OperatorKind::Add, {images, b.weight("all", {2, 1, 6})}, {}, "again");
     const TensorId mean = b.one(OperatorKind::ReduceMean, {again},
         attributesOf({{"axes", std::vector<std::int64_t>{0}}, {"keepdims", 0}, {"count", 2}}), "mean");
-    const Graph graph = finished(b, b.reshape(mean, {kLength, kBatch, 6}, "back"));
+    const Graph graph = finishedModel(b, b.reshape(mean, {kLength, kBatch, 6}, "back"));
     const Graph apart = separated(graph);
     for (const std::string &name : uncutOf(apart)) // what is made of weights alone has no batch
         EXPECT_NE(name.find("shaped"), std::string::npos) << name;
@@ -212,7 +212,7 @@ TEST(SeparateBatch, SumsOverAllRows)
     const TensorId kept = b.one(OperatorKind::ReduceSum, {rows},
         attributesOf({{"axes", std::vector<std::int64_t>{0}}, {"keepdims", 1}}), "kept");
     const TensorId both = b.one(OperatorKind::Add, {sum, kept}, {}, "both");
-    separated(finished(b, both));
+    separated(finishedModel(b, both));
 }
 
 TEST(SeparateBatch, TakesOneOfEachGroupWhereEveryOtherSampleIsTaken)
@@ -226,7 +226,7 @@ TEST(SeparateBatch, TakesOneOfEachGroupWhereEveryOtherSampleIsTaken)
             name, {floatsOf({kBatch, 5})});
     };
     const Graph graph =
-        finished(b, b.one(OperatorKind::Sub, {every(0, "chosen"), every(1, "rejected")}, {}, "margin"));
+        finishedModel(b, b.one(OperatorKind::Sub, {every(0, "chosen"), every(1, "rejected")}, {}, "margin"));
     const Graph apart = separated(graph);
     EXPECT_EQ(uncutOf(apart), Strings{});
     EXPECT_EQ(analyseBatch(apart).mostMicroBatches, kBatch);

@@ -528,6 +528,23 @@ TEST(Batch, IsCutBeforeAndBehindWhatNeedsAllOfIt)
         (std::vector<std::int32_t>{0, -1, 0, 0}));
 }
 
+TEST(Batch, PicturesThatATextPicksFromAreSamples)
+{
+    // Without the pictures the rest could be cut, but the network before the pick would be computed whole.
+    Model m;
+    m.tensor("pictures", {8, 4}, TensorRole::Input).tensor("w", {4, 3}, TensorRole::Weight);
+    m.tensor("places", {8}, TensorRole::Input, DataType::Int64);
+    m.op(OperatorKind::Linear, "b k+, k+ n -> b n", {"pictures", "w"}, "features", {8, 3}, {0});
+    m.op(OperatorKind::Gather, "8 n, b -> b n", {"features", "places"}, "picked", {8, 3}, {0});
+    m.op(OperatorKind::ReduceSum, "b+ n+ -> 1", {"picked"}, "loss", {}, {0});
+    m.train("loss");
+    const BatchInfo info = analyseBatch(m.graph);
+    EXPECT_EQ(info.mostMicroBatches, 1);
+    EXPECT_EQ(info.limitedBy.substr(0, 17), "operator 'picked'");
+    EXPECT_EQ(std::vector(info.operatorDimension.begin(), info.operatorDimension.begin() + 3),
+        (std::vector<std::int32_t>{0, 2, 0})); // the pick by its places
+}
+
 TEST(Batch, LiesBehindASequenceThatIsAttendedAlong)
 {
     Model m; // [sequence batch width], of which 6 x 6 scores
