@@ -86,6 +86,8 @@ std::vector<Rule> rulesOfVerbs()
     return {
         {{"solve"}, {"suggest"}, [](const Arguments &a) { return without(a, "json"); },
             "suggestions are part of the JSON object", "add --json"},
+        {{"solve"}, {"no-search"}, [](const Arguments &a) { return a.has("gallery"); },
+            "the gallery's plan is not searched for", "leave one of them out"},
         {{"schedule"}, {"csv-format"}, [](const Arguments &a) { return without(a, "csv"); },
             "no CSV file is written", "name one with --csv"},
         {{"schedule"}, {"time-limit"}, [](const Arguments &a) { return a.has("template"); },

@@ -18,16 +18,9 @@ std::size_t placeOf(TensorId id)
 
 Annotation annotationOf(const Graph &graph, const Operator &op)
 {
-    std::vector<TensorType> inputs;
-    std::vector<bool> present;
-    for (const TensorId id : op.inputs) {
-        inputs.push_back(id ? graph.at(id).type : TensorType{});
-        present.push_back(id.valid());
-    }
-    std::vector<TensorType> outputs;
-    for (const TensorId id : op.outputs)
-        outputs.push_back(graph.at(id).type);
-    return annotate(op.kind, op.attributes, inputs, present, outputs).annotation;
+    return annotate(op.kind, op.attributes, typesOf(graph, op.inputs), presentAmong(op.inputs),
+        typesOf(graph, op.outputs))
+        .annotation;
 }
 
 /// The first factor of size other than 1; -1 if there is none.

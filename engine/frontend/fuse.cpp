@@ -36,11 +36,8 @@ void annotateOperators(Graph &graph)
             op.annotationProblem = forward.annotationProblem;
             continue;
         }
-        std::vector<bool> present;
-        for (const TensorId id : op.inputs)
-            present.push_back(id.valid());
-        AnnotationOutcome outcome =
-            annotate(op.kind, op.attributes, typesOf(graph, op.inputs), present, typesOf(graph, op.outputs));
+        AnnotationOutcome outcome = annotate(op.kind, op.attributes, typesOf(graph, op.inputs),
+            presentAmong(op.inputs), typesOf(graph, op.outputs));
         op.annotation = std::move(outcome.annotation);
         op.annotationProblem = std::move(outcome.problem);
     }

@@ -151,13 +151,8 @@ std::vector<TensorId> GraphBuilder::add(OperatorKind kind, std::vector<TensorId>
 {
     const std::string wanted = prefix() + (name.empty() ? nameOf(kind) : std::string(name));
     if (!m_failure) {
-        std::vector<TensorType> types;
-        std::vector<bool> present;
-        for (const TensorId id : inputs) {
-            types.push_back(id ? m_graph.at(id).type : TensorType{});
-            present.push_back(id.valid());
-        }
-        if (auto inferred = inferTypes(kind, attributes, types, present, declared)) {
+        if (auto inferred =
+                inferTypes(kind, attributes, typesOf(m_graph, inputs), presentAmong(inputs), declared)) {
             Operator op;
             op.name = uniqueName(wanted);
             op.kind = kind;

@@ -73,11 +73,8 @@ TensorId addScalar(Graph &graph, Names &names, const std::string &name)
 /// Annotates `op`, and appends it.
 void addAnnotated(Graph &graph, Operator op)
 {
-    std::vector<bool> present;
-    for (const TensorId id : op.inputs)
-        present.push_back(id.valid());
-    AnnotationOutcome outcome =
-        annotate(op.kind, op.attributes, typesOf(graph, op.inputs), present, typesOf(graph, op.outputs));
+    AnnotationOutcome outcome = annotate(op.kind, op.attributes, typesOf(graph, op.inputs),
+        presentAmong(op.inputs), typesOf(graph, op.outputs));
     op.annotation = std::move(outcome.annotation);
     op.annotationProblem = std::move(outcome.problem);
     graph.operators.push_back(std::move(op));

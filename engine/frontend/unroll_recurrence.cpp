@@ -172,13 +172,7 @@ Result<void> RecurrenceUnroller::check()
 std::vector<TensorId> RecurrenceUnroller::add(const std::string &suffix, OperatorKind kind,
     std::vector<TensorId> inputs, Attributes attributes, std::vector<TensorType> declared)
 {
-    std::vector<TensorType> types;
-    std::vector<bool> present;
-    for (const TensorId input : inputs) {
-        types.push_back(input ? m_graph.at(input).type : TensorType{});
-        present.push_back(input.valid());
-    }
-    auto inferred = inferTypes(kind, attributes, types, present, declared);
+    auto inferred = inferTypes(kind, attributes, typesOf(m_graph, inputs), presentAmong(inputs), declared);
     if (!inferred) {
         if (!m_failure)
             m_failure = inferred.error();

@@ -481,7 +481,7 @@ bool isSharedBySamples(const Graph &graph, const BatchInfo &info, TensorId input
         const Operator &op = graph.operators[i];
         if (op.direction != Direction::Forward || info.oncePerStep[i])
             continue;
-        const double flops = workOf(op, typesOf(graph, op.inputs), typesOf(graph, op.outputs)).flops;
+        const double flops = workOf(graph, op).flops;
         all += flops;
         if (info.operatorDimension[i] >= 0
             || std::none_of(

@@ -63,6 +63,9 @@ struct Work {
 Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs,
     AttentionMode attention = AttentionMode::Fused);
 
+/// Of the whole operator.
+Work workOf(const Graph &graph, const Operator &op);
+
 /// `count` products of an m x k matrix with a k x n matrix, all at once.
 struct MatrixProduct {
     double m = 1;

@@ -254,12 +254,8 @@ private:
             + std::to_string(m_graph.operators.size());
         op.kind = step.kind;
         TRY(op.inputs, operandsOf(step));
-        std::vector<TensorType> inputs;
-        std::vector<bool> present;
-        for (const TensorId id : op.inputs) {
-            inputs.push_back(id ? m_graph.at(id).type : TensorType{});
-            present.push_back(id.valid());
-        }
+        const std::vector<TensorType> inputs = typesOf(m_graph, op.inputs);
+        const std::vector<bool> present = presentAmong(op.inputs);
         auto attributes = attributesOf(step, inputs);
         if (!attributes)
             return wrong(step, attributes.error());

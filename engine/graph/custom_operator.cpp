@@ -155,15 +155,8 @@ double elementsOf(const std::vector<TensorId> &ids, const std::vector<TensorType
 double flopsOfBody(const Graph &body)
 {
     double flops = 0;
-    for (const Operator &op : body.operators) {
-        std::vector<TensorType> inputs;
-        std::vector<TensorType> outputs;
-        for (const TensorId id : op.inputs)
-            inputs.push_back(id ? body.at(id).type : TensorType{});
-        for (const TensorId id : op.outputs)
-            outputs.push_back(body.at(id).type);
-        flops += workOf(op, inputs, outputs).flops;
-    }
+    for (const Operator &op : body.operators)
+        flops += workOf(body, op).flops;
     return flops;
 }
 
@@ -195,12 +188,7 @@ struct SlotTypes {
 
 SlotTypes typesOfSlots(const Graph &graph, const std::vector<TensorId> &ids)
 {
-    SlotTypes slots;
-    for (const TensorId id : ids) {
-        slots.types.push_back(id ? graph.at(id).type : TensorType{});
-        slots.present.push_back(id.valid());
-    }
-    return slots;
+    return {typesOf(graph, ids), presentAmong(ids)};
 }
 
 } // namespace

@@ -145,6 +145,14 @@ std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> 
     return types;
 }
 
+std::vector<bool> presentAmong(const std::vector<TensorId> &tensors)
+{
+    std::vector<bool> present;
+    for (const TensorId id : tensors)
+        present.push_back(id.valid());
+    return present;
+}
+
 std::vector<Shape> inputShapes(const Graph &graph, const Operator &op)
 {
     return shapesOf(graph, op.inputs);

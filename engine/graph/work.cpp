@@ -388,6 +388,11 @@ Work workOf(const Operator &op, const std::vector<TensorType> &inputs, const std
     return work;
 }
 
+Work workOf(const Graph &graph, const Operator &op)
+{
+    return workOf(op, typesOf(graph, op.inputs), typesOf(graph, op.outputs));
+}
+
 std::vector<MatrixProduct> matrixProductsOf(
     const Operator &op, const std::vector<TensorType> &inputs, const std::vector<TensorType> &outputs)
 {

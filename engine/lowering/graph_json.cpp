@@ -406,9 +406,7 @@ void loosenAnnotations(Graph &graph)
                 continue;
             today = backwardAnnotation(graph.at(op.mirror).annotation, op.outputs);
         } else {
-            std::vector<bool> present;
-            for (const TensorId id : op.inputs)
-                present.push_back(id.valid());
+            const std::vector<bool> present = presentAmong(op.inputs);
             const auto inputs = typesOf(graph, op.inputs);
             const auto outputs = typesOf(graph, op.outputs);
             if (!inferTypes(op.kind, op.attributes, inputs, present, outputs))

@@ -4,6 +4,7 @@
 #include "engine/plan/clip_rule.h"
 #include "engine/plan/coshard_regions.h"
 #include "engine/plan/default_rule.h"
+#include "engine/plan/idle_rows.h"
 #include "engine/plan/optimizer_rule.h"
 #include "engine/plan/plan_draft.h"
 #include "engine/plan/precision_rule.h"
@@ -14,7 +15,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace planloom {
 
@@ -215,36 +215,6 @@ void interleaveBlocks(PlanDraft &draft)
     }
 }
 
-/// Stages that no row places run side by side on all devices, which is hardly what they were made for: said.
-void warnOfSharedStages(PlanDraft &draft)
-{
-    const auto places = [](const Row &row) {
-        return row.enabled
-            && (std::holds_alternative<OpAssignRule>(row.rule) || std::holds_alternative<SpreadRule>(row.rule)
-                || std::holds_alternative<DeviceSharingRule>(row.rule));
-    };
-    const auto &rows = draft.table.rows;
-    if (draft.plan.stageCount < 2 || std::any_of(rows.begin(), rows.end(), places))
-        return;
-    std::set<DeviceId> first;
-    for (const OperatorDecision &decision : draft.plan.decisions) {
-        const std::set<DeviceId> devices(decision.devices.begin(), decision.devices.end());
-        if (!first.empty() && !devices.empty() && devices != first)
-            return;
-        first = devices.empty() ? first : devices;
-    }
-    for (std::size_t i = 0; i < rows.size() && first.size() > 1; ++i) {
-        if (!rows[i].enabled || !std::holds_alternative<StageRule>(rows[i].rule))
-            continue;
-        draft.bound.reports[i].warning = "all " + std::to_string(draft.plan.stageCount)
-            + " stages run on the same " + std::to_string(first.size())
-            + " devices, which repeat or share the work of each, as no row says where they run: add a row "
-              "place SELECTOR : devices ... for each stage, or spread layer:* : over AXIS in place of stage "
-              "rows";
-        return;
-    }
-}
-
 PlanDraft draftOf(
     const Model &model, std::int32_t deviceCount, const ConstraintTable &table, const ScaleUnits &units)
 {
@@ -289,7 +259,7 @@ Result<Completion> completeOne(const Model &model, std::int32_t deviceCount, con
         chooseWeightVersions(draft);
         splitBackwardPasses(draft);
         mirrorDecisions(draft);
-        warnOfSharedStages(draft);
+        warnOfIdleRows(draft);
         checkBlocks(draft);
         decideOptimizers(draft);
         shareOutUpdates(draft, shardings);

@@ -16,8 +16,7 @@ StepWork stepWorkOf(const ExecutionPlan &plan)
     for (const Operator &op : graph.operators) {
         if (op.direction == Direction::Optimizer)
             continue;
-        work.flops += workOf(op, typesOf(graph, op.inputs), typesOf(graph, op.outputs)).flops
-            * static_cast<double>(batches);
+        work.flops += workOf(graph, op).flops * static_cast<double>(batches);
         if (op.kind == OperatorKind::Embedding && op.direction == Direction::Forward && op.inputs.size() > 1
             && op.inputs[1] && graph.at(op.inputs[1]).role == TensorRole::Input)
             work.tokens = std::max(work.tokens, elementCount(graph.at(op.inputs[1]).type.shape) * batches);

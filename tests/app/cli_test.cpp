@@ -341,8 +341,8 @@ TEST_F(Cli, OptionsWithoutEffectAreRefusedWithTheReason)
              "run " + path("plan.json") + " --cluster cpu:2", "run " + path("plan.json") + " --optimizer sgd",
              "run " + model + " --seed 2 --random-weights 1", "run " + model + " --backend cuda --no-sharing",
              "run " + model + " --prepare x --dump y", "gallery all --cluster cpu:2",
-             "gallery 1f1b --precision bf16", "schedule x.json --csv-format compute_only",
-             "schedule x.json --template gpipe --time-limit 3",
+             "gallery 1f1b --precision bf16", "solve " + model + " --gallery 1f1b --no-search",
+             "schedule x.json --csv-format compute_only", "schedule x.json --template gpipe --time-limit 3",
              std::string("check-annotation MatMul --seed 3"), std::string("session x --repair y --table")}) {
         SCOPED_TRACE(words);
         const Outcome refused = said(words);
@@ -359,6 +359,25 @@ TEST_F(Cli, StagesOnTheSameDevicesAreNamed)
     ASSERT_EQ(solved.status, 0) << solved.output;
     const std::string warnings = solved.json()["warnings"].dump();
     EXPECT_NE(warnings.find("stages run on the same 2 devices"), std::string::npos) << warnings;
+}
+
+TEST_F(Cli, RowsThatThePlanCouldDoWithoutAreNamed)
+{
+    const auto warningsOf = [&](const std::string &rows) {
+        std::ofstream(m_folder / "rows.txt") << rows;
+        const Outcome solved = run(std::string("solve ") + kModel
+            + " --json --no-search --cluster cpu:4 --table " + path("rows.txt"));
+        EXPECT_EQ(solved.status, 0) << solved.output;
+        return solved.status == 0 ? solved.json()["warnings"].dump() : std::string();
+    };
+    EXPECT_NE(warningsOf("mesh dp=2 tp=2\nsplit all : batch over dp\n").find("shared out over tp"),
+        std::string::npos);
+    EXPECT_NE(warningsOf("mesh dp=2 tp=2\n").find("shared out over dp, tp"), std::string::npos);
+    EXPECT_EQ(warningsOf("mesh pp=2 tp=2\nspread layer:* : over pp\nsplit all : batch over tp\n")
+                  .find("shared out"),
+        std::string::npos);
+    EXPECT_NE(warningsOf("schedule 1f1b\n").find("the same in every schedule"), std::string::npos);
+    EXPECT_EQ(warningsOf("schedule 1f1b\nmicro-batches 2\n").find("schedule"), std::string::npos);
 }
 
 TEST_F(Cli, AttentionIsAChoiceOfEveryPlan)

@@ -121,14 +121,6 @@ void tensors(Sheet &sheet, const Graph &graph, const QString &name, const std::v
     }
 }
 
-std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> &ids)
-{
-    std::vector<TensorType> types;
-    for (const TensorId id : ids)
-        types.push_back(id.valid() ? graph.at(id).type : TensorType{});
-    return types;
-}
-
 /// A split along the identifier leaves parts of some output that are not summed.
 bool combinesOtherwise(const Annotation &annotation, std::int32_t identifier)
 {
@@ -257,7 +249,7 @@ Bytes bytesOf(const Graph &graph, const std::vector<TensorId> &ids)
 void cost(Sheet &sheet, const Graph &graph, const PlanUpdate *update, OperatorId id)
 {
     const Operator &op = graph.at(id);
-    const Work work = workOf(op, typesOf(graph, op.inputs), typesOf(graph, op.outputs));
+    const Work work = workOf(graph, op);
     sheet.section(tr("Cost"));
     sheet.row(tr("Work"), tr("%1FLOP, whole batch").arg(escaped(formatQuantity(work.flops))));
     std::vector<TensorId> weights;
@@ -393,7 +385,7 @@ QString severalOperators(const Palette &palette, const OpenedModel &model, const
     for (const OperatorId id : selected) {
         const Operator &op = graph.at(id);
         ++kinds[typeNameOf(op)];
-        flops += workOf(op, typesOf(graph, op.inputs), typesOf(graph, op.outputs)).flops;
+        flops += workOf(graph, op).flops;
         if (!update || !update->plan)
             continue;
         for (const DeviceId device : update->plan->decisions[static_cast<std::size_t>(id.index)].devices)

@@ -17,23 +17,19 @@ std::int64_t weightOf(const Graph &graph, OperatorId id, SpreadBy by)
     if (by == SpreadBy::Count)
         return 1;
     const Operator &op = graph.at(id);
-    std::vector<TensorType> inputs;
-    std::vector<TensorType> outputs;
     std::int64_t held = 0;
     for (const TensorId input : op.inputs) {
-        inputs.push_back(input ? graph.at(input).type : TensorType{});
         if (input && graph.at(input).role == TensorRole::Weight)
             held += elementCount(graph.at(input).type.shape) * sizeOf(graph.at(input).type.dataType);
     }
     for (const TensorId output : op.outputs) {
-        outputs.push_back(output ? graph.at(output).type : TensorType{});
         if (output && !isView(op))
             held += elementCount(graph.at(output).type.shape) * sizeOf(graph.at(output).type.dataType);
     }
     if (by == SpreadBy::Memory)
         return held;
     constexpr double kMost = 1e15; // of one operator, so that sums stay within 64 bits
-    return static_cast<std::int64_t>(std::min(workOf(op, inputs, outputs).flops, kMost));
+    return static_cast<std::int64_t>(std::min(workOf(graph, op).flops, kMost));
 }
 
 /// How many runs a chain takes if none may be above `most`.
