@@ -158,6 +158,8 @@ Result<void> checkEffects(const Arguments &arguments, const OpenedModel &model)
                     + (model.remark.empty() ? "" : " (" + model.remark + ")"),
                 "name an output to train on with --loss");
     }
+    if (arguments.has("capacity") && model.graph->rooms.empty())
+        return idle("capacity", "in this model no operator needs room for what data choose", "leave it out");
     return {};
 }
 

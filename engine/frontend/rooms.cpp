@@ -13,13 +13,12 @@ Result<void> checkCapacities(const Graph &graph, const Capacities &capacities)
             takers.insert(op.name);
     }
     for (const auto &[name, capacity] : capacities) {
-        if (takers.count(name) != 0 || (name == "*" && !takers.empty()))
+        if (name == "*" || takers.count(name) != 0)
             continue;
         std::string names;
         for (const std::string &taker : takers)
             names += (names.empty() ? "'" : ", '") + taker + "'";
-        return Error{ErrorCode::NotFound,
-            "no operator" + (name == "*" ? "" : " '" + name + "'") + " needs room for what data choose",
+        return Error{ErrorCode::NotFound, "no operator '" + name + "' needs room for what data choose",
             names.empty() ? "in this model all sizes are known" : "those that do are " + names, "--capacity"};
     }
     return {};

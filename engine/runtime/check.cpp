@@ -275,6 +275,7 @@ Result<CheckReport> Judge::judge(const RunOutcome &got)
             return wide;
         }
         TRY(movement, movementBetween(expected, *exact));
+        movement.shared = true;
     } else if (planned.error().code
         == ErrorCode::Cancelled) { // else a kernel of a library, say, has no Float64
         return std::move(planned).error();
@@ -333,29 +334,40 @@ Result<CheckReport> compareOutcomes(const RunOutcome &got, const RunOutcome &ref
             (i == 0 ? tolerances.loss : tolerances.laterLosses) * scale + moved);
     }
     const double gradientScale = largestOf(reference.gradients);
-    const auto movedBy = [&](const std::string &name) {
+    const auto seenOf = [&](const std::string &name) {
         const auto found = movement.tensors.find(name);
-        return found == movement.tensors.end() ? 0 : kTimesSeen * found->second;
+        return found == movement.tensors.end() ? 0 : found->second;
     };
+    double gradientShare = 0;
     for (const Group &group : kGroups) {
         const double least = tolerances.least * largestOf(reference.*group.arrays);
+        const bool isWeights = group.arrays == &RunOutcome::weights;
+        double share = 0; // of any tensor's size
+        if (movement.shared && !isWeights)
+            for (const auto &[name, expected] : reference.*group.arrays)
+                if (const double scale = std::max(largest(expected), least); scale > 0)
+                    share = std::max(share, seenOf(group.name + name) / scale);
+        gradientShare = group.arrays == &RunOutcome::gradients ? share : gradientShare;
         for (const auto &[name, expected] : reference.*group.arrays) {
             TRY(const auto *own, counterpart(got.*group.arrays, name, expected, group.name));
             const TensorData *gradient = nullptr;
-            if (group.arrays == &RunOutcome::weights)
+            if (isWeights)
                 if (const auto g = reference.gradients.find(name);
                     g != reference.gradients.end() && g->second.type.shape == expected.type.shape)
                     gradient = &g->second;
-            const double noise = gradient == nullptr
-                ? 0
-                : 10 * tolerances.gradients * std::max(largest(*gradient), 1e-3 * gradientScale)
-                    + movedBy("grad/" + name);
+            double noise = 0;
+            if (gradient != nullptr) {
+                const double size = std::max(largest(*gradient), 1e-3 * gradientScale);
+                noise = 10 * tolerances.gradients * size
+                    + kTimesSeen * std::max(seenOf("grad/" + name), gradientShare * size);
+            }
             const double distance = difference(*own, expected, [&](std::size_t i) {
                 return gradient != nullptr && std::abs(elementAt(*gradient, i)) <= noise;
             });
             const double scale = std::max(largest(expected), least);
             note(report, group.name + name, distance, scale,
-                tolerances.*group.tolerance * scale + movedBy(group.name + name));
+                tolerances.*group.tolerance * scale
+                    + kTimesSeen * std::max(seenOf(group.name + name), share * scale));
         }
     }
     return report;

@@ -31,6 +31,10 @@ CheckTolerances tolerancesOf(const ExecutionPlan &plan);
 struct Movement {
     std::vector<double> losses{}; ///< By step.
     std::map<std::string, double> tensors{}; ///< By "out/logits", "grad/h.0.attn.weight" ...
+    /// Outputs and gradients are moved by as large a share of their size as any other of their group: a few
+    /// runs see only some of the kinks (ReLU, the largest of a pool) that rounding may push a number over.
+    /// For plans that are known to be right in Float64.
+    bool shared = false;
 };
 
 /// @return InvalidInput if the two have different steps, names or shapes; types may differ
@@ -67,7 +71,8 @@ Result<void> requireMemoryOfCheck(
 ///    agrees to 9 digits, and what is off is the plan.
 /// 3. What it computed in its own number formats may be off by a few times what rounding alone does to the
 ///    reference: between it and itself in Float64, and between it and itself with inputs and weights moved by
-///    one unit in the last place, once or a few times, until that explains the difference, or cannot.
+///    one unit in the last place, once or a few times, until that explains the difference, or cannot. Behind
+///    2, what is seen of one tensor counts for the others (`Movement::shared`).
 ///
 /// Without room for 2, or a kernel, 3 alone decides. If something differs one step of both is run again
 /// with `keepAll` to name the first operator that does.

@@ -342,7 +342,8 @@ TEST_F(Cli, OptionsWithoutEffectAreRefusedWithTheReason)
              "run " + model + " --seed 2 --random-weights 1", "run " + model + " --backend cuda --no-sharing",
              "run " + model + " --prepare x --dump y", "gallery all --cluster cpu:2",
              "gallery 1f1b --precision bf16", "solve " + model + " --gallery 1f1b --no-search",
-             "schedule x.json --csv-format compute_only", "schedule x.json --template gpipe --time-limit 3",
+             "solve " + model + " --capacity 2x", "schedule x.json --csv-format compute_only",
+             "schedule x.json --template gpipe --time-limit 3",
              std::string("check-annotation MatMul --seed 3"), std::string("session x --repair y --table")}) {
         SCOPED_TRACE(words);
         const Outcome refused = said(words);

@@ -151,6 +151,35 @@ TEST(CompareOutcomes, AdamsStepOfAGradientWhoseSignIsRoundingIsNoDifference)
     EXPECT_TRUE(ignored->ok) << ignored->worstTensor;
 }
 
+TEST(CompareOutcomes, WhatRoundingDoesToOneGradientItMayDoToAnother)
+{
+    const auto withOther = [](float gradient, float other) {
+        RunOutcome outcome = outcomeOf(gradient, 1);
+        outcome.gradients["v"] = floats({2}, {other, 0});
+        outcome.weights["v"] = floats({2}, {1, 1});
+        return outcome;
+    };
+    const RunOutcome reference = withOther(1, 0.1F);
+    RunOutcome got = withOther(1, 0.11F);
+    Movement movement;
+    movement.tensors["grad/w"] = 0.02;
+    const auto alone = compareOutcomes(got, reference, {}, movement);
+    ASSERT_TRUE(alone);
+    EXPECT_FALSE(alone->ok);
+    movement.shared = true;
+    const auto shared = compareOutcomes(got, reference, {}, movement);
+    ASSERT_TRUE(shared);
+    EXPECT_TRUE(shared->ok) << shared->worstTensor;
+    got.weights["w"] = floats({3}, {1.1F, 2, 3}); // weights move by their own gradients alone
+    const auto weight = compareOutcomes(got, reference, {}, movement);
+    ASSERT_TRUE(weight);
+    EXPECT_FALSE(weight->ok);
+    EXPECT_EQ(weight->worstTensor, "weight/w");
+    const auto far = compareOutcomes(withOther(1, 0.15F), reference, {}, movement);
+    ASSERT_TRUE(far);
+    EXPECT_FALSE(far->ok);
+}
+
 TEST(CompareOutcomes, RunsOfDifferentModelsAreRefused)
 {
     RunOutcome other = outcomeOf(1, 1);
