@@ -134,8 +134,8 @@ build()
     local folder=$1 jobs memory
     shift
     jobs=$(nproc)
-    # A compilation takes up to 1 GiB.
-    memory=$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo 2>/dev/null || true)
+    # A compilation takes up to 2 GiB.
+    memory=$(awk '/^MemAvailable:/ { print int($2 / 2097152) }' /proc/meminfo 2>/dev/null || true)
     [[ -n $memory ]] && ((memory < jobs)) && jobs=$((memory > 0 ? memory : 1))
     # Found again wherever the tree lies: paths in what ccache keeps are relative. With precompiled headers it has to be told
     # that macros and times in them are taken care of.

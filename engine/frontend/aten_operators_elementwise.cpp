@@ -1,6 +1,7 @@
 #include "engine/frontend/aten_operators.h"
 
 #include <cmath>
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -339,6 +340,42 @@ Result<void> atenDropout(AtenContext &context)
     const TensorId mode = context.scalar(DataType::Bool, training ? 1 : 0);
     return context.finishOnnx("Dropout", {x, context.scalar(DataType::Float64, ratio), mode});
 }
+
+/// True where nothing is left out.
+Result<bool> leavesNothingOut(AtenContext &context)
+{
+    TRY(const double ratio, context.real("p", 0.5));
+    TRY(const bool training, context.flag("train", true));
+    return !training || ratio == 0;
+}
+
+/// Channels are left out whole: dropout of one number for each channel of each sample.
+Result<void> featureDropout(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor(context.given("self") ? "self" : "input"));
+    TRY(const bool whole, leavesNothingOut(context));
+    if (whole)
+        return context.bind(0, x);
+    TRY(const double ratio, context.real("p", 0.5));
+    TensorType channels = context.typeOf(x);
+    if (channels.shape.size() < 2)
+        return context.invalid("it leaves out channels, of which " + toString(channels.shape) + " has none");
+    std::fill(channels.shape.begin() + 2, channels.shape.end(), 1);
+    TRY(const TensorId ones, context.filled(channels, 1.0, "ones"));
+    TRY(const TensorId kept,
+        context.onnx("Dropout",
+            {ones, context.scalar(DataType::Float64, ratio), context.scalar(DataType::Bool, 1)}, {}, "kept"));
+    return context.finish(OperatorKind::Mul, {x, kept});
+}
+
+Result<void> alphaDropout(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor(context.given("self") ? "self" : "input"));
+    TRY(const bool whole, leavesNothingOut(context));
+    return whole ? context.bind(0, x)
+                 : context.keepUnknown("what it puts in place of what it leaves out is not drawn");
+}
+
 Result<void> nativeDropout(AtenContext &context)
 {
     if (context.wants(1))
@@ -379,7 +416,9 @@ AtenHandler findAtenElementwise(std::string_view name)
         {"bitwise_not", bitwiseNot}, {"where", atenWhere}, {"masked_fill", maskedFill},
         {"addcmul", addCombined<Mul>}, {"addcdiv", addCombined<Div>}, {"atan2", arcTangentOfTwo},
         {"arctan2", arcTangentOfTwo}, {"lerp", atenLerp}, {"to", castToType}, {"_to_copy", castToType},
-        {"type_as", castToType}, {"dropout", atenDropout}, {"native_dropout", nativeDropout}};
+        {"type_as", castToType}, {"dropout", atenDropout}, {"native_dropout", nativeDropout},
+        {"feature_dropout", featureDropout}, {"alpha_dropout", alphaDropout},
+        {"feature_alpha_dropout", alphaDropout}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -226,6 +226,12 @@ Result<void> histogram(AtenContext &context)
     TRY(const double low, context.real("min", 0));
     TRY(const double high, context.real("max", 0));
     const DataType type = context.typeOf(x).dataType;
+    if (low == 0 && high == 0 && bins == 1) { // one range, from the least to the largest: a single expert
+        TRY(const TensorId all,
+            context.filled({type, {1}}, static_cast<double>(elementCount(context.shapeOf(x))), "all"));
+        context.builder().setCounted(all, x);
+        return context.bind(0, all);
+    }
     if (!(low < high) || bins < 1)
         return context.keepUnknown("ranges that are found from data are not computed");
     const DataType real = isFloating(type) ? type : DataType::Float32;

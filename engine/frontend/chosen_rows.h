@@ -24,6 +24,9 @@ struct ChosenRows {
     /// Of a single index: what it was multiplied by. Joined indices, i n + j with j < n, count as i times n;
     /// 0 if nothing is known.
     std::int64_t scale = 1;
+    /// A list of rows divided among so many, one after the other: `dimension` is 1, and has as many as each
+    /// gets. 0: it is not divided.
+    std::int64_t parts = 0;
 
     bool holdsPlaces() const { return !indices.empty(); }
 };

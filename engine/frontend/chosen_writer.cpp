@@ -5,6 +5,7 @@
 #include "engine/graph/places.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace planloom {
 
@@ -42,6 +43,15 @@ ChosenWriter::Outputs ChosenWriter::write(
             slot < inputs.size() && inputs[slot] ? m_builder.chosenRows(inputs[slot]) : nullptr;
         return rows != nullptr && rows->holdsPlaces();
     };
+    for (const TensorId input : inputs) {
+        if (const ChosenRows *rows = input ? m_builder.chosenRows(input) : nullptr;
+            rows != nullptr && rows->parts > 0)
+            return kind == Gather && input == inputs[0]
+                ? lastOfParts(attributes, inputs)
+                : refused("it reads rows in parts that are as long as data say, of which only the last of "
+                          "each can be "
+                          "had, as in x[:, -1]");
+    }
     switch (kind) {
     case Gather:
         if (holdsPlaces(1))
@@ -68,6 +78,16 @@ ChosenWriter::Outputs ChosenWriter::write(
         return loss(kind, std::move(attributes), std::move(inputs));
     case NonZero:
         return refused("it chooses among rows that data choose already");
+    case Reshape:
+        if (const ChosenRows *rows = m_builder.chosenRows(inputs[0]);
+            rows != nullptr && !rows->holdsPlaces() && rows->dimension == 0 && !declared.empty()) {
+            const Shape &from = m_builder.typeOf(inputs[0]).shape;
+            const Shape &to = declared[0].shape;
+            if (to.size() == from.size() + 1 && to[0] > 1 && to[0] * to[1] == from[0]
+                && std::equal(from.begin() + 1, from.end(), to.begin() + 2))
+                return divide(inputs, declared[0]);
+        }
+        break;
     default:
         break;
     }
@@ -258,6 +278,65 @@ Result<TensorId> ChosenWriter::orElse(TensorId x, double value)
         append(OperatorKind::Where, {}, {flags, x, m_builder.addConstant(scalarTensor(type.dataType, value))},
             {}, "_of_places"));
     return made[0];
+}
+
+ChosenWriter::Outputs ChosenWriter::divide(const std::vector<TensorId> &inputs, TensorType type)
+{
+    ChosenRows rows = *m_builder.chosenRows(inputs[0]);
+    rows.dimension = 1;
+    rows.parts = type.shape[0];
+    TRY(auto outputs, append(OperatorKind::Reshape, {}, inputs, {std::move(type)}));
+    m_builder.setChosenRows(outputs[0], std::move(rows));
+    return outputs;
+}
+
+/// Row (i + 1) n - 1 of those that have a place, where n is their number for each part: the first of which as
+/// many come before or at it.
+ChosenWriter::Outputs ChosenWriter::lastOfParts(
+    const Attributes &attributes, const std::vector<TensorId> &inputs)
+{
+    const ChosenRows rows = *m_builder.chosenRows(inputs[0]);
+    const std::int64_t extent = m_builder.typeOf(inputs[0]).shape[1];
+    const auto index = m_builder.isKnown(inputs[1]) ? m_builder.valuesOf(inputs[1]) : nullptr;
+    const Operator &chooser = m_builder.graph().at(m_builder.producerOf(rows.places));
+    const bool inOrder =
+        chooser.attributes.integer("groups", 1) == 1 || chooser.attributes.integer("group_axis") == 0;
+    if (attributes.integer("axis") != 1 || !index || !index->type.shape.empty()
+        || integersOf(*index) != std::vector<std::int64_t>{extent - 1} || !inOrder)
+        return refused(
+            "it picks from parts that are as long as data say, of which only the last row can be had");
+    const TensorId list = m_builder.graph().at(m_builder.producerOf(inputs[0])).inputs[0];
+    const std::int64_t count = rows.parts * extent;
+    const auto integers = [&](Shape shape) {
+        return std::vector{TensorType{DataType::Int64, std::move(shape)}};
+    };
+    TRY(const TensorId flags, hasPlace(rows, 1, 0));
+    TRY(const auto ones, append(OperatorKind::Cast, {}, {flags}, integers({count}), "_ones"));
+    TRY(const auto before,
+        append(OperatorKind::CumSum,
+            attributesFrom(
+                {{"axis", std::int64_t{0}}, {"exclusive", std::int64_t{0}}, {"reverse", std::int64_t{0}}}),
+            ones, {}, "_before"));
+    TRY(const auto all,
+        append(OperatorKind::ReduceSum,
+            attributesFrom({{"axes", std::vector<std::int64_t>{0}}, {"keepdims", std::int64_t{0}}}), ones, {},
+            "_all"));
+    const TensorId parts =
+        m_builder.addConstant(scalarTensor(DataType::Int64, static_cast<double>(rows.parts)));
+    TRY(const auto each, append(OperatorKind::Div, {}, {all[0], parts}, {}, "_each"));
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows.parts));
+    std::iota(numbers.begin(), numbers.end(), 1);
+    const TensorId numbered = m_builder.addConstant(integerTensor(std::move(numbers), {rows.parts, 1}));
+    TRY(const auto ends, append(OperatorKind::Mul, {}, {numbered, each[0]}, {}, "_ends"));
+    TRY(const TensorId row, reshaped(before[0], {1, count}, "_row"));
+    TRY(const auto reached, append(OperatorKind::GreaterOrEqual, {}, {row, ends[0]}, {}, "_reached"));
+    TRY(const auto ranked, append(OperatorKind::Cast, {}, reached, integers({rows.parts, count}), "_ranked"));
+    TRY(const auto places,
+        append(OperatorKind::ArgMax,
+            attributesFrom({{"axis", std::int64_t{1}}, {"keepdims", std::int64_t{0}},
+                {"select_last_index", std::int64_t{0}}}),
+            ranked, {}, "_places"));
+    return append(OperatorKind::Gather, attributesFrom({{"axis", std::int64_t{0}}}), {list, places[0]});
 }
 
 /// Sums over rows add zeros for those without place; means divide by the number of places.

@@ -40,6 +40,10 @@ private:
     Outputs gatherElements(Attributes attributes, const std::vector<TensorId> &inputs);
     Outputs scatterND(Attributes attributes, const std::vector<TensorId> &inputs);
     Outputs scatterElements(Attributes attributes, const std::vector<TensorId> &inputs);
+    /// The list [c ..] divided among `parts`: [parts c/parts ..], where c is how many there are.
+    Outputs divide(const std::vector<TensorId> &inputs, TensorType type);
+    /// The last row of each part of a divided list: [parts ..].
+    Outputs lastOfParts(const Attributes &attributes, const std::vector<TensorId> &inputs);
     Outputs reduce(OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs);
     Outputs loss(OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs);
     /// For each row whether it has a place, [1 .. c .. 1] with `rank` dimensions and c in `dimension`.

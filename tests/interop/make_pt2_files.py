@@ -37,6 +37,7 @@ OPERATORS = {
                 "scatter_reduce_-1_amax_1", "index_reduce_1_prod_0", "index_reduce_-1_amin_1", "segment_mean", "segment_max",
                 "segment_offsets", "write_every_second"],
     "control": ["scan", "scan_nested", "associative_pointwise_1", "while", "cond", "cond_not_finite", "cond_known"],
+    "chosen": ["last_marked", "last_marked_uneven"],
 }
 
 

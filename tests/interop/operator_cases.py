@@ -578,6 +578,12 @@ for name, function in (("logit", lambda x: torch.logit(x.sigmoid())), ("logit ep
                        ("bucketize", lambda x: x * torch.bucketize(x, torch.tensor([-0.5, 0.1, 0.7])).float()),
                        ("searchsorted", lambda x: x * torch.searchsorted(torch.tensor([-0.5, 0.1, 0.7]), x, right=True).float()),
                        ("polygamma", lambda x: torch.polygamma(1, x.exp())),
+                       ("dropout2d of none", lambda x: F.dropout2d(x.reshape(BATCH, 3, 2, 1), 0.0, True)),
+                       ("dropout3d evaluated", lambda x: F.dropout3d(x.reshape(BATCH, 3, 2, 1, 1), 0.5, False)),
+                       ("alpha_dropout of none", lambda x: F.alpha_dropout(x, 0.0, True)),
+                       ("feature_alpha_dropout evaluated", lambda x: F.feature_alpha_dropout(x, 0.5, False)),
+                       ("histc one range", lambda x: x.sum() * torch.histc(x, 1)[0]),
+                       ("histc", lambda x: (x * torch.histc(x, 6, -1, 1))),
                        ("block_diag", lambda x: torch.block_diag(x, x)), ("vander", lambda x: torch.vander(x[0], 3)),
                        ("cartesian_prod", lambda x: torch.cartesian_prod(x[0], x[1])),
                        ("combinations", lambda x: torch.combinations(x[0]))):

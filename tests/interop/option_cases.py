@@ -401,6 +401,20 @@ add("while_not_once", lambda x, w: while_loop(lambda i, y: i < 0, lambda i, y: (
     (5, 4), weights=[(4, 4)])
 
 
+# --- rows that a mask chooses, in parts ----------------------------------------------------------------------------
+
+def last_marked(x, marks, w):
+    """The last marked row of each sample, as classifiers of encoders and decoders take it: if all have as many."""
+    return torch.tanh((x @ w)[marks.eq(1)]).view(BATCH, -1, w.shape[1])[:, -1, :]
+
+
+EVEN = torch.tensor([[0, 1, 0, 0, 0, 1], [1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1], [1, 0, 0, 1, 0, 0]])
+UNEVEN = torch.tensor([[0, 1, 0, 0, 0, 1], [1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1], [1, 0, 0, 1, 0, 0]])
+add("last_marked", last_marked, (6, 4), EVEN, weights=[(4, 3)], whole=True)
+add("last_marked_uneven", last_marked, (6, 4), UNEVEN, weights=[(4, 3)], whole=True)
+add("last_marked_one", last_marked, (6, 4), EVEN * EVEN.flip(1).cumsum(1).flip(1).eq(1), weights=[(4, 3)], whole=True)
+
+
 def mapped(x, w):
     from torch._higher_order_ops.map import map as each
     return each(lambda row, w: torch.tanh(row @ w), x.transpose(0, 1).contiguous(), w).transpose(0, 1)

@@ -121,6 +121,8 @@ INSTANTIATE_TEST_SUITE_P(Pt2, Pt2Programs,
         Program{"operators_sampling_core", "operators_sampling", {}, 10},
         Program{"operators_indices", "operators_indices", {}, 28},
         Program{"operators_indices_core", "operators_indices", {}, 28},
+        Program{"operators_chosen", "operators_chosen", {}, 4},
+        Program{"operators_chosen_core", "operators_chosen", {}, 4},
         Program{"operators_control", "operators_control", {}, 14},
         Program{"operators_control_core", "operators_control", {}, 14}),
     [](const testing::TestParamInfo<Program> &info) { return std::string(info.param.name); });
