@@ -290,7 +290,7 @@ Result<int> runRun(const Arguments &arguments)
             "predicted for this machine (%s): %.1f ms a step, %+.0f%% from the fastest step measured\n",
             profile.machine.c_str(), request.predictedStepSeconds * 1e3,
             100 * (request.predictedStepSeconds / std::max(stepSeconds, 1e-9) - 1));
-    if (!outcome.losses.empty())
+    if (!outcome.losses.empty() && request.plan.graph->loss.valid())
         std::printf("loss %.7g\n", outcome.losses.back());
     if (outcome.stopped)
         std::printf("stopped behind step %lld\n",

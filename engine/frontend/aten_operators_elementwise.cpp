@@ -1,7 +1,7 @@
 #include "engine/frontend/aten_operators.h"
 
-#include <cmath>
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 

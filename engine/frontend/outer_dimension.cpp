@@ -43,7 +43,8 @@ bool moveAxis(std::int64_t &axis, std::int32_t d)
     return true;
 }
 
-/// Axes of a reduction, of which the cut one becomes two.
+/// Axes, of which the cut one becomes two.
+/// @param mayHold  false: nothing, if it is among them
 std::optional<std::vector<std::int64_t>> movedAxes(
     const std::vector<std::int64_t> &axes, std::int32_t d, bool mayHold)
 {
@@ -52,21 +53,6 @@ std::optional<std::vector<std::int64_t>> movedAxes(
         if (axis == d) {
             if (!mayHold)
                 return std::nullopt;
-            moved.push_back(d);
-            moved.push_back(d + 1);
-        } else {
-            moveAxis(axis, d);
-            moved.push_back(axis);
-        }
-    }
-    return moved;
-}
-
-std::vector<std::int64_t> movedPermutation(const std::vector<std::int64_t> &permutation, std::int32_t d)
-{
-    std::vector<std::int64_t> moved;
-    for (std::int64_t axis : permutation) {
-        if (axis == d) {
             moved.push_back(d);
             moved.push_back(d + 1);
         } else {
@@ -114,7 +100,7 @@ std::optional<Attributes> movedAttributes(const Operator &op, std::int32_t d)
         attributes.set("axes", *std::move(axes));
     }
     if (op.kind == Transpose)
-        attributes.set("permutation", movedPermutation(attributes.integers("permutation"), d));
+        attributes.set("permutation", *movedAxes(attributes.integers("permutation"), d, true));
     if (op.kind == Slice) {
         insertInto(attributes, "starts", d, 0, 1);
         insertInto(attributes, "steps", d, 1, 1);
