@@ -17,9 +17,9 @@ werror=OFF
 [[ ${CI:-} == true || ${CI:-} == 1 ]] && werror=ON
 
 folder=$root/build/tests
-# Little optimisation, none of the tests themselves, and no debug information: compiling takes longer than running. Nor does
-# the compiler look for memory to give back before it has a gibibyte.
-configure "$folder" -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS="-O1 -g0 --param=ggc-min-heapsize=1048576" -DPLANLOOM_TEST_FLAGS=-O0 -DPLANLOOM_WERROR="$werror" -DPLANLOOM_UNITY=ON
+# Little optimisation and no debug information: for the tests, compiling takes longer than running. Nor does the compiler look
+# for memory to give back before it has a gibibyte.
+configure "$folder" -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS="-O1 -g0 --param=ggc-min-heapsize=1048576" -DPLANLOOM_WERROR="$werror" -DPLANLOOM_UNITY=ON
 build "$folder"
 
 export QT_QPA_PLATFORM=offscreen

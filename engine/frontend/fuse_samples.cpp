@@ -2,6 +2,7 @@
 // that are parted and joined again. Said as such, so that the batch can be cut.
 #include "engine/frontend/fuse_editor.h"
 #include "engine/frontend/onnx_values.h"
+#include "engine/graph/mask.h"
 
 #include <algorithm>
 #include <cstddef>
